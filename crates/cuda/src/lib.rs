@@ -1,0 +1,1 @@
+//! The CUDA driver behind Pinlane's driver trait.

@@ -1,0 +1,85 @@
+//! What a kernel launch is made of.
+
+use crate::DevicePtr;
+
+/// Grid, block and dynamic shared memory of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaunchShape {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block.
+    pub shared_bytes: u32,
+}
+
+impl LaunchShape {
+    /// One thread for each of `items`, in blocks of 256; at least one block.
+    ///
+    /// # Panics
+    /// When `items` needs more than 2^31 - 1 blocks.
+    #[must_use]
+    pub fn for_items(items: usize) -> Self {
+        let blocks = items.div_ceil(256).max(1);
+        assert!(blocks <= i32::MAX as usize, "too many items for one launch");
+        Self {
+            grid: [blocks as u32, 1, 1],
+            block: [256, 1, 1],
+            shared_bytes: 0,
+        }
+    }
+}
+
+/// One argument of a kernel, with its type.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum KernelArg {
+    /// A device address.
+    Ptr(DevicePtr),
+    /// `unsigned int`
+    U32(u32),
+    /// `int`
+    I32(i32),
+    /// `unsigned long long`
+    U64(u64),
+    /// `long long`
+    I64(i64),
+    /// `float`
+    F32(f32),
+    /// `double`
+    F64(f64),
+}
+
+impl KernelArg {
+    /// The type of this argument.
+    #[must_use]
+    pub fn kind(&self) -> ParamKind {
+        match self {
+            Self::Ptr(_) => ParamKind::Ptr,
+            Self::U32(_) => ParamKind::U32,
+            Self::I32(_) => ParamKind::I32,
+            Self::U64(_) => ParamKind::U64,
+            Self::I64(_) => ParamKind::I64,
+            Self::F32(_) => ParamKind::F32,
+            Self::F64(_) => ParamKind::F64,
+        }
+    }
+}
+
+/// The type of a kernel parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ParamKind {
+    /// A device address.
+    Ptr,
+    /// `unsigned int`
+    U32,
+    /// `int`
+    I32,
+    /// `unsigned long long`
+    U64,
+    /// `long long`
+    I64,
+    /// `float`
+    F32,
+    /// `double`
+    F64,
+}

@@ -1,0 +1,38 @@
+//! Built-in kernels, each in three forms that belong together.
+//!
+//! - `src/cuda/*.cu`: the CUDA C source,
+//! - `src/cuda/builtin.ptx`: what NVRTC made of it, committed, so that nobody needs a toolkit
+//!   (`cargo xtask kernels` makes it anew, a test checks that it belongs to the source),
+//! - a CPU twin: a Rust function with the same result, which the simulated GPU runs.
+
+mod memory;
+mod twins;
+
+pub use memory::{Memory, MemoryFault};
+use pinlane_driver::{KernelArg, LaunchShape, ParamKind};
+
+/// A built-in kernel as the simulated GPU knows it.
+pub struct Kernel {
+    /// Its name in the PTX module.
+    pub name: &'static str,
+    /// The types of its parameters, in order.
+    pub params: &'static [ParamKind],
+    /// The CPU twin. The arguments match `params`.
+    pub run: fn(&mut dyn Memory, LaunchShape, &[KernelArg]) -> Result<(), MemoryFault>,
+    /// Device bytes that it reads and writes: what a bandwidth-bound kernel costs.
+    pub bytes_touched: fn(&[KernelArg]) -> u64,
+    /// Time that it takes whatever the bandwidth, in nanoseconds.
+    pub fixed_ns: fn(&[KernelArg]) -> u64,
+}
+
+/// All built-in kernels.
+#[must_use]
+pub fn builtin() -> &'static [Kernel] {
+    twins::ALL
+}
+
+/// The built-in kernel of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Kernel> {
+    builtin().iter().find(|kernel| kernel.name == name)
+}

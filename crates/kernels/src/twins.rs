@@ -1,0 +1,137 @@
+//! The CPU twins. Arguments come checked against `params`; a mismatch is the caller's bug.
+
+use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
+
+use crate::{Kernel, Memory, MemoryFault};
+
+/// Bytes that a twin holds at a time.
+const BLOCK_BYTES: usize = 64 << 10;
+
+pub(crate) static ALL: &[Kernel] = &[
+    Kernel {
+        name: "pinlane_add_u32",
+        params: &[ParamKind::U64, ParamKind::U32, ParamKind::Ptr],
+        run: add_u32,
+        bytes_touched: |args| u64_of(&args[0]).saturating_mul(8),
+        fixed_ns: |_| 0,
+    },
+    Kernel {
+        name: "pinlane_saxpy_f32",
+        params: &[
+            ParamKind::U64,
+            ParamKind::F32,
+            ParamKind::Ptr,
+            ParamKind::Ptr,
+        ],
+        run: saxpy_f32,
+        bytes_touched: |args| u64_of(&args[0]).saturating_mul(12),
+        fixed_ns: |_| 0,
+    },
+    Kernel {
+        name: "pinlane_copy_u8",
+        params: &[ParamKind::U64, ParamKind::Ptr, ParamKind::Ptr],
+        run: copy_u8,
+        bytes_touched: |args| u64_of(&args[0]).saturating_mul(2),
+        fixed_ns: |_| 0,
+    },
+    Kernel {
+        name: "pinlane_spin",
+        params: &[ParamKind::U64],
+        run: |_, _, _| Ok(()),
+        bytes_touched: |_| 0,
+        fixed_ns: |args| u64_of(&args[0]),
+    },
+];
+
+/// `data[i] += value` for `i < n`, wrapping: (n, value, data).
+fn add_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result<(), MemoryFault> {
+    let (n, value, data) = (u64_of(&args[0]), u32_of(&args[1]), ptr_of(&args[2]));
+    for_blocks(n, 4, |at, bytes| {
+        let mut block = vec![0; bytes];
+        memory.read(data.offset(at), &mut block)?;
+        for item in block.chunks_exact_mut(4) {
+            let old = u32::from_le_bytes(item.try_into().expect("four bytes"));
+            item.copy_from_slice(&old.wrapping_add(value).to_le_bytes());
+        }
+        memory.write(data.offset(at), &block)
+    })
+}
+
+/// `y[i] = a * x[i] + y[i]` fused, for `i < n`: (n, a, x, y).
+fn saxpy_f32(
+    memory: &mut dyn Memory,
+    _: LaunchShape,
+    args: &[KernelArg],
+) -> Result<(), MemoryFault> {
+    let (n, a, x, y) = (
+        u64_of(&args[0]),
+        f32_of(&args[1]),
+        ptr_of(&args[2]),
+        ptr_of(&args[3]),
+    );
+    for_blocks(n, 4, |at, bytes| {
+        let (mut xs, mut ys) = (vec![0; bytes], vec![0; bytes]);
+        memory.read(x.offset(at), &mut xs)?;
+        memory.read(y.offset(at), &mut ys)?;
+        for (x, y) in xs.chunks_exact(4).zip(ys.chunks_exact_mut(4)) {
+            let x = f32::from_le_bytes(x.try_into().expect("four bytes"));
+            let old = f32::from_le_bytes((&*y).try_into().expect("four bytes"));
+            y.copy_from_slice(&a.mul_add(x, old).to_le_bytes());
+        }
+        memory.write(y.offset(at), &ys)
+    })
+}
+
+/// `target[i] = source[i]` for `i < n`: (n, source, target).
+fn copy_u8(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result<(), MemoryFault> {
+    let (n, source, target) = (u64_of(&args[0]), ptr_of(&args[1]), ptr_of(&args[2]));
+    for_blocks(n, 1, |at, bytes| {
+        let mut block = vec![0; bytes];
+        memory.read(source.offset(at), &mut block)?;
+        memory.write(target.offset(at), &block)
+    })
+}
+
+/// Calls `work(offset, bytes)` for consecutive blocks of `n` items.
+fn for_blocks(
+    n: u64,
+    item_bytes: usize,
+    mut work: impl FnMut(usize, usize) -> Result<(), MemoryFault>,
+) -> Result<(), MemoryFault> {
+    let total = n as usize * item_bytes;
+    let mut at = 0;
+    while at < total {
+        let bytes = BLOCK_BYTES.min(total - at);
+        work(at, bytes)?;
+        at += bytes;
+    }
+    Ok(())
+}
+
+fn u64_of(arg: &KernelArg) -> u64 {
+    match arg {
+        KernelArg::U64(value) => *value,
+        other => panic!("expected u64, found {other:?}"),
+    }
+}
+
+fn u32_of(arg: &KernelArg) -> u32 {
+    match arg {
+        KernelArg::U32(value) => *value,
+        other => panic!("expected u32, found {other:?}"),
+    }
+}
+
+fn f32_of(arg: &KernelArg) -> f32 {
+    match arg {
+        KernelArg::F32(value) => *value,
+        other => panic!("expected f32, found {other:?}"),
+    }
+}
+
+fn ptr_of(arg: &KernelArg) -> DevicePtr {
+    match arg {
+        KernelArg::Ptr(value) => *value,
+        other => panic!("expected a device address, found {other:?}"),
+    }
+}

@@ -1,0 +1,1 @@
+//! Link profiles and what a copy costs.

@@ -1,0 +1,1 @@
+//! Pinned memory, safe by construction.

@@ -1,0 +1,1 @@
+//! Measurements as data, rendered to text and JSON.

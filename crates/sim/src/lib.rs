@@ -1,0 +1,1 @@
+//! A simulated GPU behind Pinlane's driver trait.

@@ -1,0 +1,1 @@
+//! The simulated GPU under libcuda's own names.
