@@ -1,1 +1,76 @@
 //! Pinned memory, safe by construction.
+//!
+//! Copies between host and GPU are fast from page-locked ("pinned") memory, and easy to get wrong:
+//! a buffer refilled while its copy is in flight is silently corrupt. Here the compiler and the
+//! types see to it that this cannot be written:
+//!
+//! - An asynchronous copy takes pinned or registered memory, never a plain slice.
+//! - It owns the buffer ([`Transfer`]) and gives it back when it is done, on failure too; or it
+//!   borrows it inside a closure that does not end before it ([`Device::scope`]).
+//! - What was allocated is freed, what was registered is unregistered, once, after its last use.
+//! - A [`DeviceBuf`] knows who reads and writes it, so that streams wait for each other where they
+//!   must, and only there.
+//! - Every error surfaces where it belongs.
+//!
+//! ```
+//! # fn main() -> pinlane::Result<()> {
+//! use pinlane::Device;
+//! use pinlane_model::Profile;
+//! use pinlane_sim::Sim;
+//!
+//! // A simulated GPU; `pinlane_cuda::Cuda::load()?` gives the real ones.
+//! let sim = Sim::new(Profile::builtin("pcie3-x16").unwrap());
+//! let device = Device::open(&sim, 0)?;
+//! let stream = device.stream()?;
+//!
+//! let mut on_device = device.alloc::<u32>(1 << 20)?;
+//! let numbers = device.pinned_from(&(0..1 << 20).collect::<Vec<u32>>())?;
+//! let there = stream.upload(numbers, &mut on_device)?; // returns at once
+//! // … the CPU is free for other work here …
+//! let numbers = there.wait()?; // the buffer is ours again
+//!
+//! let back = stream.download(&on_device, numbers)?.wait()?;
+//! assert_eq!(back[12345], 12345);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```text
+//!   Device ── Stream ── Transfer<B> ── your buffer again
+//!      │         └───── launch, copies, waits
+//!      ├── PinnedBuf  Registered  WriteCombinedBuf  MappedBuf     host memory   (memory/)
+//!      └── DeviceBuf  DeviceSlice  DeviceSliceMut                 device memory (memory/)
+//!   core/     the protocol of all this, free of any GPU
+//! ```
+
+mod copy;
+mod core;
+mod device;
+mod error;
+mod event;
+mod fence;
+pub mod kernel;
+mod link;
+pub mod memory;
+mod scope;
+mod stream;
+mod submit;
+mod sync;
+mod transfer;
+
+pub use bytemuck::Pod;
+pub use device::{Device, Stats};
+pub use error::{Error, RegisterError, Result, TransferError};
+pub use event::Event;
+pub use kernel::{Kernel, Module};
+pub use memory::{
+    DeviceBuf, DeviceSlice, DeviceSliceMut, MappedBuf, Part, PinnedBuf, PinnedSlice,
+    PinnedSliceMut, PinnedSource, PinnedTarget, ReadOnly, Registered, StableMemory,
+    StableMemoryMut, WriteCombinedBuf,
+};
+pub use pinlane_driver::{
+    DeviceInfo, DevicePtr, LaunchShape, MemoryInfo, PciAddress, Platform, PointerKind, StreamFlags,
+};
+pub use scope::{Scope, ScopedTransfer};
+pub use stream::Stream;
+pub use transfer::Transfer;

@@ -1,0 +1,124 @@
+//! A buffer in flight.
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use pinlane_driver::{Error, Result};
+
+use super::{Completion, Fence, Lot, Settled};
+use crate::sync::Arc;
+
+/// A buffer that the device may touch until its fence has fired.
+///
+/// The buffer comes out only through a proof that the fence has fired. Dropped before, it goes to
+/// the lot.
+pub(crate) struct Flight<B: Send + 'static, F: Fence> {
+    /// Both are there until the flight has ended.
+    load: Option<(B, F)>,
+    lot: Arc<Lot<F>>,
+    told: Option<Arc<Completion<Result<()>>>>,
+}
+
+/// How a flight ended.
+#[derive(Debug)]
+pub(crate) struct Landed<B> {
+    /// How the work went.
+    pub(crate) result: Result<()>,
+    /// The buffer, unless nobody could tell whether the device has let go of it.
+    pub(crate) buffer: Option<B>,
+}
+
+impl<B: Send + 'static, F: Fence> Flight<B, F> {
+    pub(crate) fn new(buffer: B, fence: F, lot: Arc<Lot<F>>) -> Self {
+        Self {
+            load: Some((buffer, fence)),
+            lot,
+            told: None,
+        }
+    }
+
+    /// Whether the fence has fired.
+    pub(crate) fn is_done(&self) -> Result<bool> {
+        self.fence().is_done()
+    }
+
+    /// Wait for the fence, at most `timeout`. Whether it has fired.
+    pub(crate) fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
+        self.fence().wait_timeout(timeout)
+    }
+
+    /// Wait for the fence and give the buffer back.
+    pub(crate) fn land(&mut self) -> Landed<B> {
+        match self.fence().settle() {
+            Settled::Done(result) => self.landed(result),
+            Settled::Unknown(error) => self.stranded(error),
+        }
+    }
+
+    /// The same without waiting. `watch` is called once, to have the completion told.
+    pub(crate) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        watch: impl FnOnce(&F, Arc<Completion<Result<()>>>) -> Result<()>,
+    ) -> Poll<Landed<B>> {
+        if self.told.is_none() {
+            if let Ok(true) = self.fence().is_done() {
+                return Poll::Ready(self.landed(Ok(())));
+            }
+            let told = Arc::new(Completion::new());
+            if let Err(error) = watch(self.fence(), Arc::clone(&told)) {
+                // Nobody would ever wake us: wait here, and report why.
+                let mut landed = self.land();
+                landed.result = landed.result.and(Err(error));
+                return Poll::Ready(landed);
+            }
+            self.told = Some(told);
+        }
+        let told = self.told.as_ref().expect("set above");
+        match told.poll(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) => Poll::Ready(self.landed(Ok(()))),
+            Poll::Ready(Err(error)) if error.is_fatal() => Poll::Ready(self.landed(Err(error))),
+            Poll::Ready(Err(error)) => {
+                let mut landed = self.land();
+                landed.result = landed.result.and(Err(error));
+                Poll::Ready(landed)
+            }
+        }
+    }
+
+    fn fence(&self) -> &F {
+        &self.load.as_ref().expect("the flight has not ended").1
+    }
+
+    fn landed(&mut self, result: Result<()>) -> Landed<B> {
+        let (buffer, _fence) = self.load.take().expect("the flight has not ended");
+        Landed {
+            result,
+            buffer: Some(buffer),
+        }
+    }
+
+    fn stranded(&mut self, error: Error) -> Landed<B> {
+        self.park();
+        Landed {
+            result: Err(error),
+            buffer: None,
+        }
+    }
+
+    fn park(&mut self) {
+        if let Some((buffer, fence)) = self.load.take() {
+            self.lot.park(vec![fence], Box::new(buffer));
+        }
+    }
+}
+
+impl<B: Send + 'static, F: Fence> Drop for Flight<B, F> {
+    fn drop(&mut self) {
+        if matches!(&self.load, Some((_, fence)) if matches!(fence.is_done(), Ok(true))) {
+            self.load = None;
+        }
+        self.park();
+    }
+}

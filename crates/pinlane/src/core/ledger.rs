@@ -1,0 +1,77 @@
+//! Who uses which range of a device buffer: the last writer and *all* readers since.
+
+use std::ops::Range;
+
+use super::Fence;
+
+/// Names a stream for its whole life. Never reused, unlike a driver's handle.
+pub(crate) type StreamId = u64;
+
+/// One use of a range.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) stream: StreamId,
+    pub(crate) bytes: Range<usize>,
+    pub(crate) writes: bool,
+}
+
+/// All uses that a later one may have to wait for.
+pub(crate) struct Ledger<F> {
+    uses: Vec<Use<F>>,
+}
+
+struct Use<F> {
+    access: Access,
+    fence: F,
+}
+
+/// Past this many uses, those that are done are looked for and forgotten.
+const TIDY_AT: usize = 16;
+
+impl<F: Fence + Clone> Ledger<F> {
+    pub(crate) fn new() -> Self {
+        Self { uses: Vec::new() }
+    }
+
+    /// Fences of other streams that must fire before `next` may start. Work of the same stream is
+    /// in order by itself.
+    pub(crate) fn conflicts<'a>(&'a self, next: &'a Access) -> impl Iterator<Item = &'a F> {
+        self.uses
+            .iter()
+            .filter(|earlier| earlier.access.stream != next.stream && clash(&earlier.access, next))
+            .map(|earlier| &earlier.fence)
+    }
+
+    /// Note that `access` was submitted after its conflicts, and ends with `fence`.
+    pub(crate) fn record(&mut self, access: Access, fence: F) {
+        self.uses
+            .retain(|earlier| !replaces(&access, &earlier.access));
+        if self.uses.len() >= TIDY_AT {
+            self.uses
+                .retain(|earlier| !matches!(earlier.fence.is_done(), Ok(true)));
+        }
+        self.uses.push(Use { access, fence });
+    }
+
+    /// Fences of all uses, in the order of submission.
+    pub(crate) fn fences(&self) -> impl Iterator<Item = &F> {
+        self.uses.iter().map(|earlier| &earlier.fence)
+    }
+}
+
+/// Whether the order of the two matters.
+fn clash(a: &Access, b: &Access) -> bool {
+    (a.writes || b.writes) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
+}
+
+/// Whether waiting for `later` includes having waited for `earlier`, for whatever may follow.
+///
+/// `later` must cover the range, come after `earlier`, and clash with at least what `earlier`
+/// clashes with. A reader never stands for a writer of another stream, nor for another stream's
+/// reader: that would leave one reader where there are two.
+fn replaces(later: &Access, earlier: &Access) -> bool {
+    let covers = later.bytes.start <= earlier.bytes.start && earlier.bytes.end <= later.bytes.end;
+    let comes_after = later.writes || later.stream == earlier.stream;
+    let clashes_alike = later.writes || !earlier.writes;
+    covers && comes_after && clashes_alike
+}

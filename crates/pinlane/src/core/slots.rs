@@ -1,0 +1,35 @@
+//! Things that are dear to make and used by one owner at a time.
+
+use crate::sync::{Mutex, lock};
+
+/// Idle things, ready to be claimed.
+pub(crate) struct Slots<S> {
+    idle: Mutex<Vec<S>>,
+}
+
+impl<S> Slots<S> {
+    pub(crate) fn new() -> Self {
+        Self {
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// An idle thing, or a new one. `make` runs outside of the lock.
+    pub(crate) fn claim<E>(&self, make: impl FnOnce() -> Result<S, E>) -> Result<S, E> {
+        let idle = lock(&self.idle).pop();
+        match idle {
+            Some(slot) => Ok(slot),
+            None => make(),
+        }
+    }
+
+    /// Give back what [`claim`](Self::claim) gave.
+    pub(crate) fn release(&self, slot: S) {
+        lock(&self.idle).push(slot);
+    }
+
+    /// All idle things, to be destroyed.
+    pub(crate) fn drain(&self) -> Vec<S> {
+        std::mem::take(&mut *lock(&self.idle))
+    }
+}

@@ -1,0 +1,268 @@
+//! An opened device.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pinlane_driver::{
+    DeviceInfo, Driver, EventFlags, MemoryInfo, Platform, PointerKind, StreamFlags, StreamHandle,
+};
+
+use crate::core::{Fence, Lot};
+use crate::fence::{DeviceFence, EventPool};
+use crate::link::Link;
+use crate::memory::DeviceMemory;
+use crate::sync::Arc as CoreArc;
+use crate::{Error, Event, Result, Stream};
+
+/// A GPU, real or simulated, opened for use. Cheap to clone; all clones are the same device.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+/// use pinlane::Device;
+///
+/// let device = Device::open(&sim, 0)?;
+/// let stream = device.stream()?;
+/// let mut on_device = device.alloc::<f32>(1024)?;
+///
+/// let mut buffer = device.pinned::<f32>(1024)?;
+/// buffer.fill(1.5);
+/// let transfer = stream.upload(buffer, &mut on_device)?; // the transfer owns the buffer now
+/// let buffer = transfer.wait()?; // and gives it back
+/// # drop(buffer);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Device {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What streams, device buffers and transfers share. Its drop is the shutdown of the device.
+pub(crate) struct Shared {
+    pub(crate) link: Arc<Link>,
+    pub(crate) events: Arc<EventPool>,
+    pub(crate) lot: CoreArc<Lot<DeviceFence>>,
+    /// Stream on which memory goes back in order, made when first needed.
+    returns: Mutex<Option<StreamHandle>>,
+}
+
+/// How long shutdown waits for each buffer that is still in flight.
+const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a device holds right now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Pinned host memory, in bytes.
+    pub pinned_bytes: u64,
+    /// Registered host memory, in bytes.
+    pub registered_bytes: u64,
+    /// Device memory, in bytes.
+    pub device_bytes: u64,
+    /// Buffers whose owner is gone while they are in flight.
+    pub parked: usize,
+}
+
+impl Device {
+    /// Open device number `ordinal` of a platform.
+    pub fn open(platform: &dyn Platform, ordinal: u32) -> Result<Self> {
+        Ok(Self::from_driver(platform.open(ordinal)?))
+    }
+
+    /// Use an opened driver.
+    #[must_use]
+    pub fn from_driver(driver: Arc<dyn Driver>) -> Self {
+        let link = Arc::new(Link::new(driver));
+        Self {
+            shared: Arc::new(Shared {
+                events: Arc::new(EventPool::new(Arc::clone(&link))),
+                lot: CoreArc::new(Lot::new()),
+                returns: Mutex::new(None),
+                link,
+            }),
+        }
+    }
+
+    /// Name, memory, engines and so on.
+    #[must_use]
+    pub fn info(&self) -> &DeviceInfo {
+        self.shared.link.driver.info()
+    }
+
+    /// The driver underneath.
+    #[must_use]
+    pub fn driver(&self) -> &Arc<dyn Driver> {
+        &self.shared.link.driver
+    }
+
+    /// Device memory, free and in all.
+    pub fn memory_info(&self) -> Result<MemoryInfo> {
+        Ok(self.shared.link.driver.memory_info()?)
+    }
+
+    /// What the driver knows of the memory that a slice lies in.
+    pub fn pointer_kind<T>(&self, slice: &[T]) -> Result<PointerKind> {
+        let address = slice.as_ptr().expose_provenance() as u64;
+        Ok(self.shared.link.driver.pointer_kind(address)?)
+    }
+
+    /// A new stream, independent of the default stream.
+    pub fn stream(&self) -> Result<Stream> {
+        self.stream_with(StreamFlags {
+            non_blocking: true,
+            priority: 0,
+        })
+    }
+
+    /// A new stream with chosen flags.
+    pub fn stream_with(&self, flags: StreamFlags) -> Result<Stream> {
+        Stream::create(&self.shared, flags)
+    }
+
+    /// The stream that is always there.
+    #[must_use]
+    pub fn default_stream(&self) -> Stream {
+        Stream::default_of(&self.shared)
+    }
+
+    /// A new event that keeps no time.
+    pub fn event(&self) -> Result<Event> {
+        Event::create(&self.shared.link, EventFlags::default())
+    }
+
+    /// A new event that keeps the time at which it fires.
+    pub fn event_with_timing(&self) -> Result<Event> {
+        Event::create(
+            &self.shared.link,
+            EventFlags {
+                timing: true,
+                ..EventFlags::default()
+            },
+        )
+    }
+
+    /// Wait until all work of all streams is done. Buffers of dropped transfers are freed here too.
+    pub fn synchronize(&self) -> Result<()> {
+        let result = self.shared.link.driver.synchronize();
+        self.shared.lot.reclaim();
+        Ok(result?)
+    }
+
+    /// Free buffers of dropped transfers that have landed meanwhile. How many. Every submission
+    /// does this by itself.
+    pub fn reclaim(&self) -> usize {
+        self.shared.lot.reclaim()
+    }
+
+    /// What the device holds right now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let books = &self.shared.link.books;
+        Stats {
+            pinned_bytes: books.pinned_bytes.value(),
+            registered_bytes: books.registered_bytes.value(),
+            device_bytes: books.device_bytes.value(),
+            parked: self.shared.lot.len(),
+        }
+    }
+
+    /// Errors of the driver that no call could return, since they came up while something was
+    /// dropped. Each is given out once.
+    #[must_use]
+    pub fn take_stray_errors(&self) -> Vec<Error> {
+        let stray = self.shared.link.take_stray();
+        stray.into_iter().map(Error::from).collect()
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.info().name).finish()
+    }
+}
+
+impl Shared {
+    /// The number of the stream that is always there.
+    pub(crate) const DEFAULT_STREAM_ID: u64 = 0;
+
+    /// A number that no other created stream of this process has.
+    pub(crate) fn next_stream_id() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(Shared::DEFAULT_STREAM_ID + 1);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Free device memory once `uses` have fired, without waiting for them.
+    pub(crate) fn return_memory(&self, memory: DeviceMemory, uses: Vec<DeviceFence>) {
+        let pending: Vec<_> = uses
+            .into_iter()
+            .filter(|fence| !matches!(fence.is_done(), Ok(true)))
+            .collect();
+        let memory = match self.free_in_order(memory, &pending) {
+            Ok(()) => return,
+            Err(memory) => memory,
+        };
+        if pending.is_empty() {
+            drop(memory);
+        } else {
+            self.lot.park(pending, Box::new(memory));
+        }
+    }
+
+    /// Stream-ordered memory goes back on a stream of its own behind the uses, so that nobody
+    /// waits. Gives the memory back where that is not possible.
+    fn free_in_order(
+        &self,
+        memory: DeviceMemory,
+        pending: &[DeviceFence],
+    ) -> std::result::Result<(), DeviceMemory> {
+        if !memory.is_ordered() {
+            return Err(memory);
+        }
+        let ready = self.returns().and_then(|stream| {
+            for fence in pending {
+                self.link.driver.stream_wait_event(stream, fence.event())?;
+            }
+            Ok(stream)
+        });
+        match ready {
+            Ok(stream) => memory.free_on(stream),
+            Err(error) => {
+                self.link.keep_stray(error);
+                Err(memory)
+            }
+        }
+    }
+
+    fn returns(&self) -> pinlane_driver::Result<StreamHandle> {
+        let mut returns = self.returns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = *returns {
+            return Ok(stream);
+        }
+        let stream = self.link.driver.stream_create(StreamFlags {
+            non_blocking: true,
+            priority: 0,
+        })?;
+        *returns = Some(stream);
+        Ok(stream)
+    }
+}
+
+impl Drop for Shared {
+    /// No stream, device buffer or transfer is left. Parked buffers are waited for, but not
+    /// forever, and never freed under a device that may still write to them.
+    fn drop(&mut self) {
+        self.lot.close(SHUTDOWN_PATIENCE);
+        let returns = self
+            .returns
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = returns.take() {
+            // SAFETY: created by `returns`, and taken out, so that nobody uses it again.
+            self.link
+                .give_back(|driver| unsafe { driver.stream_destroy(stream) });
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Errors of the library.
+
+use std::fmt;
+
+use pinlane_driver as driver;
+
+/// Result of a library call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong. Nothing was changed by a call that returns one, unless it says so.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The driver refused a call, or work on the device failed.
+    #[error(transparent)]
+    Driver(#[from] driver::Error),
+    /// Source and target of a copy differ in length.
+    #[error("source holds {source_len} elements, target {target_len}")]
+    LengthMismatch {
+        /// Elements of the source.
+        source_len: usize,
+        /// Elements of the target.
+        target_len: usize,
+    },
+    /// The size in bytes does not fit the address space.
+    #[error("{len} elements of {element_bytes} bytes are more than the address space holds")]
+    TooLarge {
+        /// Elements asked for.
+        len: usize,
+        /// Bytes of one.
+        element_bytes: usize,
+    },
+    /// Memory of one device was used on a stream of another.
+    #[error("the buffer belongs to another device than the stream")]
+    WrongDevice,
+    /// Memory that is page-locked for one device only was used on a stream of another.
+    #[error("the pinned buffer is not portable and belongs to another device than the stream")]
+    NotPortable,
+    /// Kernels of this device cannot see host memory.
+    #[error("kernels of this device cannot see host memory; copy it instead")]
+    NotMapped,
+}
+
+/// A transfer that could not be submitted or that failed, with the buffer that it had.
+pub struct TransferError<B> {
+    /// What went wrong.
+    pub error: Error,
+    /// The buffer. `None` only when nobody could tell whether the device has let go of it: it
+    /// then stays parked with the device, and is never freed too early.
+    pub buffer: Option<B>,
+}
+
+impl<B> TransferError<B> {
+    pub(crate) fn new(error: impl Into<Error>, buffer: B) -> Self {
+        Self {
+            error: error.into(),
+            buffer: Some(buffer),
+        }
+    }
+}
+
+impl<B> fmt::Debug for TransferError<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransferError")
+            .field("error", &self.error)
+            .field("buffer_returned", &self.buffer.is_some())
+            .finish()
+    }
+}
+
+impl<B> fmt::Display for TransferError<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<B> std::error::Error for TransferError<B> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
+}
+
+impl<B> From<TransferError<B>> for Error {
+    fn from(failed: TransferError<B>) -> Self {
+        failed.error
+    }
+}
+
+/// Memory that could not be registered or unregistered, with the reason.
+pub struct RegisterError<M> {
+    /// Why.
+    pub error: Error,
+    /// The memory, as it was.
+    pub memory: M,
+}
+
+impl<M> fmt::Debug for RegisterError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegisterError")
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M> fmt::Display for RegisterError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<M> std::error::Error for RegisterError<M> {}
+
+impl<M> From<RegisterError<M>> for Error {
+    fn from(failed: RegisterError<M>) -> Self {
+        failed.error
+    }
+}

@@ -1,0 +1,71 @@
+//! What every resource of a device holds: the driver, the books, and a place for errors of drops.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pinlane_driver::{Driver, Error, Result};
+
+/// The lowest layer of an opened device. Owns no resource, so resources may own it.
+pub(crate) struct Link {
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) books: Books,
+    stray: Mutex<Vec<Error>>,
+}
+
+/// Bytes that are held right now.
+#[derive(Default)]
+pub(crate) struct Books {
+    pub(crate) pinned_bytes: Count,
+    pub(crate) registered_bytes: Count,
+    pub(crate) device_bytes: Count,
+}
+
+/// A sum that goes up and down.
+#[derive(Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, bytes: usize) {
+        let before = self.0.fetch_sub(bytes as u64, Ordering::Relaxed);
+        debug_assert!(before >= bytes as u64, "more given back than taken");
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Link {
+    pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
+        Self {
+            driver,
+            books: Books::default(),
+            stray: Mutex::default(),
+        }
+    }
+
+    /// Give something back to the driver from a place that cannot return an error. Tried twice,
+    /// since one failed call must not leak; what fails even then is kept for
+    /// [`take_stray`](Self::take_stray). Whether it worked.
+    pub(crate) fn give_back(&self, call: impl Fn(&dyn Driver) -> Result<()>) -> bool {
+        let Err(first) = call(&*self.driver) else {
+            return true;
+        };
+        self.keep_stray(first);
+        call(&*self.driver).is_ok()
+    }
+
+    /// Keep an error that no caller can be told of.
+    pub(crate) fn keep_stray(&self, error: Error) {
+        let mut stray = self.stray.lock().unwrap_or_else(PoisonError::into_inner);
+        stray.push(error);
+    }
+
+    pub(crate) fn take_stray(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.stray.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,72 @@
+//! Buffers, each freed the way it was made, exactly once, after its last use.
+//!
+//! ```text
+//!   host       HostMemory   one allocation of the driver's
+//!     pinned   PinnedBuf    reads and writes like a slice
+//!     write_combined        written by the CPU, never read
+//!     mapped   MappedBuf    seen by kernels, too
+//!   registered Registered   ordinary memory, page-locked in place and given back
+//!   stable                  what memory must promise to be page-locked in place
+//!   part       Part         an owned sub-range, for transfers of a piece
+//!   slice      PinnedSlice  a borrowed sub-range, for scopes
+//!   device_memory, device   DeviceBuf and its typed sub-ranges
+//!   transferable            what a buffer must promise to be the end of a transfer
+//! ```
+
+mod device;
+mod device_memory;
+mod host;
+mod mapped;
+mod part;
+mod pinned;
+mod registered;
+mod slice;
+mod stable;
+mod transferable;
+mod write_combined;
+
+pub(crate) use device::Touch;
+pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
+pub(crate) use device_memory::DeviceMemory;
+pub use mapped::MappedBuf;
+pub use part::Part;
+pub use pinned::PinnedBuf;
+pub use registered::Registered;
+pub use slice::{PinnedSlice, PinnedSliceMut};
+pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
+pub use transferable::{Home, PinnedSource, PinnedTarget};
+pub use write_combined::WriteCombinedBuf;
+
+use std::ops::{Bound, Range, RangeBounds};
+
+use crate::{Error, Result};
+
+/// Bytes of `len` elements, if they fit the address space.
+pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
+    let element_bytes = size_of::<T>();
+    len.checked_mul(element_bytes)
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or(Error::TooLarge { len, element_bytes })
+}
+
+/// The range inside of `len` elements.
+///
+/// # Panics
+/// When it is outside.
+pub(crate) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&start) => start.checked_add(1).expect("range overflows"),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&end) => end.checked_add(1).expect("range overflows"),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    assert!(
+        start <= end && end <= len,
+        "range {start}..{end} of a buffer of {len}"
+    );
+    start..end
+}

@@ -1,0 +1,121 @@
+//! Pinned memory that reads and writes like a slice.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut, RangeBounds};
+
+use bytemuck::Pod;
+use pinlane_driver::HostFlags;
+
+use super::host::HostMemory;
+use super::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
+use crate::{Device, Result};
+
+/// Page-locked memory. The GPU's copy engine reads and writes it directly.
+///
+/// It is used like a slice. A transfer takes it by value and gives it back, so that it cannot be
+/// touched while it is in flight:
+///
+/// ```compile_fail
+/// # fn example(stream: &pinlane::Stream, mut buffer: pinlane::PinnedBuf<u8>, mut target: pinlane::DeviceBuf<u8>) {
+/// let transfer = stream.upload(buffer, &mut target);
+/// buffer[0] = 1; // moved into the transfer: does not compile
+/// # }
+/// ```
+pub struct PinnedBuf<T> {
+    memory: HostMemory<T>,
+}
+
+impl Device {
+    /// Pinned memory for `len` elements. Their values are unspecified.
+    pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuf<T>> {
+        self.pinned_with(len, HostFlags::default().portable)
+    }
+
+    /// Pinned memory that only this device may use where `portable` is false.
+    pub fn pinned_with<T: Pod>(&self, len: usize, portable: bool) -> Result<PinnedBuf<T>> {
+        let flags = HostFlags {
+            portable,
+            ..HostFlags::default()
+        };
+        let memory = HostMemory::allocate(&self.shared.link, len, flags)?;
+        Ok(PinnedBuf { memory })
+    }
+
+    /// Pinned memory with a copy of `values`.
+    pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuf<T>> {
+        let mut buffer = self.pinned(values.len())?;
+        buffer.copy_from_slice(values);
+        Ok(buffer)
+    }
+}
+
+impl<T: Pod + Send> PinnedBuf<T> {
+    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        Part::new(self, range)
+    }
+
+    /// A borrowed piece, to be read by transfers of a [`scope`](crate::Device::scope).
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn range(&self, range: impl RangeBounds<usize>) -> PinnedSlice<'_, T> {
+        PinnedSlice::from(self).range(range)
+    }
+
+    /// A borrowed piece, to be written by transfers of a [`scope`](crate::Device::scope).
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedSliceMut<'_, T> {
+        PinnedSliceMut::from(self).range(range)
+    }
+}
+
+impl<T> Deref for PinnedBuf<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` initialised elements, aligned; writes need `&mut self` or ownership.
+        unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.memory.len()) }
+    }
+}
+
+impl<T> DerefMut for PinnedBuf<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and `&mut self` excludes every other access.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.memory.len()) }
+    }
+}
+
+// SAFETY: the memory comes from `host_alloc`, does not move with the value, and is reached through
+// the value only.
+unsafe impl<T: Pod + Send> PinnedSource<T> for PinnedBuf<T> {
+    fn start(&self) -> *const T {
+        self.memory.start().as_ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn home(&self) -> Home<'_> {
+        self.memory.home()
+    }
+}
+
+// SAFETY: as above; it is ordinary writable memory.
+unsafe impl<T: Pod + Send> PinnedTarget<T> for PinnedBuf<T> {
+    fn start_mut(&mut self) -> *mut T {
+        self.memory.start().as_ptr()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PinnedBuf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,196 @@
+//! Ordinary memory, page-locked in place.
+
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ops::{Deref, DerefMut, RangeBounds};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use pinlane_driver::{Driver, HostPtr, RegisterFlags};
+
+use super::{Home, Part, PinnedSource, PinnedTarget, ReadOnly, StableMemory, StableMemoryMut};
+use crate::link::Link;
+use crate::{Device, RegisterError};
+
+/// Memory that was page-locked in place. [`into_inner`](Self::into_inner) gives it back.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+/// # let device = pinlane::Device::open(&sim, 0)?;
+/// let registered = device.register(vec![1u32, 2, 3])?;
+/// assert_eq!(registered[1], 2);
+/// let vec: Vec<u32> = registered.into_inner()?;
+/// # assert_eq!(vec, [1, 2, 3]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Registered<M: StableMemory> {
+    /// Always initialised; dropped by hand, after the registration is undone. `MaybeUninit`, since
+    /// moving a `Box` claims its memory, which would cut off `start`.
+    memory: MaybeUninit<M>,
+    /// Taken once, when it was registered.
+    start: NonNull<M::Element>,
+    len: usize,
+    link: Arc<Link>,
+    portable: bool,
+    element: PhantomData<M::Element>,
+}
+
+// SAFETY: it owns `memory`, which is `Send`, and a pointer into it.
+unsafe impl<M: StableMemory> Send for Registered<M> {}
+// SAFETY: shared access only reads elements, which are plain data.
+unsafe impl<M: StableMemory + Sync> Sync for Registered<M> where M::Element: Sync {}
+
+impl Device {
+    /// Page-lock `memory` in place. Where that fails the memory comes back.
+    pub fn register<M: StableMemoryMut>(
+        &self,
+        mut memory: M,
+    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+        let (start, len) = memory.parts_mut();
+        self.register_parts(memory, start, len, RegisterFlags::default())
+    }
+
+    /// Page-lock `memory` in place for reading only: it can be the source of transfers.
+    pub fn register_read_only<M: StableMemory>(
+        &self,
+        memory: M,
+    ) -> std::result::Result<Registered<ReadOnly<M>>, RegisterError<ReadOnly<M>>> {
+        let memory = ReadOnly(memory);
+        let (start, len) = memory.parts();
+        // Devices without read-only registration take writable memory as it is.
+        let read_only = memory.is_read_only() || self.info().can_register_read_only;
+        let flags = RegisterFlags {
+            read_only,
+            ..RegisterFlags::default()
+        };
+        self.register_parts(memory, start.cast_mut(), len, flags)
+    }
+
+    fn register_parts<M: StableMemory>(
+        &self,
+        memory: M,
+        start: *mut M::Element,
+        len: usize,
+        flags: RegisterFlags,
+    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+        let start = NonNull::new(start).unwrap_or(NonNull::dangling());
+        let bytes = len * size_of::<M::Element>();
+        if bytes > 0 {
+            // SAFETY: the memory is mapped and stays so, since `Registered` owns it and drops it
+            // only after `host_unregister`.
+            let result = unsafe { self.driver().host_register(start.cast(), bytes, flags) };
+            if let Err(error) = result {
+                let error = error.into();
+                return Err(RegisterError { error, memory });
+            }
+        }
+        self.shared.link.books.registered_bytes.add(bytes);
+        Ok(Registered {
+            memory: MaybeUninit::new(memory),
+            start,
+            len,
+            link: Arc::clone(&self.shared.link),
+            portable: flags.portable,
+            element: PhantomData,
+        })
+    }
+}
+
+impl<M: StableMemory> Registered<M> {
+    /// Undo the registration and give the memory back. Where that fails it stays registered.
+    pub fn into_inner(self) -> std::result::Result<M, RegisterError<Self>> {
+        if self.bytes() > 0 {
+            // SAFETY: a registration in flight is owned by its transfer, so nothing uses it.
+            if let Err(error) = unsafe { self.link.driver.host_unregister(self.base()) } {
+                let error = error.into();
+                return Err(RegisterError {
+                    error,
+                    memory: self,
+                });
+            }
+        }
+        let mut this = ManuallyDrop::new(self);
+        this.link.books.registered_bytes.subtract(this.bytes());
+        // SAFETY: `this` is never used or dropped again; `link` and `memory` are taken out once.
+        unsafe {
+            std::ptr::drop_in_place(&mut this.link);
+            Ok(this.memory.assume_init_read())
+        }
+    }
+
+    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        Part::new::<M::Element>(self, range)
+    }
+
+    fn base(&self) -> HostPtr {
+        self.start.cast()
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * size_of::<M::Element>()
+    }
+}
+
+impl<M: StableMemory> Deref for Registered<M> {
+    type Target = [M::Element];
+
+    fn deref(&self) -> &[M::Element] {
+        // SAFETY: `StableMemory` promises `len` initialised elements; writes need `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<M: StableMemoryMut> DerefMut for Registered<M> {
+    fn deref_mut(&mut self) -> &mut [M::Element] {
+        // SAFETY: as in `deref`, writable by `StableMemoryMut`, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<M: StableMemory> Drop for Registered<M> {
+    fn drop(&mut self) {
+        let (bytes, base) = (self.bytes(), self.base());
+        let unregister = |driver: &dyn Driver| {
+            // SAFETY: a registration in flight is owned by its transfer or parked, so nothing
+            // uses it any more.
+            unsafe { driver.host_unregister(base) }
+        };
+        if bytes == 0 || self.link.give_back(unregister) {
+            self.link.books.registered_bytes.subtract(bytes);
+            // SAFETY: initialised, and dropped here only.
+            unsafe { self.memory.assume_init_drop() };
+        }
+        // Otherwise the pages are still locked under this address: the memory must stay.
+    }
+}
+
+// SAFETY: registered memory is page-locked, and `StableMemory` says that it does not move.
+unsafe impl<M: StableMemory> PinnedSource<M::Element> for Registered<M> {
+    fn start(&self) -> *const M::Element {
+        self.start.as_ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn home(&self) -> Home<'_> {
+        Home {
+            link: &self.link,
+            portable: self.portable,
+        }
+    }
+}
+
+// SAFETY: as above, and `StableMemoryMut` says that it may be written.
+unsafe impl<M: StableMemoryMut> PinnedTarget<M::Element> for Registered<M> {
+    fn start_mut(&mut self) -> *mut M::Element {
+        self.start.as_ptr()
+    }
+}

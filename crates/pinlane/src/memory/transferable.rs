@@ -1,0 +1,68 @@
+//! What a buffer must promise to be the end of a transfer.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::link::Link;
+use crate::{Error, Result};
+
+/// Page-locked memory that an asynchronous copy may read.
+///
+/// Implemented by the buffers of this crate; there is none for `Vec` or slices, which is why an
+/// asynchronous copy from pageable memory does not compile.
+///
+/// # Safety
+/// `start()` points to `len()` elements of page-locked, initialised memory. Until the value is
+/// dropped they stay valid, at the same address wherever the value is moved, and nobody writes to
+/// them except through `&mut` access to the value.
+pub unsafe trait PinnedSource<T: Pod>: Send + 'static {
+    /// The first element.
+    fn start(&self) -> *const T;
+
+    /// Number of elements.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The device that the memory was pinned for.
+    fn home(&self) -> Home<'_>;
+}
+
+/// Page-locked memory that an asynchronous copy may write.
+///
+/// # Safety
+/// As for [`PinnedSource`], and the memory may be written through `start_mut()`, which is
+/// `start()`; nobody else reads or writes it except through access to the value.
+pub unsafe trait PinnedTarget<T: Pod>: PinnedSource<T> {
+    /// The first element.
+    fn start_mut(&mut self) -> *mut T;
+}
+
+/// The device that memory was pinned for, and whether others may use it.
+#[derive(Clone, Copy)]
+pub struct Home<'a> {
+    pub(crate) link: &'a Arc<Link>,
+    pub(crate) portable: bool,
+}
+
+impl Home<'_> {
+    /// Whether a stream of the device behind `link` may use the memory.
+    pub(crate) fn serves(self, link: &Arc<Link>) -> Result<()> {
+        if Arc::ptr_eq(self.link, link) {
+            return Ok(());
+        }
+        let simulated = |link: &Link| link.driver.info().simulated.is_some();
+        if !self.portable {
+            Err(Error::NotPortable)
+        } else if simulated(self.link) != simulated(link) {
+            // Pinned by one kind of driver is pageable to the other.
+            Err(Error::WrongDevice)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Transfers of borrowed memory, inside a closure that does not end before they do.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use bytemuck::Pod;
+use pinlane_driver::{CopyOp, Place};
+
+use crate::core::Fence;
+use crate::fence::DeviceFence;
+use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut};
+use crate::stream::SubmitError;
+use crate::submit::{abort_over_borrowed, settle_borrowed};
+use crate::transfer::{copy_unless_empty, same_len};
+use crate::{Device, Error, Result, Stream};
+
+/// Where transfers of borrowed memory live. See [`Device::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    fences: Mutex<Vec<DeviceFence>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// A copy of borrowed memory in flight. The scope waits for it, whether or not anybody else does.
+#[must_use = "a scoped transfer gives its memory back through `wait`"]
+pub struct ScopedTransfer<'scope, S> {
+    memory: S,
+    fence: DeviceFence,
+    scope: PhantomData<&'scope ()>,
+}
+
+impl Device {
+    /// Run `work`, in which pinned memory may be lent to transfers, and return when all of them
+    /// are done: also when `work` panics, or leaks what it holds.
+    ///
+    /// The first error of a transfer that nobody waited for is returned; otherwise what `work`
+    /// returns.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+    /// # let device = pinlane::Device::open(&sim, 0)?;
+    /// let stream = device.stream()?;
+    /// let pinned = device.pinned_from(&[1u8, 2, 3, 4])?;
+    /// let mut target = device.alloc::<u8>(2)?;
+    /// device.scope(|scope| {
+    ///     scope.upload(&stream, pinned.range(1..3), &mut target)?;
+    ///     Ok(())
+    /// })?; // done here
+    /// assert_eq!(pinned[0], 1); // and `pinned` is free again
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scope<'env, R>(
+        &self,
+        work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        let scope = Scope {
+            fences: Mutex::new(Vec::new()),
+            scope: PhantomData,
+            env: PhantomData,
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(&scope)));
+        let settled = scope.settle();
+        match outcome {
+            Err(panic) => resume_unwind(panic),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(value)) => settled.map(|()| value),
+        }
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Copy lent memory to the device, asynchronously.
+    pub fn upload<'a, T: Pod>(
+        &'scope self,
+        stream: &Stream,
+        source: impl Into<PinnedSlice<'scope, T>>,
+        target: impl Into<DeviceSliceMut<'a, T>>,
+    ) -> Result<ScopedTransfer<'scope, PinnedSlice<'scope, T>>> {
+        let (source, target) = (source.into(), target.into());
+        same_len(source.len(), target.len())?;
+        source.home().serves(&stream.shared().link)?;
+        let copy = CopyOp {
+            source: Place::Host(source.start().cast()),
+            target: Place::Device(target.device_ptr()),
+            bytes: source.len() * size_of::<T>(),
+        };
+        let submitted = stream.submit(&[target.touch()], |driver, stream| {
+            // SAFETY: both ends hold that many bytes; the source is borrowed for the scope, which
+            // does not end before the fence has fired; the target is kept by its books.
+            unsafe { copy_unless_empty(driver, copy, stream) }
+        });
+        self.in_flight(submitted, source)
+    }
+
+    /// Copy device memory into lent memory, asynchronously.
+    pub fn download<'a, T: Pod>(
+        &'scope self,
+        stream: &Stream,
+        source: impl Into<DeviceSlice<'a, T>>,
+        target: impl Into<PinnedSliceMut<'scope, T>>,
+    ) -> Result<ScopedTransfer<'scope, PinnedSliceMut<'scope, T>>> {
+        let (source, mut target) = (source.into(), target.into());
+        same_len(source.len(), target.len())?;
+        target.home().serves(&stream.shared().link)?;
+        let copy = CopyOp {
+            source: Place::Device(source.device_ptr()),
+            target: Place::Host(target.start().cast()),
+            bytes: source.len() * size_of::<T>(),
+        };
+        let submitted = stream.submit(&[source.touch()], |driver, stream| {
+            // SAFETY: as in `upload`; the target is borrowed exclusively for the scope.
+            unsafe { copy_unless_empty(driver, copy, stream) }
+        });
+        self.in_flight(submitted, target)
+    }
+
+    fn in_flight<S>(
+        &'scope self,
+        submitted: std::result::Result<DeviceFence, SubmitError>,
+        memory: S,
+    ) -> Result<ScopedTransfer<'scope, S>> {
+        let fence = match submitted {
+            Ok(fence) => fence,
+            Err(SubmitError::Refused(error)) => return Err(error),
+            Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
+        };
+        let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
+        fences.push(fence.clone());
+        Ok(ScopedTransfer {
+            memory,
+            fence,
+            scope: PhantomData,
+        })
+    }
+
+    /// Wait for all of them. The first error, after all are done.
+    fn settle(&self) -> Result<()> {
+        let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = Ok(());
+        for fence in fences.drain(..) {
+            let settled = settle_borrowed(&fence).map_err(Error::from);
+            first = first.and(settled);
+        }
+        first
+    }
+}
+
+impl<S> ScopedTransfer<'_, S> {
+    /// Wait until the copy is done, and give the borrowed memory back.
+    pub fn wait(self) -> Result<S> {
+        settle_borrowed(&self.fence)?;
+        Ok(self.memory)
+    }
+
+    /// Whether the copy is done.
+    pub fn is_done(&self) -> Result<bool> {
+        Ok(self.fence.is_done()?)
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+impl<S> fmt::Debug for ScopedTransfer<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedTransfer").finish_non_exhaustive()
+    }
+}

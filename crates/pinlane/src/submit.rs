@@ -1,0 +1,108 @@
+//! How work gets onto a stream: waits before it, a fence behind it, an entry in the books.
+
+use pinlane_driver::{Driver, StreamHandle};
+
+use crate::core::Fence;
+use crate::fence::DeviceFence;
+use crate::memory::Touch;
+use crate::stream::SubmitError;
+use crate::{Error, Stream};
+
+impl Stream {
+    /// Submit what `enqueue` does, ordered behind every earlier use of what it touches.
+    ///
+    /// A touch that writes stems from an exclusive borrow, so nobody can submit a clashing use of
+    /// the same range between the waits and the entry in the books.
+    pub(crate) fn submit(
+        &self,
+        touches: &[Touch<'_>],
+        enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
+    ) -> Result<DeviceFence, SubmitError> {
+        let shared = self.shared();
+        shared.lot.reclaim();
+        if touches.iter().any(|touch| !touch.region.belongs_to(shared)) {
+            return Err(SubmitError::Refused(Error::WrongDevice));
+        }
+        let refused = |error: pinlane_driver::Error| SubmitError::Refused(error.into());
+        let fence = shared.events.claim().map_err(refused)?;
+        for touch in touches {
+            self.wait_for_conflicts(touch).map_err(refused)?;
+        }
+        enqueue(self.driver(), self.handle()).map_err(refused)?;
+        let fence = match fence.record(self.handle()) {
+            Ok(fence) => fence,
+            Err(error) => return Err(self.submitted_without_fence(touches, error)),
+        };
+        for touch in touches {
+            let access = touch.access(self.id());
+            touch.region.ledger().record(access, fence.clone());
+        }
+        Ok(fence)
+    }
+
+    fn wait_for_conflicts(&self, touch: &Touch<'_>) -> pinlane_driver::Result<()> {
+        let access = touch.access(self.id());
+        for fence in touch.region.ledger().conflicts(&access) {
+            if !fence.known_done() {
+                self.driver()
+                    .stream_wait_event(self.handle(), fence.event())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The work is on its way, but its end cannot be marked: wait for it here.
+    fn submitted_without_fence(
+        &self,
+        touches: &[Touch<'_>],
+        error: pinlane_driver::Error,
+    ) -> SubmitError {
+        let let_go = |result: pinlane_driver::Result<()>| match result {
+            Ok(()) => true,
+            Err(error) => error.is_fatal(),
+        };
+        if error.is_fatal()
+            || let_go(self.driver().stream_synchronize(self.handle()))
+            || let_go(self.driver().synchronize())
+            || let_go(self.driver().synchronize())
+        {
+            return SubmitError::Refused(error.into());
+        }
+        for touch in touches {
+            touch.region.strand();
+        }
+        SubmitError::Stranded(error.into())
+    }
+
+    /// Submit and wait. For memory that is only borrowed: where nobody can tell whether the device
+    /// has let go of it, the process ends, since going on would be unsound.
+    pub(crate) fn submit_and_settle(
+        &self,
+        touches: &[Touch<'_>],
+        enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
+    ) -> Result<(), Error> {
+        match self.submit(touches, enqueue) {
+            Ok(fence) => Ok(settle_borrowed(&fence)?),
+            Err(SubmitError::Refused(error)) => Err(error),
+            Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
+        }
+    }
+}
+
+/// Wait until the device has let go of borrowed memory.
+pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()> {
+    use crate::core::Settled;
+    match fence.settle() {
+        Settled::Done(result) => result,
+        Settled::Unknown(error) => abort_over_borrowed(&error.into()),
+    }
+}
+
+/// Borrowed memory goes back to its owner when this returns, so it must not return.
+pub(crate) fn abort_over_borrowed(error: &Error) -> ! {
+    eprintln!(
+        "pinlane: the driver cannot tell whether a copy of borrowed memory is done ({error}); \
+         ending the process, since going on could corrupt memory"
+    );
+    std::process::abort()
+}

@@ -1,0 +1,27 @@
+//! The seam that swaps std for loom. Only [`crate::core`] builds on it, so that the same protocol
+//! code runs in production, under loom and under miri.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// Locks, also after a panic elsewhere: what the core's locks guard is never left half-changed.
+#[cfg(not(loom))]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Locks.
+#[cfg(loom)]
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("no panic while locked")
+}

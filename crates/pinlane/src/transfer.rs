@@ -1,0 +1,194 @@
+//! Transfers: copies in flight that own their host memory.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytemuck::Pod;
+use pinlane_driver::{CopyOp, HostPtr, Place};
+
+use crate::core::{Flight, Landed};
+use crate::fence::DeviceFence;
+use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
+use crate::stream::SubmitError;
+use crate::sync::Arc as CoreArc;
+use crate::{Error, Result, Stream, TransferError};
+
+/// A copy in flight. It owns the host buffer until the copy is done, and then gives it back:
+/// through [`wait`](Self::wait), or by being awaited in any async runtime.
+///
+/// Dropped before that, it parks the buffer with the device, which frees it when the copy is done.
+/// Leaked, it leaks the buffer. Either way nobody can touch memory that the device still uses.
+#[must_use = "a transfer gives its buffer back through `wait` or `.await`"]
+pub struct Transfer<B: Send + 'static> {
+    flight: Flight<B, DeviceFence>,
+    stream: Stream,
+}
+
+impl Stream {
+    /// Copy pinned memory to the device, asynchronously. The transfer owns the buffer until then.
+    pub fn upload<'a, T: Pod, B: PinnedSource<T>>(
+        &self,
+        source: B,
+        target: impl Into<DeviceSliceMut<'a, T>>,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        let target = target.into();
+        let checked = same_len(source.len(), target.len())
+            .and_then(|()| source.home().serves(&self.shared().link));
+        if let Err(error) = checked {
+            return Err(TransferError::new(error, source));
+        }
+        let copy = CopyOp {
+            source: Place::Host(host_ptr(source.start())),
+            target: Place::Device(target.device_ptr()),
+            bytes: source.len() * size_of::<T>(),
+        };
+        let submitted = self.submit(&[target.touch()], |driver, stream| {
+            // SAFETY: both ends hold that many bytes; the source is owned by the transfer until
+            // the fence behind the copy has fired, the target is kept by its books.
+            unsafe { copy_unless_empty(driver, copy, stream) }
+        });
+        self.in_flight(submitted, source)
+    }
+
+    /// Copy device memory into pinned memory, asynchronously. The transfer owns the buffer until
+    /// then.
+    pub fn download<'a, T: Pod, B: PinnedTarget<T>>(
+        &self,
+        source: impl Into<DeviceSlice<'a, T>>,
+        mut target: B,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        let source = source.into();
+        let checked = same_len(source.len(), target.len())
+            .and_then(|()| target.home().serves(&self.shared().link));
+        if let Err(error) = checked {
+            return Err(TransferError::new(error, target));
+        }
+        let copy = CopyOp {
+            source: Place::Device(source.device_ptr()),
+            target: Place::Host(host_ptr(target.start_mut())),
+            bytes: source.len() * size_of::<T>(),
+        };
+        let submitted = self.submit(&[source.touch()], |driver, stream| {
+            // SAFETY: as in `upload`, the other way round.
+            unsafe { copy_unless_empty(driver, copy, stream) }
+        });
+        self.in_flight(submitted, target)
+    }
+
+    /// Keep `buffer` until all work that the stream holds now is done: for kernels that use mapped
+    /// memory.
+    pub fn hold<B: Send + 'static>(
+        &self,
+        buffer: B,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        let submitted = self.submit(&[], |_, _| Ok(()));
+        self.in_flight(submitted, buffer)
+    }
+
+    fn in_flight<B: Send + 'static>(
+        &self,
+        submitted: std::result::Result<DeviceFence, SubmitError>,
+        buffer: B,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        match submitted {
+            Ok(fence) => Ok(Transfer {
+                flight: Flight::new(buffer, fence, CoreArc::clone(&self.shared().lot)),
+                stream: self.clone(),
+            }),
+            Err(SubmitError::Refused(error)) => Err(TransferError::new(error, buffer)),
+            Err(SubmitError::Stranded(error)) => {
+                // The device may write to it for as long as the process lives.
+                std::mem::forget(buffer);
+                Err(TransferError {
+                    error,
+                    buffer: None,
+                })
+            }
+        }
+    }
+}
+
+impl<B: Send + 'static> Transfer<B> {
+    /// Wait until the copy is done, and give the buffer back, on failure too.
+    pub fn wait(mut self) -> std::result::Result<B, TransferError<B>> {
+        finish(self.flight.land())
+    }
+
+    /// Whether the copy is done.
+    pub fn is_done(&self) -> Result<bool> {
+        Ok(self.flight.is_done()?)
+    }
+
+    /// Wait until the copy is done, at most `timeout`. Whether it is.
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
+        Ok(self.flight.wait_timeout(timeout)?)
+    }
+}
+
+impl<B: Send + Unpin + 'static> Future for Transfer<B> {
+    type Output = std::result::Result<B, TransferError<B>>;
+
+    /// # Panics
+    /// When it is polled again after it was ready.
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let stream = &this.stream;
+        this.flight
+            .poll(context, |fence, told| stream.tell(fence, told))
+            .map(finish)
+    }
+}
+
+impl<B: Send + 'static> fmt::Debug for Transfer<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transfer")
+            .field("stream", &self.stream)
+            .finish_non_exhaustive()
+    }
+}
+
+fn finish<B>(landed: Landed<B>) -> std::result::Result<B, TransferError<B>> {
+    match landed {
+        Landed {
+            result: Ok(()),
+            buffer: Some(buffer),
+        } => Ok(buffer),
+        Landed { result, buffer } => Err(TransferError {
+            error: result.expect_err("a lost buffer has a reason").into(),
+            buffer,
+        }),
+    }
+}
+
+pub(crate) fn same_len(source_len: usize, target_len: usize) -> Result<()> {
+    if source_len == target_len {
+        Ok(())
+    } else {
+        Err(Error::LengthMismatch {
+            source_len,
+            target_len,
+        })
+    }
+}
+
+pub(crate) fn host_ptr<T>(start: *const T) -> HostPtr {
+    NonNull::new(start.cast_mut().cast()).expect("host memory is never at 0")
+}
+
+/// # Safety
+/// As for [`Driver::copy_async`](pinlane_driver::Driver::copy_async).
+pub(crate) unsafe fn copy_unless_empty(
+    driver: &dyn pinlane_driver::Driver,
+    copy: CopyOp,
+    stream: pinlane_driver::StreamHandle,
+) -> pinlane_driver::Result<()> {
+    if copy.bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller vouches for the same contract.
+    unsafe { driver.copy_async(copy, stream) }
+}
