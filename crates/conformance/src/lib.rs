@@ -1,1 +1,43 @@
-//! One suite, run against every driver.
+//! One suite that every driver must pass: the simulated GPU, libcuda's stand-in, a real GPU.
+//!
+//! ```text
+//!   suite()          the list of cases, by name
+//!     driver/*       what the trait `Driver` promises, one file a topic
+//!   run()            each case on a freshly opened device, panics caught
+//!   rig              what a case works with: it makes things and frees every one of them
+//! ```
+//!
+//! A case passes, fails, or is skipped, and it may be skipped only where the device itself says in
+//! [`DeviceInfo`](pinlane_driver::DeviceInfo) that it lacks the feature.
+//!
+//! "Still in flight" is never shown by time. A case closes a gate (a callback that does not return)
+//! in a stream: what comes behind it cannot run before the case opens it, on any device.
+//!
+//! ```
+//! use pinlane_conformance::{Verdict, run};
+//! use pinlane_model::Profile;
+//! use pinlane_sim::Sim;
+//!
+//! let sim = Sim::new(Profile::builtin("pcie3-x16").unwrap());
+//! let summary = run(&sim, 0, Some("events/"), &mut |result| {
+//!     assert_eq!(result.verdict, Verdict::Passed, "{}", result.name);
+//! });
+//! assert!(summary.passed > 0 && summary.failed == 0);
+//! ```
+
+mod bench;
+mod case;
+mod driver;
+mod pattern;
+mod rig;
+mod run;
+
+pub use bench::Bench;
+pub use case::{Case, Outcome, Stopped};
+pub use run::{CaseResult, Summary, Verdict, run, run_case};
+
+/// All cases, in the order in which they run.
+#[must_use]
+pub fn suite() -> Vec<Case> {
+    driver::cases()
+}

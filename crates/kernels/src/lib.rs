@@ -11,6 +11,9 @@ mod twins;
 pub use memory::{Memory, MemoryFault};
 use pinlane_driver::{KernelArg, LaunchShape, ParamKind};
 
+/// All built-in kernels as one PTX module, for any GPU from compute capability 5.2 on.
+pub const PTX: &str = include_str!("cuda/builtin.ptx");
+
 /// A built-in kernel as the simulated GPU knows it.
 pub struct Kernel {
     /// Its name in the PTX module.

@@ -43,6 +43,7 @@
 //!   core/     the protocol of all this, free of any GPU
 //! ```
 
+mod builtin;
 mod copy;
 mod core;
 mod device;
@@ -58,6 +59,7 @@ mod submit;
 mod sync;
 mod transfer;
 
+pub use builtin::Builtin;
 pub use bytemuck::Pod;
 pub use device::{Device, Stats};
 pub use error::{Error, RegisterError, Result, TransferError};

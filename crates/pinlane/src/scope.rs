@@ -14,7 +14,7 @@ use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut};
 use crate::stream::SubmitError;
 use crate::submit::{abort_over_borrowed, settle_borrowed};
 use crate::transfer::{copy_unless_empty, same_len};
-use crate::{Device, Error, Result, Stream};
+use crate::{Device, Result, Stream};
 
 /// Where transfers of borrowed memory live. See [`Device::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -63,11 +63,15 @@ impl Device {
             env: PhantomData,
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&scope)));
-        let settled = scope.settle();
-        match outcome {
-            Err(panic) => resume_unwind(panic),
-            Ok(Err(error)) => Err(error),
-            Ok(Ok(value)) => settled.map(|()| value),
+        match (outcome, scope.settle()) {
+            (Ok(Ok(value)), Ok(())) => Ok(value),
+            (Ok(Ok(_)), Err(error)) => Err(error.into()),
+            (failed, settled) => {
+                if let Err(error) = settled {
+                    self.shared.link.keep_stray(error);
+                }
+                failed.unwrap_or_else(|panic| resume_unwind(panic))
+            }
         }
     }
 }
@@ -138,12 +142,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Wait for all of them. The first error, after all are done.
-    fn settle(&self) -> Result<()> {
+    fn settle(&self) -> pinlane_driver::Result<()> {
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = Ok(());
         for fence in fences.drain(..) {
-            let settled = settle_borrowed(&fence).map_err(Error::from);
-            first = first.and(settled);
+            first = first.and(settle_borrowed(&fence));
         }
         first
     }

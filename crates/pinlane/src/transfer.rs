@@ -129,7 +129,10 @@ impl<B: Send + 'static> Transfer<B> {
     }
 }
 
-impl<B: Send + Unpin + 'static> Future for Transfer<B> {
+/// The buffer is never pinned in place: it is moved out in the end.
+impl<B: Send + 'static> Unpin for Transfer<B> {}
+
+impl<B: Send + 'static> Future for Transfer<B> {
     type Output = std::result::Result<B, TransferError<B>>;
 
     /// # Panics

@@ -1,1 +1,20 @@
-//! Measurements as data, rendered to text and JSON.
+//! Looks: what was measured, as data first, then as text or JSON.
+//!
+//! The data types know nothing of how they came about, and the measuring knows nothing of how they
+//! are shown, so that a new format touches neither. Every report carries its [`Origin`], and each
+//! rendering says SIMULATED where a simulated device was at work.
+
+#![forbid(unsafe_code)]
+
+mod compare;
+mod format;
+mod origin;
+mod selftest;
+
+pub use compare::{Compare, Figure, MemoryKind, Row};
+pub use origin::Origin;
+pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
+
+/// Version of the JSON that this crate writes. It grows when a field changes its meaning or goes;
+/// a new field alone does not raise it.
+pub const SCHEMA_VERSION: u32 = 1;

@@ -18,6 +18,9 @@ pub(crate) struct Access {
 /// All uses that a later one may have to wait for.
 pub(crate) struct Ledger<F> {
     uses: Vec<Use<F>>,
+    /// Number of uses at which those that are done are looked for and forgotten. Doubles when most
+    /// are still running, so that a use is asked about a few times only.
+    tidy_at: usize,
 }
 
 struct Use<F> {
@@ -25,12 +28,15 @@ struct Use<F> {
     fence: F,
 }
 
-/// Past this many uses, those that are done are looked for and forgotten.
-const TIDY_AT: usize = 16;
+/// Fewer uses than this are not worth a question to the driver.
+const TIDY_AT_LEAST: usize = 16;
 
 impl<F: Fence + Clone> Ledger<F> {
     pub(crate) fn new() -> Self {
-        Self { uses: Vec::new() }
+        Self {
+            uses: Vec::new(),
+            tidy_at: TIDY_AT_LEAST,
+        }
     }
 
     /// Fences of other streams that must fire before `next` may start. Work of the same stream is
@@ -46,9 +52,10 @@ impl<F: Fence + Clone> Ledger<F> {
     pub(crate) fn record(&mut self, access: Access, fence: F) {
         self.uses
             .retain(|earlier| !replaces(&access, &earlier.access));
-        if self.uses.len() >= TIDY_AT {
+        if self.uses.len() >= self.tidy_at {
             self.uses
                 .retain(|earlier| !matches!(earlier.fence.is_done(), Ok(true)));
+            self.tidy_at = TIDY_AT_LEAST.max(2 * self.uses.len());
         }
         self.uses.push(Use { access, fence });
     }

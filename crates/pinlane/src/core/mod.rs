@@ -22,6 +22,8 @@ mod slots;
 mod loom_models;
 #[cfg(test)]
 mod test_fence;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub(crate) use completion::Completion;
 pub(crate) use fence::{Fence, Settled};

@@ -1,0 +1,197 @@
+//! Streams that wait for events.
+
+use pinlane_driver::{EventHandle, StreamHandle};
+
+use crate::case::{check, check_eq};
+use crate::pattern::u32_of_bytes;
+use crate::rig::{HostKind, Rig};
+use crate::{Bench, Case, Outcome};
+
+pub(super) const CASES: &[Case] = &[
+    Case::new("events/wait-orders-across-streams", orders),
+    Case::new("events/wait-for-a-destroyed-event", destroyed_afterwards),
+    Case::new("events/wait-keeps-the-record-of-its-time", keeps_its_record),
+    Case::new("events/wait-on-own-stream", own_stream),
+    Case::new("events/wait-on-the-default-stream", on_default_stream),
+    Case::new("events/wait-for-all-readers", all_readers),
+    Case::new("events/wait-is-passed-on", passed_on),
+    Case::new("events/wait-does-not-stop-the-other-stream", one_way),
+    Case::new("events/ping-pong-between-streams", ping_pong),
+];
+
+/// `first`, held by a gate, writes; `second` waits for the event and reads.
+fn ordered(
+    rig: &Rig,
+    first: StreamHandle,
+    second: StreamHandle,
+    after_wait: impl FnOnce(EventHandle) -> pinlane_driver::Result<()>,
+) -> Outcome {
+    let memory = rig.upload(&[1; 2000])?;
+    let target = rig.host(HostKind::Pinned, 2000)?;
+    target.fill(0);
+    let (written, read) = (rig.event()?, rig.event()?);
+    let gate = rig.gate(first)?;
+    rig.memset(memory.all(), 2, first)?;
+    rig.driver().event_record(written, first)?;
+    rig.driver().stream_wait_event(second, written)?;
+    after_wait(written)?;
+    rig.copy_async(target.all(), memory.all(), second)?;
+    rig.driver().event_record(read, second)?;
+    check!(
+        !rig.driver().event_query(read)?,
+        "the second stream did not wait"
+    );
+    gate.open();
+    rig.driver().event_synchronize(read)?;
+    check_eq!(target.read_all(), vec![2; 2000], "bytes that were read");
+    Ok(())
+}
+
+fn orders(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let (first, second) = (rig.stream()?, rig.stream()?);
+    ordered(&rig, first, second, |_| Ok(()))?;
+    rig.close()
+}
+
+fn destroyed_afterwards(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let (first, second) = (rig.stream()?, rig.stream()?);
+    ordered(&rig, first, second, |event| rig.destroy_event(event))?;
+    rig.close()
+}
+
+fn on_default_stream(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let stream = rig.stream()?;
+    ordered(&rig, stream, rig.driver().default_stream(), |_| Ok(()))?;
+    rig.driver().synchronize()?;
+    ordered(&rig, rig.driver().default_stream(), stream, |_| Ok(()))?;
+    rig.close()
+}
+
+fn keeps_its_record(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let (first, second) = (rig.stream()?, rig.stream()?);
+    let (event, done) = (rig.event()?, rig.event()?);
+    rig.driver().event_record(event, first)?;
+    rig.driver().event_synchronize(event)?;
+    rig.driver().stream_wait_event(second, event)?;
+    let gate = rig.gate(first)?;
+    rig.driver().event_record(event, first)?;
+    rig.driver().event_record(done, second)?;
+    // Would never return if the wait followed the later record, which is held.
+    rig.driver().event_synchronize(done)?;
+    check!(!rig.driver().event_query(event)?, "fired behind the gate");
+    gate.open();
+    rig.close()
+}
+
+fn own_stream(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let stream = rig.stream()?;
+    let event = rig.event()?;
+    let memory = rig.upload(&[0; 100])?;
+    for value in 1..=10 {
+        rig.driver().event_record(event, stream)?;
+        rig.driver().stream_wait_event(stream, event)?;
+        rig.memset(memory.all(), value, stream)?;
+    }
+    rig.driver().stream_synchronize(stream)?;
+    check_eq!(rig.download(memory.all())?, vec![10; 100], "bytes");
+    rig.close()
+}
+
+fn all_readers(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let (held, free, writer) = (rig.stream()?, rig.stream()?, rig.stream()?);
+    let events = [rig.event()?, rig.event()?];
+    let done = rig.event()?;
+    let memory = rig.upload(&[5; 1000])?;
+    let targets = [
+        rig.host(HostKind::Pinned, 1000)?,
+        rig.host(HostKind::Pinned, 1000)?,
+    ];
+    let gate = rig.gate(held)?;
+    for ((stream, target), event) in [held, free].into_iter().zip(&targets).zip(events) {
+        rig.copy_async(target.all(), memory.all(), stream)?;
+        rig.driver().event_record(event, stream)?;
+        rig.driver().stream_wait_event(writer, event)?;
+    }
+    rig.memset(memory.all(), 6, writer)?;
+    rig.driver().event_record(done, writer)?;
+    // One reader is through, the other is not: the writer has to wait.
+    rig.driver().stream_synchronize(free)?;
+    check!(
+        !rig.driver().event_query(done)?,
+        "the writer overtook a reader"
+    );
+    gate.open();
+    rig.driver().event_synchronize(done)?;
+    for target in &targets {
+        check_eq!(target.read_all(), vec![5; 1000], "what a reader saw");
+    }
+    check_eq!(rig.download(memory.all())?, vec![6; 1000], "in the end");
+    rig.close()
+}
+
+fn passed_on(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let kernels = rig.kernels()?;
+    let streams = (0..6)
+        .map(|_| rig.stream())
+        .collect::<Result<Vec<_>, _>>()?;
+    let event = rig.event()?;
+    let memory = rig.upload(&[0; 4000])?;
+    let gate = rig.gate(streams[0])?;
+    for pair in streams.windows(2) {
+        rig.add_u32(kernels, memory.all(), 1, pair[0])?;
+        rig.driver().event_record(event, pair[0])?;
+        rig.driver().stream_wait_event(pair[1], event)?;
+    }
+    let last = streams[streams.len() - 1];
+    check!(
+        !rig.driver().stream_query(last)?,
+        "the last stream did not wait"
+    );
+    gate.open();
+    rig.driver().stream_synchronize(last)?;
+    let words = u32_of_bytes(&rig.download(memory.all())?);
+    check_eq!(words, vec![5; 1000], "result");
+    rig.close()
+}
+
+fn one_way(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let (first, second) = (rig.stream()?, rig.stream()?);
+    let (event, done) = (rig.event()?, rig.event()?);
+    let gate = rig.gate(second)?;
+    rig.driver().event_record(event, first)?;
+    rig.driver().stream_wait_event(second, event)?;
+    rig.driver().event_record(done, first)?;
+    // The stream that is waited for goes on, though the one that waits is held.
+    rig.driver().event_synchronize(done)?;
+    gate.open();
+    rig.driver().stream_synchronize(second)?;
+    rig.close()
+}
+
+fn ping_pong(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let kernels = rig.kernels()?;
+    let streams = [rig.stream()?, rig.stream()?];
+    let events = [rig.event()?, rig.event()?];
+    let (a, b) = (rig.upload(&[0; 400])?, rig.upload(&[0; 400])?);
+    for turn in 0..40 {
+        let (me, other) = (turn % 2, (turn + 1) % 2);
+        rig.driver().stream_wait_event(streams[me], events[other])?;
+        let (from, to) = if me == 0 { (&a, &b) } else { (&b, &a) };
+        rig.copy_async(to.all(), from.all(), streams[me])?;
+        rig.add_u32(kernels, to.all(), 1, streams[me])?;
+        rig.driver().event_record(events[me], streams[me])?;
+    }
+    rig.driver().event_synchronize(events[1])?;
+    let words = u32_of_bytes(&rig.download(a.all())?);
+    check_eq!(words, vec![40; 100], "result");
+    rig.close()
+}

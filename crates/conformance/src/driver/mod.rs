@@ -1,0 +1,51 @@
+//! What every implementation of [`Driver`](pinlane_driver::Driver) must do, one file a topic.
+
+mod batch_copies;
+mod callbacks;
+mod copies;
+mod default_stream;
+mod device;
+mod device_memory;
+mod event_waits;
+mod events;
+mod mapped;
+mod memset;
+mod modules;
+mod pinned;
+mod pointers;
+mod registered;
+mod registration_errors;
+mod row_copies;
+mod stream_memory;
+mod streams;
+mod threads;
+mod timing;
+
+use crate::Case;
+
+/// All cases of the trait, topic by topic.
+pub(crate) fn cases() -> Vec<Case> {
+    [
+        device::CASES,
+        device_memory::CASES,
+        stream_memory::CASES,
+        pinned::CASES,
+        registered::CASES,
+        registration_errors::CASES,
+        pointers::CASES,
+        mapped::CASES,
+        streams::CASES,
+        default_stream::CASES,
+        events::CASES,
+        event_waits::CASES,
+        timing::CASES,
+        copies::CASES,
+        row_copies::CASES,
+        batch_copies::CASES,
+        memset::CASES,
+        callbacks::CASES,
+        modules::CASES,
+        threads::CASES,
+    ]
+    .concat()
+}

@@ -1,0 +1,274 @@
+//! Buffers of each kind.
+
+use std::marker::PhantomData;
+
+use pinlane_driver::{DevicePtr, HostFlags, HostPtr, Place, RegisterFlags, Result, StreamHandle};
+
+use super::{Made, PAGE_BYTES, Pages, Rig};
+
+/// Kinds of host memory that a copy may meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HostKind {
+    /// Ordinary memory.
+    Pageable,
+    /// From the driver, default flags.
+    Pinned,
+    /// From the driver, write-combined.
+    WriteCombined,
+    /// Ordinary memory, registered in place, not on a page boundary.
+    Registered,
+}
+
+/// Host memory that lives as long as the rig, or until it is freed by hand.
+pub(crate) struct HostMem<'r> {
+    base: HostPtr,
+    bytes: usize,
+    rig: PhantomData<&'r Rig>,
+}
+
+// SAFETY: the memory belongs to no thread, and one `HostMem` is used by one thread at a time.
+unsafe impl Send for HostMem<'_> {}
+
+impl<'r> HostMem<'r> {
+    fn new(base: HostPtr, bytes: usize) -> Self {
+        Self {
+            base,
+            bytes,
+            rig: PhantomData,
+        }
+    }
+
+    pub(crate) fn base(&self) -> HostPtr {
+        self.base
+    }
+
+    /// Address `offset` bytes in, as a number.
+    pub(crate) fn address(&self, offset: usize) -> u64 {
+        (self.base.addr().get() + offset) as u64
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn all(&self) -> Span<'_> {
+        self.span(0, self.bytes)
+    }
+
+    pub(crate) fn span(&self, offset: usize, bytes: usize) -> Span<'_> {
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset);
+        Span::new(Place::Host(self.base).offset(offset), bytes)
+    }
+
+    pub(crate) fn write(&self, offset: usize, data: &[u8]) {
+        assert!(offset <= self.bytes && data.len() <= self.bytes - offset);
+        // SAFETY: in bounds of live memory (see the module's word on soundness), and `data` is
+        // memory of the case's own, so they do not overlap.
+        unsafe {
+            self.base
+                .add(offset)
+                .as_ptr()
+                .copy_from_nonoverlapping(data.as_ptr(), data.len());
+        }
+    }
+
+    pub(crate) fn fill(&self, value: u8) {
+        // SAFETY: all of the live memory, nothing more.
+        unsafe { self.base.write_bytes(value, self.bytes) }
+    }
+
+    pub(crate) fn read(&self, offset: usize, bytes: usize) -> Vec<u8> {
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset);
+        let mut out = vec![0u8; bytes];
+        // SAFETY: in bounds of live memory, and `out` is new, so they do not overlap.
+        unsafe {
+            self.base
+                .add(offset)
+                .as_ptr()
+                .copy_to_nonoverlapping(out.as_mut_ptr(), bytes);
+        }
+        out
+    }
+
+    pub(crate) fn read_all(&self) -> Vec<u8> {
+        self.read(0, self.bytes)
+    }
+}
+
+/// Device memory that lives as long as the rig, or until it is freed by hand.
+pub(crate) struct DeviceMem<'r> {
+    base: DevicePtr,
+    bytes: usize,
+    rig: PhantomData<&'r Rig>,
+}
+
+impl DeviceMem<'_> {
+    pub(crate) fn base(&self) -> DevicePtr {
+        self.base
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn all(&self) -> Span<'_> {
+        self.span(0, self.bytes)
+    }
+
+    pub(crate) fn span(&self, offset: usize, bytes: usize) -> Span<'_> {
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset);
+        Span::new(Place::Device(self.base.offset(offset)), bytes)
+    }
+}
+
+/// A range of live memory, host or device.
+#[derive(Clone, Copy)]
+pub(crate) struct Span<'m> {
+    pub(super) place: Place,
+    pub(super) bytes: usize,
+    memory: PhantomData<&'m ()>,
+}
+
+impl Span<'_> {
+    fn new(place: Place, bytes: usize) -> Self {
+        Self {
+            place,
+            bytes,
+            memory: PhantomData,
+        }
+    }
+
+    /// Its device address; a case gives kernels nothing else.
+    pub(super) fn device(self) -> DevicePtr {
+        match self.place {
+            Place::Device(ptr) => ptr,
+            Place::Host(_) => panic!("host memory where device memory is needed"),
+        }
+    }
+}
+
+impl Rig {
+    pub(crate) fn device(&self, bytes: usize) -> Result<DeviceMem<'_>> {
+        let base = self.driver().device_alloc(bytes)?;
+        self.keep(Made::Device(base));
+        Ok(DeviceMem {
+            base,
+            bytes,
+            rig: PhantomData,
+        })
+    }
+
+    pub(crate) fn device_async(&self, bytes: usize, stream: StreamHandle) -> Result<DeviceMem<'_>> {
+        let base = self.driver().device_alloc_async(bytes, stream)?;
+        self.keep(Made::DeviceAsync(base, stream));
+        Ok(DeviceMem {
+            base,
+            bytes,
+            rig: PhantomData,
+        })
+    }
+
+    /// Free device memory now, in stream order where it was allocated so.
+    pub(crate) fn free_device(&self, memory: DeviceMem<'_>) -> Result<()> {
+        let made = self.take(
+            |made| matches!(made, Made::Device(p) | Made::DeviceAsync(p, _) if *p == memory.base),
+        );
+        self.free(made)
+    }
+
+    /// Free stream-ordered memory behind the work of another stream than its own.
+    pub(crate) fn free_device_on(&self, memory: DeviceMem<'_>, stream: StreamHandle) -> Result<()> {
+        self.take(|made| matches!(made, Made::DeviceAsync(p, _) if *p == memory.base));
+        self.free(Made::DeviceAsync(memory.base, stream))
+    }
+
+    pub(crate) fn pinned(&self, bytes: usize, flags: HostFlags) -> Result<HostMem<'_>> {
+        let base = self.driver().host_alloc(bytes, flags)?;
+        self.keep(Made::Pinned(base));
+        Ok(HostMem::new(base, bytes))
+    }
+
+    /// Free pinned memory now; the case has waited for all work on it.
+    pub(crate) fn free_pinned(&self, memory: HostMem<'_>) -> Result<()> {
+        let made = self.take(|made| matches!(made, Made::Pinned(p) if *p == memory.base));
+        self.free(made)
+    }
+
+    /// Pageable memory that starts `offset` bytes into a page.
+    pub(crate) fn pageable(&self, bytes: usize, offset: usize) -> HostMem<'_> {
+        let pages = Pages::new(offset + bytes);
+        // SAFETY: `offset` lies inside the allocation.
+        let base = unsafe { pages.base().add(offset) };
+        self.keep(Made::Pageable(pages));
+        HostMem::new(base, bytes)
+    }
+
+    /// Register part of pageable memory of this rig.
+    pub(crate) fn register<'m>(
+        &'m self,
+        memory: &'m HostMem<'_>,
+        offset: usize,
+        bytes: usize,
+        flags: RegisterFlags,
+    ) -> Result<HostMem<'m>> {
+        assert!(offset <= memory.bytes && bytes <= memory.bytes - offset);
+        // SAFETY: in bounds of memory that the rig frees after it has unregistered it, since it
+        // frees in reverse order.
+        let base = unsafe {
+            let base = memory.base.add(offset);
+            self.driver().host_register(base, bytes, flags)?;
+            base
+        };
+        self.keep(Made::Registered(base));
+        Ok(HostMem::new(base, bytes))
+    }
+
+    /// Unregister now; the case has waited for all work on it.
+    pub(crate) fn unregister(&self, memory: HostMem<'_>) -> Result<()> {
+        let made = self.take(|made| matches!(made, Made::Registered(p) if *p == memory.base));
+        self.free(made)
+    }
+
+    /// Host memory of any kind.
+    pub(crate) fn host(&self, kind: HostKind, bytes: usize) -> Result<HostMem<'_>> {
+        match kind {
+            HostKind::Pageable => Ok(self.pageable(bytes, 24)),
+            HostKind::Pinned => self.pinned(bytes, HostFlags::default()),
+            HostKind::WriteCombined => self.pinned(
+                bytes,
+                HostFlags {
+                    write_combined: true,
+                    ..HostFlags::default()
+                },
+            ),
+            HostKind::Registered => {
+                let memory = self.pageable(bytes, PAGE_BYTES / 2 + 8);
+                let registered = self.register(&memory, 0, bytes, RegisterFlags::default())?;
+                Ok(HostMem::new(registered.base, bytes))
+            }
+        }
+    }
+
+    /// New device memory that holds `data`.
+    pub(crate) fn upload(&self, data: &[u8]) -> Result<DeviceMem<'_>> {
+        let source = self.pageable(data.len(), 0);
+        source.write(0, data);
+        let target = self.device(data.len())?;
+        self.copy(target.all(), source.all())?;
+        Ok(target)
+    }
+
+    /// The bytes of device memory. The case has waited for all work on it.
+    pub(crate) fn download(&self, source: Span<'_>) -> Result<Vec<u8>> {
+        let pages = Pages::new(source.bytes);
+        let target = HostMem::new(pages.base(), source.bytes);
+        self.copy(target.all(), source)?;
+        Ok(target.read_all())
+    }
+
+    /// The address under which kernels see mapped host memory.
+    pub(crate) fn mapped<'m>(&self, memory: &'m HostMem<'_>) -> Result<Span<'m>> {
+        let ptr = self.driver().host_device_ptr(memory.base)?;
+        Ok(Span::new(Place::Device(ptr), memory.bytes))
+    }
+}

@@ -1,0 +1,185 @@
+//! What a case works with: an opened device, and a list of all that the case made on it.
+//!
+//! **Soundness.** Buffers borrow the rig and know their length, so every range that reaches the
+//! driver is live and in bounds. What the rig cannot rule out is a driver that moves bytes when it
+//! must not: so host memory is only reached by raw copies, never through references, and such a
+//! driver shows as wrong bytes. Cases wait for the work on a buffer, by the call under test,
+//! before they read or refill it.
+
+mod gate;
+mod memory;
+mod pages;
+mod work;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pinlane_driver::{
+    DevicePtr, Driver, EventFlags, EventHandle, FunctionHandle, HostPtr, ModuleHandle, Result,
+    StreamFlags, StreamHandle,
+};
+
+use crate::Outcome;
+
+pub(crate) use memory::{DeviceMem, HostKind, HostMem, Span};
+pub(crate) use pages::{PAGE_BYTES, Pages};
+pub(crate) use work::Rows;
+
+/// Something that must be freed.
+enum Made {
+    Device(DevicePtr),
+    DeviceAsync(DevicePtr, StreamHandle),
+    Pinned(HostPtr),
+    Pageable(#[expect(dead_code, reason = "held for its Drop")] Pages),
+    Registered(HostPtr),
+    Stream(StreamHandle),
+    Event(EventHandle),
+    Module(ModuleHandle),
+}
+
+// SAFETY: the addresses are only handed back to the driver, which any thread may call.
+unsafe impl Send for Made {}
+
+/// An opened device and all that was made on it.
+pub(crate) struct Rig {
+    driver: Arc<dyn Driver>,
+    made: Mutex<Vec<Made>>,
+}
+
+impl Rig {
+    pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
+        Self {
+            driver,
+            made: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The driver, for the calls that need no bookkeeping.
+    pub(crate) fn driver(&self) -> &dyn Driver {
+        &*self.driver
+    }
+
+    /// A stream that is independent of the default stream.
+    pub(crate) fn stream(&self) -> Result<StreamHandle> {
+        self.stream_with(StreamFlags {
+            non_blocking: true,
+            ..StreamFlags::default()
+        })
+    }
+
+    pub(crate) fn stream_with(&self, flags: StreamFlags) -> Result<StreamHandle> {
+        let stream = self.driver.stream_create(flags)?;
+        self.keep(Made::Stream(stream));
+        Ok(stream)
+    }
+
+    /// Destroy a stream now; the case does not use it again.
+    pub(crate) fn destroy_stream(&self, stream: StreamHandle) -> Result<()> {
+        let made = self.take(|made| matches!(made, Made::Stream(s) if *s == stream));
+        self.free(made)
+    }
+
+    /// An event without timing.
+    pub(crate) fn event(&self) -> Result<EventHandle> {
+        self.event_with(EventFlags::default())
+    }
+
+    /// An event with timing.
+    pub(crate) fn timed_event(&self) -> Result<EventHandle> {
+        self.event_with(EventFlags {
+            timing: true,
+            ..EventFlags::default()
+        })
+    }
+
+    pub(crate) fn event_with(&self, flags: EventFlags) -> Result<EventHandle> {
+        let event = self.driver.event_create(flags)?;
+        self.keep(Made::Event(event));
+        Ok(event)
+    }
+
+    /// Destroy an event now; the case does not use it again.
+    pub(crate) fn destroy_event(&self, event: EventHandle) -> Result<()> {
+        let made = self.take(|made| matches!(made, Made::Event(e) if *e == event));
+        self.free(made)
+    }
+
+    pub(crate) fn module(&self, ptx: &str) -> Result<ModuleHandle> {
+        let module = self.driver.module_load(ptx)?;
+        self.keep(Made::Module(module));
+        Ok(module)
+    }
+
+    /// Unload a module now; nothing of it runs, and the case does not use it again.
+    pub(crate) fn unload(&self, module: ModuleHandle) -> Result<()> {
+        let made = self.take(|made| matches!(made, Made::Module(m) if *m == module));
+        self.free(made)
+    }
+
+    /// A kernel of the built-in module, which is loaded for it.
+    pub(crate) fn function(&self, name: &str) -> Result<FunctionHandle> {
+        let module = self.module(pinlane_kernels::PTX)?;
+        self.driver.module_function(module, name)
+    }
+
+    /// Free everything; an error on the way is a failure of the case.
+    pub(crate) fn close(self) -> Outcome {
+        Ok(self.free_all()?)
+    }
+
+    /// Waits for all work first, and goes on after an error, so that the rest is freed too.
+    fn free_all(&self) -> Result<()> {
+        let mut first = self.driver.synchronize();
+        loop {
+            let last = self.list().pop();
+            let Some(made) = last else { break };
+            first = first.and(self.free(made));
+        }
+        first.and(self.driver.synchronize())
+    }
+
+    fn free(&self, made: Made) -> Result<()> {
+        // SAFETY: each came from the matching call and was taken off the list, so it is freed once.
+        // Work on memory is done: `free_all` has synchronised, and a case that frees earlier has
+        // waited for its own work. A module or event that is freed is not used again by the case.
+        unsafe {
+            match made {
+                Made::Device(ptr) => self.driver.device_free(ptr),
+                Made::DeviceAsync(ptr, stream) => self.driver.device_free_async(ptr, stream),
+                Made::Pinned(ptr) => self.driver.host_free(ptr),
+                Made::Pageable(_) => Ok(()),
+                Made::Registered(ptr) => self.driver.host_unregister(ptr),
+                Made::Stream(stream) => self.driver.stream_destroy(stream),
+                Made::Event(event) => self.driver.event_destroy(event),
+                Made::Module(module) => self.driver.module_unload(module),
+            }
+        }
+    }
+
+    fn keep(&self, made: Made) {
+        self.list().push(made);
+    }
+
+    /// Take one thing off the list. A case that frees what it did not make is itself wrong.
+    fn take(&self, is_it: impl Fn(&Made) -> bool) -> Made {
+        let mut list = self.list();
+        let at = list
+            .iter()
+            .rposition(is_it)
+            .expect("the case made what it frees");
+        list.remove(at)
+    }
+
+    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Made>> {
+        // A case that panicked on another thread leaves the list whole.
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        // After `close` the list is empty. On the way out of a failed case errors add nothing.
+        if !self.list().is_empty() {
+            let _ = self.free_all();
+        }
+    }
+}

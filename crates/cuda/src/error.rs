@@ -1,0 +1,251 @@
+//! What libcuda's result codes mean.
+//!
+//! Codes are numbers here: a newer driver may return one that no enum of today holds.
+
+use cudarc::driver::sys::CUresult::{self, *};
+use pinlane_driver::ErrorKind;
+
+/// The call succeeded.
+pub(crate) const SUCCESS: u32 = CUDA_SUCCESS as u32;
+
+/// Work is not done yet.
+pub(crate) const NOT_READY: u32 = CUDA_ERROR_NOT_READY as u32;
+
+type Meanings = &'static [(ErrorKind, &'static [CUresult])];
+
+/// What a code means wherever it comes from.
+const ANYWHERE: Meanings = &[
+    (ErrorKind::NoDriver, &[CUDA_ERROR_STUB_LIBRARY]),
+    (ErrorKind::NoDevice, &[CUDA_ERROR_NO_DEVICE]),
+    (
+        ErrorKind::DeviceBusy,
+        &[
+            CUDA_ERROR_DEVICE_UNAVAILABLE,
+            CUDA_ERROR_CONTEXT_ALREADY_IN_USE,
+        ],
+    ),
+    // Gone for this process: broken hardware, or a driver that has shut down under us.
+    (
+        ErrorKind::DeviceLost,
+        &[
+            CUDA_ERROR_DEINITIALIZED,
+            CUDA_ERROR_ECC_UNCORRECTABLE,
+            CUDA_ERROR_NVLINK_UNCORRECTABLE,
+            CUDA_ERROR_CONTEXT_IS_DESTROYED,
+            CUDA_ERROR_MPS_CLIENT_TERMINATED,
+        ],
+    ),
+    // The driver documents each of these as leaving the context unusable.
+    (
+        ErrorKind::DeviceFault,
+        &[
+            CUDA_ERROR_CONTAINED,
+            CUDA_ERROR_ILLEGAL_ADDRESS,
+            CUDA_ERROR_LAUNCH_TIMEOUT,
+            CUDA_ERROR_ASSERT,
+            CUDA_ERROR_HARDWARE_STACK_ERROR,
+            CUDA_ERROR_ILLEGAL_INSTRUCTION,
+            CUDA_ERROR_MISALIGNED_ADDRESS,
+            CUDA_ERROR_INVALID_ADDRESS_SPACE,
+            CUDA_ERROR_INVALID_PC,
+            CUDA_ERROR_LAUNCH_FAILED,
+            CUDA_ERROR_TENSOR_MEMORY_LEAK,
+            CUDA_ERROR_EXTERNAL_DEVICE,
+        ],
+    ),
+    (ErrorKind::OutOfMemory, &[CUDA_ERROR_OUT_OF_MEMORY]),
+    (
+        ErrorKind::AlreadyRegistered,
+        &[CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED],
+    ),
+    (
+        ErrorKind::NotRegistered,
+        &[CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED],
+    ),
+    (
+        ErrorKind::InvalidValue,
+        &[
+            CUDA_ERROR_INVALID_VALUE,
+            CUDA_ERROR_INVALID_DEVICE,
+            CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+        ],
+    ),
+    (
+        ErrorKind::InvalidHandle,
+        &[CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_CONTEXT],
+    ),
+    (ErrorKind::NotFound, &[CUDA_ERROR_NOT_FOUND]),
+    (
+        ErrorKind::InvalidPtx,
+        &[
+            CUDA_ERROR_INVALID_IMAGE,
+            CUDA_ERROR_NO_BINARY_FOR_GPU,
+            CUDA_ERROR_INVALID_PTX,
+            CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+            CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC,
+            CUDA_ERROR_INVALID_SOURCE,
+        ],
+    ),
+    (ErrorKind::NotReady, &[CUDA_ERROR_NOT_READY]),
+    (
+        ErrorKind::NotSupported,
+        &[
+            CUDA_ERROR_NOT_SUPPORTED,
+            CUDA_ERROR_NOT_PERMITTED,
+            CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+            CUDA_ERROR_JIT_COMPILATION_DISABLED,
+        ],
+    ),
+    (
+        ErrorKind::Capturing,
+        &[
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+            CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+            CUDA_ERROR_STREAM_CAPTURE_MERGE,
+            CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
+            CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+            CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+            CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+            CUDA_ERROR_CAPTURED_EVENT,
+            CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+        ],
+    ),
+];
+
+/// What differs once there is a context: a GPU that was there and is not any more.
+const IN_CONTEXT: Meanings = &[(
+    ErrorKind::DeviceLost,
+    &[
+        CUDA_ERROR_NO_DEVICE,
+        CUDA_ERROR_INVALID_DEVICE,
+        CUDA_ERROR_DEVICE_UNAVAILABLE,
+    ],
+)];
+
+/// What differs when memory is registered: the platform, or the kind of memory, does not allow it.
+const WHEN_REGISTERING: Meanings = &[(
+    ErrorKind::RegistrationRefused,
+    &[
+        CUDA_ERROR_INVALID_VALUE,
+        CUDA_ERROR_OPERATING_SYSTEM,
+        CUDA_ERROR_NOT_PERMITTED,
+        CUDA_ERROR_NOT_SUPPORTED,
+    ],
+)];
+
+/// What differs when memory is unregistered: an address that the driver knows, yet not as a base.
+const WHEN_UNREGISTERING: Meanings = &[(ErrorKind::NotRegistered, &[CUDA_ERROR_INVALID_VALUE])];
+
+/// What a code means.
+pub(crate) fn kind(code: u32) -> ErrorKind {
+    find(ANYWHERE, code).unwrap_or(ErrorKind::Other { code })
+}
+
+/// What a code means that came from a call on a context.
+pub(crate) fn kind_in_context(code: u32) -> ErrorKind {
+    find(IN_CONTEXT, code).unwrap_or_else(|| kind(code))
+}
+
+/// What a code means that came from registering memory.
+pub(crate) fn kind_when_registering(code: u32) -> ErrorKind {
+    find(WHEN_REGISTERING, code).unwrap_or_else(|| kind_in_context(code))
+}
+
+/// What a code means that came from unregistering memory.
+pub(crate) fn kind_when_unregistering(code: u32) -> ErrorKind {
+    find(WHEN_UNREGISTERING, code).unwrap_or_else(|| kind_in_context(code))
+}
+
+fn find(meanings: Meanings, code: u32) -> Option<ErrorKind> {
+    let listed = |codes: &[CUresult]| codes.iter().any(|listed| *listed as u32 == code);
+    let (kind, _) = meanings.iter().find(|(_, codes)| listed(codes))?;
+    Some(kind.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_code_has_two_meanings() {
+        for meanings in [ANYWHERE, IN_CONTEXT, WHEN_REGISTERING, WHEN_UNREGISTERING] {
+            let mut codes: Vec<u32> = meanings
+                .iter()
+                .flat_map(|(_, codes)| codes.iter().map(|code| *code as u32))
+                .collect();
+            let listed = codes.len();
+            codes.sort_unstable();
+            codes.dedup();
+            assert_eq!(codes.len(), listed);
+        }
+    }
+
+    #[test]
+    fn codes_of_loading_say_what_is_missing() {
+        assert_eq!(kind(34), ErrorKind::NoDriver);
+        assert_eq!(kind(100), ErrorKind::NoDevice);
+        assert_eq!(kind(46), ErrorKind::DeviceBusy);
+    }
+
+    #[test]
+    fn what_breaks_the_context_is_fatal_and_nothing_else_is() {
+        let fatal = |code| {
+            let kind = kind_in_context(code);
+            pinlane_driver::Error::new(kind, "a call").is_fatal()
+        };
+        for code in [
+            4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719,
+        ] {
+            assert!(fatal(code), "{code}");
+        }
+        for code in [
+            1, 2, 3, 201, 218, 304, 400, 500, 600, 701, 712, 713, 720, 800, 801, 900, 908, 999,
+        ] {
+            assert!(!fatal(code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_that_vanishes_under_a_context_is_lost() {
+        for code in [46, 100, 101] {
+            assert_eq!(kind_in_context(code), ErrorKind::DeviceLost, "{code}");
+        }
+        assert_eq!(kind(101), ErrorKind::InvalidValue);
+    }
+
+    #[test]
+    fn registration_tells_refusal_from_misuse() {
+        for code in [1, 304, 800, 801] {
+            let kind = kind_when_registering(code);
+            assert_eq!(kind, ErrorKind::RegistrationRefused, "{code}");
+        }
+        assert_eq!(kind_when_registering(2), ErrorKind::OutOfMemory);
+        assert_eq!(kind_when_registering(712), ErrorKind::AlreadyRegistered);
+        assert_eq!(kind_when_registering(713), ErrorKind::NotRegistered);
+        assert_eq!(kind_when_registering(719), ErrorKind::DeviceFault);
+    }
+
+    #[test]
+    fn unregistering_what_is_no_base_is_one_kind() {
+        for code in [1, 713] {
+            let kind = kind_when_unregistering(code);
+            assert_eq!(kind, ErrorKind::NotRegistered, "{code}");
+        }
+        assert_eq!(kind_when_unregistering(719), ErrorKind::DeviceFault);
+    }
+
+    #[test]
+    fn capture_errors_are_one_kind() {
+        for code in 900..=908 {
+            assert_eq!(kind(code), ErrorKind::Capturing, "{code}");
+        }
+        assert_eq!(kind(909), ErrorKind::Other { code: 909 });
+    }
+
+    #[test]
+    fn an_unknown_code_keeps_its_number() {
+        assert_eq!(kind(123_456), ErrorKind::Other { code: 123_456 });
+        assert_eq!(kind_in_context(999), ErrorKind::Other { code: 999 });
+    }
+}

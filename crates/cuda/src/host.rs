@@ -1,0 +1,171 @@
+//! Host memory: pinned by the driver, or registered in place; and whose an address is.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use cudarc::driver::sys;
+use cudarc::driver::sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST};
+use cudarc::driver::sys::CUpointer_attribute::{
+    CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+};
+use cudarc::driver::sys::CUresult::CUDA_ERROR_INVALID_VALUE;
+use pinlane_driver::{
+    DevicePtr, Error, ErrorKind, HostFlags, HostPtr, PointerKind, RegisterFlags, Result,
+};
+
+use crate::device::CudaDevice;
+use crate::error;
+use crate::registry::registered;
+
+impl CudaDevice {
+    pub(crate) fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr> {
+        let _current = self.enter()?;
+        let mut ptr = ptr::null_mut();
+        // SAFETY: `ptr` outlives the call.
+        let code = unsafe { (self.calls().cuMemHostAlloc)(&mut ptr, bytes, host_bits(flags)) };
+        self.check("cuMemHostAlloc", code)?;
+        let ptr = HostPtr::new(ptr.cast())
+            .ok_or_else(|| Error::new(ErrorKind::OutOfMemory, "cuMemHostAlloc"))?;
+        // A registration may be left on record whose device was closed before it was undone.
+        registered().remove_overlapping(address_of(ptr), bytes as u64);
+        Ok(ptr)
+    }
+
+    /// # Safety
+    /// As for the trait's method.
+    pub(crate) unsafe fn host_free(&self, ptr: HostPtr) -> Result<()> {
+        let _current = self.enter()?;
+        // SAFETY: the caller gives up an allocation that nothing uses.
+        let code = unsafe { (self.calls().cuMemFreeHost)(ptr.as_ptr().cast()) };
+        self.check("cuMemFreeHost", code)
+    }
+
+    /// # Safety
+    /// As for the trait's method.
+    pub(crate) unsafe fn host_register(
+        &self,
+        ptr: HostPtr,
+        bytes: usize,
+        flags: RegisterFlags,
+    ) -> Result<()> {
+        let _current = self.enter()?;
+        // SAFETY: the caller keeps the range mapped until it is unregistered.
+        let code = unsafe {
+            (self.calls().cuMemHostRegister_v2)(ptr.as_ptr().cast(), bytes, register_bits(flags))
+        };
+        self.check_as("cuMemHostRegister_v2", code, error::kind_when_registering)?;
+        registered().insert(address_of(ptr), bytes as u64);
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for the trait's method.
+    pub(crate) unsafe fn host_unregister(&self, ptr: HostPtr) -> Result<()> {
+        let _current = self.enter()?;
+        // SAFETY: the caller vouches that no work uses the range.
+        let code = unsafe { (self.calls().cuMemHostUnregister)(ptr.as_ptr().cast()) };
+        self.check_as("cuMemHostUnregister", code, error::kind_when_unregistering)?;
+        registered().remove(address_of(ptr));
+        Ok(())
+    }
+
+    pub(crate) fn host_device_ptr(&self, ptr: HostPtr) -> Result<DevicePtr> {
+        let _current = self.enter()?;
+        let mut device = 0;
+        // SAFETY: `device` outlives the call; the host address is looked up, not followed.
+        let code = unsafe {
+            (self.calls().cuMemHostGetDevicePointer_v2)(&mut device, ptr.as_ptr().cast(), 0)
+        };
+        self.check("cuMemHostGetDevicePointer_v2", code)?;
+        Ok(DevicePtr(device))
+    }
+
+    pub(crate) fn pointer_kind(&self, address: u64) -> Result<PointerKind> {
+        const UNKNOWN: u32 = CUDA_ERROR_INVALID_VALUE as u32;
+        const HOST: u32 = CU_MEMORYTYPE_HOST as u32;
+        const DEVICE: u32 = CU_MEMORYTYPE_DEVICE as u32;
+
+        let _current = self.enter()?;
+        let (mut memory_type, mut managed) = (0_u32, 0_u32);
+        let mut attributes = [
+            CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+            CU_POINTER_ATTRIBUTE_IS_MANAGED,
+        ];
+        let mut values: [*mut c_void; 2] = [
+            ptr::from_mut(&mut memory_type).cast(),
+            ptr::from_mut(&mut managed).cast(),
+        ];
+        // For an address that it does not know this call succeeds and leaves zeros, where its
+        // sibling for one attribute fails.
+        // SAFETY: one place of the attribute's size for each attribute, all outliving the call.
+        let code = unsafe {
+            (self.calls().cuPointerGetAttributes)(
+                attributes.len() as u32,
+                attributes.as_mut_ptr(),
+                values.as_mut_ptr(),
+                address,
+            )
+        };
+        if code == UNKNOWN {
+            return Ok(PointerKind::Pageable);
+        }
+        self.check("cuPointerGetAttributes", code)?;
+        Ok(match memory_type {
+            _ if managed != 0 => PointerKind::Managed,
+            DEVICE => PointerKind::Device,
+            HOST if registered().contains(address) => PointerKind::Registered,
+            HOST => PointerKind::Pinned,
+            _ => PointerKind::Pageable,
+        })
+    }
+}
+
+fn address_of(ptr: HostPtr) -> u64 {
+    ptr.addr().get() as u64
+}
+
+fn host_bits(flags: HostFlags) -> u32 {
+    bits(&[
+        (flags.portable, sys::CU_MEMHOSTALLOC_PORTABLE),
+        (flags.mapped, sys::CU_MEMHOSTALLOC_DEVICEMAP),
+        (flags.write_combined, sys::CU_MEMHOSTALLOC_WRITECOMBINED),
+    ])
+}
+
+fn register_bits(flags: RegisterFlags) -> u32 {
+    bits(&[
+        (flags.portable, sys::CU_MEMHOSTREGISTER_PORTABLE),
+        (flags.mapped, sys::CU_MEMHOSTREGISTER_DEVICEMAP),
+        (flags.read_only, sys::CU_MEMHOSTREGISTER_READ_ONLY),
+    ])
+}
+
+fn bits(flags: &[(bool, u32)]) -> u32 {
+    flags
+        .iter()
+        .filter(|(set, _)| *set)
+        .fold(0, |all, (_, bit)| all | bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_become_the_drivers_bits() {
+        assert_eq!(host_bits(HostFlags::default()), 1);
+        let every = HostFlags {
+            portable: true,
+            mapped: true,
+            write_combined: true,
+        };
+        assert_eq!(host_bits(every), 1 | 2 | 4);
+        assert_eq!(register_bits(RegisterFlags::default()), 1);
+        let every = RegisterFlags {
+            portable: true,
+            mapped: true,
+            read_only: true,
+        };
+        assert_eq!(register_bits(every), 1 | 2 | 8);
+    }
+}

@@ -1,0 +1,81 @@
+//! The devices that libcuda sees.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdevice;
+use pinlane_driver::{DeviceInfo, Driver, Error, ErrorKind, Platform, Result, Version};
+
+use crate::device::CudaDevice;
+use crate::library::Library;
+use crate::{fork, info};
+
+/// The CUDA driver of this machine.
+pub struct Cuda {
+    library: Arc<Library>,
+}
+
+impl Cuda {
+    /// Loads and initialises the driver. Creates nothing on any GPU.
+    ///
+    /// # Errors
+    /// [`NoDriver`](ErrorKind::NoDriver), [`NoDevice`](ErrorKind::NoDevice),
+    /// [`DriverTooOld`](ErrorKind::DriverTooOld), [`MissingSymbol`](ErrorKind::MissingSymbol), and
+    /// [`Forked`](ErrorKind::Forked) in a child of a process that had loaded it.
+    pub fn load() -> Result<Self> {
+        let cuda = Self {
+            library: Arc::new(Library::load()?),
+        };
+        if cuda.count()? == 0 {
+            return Err(Error::new(ErrorKind::NoDevice, "cuDeviceGetCount"));
+        }
+        Ok(cuda)
+    }
+
+    /// Interface version of the driver.
+    #[must_use]
+    pub fn driver_version(&self) -> Version {
+        self.library.version
+    }
+
+    fn count(&self) -> Result<u32> {
+        fork::check("cuDeviceGetCount")?;
+        let mut count = 0;
+        // SAFETY: `count` outlives the call.
+        let code = unsafe { (self.library.calls.cuDeviceGetCount)(&mut count) };
+        self.library.check("cuDeviceGetCount", code)?;
+        Ok(count.max(0) as u32)
+    }
+
+    /// The driver's handle of a device that is there.
+    fn device(&self, ordinal: u32) -> Result<CUdevice> {
+        let count = self.count()?;
+        if ordinal >= count {
+            let kind = ErrorKind::NoSuchDevice { ordinal, count };
+            return Err(Error::new(kind, "cuDeviceGet"));
+        }
+        let mut device = 0;
+        // SAFETY: `device` outlives the call.
+        let code = unsafe { (self.library.calls.cuDeviceGet)(&mut device, ordinal as i32) };
+        self.library.check("cuDeviceGet", code)?;
+        Ok(device)
+    }
+
+    fn info(&self, ordinal: u32) -> Result<DeviceInfo> {
+        info::read(&self.library, ordinal, self.device(ordinal)?)
+    }
+}
+
+impl Platform for Cuda {
+    fn devices(&self) -> Result<Vec<DeviceInfo>> {
+        (0..self.count()?)
+            .map(|ordinal| self.info(ordinal))
+            .collect()
+    }
+
+    fn open(&self, ordinal: u32) -> Result<Arc<dyn Driver>> {
+        let device = self.device(ordinal)?;
+        let info = self.info(ordinal)?;
+        let library = Arc::clone(&self.library);
+        Ok(Arc::new(CudaDevice::new(library, device, info)))
+    }
+}

@@ -1,0 +1,151 @@
+//! What the CPU twins compute, over a memory that knows its bounds.
+
+use pinlane_driver::{DevicePtr, KernelArg, LaunchShape};
+use pinlane_kernels::{Memory, MemoryFault, builtin, find};
+
+/// One allocation at a fixed address.
+struct Flat {
+    base: u64,
+    bytes: Vec<u8>,
+}
+
+impl Flat {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self {
+            base: 0x1000,
+            bytes,
+        }
+    }
+
+    fn of_words<const N: usize>(words: impl IntoIterator<Item = [u8; N]>) -> Self {
+        Self::new(words.into_iter().flatten().collect())
+    }
+
+    fn at(&self, offset_bytes: usize) -> KernelArg {
+        KernelArg::Ptr(DevicePtr(self.base).offset(offset_bytes))
+    }
+
+    fn words(&self) -> Vec<[u8; 4]> {
+        self.bytes
+            .chunks_exact(4)
+            .map(|word| word.try_into().expect("four bytes"))
+            .collect()
+    }
+
+    fn range(&mut self, address: DevicePtr, bytes: usize) -> Result<&mut [u8], MemoryFault> {
+        let fault = MemoryFault { address, bytes };
+        let start = address.0.checked_sub(self.base).ok_or(fault)? as usize;
+        self.bytes.get_mut(start..start + bytes).ok_or(fault)
+    }
+}
+
+impl Memory for Flat {
+    fn read(&mut self, source: DevicePtr, target: &mut [u8]) -> Result<(), MemoryFault> {
+        target.copy_from_slice(self.range(source, target.len())?);
+        Ok(())
+    }
+
+    fn write(&mut self, target: DevicePtr, source: &[u8]) -> Result<(), MemoryFault> {
+        self.range(target, source.len())?.copy_from_slice(source);
+        Ok(())
+    }
+}
+
+fn run(name: &str, memory: &mut Flat, args: &[KernelArg]) -> Result<(), MemoryFault> {
+    let kernel = find(name).expect("a built-in kernel");
+    let kinds: Vec<_> = args.iter().map(KernelArg::kind).collect();
+    assert_eq!(kinds, kernel.params, "the test passes other types");
+    (kernel.run)(memory, LaunchShape::for_items(1), args)
+}
+
+#[test]
+fn add_wraps_and_leaves_the_rest_alone() {
+    // More items than a twin holds at a time, and two that must not change.
+    let count = 40_000;
+    let mut memory = Flat::of_words((0..count + 2).map(|i: u32| i.wrapping_neg().to_le_bytes()));
+    let args = [
+        KernelArg::U64(count.into()),
+        KernelArg::U32(7),
+        memory.at(4),
+    ];
+    run("pinlane_add_u32", &mut memory, &args).expect("in bounds");
+    let words = memory.words();
+    assert_eq!(words[0], 0_u32.to_le_bytes());
+    for i in 1..=count {
+        let expected = i.wrapping_neg().wrapping_add(7).to_le_bytes();
+        assert_eq!(words[i as usize], expected, "item {i}");
+    }
+    let last = (count + 1).wrapping_neg().to_le_bytes();
+    assert_eq!(words[count as usize + 1], last);
+}
+
+#[test]
+fn saxpy_rounds_once() {
+    // a * x is 1 - 2^-46: two roundings would give 0, one gives -2^-46.
+    let step = 2.0_f32.powi(-23);
+    let (a, x, y) = (1.0 + step, 1.0 - step, -1.0_f32);
+    let mut memory = Flat::of_words([x, x, y, y].map(f32::to_le_bytes));
+    let args = [
+        KernelArg::U64(2),
+        KernelArg::F32(a),
+        memory.at(0),
+        memory.at(8),
+    ];
+    run("pinlane_saxpy_f32", &mut memory, &args).expect("in bounds");
+    let expected = -(2.0_f32.powi(-46));
+    assert_eq!(
+        memory.words(),
+        [x, x, expected, expected].map(f32::to_le_bytes)
+    );
+}
+
+#[test]
+fn copy_moves_bytes_of_any_length() {
+    let mut memory = Flat::new((0..=255).collect());
+    let args = [KernelArg::U64(101), memory.at(3), memory.at(130)];
+    run("pinlane_copy_u8", &mut memory, &args).expect("in bounds");
+    let mut expected: Vec<u8> = (0..=255).collect();
+    expected.copy_within(3..104, 130);
+    assert_eq!(memory.bytes, expected);
+}
+
+#[test]
+fn an_access_out_of_bounds_is_a_fault_with_its_address() {
+    let mut memory = Flat::new(vec![0; 16]);
+    let args = [KernelArg::U64(5), KernelArg::U32(1), memory.at(0)];
+    let fault = run("pinlane_add_u32", &mut memory, &args).expect_err("five items in four");
+    assert_eq!(fault.address, DevicePtr(0x1000));
+    assert_eq!(fault.bytes, 20);
+}
+
+#[test]
+fn zero_items_touch_nothing() {
+    let mut memory = Flat::new(Vec::new());
+    let nowhere = KernelArg::Ptr(DevicePtr(0));
+    run(
+        "pinlane_add_u32",
+        &mut memory,
+        &[KernelArg::U64(0), KernelArg::U32(1), nowhere],
+    )
+    .expect("nothing is accessed");
+}
+
+#[test]
+fn costs_follow_the_arguments() {
+    let null = KernelArg::Ptr(DevicePtr(0));
+    let spin = find("pinlane_spin").expect("built in");
+    assert_eq!((spin.fixed_ns)(&[KernelArg::U64(1_500)]), 1_500);
+    assert_eq!((spin.bytes_touched)(&[KernelArg::U64(1_500)]), 0);
+    let copy = find("pinlane_copy_u8").expect("built in");
+    assert_eq!((copy.bytes_touched)(&[KernelArg::U64(10), null, null]), 20);
+    assert_eq!((copy.fixed_ns)(&[KernelArg::U64(10), null, null]), 0);
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    for (index, kernel) in builtin().iter().enumerate() {
+        let found = find(kernel.name).expect("found by its name");
+        assert!(std::ptr::eq(found, &builtin()[index]), "{}", kernel.name);
+    }
+    assert!(find("pinlane_no_such_kernel").is_none());
+}

@@ -1,0 +1,233 @@
+//! A link and its device, as data.
+
+use serde::{Deserialize, Serialize};
+
+use crate::curve::ns_at_rate;
+use crate::{Area, CostCurve, ProfileError};
+
+/// Which way a copy goes over the link.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From host to device memory.
+    HostToDevice,
+    /// From device to host memory.
+    DeviceToHost,
+}
+
+/// What the host end of a copy is. Registered and write-combined memory cost as pinned.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum HostKind {
+    /// Ordinary memory, which the driver copies through a buffer of its own.
+    Pageable,
+    /// Page-locked memory, which the copy engine reaches directly.
+    Pinned,
+}
+
+/// A link and the device behind it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Short name, such as `pcie3-x16`.
+    pub name: String,
+    /// A copy that starts while the other direction is busy takes this many percent of its time
+    /// alone: 100 is a link whose directions do not disturb each other.
+    pub both_ways_percent: u64,
+    /// Rate of a copy inside device memory, in bytes copied; 0 means that it costs nothing.
+    pub d2d_bytes_per_s: u64,
+    /// What the device is.
+    pub device: DeviceFacts,
+    /// Copies from host to device.
+    pub h2d: DirectionCosts,
+    /// Copies from device to host.
+    pub d2h: DirectionCosts,
+    /// Kernels.
+    pub kernel: KernelCosts,
+    /// What a call costs the host thread.
+    pub calls: CallCosts,
+    /// What pinning costs the host thread.
+    pub host_memory: HostMemoryCosts,
+}
+
+/// What the device is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceFacts {
+    /// Name, without a word on simulation.
+    pub name: String,
+    /// Device memory.
+    pub memory_bytes: u64,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Compute capability, major and minor.
+    pub compute_capability: [u32; 2],
+    /// Copy engines that the device reports.
+    pub async_engines: u32,
+    /// Copies to the device that run at the same time, at least 1.
+    pub h2d_engines: u32,
+    /// Copies from the device that run at the same time; 0 means that they share the engines of
+    /// the other direction.
+    pub d2h_engines: u32,
+    /// NUMA node of the device, where known.
+    #[serde(default)]
+    pub numa_node: Option<u32>,
+    /// Place on the PCI bus; device N of a machine with several comes N buses later.
+    pub pci: PciFacts,
+}
+
+/// Place on the PCI bus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PciFacts {
+    /// PCI domain.
+    pub domain: u32,
+    /// Bus number.
+    pub bus: u32,
+    /// Device number on the bus.
+    pub device: u32,
+}
+
+/// Copies of one direction.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionCosts {
+    /// From or to ordinary memory.
+    pub pageable: CostCurve,
+    /// From or to page-locked memory.
+    pub pinned: CostCurve,
+}
+
+/// Kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelCosts {
+    /// From the start of a kernel to its first memory access, and back.
+    pub launch_ns: u64,
+    /// Device memory that a kernel reads and writes in a second; 0 means that it costs nothing.
+    pub bytes_per_s: u64,
+}
+
+/// Host time of the calls, by class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallCosts {
+    /// Submitting a copy, a memset, a kernel or a host callback.
+    pub submit_ns: u64,
+    /// Asking whether an event or a stream is done.
+    pub query_ns: u64,
+    /// Creating, recording, waiting for (on a stream) and destroying events.
+    pub event_ns: u64,
+    /// Entering a call that waits.
+    pub sync_ns: u64,
+    /// From the end of what a thread waits for until it runs again.
+    pub wake_ns: u64,
+    /// Allocating and freeing device memory.
+    pub device_alloc_ns: u64,
+    /// Creating and destroying streams.
+    pub stream_ns: u64,
+    /// Loading and unloading a module.
+    pub module_ns: u64,
+    /// Any other call.
+    pub other_ns: u64,
+}
+
+/// Host time of pinning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostMemoryCosts {
+    /// Allocating pinned memory.
+    pub alloc: Area,
+    /// Freeing it.
+    pub free: Area,
+    /// Page-locking memory in place.
+    pub register: Area,
+    /// Undoing that.
+    pub unregister: Area,
+}
+
+impl Profile {
+    /// Reads and checks a profile.
+    ///
+    /// # Errors
+    /// [`ProfileError`], with the name of the field.
+    pub fn from_toml(text: &str) -> Result<Self, ProfileError> {
+        let profile: Self = toml::from_str(text).map_err(|error| ProfileError::Parse {
+            message: error.to_string(),
+        })?;
+        profile.validate()?;
+        Ok(profile)
+    }
+
+    /// Nanoseconds that one copy over the link takes when it has the link for itself.
+    #[must_use]
+    pub fn copy_ns(&self, direction: Direction, kind: HostKind, bytes: u64) -> u64 {
+        let costs = match direction {
+            Direction::HostToDevice => &self.h2d,
+            Direction::DeviceToHost => &self.d2h,
+        };
+        match kind {
+            HostKind::Pageable => costs.pageable.ns(bytes),
+            HostKind::Pinned => costs.pinned.ns(bytes),
+        }
+    }
+
+    /// The same copy when it starts while the other direction is busy.
+    #[must_use]
+    pub fn both_ways_ns(&self, alone_ns: u64) -> u64 {
+        let slowed = u128::from(alone_ns) * u128::from(self.both_ways_percent) / 100;
+        u64::try_from(slowed).unwrap_or(u64::MAX)
+    }
+
+    /// Nanoseconds of a copy or fill inside device memory.
+    #[must_use]
+    pub fn device_copy_ns(&self, bytes: u64) -> u64 {
+        let moving = ns_at_rate(bytes, self.d2d_bytes_per_s);
+        self.kernel.launch_ns.saturating_add(moving)
+    }
+
+    /// Nanoseconds of a kernel that touches so many bytes and takes `fixed_ns` beside that.
+    #[must_use]
+    pub fn kernel_ns(&self, bytes_touched: u64, fixed_ns: u64) -> u64 {
+        let moving = ns_at_rate(bytes_touched, self.kernel.bytes_per_s);
+        self.kernel
+            .launch_ns
+            .saturating_add(fixed_ns)
+            .saturating_add(moving)
+    }
+
+    /// Checks the values that the arithmetic and the simulated device rely on.
+    ///
+    /// # Errors
+    /// [`ProfileError::Invalid`] for the first field that makes no sense.
+    pub fn validate(&self) -> Result<(), ProfileError> {
+        let at_least = |field: &str, value: u64, least: u64| {
+            if value < least {
+                let reason = format!("must be at least {least}, is {value}");
+                return Err(ProfileError::invalid(field, reason));
+            }
+            Ok(())
+        };
+        if self.name.trim().is_empty() {
+            return Err(ProfileError::invalid("name", "must not be empty"));
+        }
+        if self.device.name.trim().is_empty() {
+            return Err(ProfileError::invalid("device.name", "must not be empty"));
+        }
+        at_least("both_ways_percent", self.both_ways_percent, 100)?;
+        at_least("device.memory_bytes", self.device.memory_bytes, 1)?;
+        at_least(
+            "device.multiprocessors",
+            self.device.multiprocessors.into(),
+            1,
+        )?;
+        at_least("device.h2d_engines", self.device.h2d_engines.into(), 1)?;
+        for (field, curve) in [
+            ("h2d.pageable", &self.h2d.pageable),
+            ("h2d.pinned", &self.h2d.pinned),
+            ("d2h.pageable", &self.d2h.pageable),
+            ("d2h.pinned", &self.d2h.pinned),
+        ] {
+            curve.validate(field)?;
+        }
+        Ok(())
+    }
+}

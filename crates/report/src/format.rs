@@ -1,0 +1,54 @@
+//! Numbers as people read them.
+
+/// One decimal, a trailing `.0` dropped: `6`, `55.4`.
+pub(crate) fn one_decimal(value: f64) -> String {
+    let text = format!("{value:.1}");
+    match text.strip_suffix(".0") {
+        Some(whole) => whole.to_owned(),
+        None => text,
+    }
+}
+
+/// A size in the largest unit that divides it: `256 MiB`, `1000 B`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    for (unit, name) in UNITS {
+        if bytes >= unit && bytes.is_multiple_of(unit) {
+            return format!("{} {name}", bytes / unit);
+        }
+    }
+    format!("{bytes} B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_decimal_drops_a_trailing_zero_only() {
+        for (value, text) in [
+            (6.0, "6"),
+            (5.96, "6"),
+            (55.44, "55.4"),
+            (10.0, "10"),
+            (0.04, "0"),
+            (0.05, "0.1"),
+            (100.26, "100.3"),
+        ] {
+            assert_eq!(one_decimal(value), text);
+        }
+    }
+
+    #[test]
+    fn size_takes_the_largest_unit_that_divides() {
+        for (bytes, text) in [
+            (256 << 20, "256 MiB"),
+            (1 << 30, "1 GiB"),
+            (3 << 19, "1536 KiB"),
+            (1000, "1000 B"),
+            (1, "1 B"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Device memory: real bytes at made-up addresses.
+//!
+//! An address is never handed out twice, so that any use of freed memory is seen. Bytes are
+//! stored in pieces that come to life when they are first written: a device of a hundred GiB
+//! costs nothing until it is used. What was never written reads as a fixed pattern.
+
+use std::collections::BTreeMap;
+
+/// No address of a process lies this high, so device and host addresses are never confused.
+const FIRST_ADDRESS: u64 = 1 << 52;
+/// Addresses of one device.
+const SPAN_BYTES: u64 = 1 << 46;
+const ALIGN_BYTES: u64 = 512;
+/// Between two blocks, so that running over the end of one does not reach the next.
+const GAP_BYTES: u64 = 512;
+const CHUNK_BYTES: usize = 1 << 20;
+static POISON: [u8; 4096] = [0xcb; 4096];
+
+/// How a block was allocated, which says how it must be freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BlockKind {
+    Plain,
+    StreamOrdered,
+}
+
+/// Where a block is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BlockState {
+    /// Its stream has not come to the allocation yet.
+    AllocQueued,
+    Live,
+    /// It was freed in stream order, and its stream has not come to that yet.
+    FreeQueued,
+}
+
+/// One allocation.
+pub(crate) struct Block {
+    pub(crate) bytes: u64,
+    pub(crate) kind: BlockKind,
+    pub(crate) state: BlockState,
+    chunks: Vec<Option<Box<[u8]>>>,
+}
+
+/// An access that is not inside one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct OutOfBounds;
+
+/// The memory of one device.
+pub(crate) struct DeviceMemory {
+    base: u64,
+    next: u64,
+    capacity_bytes: u64,
+    used_bytes: u64,
+    blocks: BTreeMap<u64, Block>,
+}
+
+/// The device whose memory an address belongs to, whether allocated or not.
+pub(crate) fn device_of(address: u64) -> Option<usize> {
+    let offset = address.checked_sub(FIRST_ADDRESS)?;
+    usize::try_from(offset / SPAN_BYTES).ok()
+}
+
+impl DeviceMemory {
+    pub(crate) fn new(ordinal: u32, capacity_bytes: u64) -> Self {
+        let base = FIRST_ADDRESS + u64::from(ordinal) * SPAN_BYTES;
+        Self {
+            base,
+            next: base,
+            capacity_bytes,
+            used_bytes: 0,
+            blocks: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.capacity_bytes - self.used_bytes
+    }
+
+    /// Allocates; `None` when the device is full.
+    pub(crate) fn alloc(&mut self, bytes: u64, kind: BlockKind) -> Option<u64> {
+        let rounded = bytes.checked_next_multiple_of(ALIGN_BYTES)?;
+        if rounded > self.free_bytes() || rounded + GAP_BYTES > self.base + SPAN_BYTES - self.next {
+            return None;
+        }
+        let address = self.next;
+        self.next += rounded + GAP_BYTES;
+        self.used_bytes += rounded;
+        let state = match kind {
+            BlockKind::Plain => BlockState::Live,
+            BlockKind::StreamOrdered => BlockState::AllocQueued,
+        };
+        let chunks = bytes.div_ceil(CHUNK_BYTES as u64) as usize;
+        let block = Block {
+            bytes,
+            kind,
+            state,
+            chunks: std::iter::repeat_with(|| None).take(chunks).collect(),
+        };
+        self.blocks.insert(address, block);
+        Some(address)
+    }
+
+    /// Gives a block back, named by its base.
+    pub(crate) fn remove(&mut self, address: u64) -> Option<Block> {
+        let block = self.blocks.remove(&address)?;
+        self.used_bytes -= block.bytes.next_multiple_of(ALIGN_BYTES);
+        Some(block)
+    }
+
+    /// The block that begins at `address`.
+    pub(crate) fn at(&mut self, address: u64) -> Option<&mut Block> {
+        self.blocks.get_mut(&address)
+    }
+
+    /// Base and block that hold all of `bytes` from `address` on.
+    pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<(u64, &Block)> {
+        let (&base, block) = self.blocks.range(..=address).next_back()?;
+        let end = address.checked_add(bytes)?;
+        (address < base + block.bytes && end <= base + block.bytes).then_some((base, block))
+    }
+
+    /// Whether memory was ever allocated here. If nothing is there now, it was freed.
+    pub(crate) fn was_issued(&self, address: u64) -> bool {
+        (self.base..self.next).contains(&address)
+    }
+
+    /// All blocks, by address.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Block)> {
+        self.blocks.iter().map(|(&base, block)| (base, block))
+    }
+
+    /// Hands the bytes from `address` on to `sink`, piece by piece with their offsets.
+    pub(crate) fn read(
+        &self,
+        address: u64,
+        bytes: usize,
+        mut sink: impl FnMut(usize, &[u8]),
+    ) -> Result<(), OutOfBounds> {
+        let (base, block) = self.find(address, bytes as u64).ok_or(OutOfBounds)?;
+        let first = (address - base) as usize;
+        let mut done = 0;
+        while done < bytes {
+            let (chunk, offset) = ((first + done) / CHUNK_BYTES, (first + done) % CHUNK_BYTES);
+            let mut step = (bytes - done).min(CHUNK_BYTES - offset);
+            match &block.chunks[chunk] {
+                Some(stored) => sink(done, &stored[offset..offset + step]),
+                None => {
+                    step = step.min(POISON.len());
+                    sink(done, &POISON[..step]);
+                }
+            }
+            done += step;
+        }
+        Ok(())
+    }
+
+    /// Lets `source` set the bytes from `address` on, piece by piece with their offsets.
+    pub(crate) fn write(
+        &mut self,
+        address: u64,
+        bytes: usize,
+        mut source: impl FnMut(usize, &mut [u8]),
+    ) -> Result<(), OutOfBounds> {
+        let (base, _) = self.find(address, bytes as u64).ok_or(OutOfBounds)?;
+        let block = self.blocks.get_mut(&base).ok_or(OutOfBounds)?;
+        let first = (address - base) as usize;
+        let mut done = 0;
+        while done < bytes {
+            let (chunk, offset) = ((first + done) / CHUNK_BYTES, (first + done) % CHUNK_BYTES);
+            let step = (bytes - done).min(CHUNK_BYTES - offset);
+            let chunk_bytes = CHUNK_BYTES.min(block.bytes as usize - chunk * CHUNK_BYTES);
+            let stored = block.chunks[chunk]
+                .get_or_insert_with(|| vec![POISON[0]; chunk_bytes].into_boxed_slice());
+            source(done, &mut stored[offset..offset + step]);
+            done += step;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! What ran when, on which engine.
+
+use pinlane_driver::StreamHandle;
+
+/// A unit of the device that does one thing at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Engine {
+    /// Copy engine number N towards the device.
+    HostToDevice(u32),
+    /// Copy engine number N towards the host.
+    DeviceToHost(u32),
+    /// Kernels, fills and copies inside device memory.
+    Compute,
+}
+
+/// What ran.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SpanKind {
+    /// A copy from host to device memory.
+    HostToDevice,
+    /// A copy from device to host memory.
+    DeviceToHost,
+    /// A copy inside device memory.
+    DeviceToDevice,
+    /// A copy inside host memory, in stream order.
+    HostToHost,
+    /// A fill of device memory.
+    Memset,
+    /// The kernel of this name.
+    Kernel(&'static str),
+}
+
+/// One operation on one engine, in virtual time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Device that it ran on.
+    pub device: u32,
+    /// Engine that it ran on.
+    pub engine: Engine,
+    /// Stream that it came from.
+    pub stream: StreamHandle,
+    /// What ran.
+    pub kind: SpanKind,
+    /// Bytes moved, or touched by a kernel.
+    pub bytes: u64,
+    /// When it began.
+    pub start_ns: u64,
+    /// When it was done.
+    pub end_ns: u64,
+    /// Its place in the order of submission, over all streams and devices.
+    pub sequence: u64,
+}

@@ -1,0 +1,51 @@
+//! A hash over everything that happened, to tell whether two runs were the same.
+
+use pinlane_driver::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::rng::mix;
+use crate::timeline::{Engine, Span};
+
+/// The hash so far. Host addresses never enter it: they differ from run to run.
+#[derive(Default)]
+pub(crate) struct Trace {
+    hash: u64,
+}
+
+impl Trace {
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Adds a number.
+    pub(crate) fn add(&mut self, value: u64) {
+        self.hash = mix(self.hash.rotate_left(5) ^ value);
+    }
+
+    /// Adds how a call ended.
+    pub(crate) fn outcome<T>(&mut self, result: &Result<T>) {
+        match result {
+            Ok(_) => self.add(1),
+            Err(Error { kind, .. }) => self.add(xxh3_64(format!("{kind:?}").as_bytes())),
+        }
+    }
+
+    /// Adds what ran on the device.
+    pub(crate) fn span(&mut self, span: &Span) {
+        let engine = match span.engine {
+            Engine::HostToDevice(index) => u64::from(index) << 2,
+            Engine::DeviceToHost(index) => (u64::from(index) << 2) | 1,
+            Engine::Compute => 2,
+        };
+        for value in [
+            engine,
+            span.stream.0,
+            span.bytes,
+            span.start_ns,
+            span.end_ns,
+            span.sequence,
+        ] {
+            self.add(value);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Launching kernels: arguments come untyped and are read by the types of the kernel's CPU twin.
+
+use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
+
+use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::ffi::{In, Opaque, read_untyped};
+use crate::report;
+use crate::shim::exports_by_default_stream;
+use crate::state::machine;
+use crate::stream::Lane;
+
+/// Keys of the packed form of arguments.
+const EXTRA_END: usize = 0;
+const EXTRA_BUFFER: usize = 1;
+const EXTRA_BUFFER_BYTES: usize = 2;
+
+/// `CUlaunchConfig`, as C lays it out.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Config {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    stream: usize,
+    attributes: usize,
+    attribute_count: u32,
+}
+
+/// Arguments in one of the two forms that a launch takes.
+struct Arguments {
+    pointers: In<Opaque>,
+    extra: In<Opaque>,
+}
+
+impl Arguments {
+    /// Reads an argument of each kind.
+    fn read(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
+        match (self.pointers.is_null(), self.extra.is_null()) {
+            (_, true) => self.from_pointers(kinds),
+            (true, false) => self.from_buffer(kinds),
+            (false, false) => Err(INVALID_VALUE),
+        }
+    }
+
+    /// The common form: one pointer for each argument.
+    fn from_pointers(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
+        let read = |(index, kind)| argument(kind, self.pointers.read_at(index)?);
+        kinds.iter().copied().enumerate().map(read).collect()
+    }
+
+    /// The packed form: one buffer, each argument at the next multiple of its size.
+    fn from_buffer(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
+        let (buffer, buffer_bytes) = self.buffer()?;
+        let mut offset = 0usize;
+        let mut arguments = Vec::with_capacity(kinds.len());
+        for kind in kinds.iter().copied() {
+            offset = offset.next_multiple_of(bytes_of(kind));
+            if offset + bytes_of(kind) > buffer_bytes {
+                return Err(INVALID_VALUE);
+            }
+            arguments.push(argument(kind, buffer.offset(offset))?);
+            offset += bytes_of(kind);
+        }
+        Ok(arguments)
+    }
+
+    /// The buffer of the packed form and its length, from a list of keys and values.
+    fn buffer(&self) -> Outcome<(Opaque, usize)> {
+        let (mut buffer, mut bytes) = (None, None);
+        for index in (0..).step_by(2) {
+            let key = self.extra.read_at(index)?.number();
+            if key == EXTRA_END {
+                break;
+            }
+            let value = self.extra.read_at(index + 1)?;
+            match key {
+                EXTRA_BUFFER => buffer = Some(value),
+                EXTRA_BUFFER_BYTES => bytes = Some(read_untyped::<usize>(value)?),
+                _ => return Err(INVALID_VALUE),
+            }
+        }
+        buffer.zip(bytes).ok_or(INVALID_VALUE)
+    }
+}
+
+fn bytes_of(kind: ParamKind) -> usize {
+    match kind {
+        ParamKind::U32 | ParamKind::I32 | ParamKind::F32 => 4,
+        ParamKind::Ptr | ParamKind::U64 | ParamKind::I64 | ParamKind::F64 => 8,
+    }
+}
+
+/// The argument of this kind that lies at `from`.
+fn argument(kind: ParamKind, from: Opaque) -> Outcome<KernelArg> {
+    Ok(match kind {
+        ParamKind::Ptr => KernelArg::Ptr(DevicePtr(read_untyped(from)?)),
+        ParamKind::U32 => KernelArg::U32(read_untyped(from)?),
+        ParamKind::I32 => KernelArg::I32(read_untyped(from)?),
+        ParamKind::U64 => KernelArg::U64(read_untyped(from)?),
+        ParamKind::I64 => KernelArg::I64(read_untyped(from)?),
+        ParamKind::F32 => KernelArg::F32(read_untyped(from)?),
+        ParamKind::F64 => KernelArg::F64(read_untyped(from)?),
+    })
+}
+
+fn launch(function: usize, shape: LaunchShape, lane: &Lane, arguments: &Arguments) -> Outcome<()> {
+    let function = machine()?.functions.find(function)?;
+    let threads = shape.block.iter().map(|side| u64::from(*side)).product::<u64>();
+    if shape.grid.contains(&0) || threads == 0 || threads > 1024 {
+        return Err(INVALID_VALUE);
+    }
+    let kernel = pinlane_kernels::find(&function.name);
+    let (Some(twin), Some(kernel)) = (function.twin, kernel) else {
+        report::note_unsupported(&format!("launch of {}", function.name));
+        return Err(NOT_SUPPORTED);
+    };
+    let arguments = arguments.read(kernel.params)?;
+    // SAFETY: the arguments were read by the kernel's own types; addresses among them are checked
+    // by the simulator when the kernel runs.
+    Ok(unsafe { lane.driver().launch(twin, shape, &arguments, lane.stream)? })
+}
+
+exports_by_default_stream! {
+    /// Launches a kernel.
+    fn cuLaunchKernel, cuLaunchKernel_ptsz(
+        function: usize, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
+        shared_bytes: u32, stream: usize, pointers: In<Opaque>, extra: In<Opaque>,
+    ) |mode| {
+        let lane = Lane::find(stream, mode)?;
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let shape = LaunchShape { grid, block, shared_bytes };
+        launch(function, shape, &lane, &Arguments { pointers, extra })
+    }
+
+    /// Launches a kernel that is described by a structure. Its attributes are hints about
+    /// scheduling and have no meaning for a CPU twin.
+    fn cuLaunchKernelEx, cuLaunchKernelEx_ptsz(
+        config: In<Config>, function: usize, pointers: In<Opaque>, extra: In<Opaque>,
+    ) |mode| {
+        let config = config.read()?;
+        let lane = Lane::find(config.stream, mode)?;
+        let shape = LaunchShape {
+            grid: config.grid,
+            block: config.block,
+            shared_bytes: config.shared_bytes,
+        };
+        launch(function, shape, &lane, &Arguments { pointers, extra })
+    }
+}

@@ -1,0 +1,146 @@
+//! Memory pools: each device has its default one, which its stream-ordered memory comes from.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::ffi::{Opaque, Out, put_untyped, read_untyped};
+use crate::memory::alloc_async;
+use crate::shim::{exports, exports_by_default_stream};
+use crate::state::{Device, machine};
+use crate::stream::Lane;
+
+/// The default pool of a device.
+pub struct Pool {
+    /// The program's name for it.
+    pub handle: usize,
+    /// Whether freed memory is reused across events, when it happens to be free, and by waiting.
+    reuse: [AtomicU64; 3],
+    /// Bytes that it keeps when nothing uses them.
+    release_threshold: AtomicU64,
+    /// The most that was in use at a time, as far as anybody asked.
+    used_high: AtomicU64,
+}
+
+/// Attributes of a pool.
+const REUSE_FIRST: u32 = 1;
+const REUSE_LAST: u32 = 3;
+const RELEASE_THRESHOLD: u32 = 4;
+const RESERVED_CURRENT: u32 = 5;
+const RESERVED_HIGH: u32 = 6;
+const USED_CURRENT: u32 = 7;
+const USED_HIGH: u32 = 8;
+
+/// Pools' handles, apart from those of the tables.
+const HANDLE_BASE: usize = 0x5180 << 32;
+
+impl Pool {
+    /// The default pool of device `ordinal`.
+    pub fn new(ordinal: u32) -> Self {
+        Self {
+            handle: HANDLE_BASE + (ordinal as usize + 1) * 0x40,
+            reuse: [1, 1, 1].map(AtomicU64::new),
+            release_threshold: AtomicU64::new(0),
+            used_high: AtomicU64::new(0),
+        }
+    }
+
+    /// The value of an attribute and whether it is as wide as an int only.
+    fn attribute(&self, attribute: u32, used: u64) -> Outcome<(u64, bool)> {
+        let high = self.used_high.fetch_max(used, Ordering::Relaxed).max(used);
+        match attribute {
+            REUSE_FIRST..=REUSE_LAST => {
+                let index = (attribute - REUSE_FIRST) as usize;
+                Ok((self.reuse[index].load(Ordering::Relaxed), true))
+            }
+            RELEASE_THRESHOLD => Ok((self.release_threshold.load(Ordering::Relaxed), false)),
+            // The simulated pool reserves nothing beyond what is in use.
+            RESERVED_CURRENT | USED_CURRENT => Ok((used, false)),
+            RESERVED_HIGH | USED_HIGH => Ok((high, false)),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    fn set(&self, attribute: u32, value: Opaque) -> Outcome<()> {
+        match attribute {
+            REUSE_FIRST..=REUSE_LAST => {
+                let index = (attribute - REUSE_FIRST) as usize;
+                let value = u64::from(read_untyped::<i32>(value)? != 0);
+                self.reuse[index].store(value, Ordering::Relaxed);
+            }
+            RELEASE_THRESHOLD => {
+                self.release_threshold.store(read_untyped(value)?, Ordering::Relaxed);
+            }
+            // High-water marks can be set back to what is in use, by writing 0.
+            RESERVED_HIGH | USED_HIGH if read_untyped::<u64>(value)? == 0 => {
+                self.used_high.store(0, Ordering::Relaxed);
+            }
+            _ => return Err(INVALID_VALUE),
+        }
+        Ok(())
+    }
+}
+
+/// The device whose pool has this handle.
+fn owner(pool: usize) -> Outcome<&'static Device> {
+    let mut devices = machine()?.devices.iter();
+    devices.find(|device| device.pool.handle == pool).ok_or(INVALID_VALUE)
+}
+
+exports! { through guard;
+    /// The pool that a device has from the start.
+    fn cuDeviceGetDefaultMemPool(pool: Out<usize>, device: i32) {
+        let device = machine()?.device(device)?;
+        pool.required()?.put(device.pool.handle);
+        Ok(())
+    }
+
+    /// The pool that a device uses: the one from the start.
+    fn cuDeviceGetMemPool(pool: Out<usize>, device: i32) {
+        let device = machine()?.device(device)?;
+        pool.required()?.put(device.pool.handle);
+        Ok(())
+    }
+
+    /// Chooses the pool that a device uses; there is only the one.
+    fn cuDeviceSetMemPool(device: i32, pool: usize) {
+        let device = machine()?.device(device)?;
+        let same = owner(pool)?.info.ordinal == device.info.ordinal;
+        if same { Ok(()) } else { Err(NOT_SUPPORTED) }
+    }
+
+    /// An attribute of a pool.
+    fn cuMemPoolGetAttribute(pool: usize, attribute: u32, value: Opaque) {
+        let device = owner(pool)?;
+        let used = machine()?.ledger.async_bytes(device.ordinal());
+        match device.pool.attribute(attribute, used)? {
+            (number, true) => put_untyped(value, number as i32),
+            (number, false) => put_untyped(value, number),
+        }
+    }
+
+    /// Changes an attribute of a pool.
+    fn cuMemPoolSetAttribute(pool: usize, attribute: u32, value: Opaque) {
+        owner(pool)?.pool.set(attribute, value)
+    }
+
+    /// Gives back what a pool keeps and nobody uses: nothing.
+    fn cuMemPoolTrimTo(pool: usize, _keep: usize) {
+        owner(pool)?;
+        Ok(())
+    }
+}
+
+exports_by_default_stream! {
+    /// Allocates from a pool, in stream order.
+    fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(
+        address: Out<u64>, bytes: usize, pool: usize, stream: usize,
+    ) |mode| {
+        let lane = Lane::find(stream, mode)?;
+        let slot = address.required()?;
+        if owner(pool)?.ordinal() != lane.context.ordinal {
+            return Err(NOT_SUPPORTED);
+        }
+        slot.put(alloc_async(bytes, &lane)?);
+        Ok(())
+    }
+}

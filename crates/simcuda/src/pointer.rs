@@ -1,0 +1,159 @@
+//! What the driver knows about an address.
+
+use crate::current::current;
+use crate::error::{INVALID_VALUE, Outcome};
+use crate::ffi::{In, Opaque, Out, put_untyped};
+use crate::ledger::{Block, Kind};
+use crate::shim::exports;
+use crate::state::machine;
+
+/// Attributes of an address, by their numbers in the driver API.
+mod attribute {
+    pub const CONTEXT: u32 = 1;
+    pub const MEMORY_TYPE: u32 = 2;
+    pub const DEVICE_POINTER: u32 = 3;
+    pub const HOST_POINTER: u32 = 4;
+    pub const SYNC_MEMOPS: u32 = 6;
+    pub const BUFFER_ID: u32 = 7;
+    pub const IS_MANAGED: u32 = 8;
+    pub const DEVICE_ORDINAL: u32 = 9;
+    pub const IS_LEGACY_IPC_CAPABLE: u32 = 10;
+    pub const RANGE_START: u32 = 11;
+    pub const RANGE_BYTES: u32 = 12;
+    pub const MAPPED: u32 = 13;
+    pub const ALLOWED_HANDLE_TYPES: u32 = 14;
+    pub const IS_RDMA_CAPABLE: u32 = 15;
+    pub const ACCESS_FLAGS: u32 = 16;
+    pub const MEMPOOL_HANDLE: u32 = 17;
+}
+
+const TYPE_HOST: u32 = 1;
+const TYPE_DEVICE: u32 = 2;
+const ACCESS_READ_WRITE: u32 = 3;
+
+/// An attribute's value, as wide as the program expects it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Value {
+    Byte(u8),
+    Word(u32),
+    Long(u64),
+}
+
+impl Value {
+    fn put(self, target: Opaque) -> Outcome<()> {
+        match self {
+            Self::Byte(value) => put_untyped(target, value),
+            Self::Word(value) => put_untyped(target, value),
+            Self::Long(value) => put_untyped(target, value),
+        }
+    }
+
+    /// What an address that the driver does not know has for an attribute of the same width.
+    fn unknown(self, which: u32) -> Self {
+        match self {
+            Self::Word(_) if which == attribute::DEVICE_ORDINAL => Self::Word(u32::MAX - 1), // -2
+            Self::Byte(_) => Self::Byte(0),
+            Self::Word(_) => Self::Word(0),
+            Self::Long(_) => Self::Long(0),
+        }
+    }
+}
+
+/// The value of an attribute at an address inside a block.
+fn value(block: &Block, address: u64, which: u32) -> Outcome<Value> {
+    use attribute::*;
+    let on_device = block.kind.is_device();
+    Ok(match which {
+        CONTEXT => Value::Long(block.context as u64),
+        MEMORY_TYPE => Value::Word(if on_device { TYPE_DEVICE } else { TYPE_HOST }),
+        DEVICE_POINTER => Value::Long(address),
+        HOST_POINTER => Value::Long(if on_device { 0 } else { address }),
+        SYNC_MEMOPS => Value::Word(0),
+        BUFFER_ID => Value::Long(block.base),
+        IS_MANAGED | IS_LEGACY_IPC_CAPABLE | IS_RDMA_CAPABLE => Value::Byte(0),
+        DEVICE_ORDINAL => Value::Word(block.ordinal as u32),
+        RANGE_START => Value::Long(block.base),
+        RANGE_BYTES => Value::Long(block.bytes as u64),
+        MAPPED => Value::Byte(1),
+        ALLOWED_HANDLE_TYPES => Value::Long(0),
+        ACCESS_FLAGS => Value::Word(ACCESS_READ_WRITE),
+        MEMPOOL_HANDLE => Value::Long(pool_of(block)?),
+        _ => return Err(INVALID_VALUE),
+    })
+}
+
+/// The pool that a block came from, or 0.
+fn pool_of(block: &Block) -> Outcome<u64> {
+    match block.kind {
+        Kind::DeviceAsync => Ok(machine()?.device(block.ordinal)?.pool.handle as u64),
+        _ => Ok(0),
+    }
+}
+
+/// A block that stands for one that is not there, to find out how wide its attributes are.
+const NOWHERE: Block = Block { base: 0, bytes: 0, kind: Kind::Device, ordinal: 0, context: 0 };
+
+exports! { through guard;
+    /// One attribute; an address that the driver does not know is an error.
+    fn cuPointerGetAttribute(target: Opaque, which: u32, address: u64) {
+        current()?;
+        let block = machine()?.ledger.find(address).ok_or(INVALID_VALUE)?;
+        let found = value(&block, address, which)?;
+        if which == attribute::HOST_POINTER && block.kind.is_device() {
+            return Err(INVALID_VALUE);
+        }
+        found.put(target)
+    }
+
+    /// Many attributes; for an address that the driver does not know they are zero.
+    fn cuPointerGetAttributes(count: u32, which: In<u32>, targets: In<Opaque>, address: u64) {
+        current()?;
+        let block = machine()?.ledger.find(address);
+        for index in 0..count as usize {
+            let which = which.read_at(index)?;
+            let found = match &block {
+                Some(block) => value(block, address, which)?,
+                None => value(&NOWHERE, address, which)?.unknown(which),
+            };
+            found.put(targets.read_at(index)?)?;
+        }
+        Ok(())
+    }
+
+    /// Sets whether synchronous copies of a block always synchronise; they do.
+    fn cuPointerSetAttribute(_source: In<u32>, which: u32, address: u64) {
+        current()?;
+        let block = machine()?.ledger.find(address).ok_or(INVALID_VALUE)?;
+        if which != attribute::SYNC_MEMOPS || !block.kind.is_device() {
+            return Err(INVALID_VALUE);
+        }
+        Ok(())
+    }
+
+    /// The block of device memory around an address.
+    fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
+        current()?;
+        let block = machine()?.ledger.find(address).ok_or(INVALID_VALUE)?;
+        if let Some(slot) = base.optional() {
+            slot.put(block.base);
+        }
+        if let Some(slot) = bytes.optional() {
+            slot.put(block.bytes);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_is_as_wide_for_an_unknown_address() {
+        let managed = value(&NOWHERE, 0, attribute::IS_MANAGED).unwrap();
+        assert_eq!(managed.unknown(attribute::IS_MANAGED), Value::Byte(0));
+        let ordinal = value(&NOWHERE, 0, attribute::DEVICE_ORDINAL).unwrap();
+        assert_eq!(ordinal.unknown(attribute::DEVICE_ORDINAL), Value::Word(-2i32 as u32));
+        assert_eq!(value(&NOWHERE, 0, 5), Err(INVALID_VALUE));
+    }
+}
