@@ -1,1 +1,47 @@
-fn main() {}
+//! `pinlane`: the tool.
+//!
+//! Exit status: 0 done, 1 the job failed, 2 the words are off.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod compare;
+mod device;
+mod measure;
+mod output;
+mod selftest;
+mod size;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use output::{Output, UsageError};
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut output = Output::new();
+    let result = run(&args, &mut output).and_then(|good| {
+        output.finish()?;
+        Ok(good)
+    });
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        // Whoever reads has seen enough: that is no failure of ours.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&format!("error: {error:#}"));
+            ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Whether the job went well.
+fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
+    match &args.command {
+        Command::Compare(compare) => compare::run(&args.device, compare, args.json, output),
+        Command::Selftest(selftest) => selftest::run(&args.device, selftest, args.json, output),
+    }
+}

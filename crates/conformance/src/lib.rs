@@ -14,6 +14,8 @@
 //! in a stream: what comes behind it cannot run before the case opens it, on any device.
 //!
 //! ```
+//! use std::ops::ControlFlow;
+//!
 //! use pinlane_conformance::{Verdict, run};
 //! use pinlane_model::Profile;
 //! use pinlane_sim::Sim;
@@ -21,6 +23,7 @@
 //! let sim = Sim::new(Profile::builtin("pcie3-x16").unwrap());
 //! let summary = run(&sim, 0, Some("events/"), &mut |result| {
 //!     assert_eq!(result.verdict, Verdict::Passed, "{}", result.name);
+//!     ControlFlow::Continue(())
 //! });
 //! assert!(summary.passed > 0 && summary.failed == 0);
 //! ```

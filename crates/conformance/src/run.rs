@@ -1,6 +1,7 @@
 //! Running the suite.
 
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinlane_driver::Platform;
@@ -51,19 +52,22 @@ impl Summary {
     }
 }
 
-/// Run all cases whose name holds `filter`, and tell each result as it comes.
+/// Run all cases whose name holds `filter`, and tell each result as it comes, until `on_result`
+/// has heard enough.
 pub fn run(
     platform: &dyn Platform,
     ordinal: u32,
     filter: Option<&str>,
-    on_result: &mut dyn FnMut(&CaseResult),
+    on_result: &mut dyn FnMut(&CaseResult) -> ControlFlow<()>,
 ) -> Summary {
     let mut summary = Summary::default();
     for case in suite() {
         if filter.is_none_or(|text| case.name.contains(text)) {
             let result = run_case(&case, platform, ordinal);
             summary.add(&result.verdict);
-            on_result(&result);
+            if on_result(&result).is_break() {
+                break;
+            }
         }
     }
     summary

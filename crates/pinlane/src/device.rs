@@ -198,7 +198,7 @@ impl Shared {
     pub(crate) fn return_memory(&self, memory: DeviceMemory, uses: Vec<DeviceFence>) {
         let pending: Vec<_> = uses
             .into_iter()
-            .filter(|fence| !matches!(fence.is_done(), Ok(true)))
+            .filter(|fence| !fence.has_let_go())
             .collect();
         let memory = match self.free_in_order(memory, &pending) {
             Ok(()) => return,

@@ -36,6 +36,10 @@ pub enum Error {
     /// Memory that is page-locked for one device only was used on a stream of another.
     #[error("the pinned buffer is not portable and belongs to another device than the stream")]
     NotPortable,
+    /// Memory that did not come from cudarc cannot go back there.
+    #[error("the device memory did not come from cudarc")]
+    #[cfg(feature = "cudarc")]
+    NotFromCudarc,
     /// Kernels of this device cannot see host memory.
     #[error("kernels of this device cannot see host memory; copy it instead")]
     NotMapped,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pinlane_driver::{EventFlags, EventHandle, Result, StreamHandle};
+use pinlane_driver::{Error, EventFlags, EventHandle, Result, StreamHandle};
 
 use crate::core::{Fence, Slots};
 use crate::link::Link;
@@ -133,5 +133,9 @@ impl Fence for DeviceFence {
         self.link().driver.synchronize()?;
         self.learned(true);
         Ok(())
+    }
+
+    fn note(&self, error: Error) {
+        self.link().keep_stray(error);
     }
 }

@@ -182,7 +182,7 @@ impl Drop for Loaded {
             .unwrap_or_else(PoisonError::into_inner);
         let running: Vec<_> = launches
             .fences()
-            .filter(|fence| !matches!(fence.is_done(), Ok(true)))
+            .filter(|fence| !fence.has_let_go())
             .cloned()
             .collect();
         if running.is_empty() {

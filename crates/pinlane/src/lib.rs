@@ -50,6 +50,8 @@ mod device;
 mod error;
 mod event;
 mod fence;
+#[cfg(feature = "cudarc")]
+pub mod interop;
 pub mod kernel;
 mod link;
 pub mod memory;

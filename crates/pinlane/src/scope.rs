@@ -24,11 +24,12 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 /// A copy of borrowed memory in flight. The scope waits for it, whether or not anybody else does.
-#[must_use = "a scoped transfer gives its memory back through `wait`"]
 pub struct ScopedTransfer<'scope, S> {
     memory: S,
-    fence: DeviceFence,
-    scope: PhantomData<&'scope ()>,
+    /// All fences of the scope, which owns them: leaking the transfer leaks nothing.
+    fences: &'scope Mutex<Vec<DeviceFence>>,
+    /// Which one is this transfer's.
+    at: usize,
 }
 
 impl Device {
@@ -133,20 +134,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
         };
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
-        fences.push(fence.clone());
+        fences.push(fence);
         Ok(ScopedTransfer {
             memory,
-            fence,
-            scope: PhantomData,
+            fences: &self.fences,
+            at: fences.len() - 1,
         })
     }
 
     /// Wait for all of them. The first error, after all are done.
     fn settle(&self) -> pinlane_driver::Result<()> {
-        let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
+        let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = Ok(());
-        for fence in fences.drain(..) {
-            first = first.and(settle_borrowed(&fence));
+        for fence in fences.iter() {
+            first = first.and(settle_borrowed(fence));
         }
         first
     }
@@ -155,13 +156,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 impl<S> ScopedTransfer<'_, S> {
     /// Wait until the copy is done, and give the borrowed memory back.
     pub fn wait(self) -> Result<S> {
-        settle_borrowed(&self.fence)?;
+        settle_borrowed(&self.fence())?;
         Ok(self.memory)
     }
 
     /// Whether the copy is done.
     pub fn is_done(&self) -> Result<bool> {
-        Ok(self.fence.is_done()?)
+        Ok(self.fence().is_done()?)
+    }
+
+    fn fence(&self) -> DeviceFence {
+        let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
+        fences[self.at].clone()
     }
 }
 

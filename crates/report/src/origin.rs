@@ -39,7 +39,7 @@ impl Origin {
         match self {
             Self::Measured { device } => format!("Measured on {device}"),
             Self::Simulated { profile, .. } => {
-                format!("SIMULATED: sim:{profile}, figures from its profile, not from a GPU")
+                format!("SIMULATED: sim:{profile}, not a real GPU")
             }
         }
     }

@@ -29,7 +29,7 @@ fn lines_and_summary() {
          skipped  e/f: not there\n\
          FINDING  leak of 3 bytes\n\
          1 passed, 1 failed, 1 skipped\n\
-         SIMULATED: sim:h200, figures from its profile, not from a GPU\n"
+         SIMULATED: sim:h200, not a real GPU\n"
     );
 }
 

@@ -111,6 +111,15 @@ impl DeviceMemory {
         Some(block)
     }
 
+    /// Gives back all blocks whose stream-ordered free has not happened yet.
+    pub(crate) fn drop_freed(&mut self) {
+        let queued = |(_, block): &(u64, &Block)| block.state == BlockState::FreeQueued;
+        let freed: Vec<u64> = self.iter().filter(queued).map(|(base, _)| base).collect();
+        for base in freed {
+            self.remove(base);
+        }
+    }
+
     /// The block that begins at `address`.
     pub(crate) fn at(&mut self, address: u64) -> Option<&mut Block> {
         self.blocks.get_mut(&address)

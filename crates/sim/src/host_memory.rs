@@ -51,7 +51,13 @@ impl HostMemory {
     }
 
     /// Adds a range that overlaps no other.
-    pub(crate) fn insert(&mut self, range: HostBytes, origin: Origin, mapped: bool, read_only: bool) -> u64 {
+    pub(crate) fn insert(
+        &mut self,
+        range: HostBytes,
+        origin: Origin,
+        mapped: bool,
+        read_only: bool,
+    ) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.freed.remove(&range.address());

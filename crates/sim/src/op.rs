@@ -97,7 +97,11 @@ impl Launch {
 /// What an operation does.
 pub(crate) enum Work {
     Transfer(Transfer),
-    Memset { target: End, value: u8, bytes: usize },
+    Memset {
+        target: End,
+        value: u8,
+        bytes: usize,
+    },
     Kernel(Box<Launch>),
     /// Fires an event.
     Record(Id),
@@ -158,10 +162,9 @@ impl Op {
             _ => false,
         };
         match &self.work {
-            Work::Transfer(transfer) => transfer
-                .pieces
-                .iter()
-                .any(|piece| end_hit(&piece.source, piece.bytes) || end_hit(&piece.target, piece.bytes)),
+            Work::Transfer(transfer) => transfer.pieces.iter().any(|piece| {
+                end_hit(&piece.source, piece.bytes) || end_hit(&piece.target, piece.bytes)
+            }),
             Work::Memset { target, bytes, .. } => end_hit(target, *bytes),
             Work::Kernel(launch) => launch.addresses().any(|address| hit(address, 1)),
             _ => false,

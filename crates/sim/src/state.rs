@@ -18,7 +18,7 @@ use crate::finding::{Finding, FindingKind};
 use crate::host_memory::HostMemory;
 use crate::module::Module;
 use crate::op::Point;
-use crate::schedule::Running;
+use crate::run::Running;
 use crate::slab::{Id, Slab};
 use crate::stream::{Event, Role, Stream};
 use crate::timeline::Span;
@@ -27,16 +27,24 @@ use crate::trace::Trace;
 /// One device.
 pub(crate) struct Device {
     /// Why every call fails, once the device is unusable.
-    pub(crate) fatal: Option<ErrorKind>,
+    pub(crate) fatal: Option<Error>,
     pub(crate) engines: Engines,
     pub(crate) memory: DeviceMemory,
     pub(crate) default_stream: Id,
 }
 
+impl Device {
+    /// From here on every call fails, no engine works, and what was to be freed is.
+    pub(crate) fn kill(&mut self, fatal: Error) {
+        self.fatal = Some(fatal);
+        self.engines.clear();
+        self.memory.drop_freed();
+    }
+}
+
 /// A kernel of a loaded module.
 pub(crate) struct Function {
     pub(crate) device: usize,
-    pub(crate) module: Id,
     pub(crate) kernel: Arc<Kernel>,
 }
 
@@ -118,7 +126,8 @@ impl State {
             self.trace.add(value);
         }
         if self.devices[device].fatal.is_none() && self.injector.hit(FaultKind::LostDevice) {
-            self.kill(device, ErrorKind::DeviceLost);
+            let detail = format!("lost in {} (injected)", name(call));
+            self.kill(device, ErrorKind::DeviceLost, detail);
         }
         self.alive(device, call)
     }
@@ -126,7 +135,9 @@ impl State {
     /// The error of an unusable device.
     pub(crate) fn alive(&self, device: usize, call: Call) -> Result<()> {
         match &self.devices[device].fatal {
-            Some(kind) => Err(Error::new(kind.clone(), name(call))),
+            Some(fatal) => {
+                Err(Error::new(fatal.kind.clone(), name(call)).with_detail(fatal.detail.clone()))
+            }
             None => Ok(()),
         }
     }
@@ -166,14 +177,22 @@ impl State {
     /// The event of a handle.
     pub(crate) fn event(&self, device: usize, handle: EventHandle, call: Call) -> Result<Id> {
         Id::of(handle.0)
-            .filter(|&id| self.events.get(id).is_some_and(|event| event.device == device))
+            .filter(|&id| {
+                self.events
+                    .get(id)
+                    .is_some_and(|event| event.device == device)
+            })
             .ok_or_else(|| invalid_handle(call, "event", handle.0))
     }
 
     /// The module of a handle.
     pub(crate) fn module(&self, device: usize, handle: ModuleHandle, call: Call) -> Result<Id> {
         Id::of(handle.0)
-            .filter(|&id| self.modules.get(id).is_some_and(|module| module.device == device))
+            .filter(|&id| {
+                self.modules
+                    .get(id)
+                    .is_some_and(|module| module.device == device)
+            })
             .ok_or_else(|| invalid_handle(call, "module", handle.0))
     }
 

@@ -8,37 +8,37 @@ const LAST: u32 = 148;
 /// Attributes that are the same on every simulated device: those of a data-centre GPU. Textures,
 /// surfaces and what else the simulated GPU does not offer are not here and read 0.
 const CONSTANT: &[(u32, i32)] = &[
-    (1, 1024),             // MAX_THREADS_PER_BLOCK
-    (2, 1024),             // MAX_BLOCK_DIM_X
-    (3, 1024),             // MAX_BLOCK_DIM_Y
-    (4, 64),               // MAX_BLOCK_DIM_Z
-    (5, i32::MAX),         // MAX_GRID_DIM_X
-    (6, 65535),            // MAX_GRID_DIM_Y
-    (7, 65535),            // MAX_GRID_DIM_Z
-    (8, 48 << 10),         // MAX_SHARED_MEMORY_PER_BLOCK
-    (9, 64 << 10),         // TOTAL_CONSTANT_MEMORY
-    (10, 32),              // WARP_SIZE
-    (11, i32::MAX),        // MAX_PITCH
-    (12, 65536),           // MAX_REGISTERS_PER_BLOCK
-    (13, 1_980_000),       // CLOCK_RATE, kHz
-    (14, 512),             // TEXTURE_ALIGNMENT
-    (31, 1),               // CONCURRENT_KERNELS
-    (36, 2_619_000),       // MEMORY_CLOCK_RATE, kHz
-    (37, 5120),            // GLOBAL_MEMORY_BUS_WIDTH, bits
-    (38, 50 << 20),        // L2_CACHE_SIZE
-    (39, 2048),            // MAX_THREADS_PER_MULTIPROCESSOR
-    (41, 1),               // UNIFIED_ADDRESSING
-    (78, 1),               // STREAM_PRIORITIES_SUPPORTED
-    (79, 1),               // GLOBAL_L1_CACHE_SUPPORTED
-    (80, 1),               // LOCAL_L1_CACHE_SUPPORTED
-    (81, 228 << 10),       // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
-    (82, 65536),           // MAX_REGISTERS_PER_MULTIPROCESSOR
-    (87, 2),               // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
-    (91, 1),               // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
-    (97, 227 << 10),       // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-    (106, 32),             // MAX_BLOCKS_PER_MULTIPROCESSOR
-    (111, 1 << 10),        // RESERVED_SHARED_MEMORY_PER_BLOCK
-    (131, -1),             // NUMA_ID: device memory is no NUMA node
+    (1, 1024),       // MAX_THREADS_PER_BLOCK
+    (2, 1024),       // MAX_BLOCK_DIM_X
+    (3, 1024),       // MAX_BLOCK_DIM_Y
+    (4, 64),         // MAX_BLOCK_DIM_Z
+    (5, i32::MAX),   // MAX_GRID_DIM_X
+    (6, 65535),      // MAX_GRID_DIM_Y
+    (7, 65535),      // MAX_GRID_DIM_Z
+    (8, 48 << 10),   // MAX_SHARED_MEMORY_PER_BLOCK
+    (9, 64 << 10),   // TOTAL_CONSTANT_MEMORY
+    (10, 32),        // WARP_SIZE
+    (11, i32::MAX),  // MAX_PITCH
+    (12, 65536),     // MAX_REGISTERS_PER_BLOCK
+    (13, 1_980_000), // CLOCK_RATE, kHz
+    (14, 512),       // TEXTURE_ALIGNMENT
+    (31, 1),         // CONCURRENT_KERNELS
+    (36, 2_619_000), // MEMORY_CLOCK_RATE, kHz
+    (37, 5120),      // GLOBAL_MEMORY_BUS_WIDTH, bits
+    (38, 50 << 20),  // L2_CACHE_SIZE
+    (39, 2048),      // MAX_THREADS_PER_MULTIPROCESSOR
+    (41, 1),         // UNIFIED_ADDRESSING
+    (78, 1),         // STREAM_PRIORITIES_SUPPORTED
+    (79, 1),         // GLOBAL_L1_CACHE_SUPPORTED
+    (80, 1),         // LOCAL_L1_CACHE_SUPPORTED
+    (81, 228 << 10), // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+    (82, 65536),     // MAX_REGISTERS_PER_MULTIPROCESSOR
+    (87, 2),         // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
+    (91, 1),         // CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
+    (97, 227 << 10), // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    (106, 32),       // MAX_BLOCKS_PER_MULTIPROCESSOR
+    (111, 1 << 10),  // RESERVED_SHARED_MEMORY_PER_BLOCK
+    (131, -1),       // NUMA_ID: device memory is no NUMA node
 ];
 
 /// The value of an attribute. `None` for a number that the driver does not know.
@@ -48,7 +48,8 @@ pub fn value(info: &DeviceInfo, attribute: u32) -> Option<i32> {
     }
     let flag = |set: bool| Some(i32::from(set));
     let number = |value: u32| i32::try_from(value).ok();
-    let pci = |part: fn(&pinlane_driver::PciAddress) -> u32| number(info.pci.as_ref().map_or(0, part));
+    let pci =
+        |part: fn(&pinlane_driver::PciAddress) -> u32| number(info.pci.as_ref().map_or(0, part));
     match attribute {
         15 => flag(info.async_engines > 0),
         16 => number(info.multiprocessors),

@@ -45,7 +45,11 @@ impl Lists {
         }
         let attributes = self.attributes.list(self.attribute_count)?;
         let known = |one: &Attributes| ACCESS_ORDERS.contains(&one.source_access_order);
-        if attributes.iter().all(known) { Ok(()) } else { Err(INVALID_VALUE) }
+        if attributes.iter().all(known) {
+            Ok(())
+        } else {
+            Err(INVALID_VALUE)
+        }
     }
 
     fn copy(&self, index: usize) -> Outcome<CopyOp> {
@@ -71,7 +75,8 @@ impl Lists {
             .collect::<Result<Vec<_>, _>>()?;
         // SAFETY: the program vouches for its host memory until the copies are done, and that no
         // two of them conflict; the simulator checks device addresses, and watches pinned memory.
-        unsafe { lane.driver().copy_batch(&copies, lane.stream) }.map_err(|error| whole(error.into()))
+        unsafe { lane.driver().copy_batch(&copies, lane.stream) }
+            .map_err(|error| whole(error.into()))
     }
 }
 

@@ -137,7 +137,10 @@ mod tests {
     #[test]
     fn the_table_is_in_order_so_that_each_code_is_found() {
         assert!(TABLE.is_sorted_by(|a, b| a.0 < b.0));
-        assert_eq!(INVALID_HANDLE.words().unwrap().0, c"CUDA_ERROR_INVALID_HANDLE");
+        assert_eq!(
+            INVALID_HANDLE.words().unwrap().0,
+            c"CUDA_ERROR_INVALID_HANDLE"
+        );
         assert_eq!(SUCCESS.words().unwrap().0, c"CUDA_SUCCESS");
         assert_eq!(Code(99).words(), None);
     }

@@ -78,16 +78,27 @@ impl Context {
     pub fn destroy(&self, machine: &Machine) {
         // Gone already means that another thread was faster.
         let _ = machine.contexts.remove(self.handle);
-        machine.streams.retain(|stream| stream.context.handle != self.handle);
-        machine.events.retain(|event| event.context.handle != self.handle);
-        machine.modules.retain(|module| module.context.handle != self.handle);
-        machine.functions.retain(|function| function.context.handle != self.handle);
+        machine
+            .streams
+            .retain(|stream| stream.context.handle != self.handle);
+        machine
+            .events
+            .retain(|event| event.context.handle != self.handle);
+        machine
+            .modules
+            .retain(|module| module.context.handle != self.handle);
+        machine
+            .functions
+            .retain(|function| function.context.handle != self.handle);
         self.end_thread_streams();
     }
 
     /// This thread's own default stream.
     pub fn thread_stream(&self) -> Outcome<StreamHandle> {
-        let mut streams = self.per_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self
+            .per_thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = streams.get(&thread::current().id()) {
             return Ok(*stream);
         }
@@ -98,7 +109,10 @@ impl Context {
 
     /// Destroys the default streams of threads, which no program can.
     pub fn end_thread_streams(&self) {
-        let mut streams = self.per_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self
+            .per_thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for (_, stream) in streams.drain() {
             // SAFETY: it was made by `thread_stream` and leaves the only table that names it.
             // On a failed device there is nothing left to destroy.

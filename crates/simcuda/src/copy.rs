@@ -2,7 +2,7 @@
 
 use pinlane_driver::{CopyOp, DevicePtr, Place};
 
-use crate::error::{INVALID_VALUE, Outcome};
+use crate::error::{Code, INVALID_VALUE, Outcome};
 use crate::ffi::Host;
 use crate::shim::exports_by_default_stream;
 use crate::state::machine;
@@ -48,10 +48,14 @@ fn submit(
     if bytes == 0 {
         return Ok(());
     }
-    let copy = CopyOp { target: target?, source: source?, bytes };
+    let copy = CopyOp {
+        target: target?,
+        source: source?,
+        bytes,
+    };
     // SAFETY: the program vouches for its host memory until the copy is done; the simulator checks
     // device addresses, and watches pinned memory.
-    Ok(unsafe { lane.driver().copy_async(copy, lane.stream)? })
+    unsafe { lane.driver().copy_async(copy, lane.stream) }.map_err(Code::from)
 }
 
 /// Copies, and returns when the bytes are there.
@@ -62,9 +66,13 @@ fn finish(
     lane: &Lane,
 ) -> Outcome<()> {
     if lane.is_legacy && bytes != 0 {
-        let copy = CopyOp { target: target?, source: source?, bytes };
+        let copy = CopyOp {
+            target: target?,
+            source: source?,
+            bytes,
+        };
         // SAFETY: as in `submit`.
-        return Ok(unsafe { lane.driver().copy(copy)? });
+        return unsafe { lane.driver().copy(copy) }.map_err(Code::from);
     }
     submit(target, source, bytes, lane)?;
     Ok(lane.driver().stream_synchronize(lane.stream)?)

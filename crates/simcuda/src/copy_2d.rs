@@ -3,7 +3,7 @@
 use pinlane_driver::{Copy2d, Place};
 
 use crate::copy::{any_place, device_place, host_place};
-use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::error::{Code, INVALID_VALUE, NOT_SUPPORTED, Outcome};
 use crate::ffi::{Host, In};
 use crate::shim::exports_by_default_stream;
 use crate::stream::Lane;
@@ -64,7 +64,12 @@ impl Side {
 
 /// What the program asked for. `None` where there is nothing to copy.
 fn read(parameters: &In<Parameters>) -> Outcome<Option<Copy2d>> {
-    let Parameters { source, target, width_bytes, rows } = parameters.read()?;
+    let Parameters {
+        source,
+        target,
+        width_bytes,
+        rows,
+    } = parameters.read()?;
     if width_bytes == 0 || rows == 0 {
         return Ok(None);
     }
@@ -85,7 +90,7 @@ fn submit(parameters: &In<Parameters>, lane: &Lane) -> Outcome<()> {
     };
     // SAFETY: the program vouches for its host memory until the copy is done; the simulator checks
     // device addresses, and watches pinned memory.
-    Ok(unsafe { lane.driver().copy_2d_async(copy, lane.stream)? })
+    unsafe { lane.driver().copy_2d_async(copy, lane.stream) }.map_err(Code::from)
 }
 
 /// Copies, and returns when the bytes are there.
@@ -98,7 +103,7 @@ fn finish(parameters: &In<Parameters>, lane: &Lane) -> Outcome<()> {
         return Ok(());
     };
     // SAFETY: as in `submit`.
-    Ok(unsafe { lane.driver().copy_2d(copy)? })
+    unsafe { lane.driver().copy_2d(copy) }.map_err(Code::from)
 }
 
 exports_by_default_stream! {

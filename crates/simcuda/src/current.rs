@@ -29,14 +29,20 @@ thread_local! {
 pub fn current() -> Outcome<Arc<Context>> {
     let machine = machine()?;
     let handle = top().ok_or(INVALID_CONTEXT)?;
-    machine.contexts.find(handle).map_err(|_| CONTEXT_IS_DESTROYED)
+    machine
+        .contexts
+        .find(handle)
+        .map_err(|_| CONTEXT_IS_DESTROYED)
 }
 
 /// The context that `handle` names, or for 0 the current one.
 pub fn context_or_current(handle: usize) -> Outcome<Arc<Context>> {
     match handle {
         0 => current(),
-        handle => machine()?.contexts.find(handle).map_err(|_| INVALID_CONTEXT),
+        handle => machine()?
+            .contexts
+            .find(handle)
+            .map_err(|_| INVALID_CONTEXT),
     }
 }
 

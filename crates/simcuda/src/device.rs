@@ -26,7 +26,11 @@ fn parse_pci(text: &str) -> Option<PciAddress> {
     let device = parts.next()?.ok()?;
     let bus = parts.next()?.ok()?;
     let domain = parts.next().unwrap_or(Ok(0)).ok()?;
-    Some(PciAddress { domain, bus, device })
+    Some(PciAddress {
+        domain,
+        bus,
+        device,
+    })
 }
 
 exports! { through guard;
@@ -127,10 +131,20 @@ mod tests {
 
     #[test]
     fn a_pci_address_is_read_in_each_form() {
-        let address = PciAddress { domain: 1, bus: 0x1b, device: 2 };
+        let address = PciAddress {
+            domain: 1,
+            bus: 0x1b,
+            device: 2,
+        };
         assert_eq!(parse_pci("0001:1B:02.0"), Some(address));
         assert_eq!(parse_pci("0001:1b:02"), Some(address));
-        assert_eq!(parse_pci("1b:02"), Some(PciAddress { domain: 0, ..address }));
+        assert_eq!(
+            parse_pci("1b:02"),
+            Some(PciAddress {
+                domain: 0,
+                ..address
+            })
+        );
         assert_eq!(parse_pci("1b"), None);
         assert_eq!(parse_pci("x:y:z"), None);
     }

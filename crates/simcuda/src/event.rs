@@ -7,7 +7,7 @@ use pinlane_driver::{EventFlags, EventHandle};
 
 use crate::context::Context;
 use crate::current::current;
-use crate::error::{INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, Outcome};
+use crate::error::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, Outcome};
 use crate::ffi::Out;
 use crate::shim::{exports, exports_by_default_stream};
 use crate::state::machine;
@@ -58,7 +58,7 @@ fn create(handle: Out<usize>, flags: u32) -> Outcome<()> {
 fn destroy(handle: usize) -> Outcome<()> {
     let event = machine()?.events.remove(handle)?;
     // SAFETY: `create` made it, and it has just left the only table that names it.
-    Ok(unsafe { event.context.driver.event_destroy(event.event)? })
+    unsafe { event.context.driver.event_destroy(event.event) }.map_err(Code::from)
 }
 
 fn record(handle: usize, lane: &Lane) -> Outcome<()> {
@@ -80,7 +80,10 @@ fn elapsed(milliseconds: Out<f32>, start: usize, end: usize) -> Outcome<()> {
     if !usable(&start) || !usable(&end) || start.context.ordinal != end.context.ordinal {
         return Err(INVALID_HANDLE);
     }
-    let ns = start.context.driver.event_elapsed_ns(start.event, end.event)?;
+    let ns = start
+        .context
+        .driver
+        .event_elapsed_ns(start.event, end.event)?;
     slot.put((ns as f64 / 1e6) as f32);
     Ok(())
 }

@@ -63,7 +63,8 @@ impl Out<u8> {
         let length = text.len().min(capacity - 1);
         // SAFETY: the caller passes a buffer of `capacity` bytes, and `length + 1` is no more.
         unsafe {
-            slot.0.copy_from_nonoverlapping(NonNull::from(text.as_bytes()).cast(), length);
+            slot.0
+                .copy_from_nonoverlapping(NonNull::from(text.as_bytes()).cast(), length);
             slot.0.add(length).write(0);
         }
         Ok(())
@@ -76,12 +77,6 @@ impl<T> Slot<T> {
         // SAFETY: the caller passes a pointer to a result of this type; C does not promise Rust's
         // alignment, hence unaligned.
         unsafe { self.0.write_unaligned(value) }
-    }
-
-    /// Stores a result in the n-th place of an array.
-    pub fn put_at(&self, index: usize, value: T) {
-        // SAFETY: the caller passes an array that is long enough for the count it gave.
-        unsafe { self.0.add(index).write_unaligned(value) }
     }
 }
 

@@ -41,11 +41,6 @@ impl<T: Clone> Handles<T> {
         (handle, entry)
     }
 
-    /// Puts an entry back under a handle that it had before.
-    pub fn restore(&self, handle: usize, entry: T) {
-        self.lock().entries.insert(handle, entry);
-    }
-
     /// What the handle stands for.
     pub fn find(&self, handle: usize) -> Outcome<T> {
         let inner = self.lock();
@@ -60,6 +55,11 @@ impl<T: Clone> Handles<T> {
     /// Forgets entries that `keep` does not hold on to.
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) {
         self.lock().entries.retain(|_, entry| keep(entry));
+    }
+
+    /// Calls `visit` with each entry.
+    pub fn for_each(&self, mut visit: impl FnMut(&T)) {
+        self.lock().entries.values().for_each(&mut visit);
     }
 
     /// The handle of an entry that `is` recognises.

@@ -2,7 +2,7 @@
 
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
-use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::error::{Code, INVALID_VALUE, NOT_SUPPORTED, Outcome};
 use crate::ffi::{In, Opaque, read_untyped};
 use crate::report;
 use crate::shim::exports_by_default_stream;
@@ -36,20 +36,20 @@ impl Arguments {
     /// Reads an argument of each kind.
     fn read(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
         match (self.pointers.is_null(), self.extra.is_null()) {
-            (_, true) => self.from_pointers(kinds),
-            (true, false) => self.from_buffer(kinds),
+            (_, true) => self.through_pointers(kinds),
+            (true, false) => self.out_of_buffer(kinds),
             (false, false) => Err(INVALID_VALUE),
         }
     }
 
     /// The common form: one pointer for each argument.
-    fn from_pointers(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
+    fn through_pointers(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
         let read = |(index, kind)| argument(kind, self.pointers.read_at(index)?);
         kinds.iter().copied().enumerate().map(read).collect()
     }
 
     /// The packed form: one buffer, each argument at the next multiple of its size.
-    fn from_buffer(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
+    fn out_of_buffer(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
         let (buffer, buffer_bytes) = self.buffer()?;
         let mut offset = 0usize;
         let mut arguments = Vec::with_capacity(kinds.len());
@@ -105,7 +105,11 @@ fn argument(kind: ParamKind, from: Opaque) -> Outcome<KernelArg> {
 
 fn launch(function: usize, shape: LaunchShape, lane: &Lane, arguments: &Arguments) -> Outcome<()> {
     let function = machine()?.functions.find(function)?;
-    let threads = shape.block.iter().map(|side| u64::from(*side)).product::<u64>();
+    let threads = shape
+        .block
+        .iter()
+        .map(|side| u64::from(*side))
+        .product::<u64>();
     if shape.grid.contains(&0) || threads == 0 || threads > 1024 {
         return Err(INVALID_VALUE);
     }
@@ -117,7 +121,7 @@ fn launch(function: usize, shape: LaunchShape, lane: &Lane, arguments: &Argument
     let arguments = arguments.read(kernel.params)?;
     // SAFETY: the arguments were read by the kernel's own types; addresses among them are checked
     // by the simulator when the kernel runs.
-    Ok(unsafe { lane.driver().launch(twin, shape, &arguments, lane.stream)? })
+    unsafe { lane.driver().launch(twin, shape, &arguments, lane.stream) }.map_err(Code::from)
 }
 
 exports_by_default_stream! {

@@ -68,14 +68,19 @@ impl Ledger {
 
     /// Whether the address is the device's memory.
     pub fn is_device(&self, address: u64) -> bool {
-        self.find(address).is_some_and(|block| block.kind.is_device())
+        self.find(address)
+            .is_some_and(|block| block.kind.is_device())
     }
 
     /// Bytes of stream-ordered memory on a device.
     pub fn async_bytes(&self, ordinal: i32) -> u64 {
         let blocks = self.lock();
         let of_pool = |block: &&Block| block.ordinal == ordinal && block.kind == Kind::DeviceAsync;
-        blocks.values().filter(of_pool).map(|block| block.bytes as u64).sum()
+        blocks
+            .values()
+            .filter(of_pool)
+            .map(|block| block.bytes as u64)
+            .sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Block>> {

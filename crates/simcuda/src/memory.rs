@@ -79,15 +79,15 @@ fn free_async(address: u64, lane: &Lane) -> Outcome<()> {
     let block = machine()?.ledger.strike(address);
     // SAFETY: the program vouches that all its work on the block comes before; the simulator
     // checks that, and refuses what is no block in stream order.
-    let freed = unsafe { lane.driver().device_free_async(DevicePtr(address), lane.stream) };
+    let freed = unsafe {
+        lane.driver()
+            .device_free_async(DevicePtr(address), lane.stream)
+    };
     restore_unless(freed, block)
 }
 
 /// Enters the block again where freeing it failed.
-pub fn restore_unless(
-    freed: pinlane_driver::Result<()>,
-    block: Option<Block>,
-) -> Outcome<()> {
+pub fn restore_unless(freed: pinlane_driver::Result<()>, block: Option<Block>) -> Outcome<()> {
     if freed.is_err()
         && let Some(block) = block
     {

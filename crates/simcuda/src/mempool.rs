@@ -68,7 +68,8 @@ impl Pool {
                 self.reuse[index].store(value, Ordering::Relaxed);
             }
             RELEASE_THRESHOLD => {
-                self.release_threshold.store(read_untyped(value)?, Ordering::Relaxed);
+                self.release_threshold
+                    .store(read_untyped(value)?, Ordering::Relaxed);
             }
             // High-water marks can be set back to what is in use, by writing 0.
             RESERVED_HIGH | USED_HIGH if read_untyped::<u64>(value)? == 0 => {
@@ -83,7 +84,9 @@ impl Pool {
 /// The device whose pool has this handle.
 fn owner(pool: usize) -> Outcome<&'static Device> {
     let mut devices = machine()?.devices.iter();
-    devices.find(|device| device.pool.handle == pool).ok_or(INVALID_VALUE)
+    devices
+        .find(|device| device.pool.handle == pool)
+        .ok_or(INVALID_VALUE)
 }
 
 exports! { through guard;

@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use pinlane_driver::{CopyOp, DevicePtr, Place};
 
-use crate::error::{INVALID_VALUE, Outcome};
+use crate::error::{Code, INVALID_VALUE, Outcome};
 use crate::shim::exports_by_default_stream;
 use crate::stream::Lane;
 
@@ -20,7 +20,11 @@ fn fill(address: u64, item: &[u8], count: usize, lane: &Lane) -> Outcome<()> {
     let target = DevicePtr(address);
     if item.iter().all(|byte| *byte == item[0]) {
         // SAFETY: the simulator checks the device range.
-        return Ok(unsafe { lane.driver().memset_async(target, item[0], bytes, lane.stream)? });
+        return unsafe {
+            lane.driver()
+                .memset_async(target, item[0], bytes, lane.stream)
+        }
+        .map_err(Code::from);
     }
     // The simulated device fills with single bytes only. A copy from ordinary memory has read its
     // source when the call returns, so the pattern may go then.
@@ -32,7 +36,7 @@ fn fill(address: u64, item: &[u8], count: usize, lane: &Lane) -> Outcome<()> {
     };
     // SAFETY: the pattern is `bytes` long and read before the call returns; the simulator checks
     // the device range.
-    Ok(unsafe { lane.driver().copy_async(copy, lane.stream)? })
+    unsafe { lane.driver().copy_async(copy, lane.stream) }.map_err(Code::from)
 }
 
 /// Fills rows of `width` items that begin `pitch_bytes` apart.

@@ -6,7 +6,7 @@ use pinlane_driver::{Error, ErrorKind, FunctionHandle, ModuleHandle};
 
 use crate::context::Context;
 use crate::current::current;
-use crate::error::{FILE_NOT_FOUND, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome};
+use crate::error::{Code, FILE_NOT_FOUND, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome};
 use crate::ffi::{In, Opaque, Out, Text};
 use crate::shim::exports;
 use crate::state::machine;
@@ -31,8 +31,11 @@ pub struct Function {
 }
 
 /// First bytes of images that are machine code: ELF, and the two kinds of containers.
-const BINARY_MAGIC: [[u8; 4]; 3] =
-    [*b"\x7fELF", [0x50, 0xed, 0x55, 0xba], [0xb1, 0x43, 0x62, 0x46]];
+const BINARY_MAGIC: [[u8; 4]; 3] = [
+    *b"\x7fELF",
+    [0x50, 0xed, 0x55, 0xba],
+    [0xb1, 0x43, 0x62, 0x46],
+];
 
 /// Options of the compiler that have a meaning here.
 const ERROR_LOG_BUFFER: u32 = 5;
@@ -42,16 +45,16 @@ const ERROR_LOG_BUFFER_BYTES: u32 = 6;
 fn load(target: Out<usize>, image: &[u8]) -> Result<(), Error> {
     let refused = |kind, why: &str| Error::new(kind, "cuModuleLoadData").with_detail(why);
     let invalid = |_| refused(ErrorKind::InvalidValue, "no module to be stored");
-    let unusable = |code: crate::error::Code| {
-        refused(ErrorKind::Other { code: code.0 }, "no usable context")
-    };
+    let unusable = |code: Code| refused(ErrorKind::Other { code: code.0 }, "no usable context");
     let context = current().map_err(unusable)?;
     let slot = target.required().map_err(invalid)?;
     let text = std::str::from_utf8(image);
     let text = text.map_err(|_| refused(ErrorKind::InvalidPtx, "the PTX is not UTF-8"))?;
     let module = context.driver.module_load(text)?;
     let machine = machine().map_err(unusable)?;
-    let (handle, _) = machine.modules.insert(|_| Arc::new(Module { context, module }));
+    let (handle, _) = machine
+        .modules
+        .insert(|_| Arc::new(Module { context, module }));
     slot.put(handle);
     Ok(())
 }
@@ -70,7 +73,12 @@ fn text_of(image: &In<u8>) -> Outcome<Vec<u8>> {
 
 /// Writes why the PTX was refused where the program asked for it.
 fn write_error_log(options: &[(u32, Opaque)], why: &str) -> Outcome<()> {
-    let option = |wanted| options.iter().find(|option| option.0 == wanted).map(|option| option.1);
+    let option = |wanted| {
+        options
+            .iter()
+            .find(|option| option.0 == wanted)
+            .map(|option| option.1)
+    };
     let (Some(buffer), Some(bytes)) = (option(ERROR_LOG_BUFFER), option(ERROR_LOG_BUFFER_BYTES))
     else {
         return Ok(());
@@ -96,9 +104,14 @@ fn function(module: usize, name: String) -> Outcome<usize> {
         Err(error) => return Err(error.into()),
     };
     let context = loaded.context.clone();
-    let (handle, _) = machine
-        .functions
-        .insert(|_| Arc::new(Function { context, module, name, twin }));
+    let (handle, _) = machine.functions.insert(|_| {
+        Arc::new(Function {
+            context,
+            module,
+            name,
+            twin,
+        })
+    });
     Ok(handle)
 }
 
@@ -139,7 +152,7 @@ exports! { through guard;
         machine.functions.retain(|function| function.module != module);
         // SAFETY: `load` made it, it has just left the only table that names it, and the program
         // vouches that none of its kernels run.
-        Ok(unsafe { unloaded.context.driver.module_unload(unloaded.module)? })
+        unsafe { unloaded.context.driver.module_unload(unloaded.module) }.map_err(Code::from)
     }
 
     /// A kernel by name.

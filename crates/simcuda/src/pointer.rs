@@ -68,9 +68,9 @@ fn value(block: &Block, address: u64, which: u32) -> Outcome<Value> {
         MEMORY_TYPE => Value::Word(if on_device { TYPE_DEVICE } else { TYPE_HOST }),
         DEVICE_POINTER => Value::Long(address),
         HOST_POINTER => Value::Long(if on_device { 0 } else { address }),
-        SYNC_MEMOPS => Value::Word(0),
+        SYNC_MEMOPS | IS_MANAGED => Value::Word(0),
         BUFFER_ID => Value::Long(block.base),
-        IS_MANAGED | IS_LEGACY_IPC_CAPABLE | IS_RDMA_CAPABLE => Value::Byte(0),
+        IS_LEGACY_IPC_CAPABLE | IS_RDMA_CAPABLE => Value::Byte(0),
         DEVICE_ORDINAL => Value::Word(block.ordinal as u32),
         RANGE_START => Value::Long(block.base),
         RANGE_BYTES => Value::Long(block.bytes as u64),
@@ -91,7 +91,13 @@ fn pool_of(block: &Block) -> Outcome<u64> {
 }
 
 /// A block that stands for one that is not there, to find out how wide its attributes are.
-const NOWHERE: Block = Block { base: 0, bytes: 0, kind: Kind::Device, ordinal: 0, context: 0 };
+const NOWHERE: Block = Block {
+    base: 0,
+    bytes: 0,
+    kind: Kind::Device,
+    ordinal: 0,
+    context: 0,
+};
 
 exports! { through guard;
     /// One attribute; an address that the driver does not know is an error.
@@ -150,10 +156,13 @@ mod tests {
 
     #[test]
     fn an_attribute_is_as_wide_for_an_unknown_address() {
-        let managed = value(&NOWHERE, 0, attribute::IS_MANAGED).unwrap();
-        assert_eq!(managed.unknown(attribute::IS_MANAGED), Value::Byte(0));
+        let mapped = value(&NOWHERE, 0, attribute::MAPPED).unwrap();
+        assert_eq!(mapped.unknown(attribute::MAPPED), Value::Byte(0));
         let ordinal = value(&NOWHERE, 0, attribute::DEVICE_ORDINAL).unwrap();
-        assert_eq!(ordinal.unknown(attribute::DEVICE_ORDINAL), Value::Word(-2i32 as u32));
+        assert_eq!(
+            ordinal.unknown(attribute::DEVICE_ORDINAL),
+            Value::Word(-2i32 as u32)
+        );
         assert_eq!(value(&NOWHERE, 0, 5), Err(INVALID_VALUE));
     }
 }

@@ -77,7 +77,11 @@ impl Settings {
         }
         let omit = variable("PINLANE_SIMCUDA_OMIT").unwrap_or_default();
         Ok(Self {
-            profile: profile(variable("PINLANE_SIMCUDA_PROFILE").as_deref().unwrap_or("h200"))?,
+            profile: profile(
+                variable("PINLANE_SIMCUDA_PROFILE")
+                    .as_deref()
+                    .unwrap_or("h200"),
+            )?,
             devices: u32::try_from(devices)
                 .map_err(|_| format!("PINLANE_SIMCUDA_DEVICES={devices}: too many"))?,
             version: version as u32,
@@ -91,7 +95,10 @@ impl Settings {
 /// The words of a comma list.
 fn words(list: &str) -> BTreeSet<String> {
     let words = list.split(',').map(str::trim);
-    words.filter(|word| !word.is_empty()).map(String::from).collect()
+    words
+        .filter(|word| !word.is_empty())
+        .map(String::from)
+        .collect()
 }
 
 /// A built-in profile, or one from a file.
@@ -102,8 +109,7 @@ fn profile(name: &str) -> Result<Profile, String> {
     let text = std::fs::read_to_string(name).map_err(|error| {
         format!("PINLANE_SIMCUDA_PROFILE={name}: no built-in profile, and no file: {error}")
     })?;
-    Profile::from_toml(&text)
-        .map_err(|error| format!("PINLANE_SIMCUDA_PROFILE={name}: {error}"))
+    Profile::from_toml(&text).map_err(|error| format!("PINLANE_SIMCUDA_PROFILE={name}: {error}"))
 }
 
 fn fail(word: Option<&str>) -> Result<Fail, String> {
@@ -111,7 +117,9 @@ fn fail(word: Option<&str>) -> Result<Fail, String> {
         None | Some("") => Ok(Fail::Never),
         Some("busy") => Ok(Fail::Busy),
         Some(other) => {
-            let calls = other.strip_prefix("lost:").and_then(|calls| calls.parse().ok());
+            let calls = other
+                .strip_prefix("lost:")
+                .and_then(|calls| calls.parse().ok());
             calls.map(Fail::LostAfter).ok_or_else(|| {
                 format!("PINLANE_SIMCUDA_FAIL={other}: choose busy, or lost:N with a number")
             })
@@ -125,7 +133,9 @@ mod tests {
 
     fn parse(pairs: &[(&str, &str)]) -> Result<Settings, String> {
         Settings::parse(|name| {
-            let pair = pairs.iter().find(|pair| name == format!("PINLANE_SIMCUDA_{}", pair.0));
+            let pair = pairs
+                .iter()
+                .find(|pair| name == format!("PINLANE_SIMCUDA_{}", pair.0));
             pair.map(|pair| pair.1.to_owned())
         })
     }
@@ -153,7 +163,10 @@ mod tests {
         assert_eq!(settings.profile.name, "null");
         assert_eq!((settings.devices, settings.version), (3, 11020));
         assert!(settings.omit.contains("cuMemcpyBatchAsync"));
-        assert_eq!((settings.fail, settings.seed), (Fail::LostAfter(7), Some(5)));
+        assert_eq!(
+            (settings.fail, settings.seed),
+            (Fail::LostAfter(7), Some(5))
+        );
     }
 
     #[test]

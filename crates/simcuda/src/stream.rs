@@ -7,7 +7,7 @@ use pinlane_driver::{Driver, StreamFlags, StreamHandle};
 
 use crate::context::Context;
 use crate::current::current;
-use crate::error::{INVALID_HANDLE, INVALID_VALUE, NOT_READY, Outcome};
+use crate::error::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Outcome};
 use crate::ffi::Out;
 use crate::shim::{exports, exports_by_default_stream};
 use crate::state::machine;
@@ -140,7 +140,7 @@ fn destroy(handle: usize) -> Outcome<()> {
     }
     let stream = machine()?.streams.remove(handle)?;
     // SAFETY: `create` made it, and it has just left the only table that names it.
-    Ok(unsafe { stream.context.driver.stream_destroy(stream.stream)? })
+    unsafe { stream.context.driver.stream_destroy(stream.stream) }.map_err(Code::from)
 }
 
 exports! { through guard;

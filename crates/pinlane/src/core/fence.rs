@@ -18,6 +18,30 @@ pub(crate) trait Fence: Send + 'static {
     /// Wait by any stronger means than [`wait`](Self::wait), which has just failed.
     fn wait_hard(&self) -> Result<()>;
 
+    /// Keep an error that no caller can be told of.
+    fn note(&self, error: Error);
+
+    /// Whether the device has let go of what comes before: it has fired, or the device is dead. An
+    /// error is noted; a fence that cannot be asked now has not let go.
+    fn has_let_go(&self) -> bool {
+        self.let_go(self.is_done())
+    }
+
+    /// The same, waiting for it. Asked a few times, since one failed question proves nothing, and
+    /// never longer than `patience` each.
+    fn lets_go_within(&self, patience: Duration) -> bool {
+        (0..3).any(|_| self.let_go(self.wait_timeout(patience)))
+    }
+
+    #[doc(hidden)]
+    fn let_go(&self, asked: Result<bool>) -> bool {
+        asked.unwrap_or_else(|error| {
+            let dead = error.is_fatal();
+            self.note(error);
+            dead
+        })
+    }
+
     /// Wait until memory before the fence is certainly out of the device's hands.
     ///
     /// An error of one attempt is kept and reported even when a later attempt gives the proof.

@@ -62,15 +62,15 @@ impl<B: Send + 'static, F: Fence> Flight<B, F> {
         watch: impl FnOnce(&F, Arc<Completion<Result<()>>>) -> Result<()>,
     ) -> Poll<Landed<B>> {
         if self.told.is_none() {
-            if let Ok(true) = self.fence().is_done() {
-                return Poll::Ready(self.landed(Ok(())));
+            match self.fence().is_done() {
+                Ok(true) => return Poll::Ready(self.landed(Ok(()))),
+                Ok(false) => {}
+                Err(error) => return Poll::Ready(self.land_after(error)),
             }
             let told = Arc::new(Completion::new());
             if let Err(error) = watch(self.fence(), Arc::clone(&told)) {
-                // Nobody would ever wake us: wait here, and report why.
-                let mut landed = self.land();
-                landed.result = landed.result.and(Err(error));
-                return Poll::Ready(landed);
+                // Nobody would ever wake us.
+                return Poll::Ready(self.land_after(error));
             }
             self.told = Some(told);
         }
@@ -78,13 +78,18 @@ impl<B: Send + 'static, F: Fence> Flight<B, F> {
         match told.poll(context) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(self.landed(Ok(()))),
-            Poll::Ready(Err(error)) if error.is_fatal() => Poll::Ready(self.landed(Err(error))),
-            Poll::Ready(Err(error)) => {
-                let mut landed = self.land();
-                landed.result = landed.result.and(Err(error));
-                Poll::Ready(landed)
-            }
+            Poll::Ready(Err(error)) => Poll::Ready(self.land_after(error)),
         }
+    }
+
+    /// Something went wrong on the way: wait here, and report it.
+    fn land_after(&mut self, error: Error) -> Landed<B> {
+        if error.is_fatal() {
+            return self.landed(Err(error));
+        }
+        let mut landed = self.land();
+        landed.result = landed.result.and(Err(error));
+        landed
     }
 
     fn fence(&self) -> &F {
@@ -116,7 +121,7 @@ impl<B: Send + 'static, F: Fence> Flight<B, F> {
 
 impl<B: Send + 'static, F: Fence> Drop for Flight<B, F> {
     fn drop(&mut self) {
-        if matches!(&self.load, Some((_, fence)) if matches!(fence.is_done(), Ok(true))) {
+        if matches!(&self.load, Some((_, fence)) if fence.has_let_go()) {
             self.load = None;
         }
         self.park();

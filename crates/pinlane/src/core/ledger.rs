@@ -53,8 +53,7 @@ impl<F: Fence + Clone> Ledger<F> {
         self.uses
             .retain(|earlier| !replaces(&access, &earlier.access));
         if self.uses.len() >= self.tidy_at {
-            self.uses
-                .retain(|earlier| !matches!(earlier.fence.is_done(), Ok(true)));
+            self.uses.retain(|earlier| !earlier.fence.has_let_go());
             self.tidy_at = TIDY_AT_LEAST.max(2 * self.uses.len());
         }
         self.uses.push(Use { access, fence });

@@ -60,7 +60,7 @@ impl<F: Fence> Lot<F> {
             let mut landed = Vec::new();
             let mut at = 0;
             while at < parked.len() {
-                parked[at].fences.retain(|fence| !has_let_go(fence));
+                parked[at].fences.retain(|fence| !fence.has_let_go());
                 if parked[at].fences.is_empty() {
                     landed.push(parked.swap_remove(at));
                 } else {
@@ -81,7 +81,7 @@ impl<F: Fence> Lot<F> {
         self.count.store(0, Ordering::Release);
         let mut closed = Closed::default();
         for Parked { fences, cargo } in parked {
-            if fences.iter().all(|fence| lets_go_within(fence, patience)) {
+            if fences.iter().all(|fence| fence.lets_go_within(patience)) {
                 drop(cargo);
                 closed.freed += 1;
             } else {
@@ -91,24 +91,4 @@ impl<F: Fence> Lot<F> {
         }
         closed
     }
-}
-
-/// Whether the fence has fired, or its device is dead, which frees the memory just as well.
-fn has_let_go(fence: &impl Fence) -> bool {
-    match fence.is_done() {
-        Ok(done) => done,
-        Err(error) => error.is_fatal(),
-    }
-}
-
-/// Asked a few times, since one failed question proves nothing; never longer than `patience` each.
-fn lets_go_within(fence: &impl Fence, patience: Duration) -> bool {
-    for _ in 0..3 {
-        match fence.wait_timeout(patience) {
-            Ok(done) => return done,
-            Err(error) if error.is_fatal() => return true,
-            Err(_) => {}
-        }
-    }
-    false
 }

@@ -54,4 +54,6 @@ impl Fence for TestFence {
     fn wait_hard(&self) -> Result<()> {
         self.wait()
     }
+
+    fn note(&self, _: Error) {}
 }

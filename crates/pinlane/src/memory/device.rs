@@ -92,7 +92,7 @@ impl Stream {
 }
 
 impl<T: Pod> DeviceBuf<T> {
-    fn new(shared: &Arc<Shared>, memory: DeviceMemory, len: usize) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, memory: DeviceMemory, len: usize) -> Self {
         Self {
             region: DeviceRegion {
                 shared: Arc::clone(shared),
@@ -162,6 +162,35 @@ impl<T: Pod> DeviceBuf<T> {
     #[must_use]
     pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> DeviceSliceMut<'_, T> {
         self.whole_mut().range(range)
+    }
+}
+
+/// For memory of another library.
+#[cfg(feature = "cudarc")]
+impl<T: Pod> DeviceBuf<T> {
+    pub(crate) fn owner_mut(&mut self) -> Option<&mut super::Owner> {
+        self.region.memory.owner_mut()
+    }
+
+    /// Give the memory up, without freeing it. The caller has put the owner's later work behind
+    /// all uses so far.
+    pub(crate) fn take_owner(&mut self) -> Option<super::Owner> {
+        let owner = self.region.memory.take_owner()?;
+        *self.region.ledger() = Ledger::new();
+        *self.region.stranded.get_mut() = false;
+        Some(owner)
+    }
+
+    /// Fences of all uses; `None` where nobody can tell when they end.
+    pub(crate) fn uses(&self) -> Option<Vec<DeviceFence>> {
+        let stranded = self.region.stranded.load(Ordering::Relaxed);
+        (!stranded).then(|| self.region.ledger().fences().cloned().collect())
+    }
+
+    /// Every use waits for `fence`, which is on a stream of the owner's.
+    pub(crate) fn used_by_owner_until(&mut self, fence: DeviceFence) {
+        let access = self.whole_mut().touch().access(Shared::next_stream_id());
+        self.region.ledger().record(access, fence);
     }
 }
 

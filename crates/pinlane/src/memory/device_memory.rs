@@ -15,13 +15,19 @@ pub(crate) struct DeviceMemory {
     origin: Origin,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Whoever frees memory of another library, by being dropped.
+#[cfg(feature = "cudarc")]
+pub(crate) type Owner = Box<dyn std::any::Any + Send + Sync>;
+
 enum Origin {
     /// No bytes: the driver was not asked for nothing.
     Nothing,
     Plain,
     StreamOrdered,
-    /// Freed already, in stream order.
+    /// Another library's. It goes back by dropping its owner.
+    #[cfg(feature = "cudarc")]
+    Foreign(Owner),
+    /// Freed already, in stream order, or given up.
     Gone,
 }
 
@@ -36,6 +42,43 @@ impl DeviceMemory {
         Self::allocate(link, bytes, Origin::StreamOrdered, || {
             link.driver.device_alloc_async(bytes, stream)
         })
+    }
+
+    /// Memory of another library, which `owner` frees when it is dropped.
+    #[cfg(feature = "cudarc")]
+    pub(crate) fn foreign(link: &Arc<Link>, ptr: DevicePtr, bytes: usize, owner: Owner) -> Self {
+        link.books.device_bytes.add(bytes);
+        Self {
+            link: Arc::clone(link),
+            ptr,
+            bytes,
+            origin: Origin::Foreign(owner),
+        }
+    }
+
+    /// The owner of another library's memory.
+    #[cfg(feature = "cudarc")]
+    pub(crate) fn owner_mut(&mut self) -> Option<&mut Owner> {
+        match &mut self.origin {
+            Origin::Foreign(owner) => Some(owner),
+            _ => None,
+        }
+    }
+
+    /// Give another library's memory up, without freeing it.
+    #[cfg(feature = "cudarc")]
+    pub(crate) fn take_owner(&mut self) -> Option<Owner> {
+        match std::mem::replace(&mut self.origin, Origin::Gone) {
+            Origin::Foreign(owner) => {
+                let bytes = std::mem::take(&mut self.bytes);
+                self.link.books.device_bytes.subtract(bytes);
+                Some(owner)
+            }
+            origin => {
+                self.origin = origin;
+                None
+            }
+        }
     }
 
     fn allocate(
@@ -62,7 +105,7 @@ impl DeviceMemory {
     }
 
     pub(crate) fn is_ordered(&self) -> bool {
-        self.origin == Origin::StreamOrdered
+        matches!(self.origin, Origin::StreamOrdered)
     }
 
     /// Free behind all work that `stream` holds now; all uses come before that. Gives the memory
@@ -97,6 +140,8 @@ impl Drop for DeviceMemory {
             Origin::StreamOrdered => self.link.give_back(|driver| unsafe {
                 driver.device_free_async(ptr, driver.default_stream())
             }),
+            #[cfg(feature = "cudarc")]
+            Origin::Foreign(_) => true,
         };
         if freed {
             self.link.books.device_bytes.subtract(self.bytes);

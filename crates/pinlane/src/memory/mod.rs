@@ -28,6 +28,8 @@ mod write_combined;
 pub(crate) use device::Touch;
 pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
 pub(crate) use device_memory::DeviceMemory;
+#[cfg(feature = "cudarc")]
+pub(crate) use device_memory::Owner;
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;

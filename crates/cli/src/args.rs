@@ -1,0 +1,81 @@
+//! The words of the command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::device::{self, Choice};
+use crate::size;
+
+/// The express lane between host memory and the GPU.
+#[derive(Parser)]
+#[command(
+    name = "pinlane",
+    version,
+    after_help = "\
+Examples:
+  pinlane compare                        pageable against pinned memory on this machine's GPU
+  pinlane --device sim:h200 selftest     check the simulated H200"
+)]
+pub(crate) struct Args {
+    /// Where to run: auto, cuda, cuda:N, sim, sim:PROFILE or sim:FILE
+    ///
+    /// `auto` takes the first CUDA GPU; with none it says so and uses sim:pcie3-x16.
+    #[arg(
+        long,
+        global = true,
+        default_value = "auto",
+        value_name = "DEVICE",
+        value_parser = device::parse
+    )]
+    pub(crate) device: Choice,
+
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Measure pageable against pinned memory
+    #[command(after_help = "\
+Examples:
+  pinlane compare --size 1GiB --repeat 9
+  pinlane --device sim:pcie5-x16 --json compare")]
+    Compare(Compare),
+
+    /// Run the conformance suite on the device
+    #[command(after_help = "\
+Examples:
+  pinlane selftest --filter events/
+  pinlane --device sim:pcie3-x16 selftest --seed 7")]
+    Selftest(Selftest),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Compare {
+    /// Bytes of one copy, such as 64MiB, 1GiB or 1000000
+    #[arg(long, default_value = "256MiB", value_name = "BYTES", value_parser = size::parse)]
+    pub(crate) size: usize,
+
+    /// Copies that each figure is made of
+    #[arg(
+        long,
+        default_value_t = 5,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    pub(crate) repeat: u32,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Selftest {
+    /// Run only the cases whose name holds this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// On a simulated device: take this seed's schedule instead of the plain one
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}

@@ -1,0 +1,179 @@
+//! Which device the user means, and opening it.
+
+use std::path::Path;
+
+use anyhow::Context;
+use pinlane_cuda::Cuda;
+use pinlane_driver::{Error, ErrorKind, Platform};
+use pinlane_model::Profile;
+use pinlane_sim::{Sim, SimBuilder};
+
+use crate::output::{self, UsageError};
+
+/// What `auto` takes where there is no GPU.
+const FALLBACK_PROFILE: &str = "pcie3-x16";
+
+/// What `--device` says.
+#[derive(Clone)]
+pub(crate) enum Choice {
+    Auto,
+    Cuda(u32),
+    Sim(Box<Profile>),
+}
+
+/// A device to work with.
+pub(crate) enum Target {
+    Cuda { platform: Cuda, ordinal: u32 },
+    Sim(Sim),
+}
+
+impl Target {
+    pub(crate) fn platform(&self) -> &dyn Platform {
+        match self {
+            Self::Cuda { platform, .. } => platform,
+            Self::Sim(sim) => sim,
+        }
+    }
+
+    pub(crate) fn ordinal(&self) -> u32 {
+        match self {
+            Self::Cuda { ordinal, .. } => *ordinal,
+            Self::Sim(_) => 0,
+        }
+    }
+
+    /// The simulated machine, where it is one.
+    pub(crate) fn sim(&self) -> Option<&Sim> {
+        match self {
+            Self::Cuda { .. } => None,
+            Self::Sim(sim) => Some(sim),
+        }
+    }
+}
+
+/// The meaning of `--device`. A profile file is read here, so that a wrong one is a wrong word.
+pub(crate) fn parse(text: &str) -> Result<Choice, String> {
+    let (kind, rest) = match text.split_once(':') {
+        Some((kind, rest)) => (kind, Some(rest)),
+        None => (text, None),
+    };
+    match (kind, rest) {
+        ("auto", None) => Ok(Choice::Auto),
+        ("cuda", None) => Ok(Choice::Cuda(0)),
+        ("cuda", Some(number)) => number
+            .parse()
+            .map(Choice::Cuda)
+            .map_err(|_| format!("`{number}` is no device number; write cuda:0, cuda:1, …")),
+        ("sim", None) => profile(FALLBACK_PROFILE),
+        ("sim", Some(name)) => profile(name),
+        _ => Err("write auto, cuda, cuda:N, sim, sim:PROFILE or sim:FILE".to_owned()),
+    }
+}
+
+fn profile(name: &str) -> Result<Choice, String> {
+    let profile = match Profile::builtin(name) {
+        Some(profile) => profile,
+        None => profile_file(name)?,
+    };
+    Ok(Choice::Sim(Box::new(profile)))
+}
+
+fn profile_file(name: &str) -> Result<Profile, String> {
+    let path = Path::new(name);
+    if !path.exists() {
+        let names: Vec<_> = Profile::builtin_names().collect();
+        return Err(format!(
+            "no profile and no file is called `{name}`; the profiles are {}",
+            names.join(", ")
+        ));
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("the profile `{name}` cannot be read: {error}"))?;
+    Profile::from_toml(&text).map_err(|error| format!("the profile `{name}` is not valid: {error}"))
+}
+
+/// Open what the user chose. `prepare` sets up a simulated machine; `for_sim_only` names a flag
+/// that makes no sense on a real GPU.
+pub(crate) fn open(
+    choice: &Choice,
+    prepare: impl FnOnce(SimBuilder) -> SimBuilder,
+    for_sim_only: Option<&str>,
+) -> anyhow::Result<Target> {
+    let target = match choice {
+        Choice::Cuda(ordinal) => Target::Cuda {
+            platform: cuda(*ordinal)
+                .context("--device cuda cannot be used; choose --device sim to simulate one")?,
+            ordinal: *ordinal,
+        },
+        Choice::Sim(profile) => simulated(profile.as_ref().clone(), prepare),
+        Choice::Auto => match cuda(0) {
+            Ok(platform) => Target::Cuda {
+                platform,
+                ordinal: 0,
+            },
+            Err(error) => {
+                let reason = error.to_string().replace('\n', " ");
+                output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
+                let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
+                simulated(profile, prepare)
+            }
+        },
+    };
+    match (for_sim_only, target.sim()) {
+        (Some(flag), None) => Err(UsageError::new(format!(
+            "{flag} needs a simulated device; add --device sim"
+        ))
+        .into()),
+        _ => Ok(target),
+    }
+}
+
+fn simulated(profile: Profile, prepare: impl FnOnce(SimBuilder) -> SimBuilder) -> Target {
+    Target::Sim(prepare(Sim::builder().profile(profile)).build())
+}
+
+/// CUDA, if it has a device of this number.
+fn cuda(ordinal: u32) -> pinlane_driver::Result<Cuda> {
+    let platform = Cuda::load()?;
+    let count = platform.devices()?.len() as u32;
+    let kind = match count {
+        0 => ErrorKind::NoDevice,
+        _ if ordinal >= count => ErrorKind::NoSuchDevice { ordinal, count },
+        _ => return Ok(platform),
+    };
+    Err(Error::new(kind, "cuDeviceGetCount"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_understood() {
+        assert!(matches!(parse("auto"), Ok(Choice::Auto)));
+        assert!(matches!(parse("cuda"), Ok(Choice::Cuda(0))));
+        assert!(matches!(parse("cuda:3"), Ok(Choice::Cuda(3))));
+        for (text, name) in [("sim", "pcie3-x16"), ("sim:h200", "h200")] {
+            match parse(text) {
+                Ok(Choice::Sim(profile)) => assert_eq!(profile.name, name),
+                _ => panic!("{text} is a simulated device"),
+            }
+        }
+    }
+
+    #[test]
+    fn other_words_are_refused() {
+        for text in [
+            "",
+            "gpu",
+            "cuda:",
+            "cuda:x",
+            "cuda:-1",
+            "auto:1",
+            "sim:",
+            "sim:no-such",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

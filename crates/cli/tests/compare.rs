@@ -1,0 +1,152 @@
+//! `pinlane compare`, as a user sees it.
+
+mod support;
+
+use pinlane_cuda::Cuda;
+use pinlane_driver::Platform;
+use pinlane_model::Profile;
+use support::{run, stderr, stdout};
+
+const BLOCK: &str = "\
+=== Pinned vs Pageable Memory Transfer ===
+[Pageable (malloc) Memory]
+Allocation: float* h = malloc(bytes)
+Copy path: CPU_RAM -> [staging buffer] -> GPU
+Synchronous: YES (cudaMemcpy blocks CPU)
+Transfer BW: ~6 GB/s (PCIe, pageable)
+[Pinned (cudaMallocHost) Memory]
+Allocation: cudaMallocHost(&h, bytes)
+Copy path: CPU_RAM -> GPU (direct DMA)
+Asynchronous: YES (cudaMemcpyAsync)
+Transfer BW: ~12 GB/s (PCIe, pinned)
+Speedup: 2.00x faster transfers!
+[Important Rules]
+cudaMemcpyAsync requires pinned memory
+Free pinned with cudaFreeHost, NOT free()
+Don't over-allocate: OS needs pageable memory too
+SIMULATED: sim:pcie3-x16, not a real GPU
+";
+
+/// Whether this machine has a GPU that `auto` would take.
+fn has_gpu() -> bool {
+    Cuda::load()
+        .and_then(|cuda| cuda.devices())
+        .is_ok_and(|devices| !devices.is_empty())
+}
+
+#[test]
+fn the_textbook_link_gives_the_classic_block() {
+    let output = run(&["--device", "sim:pcie3-x16", "compare"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with(BLOCK), "{}", stdout(&output));
+    let table: Vec<_> = stdout(&output)[BLOCK.len()..].lines().collect();
+    assert_eq!(
+        table,
+        [
+            "",
+            "memory        host to device  device to host",
+            "pageable            6.0 GB/s        6.0 GB/s",
+            "pinned             12.0 GB/s       12.0 GB/s",
+            "registered         12.0 GB/s       12.0 GB/s",
+            "256 MiB a copy, median of 5; GB is 10^9 bytes",
+        ]
+    );
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn auto_without_a_gpu_says_why_and_simulates() {
+    let output = run(&["compare", "--repeat", "1"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    if has_gpu() {
+        assert!(!stdout(&output).contains("SIMULATED"));
+        return;
+    }
+    assert!(stdout(&output).starts_with(BLOCK), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("pinlane: no GPU: "), "{said}");
+    assert!(said.ends_with("; using sim:pcie3-x16\n"), "{said}");
+}
+
+#[test]
+fn cuda_without_a_gpu_fails() {
+    if has_gpu() {
+        return;
+    }
+    let output = run(&["--device", "cuda", "compare", "--size", "1MiB"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "");
+    assert!(
+        stderr(&output).contains("--device sim"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn every_profile_with_a_clock_works() {
+    for name in Profile::builtin_names() {
+        let device = format!("sim:{name}");
+        let output = run(&[
+            "--device", &device, "compare", "--size", "16MiB", "--repeat", "2",
+        ]);
+        if name == "null" {
+            // Nothing takes time there, so there is nothing to compare.
+            assert_eq!(output.status.code(), Some(1));
+            assert!(
+                stderr(&output).contains("took no time"),
+                "{}",
+                stderr(&output)
+            );
+            continue;
+        }
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        let marker = format!("SIMULATED: sim:{name}, ");
+        assert!(stdout(&output).contains(&marker), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn the_same_run_gives_the_same_figures() {
+    let words = [
+        "--device", "sim:h200", "--json", "compare", "--size", "4MiB",
+    ];
+    let (first, second) = (run(&words), run(&words));
+    assert!(first.status.success(), "{}", stderr(&first));
+    assert_eq!(stdout(&first), stdout(&second));
+}
+
+#[test]
+fn json_holds_the_same_figures() {
+    let output = run(&[
+        "--device",
+        "sim:pcie3-x16",
+        "--json",
+        "compare",
+        "--size",
+        "64MiB",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+    assert_eq!(json["origin"], "SIMULATED");
+    assert_eq!(json["profile"], "pcie3-x16");
+    assert_eq!(json["bytes"], 64 << 20);
+    let pinned = json["pinned"]["h2d"]["gb_per_s"]
+        .as_f64()
+        .expect("a number");
+    assert!((11.9..12.0).contains(&pinned), "{pinned}");
+}
+
+#[test]
+fn a_profile_file_is_a_device() {
+    let text = include_str!("../../model/profiles/pcie4-x16.toml")
+        .replace("name = \"pcie4-x16\"", "name = \"my-link\"");
+    let path = std::env::temp_dir().join(format!("pinlane-profile-{}.toml", std::process::id()));
+    std::fs::write(&path, text).expect("the file is written");
+    let device = format!("sim:{}", path.display());
+    let output = run(&["--device", &device, "compare", "--size", "1MiB"]);
+    std::fs::remove_file(&path).expect("the file is there");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("SIMULATED: sim:my-link"));
+}

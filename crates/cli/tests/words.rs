@@ -1,0 +1,118 @@
+//! Wrong words, help, and closed pipes.
+
+mod support;
+
+use std::process::Stdio;
+
+use support::{pinlane, run, stderr, stdout};
+
+/// Status 2, nothing on standard output, and all of `parts` in the message.
+#[track_caller]
+fn refused(args: &[&str], parts: &[&str]) {
+    let output = run(args);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    for part in parts {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn wrong_devices() {
+    refused(
+        &["--device", "gpu", "compare"],
+        &["--device", "sim:PROFILE"],
+    );
+    refused(&["--device", "cuda:x", "compare"], &["--device", "cuda:0"]);
+    refused(
+        &["--device", "sim:pcie9", "compare"],
+        &["pcie9", "pcie3-x16", "h200"],
+    );
+    refused(
+        &["--device", "sim:/", "compare"],
+        &["--device", "cannot be read"],
+    );
+}
+
+#[test]
+fn a_wrong_profile_file_is_named_with_its_field() {
+    let path = std::env::temp_dir().join(format!("pinlane-words-{}.toml", std::process::id()));
+    std::fs::write(&path, "name = \"half\"\n").expect("the file is written");
+    let device = format!("sim:{}", path.display());
+    refused(
+        &["--device", &device, "compare"],
+        &[&device[4..], "is not valid"],
+    );
+    std::fs::remove_file(&path).expect("the file is there");
+}
+
+#[test]
+fn wrong_numbers() {
+    refused(&["compare", "--size", "12XB"], &["--size", "MiB"]);
+    refused(&["compare", "--size", "0"], &["--size", "at least 1"]);
+    refused(&["compare", "--repeat", "0"], &["--repeat"]);
+    refused(&["selftest", "--seed", "x"], &["--seed"]);
+}
+
+#[test]
+fn wrong_commands() {
+    refused(&[], &["Usage"]);
+    refused(&["fly"], &["fly"]);
+    refused(&["compare", "--fast"], &["--fast"]);
+}
+
+#[test]
+fn a_filter_that_matches_nothing() {
+    refused(
+        &["--device", "sim", "selftest", "--filter", "no-such-case"],
+        &["--filter", "no-such-case"],
+    );
+}
+
+#[test]
+fn help_shows_two_examples_each() {
+    for words in [
+        &["--help"][..],
+        &["compare", "--help"],
+        &["selftest", "--help"],
+    ] {
+        let output = run(words);
+        assert!(output.status.success());
+        let (_, examples) = stdout(&output).split_once("Examples:").expect("examples");
+        let count = examples
+            .lines()
+            .filter(|line| line.starts_with("  pinlane "))
+            .count();
+        assert_eq!(count, 2, "{words:?}");
+    }
+}
+
+#[test]
+fn flags_may_come_after_the_command() {
+    let output = run(&[
+        "compare", "--size", "1MiB", "--device", "sim:h200", "--json",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with('{'));
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    for words in [
+        &["--device", "sim", "compare", "--size", "1MiB"][..],
+        &["--device", "sim", "--json", "compare", "--size", "1MiB"],
+        &["--device", "sim", "selftest", "--filter", "memset/"],
+        &["--help"],
+    ] {
+        // The reading end is closed before the tool writes its first byte.
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = pinlane(words)
+            .stdout(Stdio::from(writer))
+            .stderr(Stdio::piped())
+            .output()
+            .expect("the tool starts");
+        assert_eq!(stderr(&output), "", "{words:?}");
+        assert_eq!(output.status.code(), Some(0), "{words:?}");
+    }
+}

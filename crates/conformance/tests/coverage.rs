@@ -1,0 +1,179 @@
+//! The suite itself under test: it makes every call of the trait, and notices when one is broken.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+use pinlane_conformance::{Case, Verdict, run, run_case, suite};
+use pinlane_driver::{
+    Call, DeviceInfo, Driver, Error, ErrorKind, Hook, Intercepted, Platform, Result,
+};
+use pinlane_model::Profile;
+use pinlane_sim::Sim;
+
+const CALLS: [Call; 36] = [
+    Call::MemoryInfo,
+    Call::Synchronize,
+    Call::PointerKind,
+    Call::DeviceAlloc,
+    Call::DeviceFree,
+    Call::DeviceAllocAsync,
+    Call::DeviceFreeAsync,
+    Call::HostAlloc,
+    Call::HostFree,
+    Call::HostRegister,
+    Call::HostUnregister,
+    Call::HostDevicePtr,
+    Call::StreamPriorities,
+    Call::StreamCreate,
+    Call::StreamDestroy,
+    Call::StreamQuery,
+    Call::StreamSynchronize,
+    Call::StreamWaitEvent,
+    Call::HostCallback,
+    Call::EventCreate,
+    Call::EventDestroy,
+    Call::EventRecord,
+    Call::EventQuery,
+    Call::EventSynchronize,
+    Call::EventWaitTimeout,
+    Call::EventElapsed,
+    Call::Copy,
+    Call::CopyAsync,
+    Call::Copy2d,
+    Call::Copy2dAsync,
+    Call::CopyBatch,
+    Call::Memset,
+    Call::ModuleLoad,
+    Call::ModuleUnload,
+    Call::ModuleFunction,
+    Call::Launch,
+];
+
+/// A simulated machine whose calls are noted, and one of which may always fail.
+struct Watched {
+    sim: Sim,
+    seen: Arc<Mutex<Vec<Call>>>,
+    broken: Option<Call>,
+}
+
+impl Watched {
+    fn new(broken: Option<Call>) -> Self {
+        let profile = Profile::builtin("null").expect("a built-in profile");
+        Self {
+            sim: Sim::new(profile),
+            seen: Arc::default(),
+            broken,
+        }
+    }
+
+    fn run(&self, case: &Case) -> Verdict {
+        run_case(case, self, 0).verdict
+    }
+}
+
+impl Platform for Watched {
+    fn devices(&self) -> Result<Vec<DeviceInfo>> {
+        self.sim.devices()
+    }
+
+    fn open(&self, ordinal: u32) -> Result<Arc<dyn Driver>> {
+        let watcher = Watcher {
+            seen: Arc::clone(&self.seen),
+            broken: self.broken,
+        };
+        Ok(Arc::new(Intercepted::new(self.sim.open(ordinal)?, watcher)))
+    }
+}
+
+struct Watcher {
+    seen: Arc<Mutex<Vec<Call>>>,
+    broken: Option<Call>,
+}
+
+impl Hook for Watcher {
+    fn before(&self, call: Call) -> Result<()> {
+        self.seen.lock().expect("not poisoned").push(call);
+        if self.broken == Some(call) {
+            return Err(Error::new(ErrorKind::Other { code: 999 }, "broken"));
+        }
+        Ok(())
+    }
+}
+
+/// For each case the calls that it makes.
+fn calls_by_case() -> Vec<(Case, Vec<Call>)> {
+    suite()
+        .into_iter()
+        .map(|case| {
+            let watched = Watched::new(None);
+            watched.run(&case);
+            let seen = watched.seen.lock().expect("not poisoned").clone();
+            (case, seen)
+        })
+        .collect()
+}
+
+#[test]
+fn every_call_is_made_and_missed_when_it_is_broken() {
+    let cases = calls_by_case();
+    for call in CALLS {
+        let mut users = cases.iter().filter(|(_, calls)| calls.contains(&call));
+        let noticed =
+            users.any(|(case, _)| matches!(Watched::new(Some(call)).run(case), Verdict::Failed(_)));
+        assert!(noticed, "no case notices that {call:?} is broken");
+    }
+}
+
+#[test]
+fn names_are_unique_and_well_formed() {
+    let mut names: Vec<_> = suite().iter().map(|case| case.name).collect();
+    for name in &names {
+        let (topic, claim) = name.split_once('/').expect("topic/claim");
+        let plain = |text: &str| {
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        };
+        assert!(plain(topic) && plain(claim), "{name}");
+    }
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+#[test]
+fn filter_chooses_by_name_and_results_are_counted() {
+    let sim = Sim::new(Profile::builtin("null").expect("a built-in profile"));
+    let mut names = Vec::new();
+    let summary = run(&sim, 0, Some("memset/"), &mut |result| {
+        names.push(result.name);
+        ControlFlow::Continue(())
+    });
+    assert!(names.iter().all(|name| name.starts_with("memset/")));
+    assert_eq!(summary.passed, names.len());
+    assert_eq!((summary.failed, summary.skipped), (0, 0));
+}
+
+#[test]
+fn a_panic_fails_its_case_only() {
+    let case = Case {
+        name: "test/panics",
+        run: |_| panic!("on purpose"),
+        misuse: false,
+    };
+    let verdict = Watched::new(None).run(&case);
+    assert_eq!(verdict, Verdict::Failed("panicked: on purpose".into()));
+}
+
+#[test]
+fn the_caller_can_stop_the_run() {
+    let sim = Sim::new(Profile::builtin("null").expect("a built-in profile"));
+    let mut calls = 0;
+    let summary = run(&sim, 0, Some("memset/"), &mut |_| {
+        calls += 1;
+        ControlFlow::Break(())
+    });
+    assert_eq!((calls, summary.passed), (1, 1));
+}

@@ -1,0 +1,64 @@
+//! What the tests of the library share.
+#![allow(dead_code)] // each test uses a part of it
+
+pub mod scenarios;
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use pinlane::{Device, Stats};
+use pinlane_model::Profile;
+use pinlane_sim::Sim;
+
+/// A simulated machine of the textbook's speed.
+pub fn sim() -> Sim {
+    Sim::new(profile())
+}
+
+/// The same, with a schedule of the seed's choice.
+pub fn seeded(seed: u64) -> Sim {
+    Sim::builder().profile(profile()).seed(seed).build()
+}
+
+pub fn profile() -> Profile {
+    Profile::builtin("pcie3-x16").expect("built in")
+}
+
+pub fn open(sim: &Sim) -> Device {
+    Device::open(sim, 0).expect("the simulated device opens")
+}
+
+/// Nothing was misused, and nothing is left.
+#[track_caller]
+pub fn assert_clean(sim: &Sim) {
+    let findings = sim.finish();
+    assert!(findings.is_empty(), "{findings:#?}");
+}
+
+/// The books say that the device holds nothing.
+#[track_caller]
+pub fn assert_empty(device: &Device) {
+    assert_eq!(device.stats(), Stats::default());
+}
+
+/// The smallest executor: it sleeps until it is woken, and never polls without that.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

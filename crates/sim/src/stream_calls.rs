@@ -1,0 +1,183 @@
+//! Calls on streams and events.
+
+use pinlane_driver::{
+    Call, Error, ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle,
+};
+
+use crate::calls::name;
+use crate::faults::FaultKind;
+use crate::op::{Point, Work};
+use crate::slab::Id;
+use crate::state::State;
+use crate::stream::{Event, Role, Stream};
+
+/// Least and greatest priority of a stream.
+pub(crate) const PRIORITIES: (i32, i32) = (0, -5);
+/// The number that CUDA gives when a call into the operating system failed.
+const OPERATING_SYSTEM: u32 = 304;
+
+impl State {
+    /// The error of a submission, or of making a stream or event, that was drawn to fail.
+    pub(crate) fn may_fail(&mut self, call: Call) -> Result<()> {
+        if self.injector.hit(FaultKind::FailedSubmit) {
+            let kind = ErrorKind::Other {
+                code: OPERATING_SYSTEM,
+            };
+            return Err(Error::new(kind, name(call)).with_detail("(injected)"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn stream_create(
+        &mut self,
+        device: usize,
+        flags: StreamFlags,
+    ) -> Result<StreamHandle> {
+        self.may_fail(Call::StreamCreate)?;
+        let role = if flags.non_blocking {
+            Role::NonBlocking
+        } else {
+            Role::Blocking
+        };
+        let priority = flags.priority.clamp(PRIORITIES.1, PRIORITIES.0);
+        let id = self.streams.insert(Stream::new(device, role, priority));
+        Ok(StreamHandle(id.handle()))
+    }
+
+    pub(crate) fn stream_destroy(&mut self, device: usize, stream: StreamHandle) -> Result<()> {
+        let call = Call::StreamDestroy;
+        let id = self.stream(device, stream, call)?;
+        let stream = self.streams.get_mut(id).expect("a checked handle");
+        if stream.role == Role::Default {
+            let detail = "the default stream is always there";
+            return Err(Error::new(ErrorKind::InvalidHandle, name(call)).with_detail(detail));
+        }
+        if stream.queue.is_empty() {
+            self.streams.remove(id);
+        } else {
+            stream.destroyed = true;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn stream_query(&mut self, device: usize, stream: StreamHandle) -> Result<bool> {
+        let id = self.stream(device, stream, Call::StreamQuery)?;
+        let done = self.end_of(id).into_iter().all(|point| self.passed(point));
+        Ok(self.polled(done))
+    }
+
+    pub(crate) fn stream_wait_event(
+        &mut self,
+        device: usize,
+        stream: StreamHandle,
+        event: EventHandle,
+    ) -> Result<()> {
+        let call = Call::StreamWaitEvent;
+        let stream = self.stream(device, stream, call)?;
+        let event = self.event(device, event, call)?;
+        self.may_fail(call)?;
+        let recorded = self.events.get(event).and_then(|event| event.recorded);
+        if let Some(point) = recorded
+            && !self.passed(point)
+        {
+            self.submit(stream, call, Work::Wait(point));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn event_create(&mut self, device: usize, flags: EventFlags) -> Result<EventHandle> {
+        self.may_fail(Call::EventCreate)?;
+        let id = self.events.insert(Event {
+            device,
+            flags,
+            recorded: None,
+            fired_ns: None,
+        });
+        Ok(EventHandle(id.handle()))
+    }
+
+    pub(crate) fn event_destroy(&mut self, device: usize, event: EventHandle) -> Result<()> {
+        let id = self.event(device, event, Call::EventDestroy)?;
+        self.events.remove(id);
+        Ok(())
+    }
+
+    pub(crate) fn event_record(
+        &mut self,
+        device: usize,
+        event: EventHandle,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let call = Call::EventRecord;
+        let event = self.event(device, event, call)?;
+        let stream = self.stream(device, stream, call)?;
+        self.may_fail(call)?;
+        let point = Point {
+            stream,
+            sequence: self.last_sequence + 1,
+        };
+        let entry = self.events.get_mut(event).expect("a checked handle");
+        entry.recorded = Some(point);
+        entry.fired_ns = None;
+        self.submit(stream, call, Work::Record(event));
+        Ok(())
+    }
+
+    pub(crate) fn event_query(&mut self, device: usize, event: EventHandle) -> Result<bool> {
+        let id = self.event(device, event, Call::EventQuery)?;
+        let done = self.fired(id);
+        Ok(self.polled(done))
+    }
+
+    /// What has to be passed for an event to have fired.
+    pub(crate) fn event_points(
+        &self,
+        device: usize,
+        event: EventHandle,
+        call: Call,
+    ) -> Result<Vec<Point>> {
+        let id = self.event(device, event, call)?;
+        let event = self.events.get(id);
+        Ok(event.and_then(|event| event.recorded).into_iter().collect())
+    }
+
+    pub(crate) fn event_elapsed_ns(
+        &self,
+        device: usize,
+        start: EventHandle,
+        end: EventHandle,
+    ) -> Result<i64> {
+        let start = self.event(device, start, Call::EventElapsed)?;
+        let end = self.event(device, end, Call::EventElapsed)?;
+        Ok(self.fired_ns(end)? as i64 - self.fired_ns(start)? as i64)
+    }
+
+    fn fired_ns(&self, id: Id) -> Result<u64> {
+        let error = |kind, detail: &str| {
+            Err(Error::new(kind, name(Call::EventElapsed)).with_detail(detail))
+        };
+        let event = self.events.get(id).expect("a checked handle");
+        if !event.flags.timing {
+            return error(
+                ErrorKind::InvalidHandle,
+                "the event was made without timing",
+            );
+        }
+        match (event.recorded, event.fired_ns) {
+            (None, _) => error(ErrorKind::InvalidHandle, "the event was never recorded"),
+            (Some(_), None) => error(ErrorKind::NotReady, "the event has not fired"),
+            (Some(_), Some(fired_ns)) => Ok(fired_ns),
+        }
+    }
+
+    /// The answer to a poll. After a negative one, time may have to pass for the next to differ:
+    /// where polling costs nothing, or an adversary lets nothing happen by itself.
+    fn polled(&mut self, done: bool) -> bool {
+        let free = self.config.profile.calls.query_ns == 0;
+        if !done && (free || self.adversary.is_some()) {
+            self.step();
+        }
+        self.trace.add(u64::from(done));
+        done
+    }
+}

@@ -1,0 +1,154 @@
+//! What the tests share: a machine with one device, and short names for what they do with it.
+#![allow(dead_code)] // each test file uses a part of it
+
+use std::sync::Arc;
+
+use pinlane_driver::{
+    CopyOp, DevicePtr, Driver, EventFlags, EventHandle, HostFlags, HostPtr, Place, Result,
+    StreamFlags, StreamHandle,
+};
+use pinlane_model::Profile;
+use pinlane_sim::{Finding, FindingKind, Sim, SimBuilder};
+
+/// A machine and its first device.
+pub struct Rig {
+    pub sim: Sim,
+    pub driver: Arc<dyn Driver>,
+}
+
+pub fn profile(name: &str) -> Profile {
+    Profile::builtin(name).expect("a built-in profile")
+}
+
+/// A plain machine of the textbook's profile.
+pub fn plain() -> Rig {
+    rig(Sim::builder())
+}
+
+/// A machine with the adversary of this seed.
+pub fn seeded(seed: u64) -> Rig {
+    rig(Sim::builder().seed(seed))
+}
+
+pub fn rig(builder: SimBuilder) -> Rig {
+    let sim = builder.build();
+    let driver = sim.driver();
+    Rig { sim, driver }
+}
+
+impl Rig {
+    pub fn stream(&self) -> StreamHandle {
+        self.driver.stream_create(StreamFlags::default()).unwrap()
+    }
+
+    pub fn non_blocking_stream(&self) -> StreamHandle {
+        let flags = StreamFlags {
+            non_blocking: true,
+            priority: 0,
+        };
+        self.driver.stream_create(flags).unwrap()
+    }
+
+    pub fn event(&self) -> EventHandle {
+        let flags = EventFlags {
+            timing: true,
+            blocking_sync: false,
+        };
+        self.driver.event_create(flags).unwrap()
+    }
+
+    pub fn pinned(&self, bytes: usize) -> HostPtr {
+        self.driver.host_alloc(bytes, HostFlags::default()).unwrap()
+    }
+
+    pub fn device(&self, bytes: usize) -> DevicePtr {
+        self.driver.device_alloc(bytes).unwrap()
+    }
+
+    pub fn upload(
+        &self,
+        source: HostPtr,
+        target: DevicePtr,
+        bytes: usize,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let copy = CopyOp {
+            target: Place::Device(target),
+            source: Place::Host(source),
+            bytes,
+        };
+        // SAFETY: tests pass live ranges, and break the rest of the contract only on purpose,
+        // where the simulator notices instead of touching anything.
+        unsafe { self.driver.copy_async(copy, stream) }
+    }
+
+    pub fn download(
+        &self,
+        source: DevicePtr,
+        target: HostPtr,
+        bytes: usize,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let copy = CopyOp {
+            target: Place::Host(target),
+            source: Place::Device(source),
+            bytes,
+        };
+        // SAFETY: as for `upload`.
+        unsafe { self.driver.copy_async(copy, stream) }
+    }
+
+    /// Device bytes, by a copy that waits.
+    pub fn device_bytes(&self, source: DevicePtr, bytes: usize) -> Vec<u8> {
+        let mut target = vec![0; bytes];
+        let copy = CopyOp {
+            target: Place::Host(HostPtr::new(target.as_mut_ptr()).unwrap()),
+            source: Place::Device(source),
+            bytes,
+        };
+        // SAFETY: the vector holds that many bytes, and the call returns when they are there.
+        unsafe { self.driver.copy(copy).unwrap() };
+        target
+    }
+
+    pub fn host_free(&self, ptr: HostPtr) -> Result<()> {
+        // SAFETY: tests pass what `pinned` gave; what they do wrong on purpose is only looked up.
+        unsafe { self.driver.host_free(ptr) }
+    }
+
+    pub fn device_free(&self, ptr: DevicePtr) -> Result<()> {
+        // SAFETY: device addresses of a simulated device are only looked up.
+        unsafe { self.driver.device_free(ptr) }
+    }
+
+    pub fn destroy_stream(&self, stream: StreamHandle) {
+        // SAFETY: handles of a simulated device are only looked up.
+        unsafe { self.driver.stream_destroy(stream).unwrap() };
+    }
+
+    pub fn destroy_event(&self, event: EventHandle) {
+        // SAFETY: handles of a simulated device are only looked up.
+        unsafe { self.driver.event_destroy(event).unwrap() };
+    }
+}
+
+/// Sets pinned bytes.
+pub fn fill(ptr: HostPtr, bytes: usize, value: u8) {
+    // SAFETY: tests pass live pinned memory of at least that size.
+    unsafe { ptr.as_ptr().write_bytes(value, bytes) };
+}
+
+/// Reads pinned bytes.
+pub fn bytes_at(ptr: HostPtr, bytes: usize) -> Vec<u8> {
+    let mut copy = vec![0; bytes];
+    // SAFETY: tests pass live pinned memory of at least that size.
+    unsafe {
+        ptr.as_ptr()
+            .copy_to_nonoverlapping(copy.as_mut_ptr(), bytes)
+    };
+    copy
+}
+
+pub fn kinds(findings: &[Finding]) -> Vec<FindingKind> {
+    findings.iter().map(|finding| finding.kind).collect()
+}

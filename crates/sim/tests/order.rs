@@ -1,0 +1,232 @@
+//! Stream order, events and the default stream: under the plain schedule and under adversaries.
+
+mod common;
+
+use common::{bytes_at, fill, plain, rig, seeded};
+use pinlane_driver::{ErrorKind, EventFlags, StreamFlags};
+use pinlane_sim::{Engine, Sim, SpanKind};
+
+const BYTES: usize = 4096;
+
+#[test]
+fn work_of_one_stream_runs_in_order() {
+    for seed in 0..50 {
+        let rig = seeded(seed);
+        let stream = rig.stream();
+        let (first, second, back) = (rig.pinned(BYTES), rig.pinned(BYTES), rig.pinned(BYTES));
+        let device = rig.device(BYTES);
+        fill(first, BYTES, 1);
+        fill(second, BYTES, 2);
+        rig.upload(first, device, BYTES, stream).unwrap();
+        rig.upload(second, device, BYTES, stream).unwrap();
+        rig.download(device, back, BYTES, stream).unwrap();
+        rig.driver.stream_synchronize(stream).unwrap();
+        assert_eq!(bytes_at(back, BYTES), [2; BYTES], "seed {seed}");
+        assert!(rig.sim.findings().is_empty(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_stream_waits_for_an_event_of_another() {
+    for seed in 0..50 {
+        let rig = seeded(seed);
+        let (producer, consumer) = (rig.non_blocking_stream(), rig.non_blocking_stream());
+        let (source, back) = (rig.pinned(BYTES), rig.pinned(BYTES));
+        let device = rig.device(BYTES);
+        let event = rig.event();
+        fill(source, BYTES, 7);
+        rig.upload(source, device, BYTES, producer).unwrap();
+        rig.driver.event_record(event, producer).unwrap();
+        rig.driver.stream_wait_event(consumer, event).unwrap();
+        rig.destroy_event(event); // the wait stays valid
+        rig.download(device, back, BYTES, consumer).unwrap();
+        rig.driver.stream_synchronize(consumer).unwrap();
+        assert_eq!(bytes_at(back, BYTES), [7; BYTES], "seed {seed}");
+    }
+}
+
+#[test]
+fn adversaries_do_break_programs_that_lack_the_wait() {
+    let stale = (0..50).filter(|&seed| {
+        let rig = seeded(seed);
+        let (producer, consumer) = (rig.non_blocking_stream(), rig.non_blocking_stream());
+        let (source, back) = (rig.pinned(BYTES), rig.pinned(BYTES));
+        let device = rig.device(BYTES);
+        fill(source, BYTES, 7);
+        rig.upload(source, device, BYTES, producer).unwrap();
+        rig.download(device, back, BYTES, consumer).unwrap();
+        rig.driver.synchronize().unwrap();
+        bytes_at(back, BYTES) != [7; BYTES]
+    });
+    let stale = stale.count();
+    assert!(
+        (5..50).contains(&stale),
+        "{stale} of 50 seeds read too early"
+    );
+}
+
+#[test]
+fn a_wait_keeps_to_the_recording_at_the_time_of_the_call() {
+    let rig = plain();
+    let (a, b) = (rig.non_blocking_stream(), rig.non_blocking_stream());
+    let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
+    let event = rig.event();
+    rig.upload(source, device, BYTES, a).unwrap();
+    rig.driver.event_record(event, a).unwrap();
+    rig.driver.stream_wait_event(b, event).unwrap();
+    let marker = rig.event();
+    rig.driver.event_record(marker, b).unwrap();
+    rig.sim.hold();
+    rig.sim.release();
+    // Recorded again behind much more work: the wait of `b` is not about that.
+    for _ in 0..8 {
+        rig.upload(source, device, BYTES, a).unwrap();
+    }
+    rig.driver.event_record(event, a).unwrap();
+    rig.driver.event_synchronize(marker).unwrap();
+    assert!(!rig.driver.event_query(event).unwrap());
+    rig.driver.event_synchronize(event).unwrap();
+    assert!(rig.driver.event_query(event).unwrap());
+}
+
+#[test]
+fn an_event_that_was_never_recorded_counts_as_fired() {
+    let rig = plain();
+    let stream = rig.stream();
+    let event = rig.event();
+    assert!(rig.driver.event_query(event).unwrap());
+    rig.driver.event_synchronize(event).unwrap();
+    rig.driver.stream_wait_event(stream, event).unwrap();
+    assert!(rig.driver.stream_query(stream).unwrap());
+    let error = rig.driver.event_elapsed_ns(event, event).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidHandle);
+}
+
+#[test]
+fn elapsed_time_needs_timing_and_both_fired() {
+    let rig = plain();
+    let stream = rig.stream();
+    let (start, end) = (rig.event(), rig.event());
+    let (source, device) = (rig.pinned(12_000_000), rig.device(12_000_000));
+    rig.driver.event_record(start, stream).unwrap();
+    rig.upload(source, device, 12_000_000, stream).unwrap();
+    rig.driver.event_record(end, stream).unwrap();
+    let error = rig.driver.event_elapsed_ns(start, end).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotReady);
+    rig.driver.event_synchronize(end).unwrap();
+    // The copy is submitted 2 us after the first event has fired.
+    let elapsed_ns = rig.driver.event_elapsed_ns(start, end).unwrap();
+    assert_eq!(elapsed_ns, 2_000 + 2_500 + 1_000_000);
+    assert_eq!(
+        rig.driver.event_elapsed_ns(end, start).unwrap(),
+        -elapsed_ns
+    );
+    let untimed = rig.driver.event_create(EventFlags::default()).unwrap();
+    rig.driver.event_record(untimed, stream).unwrap();
+    let error = rig.driver.event_elapsed_ns(start, untimed).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidHandle);
+}
+
+#[test]
+fn the_default_stream_waits_for_blocking_streams_and_they_for_it() {
+    for seed in 0..50 {
+        let rig = seeded(seed);
+        let default = rig.driver.default_stream();
+        let (before, after) = (rig.stream(), rig.stream());
+        let (one, two, back) = (rig.pinned(BYTES), rig.pinned(BYTES), rig.pinned(BYTES));
+        let device = rig.device(BYTES);
+        fill(one, BYTES, 1);
+        fill(two, BYTES, 2);
+        rig.upload(one, device, BYTES, before).unwrap();
+        rig.upload(two, device, BYTES, default).unwrap();
+        rig.download(device, back, BYTES, after).unwrap();
+        rig.driver.stream_synchronize(after).unwrap();
+        assert_eq!(bytes_at(back, BYTES), [2; BYTES], "seed {seed}");
+        assert!(rig.driver.stream_query(before).unwrap());
+    }
+}
+
+#[test]
+fn a_non_blocking_stream_does_not_wait_for_the_default_stream() {
+    let rig = plain();
+    let stream = rig.non_blocking_stream();
+    let big = 64 << 20;
+    let (source, back, device) = (rig.pinned(big), rig.pinned(BYTES), rig.device(big));
+    rig.upload(source, device, big, rig.driver.default_stream())
+        .unwrap();
+    rig.download(device, back, BYTES, stream).unwrap();
+    rig.driver.stream_synchronize(stream).unwrap();
+    assert!(
+        !rig.driver
+            .stream_query(rig.driver.default_stream())
+            .unwrap()
+    );
+    rig.driver.synchronize().unwrap();
+}
+
+#[test]
+fn a_higher_priority_goes_first_among_the_ready() {
+    let rig = plain();
+    let (least, greatest) = rig.driver.stream_priorities().unwrap();
+    let stream = |priority| {
+        let flags = StreamFlags {
+            non_blocking: true,
+            priority,
+        };
+        rig.driver.stream_create(flags).unwrap()
+    };
+    let (first, low, high) = (stream(least), stream(least), stream(greatest - 9));
+    let (source, device) = (rig.pinned(1 << 20), rig.device(1 << 20));
+    for stream in [first, low, high] {
+        rig.upload(source, device, 1 << 20, stream).unwrap();
+    }
+    rig.driver.synchronize().unwrap();
+    let order: Vec<_> = rig.sim.timeline().iter().map(|span| span.stream).collect();
+    assert_eq!(order, [first, high, low]);
+}
+
+#[test]
+fn work_of_a_destroyed_stream_still_runs() {
+    let rig = plain();
+    let stream = rig.stream();
+    let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
+    fill(source, BYTES, 9);
+    rig.upload(source, device, BYTES, stream).unwrap();
+    rig.destroy_stream(stream);
+    let error = rig.driver.stream_query(stream).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidHandle);
+    rig.driver.synchronize().unwrap();
+    assert_eq!(rig.device_bytes(device, BYTES), [9; BYTES]);
+}
+
+#[test]
+fn a_long_queue_needs_no_deep_stack() {
+    let rig = plain();
+    let stream = rig.stream();
+    let event = rig.event();
+    rig.sim.hold();
+    for _ in 0..100_000 {
+        rig.driver.event_record(event, stream).unwrap();
+    }
+    rig.sim.release();
+    rig.driver.stream_synchronize(stream).unwrap();
+}
+
+#[test]
+fn the_two_directions_and_kernels_run_at_the_same_time() {
+    let rig = rig(Sim::builder().profile(common::profile("h200")));
+    let (up, down) = (rig.non_blocking_stream(), rig.non_blocking_stream());
+    let bytes = 16 << 20;
+    let (source, target) = (rig.pinned(bytes), rig.pinned(bytes));
+    let (a, b) = (rig.device(bytes), rig.device(bytes));
+    rig.upload(source, a, bytes, up).unwrap();
+    rig.download(b, target, bytes, down).unwrap();
+    rig.driver.synchronize().unwrap();
+    let spans = rig.sim.timeline();
+    assert_eq!(spans[0].kind, SpanKind::HostToDevice);
+    assert_eq!(spans[1].engine, Engine::DeviceToHost(0));
+    assert!(spans[1].start_ns < spans[0].end_ns);
+    // The second started while the link was busy the other way, and takes 109% of its time.
+    let alone_ns = common::profile("h200").d2h.pinned.ns(bytes as u64);
+    assert_eq!(spans[1].end_ns - spans[1].start_ns, alone_ns * 109 / 100);
+}

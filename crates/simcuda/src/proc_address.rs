@@ -1,0 +1,241 @@
+//! `cuGetProcAddress`: from a name and a version to the function that a program means.
+//!
+//! `api.txt` lists, for every name of the driver API, since which version which exported symbol
+//! stands behind it, and which one where the program wants each thread to have its own default
+//! stream. It is what a driver of CUDA 13.0 answers.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::OnceLock;
+
+use crate::error::{INVALID_VALUE, NOT_FOUND, Outcome, UNKNOWN};
+use crate::ffi::{Out, Text};
+use crate::settings::{Settings, settings};
+use crate::shim::exports;
+
+/// Flag: functions whose stream 0 is the legacy default stream.
+const LEGACY: u64 = 1;
+/// Flag: functions whose stream 0 is the thread's own.
+const PER_THREAD: u64 = 2;
+
+/// How a search ended, in the driver API's numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+enum Status {
+    Found = 0,
+    NotFound = 1,
+    VersionNotSufficient = 2,
+}
+
+/// A line of the list: since when which symbol stands behind a name.
+struct Row {
+    since: u32,
+    symbol: &'static str,
+    /// `None` before functions came in two kinds.
+    per_thread: Option<&'static str>,
+}
+
+/// The list, by name.
+fn rows() -> &'static HashMap<&'static str, Vec<Row>> {
+    static ROWS: OnceLock<HashMap<&str, Vec<Row>>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        let mut rows: HashMap<&str, Vec<Row>> = HashMap::new();
+        for line in include_str!("api.txt").lines() {
+            let words: Vec<_> = line.split_whitespace().collect();
+            if let [name, since, symbol, per_thread] = words[..] {
+                rows.entry(name).or_default().push(Row {
+                    since: since.parse().expect("api.txt: the version is a number"),
+                    symbol,
+                    per_thread: (per_thread != "-").then_some(per_thread),
+                });
+            }
+        }
+        rows
+    })
+}
+
+/// The newest symbol behind `name` that is no newer than `version`.
+fn search(
+    settings: &Settings,
+    name: &str,
+    version: u32,
+    per_thread: bool,
+) -> Result<&'static str, Status> {
+    let hidden = |symbol: &str| settings.omit.contains(symbol);
+    let known = rows()
+        .get(name)
+        .filter(|_| !hidden(name))
+        .ok_or(Status::NotFound)?;
+    let offered = |row: &&Row| row.since <= settings.version && !hidden(row.symbol);
+    let mut rows = known.iter().filter(offered).peekable();
+    rows.peek().ok_or(Status::NotFound)?;
+    let fitting = rows.rfind(|row| row.since <= version);
+    let row = fitting.ok_or(Status::VersionNotSufficient)?;
+    let symbol = if per_thread {
+        row.per_thread
+    } else {
+        Some(row.symbol)
+    };
+    symbol
+        .filter(|symbol| !hidden(symbol))
+        .ok_or(Status::VersionNotSufficient)
+}
+
+/// The address of a symbol of this very library.
+fn address_of(symbol: &str) -> Option<usize> {
+    static LIBRARY: OnceLock<usize> = OnceLock::new();
+    let library = *LIBRARY.get_or_init(|| own_library().expose_provenance());
+    if library == 0 {
+        return None;
+    }
+    let symbol = CString::new(symbol).ok()?;
+    // SAFETY: the handle came from dlopen and is never closed; the name ends with NUL.
+    let address = unsafe {
+        libc::dlsym(
+            std::ptr::with_exposed_provenance_mut(library),
+            symbol.as_ptr(),
+        )
+    };
+    (!address.is_null()).then(|| address.expose_provenance())
+}
+
+/// The loader's handle of the library that this function lies in, or null.
+fn own_library() -> *mut c_void {
+    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the address is a function's, and `found` is large enough for the answer.
+    let known = unsafe { libc::dladdr(address_of as *const c_void, found.as_mut_ptr()) };
+    // SAFETY: all-zero is a valid `Dl_info`, whether or not the call filled it in.
+    let found = unsafe { found.assume_init() };
+    if known == 0 || found.dli_fname.is_null() {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the loader's own copy of the name, which stays as long as the library.
+    let name = unsafe { CStr::from_ptr(found.dli_fname) };
+    // SAFETY: nothing is loaded, only found again.
+    unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) }
+}
+
+/// The address of what the program means, or why there is none.
+fn find(name: Text, version: i32, flags: u64) -> Outcome<Result<usize, Status>> {
+    let settings = settings().map_err(|_| UNKNOWN)?;
+    let name = name.read()?;
+    let version = u32::try_from(version).map_err(|_| INVALID_VALUE)?;
+    if version > settings.version || flags & !(LEGACY | PER_THREAD) != 0 {
+        return Err(INVALID_VALUE);
+    }
+    let symbol = search(settings, &name, version, flags & PER_THREAD != 0);
+    Ok(symbol.and_then(|symbol| address_of(symbol).ok_or(Status::NotFound)))
+}
+
+exports! { through always;
+    /// Finds a function. What is not found is an error, and the address is left as it was.
+    fn cuGetProcAddress(name: Text, address: Out<usize>, version: i32, flags: u64) {
+        let slot = address.required()?;
+        slot.put(find(name, version, flags)?.map_err(|_| NOT_FOUND)?);
+        Ok(())
+    }
+
+    /// Finds a function. What is not found is no error: the address is null, and the status says
+    /// why.
+    fn cuGetProcAddress_v2(name: Text, address: Out<usize>, version: i32, flags: u64, status: Out<u32>) {
+        let slot = address.required()?;
+        let found = find(name, version, flags)?;
+        slot.put(found.unwrap_or(0));
+        if let Some(slot) = status.optional() {
+            slot.put(found.err().unwrap_or(Status::Found) as u32);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::settings::Fail;
+
+    fn settings(version: u32, omit: &[&str]) -> Settings {
+        Settings {
+            profile: pinlane_model::Profile::builtin("null").unwrap(),
+            devices: 1,
+            version,
+            omit: omit.iter().map(|name| (*name).to_owned()).collect(),
+            fail: Fail::Never,
+            seed: None,
+        }
+    }
+
+    #[test]
+    fn a_version_picks_the_symbol() {
+        let all = settings(13000, &[]);
+        assert_eq!(search(&all, "cuMemAlloc", 2000, false), Ok("cuMemAlloc"));
+        assert_eq!(
+            search(&all, "cuMemAlloc", 13000, false),
+            Ok("cuMemAlloc_v2")
+        );
+        assert_eq!(
+            search(&all, "cuMemcpyBatchAsync", 12080, false),
+            Ok("cuMemcpyBatchAsync")
+        );
+        assert_eq!(
+            search(&all, "cuMemcpyBatchAsync", 13000, false),
+            Ok("cuMemcpyBatchAsync_v2")
+        );
+        let too_old = Err(Status::VersionNotSufficient);
+        assert_eq!(search(&all, "cuMemcpyBatchAsync", 12000, false), too_old);
+        assert_eq!(
+            search(&all, "cuMemAlloc_v2", 13000, false),
+            Err(Status::NotFound)
+        );
+    }
+
+    #[test]
+    fn per_thread_functions_are_apart_since_7_0() {
+        let all = settings(13000, &[]);
+        assert_eq!(
+            search(&all, "cuMemcpyHtoD", 13000, true),
+            Ok("cuMemcpyHtoD_v2_ptds")
+        );
+        assert_eq!(search(&all, "cuMemAlloc", 13000, true), Ok("cuMemAlloc_v2"));
+        assert_eq!(
+            search(&all, "cuMemcpyHtoD", 6050, true),
+            Err(Status::VersionNotSufficient)
+        );
+    }
+
+    #[test]
+    fn an_older_driver_does_not_know_newer_names() {
+        let old = settings(11020, &[]);
+        assert_eq!(
+            search(&old, "cuMemcpyBatchAsync", 11020, false),
+            Err(Status::NotFound)
+        );
+        assert_eq!(
+            search(&old, "cuCtxCreate", 11020, false),
+            Ok("cuCtxCreate_v2")
+        );
+    }
+
+    #[test]
+    fn a_name_or_a_symbol_can_be_left_out() {
+        let without = settings(13000, &["cuMemAllocAsync", "cuMemcpyBatchAsync_v2"]);
+        assert_eq!(
+            search(&without, "cuMemAllocAsync", 13000, false),
+            Err(Status::NotFound)
+        );
+        assert_eq!(
+            search(&without, "cuMemcpyBatchAsync", 13000, false),
+            Ok("cuMemcpyBatchAsync")
+        );
+    }
+
+    #[test]
+    fn the_list_is_whole() {
+        let names: BTreeSet<_> = rows().keys().collect();
+        assert!(names.len() > 400, "{}", names.len());
+        for rows in rows().values() {
+            assert!(rows.is_sorted_by(|a, b| a.since < b.since));
+        }
+    }
+}

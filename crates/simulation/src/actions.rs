@@ -1,0 +1,307 @@
+//! What a program can do in one step.
+
+use std::ops::Range;
+
+use pinlane::{PinnedBuf, TransferError};
+
+use crate::executor::block_on;
+use crate::program::{Flying, Held, Program};
+use crate::shadow::Shadow;
+
+impl Program {
+    /// Do something.
+    pub(crate) fn act(&mut self) -> Result<(), String> {
+        match self.choice.below(24) {
+            0..=4 => self.upload(),
+            5..=8 => self.download(),
+            9 => self.upload_registered(),
+            10..=11 => self.copy_on_device(),
+            12..=13 => self.add(),
+            14 => self.fill(),
+            15..=16 => return self.copy_now(),
+            17 => return self.scope(),
+            18 => return self.wait_for_one(),
+            19 => return self.await_one(),
+            20 => self.drop_one(),
+            21 => self.drop_buffer(),
+            22 => self.drop_stream(),
+            _ => self.synchronize(),
+        }
+        Ok(())
+    }
+
+    fn any_stream(&mut self) -> pinlane::Stream {
+        let at = self.choice.below(self.streams.len());
+        self.streams[at].clone()
+    }
+
+    /// A buffer and a range of words in it.
+    fn any_range(&mut self) -> (usize, Range<usize>) {
+        let at = self.choice.below(self.memory.len());
+        let words = self.choice.range(self.memory[at].0.len());
+        (at, words)
+    }
+
+    fn any_words(&mut self, len: usize) -> Vec<u32> {
+        (0..len).map(|_| self.choice.next() as u32).collect()
+    }
+
+    fn pinned(&mut self, words: &[u32]) -> Option<PinnedBuf<u32>> {
+        let buffer = self.device.pinned_from(words);
+        self.survive(buffer)
+    }
+
+    fn upload(&mut self) {
+        let (at, words) = self.any_range();
+        let values = self.any_words(words.len());
+        let Some(source) = self.pinned(&values) else {
+            return;
+        };
+        let stream = self.any_stream();
+        let submitted = stream.upload(source, self.memory[at].0.range_mut(words.clone()));
+        if let Some(transfer) = self.wrote(submitted, at, words, &values) {
+            self.fly(Held::Pinned(transfer), known(&values));
+        }
+    }
+
+    fn upload_registered(&mut self) {
+        let (at, words) = self.any_range();
+        let values = self.any_words(words.len());
+        let registered = self.device.register(values.clone()).map_err(Into::into);
+        let Some(source) = self.survive(registered) else {
+            return;
+        };
+        let stream = self.any_stream();
+        let submitted = stream.upload(source, self.memory[at].0.range_mut(words.clone()));
+        if let Some(transfer) = self.wrote(submitted, at, words, &values) {
+            self.fly(Held::Registered(transfer), known(&values));
+        }
+    }
+
+    fn download(&mut self) {
+        let (at, words) = self.any_range();
+        let before = self.any_words(words.len());
+        let Some(target) = self.pinned(&before) else {
+            return;
+        };
+        let stream = self.any_stream();
+        let submitted = stream.download(self.memory[at].0.range(words.clone()), target);
+        match submitted {
+            Ok(transfer) => {
+                let must = self.memory[at].1.part(bytes(words));
+                self.fly(Held::Pinned(transfer), must);
+            }
+            Err(failed) => self.note(&failed.error),
+        }
+    }
+
+    fn fly(&mut self, transfer: Held, must: Shadow) {
+        self.transfers += 1;
+        self.flying.push(Flying { transfer, must });
+    }
+
+    /// Enter a write into the shadow. One that failed may have happened or not.
+    fn wrote<T, B>(
+        &mut self,
+        submitted: Result<T, TransferError<B>>,
+        at: usize,
+        words: Range<usize>,
+        values: &[u32],
+    ) -> Option<T> {
+        let shadow = &mut self.memory[at].1;
+        match submitted {
+            Ok(transfer) => {
+                shadow.write(bytes(words), &to_bytes(values));
+                Some(transfer)
+            }
+            Err(failed) => {
+                shadow.forget(bytes(words));
+                self.note(&failed.error);
+                None
+            }
+        }
+    }
+
+    fn copy_on_device(&mut self) {
+        let (from, words) = self.any_range();
+        let to = self.choice.below(self.memory.len());
+        if from == to || self.memory[to].0.len() < words.len() {
+            return;
+        }
+        let start = self.choice.below(self.memory[to].0.len() - words.len() + 1);
+        let target = start..start + words.len();
+        let stream = self.any_stream();
+        let Ok([(source, shadow), (written, target_shadow)]) =
+            self.memory.get_disjoint_mut([from, to])
+        else {
+            unreachable!("two different buffers");
+        };
+        let result = stream.copy_on_device(
+            source.range(words.clone()),
+            written.range_mut(target.clone()),
+        );
+        if result.is_ok() {
+            target_shadow.overwrite(bytes(target), &shadow.part(bytes(words)));
+        } else {
+            target_shadow.forget(bytes(target));
+        }
+        self.survive(result);
+    }
+
+    fn add(&mut self) {
+        let Some(kernels) = self.kernels.take() else {
+            return;
+        };
+        let (at, words) = self.any_range();
+        let value = self.choice.next() as u32;
+        let stream = self.any_stream();
+        let (buffer, shadow) = &mut self.memory[at];
+        let result = kernels.add(&stream, value, buffer.range_mut(words.clone()));
+        if result.is_ok() {
+            let mut part = shadow.part(bytes(words.clone()));
+            part.add(value);
+            shadow.overwrite(bytes(words), &part);
+        } else {
+            shadow.forget(bytes(words));
+        }
+        self.survive(result);
+        // Now and then the module goes while its kernels run.
+        if self.choice.below(8) > 0 {
+            self.kernels = Some(kernels);
+        }
+    }
+
+    fn fill(&mut self) {
+        let (at, words) = self.any_range();
+        let value = self.choice.next() as u8;
+        let stream = self.any_stream();
+        let (buffer, shadow) = &mut self.memory[at];
+        let result = stream.fill_bytes(buffer.range_mut(words.clone()), value);
+        if result.is_ok() {
+            shadow.write(bytes(words.clone()), &vec![value; words.len() * 4]);
+        } else {
+            shadow.forget(bytes(words));
+        }
+        self.survive(result);
+    }
+
+    /// Synchronous copies from and to pageable memory.
+    fn copy_now(&mut self) -> Result<(), String> {
+        let (at, words) = self.any_range();
+        let stream = self.any_stream();
+        self.transfers += 1;
+        if self.choice.below(2) == 0 {
+            let values = self.any_words(words.len());
+            let result = stream.copy_to_device(&values, self.memory[at].0.range_mut(words.clone()));
+            let result = result.map_err(|error| TransferError::<()> {
+                error,
+                buffer: None,
+            });
+            self.wrote(result, at, words, &values);
+            return Ok(());
+        }
+        let mut target = vec![0; words.len()];
+        let result = stream.copy_to_host(self.memory[at].0.range(words.clone()), &mut target);
+        match self.survive(result) {
+            Some(()) => {
+                let must = self.memory[at].1.part(bytes(words));
+                self.check(&must, &target)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// An upload and a download of lent memory, for which only the scope waits.
+    fn scope(&mut self) -> Result<(), String> {
+        let (at, words) = self.any_range();
+        let values = self.any_words(words.len());
+        let (Some(source), Some(mut target)) = (self.pinned(&values), self.pinned(&values)) else {
+            return Ok(());
+        };
+        let (one, two) = (self.any_stream(), self.any_stream());
+        let device = self.device.clone();
+        let buffer = &mut self.memory[at].0;
+        self.transfers += 2;
+        let result = device.scope(|scope| {
+            scope.upload(&one, &source, buffer.range_mut(words.clone()))?;
+            scope.download(&two, buffer.range(words.clone()), &mut target)?;
+            Ok(())
+        });
+        let result = result.map_err(|error| TransferError::<()> {
+            error,
+            buffer: None,
+        });
+        match self.wrote(result, at, words, &values) {
+            Some(()) => self.check(&known(&values), &target),
+            None => Ok(()),
+        }
+    }
+
+    fn take_one(&mut self) -> Option<Flying> {
+        if self.flying.is_empty() {
+            return None;
+        }
+        let at = self.choice.below(self.flying.len());
+        Some(self.flying.swap_remove(at))
+    }
+
+    fn wait_for_one(&mut self) -> Result<(), String> {
+        match self.take_one() {
+            Some(flying) => self.land(flying),
+            None => Ok(()),
+        }
+    }
+
+    fn await_one(&mut self) -> Result<(), String> {
+        let Some(Flying { transfer, must }) = self.take_one() else {
+            return Ok(());
+        };
+        match transfer {
+            Held::Pinned(transfer) => {
+                let landed = block_on(transfer);
+                self.landed(landed, &must, |buffer| &buffer[..])
+            }
+            Held::Registered(transfer) => {
+                let landed = block_on(transfer);
+                self.landed(landed, &must, |buffer| &buffer[..])
+            }
+        }
+    }
+
+    fn drop_one(&mut self) {
+        drop(self.take_one());
+    }
+
+    fn drop_buffer(&mut self) {
+        let at = self.choice.below(self.memory.len());
+        self.memory.swap_remove(at);
+    }
+
+    fn drop_stream(&mut self) {
+        let at = self.choice.below(self.streams.len());
+        self.streams.swap_remove(at);
+    }
+
+    fn synchronize(&mut self) {
+        let result = match self.choice.below(3) {
+            0 => self.device.synchronize(),
+            _ => self.any_stream().synchronize(),
+        };
+        self.survive(result);
+    }
+}
+
+fn bytes(words: Range<usize>) -> Range<usize> {
+    words.start * 4..words.end * 4
+}
+
+fn to_bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn known(words: &[u32]) -> Shadow {
+    let mut shadow = Shadow::unknown(words.len() * 4);
+    let len = shadow.len();
+    shadow.write(0..len, &to_bytes(words));
+    shadow
+}

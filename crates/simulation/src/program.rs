@@ -1,0 +1,176 @@
+//! A random program: its state, and how a run goes.
+
+use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Registered, Stream, Transfer, TransferError};
+use pinlane_sim::Sim;
+
+use crate::choice::Choice;
+use crate::shadow::Shadow;
+
+/// Everything that the program holds.
+pub(crate) struct Program {
+    pub(crate) choice: Choice,
+    pub(crate) device: Device,
+    pub(crate) kernels: Option<Builtin>,
+    pub(crate) streams: Vec<Stream>,
+    /// Buffers of u32, with their bytes' shadow.
+    pub(crate) memory: Vec<(DeviceBuf<u32>, Shadow)>,
+    pub(crate) flying: Vec<Flying>,
+    pub(crate) transfers: u64,
+    pub(crate) bytes_checked: u64,
+    died: bool,
+}
+
+/// A transfer with what its buffer must hold in the end.
+pub(crate) struct Flying {
+    pub(crate) transfer: Held,
+    pub(crate) must: Shadow,
+}
+
+/// The kinds of buffers that fly.
+pub(crate) enum Held {
+    Pinned(Transfer<PinnedBuf<u32>>),
+    Registered(Transfer<Registered<Vec<u32>>>),
+}
+
+/// Buffers that the program keeps on the device.
+const BUFFERS: usize = 4;
+const STREAMS: usize = 4;
+pub(crate) const MOST_WORDS: usize = 64;
+/// More than this many at a time are waited for.
+const MOST_FLYING: usize = 24;
+/// A program whose operations are all refused ends, too.
+const MOST_STEPS: u64 = 2000;
+
+impl Program {
+    pub(crate) fn new(sim: &Sim, choice: Choice) -> Result<Self, String> {
+        let device = Device::open(sim, 0).map_err(|error| error.to_string())?;
+        Ok(Self {
+            choice,
+            device,
+            kernels: None,
+            streams: Vec::new(),
+            memory: Vec::new(),
+            flying: Vec::new(),
+            transfers: 0,
+            bytes_checked: 0,
+            died: false,
+        })
+    }
+
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        (self.transfers, self.bytes_checked)
+    }
+
+    pub(crate) fn died(&self) -> bool {
+        self.died
+    }
+
+    /// Act until `transfers` were submitted, then give everything back.
+    pub(crate) fn run(&mut self, transfers: u64) -> Result<(), String> {
+        let mut steps = 0;
+        while self.transfers < transfers && !self.died && steps < MOST_STEPS {
+            steps += 1;
+            self.stock_up();
+            if !self.died && !self.streams.is_empty() && !self.memory.is_empty() {
+                self.act()?;
+            }
+            while self.flying.len() > MOST_FLYING {
+                let flying = self.flying.remove(0);
+                self.land(flying)?;
+            }
+        }
+        while let Some(flying) = self.flying.pop() {
+            self.land(flying)?;
+        }
+        self.give_everything_back()
+    }
+
+    /// Make what is missing. What is refused is missing until the next step.
+    fn stock_up(&mut self) {
+        if self.streams.len() < STREAMS {
+            let stream = self.device.stream();
+            let stream = self.survive(stream);
+            self.streams.extend(stream);
+        }
+        if self.kernels.is_none() {
+            let kernels = Builtin::load(&self.device);
+            self.kernels = self.survive(kernels);
+        }
+        if self.memory.len() < BUFFERS && !self.streams.is_empty() {
+            let words = 1 + self.choice.below(MOST_WORDS);
+            let buffer = if self.choice.below(2) == 0 {
+                self.device.alloc(words)
+            } else {
+                let stream = self.choice.below(self.streams.len());
+                self.streams[stream].alloc(words)
+            };
+            if let Some(buffer) = self.survive(buffer) {
+                self.memory.push((buffer, Shadow::unknown(words * 4)));
+            }
+        }
+    }
+
+    /// Wait for a transfer and compare what it brought.
+    pub(crate) fn land(&mut self, flying: Flying) -> Result<(), String> {
+        match flying.transfer {
+            Held::Pinned(transfer) => {
+                let landed = transfer.wait();
+                self.landed(landed, &flying.must, |buffer| &buffer[..])
+            }
+            Held::Registered(transfer) => {
+                let landed = transfer.wait();
+                self.landed(landed, &flying.must, |buffer| &buffer[..])
+            }
+        }
+    }
+
+    pub(crate) fn landed<B>(
+        &mut self,
+        landed: Result<B, TransferError<B>>,
+        must: &Shadow,
+        words: impl Fn(&B) -> &[u32],
+    ) -> Result<(), String> {
+        match landed {
+            Ok(buffer) => self.check(must, words(&buffer)),
+            Err(failed) => {
+                self.note(&failed.error);
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn check(&mut self, must: &Shadow, words: &[u32]) -> Result<(), String> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let compared = must.compare(&bytes);
+        self.bytes_checked +=
+            compared.map_err(|wrong| format!("after {} transfers: {wrong}", self.transfers))?;
+        Ok(())
+    }
+
+    /// The value, or nothing after an injected fault.
+    pub(crate) fn survive<T>(&mut self, result: pinlane::Result<T>) -> Option<T> {
+        result.map_err(|error| self.note(&error)).ok()
+    }
+
+    /// Errors are injected; a fatal one ends the program.
+    pub(crate) fn note(&mut self, error: &pinlane::Error) {
+        if matches!(error, pinlane::Error::Driver(error) if error.is_fatal()) {
+            self.died = true;
+        }
+    }
+
+    /// Drop all, and look at the books.
+    fn give_everything_back(&mut self) -> Result<(), String> {
+        self.memory.clear();
+        self.kernels = None;
+        self.streams.clear();
+        // Twice: the first may be the one that meets an injected fault.
+        let _ = self.device.synchronize();
+        let _ = self.device.synchronize();
+        let stats = self.device.stats();
+        if stats != pinlane::Stats::default() {
+            return Err(format!("the books say that something is left: {stats:?}"));
+        }
+        Ok(())
+    }
+}

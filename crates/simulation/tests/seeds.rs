@@ -1,0 +1,48 @@
+//! 2,000 random programs, each under a schedule and with faults of its seed.
+
+use std::collections::BTreeMap;
+
+use pinlane_sim::FaultKind;
+use pinlane_simulation::{Outcome, TRANSFERS, run};
+
+const SEEDS: u64 = 2000;
+
+fn run_or_panic(seed: u64) -> Outcome {
+    run(seed).unwrap_or_else(|wrong| {
+        panic!("seed {seed}: {wrong}\nreplay with: cargo xtask seeds --seed {seed}")
+    })
+}
+
+#[test]
+fn programs_behave_under_every_schedule_and_fault() {
+    let (mut faults, mut whole, mut compared) = (BTreeMap::new(), 0, 0);
+    for seed in 0..SEEDS {
+        let outcome = run_or_panic(seed);
+        assert!(
+            outcome.died || outcome.transfers >= TRANSFERS,
+            "seed {seed}: only {} transfers",
+            outcome.transfers
+        );
+        whole += u64::from(!outcome.died);
+        compared += outcome.bytes_checked;
+        for (kind, count) in outcome.faults {
+            *faults.entry(kind).or_insert(0) += count;
+        }
+    }
+    println!("{whole} of {SEEDS} programs ran to their end, {compared} bytes compared, {faults:?}");
+    for kind in FaultKind::ALL {
+        assert!(
+            faults.get(&kind).is_some_and(|&hit| hit > 0),
+            "{kind:?} never struck"
+        );
+    }
+    assert!(whole > SEEDS / 2, "most programs must live to be checked");
+}
+
+#[test]
+fn same_seed_same_trace() {
+    for seed in 0..200 {
+        assert_eq!(run_or_panic(seed), run_or_panic(seed), "seed {seed}");
+    }
+    assert_ne!(run_or_panic(0).trace_hash, run_or_panic(1).trace_hash);
+}
