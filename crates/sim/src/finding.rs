@@ -38,6 +38,22 @@ pub enum FindingKind {
     LeakedModule,
 }
 
+impl FindingKind {
+    /// Whether something was merely left behind.
+    #[must_use]
+    pub fn is_leak(self) -> bool {
+        matches!(
+            self,
+            Self::LeakedDeviceMemory
+                | Self::LeakedPinnedMemory
+                | Self::LeakedRegistration
+                | Self::LeakedStream
+                | Self::LeakedEvent
+                | Self::LeakedModule
+        )
+    }
+}
+
 impl fmt::Display for FindingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -14,10 +14,10 @@
 //! a driver-API program runs on the simulated GPU, its misuse of pinned memory reported at the end.
 //!
 //! What is exported is what a driver of CUDA 13.0 exports. A call either works, or answers
-//! `CUDA_ERROR_NOT_SUPPORTED` and is named in the report ([`unsupported`]).
+//! `CUDA_ERROR_NOT_SUPPORTED` and is named in the report.
 //!
 //! Handles that a program passes in are looked up, never followed. Each exported function is a thin
-//! shim ([`shim`]) around safe code; pointers come wrapped in types that check for null ([`ffi`]).
+//! shim around safe code (`shim`); pointers come wrapped in types that check for null (`ffi`).
 //!
 //! # Settings
 //! Environment variables, read once:
@@ -31,6 +31,16 @@
 //! | `PINLANE_SIMCUDA_FAIL` | `busy`: every context is refused; `lost:N`: the GPU is lost after N calls |
 //! | `PINLANE_SIMCUDA_SEED` | number: an adversarial schedule instead of the plain one |
 //! | `PINLANE_SIMCUDA_REPORT` | file for the report; without it what is wrong goes to stderr |
+//!
+//! # The report
+//! Written when the process ends, one line for each thing:
+//!
+//! ```text
+//! context: device 0, primary, 1 time          which devices ever got a context
+//! misuse: double free: host_free: …           what the simulator found
+//! leak: pinned memory leaked: host_alloc: …   what was still there at the end
+//! unsupported: cuGraphCreate, 2 calls         calls, and launches without a CPU twin
+//! ```
 
 mod attributes;
 mod batch;

@@ -3,47 +3,15 @@
 mod support;
 
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
 use std::ptr;
 
 use cudarc::driver::sys::{self, CUresult};
+use support::api::{SUCCESS, cu, enter, leave, made};
 use support::{complaints, in_child, whole};
 
-const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 const INVALID_CONTEXT: CUresult = CUresult::CUDA_ERROR_INVALID_CONTEXT;
 const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
-
-/// Calls a function of the driver API.
-macro_rules! cu {
-    ($name:ident($($arg:expr),* $(,)?)) => {
-        // SAFETY: the tests pass valid pointers and null only; handles and addresses that are made
-        // up are what the simulated driver promises to refuse.
-        unsafe { sys::$name($($arg),*) }
-    };
-}
-
-/// Calls a function that stores one result through its first argument.
-macro_rules! made {
-    ($name:ident($($arg:expr),* $(,)?)) => {{
-        let mut made = MaybeUninit::zeroed();
-        assert_eq!(cu!($name(made.as_mut_ptr() $(, $arg)*)), SUCCESS, stringify!($name));
-        // SAFETY: zeroed is a valid number or pointer, and the call succeeded.
-        unsafe { made.assume_init() }
-    }};
-}
-
-/// Makes the primary context of a device current.
-fn enter(device: c_int) -> sys::CUcontext {
-    assert_eq!(cu!(cuInit(0)), SUCCESS);
-    let context: sys::CUcontext = made!(cuDevicePrimaryCtxRetain(device));
-    assert_eq!(cu!(cuCtxSetCurrent(context)), SUCCESS);
-    context
-}
-
-fn leave(device: c_int) {
-    assert_eq!(cu!(cuDevicePrimaryCtxRelease_v2(device)), SUCCESS);
-}
 
 /// A pointer that nobody made.
 fn forged<T>() -> *mut T {

@@ -62,6 +62,14 @@ fn a_correct_program_is_right_under_any_legal_schedule() {
     }
 }
 
+#[test]
+fn a_forked_child_is_refused() {
+    let Some(report) = run("fork.py", &[], &[]) else {
+        return;
+    };
+    assert_eq!(report, [""; 0]);
+}
+
 /// Each misuse, and how the report begins to describe it.
 const MISUSES: [(&str, &str); 5] = [
     ("refill", "misuse: host memory changed while in flight"),

@@ -168,6 +168,10 @@ impl<T: Pod> DeviceBuf<T> {
 /// For memory of another library.
 #[cfg(feature = "cudarc")]
 impl<T: Pod> DeviceBuf<T> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.region.shared
+    }
+
     pub(crate) fn owner_mut(&mut self) -> Option<&mut super::Owner> {
         self.region.memory.owner_mut()
     }

@@ -1,5 +1,9 @@
 //! Running a test's program in a process of its own, with the simulated driver as its libcuda.
 
+#![allow(dead_code, unused_imports)] // every test binary uses a part of this
+
+pub mod api;
+
 use std::env;
 use std::process::Stdio;
 
@@ -48,7 +52,6 @@ pub fn whole() -> Stage {
 }
 
 /// The lines that say that something was wrong.
-#[allow(dead_code)] // not every test binary asks
 pub fn complaints(report: &[String]) -> Vec<&str> {
     let lines = report.iter().map(String::as_str);
     lines.filter(|line| !line.starts_with("context:")).collect()

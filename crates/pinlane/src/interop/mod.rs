@@ -1,0 +1,3 @@
+//! Memory and streams shared with other libraries, without copying.
+
+pub mod cudarc;

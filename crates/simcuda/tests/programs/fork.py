@@ -1,0 +1,25 @@
+"""A forked child has no GPU, and does not speak for its parent."""
+
+import os
+import sys
+
+from cuda.bindings import driver
+
+SUCCESS = driver.CUresult.CUDA_SUCCESS
+NOT_INITIALIZED = driver.CUresult.CUDA_ERROR_NOT_INITIALIZED
+
+
+def main():
+    assert driver.cuInit(0)[0] == SUCCESS
+    child = os.fork()
+    if child == 0:
+        refused = driver.cuDeviceGetCount()[0] == NOT_INITIALIZED
+        # The ordinary way out, so that handlers run in the child too.
+        sys.exit(0 if refused else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert not os.path.exists(os.environ["PINLANE_SIMCUDA_REPORT"]), "the child wrote the report"
+    assert driver.cuDeviceGetCount() == (SUCCESS, 1)
+
+
+main()
