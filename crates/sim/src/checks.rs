@@ -13,13 +13,10 @@ use crate::state::State;
 pub(crate) struct Changed(bool);
 
 impl Changed {
-    /// Compares a piece with its hash. A piece that differs is not compared again.
-    pub(crate) fn check(&mut self, piece: &mut Piece) {
-        if let (Some(hash), Some(range)) = (piece.hash, piece.pinned())
-            && range.hash() != hash
-        {
-            piece.hash = None;
-            self.0 = true;
+    /// Compares a piece with its hash.
+    pub(crate) fn check(&mut self, piece: &Piece) {
+        if let (Some(hash), Some(range)) = (piece.hash, piece.pinned()) {
+            self.0 |= range.hash() != hash;
         }
     }
 
@@ -99,6 +96,7 @@ impl State {
                     })
                     .for_each(|piece| look(&mut changed, piece));
                 if changed.any() {
+                    op.stop_checking();
                     note(op);
                 }
             }

@@ -89,6 +89,7 @@ impl State {
             }
         }
         if changed.any() {
+            op.stop_checking();
             self.report_changed(op);
         }
         if let Some(kind) = trouble {

@@ -154,6 +154,15 @@ impl Op {
         }
     }
 
+    /// Its host memory changed, and that was told: once is enough.
+    pub(crate) fn stop_checking(&mut self) {
+        if let Work::Transfer(transfer) = &mut self.work {
+            for piece in &mut transfer.pieces {
+                piece.hash = None;
+            }
+        }
+    }
+
     /// Whether it touches a byte of these device addresses.
     pub(crate) fn uses_device(&self, start: u64, end: u64) -> bool {
         let hit = |address: u64, bytes: usize| address < end && start < address + bytes as u64;

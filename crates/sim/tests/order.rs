@@ -10,7 +10,7 @@ const BYTES: usize = 4096;
 
 #[test]
 fn work_of_one_stream_runs_in_order() {
-    for seed in 0..50 {
+    for seed in common::seeds(50) {
         let rig = seeded(seed);
         let stream = rig.stream();
         let (first, second, back) = (rig.pinned(BYTES), rig.pinned(BYTES), rig.pinned(BYTES));
@@ -28,7 +28,7 @@ fn work_of_one_stream_runs_in_order() {
 
 #[test]
 fn a_stream_waits_for_an_event_of_another() {
-    for seed in 0..50 {
+    for seed in common::seeds(50) {
         let rig = seeded(seed);
         let (producer, consumer) = (rig.non_blocking_stream(), rig.non_blocking_stream());
         let (source, back) = (rig.pinned(BYTES), rig.pinned(BYTES));
@@ -129,7 +129,7 @@ fn elapsed_time_needs_timing_and_both_fired() {
 
 #[test]
 fn the_default_stream_waits_for_blocking_streams_and_they_for_it() {
-    for seed in 0..50 {
+    for seed in common::seeds(50) {
         let rig = seeded(seed);
         let default = rig.driver.default_stream();
         let (before, after) = (rig.stream(), rig.stream());

@@ -24,7 +24,7 @@ pub fn device_place(address: u64) -> Outcome<Place> {
 /// The place that a program passes as a host address. A device address there would be followed,
 /// so it is refused.
 pub fn host_place(host: Host) -> Outcome<Place> {
-    if machine()?.ledger.is_device(host.address()) {
+    if machine()?.ledger.is_or_was_device(host.address()) {
         return Err(INVALID_VALUE);
     }
     Ok(Place::Host(host.required()?))
@@ -32,7 +32,7 @@ pub fn host_place(host: Host) -> Outcome<Place> {
 
 /// The place that a program passes without saying which kind it is.
 pub fn any_place(address: u64) -> Outcome<Place> {
-    if machine()?.ledger.is_device(address) {
+    if machine()?.ledger.is_or_was_device(address) {
         return Ok(Place::Device(DevicePtr(address)));
     }
     Ok(Place::Host(Host::at(address).required()?))
@@ -86,7 +86,9 @@ exports_by_default_stream! {
     }
 
     /// Copies between any two places, in stream order.
-    fn cuMemcpyAsync, cuMemcpyAsync_ptsz(target: u64, source: u64, bytes: usize, stream: usize) |mode| {
+    fn cuMemcpyAsync, cuMemcpyAsync_ptsz(
+        target: u64, source: u64, bytes: usize, stream: usize,
+    ) |mode| {
         let lane = Lane::find(stream, mode)?;
         submit(any_place(target), any_place(source), bytes, &lane)
     }
@@ -98,7 +100,9 @@ exports_by_default_stream! {
     }
 
     /// Copies to the device, in stream order.
-    fn cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz(target: u64, source: Host, bytes: usize, stream: usize) |mode| {
+    fn cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz(
+        target: u64, source: Host, bytes: usize, stream: usize,
+    ) |mode| {
         let lane = Lane::find(stream, mode)?;
         submit(device_place(target), host_place(source), bytes, &lane)
     }
@@ -110,7 +114,9 @@ exports_by_default_stream! {
     }
 
     /// Copies to the host, in stream order.
-    fn cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz(target: Host, source: u64, bytes: usize, stream: usize) |mode| {
+    fn cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz(
+        target: Host, source: u64, bytes: usize, stream: usize,
+    ) |mode| {
         let lane = Lane::find(stream, mode)?;
         submit(host_place(target), device_place(source), bytes, &lane)
     }
@@ -122,7 +128,9 @@ exports_by_default_stream! {
     }
 
     /// Copies inside the device, in stream order.
-    fn cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz(target: u64, source: u64, bytes: usize, stream: usize) |mode| {
+    fn cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz(
+        target: u64, source: u64, bytes: usize, stream: usize,
+    ) |mode| {
         let lane = Lane::find(stream, mode)?;
         submit(device_place(target), device_place(source), bytes, &lane)
     }

@@ -118,7 +118,9 @@ exports_by_default_stream! {
     }
 
     /// Copies rows in stream order.
-    fn cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz(parameters: In<Parameters>, stream: usize) |mode| {
+    fn cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz(
+        parameters: In<Parameters>, stream: usize,
+    ) |mode| {
         submit(&parameters, &Lane::find(stream, mode)?)
     }
 }

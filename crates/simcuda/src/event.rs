@@ -128,7 +128,9 @@ exports_by_default_stream! {
     }
 
     /// The same; the flag only matters to captures.
-    fn cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz(event: usize, stream: usize, flags: u32) |mode| {
+    fn cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz(
+        event: usize, stream: usize, flags: u32,
+    ) |mode| {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }

@@ -4,6 +4,7 @@
 //! that the driver API asks and the driver trait does not, without costing virtual time.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How a block was made.
@@ -34,10 +35,19 @@ pub struct Block {
     pub context: usize,
 }
 
-/// All blocks, by address.
+/// All blocks.
 #[derive(Default)]
 pub struct Ledger {
-    blocks: Mutex<BTreeMap<u64, Block>>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// By address.
+    blocks: BTreeMap<u64, Block>,
+    /// Around all device memory that there ever was. The simulator's device addresses are made up
+    /// and lie apart from all host memory.
+    device_span: Range<u64>,
 }
 
 impl Kind {
@@ -50,41 +60,52 @@ impl Kind {
 impl Ledger {
     /// Enters a block.
     pub fn enter(&self, block: Block) {
-        self.lock().insert(block.base, block);
+        let mut inner = self.lock();
+        inner.blocks.insert(block.base, block);
+        if block.kind.is_device() {
+            let end = block.base + block.bytes as u64;
+            let span = &mut inner.device_span;
+            *span = if span.is_empty() {
+                block.base..end
+            } else {
+                span.start.min(block.base)..span.end.max(end)
+            };
+        }
     }
 
     /// Strikes out the block that begins at `base`. Done before it is freed, since the address may
     /// be given out again at once; a failed free enters it anew.
     pub fn strike(&self, base: u64) -> Option<Block> {
-        self.lock().remove(&base)
+        self.lock().blocks.remove(&base)
     }
 
     /// The block that holds this address.
     pub fn find(&self, address: u64) -> Option<Block> {
-        let blocks = self.lock();
-        let (_, block) = blocks.range(..=address).next_back()?;
+        let inner = self.lock();
+        let (_, block) = inner.blocks.range(..=address).next_back()?;
         (address - block.base < block.bytes as u64).then_some(*block)
     }
 
-    /// Whether the address is the device's memory.
-    pub fn is_device(&self, address: u64) -> bool {
-        self.find(address)
-            .is_some_and(|block| block.kind.is_device())
+    /// Whether the address is the device's memory, or was: a program that uses memory after it
+    /// was freed must not have its address taken for the host's, and followed.
+    pub fn is_or_was_device(&self, address: u64) -> bool {
+        self.lock().device_span.contains(&address)
     }
 
     /// Bytes of stream-ordered memory on a device.
     pub fn async_bytes(&self, ordinal: i32) -> u64 {
-        let blocks = self.lock();
+        let inner = self.lock();
         let of_pool = |block: &&Block| block.ordinal == ordinal && block.kind == Kind::DeviceAsync;
-        blocks
+        inner
+            .blocks
             .values()
             .filter(of_pool)
             .map(|block| block.bytes as u64)
             .sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Block>> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,9 +127,11 @@ mod tests {
         assert_eq!(ledger.find(0xfff), None);
         assert_eq!(ledger.find(0x100f), Some(block));
         assert_eq!(ledger.find(0x1010), None);
-        assert!(ledger.is_device(0x1000));
+        assert!(ledger.is_or_was_device(0x1000));
         assert_eq!(ledger.strike(0x1001), None);
         assert_eq!(ledger.strike(0x1000), Some(block));
-        assert!(!ledger.is_device(0x1000));
+        assert_eq!(ledger.find(0x1000), None);
+        assert!(ledger.is_or_was_device(0x100f));
+        assert!(!ledger.is_or_was_device(0x1010));
     }
 }

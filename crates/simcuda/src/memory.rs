@@ -106,7 +106,9 @@ exports! { through guard;
     }
 
     /// Allocates rows, and says how far apart they are.
-    fn cuMemAllocPitch_v2(address: Out<u64>, pitch: Out<usize>, width: usize, rows: usize, element: u32) {
+    fn cuMemAllocPitch_v2(
+        address: Out<u64>, pitch: Out<usize>, width: usize, rows: usize, element: u32,
+    ) {
         machine()?;
         let (address, pitch) = (address.required()?, pitch.required()?);
         if width == 0 || rows == 0 || !matches!(element, 4 | 8 | 16) {
@@ -134,7 +136,9 @@ exports! { through guard;
 
 exports_by_default_stream! {
     /// Allocates in stream order.
-    fn cuMemAllocAsync, cuMemAllocAsync_ptsz(address: Out<u64>, bytes: usize, stream: usize) |mode| {
+    fn cuMemAllocAsync, cuMemAllocAsync_ptsz(
+        address: Out<u64>, bytes: usize, stream: usize,
+    ) |mode| {
         let lane = Lane::find(stream, mode)?;
         let slot = address.required()?;
         slot.put(alloc_async(bytes, &lane)?);

@@ -76,47 +76,65 @@ exports_by_default_stream! {
     }
 
     /// Fills rows with bytes.
-    fn cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds(address: u64, pitch: usize, value: u8, width: usize, rows: usize) |mode| {
+    fn cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds(
+        address: u64, pitch: usize, value: u8, width: usize, rows: usize,
+    ) |mode| {
         fill_rows(address, pitch, &[value], (width, rows), &Lane::default(mode)?)
     }
 
     /// Fills rows with 16-bit values.
-    fn cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds(address: u64, pitch: usize, value: u16, width: usize, rows: usize) |mode| {
+    fn cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds(
+        address: u64, pitch: usize, value: u16, width: usize, rows: usize,
+    ) |mode| {
         fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::default(mode)?)
     }
 
     /// Fills rows with 32-bit values.
-    fn cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds(address: u64, pitch: usize, value: u32, width: usize, rows: usize) |mode| {
+    fn cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds(
+        address: u64, pitch: usize, value: u32, width: usize, rows: usize,
+    ) |mode| {
         fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::default(mode)?)
     }
 
     /// Fills with bytes, in stream order.
-    fn cuMemsetD8Async, cuMemsetD8Async_ptsz(address: u64, value: u8, count: usize, stream: usize) |mode| {
+    fn cuMemsetD8Async, cuMemsetD8Async_ptsz(
+        address: u64, value: u8, count: usize, stream: usize,
+    ) |mode| {
         fill(address, &[value], count, &Lane::find(stream, mode)?)
     }
 
     /// Fills with 16-bit values, in stream order.
-    fn cuMemsetD16Async, cuMemsetD16Async_ptsz(address: u64, value: u16, count: usize, stream: usize) |mode| {
+    fn cuMemsetD16Async, cuMemsetD16Async_ptsz(
+        address: u64, value: u16, count: usize, stream: usize,
+    ) |mode| {
         fill(address, &value.to_ne_bytes(), count, &Lane::find(stream, mode)?)
     }
 
     /// Fills with 32-bit values, in stream order.
-    fn cuMemsetD32Async, cuMemsetD32Async_ptsz(address: u64, value: u32, count: usize, stream: usize) |mode| {
+    fn cuMemsetD32Async, cuMemsetD32Async_ptsz(
+        address: u64, value: u32, count: usize, stream: usize,
+    ) |mode| {
         fill(address, &value.to_ne_bytes(), count, &Lane::find(stream, mode)?)
     }
 
     /// Fills rows with bytes, in stream order.
-    fn cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz(address: u64, pitch: usize, value: u8, width: usize, rows: usize, stream: usize) |mode| {
+    fn cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz(
+        address: u64, pitch: usize, value: u8, width: usize, rows: usize, stream: usize,
+    ) |mode| {
         fill_rows(address, pitch, &[value], (width, rows), &Lane::find(stream, mode)?)
     }
 
     /// Fills rows with 16-bit values, in stream order.
-    fn cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz(address: u64, pitch: usize, value: u16, width: usize, rows: usize, stream: usize) |mode| {
+    fn cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz(
+        address: u64, pitch: usize, value: u16, width: usize, rows: usize, stream: usize,
+    ) |mode| {
         fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::find(stream, mode)?)
     }
 
     /// Fills rows with 32-bit values, in stream order.
-    fn cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz(address: u64, pitch: usize, value: u32, width: usize, rows: usize, stream: usize) |mode| {
+    fn cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz(
+        address: u64, pitch: usize, value: u32, width: usize, rows: usize, stream: usize,
+    ) |mode| {
         fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::find(stream, mode)?)
     }
 }

@@ -123,7 +123,9 @@ exports! { through guard;
     }
 
     /// Loads PTX text, with options for the compiler.
-    fn cuModuleLoadDataEx(module: Out<usize>, image: In<u8>, count: u32, keys: In<u32>, values: In<Opaque>) {
+    fn cuModuleLoadDataEx(
+        module: Out<usize>, image: In<u8>, count: u32, keys: In<u32>, values: In<Opaque>,
+    ) {
         current()?;
         let count = count as usize;
         let options: Vec<_> = keys.list(count)?.into_iter().zip(values.list(count)?).collect();

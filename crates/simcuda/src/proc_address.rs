@@ -137,7 +137,9 @@ exports! { through always;
 
     /// Finds a function. What is not found is no error: the address is null, and the status says
     /// why.
-    fn cuGetProcAddress_v2(name: Text, address: Out<usize>, version: i32, flags: u64, status: Out<u32>) {
+    fn cuGetProcAddress_v2(
+        name: Text, address: Out<usize>, version: i32, flags: u64, status: Out<u32>,
+    ) {
         let slot = address.required()?;
         let found = find(name, version, flags)?;
         slot.put(found.unwrap_or(0));

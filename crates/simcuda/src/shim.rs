@@ -26,7 +26,9 @@ pub fn always(body: impl FnOnce() -> Outcome<()>) -> u32 {
 /// Defines exported functions: `fn cuName(argument: Type, …) { body that gives Outcome<()> }`.
 /// The first line names the wrapper, [`guard`] or [`always`].
 macro_rules! exports {
-    (through $wrapper:ident; $($(#[$meta:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => { $(
+    (through $wrapper:ident; $(
+        $(#[$meta:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block
+    )*) => { $(
         $(#[$meta])*
         #[allow(non_snake_case)] // the driver's own name
         #[unsafe(no_mangle)]
@@ -39,7 +41,10 @@ macro_rules! exports {
 /// Defines pairs of exported functions that differ in what the stream 0 is: the legacy default
 /// stream for the first name, the thread's own for the second. The body gets it as `|mode|`.
 macro_rules! exports_by_default_stream {
-    ($($(#[$meta:meta])* fn $name:ident, $per_thread:ident($($arg:ident: $type:ty),* $(,)?) |$mode:ident| $body:block)*) => { $(
+    ($(
+        $(#[$meta:meta])* fn $name:ident, $per_thread:ident($($arg:ident: $type:ty),* $(,)?)
+        |$mode:ident| $body:block
+    )*) => { $(
         $(#[$meta])*
         #[allow(non_snake_case)] // the driver's own name
         #[unsafe(no_mangle)]

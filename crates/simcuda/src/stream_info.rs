@@ -37,7 +37,9 @@ exports_by_default_stream! {
     }
 
     /// Its context, and its green context, of which there are none.
-    fn cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz(stream: usize, context: Out<usize>, green: Out<usize>) |mode| {
+    fn cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz(
+        stream: usize, context: Out<usize>, green: Out<usize>,
+    ) |mode| {
         let lane = Lane::find(stream, mode)?;
         context.required()?.put(lane.context.handle);
         green.required()?.put(0);
@@ -59,7 +61,9 @@ exports_by_default_stream! {
     }
 
     /// About its capture: there is none.
-    fn cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz(stream: usize, status: Out<u32>, _id: Out<u64>) |mode| {
+    fn cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz(
+        stream: usize, status: Out<u32>, _id: Out<u64>,
+    ) |mode| {
         Lane::find(stream, mode)?;
         status.required()?.put(CAPTURE_NONE);
         Ok(())

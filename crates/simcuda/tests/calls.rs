@@ -1,5 +1,5 @@
-//! Calls beside the plain copies: rows, batches, fills, callbacks, questions about addresses, pools,
-//! and the forms that a launch's arguments take.
+//! Calls beside the plain copies: rows, batches, fills, callbacks, questions about addresses,
+//! pools, and the forms that a launch's arguments take.
 
 mod support;
 

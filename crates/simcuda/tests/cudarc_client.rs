@@ -172,6 +172,39 @@ fn the_wrong_free_function_is_refused_and_reported() {
 }
 
 #[test]
+fn use_after_free_is_refused_and_reported() {
+    let program = || {
+        let (_context, stream, host, device) = prepare();
+        // SAFETY: a fresh block, freed at once.
+        let freed = unsafe {
+            let freed = result::malloc_sync(4096).unwrap();
+            result::free_sync(freed).unwrap();
+            freed
+        };
+        // SAFETY: the simulated driver refuses a freed address, whichever call names it.
+        unsafe {
+            let plain = sys::cuMemcpyDtoHAsync_v2(host.cast(), freed, 4096, stream);
+            assert_eq!(plain, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+            let any = sys::cuMemcpyAsync(host as u64, freed, 4096, stream);
+            assert_eq!(any, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        tidy_up(stream, host, device);
+    };
+    let name = "use_after_free_is_refused_and_reported";
+    let Some(report) = in_child(whole, name, &[], program) else {
+        return;
+    };
+    let complaints = complaints(&report);
+    assert_eq!(complaints.len(), 2, "{complaints:?}");
+    for line in complaints {
+        assert!(
+            line.starts_with("misuse: device memory used after free"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
 fn what_is_not_freed_is_a_leak() {
     let program = || {
         let (_context, ..) = prepare();

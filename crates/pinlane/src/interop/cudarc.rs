@@ -269,8 +269,7 @@ fn gather<T>(memory: &mut impl DevicePtrMut<T>, stream: &CudaStream) -> Result<D
 fn orders_its_streams(stream: &CudaStream) -> bool {
     // This handle is another stream on every thread.
     const PER_THREAD: usize = 2;
-    stream.cu_stream().addr() != PER_THREAD
-        && stream.context().is_managing_stream_synchronization()
+    stream.cu_stream().addr() != PER_THREAD && stream.context().is_managing_stream_synchronization()
 }
 
 /// Pinlane and cudarc both use the primary context of a device, and libcuda's own handles. The

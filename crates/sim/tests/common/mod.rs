@@ -20,6 +20,11 @@ pub fn profile(name: &str) -> Profile {
     Profile::builtin(name).expect("a built-in profile")
 }
 
+/// So many seeds; under miri, which is a thousand times slower, a few.
+pub fn seeds(count: u64) -> std::ops::Range<u64> {
+    0..if cfg!(miri) { 2 } else { count }
+}
+
 /// A plain machine of the textbook's profile.
 pub fn plain() -> Rig {
     rig(Sim::builder())
