@@ -22,7 +22,7 @@ const BYTES: u64 = LEN as u64 * 4;
 const CHILD: &str = "PINLANE_TEST_ON_LIBCUDA";
 
 /// Schedules that every test of order runs under: the plain one, then adversarial ones.
-const SEEDS: std::ops::Range<u64> = 0..6;
+const SEEDS: std::ops::Range<u64> = 0..4;
 
 /// The simulated libcuda, which Cargo puts one folder above this program, or beside it.
 fn library() -> PathBuf {
@@ -107,7 +107,7 @@ struct Delay {
 
 impl Delay {
     fn new(stream: &Arc<CudaStream>) -> Self {
-        const DELAY_BYTES: usize = 1 << 20;
+        const DELAY_BYTES: usize = 4 << 20;
         let source = stream.alloc_zeros::<u8>(DELAY_BYTES).unwrap();
         // SAFETY: it is written by the device, and never read.
         let mut target = unsafe { stream.context().alloc_pinned(DELAY_BYTES) }.unwrap();
@@ -124,31 +124,32 @@ impl Delay {
     }
 }
 
-/// cudarc writes on `writer`, we write, cudarc reads on `reader`: each sees what came before.
-fn there_and_back(device: &Device, writer: &Arc<CudaStream>, reader: &Arc<CudaStream>) {
-    let ours = device.stream().unwrap();
-    let mut slice = reader.clone_htod(&vec![7u32; LEN]).unwrap();
+/// cudarc writes on `writer`, we read and write, cudarc reads on `reader`: each sees what came
+/// before. All streams differ from the one that the memory is allocated on, if there are any.
+fn there_and_back(device: &Device, [home, writer, reader]: [&Arc<CudaStream>; 3]) {
+    let (ours, seen) = (
+        device.stream().unwrap(),
+        device.pinned::<u32>(LEN / 2).unwrap(),
+    );
+    let written = device.pinned_from(&numbers()[..LEN / 2]).unwrap();
+    let mut slice = home.clone_htod(&vec![7u32; LEN]).unwrap();
+    // Nothing slow happens from here on: the device is still at the delay when all is submitted.
     let delay = Delay::new(writer);
     writer.memset_zeros(&mut slice).unwrap();
 
     let mut buffer = DeviceBuf::from_cudarc(device, slice).unwrap();
     assert_eq!((buffer.len(), device.stats().device_bytes), (LEN, BYTES));
-    let seen = ours.download(&buffer, device.pinned::<u32>(LEN).unwrap());
-    let upload = device.stream().unwrap();
-    let written = device.pinned_from(&numbers()).unwrap();
-    let written = upload.upload(written, &mut buffer).unwrap();
+    let (front, back) = (..LEN / 2, LEN / 2..);
+    let written = ours.upload(written, buffer.range_mut(front)).unwrap();
+    let seen = ours.download(buffer.range(back), seen).unwrap();
 
     let slice = buffer.into_cudarc().unwrap();
     assert_eq!(device.stats().device_bytes, 0);
-    assert_eq!(reader.clone_dtoh(&slice).unwrap(), numbers());
-    assert!(
-        seen.unwrap()
-            .wait()
-            .unwrap()
-            .iter()
-            .all(|&value| value == 0)
-    );
-    assert_eq!(written.wait().unwrap()[..], numbers());
+    let read = reader.clone_dtoh(&slice).unwrap();
+    assert_eq!(read[front], numbers()[front]);
+    assert_eq!(read[LEN / 2..], vec![0; LEN / 2]);
+    assert_eq!(seen.wait().unwrap()[..], vec![0; LEN / 2]);
+    assert_eq!(written.wait().unwrap()[..], numbers()[front]);
     drop(slice);
     delay.end();
 }
@@ -157,8 +158,8 @@ fn there_and_back(device: &Device, writer: &Arc<CudaStream>, reader: &Arc<CudaSt
 fn a_slice_goes_over_and_back() {
     in_any_order("a_slice_goes_over_and_back", || {
         let (device, context) = both();
-        let (writer, reader) = (context.new_stream(), context.new_stream());
-        there_and_back(&device, &writer.unwrap(), &reader.unwrap());
+        let streams = [(); 3].map(|()| context.new_stream().unwrap());
+        there_and_back(&device, streams.each_ref());
         assert_eq!(device.stats(), Stats::default());
     });
 }
@@ -169,9 +170,9 @@ fn order_holds_where_cudarc_notes_no_uses() {
         let (device, context) = both();
         let default = context.default_stream();
         assert!(!context.is_managing_stream_synchronization());
-        there_and_back(&device, &default, &default);
+        there_and_back(&device, [&default; 3]);
         let per_thread = context.per_thread_stream();
-        there_and_back(&device, &per_thread, &per_thread);
+        there_and_back(&device, [&per_thread; 3]);
         assert_eq!(device.stats(), Stats::default());
     });
 }
@@ -198,10 +199,11 @@ fn lent_memory_is_ordered_both_ways() {
     in_any_order("lent_memory_is_ordered_both_ways", || {
         let (device, context) = both();
         let (ours, theirs) = (device.stream().unwrap(), context.new_stream().unwrap());
+        let reader = context.new_stream().unwrap();
+        let pinned = device.pinned_from(&numbers()[..LEN / 2]).unwrap();
         let mut slice = theirs.clone_htod(&vec![7u32; LEN]).unwrap();
         let delay = Delay::new(&theirs);
         theirs.memset_zeros(&mut slice).unwrap();
-        let pinned = device.pinned_from(&numbers()[..LEN / 2]).unwrap();
         let transfer = device
             .with_cudarc(slice.slice_mut(LEN / 4..3 * LEN / 4), |target| {
                 assert_eq!(device.stats().device_bytes, BYTES / 2);
@@ -209,7 +211,6 @@ fn lent_memory_is_ordered_both_ways() {
             })
             .unwrap();
         assert_eq!(device.stats().device_bytes, 0);
-        let reader = context.new_stream().unwrap();
         let read = reader.clone_dtoh(&slice).unwrap();
         assert!(read[..LEN / 4].iter().all(|&value| value == 0));
         assert_eq!(read[LEN / 4..3 * LEN / 4], numbers()[..LEN / 2]);
