@@ -31,7 +31,10 @@ fn main() {
     println!("one upload of {BYTES} bytes, submitted and completed, median of {ROUNDS} rounds");
     println!("  driver trait directly {direct:>8.1} ns");
     println!("  through the library   {safe:>8.1} ns");
-    println!("  the safe layer costs  {:>8.1} ns (must be under 1000)", safe - direct);
+    println!(
+        "  the safe layer costs  {:>8.1} ns (must be under 1000)",
+        safe - direct
+    );
 }
 
 /// Nanoseconds for one, by hand: what an expert would write.
@@ -43,8 +46,12 @@ fn direct(sim: &Sim) -> f64 {
             priority: 0,
         })
         .expect("a stream");
-    let event = driver.event_create(EventFlags::default()).expect("an event");
-    let host = driver.host_alloc(BYTES, HostFlags::default()).expect("pinned");
+    let event = driver
+        .event_create(EventFlags::default())
+        .expect("an event");
+    let host = driver
+        .host_alloc(BYTES, HostFlags::default())
+        .expect("pinned");
     let device = driver.device_alloc(BYTES).expect("device memory");
     let copy = CopyOp {
         target: Place::Device(device),
@@ -77,7 +84,9 @@ fn safe(sim: &Sim) -> f64 {
     let mut target = device.alloc::<u8>(BYTES).expect("device memory");
     let start = Instant::now();
     for _ in 0..PER_ROUND {
-        let transfer = stream.upload(black_box(buffer), &mut target).expect("submitted");
+        let transfer = stream
+            .upload(black_box(buffer), &mut target)
+            .expect("submitted");
         buffer = transfer.wait().expect("done");
     }
     start.elapsed().as_nanos() as f64 / f64::from(PER_ROUND)

@@ -99,6 +99,9 @@ fn numbers() -> Vec<u32> {
     (0..LEN as u32).collect()
 }
 
+/// Copied to the host it takes longer than the host takes to submit the rest.
+const DELAY_BYTES: usize = 4 << 20;
+
 /// Gives the stream something to do, so that what comes next on it is late.
 struct Delay {
     stream: Arc<CudaStream>,
@@ -107,7 +110,6 @@ struct Delay {
 
 impl Delay {
     fn new(stream: &Arc<CudaStream>) -> Self {
-        const DELAY_BYTES: usize = 4 << 20;
         let source = stream.alloc_zeros::<u8>(DELAY_BYTES).unwrap();
         // SAFETY: it is written by the device, and never read.
         let mut target = unsafe { stream.context().alloc_pinned(DELAY_BYTES) }.unwrap();
@@ -132,25 +134,29 @@ fn there_and_back(device: &Device, [home, writer, reader]: [&Arc<CudaStream>; 3]
         device.pinned::<u32>(LEN / 2).unwrap(),
     );
     let written = device.pinned_from(&numbers()[..LEN / 2]).unwrap();
+    let slow = device.alloc::<u8>(DELAY_BYTES).unwrap();
+    let slow_target = device.pinned::<u8>(DELAY_BYTES).unwrap();
     let mut slice = home.clone_htod(&vec![7u32; LEN]).unwrap();
     // Nothing slow happens from here on: the device is still at the delay when all is submitted.
     let delay = Delay::new(writer);
     writer.memset_zeros(&mut slice).unwrap();
 
     let mut buffer = DeviceBuf::from_cudarc(device, slice).unwrap();
-    assert_eq!((buffer.len(), device.stats().device_bytes), (LEN, BYTES));
+    assert_eq!(buffer.len(), LEN);
+    assert_eq!(device.stats().device_bytes, BYTES + DELAY_BYTES as u64);
+    let slow_copy = ours.download(&slow, slow_target).unwrap();
     let (front, back) = (..LEN / 2, LEN / 2..);
     let written = ours.upload(written, buffer.range_mut(front)).unwrap();
     let seen = ours.download(buffer.range(back), seen).unwrap();
 
     let slice = buffer.into_cudarc().unwrap();
-    assert_eq!(device.stats().device_bytes, 0);
+    assert_eq!(device.stats().device_bytes, DELAY_BYTES as u64);
     let read = reader.clone_dtoh(&slice).unwrap();
     assert_eq!(read[front], numbers()[front]);
     assert_eq!(read[LEN / 2..], vec![0; LEN / 2]);
     assert_eq!(seen.wait().unwrap()[..], vec![0; LEN / 2]);
     assert_eq!(written.wait().unwrap()[..], numbers()[front]);
-    drop(slice);
+    drop((slice, slow_copy.wait().unwrap()));
     delay.end();
 }
 

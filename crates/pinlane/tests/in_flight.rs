@@ -75,7 +75,10 @@ fn leaked_transfer_leaks_its_buffer_and_frees_nothing_in_flight() {
     std::mem::forget(transfer);
     drop((stream, target, device));
     let kinds: Vec<_> = sim.finish().iter().map(|finding| finding.kind).collect();
-    assert!(kinds.contains(&FindingKind::LeakedPinnedMemory), "{kinds:?}");
+    assert!(
+        kinds.contains(&FindingKind::LeakedPinnedMemory),
+        "{kinds:?}"
+    );
     assert!(kinds.iter().all(|kind| kind.is_leak()), "{kinds:?}");
 }
 
@@ -126,7 +129,10 @@ fn shutdown_neither_hangs_on_work_in_flight_nor_frees_its_buffers() {
     sim.release();
     // What the device never let go of is left alone, and only that.
     let kinds: Vec<_> = sim.finish().iter().map(|finding| finding.kind).collect();
-    assert!(kinds.contains(&FindingKind::LeakedPinnedMemory), "{kinds:?}");
+    assert!(
+        kinds.contains(&FindingKind::LeakedPinnedMemory),
+        "{kinds:?}"
+    );
     assert!(kinds.iter().all(|kind| kind.is_leak()), "{kinds:?}");
 }
 

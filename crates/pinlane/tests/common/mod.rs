@@ -5,7 +5,7 @@ pub mod scenarios;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
@@ -23,8 +23,11 @@ pub fn seeded(seed: u64) -> Sim {
     Sim::builder().profile(profile()).seed(seed).build()
 }
 
+/// Parsed once: under miri that is most of a small test's time.
 pub fn profile() -> Profile {
-    Profile::builtin("pcie3-x16").expect("built in")
+    static PROFILE: LazyLock<Profile> =
+        LazyLock::new(|| Profile::builtin("pcie3-x16").expect("built in"));
+    PROFILE.clone()
 }
 
 pub fn open(sim: &Sim) -> Device {
