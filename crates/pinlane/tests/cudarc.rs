@@ -126,8 +126,8 @@ impl Delay {
     }
 }
 
-/// cudarc writes on `writer`, we read and write, cudarc reads on `reader`: each sees what came
-/// before. All streams differ from the one that the memory is allocated on, if there are any.
+/// cudarc allocates on `home` and writes on `writer`, we read and write, cudarc reads on `reader`:
+/// each sees what came before.
 fn there_and_back(device: &Device, [home, writer, reader]: [&Arc<CudaStream>; 3]) {
     let (ours, seen) = (
         device.stream().unwrap(),
@@ -144,16 +144,18 @@ fn there_and_back(device: &Device, [home, writer, reader]: [&Arc<CudaStream>; 3]
     let mut buffer = DeviceBuf::from_cudarc(device, slice).unwrap();
     assert_eq!(buffer.len(), LEN);
     assert_eq!(device.stats().device_bytes, BYTES + DELAY_BYTES as u64);
-    let slow_copy = ours.download(&slow, slow_target).unwrap();
     let (front, back) = (..LEN / 2, LEN / 2..);
     let written = ours.upload(written, buffer.range_mut(front)).unwrap();
-    let seen = ours.download(buffer.range(back), seen).unwrap();
+    let seen = ours.download(buffer.range(back.clone()), seen).unwrap();
+    let slow_copy = ours.download(&slow, slow_target).unwrap();
+    ours.fill_bytes(buffer.range_mut(back.clone()), 0xff)
+        .unwrap();
 
     let slice = buffer.into_cudarc().unwrap();
     assert_eq!(device.stats().device_bytes, DELAY_BYTES as u64);
     let read = reader.clone_dtoh(&slice).unwrap();
     assert_eq!(read[front], numbers()[front]);
-    assert_eq!(read[LEN / 2..], vec![0; LEN / 2]);
+    assert_eq!(read[back], vec![u32::MAX; LEN / 2]);
     assert_eq!(seen.wait().unwrap()[..], vec![0; LEN / 2]);
     assert_eq!(written.wait().unwrap()[..], numbers()[front]);
     drop((slice, slow_copy.wait().unwrap()));

@@ -1,6 +1,9 @@
 //! What a program can do in one step.
 
+use std::future::Future;
 use std::ops::Range;
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use pinlane::{PinnedBuf, TransferError};
 
@@ -11,7 +14,7 @@ use crate::shadow::Shadow;
 impl Program {
     /// Do something.
     pub(crate) fn act(&mut self) -> Result<(), String> {
-        match self.choice.below(24) {
+        match self.choice.below(25) {
             0..=4 => self.upload(),
             5..=8 => self.download(),
             9 => self.upload_registered(),
@@ -23,8 +26,9 @@ impl Program {
             18 => return self.wait_for_one(),
             19 => return self.await_one(),
             20 => self.drop_one(),
-            21 => self.drop_buffer(),
-            22 => self.drop_stream(),
+            21 => self.cancel_one(),
+            22 => self.drop_buffer(),
+            23 => self.drop_stream(),
             _ => self.synchronize(),
         }
         Ok(())
@@ -258,13 +262,23 @@ impl Program {
         };
         match transfer {
             Held::Pinned(transfer) => {
-                let landed = block_on(transfer);
+                let landed = block_on(&self.sim, transfer)?;
                 self.landed(landed, &must, |buffer| &buffer[..])
             }
             Held::Registered(transfer) => {
-                let landed = block_on(transfer);
+                let landed = block_on(&self.sim, transfer)?;
                 self.landed(landed, &must, |buffer| &buffer[..])
             }
+        }
+    }
+
+    /// Polled once, then dropped, as a `select!` does.
+    fn cancel_one(&mut self) {
+        let mut context = Context::from_waker(Waker::noop());
+        match self.take_one().map(|flying| flying.transfer) {
+            Some(Held::Pinned(transfer)) => drop(pin!(transfer).poll(&mut context)),
+            Some(Held::Registered(transfer)) => drop(pin!(transfer).poll(&mut context)),
+            None => {}
         }
     }
 

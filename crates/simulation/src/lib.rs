@@ -54,6 +54,7 @@ pub fn run(seed: u64) -> Result<Outcome, String> {
         .profile(Profile::builtin("pcie3-x16").expect("built in"))
         .seed(seed)
         .faults(faults(&mut choice))
+        .idle_progress(false)
         .build();
     let mut program = Program::new(&sim, choice)?;
     let ended = program.run(TRANSFERS);

@@ -9,6 +9,7 @@ use crate::shadow::Shadow;
 /// Everything that the program holds.
 pub(crate) struct Program {
     pub(crate) choice: Choice,
+    pub(crate) sim: Sim,
     pub(crate) device: Device,
     pub(crate) kernels: Option<Builtin>,
     pub(crate) streams: Vec<Stream>,
@@ -46,6 +47,7 @@ impl Program {
         let device = Device::open(sim, 0).map_err(|error| error.to_string())?;
         Ok(Self {
             choice,
+            sim: sim.clone(),
             device,
             kernels: None,
             streams: Vec::new(),

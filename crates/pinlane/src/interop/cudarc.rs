@@ -1,4 +1,4 @@
-//! Pinned memory, device memory and streams shared with the [cudarc](::cudarc) crate, without copying.
+//! Pinned memory, device memory and streams shared with the `cudarc` crate, without copying.
 //!
 //! ```text
 //!   CudaSlice ── DeviceBuf::from_cudarc ──> DeviceBuf ── DeviceBuf::into_cudarc ──> CudaSlice
@@ -115,6 +115,7 @@ impl<T: Pod> DeviceBuf<T> {
     /// # Errors
     /// [`Error::NotFromCudarc`] for memory that did not come from there; the driver's error where
     /// cudarc cannot be made to wait. The buffer comes back.
+    #[allow(clippy::result_large_err)] // it holds the buffer, so that nothing is lost
     pub fn into_cudarc(mut self) -> std::result::Result<CudaSlice<T>, TransferError<Self>> {
         let (shared, uses) = (Arc::clone(self.shared()), self.uses());
         let slice = self
