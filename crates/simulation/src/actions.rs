@@ -11,7 +11,7 @@ use crate::executor::block_on;
 use crate::program::{Flying, Held, Program};
 use crate::shadow::Shadow;
 
-impl Program {
+impl Program<'_> {
     /// Do something.
     pub(crate) fn act(&mut self) -> Result<(), String> {
         match self.choice.below(25) {

@@ -20,6 +20,7 @@ mod shadow;
 
 use std::collections::BTreeMap;
 
+use pinlane::Device;
 use pinlane_model::Profile;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
@@ -27,7 +28,7 @@ use choice::Choice;
 use program::Program;
 
 /// What a run of one seed showed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// Hash over all calls, times and outcomes.
     pub trace_hash: u64,
@@ -37,44 +38,57 @@ pub struct Outcome {
     pub bytes_checked: u64,
     /// Faults that struck.
     pub faults: BTreeMap<FaultKind, u64>,
-    /// Whether a fault killed the device before the program had ended.
-    pub died: bool,
+    /// Devices that a fault killed. The program then goes on with a new one.
+    pub deaths: u64,
 }
 
-/// Transfers that a run attempts unless the device dies before.
+/// Transfers that a run submits.
 pub const TRANSFERS: u64 = 200;
 
-/// Run the program of `seed`.
+/// Run the program of `seed`, on as many devices as it takes.
 ///
 /// # Errors
 /// What was wrong, in words.
 pub fn run(seed: u64) -> Result<Outcome, String> {
     let mut choice = Choice::new(seed);
-    let sim = Sim::builder()
-        .profile(Profile::builtin("pcie3-x16").expect("built in"))
-        .seed(seed)
-        .faults(faults(&mut choice))
-        .idle_progress(false)
-        .build();
-    let mut program = Program::new(&sim, choice)?;
-    let ended = program.run(TRANSFERS);
-    let (transfers, bytes_checked) = program.counts();
-    let died = program.died();
-    drop(program);
-    ended?;
-
-    let findings = sim.finish();
-    if !findings.is_empty() {
-        let list: Vec<String> = findings.iter().map(ToString::to_string).collect();
-        return Err(format!("the simulator found misuse: {}", list.join("; ")));
+    let faults = faults(&mut choice);
+    let mut outcome = Outcome::default();
+    while outcome.transfers < TRANSFERS {
+        let sim = Sim::builder()
+            .profile(Profile::builtin("pcie3-x16").expect("built in"))
+            .seed(choice.next())
+            .faults(faults)
+            .idle_progress(false)
+            .build();
+        live(&sim, &mut choice, &mut outcome)?;
+        let findings = sim.finish();
+        if !findings.is_empty() {
+            let list: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            return Err(format!("the simulator found misuse: {}", list.join("; ")));
+        }
+        outcome.trace_hash = outcome.trace_hash.rotate_left(1) ^ sim.trace_hash();
+        for (kind, count) in sim.faults_hit() {
+            *outcome.faults.entry(kind).or_default() += count;
+        }
     }
-    Ok(Outcome {
-        trace_hash: sim.trace_hash(),
-        transfers,
-        bytes_checked,
-        faults: sim.faults_hit(),
-        died,
-    })
+    Ok(outcome)
+}
+
+/// One device's life: to the end of the program, or to a fatal fault.
+fn live(sim: &Sim, choice: &mut Choice, outcome: &mut Outcome) -> Result<(), String> {
+    let device = match Device::open(sim, 0) {
+        Ok(device) => device,
+        Err(_) => {
+            outcome.deaths += 1; // lost before it was opened
+            return Ok(());
+        }
+    };
+    let mut program = Program::new(sim, device, choice);
+    let ended = program.run(TRANSFERS - outcome.transfers);
+    outcome.transfers += program.transfers;
+    outcome.bytes_checked += program.bytes_checked;
+    outcome.deaths += u64::from(program.died());
+    ended
 }
 
 /// A third of the programs meets no fault, a third those that can be survived, the rest all.

@@ -7,8 +7,8 @@ use crate::choice::Choice;
 use crate::shadow::Shadow;
 
 /// Everything that the program holds.
-pub(crate) struct Program {
-    pub(crate) choice: Choice,
+pub(crate) struct Program<'a> {
+    pub(crate) choice: &'a mut Choice,
     pub(crate) sim: Sim,
     pub(crate) device: Device,
     pub(crate) kernels: Option<Builtin>,
@@ -39,13 +39,10 @@ const STREAMS: usize = 4;
 pub(crate) const MOST_WORDS: usize = 64;
 /// More than this many at a time are waited for.
 const MOST_FLYING: usize = 24;
-/// A program whose operations are all refused ends, too.
-const MOST_STEPS: u64 = 2000;
 
-impl Program {
-    pub(crate) fn new(sim: &Sim, choice: Choice) -> Result<Self, String> {
-        let device = Device::open(sim, 0).map_err(|error| error.to_string())?;
-        Ok(Self {
+impl<'a> Program<'a> {
+    pub(crate) fn new(sim: &Sim, device: Device, choice: &'a mut Choice) -> Self {
+        Self {
             choice,
             sim: sim.clone(),
             device,
@@ -56,11 +53,7 @@ impl Program {
             transfers: 0,
             bytes_checked: 0,
             died: false,
-        })
-    }
-
-    pub(crate) fn counts(&self) -> (u64, u64) {
-        (self.transfers, self.bytes_checked)
+        }
     }
 
     pub(crate) fn died(&self) -> bool {
@@ -69,9 +62,7 @@ impl Program {
 
     /// Act until `transfers` were submitted, then give everything back.
     pub(crate) fn run(&mut self, transfers: u64) -> Result<(), String> {
-        let mut steps = 0;
-        while self.transfers < transfers && !self.died && steps < MOST_STEPS {
-            steps += 1;
+        while self.transfers < transfers && !self.died {
             self.stock_up();
             if !self.died && !self.streams.is_empty() && !self.memory.is_empty() {
                 self.act()?;

@@ -15,28 +15,27 @@ fn run_or_panic(seed: u64) -> Outcome {
 
 #[test]
 fn programs_behave_under_every_schedule_and_fault() {
-    let (mut faults, mut whole, mut compared) = (BTreeMap::new(), 0, 0);
+    let (mut faults, mut deaths, mut compared) = (BTreeMap::new(), 0, 0);
     for seed in 0..SEEDS {
         let outcome = run_or_panic(seed);
-        assert!(
-            outcome.died || outcome.transfers >= TRANSFERS,
-            "seed {seed}: only {} transfers",
-            outcome.transfers
-        );
-        whole += u64::from(!outcome.died);
+        assert!(outcome.transfers >= TRANSFERS, "seed {seed}");
+        deaths += outcome.deaths;
         compared += outcome.bytes_checked;
         for (kind, count) in outcome.faults {
             *faults.entry(kind).or_insert(0) += count;
         }
     }
-    println!("{whole} of {SEEDS} programs ran to their end, {compared} bytes compared, {faults:?}");
+    println!("{SEEDS} programs, {compared} bytes compared, {deaths} devices died, {faults:?}");
     for kind in FaultKind::ALL {
         assert!(
             faults.get(&kind).is_some_and(|&hit| hit > 0),
             "{kind:?} never struck"
         );
     }
-    assert!(whole > SEEDS / 2, "most programs must live to be checked");
+    assert!(
+        compared > 1000 * SEEDS,
+        "the oracle must have something to compare"
+    );
 }
 
 #[test]

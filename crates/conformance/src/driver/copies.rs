@@ -253,7 +253,7 @@ fn open(bench: &Bench<'_>, kind: HostKind) -> Result<Rig, crate::Stopped> {
 fn large(bench: &Bench<'_>) -> Outcome {
     let rig = bench.rig()?;
     let stream = rig.stream()?;
-    let data = pattern(41, 48 << 20);
+    let data = pattern(41, 24 << 20);
     let source = rig.host(HostKind::Pinned, data.len())?;
     let target = rig.host(HostKind::Pinned, data.len())?;
     let device = rig.device(data.len())?;
@@ -261,7 +261,7 @@ fn large(bench: &Bench<'_>) -> Outcome {
     rig.copy_async(device.all(), source.all(), stream)?;
     rig.copy_async(target.all(), device.all(), stream)?;
     rig.driver().stream_synchronize(stream)?;
-    check_bytes(&target.read_all(), &data, "48 MiB there and back")?;
+    check_bytes(&target.read_all(), &data, "24 MiB there and back")?;
     rig.close()
 }
 

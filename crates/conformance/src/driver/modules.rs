@@ -212,7 +212,7 @@ fn large(bench: &Bench<'_>) -> Outcome {
     let rig = bench.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
-    let bytes = 16 << 20;
+    let bytes = 4 << 20;
     let memory = rig.device(bytes)?;
     rig.memset(memory.all(), 0, stream)?;
     rig.add_u32(kernels, memory.all(), 0x0102_0304, stream)?;

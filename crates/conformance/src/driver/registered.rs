@@ -178,7 +178,7 @@ fn from_the_middle(bench: &Bench<'_>) -> Outcome {
 }
 
 fn large_range(bench: &Bench<'_>) -> Outcome {
-    range(bench, 0, 32 << 20)
+    range(bench, 0, 16 << 20)
 }
 
 fn many_ranges(bench: &Bench<'_>) -> Outcome {

@@ -21,7 +21,7 @@ struct Totals {
     seeds: u64,
     transfers: u64,
     bytes_checked: u64,
-    died: u64,
+    deaths: u64,
     faults: BTreeMap<String, u64>,
 }
 
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
         totals.seeds,
         totals.transfers,
         totals.bytes_checked,
-        totals.died,
+        totals.deaths,
         started.elapsed().as_secs_f64()
     );
     for (kind, count) in &totals.faults {
@@ -92,7 +92,7 @@ fn work(next: &AtomicU64, end: u64, totals: &Mutex<Totals>, failed: &Mutex<Optio
                 totals.seeds += 1;
                 totals.transfers += outcome.transfers;
                 totals.bytes_checked += outcome.bytes_checked;
-                totals.died += u64::from(outcome.died);
+                totals.deaths += outcome.deaths;
                 for (kind, count) in outcome.faults {
                     *totals.faults.entry(format!("{kind:?}")).or_default() += count;
                 }
