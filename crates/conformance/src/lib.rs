@@ -3,6 +3,7 @@
 //! ```text
 //!   suite()          the list of cases, by name
 //!     driver/*       what the trait `Driver` promises, one file a topic
+//!     library/*      what the library does on it, one small program for each thing
 //!   run()            each case on a freshly opened device, panics caught
 //!   rig              what a case works with: it makes things and frees every one of them
 //! ```
@@ -31,6 +32,7 @@
 mod bench;
 mod case;
 mod driver;
+pub mod library;
 mod pattern;
 mod rig;
 mod run;
@@ -42,5 +44,5 @@ pub use run::{CaseResult, Summary, Verdict, run, run_case};
 /// All cases, in the order in which they run.
 #[must_use]
 pub fn suite() -> Vec<Case> {
-    driver::cases()
+    [driver::cases().as_slice(), library::CASES].concat()
 }

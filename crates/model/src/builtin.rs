@@ -1,5 +1,7 @@
 //! The profiles that come with the crate.
 
+use std::sync::OnceLock;
+
 use crate::Profile;
 
 /// Name and text of each, slowest link first, the free one last.
@@ -11,6 +13,9 @@ const BUILTIN: [(&str, &str); 5] = [
     ("null", include_str!("../profiles/null.toml")),
 ];
 
+/// Each of them, read when it is first asked for: tests ask for one a million times.
+static READ: [OnceLock<Profile>; BUILTIN.len()] = [const { OnceLock::new() }; BUILTIN.len()];
+
 impl Profile {
     /// The built-in profile of this name.
     ///
@@ -18,8 +23,9 @@ impl Profile {
     /// Never: the texts are part of the crate, and a test reads each of them.
     #[must_use]
     pub fn builtin(name: &str) -> Option<Self> {
-        let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
-        Some(Self::from_toml(text).expect("a built-in profile is valid"))
+        let index = BUILTIN.iter().position(|(known, _)| *known == name)?;
+        let read = || Self::from_toml(BUILTIN[index].1).expect("a built-in profile is valid");
+        Some(READ[index].get_or_init(read).clone())
     }
 
     /// Names of the built-in profiles.

@@ -6,8 +6,8 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::scenarios::{self, Scenario};
 use pinlane::{Device, Error};
+use pinlane_conformance::library::{SCENARIOS, Scenario};
 use pinlane_driver::{Call, ErrorKind, Hook, Intercepted, Result};
 
 const INJECTED: ErrorKind = ErrorKind::Other { code: 4242 };
@@ -33,7 +33,7 @@ fn is_injected(error: &Error) -> bool {
 }
 
 /// How many calls the scenario made.
-fn run_with_failure((name, run): &Scenario, at: u64) -> u64 {
+fn run_with_failure(Scenario { name, run }: &Scenario, at: u64) -> u64 {
     let sim = common::sim();
     let calls = Arc::new(AtomicU64::new(0));
     let hook = FailAt {
@@ -67,7 +67,7 @@ fn run_with_failure((name, run): &Scenario, at: u64) -> u64 {
 #[test]
 fn a_failure_of_any_call_is_told_and_leaks_nothing() {
     let mut failures = 0;
-    for scenario in scenarios::ALL {
+    for scenario in SCENARIOS {
         let calls = run_with_failure(scenario, 0);
         // The device's own shutdown makes calls, too.
         let step = if cfg!(miri) { 7 } else { 1 };

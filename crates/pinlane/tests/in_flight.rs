@@ -7,8 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::scenarios;
 use pinlane::{Builtin, Error, Stats};
+use pinlane_conformance::library::SCENARIOS;
 use pinlane_sim::{FindingKind, Sim};
 
 #[test]
@@ -188,7 +188,7 @@ fn refused_registration_gives_the_memory_back_and_leaves_no_error() {
     let device = common::open(&sim);
     let refused = device.register(vec![1u8, 2, 3]).map(drop).unwrap_err();
     assert_eq!(refused.memory, [1, 2, 3]);
-    scenarios::ALL[0].1(&device).expect("the next work is not disturbed");
+    (SCENARIOS[0].run)(&device).expect("the next work is not disturbed");
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::scenarios;
+use pinlane_conformance::library::{SCENARIOS, Scenario};
 
 #[test]
 fn every_scenario_works() {
-    for (name, run) in scenarios::ALL {
+    for Scenario { name, run } in SCENARIOS {
         let sim = common::sim();
         let device = common::open(&sim);
         run(&device).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -22,7 +22,7 @@ fn every_scenario_works() {
 fn every_scenario_works_under_any_schedule() {
     let seeds = if cfg!(miri) { 2 } else { 200 };
     for seed in 0..seeds {
-        for (name, run) in scenarios::ALL {
+        for Scenario { name, run } in SCENARIOS {
             let sim = common::seeded(seed);
             let device = common::open(&sim);
             run(&device).unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));

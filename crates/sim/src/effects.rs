@@ -21,6 +21,10 @@ impl State {
     /// the device did not survive that.
     pub(crate) fn touch(&mut self, id: Id, device: usize, moment: Moment) -> bool {
         let stream = self.streams.get_mut(id).expect("an active stream");
+        let work = stream.queue.front().map(|op| &op.work);
+        if matches!(work, Some(Work::Record(_) | Work::Wait(_))) {
+            return true;
+        }
         let mut op = stream.queue.pop_front().expect("the running work");
         // The operation is out of its queue meanwhile, so that checks on the work in flight
         // do not meet it.

@@ -14,12 +14,13 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn hash(&self) -> u64 {
-        self.hash
+        mix(self.hash)
     }
 
-    /// Adds a number.
+    /// Adds a number. One multiplication: every call adds several.
     pub(crate) fn add(&mut self, value: u64) {
-        self.hash = mix(self.hash.rotate_left(5) ^ value);
+        let mixed = self.hash.rotate_left(26) ^ value;
+        self.hash = mixed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
     /// Adds how a call ended.

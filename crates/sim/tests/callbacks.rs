@@ -10,7 +10,7 @@ use common::{bytes_at, fill, plain, rig, seeded};
 use pinlane_driver::{ErrorKind, HostPtr};
 use pinlane_sim::{FaultKind, Faults, Sim};
 
-const BYTES: usize = 4096;
+const BYTES: usize = common::BYTES;
 
 #[test]
 fn a_callback_comes_by_itself_on_a_thread_of_the_machine() {

@@ -6,7 +6,7 @@ use common::{Rig, bytes_at, fill, kinds, plain, rig, seeded};
 use pinlane_driver::{ErrorKind, EventFlags, HostPtr, RegisterFlags};
 use pinlane_sim::{FindingKind, Sim};
 
-const BYTES: usize = 4096;
+const BYTES: usize = common::BYTES;
 const SLOTS: usize = 8;
 
 /// The beginner's loop: one pinned buffer, refilled while its copy may be in flight.
@@ -144,7 +144,7 @@ fn memory_given_back_while_in_flight_is_caught_and_not_touched() {
     assert!(
         findings[0]
             .detail
-            .contains("copy_async #1 (4096 bytes, host to device)")
+            .contains(&format!("copy_async #1 ({BYTES} bytes, host to device)"))
     );
     assert_eq!(findings[1].operation, "host_unregister");
 }

@@ -6,7 +6,7 @@ use common::{bytes_at, fill, plain, rig, seeded};
 use pinlane_driver::{ErrorKind, EventFlags, StreamFlags};
 use pinlane_sim::{Engine, Sim, SpanKind};
 
-const BYTES: usize = 4096;
+const BYTES: usize = common::BYTES;
 
 #[test]
 fn work_of_one_stream_runs_in_order() {
@@ -205,7 +205,7 @@ fn a_long_queue_needs_no_deep_stack() {
     let stream = rig.stream();
     let event = rig.event();
     rig.sim.hold();
-    for _ in 0..100_000 {
+    for _ in 0..if cfg!(miri) { 100 } else { 100_000 } {
         rig.driver.event_record(event, stream).unwrap();
     }
     rig.sim.release();

@@ -1,13 +1,7 @@
 //! What the tests of the library share.
 #![allow(dead_code)] // each test uses a part of it
 
-pub mod scenarios;
-
-use std::future::Future;
-use std::pin::pin;
-use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::sync::LazyLock;
 
 use pinlane::{Device, Stats};
 use pinlane_model::Profile;
@@ -45,23 +39,4 @@ pub fn assert_clean(sim: &Sim) {
 #[track_caller]
 pub fn assert_empty(device: &Device) {
     assert_eq!(device.stats(), Stats::default());
-}
-
-/// The smallest executor: it sleeps until it is woken, and never polls without that.
-pub fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
 }

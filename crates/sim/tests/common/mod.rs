@@ -20,6 +20,9 @@ pub fn profile(name: &str) -> Profile {
     Profile::builtin(name).expect("a built-in profile")
 }
 
+/// Size of a small buffer.
+pub const BYTES: usize = if cfg!(miri) { 64 } else { 4096 };
+
 /// So many seeds; under miri, which is a thousand times slower, a few.
 pub fn seeds(count: u64) -> std::ops::Range<u64> {
     0..if cfg!(miri) { 2 } else { count }

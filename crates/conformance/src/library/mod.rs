@@ -1,0 +1,85 @@
+//! What the library does, on any device: one small program for each thing.
+//!
+//! A scenario returns the first error that it meets, checks what it got, and gives everything back.
+//! As a case it also looks at the books. Tests of the library run the same scenarios under
+//! adversarial schedules and with failing calls.
+
+mod executor;
+mod lifetime;
+mod order;
+mod tasks;
+mod transfers;
+
+use pinlane::{Device, Result, Stats};
+
+use crate::case::check_eq;
+use crate::{Bench, Case, Outcome};
+pub use executor::block_on;
+
+/// A small program that uses the library.
+#[derive(Clone, Copy)]
+pub struct Scenario {
+    /// What it is about, such as `library/round-trip`.
+    pub name: &'static str,
+    /// The program.
+    pub run: fn(&Device) -> Result<()>,
+}
+
+/// Lists scenarios, each also as a case of the suite.
+macro_rules! scenarios {
+    ($($name:literal => $run:path,)*) => {
+        /// All scenarios.
+        pub const SCENARIOS: &[Scenario] = &[$(Scenario { name: $name, run: $run }),*];
+
+        /// All scenarios, as cases.
+        pub(crate) const CASES: &[Case] = &[$(Case::new($name, |bench| on_device(bench, $run))),*];
+    };
+}
+
+scenarios! {
+    "library/round-trip" => transfers::round_trip,
+    "library/registered" => transfers::registered,
+    "library/read-only" => transfers::read_only,
+    "library/write-combined" => transfers::write_combined,
+    "library/parts" => transfers::parts,
+    "library/pageable" => transfers::pageable,
+    "library/nothing" => transfers::nothing,
+    "library/order-across-streams" => order::across_streams,
+    "library/readers-and-a-writer" => order::readers_and_writer,
+    "library/sub-ranges" => order::sub_ranges,
+    "library/stream-ordered-memory" => order::stream_ordered,
+    "library/default-stream" => order::default_stream,
+    "library/events" => order::events,
+    "library/scope" => lifetime::scope,
+    "library/scope-with-leaked-transfer" => lifetime::scope_leaked,
+    "library/dropped-transfer" => lifetime::dropped_transfer,
+    "library/dropped-device-buffer" => lifetime::dropped_device_buffer,
+    "library/dropped-module" => lifetime::dropped_module,
+    "library/dropped-stream" => lifetime::dropped_stream,
+    "library/mapped-and-held" => lifetime::mapped,
+    "library/timed-out" => lifetime::timed_out,
+    "library/awaited" => tasks::awaited,
+    "library/awaited-together" => tasks::awaited_together,
+    "library/cancelled" => tasks::cancelled,
+}
+
+fn on_device(bench: &Bench<'_>, run: fn(&Device) -> Result<()>) -> Outcome {
+    let device = Device::open(bench.platform(), bench.ordinal())?;
+    run(&device)?;
+    device.synchronize()?;
+    check_eq!(
+        device.take_stray_errors(),
+        [],
+        "errors that no call returned"
+    );
+    check_eq!(
+        device.stats(),
+        Stats::default(),
+        "what the books say is left"
+    );
+    Ok(())
+}
+
+fn numbers(len: u32) -> Vec<u32> {
+    (0..len).map(|i| i.wrapping_mul(2_654_435_761)).collect()
+}

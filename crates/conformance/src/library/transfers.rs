@@ -1,0 +1,96 @@
+//! Buffers of each kind, there and back.
+
+use pinlane::{Device, Result};
+
+use super::numbers;
+
+pub(super) fn round_trip(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = device.alloc::<u32>(1000)?;
+    let there = stream.upload(device.pinned_from(&numbers(1000))?, &mut on_device)?;
+    let buffer = there.wait()?;
+    let mut back = device.pinned::<u32>(1000)?;
+    back.fill(0);
+    let back = stream.download(&on_device, back)?.wait()?;
+    assert_eq!(&back[..], &buffer[..]);
+    Ok(())
+}
+
+pub(super) fn registered(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = device.alloc::<u32>(300)?;
+    let source = device.register(numbers(300))?;
+    let source = stream.upload(source, &mut on_device)?.wait()?;
+    let target = device.register(vec![0u32; 300].into_boxed_slice())?;
+    let target = stream.download(&on_device, target)?.wait()?;
+    assert_eq!(&target[..], &source[..]);
+    assert_eq!(source.into_inner()?, numbers(300));
+    assert_eq!(&*target.into_inner()?, &numbers(300)[..]);
+    Ok(())
+}
+
+pub(super) fn read_only(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = device.alloc::<u32>(64)?;
+    let source = device.register_read_only(numbers(64))?;
+    let source = stream.upload(source, &mut on_device)?.wait()?;
+    let mut back = vec![0; 64];
+    stream.copy_to_host(&on_device, &mut back)?;
+    assert_eq!(back, &source[..]);
+    assert_eq!(source.into_inner()?.0, numbers(64));
+    Ok(())
+}
+
+pub(super) fn write_combined(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = device.alloc::<u32>(64)?;
+    let mut source = device.write_combined::<u32>(64)?;
+    source.fill(7);
+    source.write(10, &[1, 2, 3]);
+    stream.upload(source, &mut on_device)?.wait()?;
+    let mut back = [0; 64];
+    stream.copy_to_host(&on_device, &mut back)?;
+    assert_eq!(back[9..14], [7, 1, 2, 3, 7]);
+    Ok(())
+}
+
+pub(super) fn parts(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = device.alloc::<u32>(20)?;
+    stream.fill_bytes(&mut on_device, 0)?;
+    let buffer = device.pinned_from(&numbers(100))?;
+    let part = stream
+        .upload(buffer.part(30..40), on_device.range_mut(5..15))?
+        .wait()?;
+    assert_eq!(part.bounds(), 30..40);
+    let mut back = [0; 20];
+    stream.copy_to_host(&on_device, &mut back)?;
+    assert_eq!(back[5..15], part.into_whole()[30..40]);
+    assert_eq!((back[4], back[15]), (0, 0));
+    Ok(())
+}
+
+pub(super) fn pageable(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = stream.alloc::<u32>(500)?;
+    stream.copy_to_device(&numbers(500), &mut on_device)?;
+    let mut back = vec![0; 500];
+    stream.copy_to_host(&on_device, &mut back)?;
+    assert_eq!(back, numbers(500));
+    Ok(())
+}
+
+pub(super) fn nothing(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = device.alloc::<u32>(0)?;
+    let there = stream
+        .upload(device.pinned::<u32>(0)?, &mut on_device)?
+        .wait()?;
+    assert!(there.is_empty());
+    assert!(device.register(Vec::<u32>::new())?.into_inner()?.is_empty());
+    stream.copy_to_device(&[], &mut on_device)?;
+    stream.copy_to_host(&on_device, &mut [])?;
+    assert!(stream.alloc::<u64>(0)?.is_empty());
+    assert!(device.mapped::<u8>(0)?.is_empty());
+    Ok(())
+}
