@@ -2,19 +2,18 @@
 
 use crate::process::{cargo, program, run};
 
-/// The simulation over many seeds.
-pub(crate) fn seeds(count: u64) -> anyhow::Result<bool> {
-    let words = [
-        "test",
-        "-p",
-        "pinlane",
+/// Random programs, one a seed; the words are those of the program that runs them.
+pub(crate) fn seeds(words: &[&str]) -> anyhow::Result<bool> {
+    let command = [
+        "run",
         "--release",
-        "--test",
-        "simulation",
+        "-p",
+        "pinlane-simulation",
+        "--bin",
+        "seeds",
         "--",
-        "--nocapture",
     ];
-    run(cargo(words).env("PINLANE_SEEDS", count.to_string()))?;
+    run(cargo(command).args(words))?;
     Ok(true)
 }
 

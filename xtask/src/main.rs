@@ -22,10 +22,12 @@ use plan::Plan;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  test               everything that proves the tree, step by step
+  test [TEXT]        everything that proves the tree, step by step
+                     (TEXT: only the steps whose name holds it)
   mutants [TEXT]     put known bugs into a copy of the tree; a test must fail for each
                      (TEXT: only those whose name holds it)
-  seeds [--count N]  the simulation over N seeds, one million unless told
+  seeds [--count N]  random programs on the simulated GPU, a million unless told
+                     (--first N: start there; --seed N: that one only)
   kernels            compile the CUDA kernels to PTX anew (needs nvidia-cuda-nvrtc from PyPI)
   help               this text
 ";
@@ -34,14 +36,11 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["test"] => Ok(test()),
+        ["test"] => Ok(test("")),
+        ["test", filter] => Ok(test(filter)),
         ["mutants"] => Ok(only("mutants", || mutants::run(""))),
         ["mutants", filter] => Ok(only("mutants", || mutants::run(filter))),
-        ["seeds"] => chores::seeds(1_000_000),
-        ["seeds", "--count", count] => match count.parse() {
-            Ok(count) => chores::seeds(count),
-            Err(_) => return wrong_words(),
-        },
+        ["seeds", ref words @ ..] => chores::seeds(words),
         ["kernels"] => chores::kernels(),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
@@ -65,8 +64,8 @@ fn wrong_words() -> ExitCode {
 }
 
 /// All steps, cheap ones first. Each runs, whatever became of the ones before.
-fn test() -> bool {
-    let mut plan = Plan::new();
+fn test(filter: &str) -> bool {
+    let mut plan = Plan::new(filter);
     plan.step("format", lints::format);
     plan.step("clippy", lints::clippy);
     plan.step("clippy, feature cudarc", lints::clippy_cudarc);
@@ -76,7 +75,7 @@ fn test() -> bool {
     plan.step("tests, feature cudarc", tests::feature_cudarc);
     plan.step("loom models", tests::loom);
     plan.step("conformance over the stand-in", simcuda::conformance);
-    plan.step("simulation", tests::simulation);
+    plan.step("random programs", tests::simulation);
     plan.step("mutants", || mutants::run(""));
     plan.step("miri", miri::run);
     plan.finish()
@@ -84,7 +83,7 @@ fn test() -> bool {
 
 /// A single step, told in the same way.
 fn only(name: &str, work: impl FnOnce() -> plan::Result) -> bool {
-    let mut plan = Plan::new();
+    let mut plan = Plan::new("");
     plan.step(name, work);
     plan.finish()
 }

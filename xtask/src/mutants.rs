@@ -2,6 +2,7 @@
 //!
 //! The list is `mutants.toml`. A copy of the tree is mutated, never the tree itself.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -38,14 +39,17 @@ struct Mutant {
     /// Only tests whose name holds this.
     #[serde(default)]
     filter: String,
-    /// A test that takes longer hangs, which is a failure too.
-    #[serde(default = "default_timeout_s")]
-    timeout_s: u64,
 }
 
-fn default_timeout_s() -> u64 {
-    120
+impl Mutant {
+    /// Which tests it is up against.
+    fn tests(&self) -> String {
+        format!("{} {} {}", self.package, self.test, self.filter)
+    }
 }
+
+/// How long a test may take on the tree as it is.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How a test binary ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,13 +65,15 @@ pub(crate) fn run(filter: &str) -> Result {
     let text = fs::read_to_string(&path).context("xtask/mutants.toml cannot be read")?;
     let list: List = toml::from_str(&text).context("xtask/mutants.toml is not valid")?;
     let tree = copy_tree().context("the tree cannot be copied")?;
+    // Tests that pass without any mutant, and how long they take.
+    let mut sound = HashMap::new();
     let (mut killed, mut wrong) = (0, Vec::new());
     for mutant in list
         .mutant
         .iter()
         .filter(|mutant| mutant.name.contains(filter))
     {
-        match try_mutant(&tree, mutant) {
+        match try_mutant(&tree, mutant, &mut sound) {
             Ok(how) => {
                 println!("killed    {} ({how})", mutant.name);
                 killed += 1;
@@ -116,17 +122,26 @@ fn copy_tree() -> anyhow::Result<PathBuf> {
 }
 
 /// How the mutant was killed. An error when it was not, or could not be tried.
-fn try_mutant(tree: &Path, mutant: &Mutant) -> anyhow::Result<&'static str> {
+fn try_mutant(
+    tree: &Path,
+    mutant: &Mutant,
+    sound: &mut HashMap<String, Duration>,
+) -> anyhow::Result<&'static str> {
     let path = tree.join(&mutant.file);
     let whole = fs::read_to_string(&path)
         .with_context(|| format!("{} cannot be read", mutant.file.display()))?;
     let count = whole.matches(&mutant.find).count();
     ensure!(count == 1, "`find` occurs {count} times, not once");
-    // A test that fails anyway kills nothing.
-    let sound = run_test(tree, mutant).context("unmutated")?;
-    ensure!(sound == Ended::Passed, "the test fails without the mutant");
+    let usual = match sound.get(&mutant.tests()) {
+        Some(usual) => *usual,
+        None => {
+            let usual = run_sound(tree, mutant).context("without the mutant")?;
+            *sound.entry(mutant.tests()).or_insert(usual)
+        }
+    };
     fs::write(&path, whole.replace(&mutant.find, &mutant.replace))?;
-    let mutated = run_test(tree, mutant);
+    // A test that takes ten times as long as usual hangs.
+    let mutated = run_test(tree, mutant, usual * 10 + Duration::from_secs(20));
     fs::write(&path, whole)?;
     match mutated? {
         Ended::Failed => Ok("a test failed"),
@@ -135,8 +150,19 @@ fn try_mutant(tree: &Path, mutant: &Mutant) -> anyhow::Result<&'static str> {
     }
 }
 
+/// A test that fails anyway kills nothing: how long it takes to pass on the tree as it is.
+fn run_sound(tree: &Path, mutant: &Mutant) -> anyhow::Result<Duration> {
+    build_test(tree, mutant)?;
+    let start = Instant::now();
+    match run_test(tree, mutant, PATIENCE)? {
+        Ended::Passed => Ok(start.elapsed()),
+        Ended::Failed => bail!("the test fails"),
+        Ended::TimedOut => bail!("the test takes longer than {} s", PATIENCE.as_secs()),
+    }
+}
+
 /// Builds the test and runs its binary itself, so that one that hangs can be ended.
-fn run_test(tree: &Path, mutant: &Mutant) -> anyhow::Result<Ended> {
+fn run_test(tree: &Path, mutant: &Mutant, patience: Duration) -> anyhow::Result<Ended> {
     let binary = build_test(tree, mutant)?;
     let mut command = Command::new(&binary);
     if !mutant.filter.is_empty() {
@@ -150,7 +176,7 @@ fn run_test(tree: &Path, mutant: &Mutant) -> anyhow::Result<Ended> {
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| format!("{} does not start", binary.display()))?;
-    wait(child, Duration::from_secs(mutant.timeout_s))
+    wait(child, patience)
 }
 
 fn build_test(tree: &Path, mutant: &Mutant) -> anyhow::Result<PathBuf> {

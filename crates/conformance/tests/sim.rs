@@ -15,7 +15,7 @@ fn all_pass(builder: impl Fn() -> SimBuilder) {
             wrong.push(format!("{}: {:?}", case.name, result.verdict));
         }
         let during = sim.findings();
-        if case.misuse != !during.is_empty() {
+        if case.misuse == during.is_empty() {
             wrong.push(format!("{}: found {during:?}", case.name));
         }
         let left_over = &sim.finish()[during.len()..];

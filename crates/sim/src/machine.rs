@@ -1,6 +1,7 @@
 //! The machine: one lock over its state, and how calls enter, wait and leave.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pinlane_driver::{Call, DeviceInfo, ErrorKind, Result};
 
@@ -183,10 +184,31 @@ impl Machine {
             if !state.held {
                 state.callbacks.nudge();
             }
+            if limit_ns < u64::MAX {
+                // A callback is code of the host's and takes real time, so the wait for it does too:
+                // one that never returns must not hold a wait that has a limit.
+                let left = Duration::from_nanos(limit_ns.saturating_sub(state.now_ns));
+                return self.sleep_at_most(state, left);
+            }
             return (self.sleep(state), true);
         }
         assert!(limit_ns < u64::MAX, "work is queued and nothing can run");
         (state, false)
+    }
+
+    /// Sleeps until something changes, at most this long; whether something did.
+    fn sleep_at_most<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        patience: Duration,
+    ) -> (MutexGuard<'a, State>, bool) {
+        state.sleepers += 1;
+        let (mut state, slept) = self
+            .changed
+            .wait_timeout(state, patience)
+            .unwrap_or_else(PoisonError::into_inner);
+        state.sleepers -= 1;
+        (state, !slept.timed_out())
     }
 
     /// Sleeps until something changes.

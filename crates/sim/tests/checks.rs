@@ -157,7 +157,7 @@ fn wrong_ways_to_give_memory_back() {
     let ordered = rig.driver.device_alloc_async(BYTES, stream).unwrap();
     let mut vector = vec![0_u8; BYTES];
     let registered = HostPtr::new(vector.as_mut_ptr()).unwrap();
-    let inside = |ptr: HostPtr| ptr.with_addr(ptr.addr().checked_add(64).unwrap());
+    let inside = |ptr: HostPtr| ptr.with_addr(ptr.addr().checked_add(8).unwrap());
     // SAFETY: the vector outlives the machine; what is wrong below is only looked up.
     unsafe {
         let driver = &rig.driver;
@@ -238,8 +238,8 @@ fn unordered_use_of_stream_ordered_memory_is_found() {
         rig.driver.synchronize().unwrap();
         kinds(&rig.sim.findings()).contains(&FindingKind::UseBeforeAlloc)
     };
-    let caught = (0..50).filter(|&seed| early(seed)).count();
-    assert!(caught >= 5, "{caught} of 50");
+    let caught = common::seeds(50).filter(|&seed| early(seed)).count();
+    assert!(caught >= 5 || cfg!(miri), "{caught} of 50");
 }
 
 #[test]

@@ -214,8 +214,12 @@ fn busy(rig: &Rig) {
     for buffer in pinned {
         rig.host_free(buffer).unwrap();
     }
-    device.map(|device| rig.device_free(device).unwrap());
-    event.map(|event| rig.destroy_event(event));
+    if let Some(device) = device {
+        rig.device_free(device).unwrap();
+    }
+    if let Some(event) = event {
+        rig.destroy_event(event);
+    }
     for stream in streams {
         rig.destroy_stream(stream);
     }
@@ -225,7 +229,7 @@ fn busy(rig: &Rig) {
 fn the_same_seed_replays_the_same_run_faults_and_all() {
     let mut hashes = std::collections::BTreeSet::new();
     let mut hit = std::collections::BTreeSet::new();
-    for seed in 0..100 {
+    for seed in common::seeds(100) {
         let run = || {
             let rig = rig(Sim::builder().seed(seed).faults(Faults::all(2)));
             busy(&rig);
@@ -237,8 +241,14 @@ fn the_same_seed_replays_the_same_run_faults_and_all() {
         hashes.insert(first.0);
         hit.extend(first.2.into_keys());
     }
-    assert_eq!(hashes.len(), 100, "every seed is a run of its own");
-    assert_eq!(hit.len(), FaultKind::ALL.len(), "{hit:?}");
+    assert_eq!(
+        hashes.len(),
+        common::seeds(100).count(),
+        "every seed is a run of its own"
+    );
+    if !cfg!(miri) {
+        assert_eq!(hit.len(), FaultKind::ALL.len(), "{hit:?}");
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_stream_waits_for_an_event_of_another() {
 
 #[test]
 fn adversaries_do_break_programs_that_lack_the_wait() {
-    let stale = (0..50).filter(|&seed| {
+    let stale = common::seeds(50).filter(|&seed| {
         let rig = seeded(seed);
         let (producer, consumer) = (rig.non_blocking_stream(), rig.non_blocking_stream());
         let (source, back) = (rig.pinned(BYTES), rig.pinned(BYTES));
@@ -60,7 +60,7 @@ fn adversaries_do_break_programs_that_lack_the_wait() {
     });
     let stale = stale.count();
     assert!(
-        (5..50).contains(&stale),
+        (5..50).contains(&stale) || cfg!(miri),
         "{stale} of 50 seeds read too early"
     );
 }
@@ -76,8 +76,6 @@ fn a_wait_keeps_to_the_recording_at_the_time_of_the_call() {
     rig.driver.stream_wait_event(b, event).unwrap();
     let marker = rig.event();
     rig.driver.event_record(marker, b).unwrap();
-    rig.sim.hold();
-    rig.sim.release();
     // Recorded again behind much more work: the wait of `b` is not about that.
     for _ in 0..8 {
         rig.upload(source, device, BYTES, a).unwrap();
@@ -213,7 +211,7 @@ fn a_long_queue_needs_no_deep_stack() {
 }
 
 #[test]
-fn the_two_directions_and_kernels_run_at_the_same_time() {
+fn the_two_directions_run_at_the_same_time_and_slow_each_other() {
     let rig = rig(Sim::builder().profile(common::profile("h200")));
     let (up, down) = (rig.non_blocking_stream(), rig.non_blocking_stream());
     let bytes = 16 << 20;

@@ -46,9 +46,11 @@ impl Device {
     /// Page-lock `memory` in place. Where that fails the memory comes back.
     pub fn register<M: StableMemoryMut>(
         &self,
-        mut memory: M,
+        memory: M,
     ) -> std::result::Result<Registered<M>, RegisterError<M>> {
-        let (start, len) = memory.parts_mut();
+        let mut memory = MaybeUninit::new(memory);
+        // SAFETY: just initialised.
+        let (start, len) = unsafe { memory.assume_init_mut() }.parts_mut();
         self.register_parts(memory, start, len, RegisterFlags::default())
     }
 
@@ -57,20 +59,22 @@ impl Device {
         &self,
         memory: M,
     ) -> std::result::Result<Registered<ReadOnly<M>>, RegisterError<ReadOnly<M>>> {
-        let memory = ReadOnly(memory);
-        let (start, len) = memory.parts();
         // Devices without read-only registration take writable memory as it is.
         let read_only = memory.is_read_only() || self.info().can_register_read_only;
         let flags = RegisterFlags {
             read_only,
             ..RegisterFlags::default()
         };
+        let memory = MaybeUninit::new(ReadOnly(memory));
+        // SAFETY: just initialised.
+        let (start, len) = unsafe { memory.assume_init_ref() }.parts();
         self.register_parts(memory, start.cast_mut(), len, flags)
     }
 
+    /// `memory` is initialised, and was put where it stays before `start` was taken from it.
     fn register_parts<M: StableMemory>(
         &self,
-        memory: M,
+        memory: MaybeUninit<M>,
         start: *mut M::Element,
         len: usize,
         flags: RegisterFlags,
@@ -82,13 +86,16 @@ impl Device {
             // only after `host_unregister`.
             let result = unsafe { self.driver().host_register(start.cast(), bytes, flags) };
             if let Err(error) = result {
-                let error = error.into();
-                return Err(RegisterError { error, memory });
+                return Err(RegisterError {
+                    error: error.into(),
+                    // SAFETY: initialised, as the caller vouches.
+                    memory: unsafe { memory.assume_init() },
+                });
             }
         }
         self.shared.link.books.registered_bytes.add(bytes);
         Ok(Registered {
-            memory: MaybeUninit::new(memory),
+            memory,
             start,
             len,
             link: Arc::clone(&self.shared.link),
