@@ -1,90 +1,41 @@
 //! Memory and streams shared with cudarc, on the simulated GPU under libcuda's own names.
 //!
 //! Both libraries load libcuda when they are first used, so each test runs itself again in a
-//! process of its own that finds the simulated one. Needs `cargo build -p pinlane-simcuda`.
+//! process of its own that finds the simulated one.
 #![cfg(feature = "cudarc")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
-use std::{env, fs};
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, PinnedHostSlice, sys};
 use pinlane::{Device, DeviceBuf, Error, Stats};
 use pinlane_cuda::Cuda;
 use pinlane_driver::ErrorKind;
+use pinlane_simcuda::testing::{Stage, complaints, in_child};
 
 const LEN: usize = 1 << 16;
 const BYTES: u64 = LEN as u64 * 4;
 
-/// Set in the process that runs the body of a test.
-const CHILD: &str = "PINLANE_TEST_ON_LIBCUDA";
-
 /// Schedules that every test of order runs under: the plain one, then adversarial ones.
 const SEEDS: std::ops::Range<u64> = 0..4;
-
-/// The simulated libcuda, which Cargo puts one folder above this program, or beside it.
-fn library() -> PathBuf {
-    let program = env::current_exe().expect("this program has a path");
-    let folders = program.ancestors().skip(1).take(2);
-    let mut places = folders.map(|folder| folder.join("libpinlane_simcuda.so"));
-    places.find(|place| place.exists()).unwrap_or_else(|| {
-        panic!(
-            "no libpinlane_simcuda.so near {}: run `cargo build -p pinlane-simcuda` first, with \
-             the same profile and target folder",
-            program.display()
-        )
-    })
-}
 
 /// Run `body` in a process that finds the simulated libcuda, and see that it misused nothing.
 #[track_caller]
 fn on_simulated_gpu(test: &str, settings: &[(&str, &str)], body: impl FnOnce()) {
-    if env::var_os(CHILD).is_some() {
-        return body();
+    let stage = || Stage::new().expect("the simulated libcuda is built beside the test");
+    if let Some(report) = in_child(stage, test, settings, body) {
+        assert!(!report.is_empty(), "the simulated libcuda was not used");
+        assert_eq!(complaints(&report), [""; 0], "{settings:?}");
     }
-    let folder = env::temp_dir().join(format!("pinlane-{}-{test}", std::process::id()));
-    fs::create_dir_all(&folder).expect("the temporary folder is writable");
-    for name in ["libcuda.so", "libcuda.so.1"] {
-        let link = folder.join(name);
-        let _ = fs::remove_file(&link); // of an earlier run with other settings
-        std::os::unix::fs::symlink(library(), link).expect("the folder is writable");
-    }
-    let report = folder.join("report");
-    let output = Command::new(env::current_exe().expect("this program has a path"))
-        .args([test, "--exact", "--nocapture"])
-        .env(CHILD, "1")
-        .env("LD_LIBRARY_PATH", &folder)
-        .env("PINLANE_SIMCUDA_REPORT", &report)
-        .envs(settings.iter().copied())
-        .output()
-        .expect("this program starts again");
-    let (said, report) = (output_of(&output), fs::read_to_string(&report));
-    let _ = fs::remove_dir_all(&folder); // left there it does no harm
-    assert!(output.status.success(), "{settings:?}: {said}");
-    let report = report.expect("the simulated libcuda was used, and reports");
-    let wrong: Vec<_> = report
-        .lines()
-        .filter(|line| !line.starts_with("context: "))
-        .collect();
-    assert!(wrong.is_empty(), "{settings:?}: {wrong:#?}");
-}
-
-fn output_of(output: &std::process::Output) -> String {
-    let streams = [&output.stdout, &output.stderr];
-    streams.map(|text| String::from_utf8_lossy(text)).concat()
 }
 
 /// The same under each schedule.
 #[track_caller]
 fn in_any_order(test: &str, body: impl Fn()) {
     on_simulated_gpu(test, &[], &body);
-    if env::var_os(CHILD).is_none() {
-        for seed in SEEDS {
-            let seed = seed.to_string();
-            on_simulated_gpu(test, &[("PINLANE_SIMCUDA_SEED", &seed)], &body);
-        }
+    for seed in SEEDS {
+        let seed = seed.to_string();
+        on_simulated_gpu(test, &[("SEED", &seed)], &body);
     }
 }
 
@@ -262,7 +213,7 @@ fn lent_memory_comes_back_from_work_that_panics_or_fails() {
 
 #[test]
 fn memory_of_another_device_is_refused() {
-    let two = [("PINLANE_SIMCUDA_DEVICES", "2")];
+    let two = [("DEVICES", "2")];
     on_simulated_gpu("memory_of_another_device_is_refused", &two, || {
         let (first, _context) = both();
         let elsewhere = CudaContext::new(1).unwrap().default_stream();

@@ -7,8 +7,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, io};
 
+mod child;
 mod elf;
 
+pub use child::{complaints, in_child};
 pub use elf::omit;
 
 /// The name under which Cargo builds the library.

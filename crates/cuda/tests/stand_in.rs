@@ -1,0 +1,181 @@
+//! The CUDA driver over the stand-in for libcuda: what can be wrong with a driver or a GPU comes
+//! out as a typed error, never as a panic.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pinlane_conformance::Verdict;
+use pinlane_cuda::Cuda;
+use pinlane_driver::{Driver, ErrorKind, HostFlags, Platform, Version};
+use pinlane_simcuda::testing::{Stage, complaints, in_child};
+
+fn whole() -> Stage {
+    Stage::new().expect("the stand-in is built beside the test")
+}
+
+fn without(symbols: &'static [&'static str]) -> impl FnOnce() -> Stage {
+    move || Stage::without(symbols).expect("the stand-in is built beside the test")
+}
+
+fn load_error() -> ErrorKind {
+    Cuda::load().map(drop).expect_err("it cannot be used").kind
+}
+
+fn open(ordinal: u32) -> Arc<dyn Driver> {
+    let cuda = Cuda::load().expect("the stand-in loads");
+    cuda.open(ordinal).expect("it has such a device")
+}
+
+#[test]
+fn the_stand_in_says_that_it_is_simulated() {
+    let report = in_child(whole, "the_stand_in_says_that_it_is_simulated", &[], || {
+        let device = open(0);
+        assert_eq!(device.info().simulated.as_deref(), Some("h200"));
+    });
+    // Opened and not used: no context was made.
+    assert!(report.is_none_or(|report| report.is_empty()));
+}
+
+#[test]
+fn without_a_gpu_there_is_no_device() {
+    let name = "without_a_gpu_there_is_no_device";
+    in_child(whole, name, &[("DEVICES", "0")], || {
+        assert_eq!(load_error(), ErrorKind::NoDevice);
+    });
+}
+
+#[test]
+fn an_old_driver_is_named_with_what_is_needed() {
+    let name = "an_old_driver_is_named_with_what_is_needed";
+    in_child(whole, name, &[("VERSION", "11020")], || {
+        let ErrorKind::DriverTooOld { found, needed } = load_error() else {
+            panic!("it is too old");
+        };
+        assert_eq!(
+            found,
+            Version {
+                major: 11,
+                minor: 2
+            }
+        );
+        assert!(needed > found);
+    });
+}
+
+#[test]
+fn a_missing_symbol_is_named() {
+    let stage = without(&["cuMemHostRegister_v2"]);
+    in_child(stage, "a_missing_symbol_is_named", &[], || {
+        let symbol = "cuMemHostRegister_v2";
+        assert_eq!(load_error(), ErrorKind::MissingSymbol { symbol });
+    });
+}
+
+#[test]
+fn what_an_older_driver_lacks_is_said_and_not_called() {
+    let name = "what_an_older_driver_lacks_is_said_and_not_called";
+    let stage = without(&["cuMemcpyBatchAsync", "cuMemAllocAsync", "cuMemFreeAsync"]);
+    in_child(stage, name, &[], || {
+        let device = open(0);
+        assert!(!device.info().batch_copy);
+        assert!(!device.info().stream_ordered_alloc);
+        let stream = device.default_stream();
+        let refused = device
+            .device_alloc_async(16, stream)
+            .expect_err("not there");
+        assert!(matches!(
+            refused.kind,
+            ErrorKind::NotSupported | ErrorKind::MissingSymbol { .. }
+        ));
+        // SAFETY: no copies, so no places.
+        let refused = unsafe { device.copy_batch(&[], stream) };
+        assert!(refused.is_err());
+        device.synchronize().expect("nothing lingers");
+    });
+}
+
+#[test]
+fn the_suite_passes_without_the_optional_symbols() {
+    let name = "the_suite_passes_without_the_optional_symbols";
+    let stage = without(&["cuMemcpyBatchAsync", "cuMemAllocAsync", "cuMemFreeAsync"]);
+    in_child(stage, name, &[], || {
+        let cuda = Cuda::load().expect("the stand-in loads");
+        let summary = pinlane_conformance::run(&cuda, 0, None, &mut |result| {
+            if let Verdict::Failed(reason) = &result.verdict {
+                panic!("{}: {reason}", result.name);
+            }
+            ControlFlow::Continue(())
+        });
+        assert!(summary.skipped > 0 && summary.passed > 200, "{summary:?}");
+    });
+}
+
+#[test]
+fn a_busy_gpu_is_busy() {
+    in_child(whole, "a_busy_gpu_is_busy", &[("FAIL", "busy")], || {
+        let device = open(0);
+        let refused = device.memory_info().expect_err("held by another process");
+        assert_eq!(refused.kind, ErrorKind::DeviceBusy);
+    });
+}
+
+#[test]
+fn a_lost_gpu_stays_lost() {
+    in_child(
+        whole,
+        "a_lost_gpu_stays_lost",
+        &[("FAIL", "lost:40")],
+        || {
+            let device = open(0);
+            let error = (0..200)
+                .find_map(|_| device.memory_info().err())
+                .expect("it is lost in the end");
+            assert_eq!(error.kind, ErrorKind::DeviceLost);
+            assert!(error.is_fatal());
+            let later = device.host_alloc(16, HostFlags::default());
+            assert_eq!(later.expect_err("still lost").kind, ErrorKind::DeviceLost);
+        },
+    );
+}
+
+#[test]
+fn only_the_gpu_that_was_asked_for_gets_a_context() {
+    let name = "only_the_gpu_that_was_asked_for_gets_a_context";
+    let report = in_child(whole, name, &[("DEVICES", "3")], || {
+        let cuda = Cuda::load().expect("the stand-in loads");
+        assert_eq!(cuda.devices().expect("a list").len(), 3);
+        let device = cuda.open(1).expect("the second");
+        let pinned = device
+            .host_alloc(4096, HostFlags::default())
+            .expect("pinned");
+        // SAFETY: just allocated, and used by nothing.
+        unsafe { device.host_free(pinned) }.expect("freed");
+        assert!(matches!(
+            cuda.open(7).map(drop).expect_err("no such device").kind,
+            ErrorKind::NoSuchDevice {
+                ordinal: 7,
+                count: 3
+            }
+        ));
+    });
+    if let Some(report) = report {
+        assert_eq!(complaints(&report), [""; 0]);
+        assert_eq!(report.len(), 1, "{report:?}");
+        assert!(report[0].starts_with("context: device 1"), "{report:?}");
+    }
+}
+
+#[test]
+fn two_gpus_serve_any_thread() {
+    let name = "two_gpus_serve_any_thread";
+    in_child(whole, name, &[("DEVICES", "2")], || {
+        let (one, two) = (open(0), open(1));
+        one.memory_info().expect("the first");
+        two.memory_info().expect("the second");
+        one.synchronize().expect("the first again");
+        // Any thread may call.
+        std::thread::scope(|scope| {
+            scope.spawn(|| two.memory_info().expect("on another thread"));
+        });
+    });
+}
