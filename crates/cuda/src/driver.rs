@@ -22,9 +22,19 @@ macro_rules! forward {
     };
 }
 
-impl Driver for CudaDevice {
+/// The simulated machines count from 1.
+const PIN_DOMAIN: u64 = 0;
+
+// SAFETY: libcuda's own word on memory and events, and `error.rs` takes for fatal only what ends
+// the context.
+unsafe impl Driver for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    fn pin_domain(&self) -> u64 {
+        // One libcuda in a process, and it pins for all its devices.
+        PIN_DOMAIN
     }
 
     fn default_stream(&self) -> StreamHandle {

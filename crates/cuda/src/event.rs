@@ -19,7 +19,7 @@ const SLEEP_MAX: Duration = Duration::from_millis(1);
 
 /// The driver's handle of an event.
 pub(crate) fn raw_event(event: EventHandle) -> CUevent {
-    ptr::with_exposed_provenance_mut(event.0 as usize)
+    ptr::with_exposed_provenance_mut(event.raw() as usize)
 }
 
 impl CudaDevice {
@@ -36,7 +36,8 @@ impl CudaDevice {
         // SAFETY: `event` outlives the call.
         let code = unsafe { (self.calls().cuEventCreate)(&mut event, bits) };
         self.check("cuEventCreate", code)?;
-        Ok(EventHandle(event.expose_provenance() as u64))
+        // SAFETY: the driver just gave it out.
+        Ok(unsafe { EventHandle::from_raw(event.expose_provenance() as u64) })
     }
 
     /// # Safety

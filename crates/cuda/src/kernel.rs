@@ -45,7 +45,8 @@ impl CudaDevice {
         };
         self.check(call, code)
             .map_err(|error| with_log(error, &log))?;
-        Ok(ModuleHandle(module.expose_provenance() as u64))
+        // SAFETY: the driver just gave it out.
+        Ok(unsafe { ModuleHandle::from_raw(module.expose_provenance() as u64) })
     }
 
     /// # Safety
@@ -77,7 +78,8 @@ impl CudaDevice {
             (self.calls().cuModuleGetFunction)(&mut function, raw_module(module), text.as_ptr())
         };
         self.check(call, code).map_err(named)?;
-        Ok(FunctionHandle(function.expose_provenance() as u64))
+        // SAFETY: the driver just gave it out.
+        Ok(unsafe { FunctionHandle::from_raw(function.expose_provenance() as u64) })
     }
 
     /// # Safety
@@ -113,11 +115,11 @@ impl CudaDevice {
 }
 
 fn raw_module(module: ModuleHandle) -> CUmodule {
-    ptr::with_exposed_provenance_mut(module.0 as usize)
+    ptr::with_exposed_provenance_mut(module.raw() as usize)
 }
 
 fn raw_function(function: FunctionHandle) -> CUfunction {
-    ptr::with_exposed_provenance_mut(function.0 as usize)
+    ptr::with_exposed_provenance_mut(function.raw() as usize)
 }
 
 /// Where the argument's value lies. The driver only reads there.

@@ -13,11 +13,12 @@ use crate::error::{self, SUCCESS};
 use crate::event::raw_event;
 
 /// The stream that is always there: libcuda's null stream.
-pub(crate) const DEFAULT_STREAM: StreamHandle = StreamHandle(0);
+// SAFETY: 0 is the stream that is always there.
+pub(crate) const DEFAULT_STREAM: StreamHandle = unsafe { StreamHandle::from_raw(0) };
 
 /// The driver's handle of a stream.
 pub(crate) fn raw_stream(stream: StreamHandle) -> CUstream {
-    ptr::with_exposed_provenance_mut(stream.0 as usize)
+    ptr::with_exposed_provenance_mut(stream.raw() as usize)
 }
 
 impl CudaDevice {
@@ -43,7 +44,8 @@ impl CudaDevice {
             (self.calls().cuStreamCreateWithPriority)(&mut stream, bits as u32, flags.priority)
         };
         self.check("cuStreamCreateWithPriority", code)?;
-        Ok(StreamHandle(stream.expose_provenance() as u64))
+        // SAFETY: the driver just gave it out.
+        Ok(unsafe { StreamHandle::from_raw(stream.expose_provenance() as u64) })
     }
 
     /// # Safety

@@ -31,18 +31,40 @@ impl fmt::Debug for DevicePtr {
     }
 }
 
-/// A stream of device work, run in order.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct StreamHandle(pub u64);
+/// Defines handles. Their number is private: a driver follows a handle without looking, so one
+/// that it did not give out must not come from safe code.
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub struct $name(u64);
 
-/// A point in a stream that can be waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct EventHandle(pub u64);
+        impl $name {
+            /// The handle of this number.
+            ///
+            /// # Safety
+            /// The driver that it will be given to has given it out, and it is still valid there.
+            #[must_use]
+            pub const unsafe fn from_raw(raw: u64) -> Self {
+                Self(raw)
+            }
 
-/// A loaded PTX module.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ModuleHandle(pub u64);
+            /// The driver's own number.
+            #[must_use]
+            pub const fn raw(self) -> u64 {
+                self.0
+            }
+        }
+    )*};
+}
 
-/// A kernel inside a loaded module.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct FunctionHandle(pub u64);
+handles! {
+    /// A stream of device work, run in order.
+    StreamHandle
+    /// A point in a stream that can be waited for.
+    EventHandle
+    /// A loaded PTX module.
+    ModuleHandle
+    /// A kernel inside a loaded module.
+    FunctionHandle
+}

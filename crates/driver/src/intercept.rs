@@ -48,7 +48,10 @@ pub enum Call {
 }
 
 /// Decides about calls before they reach the driver.
-pub trait Hook: Send + Sync {
+///
+/// # Safety
+/// An error that it returns is fatal only when the device is dead, as [`Driver`] demands.
+pub unsafe trait Hook: Send + Sync {
     /// `Ok` lets the call through; an error is what the caller gets, and the driver never sees
     /// the call.
     fn before(&self, call: Call) -> Result<()>;
@@ -92,9 +95,14 @@ macro_rules! forward {
     };
 }
 
-impl<H: Hook> Driver for Intercepted<H> {
+// SAFETY: calls go to a driver for which it holds, and a hook's errors are as `Hook` demands.
+unsafe impl<H: Hook> Driver for Intercepted<H> {
     fn info(&self) -> &DeviceInfo {
         self.driver.info()
+    }
+
+    fn pin_domain(&self) -> u64 {
+        self.driver.pin_domain()
     }
 
     fn default_stream(&self) -> StreamHandle {

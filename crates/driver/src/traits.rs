@@ -26,12 +26,22 @@ pub trait Platform: Send + Sync {
 /// One opened device. Any thread may call; handles belong to the device that made them.
 ///
 /// Dropping the last reference closes the device. Whoever made something destroys it before.
+///
+/// # Safety
+/// Callers rely on what the methods say for the safety of memory: allocations are as large as was
+/// asked for and belong to the caller, an event that is reported as fired has fired, and an error
+/// is fatal ([`Error::is_fatal`](crate::Error::is_fatal)) only when the device touches no memory of
+/// this process any more.
 #[allow(clippy::missing_safety_doc)] // each unsafe method says what must hold under "Safety:"
-pub trait Driver: Send + Sync {
+pub unsafe trait Driver: Send + Sync {
     // ---- the device ------------------------------------------------------------------------
 
     /// Properties that do not change.
     fn info(&self) -> &DeviceInfo;
+
+    /// Devices with the same number share page-locked memory: what one has pinned, the others see
+    /// as pinned, too.
+    fn pin_domain(&self) -> u64;
 
     /// Device memory, free and in all.
     fn memory_info(&self) -> Result<MemoryInfo>;

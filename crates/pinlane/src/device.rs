@@ -11,6 +11,7 @@ use pinlane_driver::{
 
 use crate::core::{Fence, Lot};
 use crate::fence::{DeviceFence, EventPool};
+use crate::herald::Heralds;
 use crate::link::Link;
 use crate::memory::DeviceMemory;
 use crate::sync::Arc as CoreArc;
@@ -45,6 +46,9 @@ pub(crate) struct Shared {
     pub(crate) link: Arc<Link>,
     pub(crate) events: Arc<EventPool>,
     pub(crate) lot: CoreArc<Lot<DeviceFence>>,
+    pub(crate) heralds: Heralds,
+    /// The turn of the default stream, for which many values stand.
+    pub(crate) default_turn: Arc<Mutex<()>>,
     /// Stream on which memory goes back in order, made when first needed.
     returns: Mutex<Option<StreamHandle>>,
 }
@@ -80,6 +84,8 @@ impl Device {
             shared: Arc::new(Shared {
                 events: Arc::new(EventPool::new(Arc::clone(&link))),
                 lot: CoreArc::new(Lot::new()),
+                heralds: Heralds::new(),
+                default_turn: Arc::default(),
                 returns: Mutex::new(None),
                 link,
             }),
@@ -254,7 +260,15 @@ impl Drop for Shared {
     /// No stream, device buffer or transfer is left. Parked buffers are waited for, but not
     /// forever, and never freed under a device that may still write to them.
     fn drop(&mut self) {
-        self.lot.close(SHUTDOWN_PATIENCE);
+        let closed = self.lot.close(SHUTDOWN_PATIENCE);
+        if closed.abandoned > 0 {
+            // Nobody is left to return an error to.
+            eprintln!(
+                "pinlane: the device still uses {} buffers at shutdown; their memory stays",
+                closed.abandoned
+            );
+        }
+        self.heralds.dismiss(&self.link);
         let returns = self
             .returns
             .get_mut()

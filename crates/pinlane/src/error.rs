@@ -30,6 +30,17 @@ pub enum Error {
         /// Bytes of one.
         element_bytes: usize,
     },
+    /// Elements that need more than a page's alignment cannot lie in pinned memory.
+    #[error(
+        "elements aligned to {align} bytes cannot lie in pinned memory, which is aligned to 4096"
+    )]
+    TooAligned {
+        /// Alignment of an element.
+        align: usize,
+    },
+    /// Earlier work on the memory could neither be marked nor waited for.
+    #[error("earlier work that uses this memory cannot be waited for any more")]
+    Stranded,
     /// Memory of one device was used on a stream of another.
     #[error("the buffer belongs to another device than the stream")]
     WrongDevice,

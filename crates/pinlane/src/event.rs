@@ -80,6 +80,6 @@ impl Drop for Event {
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Event").field(&self.handle.0).finish()
+        f.debug_tuple("Event").field(&self.handle.raw()).finish()
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
@@ -13,6 +14,7 @@ use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::link::Link;
 use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
+use crate::stream::SubmitError;
 use crate::{Device, Error, Result, Stream};
 
 /// A loaded PTX module. It is unloaded when it, its kernels and their launches are gone.
@@ -27,6 +29,8 @@ struct Loaded {
     code: ManuallyDrop<Code>,
     /// The last launch on each stream.
     launches: Mutex<Ledger<DeviceFence>>,
+    /// A launch whose end nobody can tell uses it: never to be unloaded.
+    stranded: AtomicBool,
 }
 
 /// Code on the device, unloaded on drop.
@@ -114,6 +118,7 @@ impl Device {
                     handle,
                 }),
                 launches: Mutex::new(Ledger::new()),
+                stranded: AtomicBool::new(false),
             }),
         })
     }
@@ -149,12 +154,17 @@ impl Stream {
             return Err(Error::WrongDevice);
         }
         let (args, touches) = A::collect(&values);
-        let fence = self.submit(&touches.0, |driver, stream| {
+        let submitted = self.submit_and_enter(
+            &touches.0,
             // SAFETY: the caller vouches for parameters and accesses; the memory is kept by its
             // books, the code by `launches`.
-            unsafe { driver.launch(kernel.handle, shape, &args, stream) }
-        })?;
-        loaded.launched(self.id(), fence);
+            |driver, stream| unsafe { driver.launch(kernel.handle, shape, &args, stream) },
+            |fence| loaded.launched(self.id(), fence.clone()),
+        );
+        if let Err(SubmitError::Stranded(_)) = &submitted {
+            loaded.stranded.store(true, Ordering::Relaxed);
+        }
+        submitted?;
         Ok(())
     }
 }
@@ -174,6 +184,9 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
+        if *self.stranded.get_mut() {
+            return;
+        }
         // SAFETY: taken here only, and never used again.
         let code = unsafe { ManuallyDrop::take(&mut self.code) };
         let launches = self
@@ -280,13 +293,13 @@ params!(A B C D E F G H);
 impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Module")
-            .field(&self.inner.code.handle.0)
+            .field(&self.inner.code.handle.raw())
             .finish()
     }
 }
 
 impl<A> fmt::Debug for Kernel<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Kernel").field(&self.handle.0).finish()
+        f.debug_tuple("Kernel").field(&self.handle.raw()).finish()
     }
 }

@@ -50,6 +50,7 @@ mod device;
 mod error;
 mod event;
 mod fence;
+mod herald;
 #[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod kernel;

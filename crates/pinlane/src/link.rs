@@ -49,14 +49,15 @@ impl Link {
     }
 
     /// Give something back to the driver from a place that cannot return an error. Tried twice,
-    /// since one failed call must not leak; what fails even then is kept for
-    /// [`take_stray`](Self::take_stray). Whether it worked.
+    /// since one failed call must not leak. Errors are kept for [`take_stray`](Self::take_stray).
+    /// Whether it worked.
     pub(crate) fn give_back(&self, call: impl Fn(&dyn Driver) -> Result<()>) -> bool {
         let Err(first) = call(&*self.driver) else {
             return true;
         };
         self.keep_stray(first);
-        call(&*self.driver).is_ok()
+        let second = call(&*self.driver);
+        second.map_err(|error| self.keep_stray(error)).is_ok()
     }
 
     /// Keep an error that no caller can be told of.

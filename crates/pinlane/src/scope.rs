@@ -11,8 +11,7 @@ use pinlane_driver::{CopyOp, Place};
 use crate::core::Fence;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut};
-use crate::stream::SubmitError;
-use crate::submit::{abort_over_borrowed, settle_borrowed};
+use crate::submit::settle_borrowed;
 use crate::transfer::{copy_unless_empty, same_len};
 use crate::{Device, Result, Stream};
 
@@ -93,7 +92,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             target: Place::Device(target.device_ptr()),
             bytes: source.len() * size_of::<T>(),
         };
-        let submitted = stream.submit(&[target.touch()], |driver, stream| {
+        let submitted = stream.submit_borrowed(&[target.touch()], |driver, stream| {
             // SAFETY: both ends hold that many bytes; the source is borrowed for the scope, which
             // does not end before the fence has fired; the target is kept by its books.
             unsafe { copy_unless_empty(driver, copy, stream) }
@@ -116,7 +115,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             target: Place::Host(target.start().cast()),
             bytes: source.len() * size_of::<T>(),
         };
-        let submitted = stream.submit(&[source.touch()], |driver, stream| {
+        let submitted = stream.submit_borrowed(&[source.touch()], |driver, stream| {
             // SAFETY: as in `upload`; the target is borrowed exclusively for the scope.
             unsafe { copy_unless_empty(driver, copy, stream) }
         });
@@ -125,14 +124,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn in_flight<S>(
         &'scope self,
-        submitted: std::result::Result<DeviceFence, SubmitError>,
+        submitted: Result<DeviceFence>,
         memory: S,
     ) -> Result<ScopedTransfer<'scope, S>> {
-        let fence = match submitted {
-            Ok(fence) => fence,
-            Err(SubmitError::Refused(error)) => return Err(error),
-            Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
-        };
+        let fence = submitted?;
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         fences.push(fence);
         Ok(ScopedTransfer {
@@ -147,7 +142,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = Ok(());
         for fence in fences.iter() {
-            first = first.and(settle_borrowed(fence));
+            match (settle_borrowed(fence), &first) {
+                (Ok(()), _) => {}
+                (Err(error), Ok(())) => first = Err(error),
+                (Err(error), Err(_)) => fence.note(error),
+            }
         }
         first
     }

@@ -1,14 +1,11 @@
 //! Streams: the order of work on the device.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinlane_driver::{Driver, StreamFlags, StreamHandle};
 
-use crate::core::Completion;
 use crate::device::Shared;
-use crate::fence::DeviceFence;
-use crate::sync::Arc as CoreArc;
 use crate::{Error, Event, Result};
 
 /// A FIFO of work on the device. Work of one stream runs in order, of different streams at the
@@ -27,9 +24,8 @@ struct Inner {
     id: u64,
     /// The default stream is the driver's own.
     owned: bool,
-    /// A second stream that waits for fences of this one and tells tasks, so that nothing of the
-    /// host's ever stands in the way of the user's work. Made when a transfer is first awaited.
-    herald: Mutex<Option<StreamHandle>>,
+    /// Taken by whoever submits: the order of fences in the books is that on the stream.
+    turn: Arc<Mutex<()>>,
 }
 
 /// Why work is not on its way.
@@ -77,7 +73,11 @@ impl Stream {
                     Shared::DEFAULT_STREAM_ID
                 },
                 owned,
-                herald: Mutex::new(None),
+                turn: if owned {
+                    Arc::default()
+                } else {
+                    Arc::clone(&shared.default_turn)
+                },
             }),
         }
     }
@@ -110,10 +110,23 @@ impl Stream {
             .stream_wait_event(self.inner.handle, event.handle)?)
     }
 
-    /// The driver's handle, for foreign libraries. What they submit is not tracked.
+    /// The driver's number of the stream, for foreign libraries: a `CUstream` on a GPU. It is
+    /// valid until the last clone is dropped. What they submit is not tracked.
     #[must_use]
-    pub fn handle(&self) -> StreamHandle {
+    pub fn raw_handle(&self) -> u64 {
+        self.inner.handle.raw()
+    }
+
+    pub(crate) fn handle(&self) -> StreamHandle {
         self.inner.handle
+    }
+
+    /// The right to submit, until it is dropped.
+    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.inner
+            .turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -127,55 +140,22 @@ impl Stream {
     pub(crate) fn driver(&self) -> &dyn Driver {
         &*self.inner.shared.link.driver
     }
-
-    /// Have `told` completed, on a thread of the driver's, when `fence` has fired.
-    pub(crate) fn tell(
-        &self,
-        fence: &DeviceFence,
-        told: CoreArc<Completion<pinlane_driver::Result<()>>>,
-    ) -> pinlane_driver::Result<()> {
-        let herald = self.herald()?;
-        self.driver().stream_wait_event(herald, fence.event())?;
-        let callback = Box::new(move |result| told.complete(result));
-        self.driver().host_callback(herald, callback)
-    }
-
-    fn herald(&self) -> pinlane_driver::Result<StreamHandle> {
-        let mut herald = self
-            .inner
-            .herald
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = *herald {
-            return Ok(stream);
-        }
-        let stream = self.driver().stream_create(StreamFlags {
-            non_blocking: true,
-            priority: 0,
-        })?;
-        *herald = Some(stream);
-        Ok(stream)
-    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let herald = self
-            .herald
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        let own = self.owned.then_some(self.handle);
-        for stream in [herald.take(), own].into_iter().flatten() {
-            // SAFETY: created by this stream, which was its only user and is gone.
-            self.shared
-                .link
-                .give_back(|driver| unsafe { driver.stream_destroy(stream) });
+        if self.owned {
+            let link = &self.shared.link;
+            // SAFETY: created for this stream, which was its only user and is gone.
+            link.give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
         }
     }
 }
 
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Stream").field(&self.inner.handle.0).finish()
+        f.debug_tuple("Stream")
+            .field(&self.inner.handle.raw())
+            .finish()
     }
 }

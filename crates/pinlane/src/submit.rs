@@ -10,21 +10,36 @@ use crate::{Error, Stream};
 
 impl Stream {
     /// Submit what `enqueue` does, ordered behind every earlier use of what it touches.
-    ///
-    /// A touch that writes stems from an exclusive borrow, so nobody can submit a clashing use of
-    /// the same range between the waits and the entry in the books.
     pub(crate) fn submit(
         &self,
         touches: &[Touch<'_>],
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
     ) -> Result<DeviceFence, SubmitError> {
+        self.submit_and_enter(touches, enqueue, |_| ())
+    }
+
+    /// The same, with an entry into books beside those of the touches.
+    ///
+    /// A touch that writes stems from an exclusive borrow, so nobody can submit a clashing use of
+    /// the same range between the waits and the entry. Several threads may read the same range on
+    /// this stream: its turn makes the order of the entries that of the fences.
+    pub(crate) fn submit_and_enter(
+        &self,
+        touches: &[Touch<'_>],
+        enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
+        enter: impl FnOnce(&DeviceFence),
+    ) -> Result<DeviceFence, SubmitError> {
         let shared = self.shared();
         shared.lot.reclaim();
-        if touches.iter().any(|touch| !touch.region.belongs_to(shared)) {
-            return Err(SubmitError::Refused(Error::WrongDevice));
+        for touch in touches {
+            touch
+                .region
+                .may_be_used_by(shared)
+                .map_err(SubmitError::Refused)?;
         }
         let refused = |error: pinlane_driver::Error| SubmitError::Refused(error.into());
         let fence = shared.events.claim().map_err(refused)?;
+        let _turn = self.turn();
         for touch in touches {
             self.wait_for_conflicts(touch).map_err(refused)?;
         }
@@ -37,6 +52,7 @@ impl Stream {
             let access = touch.access(self.id());
             touch.region.ledger().record(access, fence.clone());
         }
+        enter(&fence);
         Ok(fence)
     }
 
@@ -59,7 +75,11 @@ impl Stream {
     ) -> SubmitError {
         let let_go = |result: pinlane_driver::Result<()>| match result {
             Ok(()) => true,
-            Err(error) => error.is_fatal(),
+            Err(error) => {
+                let dead = error.is_fatal();
+                self.shared().link.keep_stray(error);
+                dead
+            }
         };
         if error.is_fatal()
             || let_go(self.driver().stream_synchronize(self.handle()))
@@ -81,11 +101,37 @@ impl Stream {
         touches: &[Touch<'_>],
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
     ) -> Result<(), Error> {
-        match self.submit(touches, enqueue) {
-            Ok(fence) => Ok(settle_borrowed(&fence)?),
+        let fence = self.submit_borrowed(touches, enqueue)?;
+        Ok(settle_borrowed(&fence)?)
+    }
+
+    /// Submit work on borrowed memory. Should the driver panic with the work under way, the
+    /// process ends: nobody would wait for it.
+    pub(crate) fn submit_borrowed(
+        &self,
+        touches: &[Touch<'_>],
+        enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
+    ) -> Result<DeviceFence, Error> {
+        let guard = AbortOnUnwind;
+        let submitted = self.submit(touches, enqueue);
+        std::mem::forget(guard);
+        match submitted {
+            Ok(fence) => Ok(fence),
             Err(SubmitError::Refused(error)) => Err(error),
             Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
         }
+    }
+}
+
+/// Ends the process when it is dropped, which only a panic does.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        eprintln!(
+            "pinlane: the driver panicked while it copied borrowed memory; ending the process"
+        );
+        std::process::abort();
     }
 }
 
@@ -99,7 +145,7 @@ pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()>
 }
 
 /// Borrowed memory goes back to its owner when this returns, so it must not return.
-pub(crate) fn abort_over_borrowed(error: &Error) -> ! {
+fn abort_over_borrowed(error: &Error) -> ! {
     eprintln!(
         "pinlane: the driver cannot tell whether a copy of borrowed memory is done ({error}); \
          ending the process, since going on could corrupt memory"

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
@@ -46,12 +47,13 @@ impl Stream {
             target: Place::Device(target.device_ptr()),
             bytes: source.len() * size_of::<T>(),
         };
+        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
         let submitted = self.submit(&[target.touch()], |driver, stream| {
             // SAFETY: both ends hold that many bytes; the source is owned by the transfer until
             // the fence behind the copy has fired, the target is kept by its books.
             unsafe { copy_unless_empty(driver, copy, stream) }
         });
-        self.in_flight(submitted, source)
+        self.in_flight(submitted, ManuallyDrop::into_inner(source))
     }
 
     /// Copy device memory into pinned memory, asynchronously. The transfer owns the buffer until
@@ -72,21 +74,23 @@ impl Stream {
             target: Place::Host(host_ptr(target.start_mut())),
             bytes: source.len() * size_of::<T>(),
         };
+        let target = ManuallyDrop::new(target); // kept by a panic of the driver's
         let submitted = self.submit(&[source.touch()], |driver, stream| {
             // SAFETY: as in `upload`, the other way round.
             unsafe { copy_unless_empty(driver, copy, stream) }
         });
-        self.in_flight(submitted, target)
+        self.in_flight(submitted, ManuallyDrop::into_inner(target))
     }
 
     /// Keep `buffer` until all work that the stream holds now is done: for kernels that use mapped
     /// memory.
-    pub fn hold<B: Send + 'static>(
+    pub fn hold<T: Pod, B: PinnedSource<T>>(
         &self,
         buffer: B,
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        let buffer = ManuallyDrop::new(buffer); // kept by a panic of the driver's
         let submitted = self.submit(&[], |_, _| Ok(()));
-        self.in_flight(submitted, buffer)
+        self.in_flight(submitted, ManuallyDrop::into_inner(buffer))
     }
 
     fn in_flight<B: Send + 'static>(
@@ -141,7 +145,9 @@ impl<B: Send + 'static> Future for Transfer<B> {
         let this = self.get_mut();
         let stream = &this.stream;
         this.flight
-            .poll(context, |fence, told| stream.tell(fence, told))
+            .poll(context, |fence, told| {
+                stream.shared().heralds.tell(stream.driver(), fence, told)
+            })
             .map(finish)
     }
 }

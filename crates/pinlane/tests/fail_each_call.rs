@@ -18,7 +18,8 @@ struct FailAt {
     calls: Arc<AtomicU64>,
 }
 
-impl Hook for FailAt {
+// SAFETY: its only error is not fatal.
+unsafe impl Hook for FailAt {
     fn before(&self, call: Call) -> Result<()> {
         if self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.at {
             let error = pinlane_driver::Error::new(INJECTED, "injected");

@@ -3,10 +3,9 @@
 
 mod common;
 
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
+use common::must_return;
 use pinlane::{Builtin, Error, Stats};
 use pinlane_conformance::library::SCENARIOS;
 use pinlane_sim::{FindingKind, Sim};
@@ -99,15 +98,6 @@ fn panic_in_a_scope_waits_for_its_transfers() {
     assert!(stream.is_idle().unwrap());
     drop((source, target, stream, device));
     common::assert_clean(&sim);
-}
-
-/// Runs `work` on another thread and fails, rather than hangs, when it never returns.
-fn must_return<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    let (done, outcome) = mpsc::channel();
-    thread::spawn(move || done.send(work()));
-    outcome
-        .recv_timeout(Duration::from_secs(20))
-        .expect("it returns")
 }
 
 /// A device whose work never ends, with a buffer parked, shut down.

@@ -29,8 +29,11 @@ impl Due {
             call: name(Call::HostCallback),
             ..error
         });
-        // The panic hook has told about it; there is nobody here to pass it on to.
-        let _ = catch_unwind(AssertUnwindSafe(|| callback(result)));
+        // The panic hook has told about it; there is nobody here to pass it on to. Its payload may
+        // panic when it is dropped, which would end this thread.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| callback(result))) {
+            std::mem::forget(payload);
+        }
     }
 }
 

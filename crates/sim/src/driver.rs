@@ -28,7 +28,8 @@ impl SimDriver {
         Self {
             machine,
             device,
-            default_stream: StreamHandle(default_stream.handle()),
+            // SAFETY: the machine's own stream, there as long as the machine.
+            default_stream: unsafe { StreamHandle::from_raw(default_stream.handle()) },
         }
     }
 
@@ -50,9 +51,15 @@ impl SimDriver {
     }
 }
 
-impl Driver for SimDriver {
+// SAFETY: allocations are real memory of the size asked for, events fire after their work, and
+// after a fatal error no operation touches memory any more.
+unsafe impl Driver for SimDriver {
     fn info(&self) -> &DeviceInfo {
         &self.machine.infos[self.device]
+    }
+
+    fn pin_domain(&self) -> u64 {
+        self.machine.pin_domain
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {

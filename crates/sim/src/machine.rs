@@ -1,5 +1,6 @@
 //! The machine: one lock over its state, and how calls enter, wait and leave.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,12 @@ pub(crate) struct Machine {
     /// Something happened that a sleeping thread may wait for.
     changed: Condvar,
     pub(crate) infos: Vec<DeviceInfo>,
+    /// A number that no other machine of this process has.
+    pub(crate) pin_domain: u64,
 }
+
+/// CUDA's is 0.
+static NEXT_PIN_DOMAIN: AtomicU64 = AtomicU64::new(1);
 
 impl Machine {
     pub(crate) fn new(config: Config) -> Self {
@@ -26,6 +32,7 @@ impl Machine {
             state: Mutex::new(State::new(Arc::new(config))),
             changed: Condvar::new(),
             infos,
+            pin_domain: NEXT_PIN_DOMAIN.fetch_add(1, Ordering::Relaxed),
         }
     }
 

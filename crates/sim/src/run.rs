@@ -1,6 +1,6 @@
 //! One operation from its start to its end, and the end of a device.
 
-use pinlane_driver::{Error, ErrorKind, StreamHandle};
+use pinlane_driver::{Error, ErrorKind};
 
 use crate::engine::{Engines, Need};
 use crate::faults::FaultKind;
@@ -260,7 +260,7 @@ impl State {
         let span = Span {
             device: running.device as u32,
             engine,
-            stream: StreamHandle(running.stream.handle()),
+            stream: running.stream.handle(),
             kind,
             bytes,
             start_ns: running.start_ns,

@@ -166,34 +166,34 @@ impl State {
 
     /// The stream of a handle.
     pub(crate) fn stream(&self, device: usize, handle: StreamHandle, call: Call) -> Result<Id> {
-        Id::of(handle.0)
+        Id::of(handle.raw())
             .filter(|&id| {
                 let stream = self.streams.get(id);
                 stream.is_some_and(|stream| stream.device == device && !stream.destroyed)
             })
-            .ok_or_else(|| invalid_handle(call, "stream", handle.0))
+            .ok_or_else(|| invalid_handle(call, "stream", handle.raw()))
     }
 
     /// The event of a handle.
     pub(crate) fn event(&self, device: usize, handle: EventHandle, call: Call) -> Result<Id> {
-        Id::of(handle.0)
+        Id::of(handle.raw())
             .filter(|&id| {
                 self.events
                     .get(id)
                     .is_some_and(|event| event.device == device)
             })
-            .ok_or_else(|| invalid_handle(call, "event", handle.0))
+            .ok_or_else(|| invalid_handle(call, "event", handle.raw()))
     }
 
     /// The module of a handle.
     pub(crate) fn module(&self, device: usize, handle: ModuleHandle, call: Call) -> Result<Id> {
-        Id::of(handle.0)
+        Id::of(handle.raw())
             .filter(|&id| {
                 self.modules
                     .get(id)
                     .is_some_and(|module| module.device == device)
             })
-            .ok_or_else(|| invalid_handle(call, "module", handle.0))
+            .ok_or_else(|| invalid_handle(call, "module", handle.raw()))
     }
 
     /// The function of a handle.
@@ -203,10 +203,10 @@ impl State {
         handle: FunctionHandle,
         call: Call,
     ) -> Result<&Function> {
-        Id::of(handle.0)
+        Id::of(handle.raw())
             .and_then(|id| self.functions.get(id))
             .filter(|function| function.device == device)
-            .ok_or_else(|| invalid_handle(call, "function", handle.0))
+            .ok_or_else(|| invalid_handle(call, "function", handle.raw()))
     }
 
     /// Whether a place in a stream is passed. A stream that is gone has done all its work.

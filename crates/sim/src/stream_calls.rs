@@ -41,7 +41,8 @@ impl State {
         };
         let priority = flags.priority.clamp(PRIORITIES.1, PRIORITIES.0);
         let id = self.streams.insert(Stream::new(device, role, priority));
-        Ok(StreamHandle(id.handle()))
+        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        Ok(unsafe { StreamHandle::from_raw(id.handle()) })
     }
 
     pub(crate) fn stream_destroy(&mut self, device: usize, stream: StreamHandle) -> Result<()> {
@@ -93,7 +94,8 @@ impl State {
             recorded: None,
             fired_ns: None,
         });
-        Ok(EventHandle(id.handle()))
+        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        Ok(unsafe { EventHandle::from_raw(id.handle()) })
     }
 
     pub(crate) fn event_destroy(&mut self, device: usize, event: EventHandle) -> Result<()> {

@@ -1,7 +1,5 @@
 //! What ran when, on which engine.
 
-use pinlane_driver::StreamHandle;
-
 /// A unit of the device that does one thing at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Engine {
@@ -38,7 +36,7 @@ pub struct Span {
     /// Engine that it ran on.
     pub engine: Engine,
     /// Stream that it came from.
-    pub stream: StreamHandle,
+    pub stream: u64,
     /// What ran.
     pub kind: SpanKind,
     /// Bytes moved, or touched by a kernel.

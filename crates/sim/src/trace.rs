@@ -40,7 +40,7 @@ impl Trace {
         };
         for value in [
             engine,
-            span.stream.0,
+            span.stream,
             span.bytes,
             span.start_ns,
             span.end_ns,

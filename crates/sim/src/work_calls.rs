@@ -99,7 +99,8 @@ impl State {
     pub(crate) fn module_load(&mut self, device: usize, ptx: &str) -> Result<ModuleHandle> {
         let module = Module::parse(device, ptx)?;
         let id = self.modules.insert(module);
-        Ok(ModuleHandle(id.handle()))
+        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        Ok(unsafe { ModuleHandle::from_raw(id.handle()) })
     }
 
     pub(crate) fn module_unload(&mut self, device: usize, module: ModuleHandle) -> Result<()> {
@@ -122,12 +123,14 @@ impl State {
         let module = self.modules.get_mut(id).expect("a checked handle");
         let known = module.functions.iter().find(|(known, _)| known == wanted);
         if let Some((_, function)) = known {
-            return Ok(FunctionHandle(function.handle()));
+            // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+            return Ok(unsafe { FunctionHandle::from_raw(function.handle()) });
         }
         let kernel = module.twin(wanted, &self.config.kernels)?;
         let function: Id = self.functions.insert(Function { device, kernel });
         module.functions.push((wanted.to_owned(), function));
-        Ok(FunctionHandle(function.handle()))
+        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        Ok(unsafe { FunctionHandle::from_raw(function.handle()) })
     }
 
     pub(crate) fn launch(

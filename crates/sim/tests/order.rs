@@ -180,7 +180,7 @@ fn a_higher_priority_goes_first_among_the_ready() {
     }
     rig.driver.synchronize().unwrap();
     let order: Vec<_> = rig.sim.timeline().iter().map(|span| span.stream).collect();
-    assert_eq!(order, [first, high, low]);
+    assert_eq!(order, [first, high, low].map(|stream| stream.raw()));
 }
 
 #[test]

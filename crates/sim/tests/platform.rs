@@ -53,7 +53,8 @@ fn devices_share_host_memory_and_the_clock_but_no_handles() {
         b.copy_async(upload(on_b), b.default_stream()).unwrap();
         let error = b.copy_async(upload(on_b), stream_of_a).unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidHandle);
-        let error = b.copy_async(upload(on_b), StreamHandle(0)).unwrap_err();
+        let nothing = StreamHandle::from_raw(0);
+        let error = b.copy_async(upload(on_b), nothing).unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidHandle);
     }
     b.synchronize().unwrap();

@@ -45,7 +45,7 @@ fn create_and_destroy_many(bench: &Bench<'_>) -> Outcome {
 fn handles_differ(bench: &Bench<'_>) -> Outcome {
     let rig = bench.rig()?;
     let mut handles = (0..32)
-        .map(|_| rig.event().map(|event| event.0))
+        .map(|_| rig.event().map(|event| event.raw()))
         .collect::<Result<Vec<_>, _>>()?;
     handles.sort_unstable();
     handles.dedup();

@@ -39,9 +39,9 @@ fn create_and_destroy_many(bench: &Bench<'_>) -> Outcome {
 
 fn handles_differ(bench: &Bench<'_>) -> Outcome {
     let rig = bench.rig()?;
-    let mut handles = vec![rig.driver().default_stream().0];
+    let mut handles = vec![rig.driver().default_stream().raw()];
     for _ in 0..16 {
-        handles.push(rig.stream()?.0);
+        handles.push(rig.stream()?.raw());
     }
     let made = handles.len();
     handles.sort_unstable();

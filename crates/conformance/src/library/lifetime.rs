@@ -118,10 +118,10 @@ pub(super) fn timed_out(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let kernels = Builtin::load(device)?;
     kernels.spin(&stream, 200_000)?;
-    let held = stream.hold(vec![1u8, 2, 3])?;
+    let held = stream.hold(device.pinned_from(&[1u8, 2, 3])?)?;
     held.wait_timeout(Duration::from_micros(10))?;
     while !held.wait_timeout(Duration::from_secs(1))? {}
     assert!(held.is_done()?);
-    assert_eq!(held.wait()?, [1, 2, 3]);
+    assert_eq!(held.wait()?[..], [1, 2, 3]);
     Ok(())
 }

@@ -22,22 +22,18 @@ impl<R> Completion<R> {
         }
     }
 
-    /// Keep the value and wake the task that polled last. Only the first call counts.
-    pub(crate) fn complete(&self, value: R) {
-        let waker = {
-            let mut state = lock(&self.state);
-            match &mut *state {
-                State::Pending(waker) => {
-                    let waker = waker.take();
-                    *state = State::Done(value);
-                    waker
-                }
-                State::Done(_) | State::Taken => None,
+    /// Keep the value, and give out the waker of the task that polled last. Only the first call
+    /// counts.
+    #[must_use = "the task must be woken"]
+    pub(crate) fn complete(&self, value: R) -> Option<Waker> {
+        let mut state = lock(&self.state);
+        match &mut *state {
+            State::Pending(waker) => {
+                let waker = waker.take();
+                *state = State::Done(value);
+                waker
             }
-        };
-        // Outside of the lock: a waker may poll right here.
-        if let Some(waker) = waker {
-            waker.wake();
+            State::Done(_) | State::Taken => None,
         }
     }
 
@@ -46,13 +42,15 @@ impl<R> Completion<R> {
     /// # Panics
     /// When the value was taken before.
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<R> {
+        // Cloned before the lock is taken, and the old one dropped after: both are code of the
+        // user's, which may do anything.
+        let mut mine = Some(context.waker().clone());
         let mut state = lock(&self.state);
         match &mut *state {
             State::Pending(waker) => {
-                match waker {
-                    Some(known) if known.will_wake(context.waker()) => {}
-                    _ => *waker = Some(context.waker().clone()),
-                }
+                std::mem::swap(waker, &mut mine);
+                drop(state);
+                drop(mine);
                 Poll::Pending
             }
             State::Done(_) => match std::mem::replace(&mut *state, State::Taken) {

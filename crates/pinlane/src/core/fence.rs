@@ -30,7 +30,17 @@ pub(crate) trait Fence: Send + 'static {
     /// The same, waiting for it. Asked a few times, since one failed question proves nothing, and
     /// never longer than `patience` each.
     fn lets_go_within(&self, patience: Duration) -> bool {
-        (0..3).any(|_| self.let_go(self.wait_timeout(patience)))
+        for _ in 0..3 {
+            match self.wait_timeout(patience) {
+                Ok(done) => return done,
+                failed => {
+                    if self.let_go(failed) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
     }
 
     #[doc(hidden)]
@@ -57,7 +67,7 @@ pub(crate) trait Fence: Send + 'static {
                 Ok(()) => return Settled::Done(Err(first)),
                 // A dead context moves no bytes: that is a proof, too.
                 Err(error) if error.is_fatal() => return Settled::Done(Err(error)),
-                Err(_) => {}
+                Err(error) => self.note(error),
             }
         }
         Settled::Unknown(first)

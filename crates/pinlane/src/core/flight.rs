@@ -39,15 +39,21 @@ impl<B: Send + 'static, F: Fence> Flight<B, F> {
 
     /// Whether the fence has fired.
     pub(crate) fn is_done(&self) -> Result<bool> {
-        self.fence().is_done()
+        self.load
+            .as_ref()
+            .map_or(Ok(true), |(_, fence)| fence.is_done())
     }
 
     /// Wait for the fence, at most `timeout`. Whether it has fired.
     pub(crate) fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
-        self.fence().wait_timeout(timeout)
+        let wait = |(_, fence): &(B, F)| fence.wait_timeout(timeout);
+        self.load.as_ref().map_or(Ok(true), wait)
     }
 
     /// Wait for the fence and give the buffer back.
+    ///
+    /// # Panics
+    /// When it was given back before.
     pub(crate) fn land(&mut self) -> Landed<B> {
         match self.fence().settle() {
             Settled::Done(result) => self.landed(result),
@@ -69,8 +75,9 @@ impl<B: Send + 'static, F: Fence> Flight<B, F> {
             }
             let told = Arc::new(Completion::new());
             if let Err(error) = watch(self.fence(), Arc::clone(&told)) {
-                // Nobody would ever wake us.
-                return Poll::Ready(self.land_after(error));
+                // Nobody would ever wake us: wait here. The copy itself may have gone well.
+                self.fence().note(error);
+                return Poll::Ready(self.land());
             }
             self.told = Some(told);
         }
@@ -93,11 +100,18 @@ impl<B: Send + 'static, F: Fence> Flight<B, F> {
     }
 
     fn fence(&self) -> &F {
-        &self.load.as_ref().expect("the flight has not ended").1
+        &self
+            .load
+            .as_ref()
+            .expect("the transfer has given its buffer back already")
+            .1
     }
 
     fn landed(&mut self, result: Result<()>) -> Landed<B> {
-        let (buffer, _fence) = self.load.take().expect("the flight has not ended");
+        let (buffer, _fence) = self
+            .load
+            .take()
+            .expect("the transfer has given its buffer back already");
         Landed {
             result,
             buffer: Some(buffer),

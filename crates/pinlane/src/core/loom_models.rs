@@ -14,6 +14,12 @@ use super::test_fence::TestFence;
 use super::{Completion, Flight, Lot, Slots};
 use crate::sync::{Arc, Ordering};
 
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
 /// A buffer that counts how often it was freed, and whether its fence had fired by then.
 struct Tracked {
     fence: TestFence,
@@ -77,7 +83,7 @@ fn completion_wakes_the_task_that_polls() {
     loom::model(|| {
         let told = Arc::new(Completion::new());
         let teller = Arc::clone(&told);
-        let callback = thread::spawn(move || teller.complete(7));
+        let callback = thread::spawn(move || wake(teller.complete(7)));
         // Loom reports a deadlock when the wake-up is lost.
         assert_eq!(block_on(poll_fn(|context| told.poll(context))), 7);
         callback.join().unwrap();
@@ -95,7 +101,7 @@ fn awaited_flight_gives_its_buffer_back() {
                 let fence = fence.clone();
                 callback = Some(thread::spawn(move || {
                     fence.fire();
-                    told.complete(Ok(()));
+                    wake(told.complete(Ok(())));
                 }));
                 Ok(())
             })
@@ -123,7 +129,7 @@ fn completion_against_cancellation() {
             let fence = fence.clone();
             callback = Some(thread::spawn(move || {
                 fence.fire();
-                told.complete(Ok(()));
+                wake(told.complete(Ok(())));
             }));
             Ok(())
         });

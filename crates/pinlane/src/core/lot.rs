@@ -1,6 +1,8 @@
 //! The parking lot: buffers whose owner has gone while they were in flight.
 
 use std::any::Any;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use super::Fence;
@@ -18,7 +20,25 @@ pub(crate) struct Lot<F> {
 
 struct Parked<F> {
     fences: Vec<F>,
-    cargo: Cargo,
+    /// Freed by hand: a panic that unwinds through the lot must not free what is in flight.
+    cargo: ManuallyDrop<Cargo>,
+}
+
+/// Frees cargo of which the device has let go. A panic of one does not keep the others from being
+/// freed; the first goes on when all are.
+fn free_all<F>(landed: Vec<Parked<F>>) -> usize {
+    let freed = landed.len();
+    let mut panicked = None;
+    for parked in landed {
+        let cargo = ManuallyDrop::into_inner(parked.cargo);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(cargo))) {
+            panicked.get_or_insert(panic);
+        }
+    }
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
+    }
+    freed
 }
 
 /// What [`Lot::close`] did.
@@ -41,7 +61,10 @@ impl<F: Fence> Lot<F> {
     /// Keep `cargo` until all `fences` have fired.
     pub(crate) fn park(&self, fences: Vec<F>, cargo: Cargo) {
         let mut parked = lock(&self.parked);
-        parked.push(Parked { fences, cargo });
+        parked.push(Parked {
+            fences,
+            cargo: ManuallyDrop::new(cargo),
+        });
         self.count.store(parked.len(), Ordering::Release);
     }
 
@@ -70,25 +93,29 @@ impl<F: Fence> Lot<F> {
             self.count.store(parked.len(), Ordering::Release);
             landed
         };
-        // Freed outside of the lock: it calls the driver.
-        landed.len()
+        // Outside of the lock: it calls the driver.
+        free_all(landed)
     }
 
     /// Empty the lot for good: wait up to `patience` for each fence, free what has landed, and
-    /// leave the rest alone, since memory that an engine may still write must never be freed.
-    pub(crate) fn close(&self, patience: Duration) -> Closed {
+    /// leave the rest alone, since memory that an engine may still write must never be freed. The
+    /// first fence that does not fire in time ends the patience for all.
+    pub(crate) fn close(&self, mut patience: Duration) -> Closed {
         let parked = std::mem::take(&mut *lock(&self.parked));
         self.count.store(0, Ordering::Release);
-        let mut closed = Closed::default();
-        for Parked { fences, cargo } in parked {
-            if fences.iter().all(|fence| fence.lets_go_within(patience)) {
-                drop(cargo);
-                closed.freed += 1;
+        let (mut landed, mut abandoned) = (Vec::new(), 0);
+        for parked in parked {
+            let let_go = |fence: &F| fence.lets_go_within(patience);
+            if parked.fences.iter().all(let_go) {
+                landed.push(parked);
             } else {
-                std::mem::forget(cargo);
-                closed.abandoned += 1;
+                patience = Duration::ZERO;
+                abandoned += 1;
             }
         }
-        closed
+        Closed {
+            freed: free_all(landed),
+            abandoned,
+        }
     }
 }

@@ -83,7 +83,7 @@ impl Stream {
     ///   only then does it order its streams among each other.
     pub unsafe fn as_cudarc(&self, context: &Arc<CudaContext>) -> Result<Arc<CudaStream>> {
         same_device(self.shared(), context)?;
-        let raw = ptr::with_exposed_provenance_mut(self.handle().0 as usize);
+        let raw = ptr::with_exposed_provenance_mut(self.raw_handle() as usize);
         // SAFETY: the handle is libcuda's, of this context, as `same_device` has checked; the
         // caller vouches for its life and for the order of work.
         Ok(unsafe { context.wrap_borrowed_stream(raw) })
@@ -284,7 +284,8 @@ fn same_device(shared: &Shared, context: &CudaContext) -> Result<()> {
 }
 
 fn handle_of(stream: &CudaStream) -> StreamHandle {
-    StreamHandle(stream.cu_stream().expose_provenance() as u64)
+    // SAFETY: cudarc's stream of the same device, which is alive while it is borrowed.
+    unsafe { StreamHandle::from_raw(stream.cu_stream().expose_provenance() as u64) }
 }
 
 /// An error that cudarc had, which does not say in which call.

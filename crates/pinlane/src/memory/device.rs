@@ -14,7 +14,8 @@ use super::{DeviceMemory, bytes_of, resolve};
 use crate::core::{Access, Ledger};
 use crate::device::Shared;
 use crate::fence::DeviceFence;
-use crate::{Device, Result, Stream};
+use crate::stream::SubmitError;
+use crate::{Device, Error, Result, Stream};
 
 /// Memory on the device.
 ///
@@ -78,10 +79,19 @@ impl Stream {
         shared.lot.reclaim();
         let bytes = bytes_of::<T>(len)?;
         let mut memory = None;
-        let fence = self.submit(&[], |_, stream| {
+        let submitted = self.submit(&[], |_, stream| {
             memory = Some(DeviceMemory::ordered(&shared.link, bytes, stream)?);
             Ok(())
-        })?;
+        });
+        let fence = match submitted {
+            Ok(fence) => fence,
+            Err(SubmitError::Refused(error)) => return Err(error),
+            Err(SubmitError::Stranded(error)) => {
+                // Nobody can tell when it could be freed.
+                std::mem::forget(memory);
+                return Err(error);
+            }
+        };
         let memory = memory.expect("allocated by the submission");
         let mut buffer = DeviceBuf::new(shared, memory, len);
         // Other streams may use it only after this stream has got to the allocation.
@@ -208,8 +218,15 @@ impl<T> fmt::Debug for DeviceBuf<T> {
 }
 
 impl DeviceRegion {
-    pub(crate) fn belongs_to(&self, shared: &Arc<Shared>) -> bool {
-        Arc::ptr_eq(&self.shared, shared)
+    /// Whether streams of this device may use it.
+    pub(crate) fn may_be_used_by(&self, shared: &Arc<Shared>) -> Result<()> {
+        if !Arc::ptr_eq(&self.shared, shared) {
+            Err(Error::WrongDevice)
+        } else if self.stranded.load(Ordering::Relaxed) {
+            Err(Error::Stranded)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger<DeviceFence>> {

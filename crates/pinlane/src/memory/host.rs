@@ -8,8 +8,11 @@ use bytemuck::Pod;
 use pinlane_driver::{Driver, HostFlags, HostPtr};
 
 use super::{Home, bytes_of};
-use crate::Result;
 use crate::link::Link;
+use crate::{Error, Result};
+
+/// Pinned memory starts at a page, and no page is smaller.
+const PAGE_BYTES: usize = 4096;
 
 /// `len` elements from `host_alloc`, freed by `host_free`. All other pinned buffers wrap one.
 pub(crate) struct HostMemory<T> {
@@ -29,10 +32,13 @@ unsafe impl<T: Sync> Sync for HostMemory<T> {}
 impl<T: Pod> HostMemory<T> {
     pub(crate) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
         let bytes = bytes_of::<T>(len)?;
+        if align_of::<T>() > PAGE_BYTES {
+            let align = align_of::<T>();
+            return Err(Error::TooAligned { align });
+        }
         let start = if bytes == 0 {
             NonNull::dangling()
         } else {
-            // Pages are aligned beyond any `T`.
             link.driver.host_alloc(bytes, flags)?.cast()
         };
         link.books.pinned_bytes.add(bytes);

@@ -55,11 +55,10 @@ impl Home<'_> {
         if Arc::ptr_eq(self.link, link) {
             return Ok(());
         }
-        let simulated = |link: &Link| link.driver.info().simulated.is_some();
         if !self.portable {
             Err(Error::NotPortable)
-        } else if simulated(self.link) != simulated(link) {
-            // Pinned by one kind of driver is pageable to the other.
+        } else if self.link.driver.pin_domain() != link.driver.pin_domain() {
+            // Pinned for one driver is pageable to the other.
             Err(Error::WrongDevice)
         } else {
             Ok(())

@@ -1,7 +1,9 @@
 //! What the tests of the library share.
 #![allow(dead_code)] // each test uses a part of it
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use pinlane::{Device, Stats};
 use pinlane_model::Profile;
@@ -39,4 +41,13 @@ pub fn assert_clean(sim: &Sim) {
 #[track_caller]
 pub fn assert_empty(device: &Device) {
     assert_eq!(device.stats(), Stats::default());
+}
+
+/// Runs `work` on another thread and fails, rather than hangs, when it never returns.
+pub fn must_return<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, outcome) = mpsc::channel();
+    thread::spawn(move || done.send(work()));
+    outcome
+        .recv_timeout(Duration::from_secs(20))
+        .expect("it returns")
 }

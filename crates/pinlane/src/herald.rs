@@ -1,0 +1,103 @@
+//! Telling tasks that a fence has fired, without standing in the way of anybody's stream.
+//!
+//! A herald is a stream of its own that waits for one fence and then calls back. Each awaited
+//! transfer gets one for itself, so that none waits for another's.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::task::Waker;
+
+use pinlane_driver::{Driver, Result, StreamFlags, StreamHandle};
+
+use crate::core::{Completion, Slots};
+use crate::fence::DeviceFence;
+use crate::link::Link;
+use crate::sync::Arc as CoreArc;
+
+/// The heralds of a device.
+pub(crate) struct Heralds {
+    /// Shared with callbacks, which must not own anything that calls the driver when dropped.
+    idle: CoreArc<Slots<StreamHandle>>,
+    /// All that were ever made, to be destroyed at shutdown, idle or not: work in a destroyed
+    /// stream still runs to its end.
+    made: Mutex<Vec<StreamHandle>>,
+}
+
+impl Heralds {
+    pub(crate) fn new() -> Self {
+        Self {
+            idle: CoreArc::new(Slots::new()),
+            made: Mutex::default(),
+        }
+    }
+
+    /// Have `told` completed, and its task woken, when `fence` has fired.
+    pub(crate) fn tell(
+        &self,
+        driver: &dyn Driver,
+        fence: &DeviceFence,
+        told: CoreArc<Completion<Result<()>>>,
+    ) -> Result<()> {
+        let herald = self.idle.claim(|| self.make(driver))?;
+        let idle = CoreArc::clone(&self.idle);
+        let callback = Box::new(move |result| {
+            let waker = told.complete(result);
+            idle.release(herald);
+            if let Some(waker) = waker {
+                wake_elsewhere(waker);
+            }
+        });
+        let sent = driver
+            .stream_wait_event(herald, fence.event())
+            .and_then(|()| driver.host_callback(herald, callback));
+        if sent.is_err() {
+            self.idle.release(herald);
+        }
+        sent
+    }
+
+    fn make(&self, driver: &dyn Driver) -> Result<StreamHandle> {
+        let herald = driver.stream_create(StreamFlags {
+            non_blocking: true,
+            priority: 0,
+        })?;
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.push(herald);
+        Ok(herald)
+    }
+
+    /// Destroy them all: nobody is left who could await anything.
+    pub(crate) fn dismiss(&mut self, link: &Link) {
+        let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for herald in made.drain(..) {
+            // SAFETY: made here, and not used again, since there is nobody left to claim it.
+            link.give_back(|driver| unsafe { driver.stream_destroy(herald) });
+        }
+    }
+}
+
+/// Wakes on a thread of our own. A waker may poll or drop its task right away, and with it
+/// transfers and devices; on the driver's callback thread, where this is called, that would call
+/// the driver, which is forbidden there.
+fn wake_elsewhere(waker: Waker) {
+    static WAKERS: LazyLock<Option<Sender<Waker>>> = LazyLock::new(|| {
+        let (sender, inbox) = channel::<Waker>();
+        let work = move || {
+            for waker in inbox {
+                let woken = std::panic::catch_unwind(move || waker.wake());
+                // Told by the panic hook; the payload's own drop might panic again.
+                woken.unwrap_or_else(std::mem::forget);
+            }
+        };
+        let thread = std::thread::Builder::new().name("pinlane-wake".into());
+        thread.spawn(work).is_ok().then_some(sender)
+    });
+    match &*WAKERS {
+        Some(wakers) => {
+            // The thread never ends, so the message arrives.
+            let _ = wakers.send(waker);
+        }
+        // No thread to be had: better here than never.
+        None => waker.wake(),
+    }
+}

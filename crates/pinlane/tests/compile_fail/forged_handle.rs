@@ -1,0 +1,8 @@
+use pinlane::Device;
+use pinlane_driver::EventHandle;
+
+fn job(device: &Device) {
+    let _ = device.driver().event_query(EventHandle(7));
+}
+
+fn main() {}
