@@ -68,18 +68,18 @@ fn second_waits(
     first: StreamHandle,
     second: StreamHandle,
 ) -> Result<bool, crate::Stopped> {
-    let kernels = rig.kernels()?;
     let memory = rig.upload(&[0; 40])?;
+    let source = rig.host(HostKind::Pinned, 40)?;
+    source.fill(1);
     let done = rig.event()?;
     let gate = rig.gate(first)?;
-    rig.add_u32(kernels, memory.all(), 1, second)?;
+    rig.copy_async(memory.all(), source.all(), second)?;
     rig.driver().event_record(done, second)?;
     let waits = !rig.driver().event_query(done)?;
     gate.open();
     rig.driver().event_synchronize(done)?;
     rig.driver().stream_synchronize(first)?;
-    let words = u32_of_bytes(&rig.download(memory.all())?);
-    check_eq!(words, vec![1; 10], "result");
+    check_eq!(rig.download(memory.all())?, vec![1; 40], "result");
     Ok(waits)
 }
 
@@ -101,16 +101,17 @@ fn waits_for_blocking(bench: &Bench<'_>) -> Outcome {
 
 /// With `first` held, work of `second` runs to its end.
 fn second_runs(rig: &Rig, first: StreamHandle, second: StreamHandle) -> Outcome {
-    let kernels = rig.kernels()?;
     let memory = rig.upload(&[0; 40])?;
+    let source = rig.host(HostKind::Pinned, 40)?;
+    source.fill(1);
     let target = rig.host(HostKind::Pinned, 40)?;
     target.fill(0);
     let gate = rig.gate(first)?;
-    rig.add_u32(kernels, memory.all(), 1, second)?;
+    rig.copy_async(memory.all(), source.all(), second)?;
     rig.copy_async(target.all(), memory.all(), second)?;
     // Would never return if the second stream waited for the first.
     rig.driver().stream_synchronize(second)?;
-    check_eq!(u32_of_bytes(&target.read_all()), vec![1; 10], "result");
+    check_eq!(target.read_all(), vec![1; 40], "result");
     gate.open();
     Ok(rig.driver().stream_synchronize(first)?)
 }

@@ -228,7 +228,7 @@ fn arguments_are_taken(bench: &Bench<'_>) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 400])?;
-    let gate = rig.gate(stream)?;
+    rig.spin(kernels, 2_000_000, stream)?;
     let mut args = [
         KernelArg::U64(100),
         KernelArg::U32(1),
@@ -241,7 +241,6 @@ fn arguments_are_taken(bench: &Bench<'_>) -> Outcome {
     }
     // What happens to the arguments now is of no interest to the kernels that wait.
     args[1] = KernelArg::U32(100_000);
-    gate.open();
     rig.driver().stream_synchronize(stream)?;
     let words = u32_of_bytes(&rig.download(memory.all())?);
     check_eq!(words, vec![111; 100], "sum, with {:?} left over", args[1]);

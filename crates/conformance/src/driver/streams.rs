@@ -194,17 +194,18 @@ fn long_chain(bench: &Bench<'_>) -> Outcome {
 
 fn independent(bench: &Bench<'_>) -> Outcome {
     let rig = bench.rig()?;
-    let kernels = rig.kernels()?;
     let (held, free) = (rig.stream()?, rig.stream()?);
     let memory = rig.upload(&[0; 40])?;
+    let source = rig.host(HostKind::Pinned, 40)?;
+    source.fill(9);
     let target = rig.host(HostKind::Pinned, 40)?;
     target.fill(0);
     let gate = rig.gate(held)?;
-    rig.add_u32(kernels, memory.all(), 9, free)?;
+    rig.copy_async(memory.all(), source.all(), free)?;
     rig.copy_async(target.all(), memory.all(), free)?;
     // Returns although the other stream is held.
     rig.driver().stream_synchronize(free)?;
-    check_eq!(u32_of_bytes(&target.read_all()), vec![9; 10], "result");
+    check_eq!(target.read_all(), vec![9; 40], "result");
     check!(
         !rig.driver().stream_query(held)?,
         "the held stream has no work"
@@ -231,13 +232,18 @@ fn destroy_busy(bench: &Bench<'_>) -> Outcome {
 
 fn gate_holds(bench: &Bench<'_>) -> Outcome {
     let rig = bench.rig()?;
-    let kernels = rig.kernels()?;
     let (held, other) = (rig.stream()?, rig.stream()?);
     let memory = rig.upload(&[1; 40])?;
+    let (sevens, zeros) = (
+        rig.host(HostKind::Pinned, 40)?,
+        rig.host(HostKind::Pinned, 40)?,
+    );
+    sevens.fill(7);
+    zeros.fill(0);
     let target = rig.host(HostKind::Pinned, 40)?;
     let gate = rig.gate(held)?;
-    rig.add_u32(kernels, memory.all(), 1, held)?;
-    rig.memset(memory.all(), 0, held)?;
+    rig.copy_async(memory.all(), sevens.all(), held)?;
+    rig.copy_async(memory.all(), zeros.all(), held)?;
     // The other stream still finds the memory as it was.
     rig.copy_async(target.all(), memory.all(), other)?;
     rig.driver().stream_synchronize(other)?;

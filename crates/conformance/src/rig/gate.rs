@@ -10,7 +10,8 @@ use super::Rig;
 ///
 /// A driver may run all callbacks on one thread, so a case closes one gate at a time and waits for
 /// no other callback meanwhile. It makes and loads all that it needs before: such calls may wait
-/// for the device.
+/// for the device. Nor does it launch kernels with the gate closed: under a memory checker each
+/// launch waits for the whole device. Copies do as well.
 pub(crate) struct Gate {
     _closed: Sender<()>,
 }
