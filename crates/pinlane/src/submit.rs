@@ -145,7 +145,7 @@ pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()>
 }
 
 /// Borrowed memory goes back to its owner when this returns, so it must not return.
-fn abort_over_borrowed(error: &Error) -> ! {
+pub(crate) fn abort_over_borrowed(error: &Error) -> ! {
     eprintln!(
         "pinlane: the driver cannot tell whether a copy of borrowed memory is done ({error}); \
          ending the process, since going on could corrupt memory"
