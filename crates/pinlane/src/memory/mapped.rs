@@ -6,8 +6,7 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, HostFlags};
 
-use super::host::HostMemory;
-use super::{Home, PinnedSource, PinnedTarget};
+use super::{Home, PinnedBuf, PinnedSource, PinnedTarget};
 use crate::{Device, Error, Result};
 
 /// Pinned memory with an address for kernels, which read and write it over the link.
@@ -15,7 +14,7 @@ use crate::{Device, Error, Result};
 /// While a kernel may use it, give it to [`Stream::hold`](crate::Stream::hold), which gives it
 /// back when the stream has got that far.
 pub struct MappedBuf<T> {
-    memory: HostMemory<T>,
+    buffer: PinnedBuf<T>,
     device_ptr: DevicePtr,
 }
 
@@ -29,13 +28,13 @@ impl Device {
             mapped: true,
             ..HostFlags::default()
         };
-        let memory = HostMemory::<T>::allocate(&self.shared.link, len, flags)?;
-        let device_ptr = if len * size_of::<T>() == 0 {
+        let buffer = PinnedBuf::<T>::allocate(&self.shared.link, len, flags)?;
+        let device_ptr = if size_of_val(&buffer[..]) == 0 {
             DevicePtr(0)
         } else {
-            self.shared.link.driver.host_device_ptr(memory.host_ptr())?
+            self.driver().host_device_ptr(buffer.host_ptr())?
         };
-        Ok(MappedBuf { memory, device_ptr })
+        Ok(MappedBuf { buffer, device_ptr })
     }
 }
 
@@ -47,43 +46,40 @@ impl<T> MappedBuf<T> {
     }
 }
 
+/// Kernels that write it are launched under an unsafe contract that excludes reading it meanwhile.
 impl<T> Deref for MappedBuf<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` initialised elements, aligned; kernels that write it are launched under an
-        // unsafe contract that excludes reading it meanwhile.
-        unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.memory.len()) }
+        &self.buffer
     }
 }
 
 impl<T> DerefMut for MappedBuf<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and `&mut self` excludes every other access by the host.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.memory.len()) }
+        &mut self.buffer
     }
 }
 
-// SAFETY: the memory comes from `host_alloc`, does not move with the value, and is reached through
-// the value only.
+// SAFETY: as for the pinned memory inside, which is reached through the value only.
 unsafe impl<T: Pod + Send> PinnedSource<T> for MappedBuf<T> {
     fn start(&self) -> *const T {
-        self.memory.start().as_ptr()
+        self.buffer.start()
     }
 
     fn len(&self) -> usize {
-        self.memory.len()
+        self.buffer.len()
     }
 
     fn home(&self) -> Home<'_> {
-        self.memory.home()
+        self.buffer.home()
     }
 }
 
-// SAFETY: as above; it is ordinary writable memory.
+// SAFETY: as above.
 unsafe impl<T: Pod + Send> PinnedTarget<T> for MappedBuf<T> {
     fn start_mut(&mut self) -> *mut T {
-        self.memory.start().as_ptr()
+        self.buffer.start_mut()
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, RangeBounds};
+use std::sync::Arc;
 
 use bytemuck::Pod;
-use pinlane_driver::HostFlags;
+use pinlane_driver::{HostFlags, HostPtr};
 
 use super::host::HostMemory;
 use super::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
+use crate::link::Link;
 use crate::{Device, Result};
 
 /// Page-locked memory. The GPU's copy engine reads and writes it directly.
@@ -37,8 +39,7 @@ impl Device {
             portable,
             ..HostFlags::default()
         };
-        let memory = HostMemory::allocate(&self.shared.link, len, flags)?;
-        Ok(PinnedBuf { memory })
+        PinnedBuf::allocate(&self.shared.link, len, flags)
     }
 
     /// Pinned memory with a copy of `values`.
@@ -46,6 +47,17 @@ impl Device {
         let mut buffer = self.pinned(values.len())?;
         buffer.copy_from_slice(values);
         Ok(buffer)
+    }
+}
+
+impl<T: Pod> PinnedBuf<T> {
+    pub(super) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
+        let memory = HostMemory::allocate(link, len, flags)?;
+        Ok(Self { memory })
+    }
+
+    pub(super) fn host_ptr(&self) -> HostPtr {
+        self.memory.host_ptr()
     }
 }
 
