@@ -4,11 +4,12 @@ use crate::plan::{Done, Result};
 use crate::process::{self, program, succeeds};
 
 /// What runs: test targets of the library that need neither files nor a compiler.
-const TARGETS: [&str; 4] = [
+const TARGETS: [&str; 5] = [
     "--lib",
     "--test=scenarios",
     "--test=in_flight",
     "--test=fail_each_call",
+    "--test=hostile",
 ];
 
 /// Isolation is off since tests read the environment. Addresses of mapped memory are exposed on

@@ -17,6 +17,9 @@ use pinlane::{Builtin, Device, Error, StableMemory, StableMemoryMut};
 use pinlane_driver::{Call, ErrorKind, Hook, Intercepted};
 use pinlane_sim::Sim;
 
+/// Large enough to be in flight for a while.
+const LARGE: usize = if cfg!(miri) { 4096 } else { 1 << 20 };
+
 /// Non-leak findings: those that break a promise.
 fn misuse(sim: &Sim) -> Vec<String> {
     let findings = sim.finish().into_iter();
@@ -95,8 +98,8 @@ fn driver_that_panics_behind_the_copy_does_not_free_the_buffer() {
         _ => Ok(()),
     });
     let stream = device.stream().unwrap();
-    let mut target = device.alloc::<u8>(1 << 20).unwrap();
-    let source = device.pinned_from(&vec![1; 1 << 20]).unwrap();
+    let mut target = device.alloc::<u8>(LARGE).unwrap();
+    let source = device.pinned_from(&vec![1; LARGE]).unwrap();
     armed.store(true, Ordering::Relaxed);
     let panicked = catch_unwind(AssertUnwindSafe(|| stream.upload(source, &mut target)));
     assert!(panicked.is_err());
@@ -114,13 +117,13 @@ fn memory_of_work_that_cannot_be_waited_for_is_not_used_again() {
         _ => Ok(()),
     });
     let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
-    let mut target = device.alloc::<u8>(1 << 20).unwrap();
-    let source = device.pinned_from(&vec![1; 1 << 20]).unwrap();
+    let mut target = device.alloc::<u8>(LARGE).unwrap();
+    let source = device.pinned_from(&vec![1; LARGE]).unwrap();
     armed.store(true, Ordering::Relaxed);
     let failed = stream.upload(source, &mut target).map(drop).unwrap_err();
     assert!(failed.buffer.is_none(), "it may still be in flight");
     armed.store(false, Ordering::Relaxed);
-    let mut back = vec![0; 1 << 20];
+    let mut back = vec![0; LARGE];
     assert_eq!(other.copy_to_host(&target, &mut back), Err(Error::Stranded));
     drop((target, stream, other, device));
     assert_eq!(misuse(&sim), [""; 0]);
@@ -181,11 +184,11 @@ fn panic_of_one_parked_buffer_does_not_free_the_others_in_flight() {
     let device = common::open(&sim);
     let (one, two) = (device.stream().unwrap(), device.stream().unwrap());
     let mut small = device.alloc::<u8>(16).unwrap();
-    let mut large = device.alloc::<u8>(8 << 20).unwrap();
+    let mut large = device.alloc::<u8>(8 * LARGE).unwrap();
     sim.hold();
     let bomb = device.register(Bomb(vec![1; 16])).unwrap();
     drop(one.upload(bomb, &mut small));
-    drop(two.upload(device.pinned_from(&vec![1; 8 << 20]).unwrap(), &mut large));
+    drop(two.upload(device.pinned_from(&vec![1; 8 * LARGE]).unwrap(), &mut large));
     drop((one, two, small, large));
     sim.release();
     assert!(catch_unwind(AssertUnwindSafe(|| drop(device))).is_err());

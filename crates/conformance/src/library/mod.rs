@@ -40,6 +40,7 @@ scenarios! {
     "library/round-trip" => transfers::round_trip,
     "library/registered" => transfers::registered,
     "library/read-only" => transfers::read_only,
+    "library/registered-mapping" => transfers::mapping,
     "library/write-combined" => transfers::write_combined,
     "library/parts" => transfers::parts,
     "library/pageable" => transfers::pageable,

@@ -1,5 +1,6 @@
 //! Buffers of each kind, there and back.
 
+use memmap2::MmapMut;
 use pinlane::{Device, Result};
 
 use super::numbers;
@@ -38,6 +39,20 @@ pub(super) fn read_only(device: &Device) -> Result<()> {
     stream.copy_to_host(&on_device, &mut back)?;
     assert_eq!(back, &source[..]);
     assert_eq!(source.into_inner()?.0, numbers(64));
+    Ok(())
+}
+
+pub(super) fn mapping(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let mut on_device = device.alloc::<u8>(3 * 4096)?;
+    let mut anonymous = MmapMut::map_anon(3 * 4096).expect("memory");
+    anonymous.fill(6);
+    let source = stream.upload(device.register(anonymous)?, &mut on_device)?;
+    let mut source = source.wait()?;
+    source.fill(0);
+    let target = stream.download(&on_device, source)?.wait()?;
+    let anonymous: MmapMut = target.into_inner()?;
+    assert!(anonymous.iter().all(|&byte| byte == 6));
     Ok(())
 }
 
