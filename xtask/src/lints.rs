@@ -34,3 +34,9 @@ pub(crate) fn clippy_cudarc() -> Result {
     ]))?;
     Ok(Done::Passed)
 }
+
+/// The pages that rustdoc makes, every link in them good.
+pub(crate) fn docs() -> Result {
+    run(cargo(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(Done::Passed)
+}

@@ -69,6 +69,7 @@ fn test(filter: &str) -> bool {
     plan.step("format", lints::format);
     plan.step("clippy", lints::clippy);
     plan.step("clippy, feature cudarc", lints::clippy_cudarc);
+    plan.step("docs", lints::docs);
     plan.step("stand-in for libcuda", simcuda::build);
     plan.step("python environment", python::prepare);
     plan.step("tests", tests::workspace);

@@ -13,7 +13,7 @@ use crate::{Bench, Case, Stopped, suite};
 pub struct CaseResult {
     /// Name of the case.
     pub name: &'static str,
-    /// See [`Case::misuse`].
+    /// Whether the case misuses the driver on purpose.
     pub misuse: bool,
     /// How it ended.
     pub verdict: Verdict,
