@@ -14,7 +14,7 @@ pub enum FindingKind {
     HostUnregisteredInFlight,
     /// Device memory was freed while work in flight used it.
     DeviceFreedInUse,
-    /// Device memory was used after it was freed.
+    /// Device memory, or pinned memory, was used after it was freed.
     UseAfterFree,
     /// Stream-ordered memory was used before its allocation, in stream order.
     UseBeforeAlloc,
@@ -24,6 +24,8 @@ pub enum FindingKind {
     WrongFree,
     /// Memory was given back by an address inside of it instead of its base.
     WrongBase,
+    /// Memory was registered that is page-locked already, in whole or in part.
+    OverlappingRegistration,
     /// Device memory was still there at the end.
     LeakedDeviceMemory,
     /// Pinned memory was still there at the end.
@@ -61,11 +63,12 @@ impl fmt::Display for FindingKind {
             Self::HostFreedInFlight => "host memory freed while in flight",
             Self::HostUnregisteredInFlight => "host memory unregistered while in flight",
             Self::DeviceFreedInUse => "device memory freed while in use",
-            Self::UseAfterFree => "device memory used after free",
+            Self::UseAfterFree => "memory used after free",
             Self::UseBeforeAlloc => "device memory used before its allocation in stream order",
             Self::DoubleFree => "double free",
             Self::WrongFree => "wrong free function",
             Self::WrongBase => "given back by an address that is not the base",
+            Self::OverlappingRegistration => "overlapping registration",
             Self::LeakedDeviceMemory => "device memory leaked",
             Self::LeakedPinnedMemory => "pinned memory leaked",
             Self::LeakedRegistration => "registration leaked",

@@ -64,7 +64,7 @@ impl State {
                 .ns(pin.range.len() as u64),
         );
         if let Origin::Allocated(memory) = pin.origin {
-            memory.free();
+            self.host.quarantine(memory);
         }
         Ok(())
     }
@@ -88,7 +88,15 @@ impl State {
         match self.host.coverage(ptr.addr().get(), bytes) {
             Coverage::Pageable => {}
             Coverage::Pinned(_) | Coverage::Partly => {
+                let detail = format!("{bytes} bytes, page-locked already in whole or in part");
+                let call = name(Call::HostRegister);
+                self.report(FindingKind::OverlappingRegistration, call, detail);
                 return error(ErrorKind::AlreadyRegistered, "");
+            }
+            Coverage::Freed => {
+                let call = name(Call::HostRegister);
+                self.report(FindingKind::UseAfterFree, call, "freed pinned memory");
+                return error(ErrorKind::InvalidValue, "freed pinned memory");
             }
         }
         if self.injector.hit(FaultKind::RefusedRegistration) {

@@ -1,6 +1,6 @@
 //! Page-locked host memory: what was allocated, and what was registered in place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::host_bytes::HostBytes;
 use crate::pinned_alloc::PinnedAlloc;
@@ -31,6 +31,8 @@ pub(crate) enum Coverage<'a> {
     Pinned(&'a Pin),
     /// Some of it does: no driver takes that.
     Partly,
+    /// Some of it was page-locked and is freed.
+    Freed,
 }
 
 /// All page-locked ranges of the process, by address.
@@ -38,14 +40,26 @@ pub(crate) struct HostMemory {
     pins: BTreeMap<usize, Pin>,
     /// Bases of freed allocations that nothing new was allocated at since.
     freed: BTreeSet<usize>,
+    /// Freed allocations, kept from the system for a while so that their use is seen.
+    quarantined: BTreeMap<usize, PinnedAlloc>,
+    /// Their bases, oldest first.
+    order: VecDeque<usize>,
+    quarantined_bytes: usize,
     next_id: u64,
 }
+
+/// The most that freed allocations may hold, and how many of them there may be.
+const QUARANTINE_BYTES: usize = 64 << 20;
+const QUARANTINE_BLOCKS: usize = 256;
 
 impl HostMemory {
     pub(crate) fn new() -> Self {
         Self {
             pins: BTreeMap::new(),
             freed: BTreeSet::new(),
+            quarantined: BTreeMap::new(),
+            order: VecDeque::new(),
+            quarantined_bytes: 0,
             next_id: 0,
         }
     }
@@ -86,6 +100,29 @@ impl HostMemory {
         Some(pin)
     }
 
+    /// Keep a freed allocation, and give the oldest ones back to the system.
+    pub(crate) fn quarantine(&mut self, memory: PinnedAlloc) {
+        let base = memory.range().address();
+        self.quarantined_bytes += memory.range().len();
+        self.order.push_back(base);
+        self.quarantined.insert(base, memory);
+        while self.quarantined_bytes > QUARANTINE_BYTES || self.order.len() > QUARANTINE_BLOCKS {
+            let Some(oldest) = self.order.pop_front() else {
+                return;
+            };
+            if let Some(memory) = self.quarantined.remove(&oldest) {
+                self.quarantined_bytes -= memory.range().len();
+                memory.free();
+            }
+        }
+    }
+
+    /// Whether a byte of the range lies in a freed allocation.
+    fn is_quarantined(&self, address: usize, end: usize) -> bool {
+        let before = self.quarantined.range(..end).next_back();
+        before.is_some_and(|(_, memory)| memory.range().end() > address)
+    }
+
     /// Whether an allocation began here and was freed.
     pub(crate) fn was_freed(&self, address: usize) -> bool {
         self.freed.contains(&address)
@@ -104,6 +141,7 @@ impl HostMemory {
             Some(pin) if end <= pin.range.end() => Coverage::Pinned(pin),
             Some(_) => Coverage::Partly,
             None if self.pins.range(address..end).next().is_some() => Coverage::Partly,
+            None if self.is_quarantined(address, end) => Coverage::Freed,
             None => Coverage::Pageable,
         }
     }
@@ -111,5 +149,13 @@ impl HostMemory {
     /// All ranges, by address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pin> {
         self.pins.values()
+    }
+}
+
+impl Drop for HostMemory {
+    fn drop(&mut self) {
+        for memory in std::mem::take(&mut self.quarantined).into_values() {
+            memory.free();
+        }
     }
 }

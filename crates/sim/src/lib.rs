@@ -14,7 +14,8 @@
 //!   the CPU twins of [`pinlane_kernels`].
 //! - **The clock is virtual.** Each call, copy and kernel costs what the
 //!   [`Profile`](pinlane_model::Profile) says. A plain run gives the same timeline on every
-//!   machine, to the nanosecond.
+//!   machine, to the nanosecond. (With host callbacks, and so with `.await`, this needs
+//!   [`SimBuilder::idle_progress`] off: otherwise time passes while the program sleeps.)
 //! - **An adversary on demand** ([`SimBuilder::seed`]) chooses among all schedules that the stream
 //!   rules allow, and when within its time an operation touches memory.
 //! - **Faults on demand** ([`SimBuilder::faults`]).

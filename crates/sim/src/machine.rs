@@ -162,7 +162,8 @@ impl Machine {
             }
             waited = true;
             if deadline_ns.is_some() && state.held {
-                state.now_ns = limit_ns;
+                // Another thread may have spent more meanwhile.
+                state.now_ns = state.now_ns.max(limit_ns);
                 return (state, Ok(false));
             }
             let stepped;

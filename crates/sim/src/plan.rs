@@ -182,6 +182,11 @@ impl State {
                 Ok(Found::Pinned(range))
             }
             Coverage::Pageable => Ok(Found::Pageable(range)),
+            Coverage::Freed => {
+                let detail = format!("{} bytes of freed pinned memory", range.len());
+                self.report(FindingKind::UseAfterFree, name(call), detail);
+                refused("freed pinned memory")
+            }
         }
     }
 

@@ -18,6 +18,7 @@ impl State {
     /// Puts work at the end of a stream, and gives its sequence number.
     pub(crate) fn submit(&mut self, stream: Id, call: Call, work: Work) -> u64 {
         self.last_sequence += 1;
+        self.polls_in_vain = 0;
         let sequence = self.last_sequence;
         self.trace.add(stream.handle());
         let op = Op {

@@ -73,6 +73,8 @@ pub(crate) struct State {
     /// Threads that sleep until something changes.
     pub(crate) sleepers: usize,
     pub(crate) last_sequence: u64,
+    /// Polls since something was submitted or found done.
+    pub(crate) polls_in_vain: u32,
 }
 
 impl State {
@@ -106,6 +108,7 @@ impl State {
             trace: Trace::default(),
             sleepers: 0,
             last_sequence: 0,
+            polls_in_vain: 0,
             config,
         }
     }

@@ -16,6 +16,9 @@ pub(crate) const PRIORITIES: (i32, i32) = (0, -5);
 /// The number that CUDA gives when a call into the operating system failed.
 const OPERATING_SYSTEM: u32 = 304;
 
+/// Polls in a row without an answer after which a program counts as waiting.
+const POLLS_BEFORE_WAITING: u32 = 16;
+
 impl State {
     /// The error of a submission, or of making a stream or event, that was drawn to fail.
     pub(crate) fn may_fail(&mut self, call: Call) -> Result<()> {
@@ -172,11 +175,18 @@ impl State {
         }
     }
 
-    /// The answer to a poll. Where polling costs no time, some passes after a negative answer, or a
-    /// loop that polls would never end. (An adversary lets time pass in any call.)
+    /// The answer to a poll. A program that polls on and on is waiting, and would for very long at
+    /// the price of a poll, or for ever where that is nothing: then time passes to the next thing
+    /// that happens. (An adversary lets time pass in any call.)
     fn polled(&mut self, done: bool) -> bool {
-        let free = self.config.profile.calls.query_ns == 0;
-        if !done && free && self.adversary.is_none() {
+        let patience = match self.config.profile.calls.query_ns {
+            0 => 0,
+            _ => POLLS_BEFORE_WAITING,
+        };
+        self.polls_in_vain = if done { 0 } else { self.polls_in_vain + 1 };
+        // Callbacks come first where runs replay.
+        let may_pass = self.config.idle_progress || !self.callbacks.outstanding();
+        if self.polls_in_vain > patience && may_pass && self.adversary.is_none() {
             self.step();
         }
         self.trace.add(u64::from(done));

@@ -30,7 +30,8 @@ fn alloc(bytes: usize, flags: u32) -> Outcome<u64> {
     }
     let wanted = HostFlags {
         portable: flags & PORTABLE != 0,
-        mapped: flags & DEVICE_MAP != 0,
+        // With unified addressing all pinned memory is mapped, asked for or not.
+        mapped: true,
         write_combined: flags & WRITE_COMBINED != 0,
     };
     let ptr = context.driver.host_alloc(bytes, wanted)?;
@@ -68,7 +69,7 @@ fn register(host: Host, bytes: usize, flags: u32) -> Outcome<()> {
     }
     let wanted = RegisterFlags {
         portable: flags & PORTABLE != 0,
-        mapped: flags & DEVICE_MAP != 0,
+        mapped: true,
         read_only: flags & READ_ONLY != 0,
     };
     // SAFETY: the program vouches that the range is its memory until it is unregistered.

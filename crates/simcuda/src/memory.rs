@@ -66,7 +66,9 @@ fn free(address: u64) -> Outcome<()> {
         },
         // SAFETY: as above; an address that is no block of device memory is refused and reported
         // by the simulator.
-        _ => unsafe { driver.device_free(ptr) },
+        _ => driver
+            .synchronize() // as cuMemFree does: work in flight may still use it
+            .and_then(|()| unsafe { driver.device_free(ptr) }),
     };
     restore_unless(freed, block)
 }

@@ -9,22 +9,22 @@ use crate::rig::{HostMem, PAGE_BYTES, Rig};
 use crate::{Bench, Case, Outcome};
 
 pub(super) const CASES: &[Case] = &[
-    Case::new("registered/same-range-twice-is-refused", |bench| {
+    Case::misuse("registered/same-range-twice-is-refused", |bench| {
         overlap(bench, 4, 8)
     }),
-    Case::new("registered/overlap-at-the-front-is-refused", |bench| {
+    Case::misuse("registered/overlap-at-the-front-is-refused", |bench| {
         overlap(bench, 2, 4)
     }),
-    Case::new("registered/overlap-at-the-end-is-refused", |bench| {
+    Case::misuse("registered/overlap-at-the-end-is-refused", |bench| {
         overlap(bench, 11, 3)
     }),
-    Case::new("registered/range-inside-is-refused", |bench| {
+    Case::misuse("registered/range-inside-is-refused", |bench| {
         overlap(bench, 6, 2)
     }),
-    Case::new("registered/range-around-is-refused", |bench| {
+    Case::misuse("registered/range-around-is-refused", |bench| {
         overlap(bench, 2, 12)
     }),
-    Case::new("registered/works-after-a-refusal", works_after_refusal),
+    Case::misuse("registered/works-after-a-refusal", works_after_refusal),
     Case::misuse("registered/other-base-is-refused", other_base),
     Case::misuse("registered/unregister-twice-is-refused", twice),
     Case::misuse("registered/never-registered-is-refused", never_registered),
