@@ -1,11 +1,12 @@
 //! Checks on host memory in flight.
 //!
 //! The page-locked end of a copy is hashed when it is submitted, and must have that hash when the
-//! bytes move and when the copy is done. Where the device itself writes the memory in between,
-//! which stream order may well ask for, the hash is taken anew.
+//! bytes move and when the copy is done. Where the device itself writes the memory in between, or
+//! a host callback that comes before the copy in stream order may, the hash is taken anew.
 
 use crate::finding::FindingKind;
 use crate::op::{Op, Piece, Work};
+use crate::slab::Id;
 use crate::state::State;
 
 /// Whether any of some pieces changed.
@@ -100,6 +101,83 @@ impl State {
                     note(op);
                 }
             }
+        }
+    }
+
+    /// Before a callback is called: compares what the work behind it has in host memory. From then
+    /// on until it returns, that memory is the callback's.
+    pub(crate) fn verify_behind_callback(&mut self, stream: Id) {
+        let mut found = Vec::new();
+        self.for_transfers_behind(stream, |op| {
+            let mut changed = Changed::default();
+            if let Work::Transfer(transfer) = &op.work {
+                transfer
+                    .pieces
+                    .iter()
+                    .for_each(|piece| changed.check(piece));
+            }
+            if changed.any() {
+                op.stop_checking();
+                found.push(op.describe());
+            }
+        });
+        for operation in found {
+            let detail = "its host memory is not what it was when the copy was submitted";
+            self.report(FindingKind::HostChangedInFlight, operation, detail);
+        }
+    }
+
+    /// After a callback has returned: takes the hashes of the work behind it anew.
+    pub(crate) fn rehash_behind_callback(&mut self, stream: Id) {
+        self.for_transfers_behind(stream, |op| {
+            if let Work::Transfer(transfer) = &mut op.work {
+                for piece in &mut transfer.pieces {
+                    if let Some(range) = piece.pinned() {
+                        piece.hash = piece.hash.map(|_| range.hash());
+                    }
+                }
+            }
+        });
+    }
+
+    /// Shows all transfers to `look` that come after the head of a stream: in the stream itself,
+    /// and in those that wait for it, directly or not.
+    fn for_transfers_behind(&mut self, stream: Id, mut look: impl FnMut(&mut Op)) {
+        if !self.config.checks {
+            return;
+        }
+        let Some(head) = self
+            .streams
+            .get(stream)
+            .and_then(|stream| stream.queue.front())
+        else {
+            return;
+        };
+        // Streams, each with the sequence number after which its work is behind the head.
+        let mut behind = vec![(stream, head.sequence)];
+        loop {
+            let known = behind.len();
+            for &other in &self.active {
+                if behind.iter().any(|(id, _)| *id == other) {
+                    continue;
+                }
+                let queue = self.streams.get(other).map(|stream| &stream.queue);
+                let wait = queue.into_iter().flatten().find(|op| match op.work {
+                    Work::Wait(point) => behind
+                        .iter()
+                        .any(|(id, after)| *id == point.stream && point.sequence > *after),
+                    _ => false,
+                });
+                behind.extend(wait.map(|wait| (other, wait.sequence)));
+            }
+            if behind.len() == known {
+                break;
+            }
+        }
+        for (id, after) in behind {
+            let queue = self.streams.get_mut(id).map(|stream| &mut stream.queue);
+            let ops = queue.into_iter().flatten();
+            ops.filter(|op| op.sequence > after).for_each(&mut look);
         }
     }
 

@@ -61,6 +61,9 @@ impl State {
         let device = stream.device;
         let op = stream.queue.front_mut().expect("work in an active stream");
         if let Work::Callback(_) = op.work {
+            self.verify_behind_callback(id);
+            let stream = self.streams.get_mut(id).expect("an active stream");
+            let op = stream.queue.front_mut().expect("its callback");
             if let Work::Callback(callback) = std::mem::replace(&mut op.work, Work::CallbackRunning)
             {
                 self.callbacks.hand_out(callback, Ok(()), Some(id));
@@ -200,6 +203,7 @@ impl State {
         let head = stream.and_then(|stream| stream.queue.front());
         // A device that was lost meanwhile has forgotten its work.
         if head.is_some_and(|op| matches!(op.work, Work::CallbackRunning)) {
+            self.rehash_behind_callback(id);
             self.retire(id, self.now_ns);
             self.dispatch(self.now_ns);
         }

@@ -215,3 +215,59 @@ fn threads_share_the_machine() {
     });
     assert_eq!(rig.sim.finish(), []);
 }
+
+/// A host address for a callback's use.
+#[derive(Clone, Copy)]
+struct Shared(HostPtr);
+
+// SAFETY: the tests order the accesses of both threads.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    fn fill(self, value: u8) {
+        fill(self.0, BYTES, value);
+    }
+}
+
+#[test]
+fn a_callback_may_fill_what_the_copies_behind_it_read() {
+    for seed in common::seeds(30) {
+        let rig = seeded(seed);
+        let (one, two) = (rig.stream(), rig.stream());
+        let (source, device) = (rig.pinned(BYTES), rig.device(2 * BYTES));
+        let event = rig.event();
+        let buffer = Shared(source);
+        let callback = Box::new(move |_| buffer.fill(9));
+        rig.driver.host_callback(one, callback).unwrap();
+        rig.upload(source, device, BYTES, one).unwrap();
+        rig.driver.event_record(event, one).unwrap();
+        rig.driver.stream_wait_event(two, event).unwrap();
+        rig.upload(source, device.offset(BYTES), BYTES, two)
+            .unwrap();
+        rig.driver.synchronize().unwrap();
+        assert_eq!(rig.device_bytes(device, 2 * BYTES), [9; 2 * BYTES]);
+        assert!(
+            rig.sim.findings().is_empty(),
+            "seed {seed}: {:?}",
+            rig.sim.findings()
+        );
+    }
+}
+
+#[test]
+fn a_callback_does_not_excuse_a_refill_of_unordered_work() {
+    let rig = plain();
+    let (one, two) = (rig.stream(), rig.stream());
+    let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
+    fill(source, BYTES, 1);
+    rig.sim.hold();
+    rig.upload(source, device, BYTES, two).unwrap();
+    let buffer = Shared(source);
+    let callback = Box::new(move |_| buffer.fill(9));
+    rig.driver.host_callback(one, callback).unwrap();
+    fill(source, BYTES, 2); // in flight on the other stream
+    rig.sim.release();
+    rig.driver.synchronize().unwrap();
+    let kinds = common::kinds(&rig.sim.findings());
+    assert_eq!(kinds, [pinlane_sim::FindingKind::HostChangedInFlight]);
+}

@@ -28,6 +28,9 @@ fn fill(address: u64, item: &[u8], count: usize, lane: &Lane) -> Outcome<()> {
     }
     // The simulated device fills with single bytes only. A copy from ordinary memory has read its
     // source when the call returns, so the pattern may go then.
+    if bytes as u64 > lane.driver().info().memory_bytes {
+        return Err(INVALID_VALUE);
+    }
     let pattern = item.repeat(count);
     let copy = CopyOp {
         target: Place::Device(target),
