@@ -238,3 +238,45 @@ fn a_kernel_without_twin_is_found_but_not_launched() {
         ["unsupported: launch of foreign_kernel, 1 call"]
     );
 }
+
+#[test]
+fn pinned_memory_is_mapped_and_free_waits_as_with_unified_addressing() {
+    let name = "pinned_memory_is_mapped_and_free_waits_as_with_unified_addressing";
+    let program = || {
+        enter(0);
+        let host: *mut c_void = made!(cuMemHostAlloc(4096, 0));
+        let mut seen = 0;
+        assert_eq!(
+            cu!(cuMemHostGetDevicePointer_v2(&mut seen, host, 0)),
+            SUCCESS
+        );
+        // Work in flight when its source is freed still runs.
+        let (a, b): (u64, u64) = (made!(cuMemAlloc_v2(1 << 20)), made!(cuMemAlloc_v2(1 << 20)));
+        assert_eq!(cu!(cuMemsetD8_v2(a, 5, 1 << 20)), SUCCESS);
+        let stream: sys::CUstream = made!(cuStreamCreate(1));
+        assert_eq!(cu!(cuMemcpyDtoDAsync_v2(b, a, 1 << 20, stream)), SUCCESS);
+        assert_eq!(cu!(cuMemFree_v2(a)), SUCCESS);
+        let mut last = 0u8;
+        assert_eq!(
+            cu!(cuMemcpyDtoH_v2(
+                (&raw mut last).cast(),
+                b + (1 << 20) - 1,
+                1
+            )),
+            SUCCESS
+        );
+        assert_eq!(last, 5);
+        assert_eq!(
+            cu!(cuMemsetD32_v2(b, 0x0102_0304, 1 << 44)),
+            INVALID_VALUE,
+            "more than there is"
+        );
+        assert_eq!(cu!(cuStreamDestroy_v2(stream)), SUCCESS);
+        assert_eq!(cu!(cuMemFree_v2(b)), SUCCESS);
+        assert_eq!(cu!(cuMemFreeHost(host)), SUCCESS);
+        leave(0);
+    };
+    if let Some(report) = in_child(whole, name, &[], program) {
+        assert_eq!(complaints(&report), [""; 0]);
+    }
+}
