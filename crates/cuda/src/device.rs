@@ -41,7 +41,7 @@ impl CudaDevice {
 
     /// `Ok` for a call on the context that succeeded.
     pub(crate) fn check(&self, call: &'static str, code: u32) -> Result<()> {
-        self.check_as(call, code, error::kind_in_context)
+        self.check_as(call, code, error::kind)
     }
 
     /// The same with another meaning of the codes.

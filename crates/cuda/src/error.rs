@@ -113,16 +113,6 @@ const ANYWHERE: Meanings = &[
     ),
 ];
 
-/// What differs once there is a context: a GPU that was there and is not any more.
-const IN_CONTEXT: Meanings = &[(
-    ErrorKind::DeviceLost,
-    &[
-        CUDA_ERROR_NO_DEVICE,
-        CUDA_ERROR_INVALID_DEVICE,
-        CUDA_ERROR_DEVICE_UNAVAILABLE,
-    ],
-)];
-
 /// What differs when memory is registered: the platform, or the kind of memory, does not allow it.
 const WHEN_REGISTERING: Meanings = &[(
     ErrorKind::RegistrationRefused,
@@ -142,19 +132,14 @@ pub(crate) fn kind(code: u32) -> ErrorKind {
     find(ANYWHERE, code).unwrap_or(ErrorKind::Other { code })
 }
 
-/// What a code means that came from a call on a context.
-pub(crate) fn kind_in_context(code: u32) -> ErrorKind {
-    find(IN_CONTEXT, code).unwrap_or_else(|| kind(code))
-}
-
 /// What a code means that came from registering memory.
 pub(crate) fn kind_when_registering(code: u32) -> ErrorKind {
-    find(WHEN_REGISTERING, code).unwrap_or_else(|| kind_in_context(code))
+    find(WHEN_REGISTERING, code).unwrap_or_else(|| kind(code))
 }
 
 /// What a code means that came from unregistering memory.
 pub(crate) fn kind_when_unregistering(code: u32) -> ErrorKind {
-    find(WHEN_UNREGISTERING, code).unwrap_or_else(|| kind_in_context(code))
+    find(WHEN_UNREGISTERING, code).unwrap_or_else(|| kind(code))
 }
 
 fn find(meanings: Meanings, code: u32) -> Option<ErrorKind> {
@@ -169,7 +154,7 @@ mod tests {
 
     #[test]
     fn no_code_has_two_meanings() {
-        for meanings in [ANYWHERE, IN_CONTEXT, WHEN_REGISTERING, WHEN_UNREGISTERING] {
+        for meanings in [ANYWHERE, WHEN_REGISTERING, WHEN_UNREGISTERING] {
             let mut codes: Vec<u32> = meanings
                 .iter()
                 .flat_map(|(_, codes)| codes.iter().map(|code| *code as u32))
@@ -191,7 +176,7 @@ mod tests {
     #[test]
     fn what_breaks_the_context_is_fatal_and_nothing_else_is() {
         let fatal = |code| {
-            let kind = kind_in_context(code);
+            let kind = kind(code);
             pinlane_driver::Error::new(kind, "a call").is_fatal()
         };
         for code in [
@@ -206,12 +191,14 @@ mod tests {
         }
     }
 
+    /// None of these says that the context is dead, and memory in flight must not be let go of on a
+    /// guess.
     #[test]
-    fn a_gpu_that_vanishes_under_a_context_is_lost() {
+    fn a_gpu_that_cannot_be_had_is_not_a_dead_one() {
         for code in [46, 100, 101] {
-            assert_eq!(kind_in_context(code), ErrorKind::DeviceLost, "{code}");
+            let error = pinlane_driver::Error::new(kind(code), "a call");
+            assert!(!error.is_fatal(), "{code}");
         }
-        assert_eq!(kind(101), ErrorKind::InvalidValue);
     }
 
     #[test]
@@ -246,6 +233,6 @@ mod tests {
     #[test]
     fn an_unknown_code_keeps_its_number() {
         assert_eq!(kind(123_456), ErrorKind::Other { code: 123_456 });
-        assert_eq!(kind_in_context(999), ErrorKind::Other { code: 999 });
+        assert_eq!(kind(999), ErrorKind::Other { code: 999 });
     }
 }

@@ -113,10 +113,8 @@ unsafe extern "C" fn call_back(_stream: CUstream, code: u32, payload: *mut c_voi
     let result = match code {
         SUCCESS => Ok(()),
         // No more to say than the number: libcuda may not be called here.
-        code => Err(
-            Error::new(error::kind_in_context(code), "cuStreamAddCallback")
-                .with_detail(format!("code {code}")),
-        ),
+        code => Err(Error::new(error::kind(code), "cuStreamAddCallback")
+            .with_detail(format!("code {code}"))),
     };
     // A panic must not unwind into libcuda, and the panic hook has already reported it.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| callback(result))) {

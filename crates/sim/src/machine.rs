@@ -20,6 +20,9 @@ pub(crate) struct Machine {
     pub(crate) pin_domain: u64,
 }
 
+/// How long the end of a run waits for a callback, in real time.
+const CALLBACK_PATIENCE: Duration = Duration::from_secs(2);
+
 /// CUDA's is 0.
 static NEXT_PIN_DOMAIN: AtomicU64 = AtomicU64::new(1);
 
@@ -148,6 +151,8 @@ impl Machine {
         loop {
             state.catch_up();
             if let Err(error) = state.alive(device, call) {
+                // Callbacks of a dead device are called with the error, wherever time passes.
+                state.callbacks.nudge();
                 return (state, Err(error));
             }
             if points.iter().all(|&point| state.passed(point)) {
@@ -233,6 +238,11 @@ impl Machine {
     /// Lets the next thing happen, or all callbacks return that were handed out; false if there is
     /// nothing to wait for.
     pub(crate) fn step(&self) -> bool {
+        self.step_within(None)
+    }
+
+    /// The same. A callback that does not return in this much real time counts as nothing.
+    fn step_within(&self, patience: Option<Duration>) -> bool {
         let mut state = self.lock();
         if !state.callbacks.outstanding() || state.held {
             let stepped = state.step();
@@ -241,15 +251,24 @@ impl Machine {
         }
         while state.callbacks.outstanding() {
             state.callbacks.nudge();
-            state = self.sleep(state);
+            let Some(patience) = patience else {
+                state = self.sleep(state);
+                continue;
+            };
+            let changed;
+            (state, changed) = self.sleep_at_most(state, patience);
+            if !changed {
+                return false;
+            }
         }
         true
     }
 
-    /// Ends a hold, and lets all outstanding work complete.
+    /// Ends a hold, and lets all outstanding work complete, but for that behind a callback that
+    /// never returns.
     pub(crate) fn run_out(&self) {
         self.release();
-        while self.step() {}
+        while self.step_within(Some(CALLBACK_PATIENCE)) {}
     }
 
     /// Nothing completes until [`release`](Self::release).

@@ -271,3 +271,34 @@ fn a_callback_does_not_excuse_a_refill_of_unordered_work() {
     let kinds = common::kinds(&rig.sim.findings());
     assert_eq!(kinds, [pinlane_sim::FindingKind::HostChangedInFlight]);
 }
+
+#[test]
+fn the_end_of_a_run_does_not_wait_for_a_callback_that_never_returns() {
+    let rig = plain();
+    let stream = rig.stream();
+    let (never, gate) = channel::<()>();
+    let callback = Box::new(move |_| {
+        let _ = gate.recv();
+    });
+    rig.driver.host_callback(stream, callback).unwrap();
+    assert!(!rig.sim.finish().is_empty(), "the stream is left over");
+    drop(never);
+}
+
+#[test]
+fn callbacks_of_a_dead_device_are_called_even_where_time_passes_on_demand() {
+    let faults = Faults::none().with(FaultKind::LateError, 1000);
+    let rig = rig(Sim::builder().seed(3).faults(faults).idle_progress(false));
+    let stream = rig.stream();
+    let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
+    rig.sim.hold();
+    rig.upload(source, device, BYTES, stream).unwrap();
+    let (sender, receiver) = channel();
+    let callback = Box::new(move |result: pinlane_driver::Result<()>| {
+        sender.send(result.is_err()).unwrap();
+    });
+    rig.driver.host_callback(stream, callback).unwrap();
+    rig.sim.release();
+    assert!(rig.driver.stream_synchronize(stream).is_err());
+    assert!(receiver.recv().unwrap(), "called, with the error");
+}
