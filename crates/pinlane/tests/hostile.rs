@@ -312,12 +312,15 @@ fn awaited_transfer_does_not_wait_for_a_later_one() {
         device.alloc::<u8>(64).unwrap(),
         device.alloc::<u8>(64).unwrap(),
     );
+    sim.hold(); // so that both are awaited before either is done
     let early = stream.upload(device.pinned(64).unwrap(), &mut a).unwrap();
     kernels.spin(&stream, 1_000_000_000).unwrap();
     let late = stream.upload(device.pinned(64).unwrap(), &mut b).unwrap();
     let (mut early, mut late) = (pin!(early), pin!(late));
     let mut context = Context::from_waker(Waker::noop());
     assert!(late.as_mut().poll(&mut context).is_pending());
+    assert!(early.as_mut().poll(&mut context).is_pending());
+    sim.release();
     let early = loop {
         if let Poll::Ready(early) = early.as_mut().poll(&mut context) {
             break early;

@@ -159,3 +159,39 @@ impl Drop for HostMemory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quarantine(memory: &mut HostMemory, bytes: usize) -> usize {
+        let block = PinnedAlloc::new(bytes).expect("memory");
+        let base = block.range().address();
+        memory.quarantine(block);
+        base
+    }
+
+    #[test]
+    fn freed_memory_is_kept_for_a_while_and_then_given_back() {
+        let mut memory = HostMemory::new();
+        let first = quarantine(&mut memory, 64);
+        let touches_first = |memory: &HostMemory| memory.is_quarantined(first + 63, first + 64);
+        assert!(touches_first(&memory));
+        assert!(
+            !memory.is_quarantined(first + 64, first + 65),
+            "one past its end"
+        );
+        for _ in 1..QUARANTINE_BLOCKS {
+            quarantine(&mut memory, 64);
+        }
+        assert!(touches_first(&memory), "as many as may be");
+        quarantine(&mut memory, 64);
+        assert_eq!(memory.quarantined.len(), QUARANTINE_BLOCKS);
+        assert!(
+            !memory.quarantined.contains_key(&first),
+            "the oldest has gone"
+        );
+        quarantine(&mut memory, QUARANTINE_BYTES + 1);
+        assert_eq!((memory.quarantined.len(), memory.quarantined_bytes), (0, 0));
+    }
+}

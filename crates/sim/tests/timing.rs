@@ -184,21 +184,3 @@ fn a_program_that_polls_is_not_kept_waiting_for_ever() {
     assert!((1..50).contains(&polls), "{polls} polls");
     assert!(rig.sim.now_ns() > 1_000_000);
 }
-
-#[test]
-fn the_clock_never_goes_back() {
-    let rig = plain();
-    let (stream, event) = (rig.stream(), rig.event());
-    let (source, device) = (rig.pinned(MIB), rig.device(MIB));
-    rig.sim.hold();
-    rig.upload(source, device, MIB, stream).unwrap();
-    rig.driver.event_record(event, stream).unwrap();
-    let mut last_ns = rig.sim.now_ns();
-    for timeout_ns in [1_000_000, 0, 500] {
-        let timeout = Duration::from_nanos(timeout_ns);
-        assert!(!rig.driver.event_wait_timeout(event, timeout).unwrap());
-        assert!(rig.sim.now_ns() >= last_ns);
-        last_ns = rig.sim.now_ns();
-    }
-    rig.sim.release();
-}

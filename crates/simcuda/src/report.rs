@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pinlane_sim::{Finding, FindingKind};
-
 use crate::settings::report_path;
 use crate::state::{Machine, machine};
 
@@ -42,18 +40,6 @@ pub fn note_unsupported(name: &str) {
     }
 }
 
-fn is_leak(finding: &Finding) -> bool {
-    matches!(
-        finding.kind,
-        FindingKind::LeakedDeviceMemory
-            | FindingKind::LeakedPinnedMemory
-            | FindingKind::LeakedRegistration
-            | FindingKind::LeakedStream
-            | FindingKind::LeakedEvent
-            | FindingKind::LeakedModule
-    )
-}
-
 /// What the simulator found. A lost GPU let the program free nothing, so nothing is a leak then.
 fn finding_lines(machine: &Machine) -> Vec<String> {
     machine
@@ -62,9 +48,13 @@ fn finding_lines(machine: &Machine) -> Vec<String> {
     let lost = machine.is_lost();
     let findings = machine.sim.finish().into_iter();
     let said = findings
-        .filter(|finding| !(lost && is_leak(finding)))
+        .filter(|finding| !(lost && finding.kind.is_leak()))
         .map(|finding| {
-            let class = if is_leak(&finding) { "leak" } else { "misuse" };
+            let class = if finding.kind.is_leak() {
+                "leak"
+            } else {
+                "misuse"
+            };
             format!("{class}: {finding}")
         });
     said.collect()

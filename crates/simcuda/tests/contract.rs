@@ -254,6 +254,13 @@ fn pinned_memory_is_mapped_and_free_waits_as_with_unified_addressing() {
         let (a, b): (u64, u64) = (made!(cuMemAlloc_v2(1 << 20)), made!(cuMemAlloc_v2(1 << 20)));
         assert_eq!(cu!(cuMemsetD8_v2(a, 5, 1 << 20)), SUCCESS);
         let stream: sys::CUstream = made!(cuStreamCreate(1));
+        // Something slow first, so that the copy is still waiting when its source is freed.
+        let slow: *mut c_void = made!(cuMemHostAlloc(16 << 20, 0));
+        let large: u64 = made!(cuMemAlloc_v2(16 << 20));
+        assert_eq!(
+            cu!(cuMemcpyDtoHAsync_v2(slow, large, 16 << 20, stream)),
+            SUCCESS
+        );
         assert_eq!(cu!(cuMemcpyDtoDAsync_v2(b, a, 1 << 20, stream)), SUCCESS);
         assert_eq!(cu!(cuMemFree_v2(a)), SUCCESS);
         let mut last = 0u8;
@@ -273,6 +280,8 @@ fn pinned_memory_is_mapped_and_free_waits_as_with_unified_addressing() {
         );
         assert_eq!(cu!(cuStreamDestroy_v2(stream)), SUCCESS);
         assert_eq!(cu!(cuMemFree_v2(b)), SUCCESS);
+        assert_eq!(cu!(cuMemFree_v2(large)), SUCCESS);
+        assert_eq!(cu!(cuMemFreeHost(slow)), SUCCESS);
         assert_eq!(cu!(cuMemFreeHost(host)), SUCCESS);
         leave(0);
     };
