@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes src/cuda/builtin.ptx from src/cuda/builtin.cu with NVRTC. Needs no GPU and no toolkit.
+"""Makes src/cuda/builtin.ptx from src/cuda/*.cu with NVRTC. Needs no GPU and no toolkit.
 
     python -m pip install nvidia-cuda-nvrtc-cu12==12.0.140
     python crates/kernels/compile.py            # writes the PTX
@@ -18,7 +18,8 @@ PACKAGE = "nvidia-cuda-nvrtc-cu12==12.0.140"
 # The oldest target that this compiler takes without a warning; any later GPU loads it too.
 OPTIONS = [b"--gpu-architecture=compute_52"]
 FOLDER = pathlib.Path(__file__).resolve().parent / "src" / "cuda"
-SOURCE = FOLDER / "builtin.cu"
+# Compiled as one text, in this order.
+SOURCES = [FOLDER / name for name in ("builtin.cu", "convert.cu", "pieces.cu")]
 TARGET = FOLDER / "builtin.ptx"
 
 
@@ -70,7 +71,7 @@ class Compiler:
 
     def compile(self, source: bytes) -> str:
         program = ctypes.c_void_p()
-        self.check(self.nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, SOURCE.name.encode(), 0, None, None))
+        self.check(self.nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"kernels", 0, None, None))
         options = (ctypes.c_char_p * len(OPTIONS))(*OPTIONS)
         status = self.nvrtc.nvrtcCompileProgram(program, len(OPTIONS), options)
         log = self.text(program, "ProgramLog").strip()
@@ -93,12 +94,18 @@ def without_unused(ptx: str) -> str:
 def main() -> None:
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit("usage: compile.py [--check]")
-    source = SOURCE.read_bytes()
-    ptx = f"// {SOURCE.name} fnv1a64 {fnv1a64(source):016x}\n" + without_unused(Compiler().compile(source))
+    if {path.name for path in FOLDER.glob("*.cu")} != {path.name for path in SOURCES}:
+        sys.exit(f"the files in {FOLDER} are not those that SOURCES names")
+    texts = [path.read_bytes() for path in SOURCES]
+    # Messages of the compiler name the file and its own line.
+    numbered = [f'#line 1 "{path.name}"\n'.encode() + text for path, text in zip(SOURCES, texts)]
+    names = " ".join(path.name for path in SOURCES)
+    head = f"// {names} fnv1a64 {fnv1a64(b''.join(texts)):016x}\n"
+    ptx = head + without_unused(Compiler().compile(b"".join(numbered)))
     if sys.argv[1:] == ["--check"]:
         if TARGET.read_text() != ptx:
-            sys.exit(f"{TARGET.name} is not what {SOURCE.name} gives\nremedy: cargo xtask kernels")
-        print(f"{TARGET.name} belongs to {SOURCE.name}")
+            sys.exit(f"{TARGET.name} is not what {names} give\nremedy: cargo xtask kernels")
+        print(f"{TARGET.name} belongs to {names}")
     else:
         TARGET.write_text(ptx)
         print(f"wrote {TARGET}")

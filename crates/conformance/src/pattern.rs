@@ -21,6 +21,11 @@ pub(crate) fn bytes_of_u32(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
 }
 
+/// Little-endian bytes of numbers.
+pub(crate) fn bytes_of_u16(numbers: &[u16]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
 /// Numbers from little-endian bytes.
 pub(crate) fn u32_of_bytes(bytes: &[u8]) -> Vec<u32> {
     let (words, rest) = bytes.as_chunks::<4>();

@@ -4,12 +4,22 @@
 //! - `src/cuda/builtin.ptx`: what NVRTC made of it, committed, so that nobody needs a toolkit
 //!   (`cargo xtask kernels` makes it anew, a test checks that it belongs to the source),
 //! - a CPU twin: a Rust function with the same result, which the simulated GPU runs.
+//!
+//! Beside them stands what the CPU does itself while it stages: [`convert`] with the same bits as
+//! the kernels, and [`copy_streaming`].
 
+pub mod convert;
+mod instructions;
 mod memory;
+mod pieces;
+mod streaming;
 mod twins;
 
+pub use instructions::Instructions;
 pub use memory::{Memory, MemoryFault};
+pub use pieces::Piece;
 use pinlane_driver::{KernelArg, LaunchShape, ParamKind};
+pub use streaming::{copy_streaming, copy_streaming_raw};
 
 /// All built-in kernels as one PTX module, for any GPU from compute capability 5.2 on.
 pub const PTX: &str = include_str!("cuda/builtin.ptx");

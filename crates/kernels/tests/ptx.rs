@@ -2,7 +2,12 @@
 
 use pinlane_driver::ParamKind;
 
-const SOURCE: &[u8] = include_bytes!("../src/cuda/builtin.cu");
+/// In the order in which they are compiled as one.
+const SOURCES: [(&str, &str); 3] = [
+    ("builtin.cu", include_str!("../src/cuda/builtin.cu")),
+    ("convert.cu", include_str!("../src/cuda/convert.cu")),
+    ("pieces.cu", include_str!("../src/cuda/pieces.cu")),
+];
 
 /// The hash that `compile.py` writes into the PTX.
 fn fnv1a64(data: &[u8]) -> u64 {
@@ -47,10 +52,12 @@ fn hash_is_the_published_one() {
 #[test]
 fn ptx_was_made_from_the_source() {
     let first = pinlane_kernels::PTX.lines().next().expect("a first line");
+    let names = SOURCES.map(|(name, _)| name).join(" ");
+    let texts = SOURCES.map(|(_, text)| text).concat();
     assert_eq!(
         first,
-        format!("// builtin.cu fnv1a64 {:016x}", fnv1a64(SOURCE)),
-        "builtin.cu has changed: run `cargo xtask kernels`"
+        format!("// {names} fnv1a64 {:016x}", fnv1a64(texts.as_bytes())),
+        "a source has changed: run `cargo xtask kernels`"
     );
 }
 

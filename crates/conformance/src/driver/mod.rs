@@ -2,6 +2,7 @@
 
 mod batch_copies;
 mod callbacks;
+mod convert_kernels;
 mod copies;
 mod default_stream;
 mod device;
@@ -11,6 +12,7 @@ mod events;
 mod mapped;
 mod memset;
 mod modules;
+mod piece_kernels;
 mod pinned;
 mod pointers;
 mod registered;
@@ -45,6 +47,8 @@ pub(crate) fn cases() -> Vec<Case> {
         memset::CASES,
         callbacks::CASES,
         modules::CASES,
+        convert_kernels::CASES,
+        piece_kernels::CASES,
         threads::CASES,
     ]
     .concat()

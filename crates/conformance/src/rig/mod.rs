@@ -6,6 +6,7 @@
 //! driver shows as wrong bytes. Cases wait for the work on a buffer, by the call under test,
 //! before they read or refill it.
 
+mod convert;
 mod gate;
 mod memory;
 mod pages;

@@ -1,9 +1,11 @@
-// The built-in kernels. Each has a CPU twin of the same name, parameters and result in ../twins.rs.
+// The built-in kernels. Each has a CPU twin of the same name, parameters and result in ../twins/.
+// This file and those that compile.py names after it are compiled as one.
 //
 // All loops stride by the whole grid, so that any launch shape gives the same result.
 // After a change: `cargo xtask kernels` makes builtin.ptx anew.
 
 typedef unsigned char u8;
+typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 

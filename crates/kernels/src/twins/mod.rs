@@ -1,5 +1,10 @@
 //! The CPU twins. Arguments come checked against `params`; a mismatch is the caller's bug.
 
+mod args;
+mod convert;
+mod pieces;
+
+use args::{f32_of, ptr_of, u32_of, u64_of};
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
 use crate::{Kernel, Memory, MemoryFault};
@@ -41,6 +46,11 @@ pub(crate) static ALL: &[Kernel] = &[
         bytes_touched: |_| 0,
         fixed_ns: |args| u64_of(&args[0]),
     },
+    convert::F32_TO_BF16,
+    convert::F32_TO_F16,
+    convert::U8_TO_F32,
+    pieces::SCATTER,
+    pieces::GATHER,
 ];
 
 /// `data[i] += value` for `i < n`, wrapping: (n, value, data).
@@ -85,7 +95,16 @@ fn saxpy_f32(
 /// `target[i] = source[i]` for `i < n`: (n, source, target).
 fn copy_u8(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result<(), MemoryFault> {
     let (n, source, target) = (u64_of(&args[0]), ptr_of(&args[1]), ptr_of(&args[2]));
-    for_blocks(n, 1, |at, bytes| {
+    copy_blocks(memory, source, target, n)
+}
+
+fn copy_blocks(
+    memory: &mut dyn Memory,
+    source: DevicePtr,
+    target: DevicePtr,
+    bytes: u64,
+) -> Result<(), MemoryFault> {
+    for_blocks(bytes, 1, |at, bytes| {
         let mut block = vec![0; bytes];
         memory.read(source.offset(at), &mut block)?;
         memory.write(target.offset(at), &block)
@@ -106,32 +125,4 @@ fn for_blocks(
         at += bytes;
     }
     Ok(())
-}
-
-fn u64_of(arg: &KernelArg) -> u64 {
-    match arg {
-        KernelArg::U64(value) => *value,
-        other => panic!("expected u64, found {other:?}"),
-    }
-}
-
-fn u32_of(arg: &KernelArg) -> u32 {
-    match arg {
-        KernelArg::U32(value) => *value,
-        other => panic!("expected u32, found {other:?}"),
-    }
-}
-
-fn f32_of(arg: &KernelArg) -> f32 {
-    match arg {
-        KernelArg::F32(value) => *value,
-        other => panic!("expected f32, found {other:?}"),
-    }
-}
-
-fn ptr_of(arg: &KernelArg) -> DevicePtr {
-    match arg {
-        KernelArg::Ptr(value) => *value,
-        other => panic!("expected a device address, found {other:?}"),
-    }
 }

@@ -1,0 +1,140 @@
+//! Copying past the caches: for a target that this CPU does not read again soon.
+
+use crate::Instructions;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::instructions::{Level, prefetch};
+
+/// What a streaming store should fill as a whole.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const LINE_BYTES: usize = 64;
+
+/// Copies with stores that go around the caches, where the CPU has such; a plain copy elsewhere.
+///
+/// A plain copy reads each line of the target before it writes it, and pushes others out of the
+/// caches. The bytes are visible to other threads and to devices as after a plain copy.
+///
+/// ```
+/// let source: Vec<u8> = (0..200).collect();
+/// let mut target = vec![0; 200];
+/// pinlane_kernels::copy_streaming(&source, &mut target);
+/// assert_eq!(target, source);
+/// ```
+///
+/// # Panics
+/// When the lengths differ.
+pub fn copy_streaming(source: &[u8], target: &mut [u8]) {
+    Instructions::best().copy_streaming(source, target);
+}
+
+/// [`copy_streaming`] for memory that no slice may stand for.
+///
+/// # Safety
+/// `source` is valid for reads and `target` for writes of `bytes` bytes, and they do not overlap.
+pub unsafe fn copy_streaming_raw(source: *const u8, target: *mut u8, bytes: usize) {
+    // SAFETY: what the caller vouches for.
+    unsafe { Instructions::best().copy_streaming_raw(source, target, bytes) }
+}
+
+impl Instructions {
+    /// [`copy_streaming`] with these instructions.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn copy_streaming(self, source: &[u8], target: &mut [u8]) {
+        assert_eq!(
+            source.len(),
+            target.len(),
+            "source and target differ in length"
+        );
+        // SAFETY: two slices of this length, one of them exclusive, so they do not overlap.
+        unsafe { self.copy_streaming_raw(source.as_ptr(), target.as_mut_ptr(), source.len()) }
+    }
+
+    /// [`copy_streaming_raw`] with these instructions.
+    ///
+    /// # Safety
+    /// As for [`copy_streaming_raw`].
+    pub unsafe fn copy_streaming_raw(self, source: *const u8, target: *mut u8, bytes: usize) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        {
+            let stream_lines = match self.level() {
+                Level::Portable => None,
+                Level::Avx2 => Some(stream_lines_avx2 as unsafe fn(*const u8, *mut u8, usize)),
+                Level::Avx512 => Some(stream_lines_avx512 as _),
+            };
+            if let Some(stream_lines) = stream_lines {
+                // SAFETY: what the caller vouches for; a value of `Instructions` exists only where
+                // the CPU has them.
+                return unsafe { copy_by_lines(source, target, bytes, stream_lines) };
+            }
+        }
+        // SAFETY: what the caller vouches for.
+        unsafe { target.copy_from_nonoverlapping(source, bytes) }
+    }
+}
+
+/// Whole lines of the target by `stream_lines`, what is before and behind them plainly.
+///
+/// # Safety
+/// As for [`copy_streaming_raw`]; `stream_lines` may be called on this CPU.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+unsafe fn copy_by_lines(
+    source: *const u8,
+    target: *mut u8,
+    bytes: usize,
+    stream_lines: unsafe fn(*const u8, *mut u8, usize),
+) {
+    let head_bytes = target.align_offset(LINE_BYTES).min(bytes);
+    let lines = (bytes - head_bytes) / LINE_BYTES;
+    let tail = head_bytes + lines * LINE_BYTES;
+    // SAFETY: head, lines and tail make up the `bytes` bytes that the caller vouches for. Where
+    // there are lines, the head ends at a multiple of `LINE_BYTES`. The fence comes before anybody
+    // can look at the target.
+    unsafe {
+        target.copy_from_nonoverlapping(source, head_bytes);
+        if lines > 0 {
+            stream_lines(source.add(head_bytes), target.add(head_bytes), lines);
+            std::arch::x86_64::_mm_sfence();
+        }
+        target
+            .add(tail)
+            .copy_from_nonoverlapping(source.add(tail), bytes - tail);
+    }
+}
+
+/// # Safety
+/// `source` is valid for reads and `target` for writes of this many lines, they do not overlap, and
+/// `target` is a multiple of `LINE_BYTES`. Nobody accesses the target before an `sfence` of this
+/// thread.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx2")]
+unsafe fn stream_lines_avx2(source: *const u8, target: *mut u8, lines: usize) {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256};
+    for line in 0..lines {
+        // SAFETY: the caller vouches for this line on both sides and for its alignment.
+        unsafe {
+            let (source, target) = (source.add(line * LINE_BYTES), target.add(line * LINE_BYTES));
+            prefetch(source);
+            let low = _mm256_loadu_si256(source.cast());
+            let high = _mm256_loadu_si256(source.add(32).cast());
+            _mm256_stream_si256(target.cast(), low);
+            _mm256_stream_si256(target.add(32).cast(), high);
+        }
+    }
+}
+
+/// # Safety
+/// As for `stream_lines_avx2`.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx512f")]
+unsafe fn stream_lines_avx512(source: *const u8, target: *mut u8, lines: usize) {
+    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_stream_si512};
+    for line in 0..lines {
+        // SAFETY: the caller vouches for this line on both sides and for its alignment.
+        unsafe {
+            let (source, target) = (source.add(line * LINE_BYTES), target.add(line * LINE_BYTES));
+            prefetch(source);
+            _mm512_stream_si512(target.cast(), _mm512_loadu_si512(source.cast()));
+        }
+    }
+}
