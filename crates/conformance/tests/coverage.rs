@@ -10,7 +10,7 @@ use pinlane_driver::{
 use pinlane_model::Profile;
 use pinlane_sim::Sim;
 
-const CALLS: [Call; 36] = [
+const CALLS: [Call; 37] = [
     Call::MemoryInfo,
     Call::Synchronize,
     Call::PointerKind,
@@ -27,6 +27,7 @@ const CALLS: [Call; 36] = [
     Call::StreamCreate,
     Call::StreamDestroy,
     Call::StreamQuery,
+    Call::StreamIsCapturing,
     Call::StreamSynchronize,
     Call::StreamWaitEvent,
     Call::HostCallback,

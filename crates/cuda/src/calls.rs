@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use cudarc::driver::sys::{
     self, CUDA_MEMCPY2D, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
     CUjit_option, CUmemcpyAttributes, CUmodule, CUpointer_attribute, CUresult, CUstream,
+    CUstreamCaptureStatus,
 };
 use pinlane_driver::{Error, ErrorKind, Result};
 
@@ -86,6 +87,7 @@ calls! {
         cuStreamCreateWithPriority(*mut CUstream, c_uint, c_int);
         cuStreamDestroy_v2(CUstream);
         cuStreamQuery(CUstream);
+        cuStreamIsCapturing(CUstream, *mut CUstreamCaptureStatus);
         cuStreamSynchronize(CUstream);
         cuStreamWaitEvent(CUstream, CUevent, c_uint);
         cuEventCreate(*mut CUevent, c_uint);

@@ -52,6 +52,7 @@ unsafe impl Driver for CudaDevice {
         fn stream_priorities() -> (i32, i32);
         fn stream_create(flags: StreamFlags) -> StreamHandle;
         fn stream_query(stream: StreamHandle) -> bool;
+        fn stream_is_capturing(stream: StreamHandle) -> bool;
         fn stream_synchronize(stream: StreamHandle) -> ();
         fn stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
         fn host_callback(stream: StreamHandle, callback: HostCallback) -> ();

@@ -64,6 +64,18 @@ impl CudaDevice {
         self.check_done("cuStreamQuery", code)
     }
 
+    pub(crate) fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool> {
+        let _current = self.enter()?;
+        // Read as a number: a newer driver may know a status that the enum does not.
+        let mut status = 0u32;
+        // SAFETY: takes a handle of this device's, and writes one number of this size.
+        let code = unsafe {
+            (self.calls().cuStreamIsCapturing)(raw_stream(stream), (&raw mut status).cast())
+        };
+        self.check("cuStreamIsCapturing", code)?;
+        Ok(status != 0)
+    }
+
     pub(crate) fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let _current = self.enter()?;
         // SAFETY: takes a handle of this device's.

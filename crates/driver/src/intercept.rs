@@ -25,6 +25,7 @@ pub enum Call {
     StreamCreate,
     StreamDestroy,
     StreamQuery,
+    StreamIsCapturing,
     StreamSynchronize,
     StreamWaitEvent,
     HostCallback,
@@ -126,6 +127,7 @@ unsafe impl<H: Hook> Driver for Intercepted<H> {
         StreamCreate => fn stream_create(flags: StreamFlags) -> StreamHandle;
         StreamDestroy => #[unsafety] fn stream_destroy(stream: StreamHandle) -> ();
         StreamQuery => fn stream_query(stream: StreamHandle) -> bool;
+        StreamIsCapturing => fn stream_is_capturing(stream: StreamHandle) -> bool;
         StreamSynchronize => fn stream_synchronize(stream: StreamHandle) -> ();
         StreamWaitEvent => fn stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
         HostCallback => fn host_callback(stream: StreamHandle, callback: HostCallback) -> ();

@@ -114,6 +114,9 @@ pub unsafe trait Driver: Send + Sync {
     /// Whether all work of the stream is done.
     fn stream_query(&self, stream: StreamHandle) -> Result<bool>;
 
+    /// Whether work given to the stream is recorded into a graph instead of being run.
+    fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool>;
+
     /// Wait until all work of the stream is done.
     fn stream_synchronize(&self, stream: StreamHandle) -> Result<()>;
 

@@ -22,6 +22,7 @@ pub(crate) fn name(call: Call) -> &'static str {
         Call::StreamCreate => "stream_create",
         Call::StreamDestroy => "stream_destroy",
         Call::StreamQuery => "stream_query",
+        Call::StreamIsCapturing => "stream_is_capturing",
         Call::StreamSynchronize => "stream_synchronize",
         Call::StreamWaitEvent => "stream_wait_event",
         Call::HostCallback => "host_callback",
@@ -75,6 +76,7 @@ pub(crate) fn cost_ns(call: Call, costs: &CallCosts) -> u64 {
         | Call::PointerKind
         | Call::HostDevicePtr
         | Call::StreamPriorities
+        | Call::StreamIsCapturing
         | Call::EventElapsed
         | Call::ModuleFunction => costs.other_ns,
     }

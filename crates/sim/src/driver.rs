@@ -172,6 +172,13 @@ unsafe impl Driver for SimDriver {
         })
     }
 
+    fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool> {
+        self.machine
+            .call(self.device, Call::StreamIsCapturing, |state| {
+                state.stream_is_capturing(self.device, stream)
+            })
+    }
+
     fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let call = Call::StreamSynchronize;
         self.machine.call_and_wait(self.device, call, |state| {

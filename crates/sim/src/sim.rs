@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pinlane_driver::{DeviceInfo, Driver, Error, ErrorKind, Platform, PointerKind, Result};
+use pinlane_driver::{
+    DeviceInfo, Driver, Error, ErrorKind, Platform, PointerKind, Result, StreamHandle,
+};
 use pinlane_model::Profile;
 
 use crate::builder::{Config, SimBuilder};
@@ -86,6 +88,12 @@ impl Sim {
     /// return that were handed out. False if nothing is outstanding, or all is held.
     pub fn step(&self) -> bool {
         self.machine.step()
+    }
+
+    /// From here on a stream says that it is captured into a graph, or that it is not. Nothing else
+    /// changes: there are no graphs here, only callers that must not disturb a capture.
+    pub fn set_capturing(&self, stream: StreamHandle, capturing: bool) {
+        self.machine.lock().set_capturing(stream, capturing);
     }
 
     /// What an address belongs to, on any device or on the host; none for memory that the driver

@@ -31,6 +31,8 @@ pub(crate) struct Stream {
     pub(crate) ready_ns: Option<u64>,
     /// Sequence number of the last operation that is done.
     pub(crate) done: u64,
+    /// Said to be captured into a graph.
+    pub(crate) capturing: bool,
     /// Destroyed by its owner, still working off its queue.
     pub(crate) destroyed: bool,
 }
@@ -45,6 +47,7 @@ impl Stream {
             running: false,
             ready_ns: None,
             done: 0,
+            capturing: false,
             destroyed: false,
         }
     }

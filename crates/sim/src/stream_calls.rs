@@ -70,6 +70,25 @@ impl State {
         Ok(self.polled(done))
     }
 
+    pub(crate) fn set_capturing(&mut self, stream: StreamHandle, capturing: bool) {
+        for device in 0..self.devices.len() {
+            if let Ok(id) = self.stream(device, stream, Call::StreamIsCapturing)
+                && let Some(stream) = self.streams.get_mut(id)
+            {
+                stream.capturing = capturing;
+            }
+        }
+    }
+
+    pub(crate) fn stream_is_capturing(
+        &mut self,
+        device: usize,
+        stream: StreamHandle,
+    ) -> Result<bool> {
+        let id = self.stream(device, stream, Call::StreamIsCapturing)?;
+        Ok(self.streams.get(id).is_some_and(|stream| stream.capturing))
+    }
+
     pub(crate) fn stream_wait_event(
         &mut self,
         device: usize,

@@ -15,6 +15,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new("streams/priority-out-of-range-is-clamped", clamped),
     Case::new("streams/idle-stream-has-no-work", idle_query),
     Case::new("streams/query-sees-work-in-flight", query_in_flight),
+    Case::new("streams/not-captured-unless-asked", not_captured),
     Case::new("streams/synchronize-waits", synchronize_waits),
     Case::new("streams/synchronize-when-idle", synchronize_when_idle),
     Case::new("streams/copy-kernel-copy-in-order", copy_kernel_copy),
@@ -33,6 +34,18 @@ fn create_and_destroy_many(bench: &Bench<'_>) -> Outcome {
         for stream in streams {
             rig.destroy_stream(stream)?;
         }
+    }
+    rig.close()
+}
+
+fn not_captured(bench: &Bench<'_>) -> Outcome {
+    let rig = bench.rig()?;
+    let own = rig.stream()?;
+    for stream in [own, rig.driver().default_stream()] {
+        check!(
+            !rig.driver().stream_is_capturing(stream)?,
+            "an ordinary stream is said to be captured"
+        );
     }
     rig.close()
 }
