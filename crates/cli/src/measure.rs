@@ -61,14 +61,15 @@ impl<'d> Bench<'d> {
         for _ in 0..WARM_UP + self.repeat {
             self.stream.record(&self.start)?;
             self.stream
-                .copy_to_device(&self.data, &mut self.on_device)?;
+                .driver_copy_to_device(&self.data, &mut self.on_device)?;
             h2d_ns.push(self.elapsed_ns()?);
         }
         let mut back = vec![0; self.data.len()];
         let mut d2h_ns = Vec::new();
         for _ in 0..WARM_UP + self.repeat {
             self.stream.record(&self.start)?;
-            self.stream.copy_to_host(&self.on_device, &mut back)?;
+            self.stream
+                .driver_copy_to_host(&self.on_device, &mut back)?;
             d2h_ns.push(self.elapsed_ns()?);
         }
         self.row_of(MemoryKind::Pageable, &h2d_ns, &d2h_ns, &back)

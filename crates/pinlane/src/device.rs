@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pinlane_driver::{
@@ -10,12 +10,13 @@ use pinlane_driver::{
 };
 
 use crate::core::{Fence, Lot};
+use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::herald::Heralds;
 use crate::link::Link;
 use crate::memory::DeviceMemory;
 use crate::sync::Arc as CoreArc;
-use crate::{Error, Event, Result, Stream};
+use crate::{Error, Event, ExpressConfig, Result, Stream};
 
 /// A GPU, real or simulated, opened for use. Cheap to clone; all clones are the same device.
 ///
@@ -49,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) heralds: Heralds,
     /// The turn of the default stream, for which many values stand.
     pub(crate) default_turn: Arc<Mutex<()>>,
+    /// Taken out by the shutdown, before the lot is closed.
+    express: Mutex<Option<Arc<Express>>>,
     /// Stream on which memory goes back in order, made when first needed.
     returns: Mutex<Option<StreamHandle>>,
 }
@@ -60,8 +63,10 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Pinned host memory, in bytes.
+    /// Pinned host memory, in bytes, that of the express lane included.
     pub pinned_bytes: u64,
+    /// Pinned host memory of the express lane, in bytes.
+    pub express_bytes: u64,
     /// Registered host memory, in bytes.
     pub registered_bytes: u64,
     /// Device memory, in bytes.
@@ -80,10 +85,14 @@ impl Device {
     #[must_use]
     pub fn from_driver(driver: Arc<dyn Driver>) -> Self {
         let link = Arc::new(Link::new(driver));
+        let lot = CoreArc::new(Lot::new());
+        let config = ExpressConfig::for_device(link.driver.info());
+        let express = Express::new(&link, &lot, config).expect("the defaults are valid");
         Self {
             shared: Arc::new(Shared {
                 events: Arc::new(EventPool::new(Arc::clone(&link))),
-                lot: CoreArc::new(Lot::new()),
+                express: Mutex::new(Some(Arc::new(express))),
+                lot,
                 heralds: Heralds::new(),
                 default_turn: Arc::default(),
                 returns: Mutex::new(None),
@@ -163,12 +172,36 @@ impl Device {
         self.shared.lot.reclaim()
     }
 
+    /// How the express lane for ordinary memory is set up.
+    #[must_use]
+    pub fn express_config(&self) -> ExpressConfig {
+        self.shared.express().config().clone()
+    }
+
+    /// Set the express lane up anew. Copies that are under way end with the old one.
+    pub fn set_express_config(&self, config: ExpressConfig) -> Result<()> {
+        let express = Express::new(&self.shared.link, &self.shared.lot, config)?;
+        let mut current = self.shared.express_slot();
+        let old = current.replace(Arc::new(express));
+        drop(current);
+        drop(old);
+        Ok(())
+    }
+
+    /// Give pinned memory back that the express lane keeps for the next copy and does not use now.
+    /// How many bytes.
+    pub fn trim(&self) -> usize {
+        self.shared.lot.reclaim();
+        self.shared.express().trim()
+    }
+
     /// What the device holds right now.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let books = &self.shared.link.books;
         Stats {
             pinned_bytes: books.pinned_bytes.value(),
+            express_bytes: self.shared.express().pinned_bytes() as u64,
             registered_bytes: books.registered_bytes.value(),
             device_bytes: books.device_bytes.value(),
             parked: self.shared.lot.len(),
@@ -198,6 +231,16 @@ impl Shared {
     pub(crate) fn next_stream_id() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(Shared::DEFAULT_STREAM_ID + 1);
         NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The express lane.
+    pub(crate) fn express(&self) -> Arc<Express> {
+        let express = self.express_slot();
+        Arc::clone(express.as_ref().expect("there until the shutdown"))
+    }
+
+    fn express_slot(&self) -> MutexGuard<'_, Option<Arc<Express>>> {
+        self.express.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Free device memory once `uses` have fired, without waiting for them.
@@ -260,6 +303,8 @@ impl Drop for Shared {
     /// No stream, device buffer or transfer is left. Parked buffers are waited for, but not
     /// forever, and never freed under a device that may still write to them.
     fn drop(&mut self) {
+        // Its slots in flight are parked like all others.
+        drop(self.express_slot().take());
         let closed = self.lot.close(SHUTDOWN_PATIENCE);
         if closed.abandoned > 0 {
             // Nobody is left to return an error to.

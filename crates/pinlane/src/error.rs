@@ -51,6 +51,14 @@ pub enum Error {
     #[error("the device memory did not come from cudarc")]
     #[cfg(feature = "cudarc")]
     NotFromCudarc,
+    /// A setting is not possible.
+    #[error("{field}: {reason}")]
+    InvalidConfig {
+        /// The field of the configuration.
+        field: &'static str,
+        /// What it must be.
+        reason: &'static str,
+    },
     /// Kernels of this device cannot see host memory.
     #[error("kernels of this device cannot see host memory; copy it instead")]
     NotMapped,

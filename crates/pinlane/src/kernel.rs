@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
-use pinlane_driver::{DevicePtr, FunctionHandle, KernelArg, LaunchShape, ModuleHandle};
+use pinlane_driver::{DevicePtr, Driver, FunctionHandle, KernelArg, LaunchShape, ModuleHandle};
 
-use crate::core::{Access, Fence, Ledger};
+use crate::core::{Access, Extent, Fence, Ledger};
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::link::Link;
@@ -34,9 +34,26 @@ struct Loaded {
 }
 
 /// Code on the device, unloaded on drop.
-struct Code {
+pub(crate) struct Code {
     link: Arc<Link>,
     handle: ModuleHandle,
+}
+
+impl Code {
+    pub(crate) fn load(link: &Arc<Link>, ptx: &str) -> Result<Self> {
+        Ok(Self {
+            handle: link.driver.module_load(ptx)?,
+            link: Arc::clone(link),
+        })
+    }
+
+    pub(crate) fn handle(&self) -> ModuleHandle {
+        self.handle
+    }
+
+    pub(crate) fn driver(&self) -> &dyn Driver {
+        &*self.link.driver
+    }
 }
 
 /// A kernel whose parameters are the tuple `A`.
@@ -109,14 +126,11 @@ pub trait Params {
 impl Device {
     /// Load a PTX module.
     pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
-        let handle = self.driver().module_load(ptx)?;
+        let code = Code::load(&self.shared.link, ptx)?;
         Ok(Module {
             inner: Arc::new(Loaded {
                 shared: Arc::clone(&self.shared),
-                code: ManuallyDrop::new(Code {
-                    link: Arc::clone(&self.shared.link),
-                    handle,
-                }),
+                code: ManuallyDrop::new(code),
                 launches: Mutex::new(Ledger::new()),
                 stranded: AtomicBool::new(false),
             }),
@@ -174,7 +188,7 @@ impl Loaded {
     fn launched(&self, stream: u64, fence: DeviceFence) {
         let access = Access {
             stream,
-            bytes: 0..1,
+            extent: Extent::One(0..1),
             writes: false,
         };
         let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);

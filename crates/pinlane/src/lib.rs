@@ -46,9 +46,11 @@
 mod builtin;
 mod copy;
 mod core;
+mod crew;
 mod device;
 mod error;
 mod event;
+mod express;
 mod fence;
 mod herald;
 #[cfg(feature = "cudarc")]
@@ -67,6 +69,7 @@ pub use bytemuck::Pod;
 pub use device::{Device, Stats};
 pub use error::{Error, RegisterError, Result, TransferError};
 pub use event::Event;
+pub use express::{Conversion, ExpressConfig, F32ToBf16, F32ToF16, U8ToF32};
 pub use kernel::{Kernel, Module};
 pub use memory::{
     DeviceBuf, DeviceSlice, DeviceSliceMut, MappedBuf, Part, PinnedBuf, PinnedSlice,

@@ -3,7 +3,7 @@
 use pinlane_driver::{Driver, StreamHandle};
 
 use crate::core::Fence;
-use crate::fence::DeviceFence;
+use crate::fence::{DeviceFence, UnrecordedFence};
 use crate::memory::Touch;
 use crate::stream::SubmitError;
 use crate::{Error, Stream};
@@ -29,6 +29,17 @@ impl Stream {
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
         enter: impl FnOnce(&DeviceFence),
     ) -> Result<DeviceFence, SubmitError> {
+        let fence = self.admit(touches)?;
+        let _turn = self.turn();
+        self.wait_for_all_conflicts(touches)?;
+        enqueue(self.driver(), self.handle()).map_err(refused)?;
+        let fence = self.mark(touches, fence)?;
+        enter(&fence);
+        Ok(fence)
+    }
+
+    /// Whether the memory may be used here, and an event for the end of the work.
+    fn admit(&self, touches: &[Touch<'_>]) -> Result<UnrecordedFence, SubmitError> {
         let shared = self.shared();
         shared.lot.reclaim();
         for touch in touches {
@@ -37,13 +48,22 @@ impl Stream {
                 .may_be_used_by(shared)
                 .map_err(SubmitError::Refused)?;
         }
-        let refused = |error: pinlane_driver::Error| SubmitError::Refused(error.into());
-        let fence = shared.events.claim().map_err(refused)?;
-        let _turn = self.turn();
+        shared.events.claim().map_err(refused)
+    }
+
+    fn wait_for_all_conflicts(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
         for touch in touches {
             self.wait_for_conflicts(touch).map_err(refused)?;
         }
-        enqueue(self.driver(), self.handle()).map_err(refused)?;
+        Ok(())
+    }
+
+    /// Put the fence behind the work and into the books.
+    fn mark(
+        &self,
+        touches: &[Touch<'_>],
+        fence: UnrecordedFence,
+    ) -> Result<DeviceFence, SubmitError> {
         let fence = match fence.record(self.handle()) {
             Ok(fence) => fence,
             Err(error) => return Err(self.submitted_without_fence(touches, error)),
@@ -52,8 +72,25 @@ impl Stream {
             let access = touch.access(self.id());
             touch.region.ledger().record(access, fence.clone());
         }
-        enter(&fence);
         Ok(fence)
+    }
+
+    /// Begin work that is submitted piece by piece, perhaps by several threads. The memory it
+    /// touches is borrowed until [`Submission::finish`], so nobody can submit a clashing use
+    /// meanwhile; the turn is taken at the beginning and at the end only, and others may use the
+    /// stream in between.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        touches: &'a [Touch<'a>],
+    ) -> Result<Submission<'a>, SubmitError> {
+        let fence = self.admit(touches)?;
+        let _turn = self.turn();
+        self.wait_for_all_conflicts(touches)?;
+        Ok(Submission {
+            stream: self,
+            touches,
+            fence: Some(fence),
+        })
     }
 
     fn wait_for_conflicts(&self, touch: &Touch<'_>) -> pinlane_driver::Result<()> {
@@ -73,6 +110,18 @@ impl Stream {
         touches: &[Touch<'_>],
         error: pinlane_driver::Error,
     ) -> SubmitError {
+        if error.is_fatal() || self.drains() {
+            return SubmitError::Refused(error.into());
+        }
+        for touch in touches {
+            touch.region.strand();
+        }
+        SubmitError::Stranded(error.into())
+    }
+
+    /// Wait for all work of the stream without an event. Whether the device has certainly let go of
+    /// it: done, or dead.
+    pub(crate) fn drains(&self) -> bool {
         let let_go = |result: pinlane_driver::Result<()>| match result {
             Ok(()) => true,
             Err(error) => {
@@ -81,17 +130,9 @@ impl Stream {
                 dead
             }
         };
-        if error.is_fatal()
-            || let_go(self.driver().stream_synchronize(self.handle()))
+        let_go(self.driver().stream_synchronize(self.handle()))
             || let_go(self.driver().synchronize())
             || let_go(self.driver().synchronize())
-        {
-            return SubmitError::Refused(error.into());
-        }
-        for touch in touches {
-            touch.region.strand();
-        }
-        SubmitError::Stranded(error.into())
     }
 
     /// Submit and wait. For memory that is only borrowed: where nobody can tell whether the device
@@ -121,6 +162,38 @@ impl Stream {
             Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
         }
     }
+}
+
+/// Work under way on a stream, see [`Stream::begin`].
+pub(crate) struct Submission<'a> {
+    stream: &'a Stream,
+    touches: &'a [Touch<'a>],
+    /// Taken out by `finish`.
+    fence: Option<UnrecordedFence>,
+}
+
+impl Submission<'_> {
+    /// Mark the end of the work, whether all of it could be submitted or not.
+    pub(crate) fn finish(mut self) -> Result<DeviceFence, SubmitError> {
+        let fence = self.fence.take().expect("finished once");
+        let _turn = self.stream.turn();
+        self.stream.mark(self.touches, fence)
+    }
+}
+
+impl Drop for Submission<'_> {
+    /// Not finished: a panic came between. Nobody can tell any more what uses the memory.
+    fn drop(&mut self) {
+        if self.fence.is_some() {
+            for touch in self.touches {
+                touch.region.strand();
+            }
+        }
+    }
+}
+
+fn refused(error: pinlane_driver::Error) -> SubmitError {
+    SubmitError::Refused(error.into())
 }
 
 /// Ends the process when it is dropped, which only a panic does.

@@ -1,8 +1,6 @@
 //! Who uses which range of a device buffer: the last writer and *all* readers since.
 
-use std::ops::Range;
-
-use super::Fence;
+use super::{Extent, Fence};
 
 /// Names a stream for its whole life. Never reused, unlike a driver's handle.
 pub(crate) type StreamId = u64;
@@ -11,7 +9,7 @@ pub(crate) type StreamId = u64;
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) stream: StreamId,
-    pub(crate) bytes: Range<usize>,
+    pub(crate) extent: Extent,
     pub(crate) writes: bool,
 }
 
@@ -67,7 +65,7 @@ impl<F: Fence + Clone> Ledger<F> {
 
 /// Whether the order of the two matters.
 fn clash(a: &Access, b: &Access) -> bool {
-    (a.writes || b.writes) && a.bytes.start < b.bytes.end && b.bytes.start < a.bytes.end
+    (a.writes || b.writes) && a.extent.overlaps(&b.extent)
 }
 
 /// Whether waiting for `later` includes having waited for `earlier`, for whatever may follow.
@@ -76,7 +74,7 @@ fn clash(a: &Access, b: &Access) -> bool {
 /// clashes with. A reader never stands for a writer of another stream, nor for another stream's
 /// reader: that would leave one reader where there are two.
 fn replaces(later: &Access, earlier: &Access) -> bool {
-    let covers = later.bytes.start <= earlier.bytes.start && earlier.bytes.end <= later.bytes.end;
+    let covers = later.extent.covers(&earlier.extent);
     let comes_after = later.writes || later.stream == earlier.stream;
     let clashes_alike = later.writes || !earlier.writes;
     covers && comes_after && clashes_alike

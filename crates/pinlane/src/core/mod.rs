@@ -12,6 +12,7 @@
 //! Nothing here knows a driver; a [`Fence`] is all it needs. That is why loom and miri can run it.
 
 mod completion;
+mod extent;
 mod fence;
 mod flight;
 mod ledger;
@@ -26,6 +27,7 @@ mod test_fence;
 mod tests;
 
 pub(crate) use completion::Completion;
+pub(crate) use extent::Extent;
 pub(crate) use fence::{Fence, Settled};
 pub(crate) use flight::{Flight, Landed};
 pub(crate) use ledger::{Access, Ledger};

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::test_fence::TestFence;
-use super::{Access, Fence, Flight, Ledger, Lot};
+use super::{Access, Extent, Fence, Flight, Ledger, Lot};
 use crate::sync::Arc;
 
 fn access(stream: u64, bytes: std::ops::Range<usize>, writes: bool) -> Access {
     Access {
         stream,
-        bytes,
+        extent: Extent::One(bytes),
         writes,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::ops::{Range, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use pinlane_driver::DevicePtr;
 
 use super::{DeviceMemory, bytes_of, resolve};
-use crate::core::{Access, Ledger};
+use crate::core::{Access, Extent, Ledger};
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::stream::SubmitError;
@@ -42,7 +42,7 @@ pub(crate) struct DeviceRegion {
 #[derive(Clone)]
 pub(crate) struct Touch<'a> {
     pub(crate) region: &'a DeviceRegion,
-    pub(crate) bytes: Range<usize>,
+    pub(crate) extent: Extent,
     pub(crate) writes: bool,
 }
 
@@ -50,7 +50,7 @@ impl Touch<'_> {
     pub(crate) fn access(&self, stream: u64) -> Access {
         Access {
             stream,
-            bytes: self.bytes.clone(),
+            extent: self.extent.clone(),
             writes: self.writes,
         }
     }
@@ -311,7 +311,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     pub(crate) fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
-            bytes: self.start * size_of::<T>()..(self.start + self.len) * size_of::<T>(),
+            extent: extent_of::<T>(self.start, self.len),
             writes: false,
         }
     }
@@ -377,10 +377,24 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         (first, second)
     }
 
+    /// Pieces of `len` elements each; the last may be shorter.
+    ///
+    /// # Panics
+    /// When `len` is 0.
+    pub fn chunks(self, len: usize) -> impl Iterator<Item = Self> {
+        assert!(len > 0, "pieces of no elements");
+        (0..self.len).step_by(len).map(move |start| Self {
+            region: self.region,
+            start: self.start + start,
+            len: len.min(self.len - start),
+            elements: PhantomData,
+        })
+    }
+
     pub(crate) fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
-            bytes: self.start * size_of::<T>()..(self.start + self.len) * size_of::<T>(),
+            extent: extent_of::<T>(self.start, self.len),
             writes: true,
         }
     }
@@ -396,4 +410,8 @@ impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceSliceMut<'a, T> {
     fn from(buffer: &'a mut DeviceBuf<T>) -> Self {
         buffer.whole_mut()
     }
+}
+
+fn extent_of<T>(start: usize, len: usize) -> Extent {
+    Extent::One(start * size_of::<T>()..(start + len) * size_of::<T>())
 }

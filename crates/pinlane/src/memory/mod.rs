@@ -25,8 +25,8 @@ mod stable;
 mod transferable;
 mod write_combined;
 
-pub(crate) use device::Touch;
 pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
+pub(crate) use device::{DeviceRegion, Touch};
 pub(crate) use device_memory::DeviceMemory;
 #[cfg(feature = "cudarc")]
 pub(crate) use device_memory::Owner;
@@ -71,4 +71,16 @@ pub(crate) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Range<usize
         "range {start}..{end} of a buffer of {len}"
     );
     start..end
+}
+
+/// Ask for huge pages in memory that was not touched yet. Only a hint: nothing depends on it.
+pub(crate) fn prefer_huge_pages(start: *mut u8, bytes: usize) {
+    const HUGE_PAGE_BYTES: usize = 2 << 20;
+    let first = start.align_offset(HUGE_PAGE_BYTES).min(bytes);
+    let whole = (bytes - first) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    if cfg!(miri) || whole == 0 {
+        return;
+    }
+    // SAFETY: whole pages inside of memory that the caller owns; the advice changes no contents.
+    unsafe { libc::madvise(start.add(first).cast(), whole, libc::MADV_HUGEPAGE) };
 }

@@ -51,7 +51,7 @@ impl Device {
 }
 
 impl<T: Pod> PinnedBuf<T> {
-    pub(super) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
+    pub(crate) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
         let memory = HostMemory::allocate(link, len, flags)?;
         Ok(Self { memory })
     }

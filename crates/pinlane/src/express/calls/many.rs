@@ -1,0 +1,112 @@
+//! Copies of many pieces, gathered into few large ones.
+
+use std::ops::Range;
+
+use bytemuck::Pod;
+
+use super::super::route::Route;
+use crate::core::Extent;
+use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
+use crate::transfer::same_len;
+use crate::{Result, Stream};
+
+impl Stream {
+    /// Copy many pieces of ordinary memory to as many places on the device, as few copies: thousands
+    /// of small ones cost little more than one large one.
+    ///
+    /// Returns as soon as all sources may be reused; the bytes arrive in stream order. On an error
+    /// the contents of the targets are unspecified.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+    /// # let device = pinlane::Device::open(&sim, 0)?;
+    /// let stream = device.stream()?;
+    /// let rows: Vec<Vec<u32>> = (0..1000).map(|row| vec![row; 7]).collect();
+    /// let mut table = device.alloc::<u32>(1000 * 8)?; // each row padded to 8
+    /// let places = table.whole_mut().chunks(8).map(|place| place.range(..7));
+    /// stream.upload_many(rows.iter().map(Vec::as_slice).zip(places))?;
+    /// # assert_eq!(stream.copy_to_vec(&table)?[8 * 999 + 6], 999);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn upload_many<'a, T: Pod>(
+        &self,
+        pieces: impl IntoIterator<Item = (&'a [T], DeviceSliceMut<'a, T>)>,
+    ) -> Result<()> {
+        let pieces: Vec<_> = pieces.into_iter().collect();
+        for (source, target) in &pieces {
+            same_len(source.len(), target.len())?;
+        }
+        let touches = touches(pieces.iter().map(|(_, target)| target.touch()));
+        let route = Route::many(pieces.iter().map(|(source, target)| {
+            let host = source.as_ptr().cast_mut().cast();
+            (host, target.device_ptr(), size_of_val(*source))
+        }));
+        if route.wire_bytes() == 0 {
+            return self.copy_nothing(&touches);
+        }
+        self.refuse_capture("upload_many")?;
+        let express = self.express();
+        let Some(slot) = express.board(&express.ring)? else {
+            for (source, target) in pieces {
+                self.driver_copy_to_device(source, target)?;
+            }
+            return Ok(());
+        };
+        express.upload(slot, self.plain_trip(&route, &touches))
+    }
+
+    /// Copy many pieces of device memory into as many places in ordinary memory, as few copies, and
+    /// return when they are there. On an error the contents of the targets are unspecified.
+    pub fn download_many<'a, T: Pod>(
+        &self,
+        pieces: impl IntoIterator<Item = (DeviceSlice<'a, T>, &'a mut [T])>,
+    ) -> Result<()> {
+        let mut pieces: Vec<_> = pieces.into_iter().collect();
+        for (source, target) in &pieces {
+            same_len(source.len(), target.len())?;
+        }
+        let touches = touches(pieces.iter().map(|(source, _)| source.touch()));
+        let route = Route::many(pieces.iter_mut().map(|(source, target)| {
+            let bytes = size_of_val(*target);
+            (target.as_mut_ptr().cast(), source.device_ptr(), bytes)
+        }));
+        if route.wire_bytes() == 0 {
+            return self.copy_nothing(&touches);
+        }
+        self.refuse_capture("download_many")?;
+        let express = self.express();
+        let Some(slot) = express.board(&express.ring)? else {
+            for (source, target) in pieces {
+                self.driver_copy_to_host(source, target)?;
+            }
+            return Ok(());
+        };
+        express.download(slot, self.plain_trip(&route, &touches))
+    }
+}
+
+/// One touch for each device buffer, whatever the number of pieces in it.
+fn touches<'a>(pieces: impl Iterator<Item = Touch<'a>>) -> Vec<Touch<'a>> {
+    let mut regions: Vec<(&'a DeviceRegion, bool, Vec<Range<usize>>)> = Vec::new();
+    let mut last = 0;
+    for piece in pieces {
+        let same = |(region, ..): &(&DeviceRegion, _, _)| std::ptr::eq(*region, piece.region);
+        if !regions.get(last).is_some_and(same) {
+            last = regions.iter().position(same).unwrap_or_else(|| {
+                regions.push((piece.region, piece.writes, Vec::new()));
+                regions.len() - 1
+            });
+        }
+        regions[last].2.push(piece.extent.hull());
+    }
+    regions
+        .into_iter()
+        .map(|(region, writes, ranges)| Touch {
+            region,
+            extent: Extent::many(ranges),
+            writes,
+        })
+        .collect()
+}

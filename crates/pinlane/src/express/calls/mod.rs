@@ -1,0 +1,79 @@
+//! The express lane's calls, as methods of [`Stream`].
+
+mod convert;
+mod many;
+mod one;
+
+pub use convert::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
+
+use std::sync::Arc;
+
+use pinlane_driver::{Error as DriverError, ErrorKind, PointerKind};
+
+use super::dock::Dock;
+use super::haul::Haul;
+use super::route::Route;
+use super::{Express, Trip};
+use crate::memory::Touch;
+use crate::{Error, Result, Stream};
+
+impl Stream {
+    fn express(&self) -> Arc<Express> {
+        self.shared().express()
+    }
+
+    /// A copy that passes through the ring cannot be part of a graph: the ring is long refilled
+    /// when the graph runs.
+    fn refuse_capture(&self, call: &'static str) -> Result<()> {
+        if !self.driver().stream_is_capturing(self.handle())? {
+            return Ok(());
+        }
+        let error = DriverError::new(ErrorKind::Capturing, call)
+            .with_detail("copy before the capture begins, or capture an upload of a pinned buffer");
+        Err(Error::Driver(error))
+    }
+
+    /// Whether the driver can copy a slice directly, being page-locked from end to end.
+    fn is_page_locked(&self, slice: &[u8]) -> bool {
+        let (Some(first), Some(last)) = (slice.first(), slice.last()) else {
+            return false;
+        };
+        [first, last].into_iter().all(|end| {
+            let address = std::ptr::from_ref(end).expose_provenance() as u64;
+            match self.driver().pointer_kind(address) {
+                Ok(kind) => matches!(kind, PointerKind::Pinned | PointerKind::Registered),
+                Err(error) => {
+                    self.shared().link.keep_stray(error);
+                    false
+                }
+            }
+        })
+    }
+
+    fn trip<'a>(
+        &'a self,
+        route: &'a Route,
+        touches: &'a [Touch<'a>],
+        haul: Haul,
+        dock: Dock,
+    ) -> Trip<'a> {
+        Trip {
+            stream: self,
+            touches,
+            route,
+            haul,
+            dock,
+        }
+    }
+
+    /// A copy of the bytes as they are.
+    fn plain_trip<'a>(&'a self, route: &'a Route, touches: &'a [Touch<'a>]) -> Trip<'a> {
+        self.trip(route, touches, Haul::Copy, Dock::Copy)
+    }
+
+    /// Nothing to copy: only see that the memory may be used here.
+    fn copy_nothing(&self, touches: &[Touch<'_>]) -> Result<()> {
+        self.submit(touches, |_, _| Ok(()))?;
+        Ok(())
+    }
+}

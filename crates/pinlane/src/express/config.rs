@@ -1,0 +1,60 @@
+//! How the express lane is set up.
+
+use pinlane_driver::DeviceInfo;
+
+use crate::{Error, Result, crew};
+
+/// How many lanes, how large a ring. The defaults are what an H200 with 16 cores ran best with, and
+/// never more lanes than the process has CPUs; a calibration may know better.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct ExpressConfig {
+    /// Threads that work on one copy, the caller's among them. 1: the caller alone, which makes
+    /// runs on a simulated device exactly repeatable.
+    pub lanes: usize,
+    /// Bytes of one copy by the device. A multiple of 4096, from 64 KiB.
+    pub chunk_bytes: usize,
+    /// Pinned memory of the ring at most, in chunks. It is pinned as it is needed.
+    pub ring_chunks: usize,
+    /// Uploads below this size are plain copies of the driver's when the stream is idle: it is as
+    /// fast there.
+    pub threshold_bytes: usize,
+}
+
+/// More lanes than these get in each other's way before the link is full.
+const LANES_AT_MOST: usize = 10;
+
+impl ExpressConfig {
+    /// What suits a device and the CPUs of this process.
+    #[must_use]
+    pub fn for_device(info: &DeviceInfo) -> Self {
+        let lanes = match info.simulated {
+            // Threads would make a simulated run depend on the host's scheduler.
+            Some(_) => 1,
+            None => (crew::helpers_at_most() + 1).min(LANES_AT_MOST),
+        };
+        Self {
+            lanes,
+            chunk_bytes: 8 << 20,
+            ring_chunks: 12,
+            threshold_bytes: 512 << 10,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let wrong = |field, reason| Err(Error::InvalidConfig { field, reason });
+        if self.lanes == 0 {
+            return wrong("lanes", "at least 1, the caller's");
+        }
+        if !self.chunk_bytes.is_multiple_of(4096) || self.chunk_bytes < 64 << 10 {
+            return wrong("chunk_bytes", "a multiple of 4096, at least 65536");
+        }
+        if self.ring_chunks == 0 {
+            return wrong("ring_chunks", "at least 1");
+        }
+        if self.chunk_bytes.checked_mul(self.ring_chunks).is_none() {
+            return wrong("ring_chunks", "more than the address space holds");
+        }
+        Ok(())
+    }
+}

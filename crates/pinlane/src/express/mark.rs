@@ -1,0 +1,50 @@
+//! Work of the device on a slot, and the fence behind it.
+
+use std::mem::ManuallyDrop;
+
+use super::ring::Slot;
+use super::share::Share;
+use crate::{Result, Stream};
+
+/// Enqueue work that uses `slot`, and give the slot back with the fence behind that work. On an
+/// error the slot has gone back to the share, or was left alone for good if nobody can tell whether
+/// the device still uses it.
+pub(crate) fn mark(
+    stream: &Stream,
+    share: &Share<'_>,
+    slot: Slot,
+    enqueue: impl FnOnce(&mut Slot) -> Result<()>,
+) -> Result<Slot> {
+    let fence = match stream.shared().events.claim() {
+        Ok(fence) => fence,
+        Err(error) => {
+            share.put(slot);
+            return Err(error.into());
+        }
+    };
+    let mut slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
+    let enqueued = enqueue(&mut slot);
+    let recorded = fence.record(stream.handle());
+    let mut slot = ManuallyDrop::into_inner(slot);
+    let error = match (enqueued, recorded) {
+        (enqueued, Ok(fence)) => {
+            slot.in_use_until(fence);
+            match enqueued {
+                Ok(()) => return Ok(slot),
+                Err(error) => error,
+            }
+        }
+        (enqueued, Err(unmarked)) => {
+            let let_go = unmarked.is_fatal() || stream.drains();
+            let error = enqueued.err().unwrap_or(unmarked.into());
+            if !let_go {
+                std::mem::forget(slot);
+                share.lost_one();
+                return Err(error);
+            }
+            error
+        }
+    };
+    share.put(slot);
+    Err(error)
+}

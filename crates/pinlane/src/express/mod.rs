@@ -1,0 +1,213 @@
+//! The express lane: ordinary memory at the speed of pinned memory.
+//!
+//! A driver moves pageable memory through a small pinned buffer of its own with one thread, at a
+//! fraction of what the link carries. Here several lanes (threads) stage it through a ring of pinned
+//! chunks, and all copies go, large and back to back, onto the caller's own stream: so they are in
+//! order with everything else there, by construction.
+//!
+//! ```text
+//!   Stream::copy_to_device … upload_many … upload_as          the calls            (calls/)
+//!     Express     one a device: configuration, ring, kernels                       (this file)
+//!       Route     pieces one behind the other on the "wire", cut into chunks       (route, plan)
+//!       Relay     lanes work on the same chunk; knows no GPU                       (relay)
+//!       Upload    open: a free slot   slice: haul   close: copy on the stream      (upload)
+//!       Download  open: it arrived    slice: haul   close: next copy               (download)
+//!       Haul      a slice between host memory and slot: copy or convert            (haul)
+//!       Yard      a chunk between slot and device: copy, scatter, convert          (dock, toolbox)
+//!       Ring      slots of pinned memory, each with the fence of its last use      (ring, share, mark)
+//! ```
+
+mod calls;
+mod config;
+mod dock;
+mod download;
+mod haul;
+mod mark;
+mod plan;
+mod relay;
+mod ring;
+mod route;
+mod share;
+mod small;
+mod toolbox;
+mod upload;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use calls::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
+pub use config::ExpressConfig;
+
+use crate::core::Lot;
+use crate::fence::DeviceFence;
+use crate::link::Link;
+use crate::memory::Touch;
+use crate::sync::Arc as CoreArc;
+use crate::{Result, Stream, crew};
+use dock::{Dock, Layout, PIECES_AT_MOST, Yard};
+use download::Download;
+use haul::Haul;
+use relay::{Chunks, Relay};
+use ring::{Ring, Slot};
+use route::Route;
+use share::Share;
+use small::{POCKET_BYTES, POCKETS};
+use toolbox::Toolbox;
+use upload::Upload;
+
+/// From this size on the driver's thread outruns a caller that has no helpers.
+const ALONE_BYTES: usize = 1 << 20;
+
+/// The express lane of one device.
+pub(crate) struct Express {
+    link: Arc<Link>,
+    config: ExpressConfig,
+    ring: Ring,
+    pockets: Ring,
+    toolbox: Mutex<Option<Arc<Toolbox>>>,
+    warned: AtomicBool,
+}
+
+/// What a copy looks like.
+#[derive(Clone, Copy)]
+struct Trip<'a> {
+    stream: &'a Stream,
+    touches: &'a [Touch<'a>],
+    route: &'a Route,
+    haul: Haul,
+    dock: Dock,
+}
+
+impl Express {
+    pub(crate) fn new(
+        link: &Arc<Link>,
+        lot: &CoreArc<Lot<DeviceFence>>,
+        config: ExpressConfig,
+    ) -> Result<Self> {
+        config.check()?;
+        Ok(Self {
+            ring: Ring::new(link, lot, config.chunk_bytes, config.ring_chunks),
+            pockets: Ring::new(link, lot, POCKET_BYTES, POCKETS),
+            toolbox: Mutex::new(None),
+            warned: AtomicBool::new(false),
+            link: Arc::clone(link),
+            config,
+        })
+    }
+
+    pub(crate) fn config(&self) -> &ExpressConfig {
+        &self.config
+    }
+
+    /// Pinned memory that it holds.
+    pub(crate) fn pinned_bytes(&self) -> usize {
+        self.ring.pinned_bytes() + self.pockets.pinned_bytes()
+    }
+
+    /// Free what is idle.
+    pub(crate) fn trim(&self) -> usize {
+        // Slots that were used by a kernel keep the toolbox for themselves.
+        drop(self.toolbox().take());
+        self.ring.trim() + self.pockets.trim()
+    }
+
+    /// Whether one thread alone could not keep up with the driver's own, which does nothing else.
+    fn is_outrun(&self, bytes: usize) -> bool {
+        let alone = self.config.lanes == 1 && self.link.driver.info().simulated.is_none();
+        alone && bytes >= ALONE_BYTES
+    }
+
+    /// A slot to begin with. `None` where no memory can be pinned for the lane: then the driver's
+    /// plain copy has to do.
+    fn board(&self, ring: &Ring) -> Result<Option<Slot>> {
+        match ring.claim() {
+            Ok(slot) => Ok(Some(slot)),
+            Err(crate::Error::Driver(error)) if error.is_fatal() => Err(error.into()),
+            Err(error) => {
+                if !self.warned.swap(true, Ordering::Relaxed) {
+                    eprintln!(
+                        "pinlane: no pinned memory for the express lane ({error}); \
+                         copies of ordinary memory go at the driver's speed"
+                    );
+                }
+                if let crate::Error::Driver(error) = error {
+                    self.link.keep_stray(error);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns once the host memory may be reused.
+    fn upload(&self, first: Slot, trip: Trip<'_>) -> Result<()> {
+        self.travel(first, trip, |share, yard, chunks| {
+            let upload = Upload::new(trip.stream, yard, trip.haul, share, chunks);
+            let relay = upload.relay();
+            self.run(&relay, &upload);
+            relay.into_result()
+        })
+    }
+
+    /// Returns once the bytes are in host memory.
+    fn download(&self, first: Slot, trip: Trip<'_>) -> Result<()> {
+        self.travel(first, trip, |share, yard, chunks| {
+            let download = Download::new(trip.stream, yard, trip.haul, share, chunks);
+            let relay = download.relay();
+            download.start(&relay)?;
+            self.run(&relay, &download);
+            relay.into_result()
+        })
+    }
+
+    fn travel<'a>(
+        &'a self,
+        first: Slot,
+        trip: Trip<'a>,
+        go: impl FnOnce(Share<'a>, Yard<'a>, Vec<route::Chunk>) -> Result<()>,
+    ) -> Result<()> {
+        let share = Share::new(&self.ring, first, self.config.ring_chunks.div_ceil(2));
+        let toolbox = match trip.dock.needs_kernels(trip.route) {
+            true => Some(self.tools()?),
+            false => None,
+        };
+        let yard = Yard {
+            link: &self.link,
+            stream: trip.stream.handle(),
+            route: trip.route,
+            dock: trip.dock,
+            toolbox,
+        };
+        let data_bytes = self.ring.slot_bytes() - Layout::head_bytes(trip.route);
+        let chunks = trip.route.chunks(data_bytes, PIECES_AT_MOST);
+        let submission = trip.stream.begin(trip.touches)?;
+        let went = go(share, yard, chunks);
+        let finished = submission.finish();
+        went?;
+        finished?;
+        Ok(())
+    }
+
+    fn run(&self, relay: &Relay, work: &impl Chunks) {
+        let helpers = (self.config.lanes - 1).min(relay.slices().saturating_sub(1));
+        crew::together(helpers, &|seat| relay.run(work, || seat.may_stay()));
+    }
+
+    fn tools(&self) -> Result<Arc<Toolbox>> {
+        let mut toolbox = self.toolbox();
+        if let Some(loaded) = &*toolbox {
+            return Ok(Arc::clone(loaded));
+        }
+        let loaded = Arc::new(Toolbox::load(&self.link)?);
+        *toolbox = Some(Arc::clone(&loaded));
+        Ok(loaded)
+    }
+
+    fn toolbox(&self) -> MutexGuard<'_, Option<Arc<Toolbox>>> {
+        guard(&self.toolbox)
+    }
+}
+
+/// Locks, also after a panic elsewhere: what the locks here guard is never left half-changed.
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

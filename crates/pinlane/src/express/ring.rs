@@ -1,0 +1,274 @@
+//! The ring: pinned memory that chunks pass through.
+//!
+//! A slot is owned by whoever works with it: the ring while it is idle, a copy while it is filled or
+//! emptied. It carries the fence of its last use, so that it is never touched while the device may
+//! still read or write it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pinlane_driver::{DevicePtr, HostFlags};
+
+use super::toolbox::Toolbox;
+use crate::core::{Fence, Lot, Settled};
+use crate::fence::DeviceFence;
+use crate::link::Link;
+use crate::memory::{DeviceMemory, PinnedBuf, PinnedSource};
+use crate::sync::Arc as CoreArc;
+use crate::{Error, Result};
+
+/// One chunk of pinned memory.
+pub(crate) struct Slot {
+    memory: PinnedBuf<u8>,
+    scratch: Option<Scratch>,
+    /// The last use by the device.
+    fence: Option<DeviceFence>,
+}
+
+/// As many bytes on the device as the slot has, for chunks that are scattered or converted there.
+struct Scratch {
+    memory: DeviceMemory,
+    /// Kernels that may be running on it.
+    _tools: Arc<Toolbox>,
+}
+
+/// Idle slots, and how many may be made.
+pub(crate) struct Ring {
+    link: Arc<Link>,
+    lot: CoreArc<Lot<DeviceFence>>,
+    slot_bytes: usize,
+    slots_at_most: usize,
+    state: Mutex<State>,
+    returned: Condvar,
+    /// Copies that have no slot at all.
+    waiting: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    /// The longest idle first: its fence fires first.
+    idle: VecDeque<Slot>,
+    made: usize,
+}
+
+impl Slot {
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.memory.start().cast_mut()
+    }
+
+    /// Device memory of the same size, made at first use, for kernels of `tools`.
+    pub(crate) fn scratch(&mut self, link: &Arc<Link>, tools: &Arc<Toolbox>) -> Result<DevicePtr> {
+        let bytes = self.memory.len();
+        let scratch = match &mut self.scratch {
+            Some(scratch) => scratch,
+            none => none.insert(Scratch {
+                memory: DeviceMemory::plain(link, bytes)?,
+                _tools: Arc::clone(tools),
+            }),
+        };
+        Ok(scratch.memory.ptr())
+    }
+
+    /// The device uses it until `fence` fires.
+    pub(crate) fn in_use_until(&mut self, fence: DeviceFence) {
+        self.fence = Some(fence);
+    }
+
+    /// Whether the device may still use it.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.fence.as_ref().is_some_and(|fence| !fence.has_let_go())
+    }
+
+    /// Wait until the device has let go of it. Gives the slot back with the error of a dead device;
+    /// a slot that the device may hold for ever is left alone for good.
+    pub(crate) fn settle(mut self) -> std::result::Result<Self, (Option<Self>, Error)> {
+        let Some(fence) = self.fence.take() else {
+            return Ok(self);
+        };
+        match fence.settle() {
+            Settled::Done(Ok(())) => Ok(self),
+            Settled::Done(Err(error)) if error.is_fatal() => Err((Some(self), error.into())),
+            Settled::Done(Err(error)) => {
+                // A question failed, not the work: the slot is free.
+                fence.note(error);
+                Ok(self)
+            }
+            Settled::Unknown(error) => {
+                std::mem::forget(self);
+                Err((None, error.into()))
+            }
+        }
+    }
+}
+
+impl Ring {
+    pub(crate) fn new(
+        link: &Arc<Link>,
+        lot: &CoreArc<Lot<DeviceFence>>,
+        slot_bytes: usize,
+        slots_at_most: usize,
+    ) -> Self {
+        Self {
+            link: Arc::clone(link),
+            lot: CoreArc::clone(lot),
+            slot_bytes,
+            slots_at_most,
+            state: Mutex::default(),
+            returned: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// Pinned bytes of all slots, idle or not.
+    pub(crate) fn pinned_bytes(&self) -> usize {
+        self.state().made * self.slot_bytes
+    }
+
+    /// Whether a copy waits for its first slot.
+    pub(crate) fn is_short(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// A slot that nobody uses, if there is one or one can be made. `Ok(None)` when all are in use.
+    pub(crate) fn try_claim(&self) -> Result<Option<Slot>> {
+        let mut state = self.state();
+        if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
+            return Ok(state.idle.pop_front());
+        }
+        if state.made == self.slots_at_most {
+            // Streams differ in speed: the longest idle need not be the first that is free.
+            let free = state.idle.iter().position(|slot| !slot.is_in_use());
+            return Ok(free.and_then(|at| state.idle.remove(at)));
+        }
+        state.made += 1;
+        drop(state);
+        let made = PinnedBuf::allocate(&self.link, self.slot_bytes, HostFlags::default());
+        match made {
+            Ok(memory) => Ok(Some(Slot {
+                memory,
+                scratch: None,
+                fence: None,
+            })),
+            Err(error) => {
+                self.state().made -= 1;
+                Err(error)
+            }
+        }
+    }
+
+    /// The same for those who can do without: an error is noted.
+    pub(crate) fn try_claim_or_note(&self) -> Option<Slot> {
+        self.try_claim().unwrap_or_else(|error| {
+            if let Error::Driver(error) = error {
+                self.link.keep_stray(error);
+            }
+            None
+        })
+    }
+
+    /// A slot that nobody uses, whatever the wait.
+    pub(crate) fn claim(&self) -> Result<Slot> {
+        let _waiting = Waiting::new(&self.waiting);
+        loop {
+            let refused = match self.try_claim() {
+                Ok(Some(slot)) => return Ok(slot),
+                Ok(None) => None,
+                Err(error) => Some(error),
+            };
+            let mut state = self.state();
+            match (state.idle.pop_front(), refused) {
+                (None, Some(error)) if state.made == 0 => return Err(error),
+                (Some(slot), refused) => {
+                    drop(state);
+                    if let Some(Error::Driver(error)) = refused {
+                        self.link.keep_stray(error);
+                    }
+                    return self.settled(slot);
+                }
+                (None, _) => {}
+            }
+            // Others hold all of them, and give back each in turn. The time limit only guards
+            // against a slot that was lost meanwhile.
+            let pause = Duration::from_millis(1);
+            let waited = self.returned.wait_timeout(state, pause);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Wait until a slot is free to be used.
+    pub(crate) fn settled(&self, slot: Slot) -> Result<Slot> {
+        slot.settle().map_err(|(slot, error)| {
+            match slot {
+                Some(slot) => self.give_back(slot),
+                None => self.lost_one(),
+            }
+            error
+        })
+    }
+
+    pub(crate) fn give_back(&self, slot: Slot) {
+        self.state().idle.push_back(slot);
+        self.returned.notify_one();
+    }
+
+    /// A slot was left alone for good.
+    pub(crate) fn lost_one(&self) {
+        self.state().made -= 1;
+        self.returned.notify_one();
+    }
+
+    /// Free idle slots that the device does not use. How many bytes.
+    pub(crate) fn trim(&self) -> usize {
+        let free: Vec<Slot> = {
+            let mut state = self.state();
+            let (busy, free) = std::mem::take(&mut state.idle)
+                .into_iter()
+                .partition(Slot::is_in_use);
+            state.idle = busy;
+            let free: VecDeque<Slot> = free;
+            state.made -= free.len();
+            free.into()
+        };
+        free.len() * self.slot_bytes
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        super::guard(&self.state)
+    }
+}
+
+impl Drop for Ring {
+    /// Slots in flight are parked with the device.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for mut slot in std::mem::take(&mut state.idle) {
+            if slot.is_in_use()
+                && let Some(fence) = slot.fence.take()
+            {
+                self.lot.park(vec![fence], Box::new(slot));
+            }
+        }
+    }
+}
+
+/// Counts a copy that waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

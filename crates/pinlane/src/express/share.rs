@@ -1,0 +1,120 @@
+//! One copy's share of the ring.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::relay::Relay;
+use super::ring::{Ring, Slot};
+use crate::Result;
+
+/// Slots that a copy has to itself. It goes round in them, and gives some back as soon as another
+/// copy has none.
+pub(crate) struct Share<'a> {
+    ring: &'a Ring,
+    slots_at_most: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Not being worked on; the device may still use them. The longest idle first.
+    idle: VecDeque<Slot>,
+    /// All slots of the share, idle or not.
+    held: usize,
+}
+
+impl<'a> Share<'a> {
+    /// A share that begins with one slot, so that it can never come to have none.
+    pub(crate) fn new(ring: &'a Ring, first: Slot, slots_at_most: usize) -> Self {
+        Self {
+            ring,
+            slots_at_most,
+            state: Mutex::new(State {
+                idle: VecDeque::from([first]),
+                held: 1,
+            }),
+        }
+    }
+
+    /// A slot to work with, whatever the wait; `None` when the relay was stopped meanwhile.
+    pub(crate) fn take(&self, relay: &Relay) -> Result<Option<Slot>> {
+        loop {
+            let mut state = self.state();
+            if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
+                return Ok(state.idle.pop_front());
+            }
+            drop(state);
+            if let Some(slot) = self.take_another() {
+                return Ok(Some(slot));
+            }
+            if let Some(slot) = self.pop_idle() {
+                return self.settled(slot).map(Some);
+            }
+            // All are being worked on by other lanes, which wait for nobody.
+            if !relay.wait_for(|| !self.state().idle.is_empty()) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// One slot more, if the share may still grow and one is free now. More slots are a matter of
+    /// speed only: refused, the copy goes on with those it has.
+    pub(crate) fn take_another(&self) -> Option<Slot> {
+        {
+            let mut state = self.state();
+            if state.held >= self.slots_at_most || self.ring.is_short() {
+                return None;
+            }
+            state.held += 1;
+        }
+        let claimed = self.ring.try_claim_or_note();
+        if claimed.is_none() {
+            self.state().held -= 1;
+        }
+        claimed
+    }
+
+    fn pop_idle(&self) -> Option<Slot> {
+        self.state().idle.pop_front()
+    }
+
+    /// Wait until the device has let go of a slot.
+    pub(crate) fn settled(&self, slot: Slot) -> Result<Slot> {
+        self.ring
+            .settled(slot)
+            .inspect_err(|_| self.state().held -= 1)
+    }
+
+    /// Whether another copy needs a slot more than this one.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.ring.is_short() && self.state().held > 1
+    }
+
+    /// Done with a slot for now.
+    pub(crate) fn put(&self, slot: Slot) {
+        if self.is_too_large() {
+            self.state().held -= 1;
+            self.ring.give_back(slot);
+        } else {
+            self.state().idle.push_back(slot);
+        }
+    }
+
+    /// A slot was left alone for good.
+    pub(crate) fn lost_one(&self) {
+        self.state().held -= 1;
+        self.ring.lost_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        super::guard(&self.state)
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for slot in state.idle.drain(..) {
+            self.ring.give_back(slot);
+        }
+    }
+}
