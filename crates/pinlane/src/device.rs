@@ -16,7 +16,7 @@ use crate::herald::Heralds;
 use crate::link::Link;
 use crate::memory::DeviceMemory;
 use crate::sync::Arc as CoreArc;
-use crate::{Error, Event, ExpressConfig, Result, Stream};
+use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 
 /// A GPU, real or simulated, opened for use. Cheap to clone; all clones are the same device.
 ///
@@ -81,10 +81,16 @@ impl Device {
         Ok(Self::from_driver(platform.open(ordinal)?))
     }
 
-    /// Use an opened driver.
+    /// Use an opened driver. What it page-locks counts in [`Budget::process`].
     #[must_use]
     pub fn from_driver(driver: Arc<dyn Driver>) -> Self {
-        let link = Arc::new(Link::new(driver));
+        Self::with_budget(driver, &Budget::process())
+    }
+
+    /// Use an opened driver. What it page-locks counts in `budget`.
+    #[must_use]
+    pub fn with_budget(driver: Arc<dyn Driver>, budget: &Budget) -> Self {
+        let link = Arc::new(Link::new(driver, budget.clone()));
         let lot = CoreArc::new(Lot::new());
         let config = ExpressConfig::for_device(link.driver.info());
         let express = Express::new(&link, &lot, config).expect("the defaults are valid");
@@ -111,6 +117,12 @@ impl Device {
     #[must_use]
     pub fn driver(&self) -> &Arc<dyn Driver> {
         &self.shared.link.driver
+    }
+
+    /// What may be page-locked for this device, and what is.
+    #[must_use]
+    pub fn budget(&self) -> &Budget {
+        &self.shared.link.budget
     }
 
     /// Device memory, free and in all.

@@ -62,6 +62,47 @@ pub enum Error {
     /// Kernels of this device cannot see host memory.
     #[error("kernels of this device cannot see host memory; copy it instead")]
     NotMapped,
+    /// Pinning that much would go over the [`Budget`](crate::Budget). The driver was not asked.
+    #[error(
+        "pinning {} goes over the budget: {} of {} are in use; free pinned memory, ask for less, or set PINLANE_PINNED_LIMIT (bytes, or such as 8GiB)",
+        Size(*requested_bytes), Size(*in_use_bytes), Size(*limit_bytes)
+    )]
+    OverBudget {
+        /// Bytes that would be page-locked: whole pages.
+        requested_bytes: u64,
+        /// Bytes that are page-locked under the budget now.
+        in_use_bytes: u64,
+        /// The most that may be page-locked now.
+        limit_bytes: u64,
+    },
+    /// A variable of the environment holds what cannot be understood.
+    #[error("{variable}={value:?} cannot be understood: {expected}")]
+    BadSetting {
+        /// Its name.
+        variable: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+}
+
+/// Bytes, for people.
+struct Size(u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 4] = [
+            (1 << 40, "TiB"),
+            (1 << 30, "GiB"),
+            (1 << 20, "MiB"),
+            (1 << 10, "KiB"),
+        ];
+        match UNITS.iter().find(|(unit, _)| self.0 >= *unit) {
+            Some((unit, name)) => write!(f, "{:.1} {name}", self.0 as f64 / *unit as f64),
+            None => write!(f, "{} bytes", self.0),
+        }
+    }
 }
 
 /// A transfer that could not be submitted or that failed, with the buffer that it had.

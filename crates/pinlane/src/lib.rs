@@ -39,6 +39,8 @@
 //!   Device ── Stream ── Transfer<B> ── your buffer again
 //!      │         └───── launch, copies, waits
 //!      ├── PinnedBuf  Registered  WriteCombinedBuf  MappedBuf     host memory   (memory/)
+//!      ├── PinnedPool ── PoolBuf                                  the same, reused
+//!      ├── Budget                                                 how much may be page-locked
 //!      └── DeviceBuf  DeviceSlice  DeviceSliceMut                 device memory (memory/)
 //!   core/     the protocol of all this, free of any GPU
 //! ```
@@ -72,9 +74,10 @@ pub use event::Event;
 pub use express::{Conversion, ExpressConfig, F32ToBf16, F32ToF16, U8ToF32};
 pub use kernel::{Kernel, Module};
 pub use memory::{
-    DeviceBuf, DeviceSlice, DeviceSliceMut, MappedBuf, Part, PinnedBuf, PinnedSlice,
-    PinnedSliceMut, PinnedSource, PinnedTarget, ReadOnly, Registered, StableMemory,
-    StableMemoryMut, WriteCombinedBuf,
+    Budget, DeviceBuf, DeviceSlice, DeviceSliceMut, HostBuf, MappedBuf, Part, PinnedBuf,
+    PinnedPool, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, PoolBuf, PoolBuilder,
+    PoolStats, ReadOnly, Registered, Reservation, StableMemory, StableMemoryMut, ToPinned,
+    WriteCombinedBuf,
 };
 pub use pinlane_driver::{
     DeviceInfo, DevicePtr, LaunchShape, MemoryInfo, PciAddress, Platform, PointerKind, StreamFlags,

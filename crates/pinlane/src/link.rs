@@ -1,14 +1,20 @@
 //! What every resource of a device holds: the driver, the books, and a place for errors of drops.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pinlane_driver::{Driver, Error, Result};
+
+use crate::memory::Budget;
 
 /// The lowest layer of an opened device. Owns no resource, so resources may own it.
 pub(crate) struct Link {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) books: Books,
+    /// What may be page-locked.
+    pub(crate) budget: Budget,
+    /// The driver refuses to register memory, for good.
+    pub(crate) registration_refused: Flag,
     stray: Mutex<Vec<Error>>,
 }
 
@@ -39,11 +45,27 @@ impl Count {
     }
 }
 
+/// Something that was found out once and stays true.
+#[derive(Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 impl Link {
-    pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
+    pub(crate) fn new(driver: Arc<dyn Driver>, budget: Budget) -> Self {
         Self {
             driver,
             books: Books::default(),
+            budget,
+            registration_refused: Flag::default(),
             stray: Mutex::default(),
         }
     }

@@ -5,8 +5,10 @@
 //! adversarial schedules and with failing calls.
 
 mod executor;
+mod large;
 mod lifetime;
 mod order;
+mod pool;
 mod tasks;
 mod transfers;
 
@@ -45,6 +47,11 @@ scenarios! {
     "library/parts" => transfers::parts,
     "library/pageable" => transfers::pageable,
     "library/nothing" => transfers::nothing,
+    "library/large-pinned" => large::pinned,
+    "library/large-mapped" => large::mapped,
+    "library/to-pinned" => large::to_pinned,
+    "library/pool" => pool::reused,
+    "library/pool-in-flight" => pool::in_flight,
     "library/order-across-streams" => order::across_streams,
     "library/readers-and-a-writer" => order::readers_and_writer,
     "library/sub-ranges" => order::sub_ranges,

@@ -1,26 +1,27 @@
-//! One allocation of pinned memory.
+//! Pinned memory for elements of one type.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use pinlane_driver::{Driver, HostFlags, HostPtr};
+use pinlane_driver::{HostFlags, HostPtr};
 
-use super::{Home, bytes_of};
+use super::pinning::Block;
+use super::{Home, bytes_of, check_align};
+use crate::Result;
 use crate::link::Link;
-use crate::{Error, Result};
 
-/// Pinned memory starts at a page, and no page is smaller.
-const PAGE_BYTES: usize = 4096;
-
-/// `len` elements from `host_alloc`, freed by `host_free`. All other pinned buffers wrap one.
+/// `len` elements in page-locked memory of their own. All pinned buffers that are not from a pool
+/// wrap one.
 pub(crate) struct HostMemory<T> {
     link: Arc<Link>,
-    /// Dangling when there are no bytes: the driver is not asked for nothing.
+    /// Dangling when there are no bytes: nothing is pinned then.
     start: NonNull<T>,
     len: usize,
     portable: bool,
+    /// Owns what `start` points to. Boxed, since buffers are moved a lot and it never is.
+    _block: Option<Box<Block>>,
     elements: PhantomData<T>,
 }
 
@@ -32,21 +33,18 @@ unsafe impl<T: Sync> Sync for HostMemory<T> {}
 impl<T: Pod> HostMemory<T> {
     pub(crate) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
         let bytes = bytes_of::<T>(len)?;
-        if align_of::<T>() > PAGE_BYTES {
-            let align = align_of::<T>();
-            return Err(Error::TooAligned { align });
-        }
-        let start = if bytes == 0 {
-            NonNull::dangling()
-        } else {
-            link.driver.host_alloc(bytes, flags)?.cast()
+        check_align::<T>()?;
+        let block = match bytes {
+            0 => None,
+            _ => Some(Box::new(Block::pin(link, bytes, flags)?)),
         };
-        link.books.pinned_bytes.add(bytes);
+        let start = block.as_ref().map(|block| block.start().cast());
         Ok(Self {
             link: Arc::clone(link),
-            start,
+            start: start.unwrap_or(NonNull::dangling()),
             len,
             portable: flags.portable,
+            _block: block,
             elements: PhantomData,
         })
     }
@@ -70,23 +68,5 @@ impl<T> HostMemory<T> {
 
     pub(crate) fn host_ptr(&self) -> HostPtr {
         self.start.cast()
-    }
-
-    fn bytes(&self) -> usize {
-        self.len * size_of::<T>()
-    }
-}
-
-impl<T> Drop for HostMemory<T> {
-    fn drop(&mut self) {
-        let (bytes, ptr) = (self.bytes(), self.host_ptr());
-        let free = |driver: &dyn Driver| {
-            // SAFETY: `allocate` got it from `host_alloc`, this was its only owner, and a buffer
-            // in flight is owned by its transfer or parked, so nothing uses it any more.
-            unsafe { driver.host_free(ptr) }
-        };
-        if bytes == 0 || self.link.give_back(free) {
-            self.link.books.pinned_bytes.subtract(bytes);
-        }
     }
 }

@@ -1,10 +1,14 @@
 //! Buffers, each freed the way it was made, exactly once, after its last use.
 //!
 //! ```text
-//!   host       HostMemory   one allocation of the driver's
+//!   budget     Budget       how much may be page-locked
+//!   pinning    Block        page-locked memory, made the fastest way and freed the same way
+//!   host       HostMemory   a block for elements of one type
 //!     pinned   PinnedBuf    reads and writes like a slice
 //!     write_combined        written by the CPU, never read
 //!     mapped   MappedBuf    seen by kernels, too
+//!   pool       PinnedPool   pinned memory to take and give back, without asking the driver
+//!   to_pinned  ToPinned     copies into fresh pinned memory
 //!   registered Registered   ordinary memory, page-locked in place and given back
 //!   stable                  what memory must promise to be page-locked in place
 //!   part       Part         an owned sub-range, for transfers of a piece
@@ -13,18 +17,23 @@
 //!   transferable            what a buffer must promise to be the end of a transfer
 //! ```
 
+mod budget;
 mod device;
 mod device_memory;
 mod host;
 mod mapped;
 mod part;
 mod pinned;
+mod pinning;
+mod pool;
 mod registered;
 mod slice;
 mod stable;
+mod to_pinned;
 mod transferable;
 mod write_combined;
 
+pub use budget::{Budget, Reservation};
 pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
 pub(crate) use device::{DeviceRegion, Touch};
 pub(crate) use device_memory::DeviceMemory;
@@ -33,15 +42,40 @@ pub(crate) use device_memory::Owner;
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;
+pub use pool::{HostBuf, PinnedPool, PoolBuf, PoolBuilder, PoolStats};
 pub use registered::Registered;
 pub use slice::{PinnedSlice, PinnedSliceMut};
 pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
+pub use to_pinned::ToPinned;
 pub use transferable::{Home, PinnedSource, PinnedTarget};
 pub use write_combined::WriteCombinedBuf;
 
 use std::ops::{Bound, Range, RangeBounds};
+use std::sync::LazyLock;
 
 use crate::{Error, Result};
+
+/// Pinned memory starts at a page, and no page is smaller.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// What the system locks at a time. Some systems have larger pages.
+pub(crate) fn page_bytes() -> usize {
+    static PAGE: LazyLock<usize> = LazyLock::new(|| {
+        // SAFETY: it only asks.
+        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(bytes).unwrap_or(0).max(PAGE_BYTES)
+    });
+    *PAGE
+}
+
+/// Whether elements can lie in memory that starts at a page.
+pub(crate) fn check_align<T>() -> Result<()> {
+    let align = align_of::<T>();
+    if align > PAGE_BYTES {
+        return Err(Error::TooAligned { align });
+    }
+    Ok(())
+}
 
 /// Bytes of `len` elements, if they fit the address space.
 pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {

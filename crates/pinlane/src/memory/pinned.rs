@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use pinlane_driver::{HostFlags, HostPtr};
 
 use super::host::HostMemory;
-use super::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
+use super::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, to_pinned};
 use crate::link::Link;
 use crate::{Device, Result};
 
@@ -42,10 +42,11 @@ impl Device {
         PinnedBuf::allocate(&self.shared.link, len, flags)
     }
 
-    /// Pinned memory with a copy of `values`.
+    /// Pinned memory with a copy of `values`. Also called
+    /// [`to_pinned`](crate::ToPinned::to_pinned).
     pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuf<T>> {
         let mut buffer = self.pinned(values.len())?;
-        buffer.copy_from_slice(values);
+        to_pinned::copy(values, &mut buffer);
         Ok(buffer)
     }
 }
@@ -103,7 +104,7 @@ impl<T> DerefMut for PinnedBuf<T> {
     }
 }
 
-// SAFETY: the memory comes from `host_alloc`, does not move with the value, and is reached through
+// SAFETY: the memory is page-locked, does not move with the value, and is reached through
 // the value only.
 unsafe impl<T: Pod + Send> PinnedSource<T> for PinnedBuf<T> {
     fn start(&self) -> *const T {

@@ -8,9 +8,12 @@ use std::sync::Arc;
 
 use pinlane_driver::{Driver, HostPtr, RegisterFlags};
 
-use super::{Home, Part, PinnedSource, PinnedTarget, ReadOnly, StableMemory, StableMemoryMut};
+use super::budget::{Reservation, explain};
+use super::{
+    Home, Part, PinnedSource, PinnedTarget, ReadOnly, StableMemory, StableMemoryMut, page_bytes,
+};
 use crate::link::Link;
-use crate::{Device, RegisterError};
+use crate::{Device, RegisterError, Result};
 
 /// Memory that was page-locked in place. [`into_inner`](Self::into_inner) gives it back.
 ///
@@ -34,6 +37,8 @@ pub struct Registered<M: StableMemory> {
     len: usize,
     link: Arc<Link>,
     portable: bool,
+    /// Given back when nothing is registered any more.
+    reservation: Option<Reservation>,
     element: PhantomData<M::Element>,
 }
 
@@ -52,6 +57,27 @@ impl Device {
         // SAFETY: just initialised.
         let (start, len) = unsafe { memory.assume_init_mut() }.parts_mut();
         self.register_parts(memory, start, len, RegisterFlags::default())
+    }
+
+    /// Page-lock `memory` in place: [`register`](Self::register) under the name that other
+    /// libraries have for it. To copy into fresh pinned memory instead, see
+    /// [`ToPinned`](crate::ToPinned).
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+    /// # let device = pinlane::Device::open(&sim, 0)?;
+    /// let pinned = device.pin(vec![1u32, 2, 3])?;
+    /// let vec: Vec<u32> = pinned.into_inner()?;
+    /// # assert_eq!(vec, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pin<M: StableMemoryMut>(
+        &self,
+        memory: M,
+    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+        self.register(memory)
     }
 
     /// Page-lock `memory` in place for reading only: it can be the source of transfers.
@@ -81,18 +107,16 @@ impl Device {
     ) -> std::result::Result<Registered<M>, RegisterError<M>> {
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
         let bytes = len * size_of::<M::Element>();
-        if bytes > 0 {
-            // SAFETY: the memory is mapped and stays so, since `Registered` owns it and drops it
-            // only after `host_unregister`.
-            let result = unsafe { self.driver().host_register(start.cast(), bytes, flags) };
-            if let Err(error) = result {
+        let reservation = match self.lock_pages(start.cast(), bytes, flags) {
+            Ok(reservation) => reservation,
+            Err(error) => {
                 return Err(RegisterError {
-                    error: error.into(),
+                    error,
                     // SAFETY: initialised, as the caller vouches.
                     memory: unsafe { memory.assume_init() },
                 });
             }
-        }
+        };
         self.shared.link.books.registered_bytes.add(bytes);
         Ok(Registered {
             memory,
@@ -100,9 +124,39 @@ impl Device {
             len,
             link: Arc::clone(&self.shared.link),
             portable: flags.portable,
+            reservation,
             element: PhantomData,
         })
     }
+
+    /// `start` is the memory of a `Registered` to be, which owns it and drops it only after
+    /// `host_unregister`. Nothing is registered, and nothing reserved, where there are no bytes.
+    fn lock_pages(
+        &self,
+        start: HostPtr,
+        bytes: usize,
+        flags: RegisterFlags,
+    ) -> Result<Option<Reservation>> {
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let locked_bytes = spanned_pages(start.addr().get(), bytes);
+        let reservation = self.budget().reserve(locked_bytes)?;
+        // SAFETY: the memory is mapped and stays so, as said above.
+        let result = unsafe { self.driver().host_register(start, bytes, flags) };
+        result.map_err(|error| {
+            let others_bytes = self.budget().in_use_bytes().saturating_sub(locked_bytes);
+            explain(error, locked_bytes, others_bytes)
+        })?;
+        Ok(Some(reservation))
+    }
+}
+
+/// Bytes of all pages that the range touches: they are locked as a whole.
+fn spanned_pages(address: usize, bytes: usize) -> u64 {
+    let page_bytes = page_bytes() as u64;
+    let (start, end) = (address as u64, address as u64 + bytes as u64);
+    end.next_multiple_of(page_bytes) - start / page_bytes * page_bytes
 }
 
 impl<M: StableMemory> Registered<M> {
@@ -120,7 +174,9 @@ impl<M: StableMemory> Registered<M> {
         }
         let mut this = ManuallyDrop::new(self);
         this.link.books.registered_bytes.subtract(this.bytes());
-        // SAFETY: `this` is never used or dropped again; `link` and `memory` are taken out once.
+        drop(this.reservation.take());
+        // SAFETY: `this` is never used or dropped again; `link` and `memory` are taken out once,
+        // and nothing is left in `reservation`.
         unsafe {
             std::ptr::drop_in_place(&mut this.link);
             Ok(this.memory.assume_init_read())
@@ -172,8 +228,10 @@ impl<M: StableMemory> Drop for Registered<M> {
             self.link.books.registered_bytes.subtract(bytes);
             // SAFETY: initialised, and dropped here only.
             unsafe { self.memory.assume_init_drop() };
+        } else if let Some(reservation) = self.reservation.take() {
+            // The pages are still locked under this address: the memory must stay, and counts.
+            reservation.keep();
         }
-        // Otherwise the pages are still locked under this address: the memory must stay.
     }
 }
 

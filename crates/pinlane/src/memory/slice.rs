@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use bytemuck::Pod;
 
 use super::{Home, PinnedBuf, PinnedSource, PinnedTarget, resolve};
-use super::{MappedBuf, Registered, StableMemory, StableMemoryMut, WriteCombinedBuf};
+use super::{MappedBuf, PoolBuf, Registered, StableMemory, StableMemoryMut, WriteCombinedBuf};
 
 /// Pinned memory, borrowed to be read by the device. Its owner may read it meanwhile.
 #[derive(Clone, Copy)]
@@ -168,6 +168,12 @@ impl<'a, T: Pod + Send> From<&'a MappedBuf<T>> for PinnedSlice<'a, T> {
     }
 }
 
+impl<'a, T: Pod + Send> From<&'a PoolBuf<T>> for PinnedSlice<'a, T> {
+    fn from(buffer: &'a PoolBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
 impl<'a, M: StableMemory> From<&'a Registered<M>> for PinnedSlice<'a, M::Element> {
     fn from(buffer: &'a Registered<M>) -> Self {
         Self::of(buffer)
@@ -182,6 +188,12 @@ impl<'a, T: Pod + Send> From<&'a mut PinnedBuf<T>> for PinnedSliceMut<'a, T> {
 
 impl<'a, T: Pod + Send> From<&'a mut MappedBuf<T>> for PinnedSliceMut<'a, T> {
     fn from(buffer: &'a mut MappedBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a mut PoolBuf<T>> for PinnedSliceMut<'a, T> {
+    fn from(buffer: &'a mut PoolBuf<T>) -> Self {
         Self::of(buffer)
     }
 }

@@ -1,0 +1,51 @@
+//! What taking a block that is there and giving it back costs, on one thread and on four.
+//!
+//! `cargo bench -p pinlane --bench pool`
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+
+use pinlane::{Device, PinnedPool};
+use pinlane_model::Profile;
+use pinlane_sim::Sim;
+
+const BYTES: usize = 4096;
+const PER_ROUND: u32 = 100_000;
+const ROUNDS: usize = 31;
+
+fn main() {
+    let sim = Sim::new(Profile::builtin("null").expect("built in"));
+    let device = Device::open(&sim, 0).expect("the simulated device");
+    let pool = PinnedPool::new(&device);
+    println!("one block of {BYTES} bytes taken and given back, median of {ROUNDS} rounds");
+    for (threads, must_be_under_ns) in [(1, 300), (4, 1000)] {
+        let mut rounds: Vec<_> = (0..ROUNDS).map(|_| round_ns(&pool, threads)).collect();
+        rounds.sort_by(f64::total_cmp);
+        let median_ns = rounds[ROUNDS / 2];
+        println!("  {threads} threads {median_ns:>8.1} ns (must be under {must_be_under_ns})");
+    }
+    let stats = pool.stats();
+    println!("  {} hits, {} misses", stats.hits, stats.misses);
+}
+
+/// Nanoseconds for one, as each of the threads sees it, in the mean.
+fn round_ns(pool: &PinnedPool, threads: usize) -> f64 {
+    let barrier = Barrier::new(threads);
+    let work = || {
+        // A block each, so that none is pinned in the measurement.
+        drop(pool.take::<u8>(BYTES).expect("a block"));
+        barrier.wait();
+        let start = Instant::now();
+        for _ in 0..PER_ROUND {
+            drop(black_box(pool.take::<u8>(BYTES).expect("a block")));
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(PER_ROUND)
+    };
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let took = running.into_iter().map(|t| t.join().expect("no panic"));
+        took.sum::<f64>() / threads as f64
+    })
+}

@@ -1,0 +1,121 @@
+//! Trees as systems show them.
+
+use super::super::tests::Tree;
+use super::*;
+
+const V2_MOUNT: &str = "25 21 0:22 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+const V1_MOUNT: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+
+fn tree(name: &str, memberships: &str, mounts: &str) -> Tree {
+    let tree = Tree::new(name);
+    tree.write("proc/self/cgroup", memberships);
+    tree.write("proc/self/mountinfo", mounts);
+    tree
+}
+
+fn headroom(tree: &Tree) -> Option<u64> {
+    Groups::find(tree.root()).headroom_bytes()
+}
+
+#[test]
+fn version_2_counts_reclaimable_cache_as_free() {
+    let tree = tree("v2", "0::/a/b\n", V2_MOUNT);
+    tree.write("sys/fs/cgroup/a/b/memory.max", "1000\n");
+    tree.write("sys/fs/cgroup/a/b/memory.current", "700\n");
+    assert_eq!(
+        headroom(&tree),
+        Some(300),
+        "no statistics: nothing to reclaim"
+    );
+    let stat = "anon 1\nfile 600\ninactive_file 500\nactive_file 100\n";
+    tree.write("sys/fs/cgroup/a/b/memory.stat", stat);
+    assert_eq!(headroom(&tree), Some(800));
+    tree.write("sys/fs/cgroup/a/b/memory.current", "5000\n");
+    assert_eq!(headroom(&tree), Some(0), "over its limit");
+}
+
+#[test]
+fn the_least_of_all_ancestors_counts() {
+    let tree = tree("nested", "0::/a/b/c\n", V2_MOUNT);
+    tree.write("sys/fs/cgroup/a/b/c/memory.max", "max\n");
+    tree.write("sys/fs/cgroup/a/b/c/memory.current", "10\n");
+    assert_eq!(headroom(&tree), None);
+    tree.write("sys/fs/cgroup/a/memory.max", "1000\n");
+    tree.write("sys/fs/cgroup/a/memory.current", "100\n");
+    assert_eq!(headroom(&tree), Some(900));
+    tree.write("sys/fs/cgroup/a/b/memory.max", "400\n");
+    tree.write("sys/fs/cgroup/a/b/memory.current", "100\n");
+    assert_eq!(headroom(&tree), Some(300));
+    tree.write("sys/fs/cgroup/memory.max", "50\n");
+    assert_eq!(headroom(&tree), Some(50), "the top, with no usage told");
+}
+
+#[test]
+fn version_1_has_other_names() {
+    let tree = tree("v1", "5:cpu,cpuacct:/x\n4:memory:/job\n", V1_MOUNT);
+    tree.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n");
+    tree.write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "600\n");
+    let stat = "inactive_file 7\ntotal_inactive_file 200\n";
+    tree.write("sys/fs/cgroup/memory/job/memory.stat", stat);
+    assert_eq!(headroom(&tree), Some(600));
+    tree.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "500\n");
+    assert_eq!(headroom(&tree), Some(500));
+}
+
+#[test]
+fn a_hybrid_has_memory_in_one_of_its_trees() {
+    let unified = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+    let cpu = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+    let mounts = format!("{cpu}{V1_MOUNT}{unified}");
+    let tree = tree("hybrid", "4:memory:/job\n1:cpu:/\n0::/\n", &mounts);
+    tree.write("sys/fs/cgroup/cpu/memory.limit_in_bytes", "1\n");
+    tree.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n");
+    assert_eq!(headroom(&tree), Some(1000));
+}
+
+#[test]
+fn a_container_sees_its_group_at_the_top() {
+    // Without a namespace of its own: the mount begins at the group.
+    let mounts = "25 21 0:22 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n";
+    let own = tree("container", "0::/docker/abc\n", mounts);
+    own.write("sys/fs/cgroup/memory.max", "700\n");
+    assert_eq!(headroom(&own), Some(700));
+    // Names from outside.
+    for name in ["0::/../other\n", "0::/kubepods/pod1\n"] {
+        let foreign = tree("foreign", name, mounts);
+        foreign.write("sys/fs/cgroup/memory.max", "600\n");
+        assert_eq!(headroom(&foreign), Some(600), "{name}");
+    }
+}
+
+#[test]
+fn a_mount_may_have_spaces_in_its_name() {
+    let mounts = r"25 21 0:22 / /my\040groups rw - cgroup2 cgroup2 rw";
+    let tree = tree("spaces", "0::/\n", mounts);
+    tree.write("my groups/memory.max", "12\n");
+    assert_eq!(headroom(&tree), Some(12));
+    assert_eq!(unescape(r"a\04"), r"a\04", "cut short");
+    assert_eq!(unescape(r"a\zzz\134"), r"a\zzz\");
+}
+
+#[test]
+fn garbage_and_missing_files_limit_nothing() {
+    assert_eq!(headroom(&Tree::new("nothing")), None);
+    let garbage = tree(
+        "garbage",
+        "what\n::\n0::\n:memory:\n",
+        "25 - cgroup2\n - - -\n",
+    );
+    assert_eq!(headroom(&garbage), None);
+    let tree = tree("words", "0::/job\n", V2_MOUNT);
+    assert_eq!(headroom(&tree), None, "no files");
+    tree.write("sys/fs/cgroup/job/memory.max", "a lot\n");
+    assert_eq!(headroom(&tree), None);
+    tree.write("sys/fs/cgroup/job/memory.max", "1000\n");
+    tree.write("sys/fs/cgroup/job/memory.current", "some\n");
+    tree.write(
+        "sys/fs/cgroup/job/memory.stat",
+        "inactive_file\ninactive_file x\n",
+    );
+    assert_eq!(headroom(&tree), Some(1000));
+}

@@ -1,0 +1,132 @@
+//! A block of a pool, for elements of one type.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, RangeBounds};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::store::{Store, Taken};
+use crate::memory::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
+
+/// Pinned memory of a [`PinnedPool`](super::PinnedPool), used like a slice. It goes back to the
+/// pool when it is dropped; in flight, when it has landed. It may outlive the pool's handles.
+pub struct PoolBuf<T> {
+    store: Arc<Store>,
+    /// None when there are no bytes.
+    taken: Option<Taken>,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+// SAFETY: the block is owned like the memory of a `Box<[T]>` until it is given back, which every
+// thread may do.
+unsafe impl<T: Send> Send for PoolBuf<T> {}
+// SAFETY: shared access only reads elements, as for `Box<[T]>`.
+unsafe impl<T: Sync> Sync for PoolBuf<T> {}
+
+impl<T: Pod> PoolBuf<T> {
+    /// `taken` holds `len` elements, aligned for them.
+    pub(super) fn new(store: Arc<Store>, taken: Option<Taken>, len: usize) -> Self {
+        Self {
+            store,
+            taken,
+            len,
+            elements: PhantomData,
+        }
+    }
+}
+
+impl<T: Pod + Send> PoolBuf<T> {
+    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        Part::new(self, range)
+    }
+
+    /// A borrowed piece, to be read by transfers of a [`scope`](crate::Device::scope).
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn range(&self, range: impl RangeBounds<usize>) -> PinnedSlice<'_, T> {
+        PinnedSlice::from(self).range(range)
+    }
+
+    /// A borrowed piece, to be written by transfers of a [`scope`](crate::Device::scope).
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedSliceMut<'_, T> {
+        PinnedSliceMut::from(self).range(range)
+    }
+}
+
+impl<T> PoolBuf<T> {
+    fn first(&self) -> NonNull<T> {
+        match &self.taken {
+            Some(taken) => taken.piece.start.cast(),
+            None => NonNull::dangling(),
+        }
+    }
+}
+
+impl<T> Drop for PoolBuf<T> {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            self.store.give_back(taken);
+        }
+    }
+}
+
+impl<T> Deref for PoolBuf<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` initialised elements, aligned; writes need `&mut self` or ownership. All
+        // page-locked memory is initialised, and any bytes are valid elements.
+        unsafe { std::slice::from_raw_parts(self.first().as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for PoolBuf<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and `&mut self` excludes every other access.
+        unsafe { std::slice::from_raw_parts_mut(self.first().as_ptr(), self.len) }
+    }
+}
+
+// SAFETY: the block is page-locked, does not move with the value, and is nobody else's until the
+// value is dropped.
+unsafe impl<T: Pod + Send> PinnedSource<T> for PoolBuf<T> {
+    fn start(&self) -> *const T {
+        self.first().as_ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn home(&self) -> Home<'_> {
+        Home {
+            link: &self.store.link,
+            portable: true,
+        }
+    }
+}
+
+// SAFETY: as above; it is ordinary writable memory.
+unsafe impl<T: Pod + Send> PinnedTarget<T> for PoolBuf<T> {
+    fn start_mut(&mut self) -> *mut T {
+        self.first().as_ptr()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PoolBuf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

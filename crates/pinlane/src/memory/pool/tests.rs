@@ -1,0 +1,147 @@
+//! Idle limits, with a clock that the tests move.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pinlane_model::Profile;
+use pinlane_sim::Sim;
+
+use super::*;
+use crate::Budget;
+
+struct Rig {
+    sim: Sim,
+    device: Device,
+    now_ns: Arc<AtomicU64>,
+}
+
+fn rig() -> Rig {
+    let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
+    Rig {
+        device: Device::with_budget(sim.driver(), &Budget::with_limit(1 << 30)),
+        sim,
+        now_ns: Arc::default(),
+    }
+}
+
+impl Rig {
+    fn pool(&self, set: impl FnOnce(PoolBuilder<'_>) -> PoolBuilder<'_>) -> PinnedPool {
+        let now_ns = Arc::clone(&self.now_ns);
+        let clock = Box::new(move || now_ns.load(Ordering::Relaxed));
+        set(PinnedPool::builder(&self.device)).build_with(clock)
+    }
+
+    fn pass_ns(&self, ns: u64) {
+        self.now_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    fn finish(self) {
+        assert_eq!(self.device.budget().in_use_bytes(), 0);
+        assert_eq!(self.device.stats(), crate::Stats::default());
+        assert_eq!(self.sim.finish(), []);
+    }
+}
+
+/// Above what is cut from slabs, and exactly a size.
+const LARGE: usize = 512 << 10;
+
+#[test]
+fn the_longest_idle_goes_first() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder);
+    let blocks: Vec<_> = (1..=3)
+        .map(|n| pool.take::<u8>(n * LARGE).unwrap())
+        .collect();
+    let [first, second, third] = blocks.try_into().unwrap();
+    for block in [second, first, third] {
+        rig.pass_ns(10);
+        drop(block);
+    }
+    assert_eq!(pool.stats().cached_bytes, 6 * LARGE as u64);
+    pool.trim(5 * LARGE as u64);
+    assert_eq!(
+        pool.stats().cached_bytes,
+        4 * LARGE as u64,
+        "the second went"
+    );
+    pool.trim(4 * LARGE as u64);
+    assert_eq!(pool.stats().cached_bytes, 4 * LARGE as u64, "nothing to do");
+    pool.trim(3 * LARGE as u64);
+    assert_eq!(
+        pool.stats().pinned_bytes,
+        3 * LARGE as u64,
+        "then the first"
+    );
+    pool.trim(0);
+    assert_eq!(pool.stats().pinned_bytes, 0);
+    drop(pool);
+    rig.finish();
+}
+
+#[test]
+fn no_more_stays_idle_than_may() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder.idle_bytes_max(2 * LARGE as u64));
+    let blocks: Vec<_> = (0..4).map(|_| pool.take::<u8>(LARGE).unwrap()).collect();
+    drop(blocks);
+    let stats = pool.stats();
+    assert_eq!(stats.cached_bytes, 2 * LARGE as u64);
+    assert_eq!(stats.pinned_bytes, 2 * LARGE as u64);
+    drop(pool);
+    rig.finish();
+}
+
+#[test]
+fn what_was_idle_too_long_goes_with_the_next_take_or_give_back() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder.idle_time_max(Duration::from_nanos(1000)));
+    drop(pool.take::<u8>(LARGE).unwrap());
+    rig.pass_ns(1000);
+    let other = pool.take::<u8>(2 * LARGE).unwrap();
+    assert_eq!(pool.stats().cached_bytes, LARGE as u64, "not too long yet");
+    rig.pass_ns(1001);
+    drop(other);
+    assert_eq!(
+        pool.stats().cached_bytes,
+        2 * LARGE as u64,
+        "the first went"
+    );
+    rig.pass_ns(2000);
+    let small = pool.take::<u8>(4096).unwrap();
+    let stats = pool.stats();
+    assert_eq!(
+        stats.pinned_bytes,
+        2 << 20,
+        "the slab of the small one only"
+    );
+    drop((small, pool));
+    rig.finish();
+}
+
+#[test]
+fn a_slab_goes_when_all_its_blocks_are_idle() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder);
+    let (one, two) = (
+        pool.take::<u8>(4096).unwrap(),
+        pool.take::<u8>(4096).unwrap(),
+    );
+    assert_eq!((pool.stats().misses, pool.stats().hits), (1, 1), "one slab");
+    drop(one);
+    pool.trim(0);
+    assert_eq!(pool.stats().pinned_bytes, 2 << 20, "a block is out");
+    drop(two);
+    pool.trim(0);
+    assert_eq!(
+        pool.stats(),
+        PoolStats {
+            hits: 1,
+            misses: 1,
+            high_water_bytes: 8192,
+            ..PoolStats::default()
+        }
+    );
+    let again = pool.take::<u8>(4096).unwrap();
+    assert_eq!(pool.stats().misses, 2);
+    drop((again, pool));
+    rig.finish();
+}
