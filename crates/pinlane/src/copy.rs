@@ -23,9 +23,9 @@ impl Stream {
             target: Place::Device(target.device_ptr()),
             bytes: size_of_val(source),
         };
-        self.submit_and_settle(&[target.touch()], |driver, stream| {
+        self.submit_borrowed_and_drain(&[target.touch()], |driver, stream| {
             // SAFETY: both ends hold that many bytes, and the source is borrowed until the copy
-            // is done, since `submit_and_settle` returns only then.
+            // is done, since this returns only then.
             unsafe { copy_unless_empty(driver, copy, stream) }
         })
     }
@@ -45,7 +45,7 @@ impl Stream {
             target: Place::Host(host_ptr(target.as_mut_ptr())),
             bytes: size_of_val(target),
         };
-        self.submit_and_settle(&[source.touch()], |driver, stream| {
+        self.submit_borrowed_and_drain(&[source.touch()], |driver, stream| {
             // SAFETY: as in `driver_copy_to_device`; the target is borrowed exclusively.
             unsafe { copy_unless_empty(driver, copy, stream) }
         })

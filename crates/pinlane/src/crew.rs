@@ -8,6 +8,7 @@
 //! callers have work at once, the crew is spread evenly over them.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -25,14 +26,18 @@ const THREADS_AT_MOST: usize = 31;
 
 /// How long an idle thread watches for work before it sleeps. Waking a sleeper takes some 50 µs,
 /// as long as staging a few hundred KiB.
-const WATCH: Duration = Duration::from_micros(200);
+const WATCH: Duration = Duration::from_micros(300);
+
+/// Sleepers that each caller, and everyone who was woken, wakes. One call takes a few microseconds,
+/// but those woken come only after some 50.
+const WAKES: usize = 4;
 
 /// Do `work` on this thread and on up to `helpers` of the crew's. Returns when all have returned; a
 /// panic of any of them goes on here.
 pub(crate) fn together(helpers: usize, work: &Work<'_>) {
     let crew = Crew::global();
     if helpers == 0 || crew.cpus == 1 || is_forked() {
-        work(&Seat { job: None });
+        work(&Seat { helper: None });
         return;
     }
     crew.together(helpers, work);
@@ -41,6 +46,18 @@ pub(crate) fn together(helpers: usize, work: &Work<'_>) {
 /// How many helpers this process may have: its CPUs (affinity and cgroup quota) but for the caller's.
 pub(crate) fn helpers_at_most() -> usize {
     (Crew::global().cpus - 1).min(THREADS_AT_MOST)
+}
+
+/// Whether some of the crew would join at once. Those asleep take some 50 µs to come.
+pub(crate) fn is_awake() -> bool {
+    Crew::global().watching.load(Ordering::Relaxed) > 0
+}
+
+/// There will be work soon: wake some, so that they are there when it is.
+pub(crate) fn rouse() {
+    if !is_forked() {
+        Crew::global().wake(WAKES);
+    }
 }
 
 /// How many callers have work for the crew now.
@@ -57,6 +74,8 @@ struct Crew {
     posted: AtomicUsize,
     /// Jobs that are open.
     callers: AtomicUsize,
+    /// Threads that watch for work, or have some.
+    watching: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -72,6 +91,8 @@ struct Job {
     work: SharedWork,
     /// Helpers that may still join.
     free: usize,
+    /// Helpers that work on it and have not been told to go.
+    working: usize,
     gate: Arc<Gate>,
 }
 
@@ -91,22 +112,35 @@ struct Gate {
 /// A helper's place at a job.
 pub(crate) struct Seat<'a> {
     /// `None` for the caller, who stays to the end.
-    job: Option<(&'a Crew, usize, AtomicUsize)>,
+    helper: Option<Helper<'a>>,
+}
+
+struct Helper<'a> {
+    crew: &'a Crew,
+    job: usize,
+    /// Jobs that had been posted when it was last seen whether it is needed elsewhere.
+    seen: Cell<usize>,
+    sent_away: Cell<bool>,
 }
 
 impl Seat<'_> {
     /// Whether to go on with this work, to be asked between pieces of it. After a `false` the
     /// helper must return.
     pub(crate) fn may_stay(&self) -> bool {
-        let Some((crew, id, seen)) = &self.job else {
+        let Some(helper) = &self.helper else {
             return true;
         };
-        let posted = crew.posted.load(Ordering::Relaxed);
-        if posted == seen.load(Ordering::Relaxed) {
-            return true;
+        let posted = helper.crew.posted.load(Ordering::Relaxed);
+        if helper.seen.replace(posted) != posted {
+            let sent_away = helper.crew.needed_elsewhere(helper.job);
+            helper.sent_away.set(sent_away);
         }
-        seen.store(posted, Ordering::Relaxed);
-        !crew.needed_elsewhere(*id)
+        !helper.sent_away.get()
+    }
+
+    fn was_sent_away(&self) -> bool {
+        let helper = self.helper.as_ref();
+        helper.is_some_and(|helper| helper.sent_away.get())
     }
 }
 
@@ -122,6 +156,7 @@ impl Crew {
                 wanted: AtomicUsize::new(0),
                 posted: AtomicUsize::new(0),
                 callers: AtomicUsize::new(0),
+                watching: AtomicUsize::new(0),
             }
         })
     }
@@ -139,7 +174,7 @@ impl Crew {
         // empty before this function is left, by return or by panic, so nobody uses it longer.
         let work_ptr = unsafe { std::mem::transmute::<&Work<'_>, &Work<'static>>(work) };
         let posted = self.post(helpers, SharedWork(work_ptr), &gate);
-        work(&Seat { job: None });
+        work(&Seat { helper: None });
         drop(posted);
         let panic = gate
             .panic
@@ -159,6 +194,7 @@ impl Crew {
             id,
             work,
             free: helpers,
+            working: 0,
             gate: Arc::clone(gate),
         });
         self.callers.store(state.jobs.len(), Ordering::Relaxed);
@@ -169,7 +205,7 @@ impl Crew {
             state.threads += 1;
         }
         drop(state);
-        self.wake_two();
+        self.wake_some();
         Posted {
             crew: self,
             id,
@@ -185,29 +221,31 @@ impl Crew {
             .is_ok()
     }
 
-    /// Everyone who wakes wakes two more while there are free seats: a chain of single wakes would
-    /// take the caller as long as the work.
-    fn wake_two(&self) {
-        if self.wanted.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let woken = {
-            let mut state = self.state();
-            [state.sleepers.pop(), state.sleepers.pop()]
-        };
-        for thread in woken.into_iter().flatten() {
-            thread.unpark();
+    /// Wake some for the free seats. Everyone who wakes does the same: for one alone it would take
+    /// as long as the work.
+    fn wake_some(&self) {
+        self.wake(self.wanted.load(Ordering::SeqCst).min(WAKES));
+    }
+
+    fn wake(&self, threads: usize) {
+        for _ in 0..threads {
+            let sleeper = self.state().sleepers.pop();
+            match sleeper {
+                Some(thread) => thread.unpark(),
+                None => return,
+            }
         }
     }
 
     /// A thread's life.
     fn lane(&self) {
         let mut idle_since = Instant::now();
+        self.watching.fetch_add(1, Ordering::Relaxed);
         loop {
             if self.wanted.load(Ordering::SeqCst) > 0
                 && let Some((id, work, gate)) = self.take_seat()
             {
-                self.wake_two();
+                self.wake_some();
                 self.help(id, work, &gate);
                 idle_since = Instant::now();
             } else if idle_since.elapsed() < WATCH {
@@ -215,7 +253,9 @@ impl Crew {
                     std::hint::spin_loop();
                 }
             } else {
+                self.watching.fetch_sub(1, Ordering::Relaxed);
                 self.sleep();
+                self.watching.fetch_add(1, Ordering::Relaxed);
                 idle_since = Instant::now();
             }
         }
@@ -233,8 +273,8 @@ impl Crew {
 
     /// Callers work, too: they and the helpers together get the CPUs.
     fn room(&self, state: &State) -> usize {
-        let inside: usize = state.jobs.iter().map(Job::inside).sum();
-        self.cpus.saturating_sub(state.jobs.len() + inside)
+        let working: usize = state.jobs.iter().map(|job| job.working).sum();
+        self.cpus.saturating_sub(state.jobs.len() + working)
     }
 
     fn has_room(&self) -> bool {
@@ -249,17 +289,22 @@ impl Crew {
             return None;
         }
         let open = state.jobs.iter_mut().filter(|job| job.free > 0);
-        let job = open.min_by_key(|job| job.inside())?;
+        let job = open.min_by_key(|job| job.working)?;
         job.free -= 1;
+        job.working += 1;
         job.gate.inside.fetch_add(1, Ordering::Relaxed);
         self.wanted.fetch_sub(1, Ordering::SeqCst);
         Some((job.id, job.work, Arc::clone(&job.gate)))
     }
 
     fn help(&self, id: usize, work: SharedWork, gate: &Gate) {
-        let seen = AtomicUsize::new(self.posted.load(Ordering::Relaxed));
         let seat = Seat {
-            job: Some((self, id, seen)),
+            helper: Some(Helper {
+                crew: self,
+                job: id,
+                seen: Cell::new(self.posted.load(Ordering::Relaxed)),
+                sent_away: Cell::new(false),
+            }),
         };
         // SAFETY: this thread is counted inside, so the caller still waits and the work lives.
         let work = unsafe { &*work.0 };
@@ -268,35 +313,35 @@ impl Crew {
             let mut first = gate.panic.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert(panic);
         }
+        if !seat.was_sent_away() {
+            let mut state = self.state();
+            if let Some(job) = state.jobs.iter_mut().find(|job| job.id == id) {
+                job.working -= 1;
+            }
+        }
         gate.inside.fetch_sub(1, Ordering::Release);
     }
 
-    /// Whether a helper of job `id` should go: more work than CPUs, or another job has far fewer
-    /// helpers. Its seat is then free again.
+    /// Whether a helper of job `id` should go: there are more threads at work than CPUs, or another
+    /// job has far fewer helpers. Its seat is then free again.
     fn needed_elsewhere(&self, id: usize) -> bool {
         let mut state = self.state();
-        let callers = state.jobs.len();
-        let inside_all: usize = state.jobs.iter().map(Job::inside).sum();
-        let Some(mine) = state.jobs.iter().find(|job| job.id == id).map(Job::inside) else {
-            return false; // the job is ending anyway
+        let working: usize = state.jobs.iter().map(|job| job.working).sum();
+        let crowded = state.jobs.len() + working > self.cpus;
+        let most = state.jobs.iter().map(|job| job.working).max();
+        let least = state.jobs.iter().filter(|job| job.free > 0);
+        let least = least.map(|job| job.working).min();
+        let Some(job) = state.jobs.iter_mut().find(|job| job.id == id) else {
+            return false; // it is ending anyway
         };
-        let crowded = callers + inside_all > self.cpus;
-        let poorer = |job: &Job| job.free > 0 && job.inside() + 1 < mine;
-        let most = state.jobs.iter().all(|job| job.inside() <= mine);
-        if !(crowded && most && mine > 0 || state.jobs.iter().any(poorer)) {
+        let rich = crowded && Some(job.working) == most;
+        if !rich && least.is_none_or(|least| least + 1 >= job.working) {
             return false;
         }
-        if let Some(job) = state.jobs.iter_mut().find(|job| job.id == id) {
-            job.free += 1;
-            self.wanted.fetch_add(1, Ordering::SeqCst);
-        }
+        job.free += 1;
+        job.working -= 1;
+        self.wanted.fetch_add(1, Ordering::SeqCst);
         true
-    }
-}
-
-impl Job {
-    fn inside(&self) -> usize {
-        self.gate.inside.load(Ordering::Relaxed)
     }
 }
 
@@ -321,7 +366,7 @@ impl Drop for Posted {
             pause(&mut spins);
         }
         // Helpers may be free for jobs that had no room before.
-        self.crew.wake_two();
+        self.crew.wake_some();
     }
 }
 

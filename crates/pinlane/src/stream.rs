@@ -1,6 +1,7 @@
 //! Streams: the order of work on the device.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinlane_driver::{Driver, StreamFlags, StreamHandle};
@@ -26,6 +27,11 @@ struct Inner {
     owned: bool,
     /// Taken by whoever submits: the order of fences in the books is that on the stream.
     turn: Arc<Mutex<()>>,
+    /// How often something was submitted, and how much of that is known to be done.
+    submitted: AtomicU64,
+    done: AtomicU64,
+    /// Others know its handle, and may do anything with it.
+    exposed: AtomicBool,
 }
 
 /// Why work is not on its way.
@@ -78,15 +84,45 @@ impl Stream {
                 } else {
                     Arc::clone(&shared.default_turn)
                 },
+                submitted: AtomicU64::new(0),
+                done: AtomicU64::new(0),
+                exposed: AtomicBool::new(!owned),
             }),
         }
     }
 
     /// Wait until all its work is done.
     pub fn synchronize(&self) -> Result<()> {
-        let result = self.driver().stream_synchronize(self.inner.handle);
+        let result = match self.is_quiet() {
+            true => Ok(()),
+            false => self.drain(),
+        };
         self.shared().lot.reclaim();
         Ok(result?)
+    }
+
+    /// Wait for all work, with the driver's own means.
+    pub(crate) fn drain(&self) -> pinlane_driver::Result<()> {
+        let submitted = self.inner.submitted.load(Ordering::SeqCst);
+        self.driver().stream_synchronize(self.inner.handle)?;
+        self.inner.done.fetch_max(submitted, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Whether it is known, without a question to the driver, that nothing is left to do.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let done = self.inner.done.load(Ordering::SeqCst);
+        done == self.inner.submitted.load(Ordering::SeqCst) && !self.is_exposed()
+    }
+
+    /// Something is about to be submitted, or was.
+    pub(crate) fn stir(&self) {
+        self.inner.submitted.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Whether others than this library may use it.
+    pub(crate) fn is_exposed(&self) -> bool {
+        self.inner.exposed.load(Ordering::Relaxed)
     }
 
     /// Whether all its work is done.
@@ -97,6 +133,7 @@ impl Stream {
     /// Let `event` fire when all work that the stream holds now is done.
     pub fn record(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().link)?;
+        self.stir();
         Ok(self
             .driver()
             .event_record(event.handle, self.inner.handle)?)
@@ -105,6 +142,7 @@ impl Stream {
     /// Let later work of this stream start only after `event` has fired.
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().link)?;
+        self.stir();
         Ok(self
             .driver()
             .stream_wait_event(self.inner.handle, event.handle)?)
@@ -114,6 +152,7 @@ impl Stream {
     /// valid until the last clone is dropped. What they submit is not tracked.
     #[must_use]
     pub fn raw_handle(&self) -> u64 {
+        self.inner.exposed.store(true, Ordering::Relaxed);
         self.inner.handle.raw()
     }
 

@@ -29,7 +29,8 @@ impl Stream {
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
         enter: impl FnOnce(&DeviceFence),
     ) -> Result<DeviceFence, SubmitError> {
-        let fence = self.admit(touches)?;
+        self.admit(touches)?;
+        let fence = self.shared().events.claim().map_err(refused)?;
         let _turn = self.turn();
         self.wait_for_all_conflicts(touches)?;
         enqueue(self.driver(), self.handle()).map_err(refused)?;
@@ -38,8 +39,24 @@ impl Stream {
         Ok(fence)
     }
 
-    /// Whether the memory may be used here, and an event for the end of the work.
-    fn admit(&self, touches: &[Touch<'_>]) -> Result<UnrecordedFence, SubmitError> {
+    /// Submit and wait for the whole stream, which spares the fence and the entry. Nothing uses the
+    /// memory any more when this returns, unless it is stranded.
+    pub(crate) fn submit_and_drain(
+        &self,
+        touches: &[Touch<'_>],
+        enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
+    ) -> Result<(), SubmitError> {
+        self.admit(touches)?;
+        let turn = self.turn();
+        self.wait_for_all_conflicts(touches)?;
+        enqueue(self.driver(), self.handle()).map_err(refused)?;
+        drop(turn);
+        self.drain()
+            .map_err(|error| self.submitted_without_fence(touches, error))
+    }
+
+    /// Whether the memory may be used here.
+    fn admit(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
         let shared = self.shared();
         shared.lot.reclaim();
         for touch in touches {
@@ -48,7 +65,8 @@ impl Stream {
                 .may_be_used_by(shared)
                 .map_err(SubmitError::Refused)?;
         }
-        shared.events.claim().map_err(refused)
+        self.stir();
+        Ok(())
     }
 
     fn wait_for_all_conflicts(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
@@ -83,7 +101,8 @@ impl Stream {
         &'a self,
         touches: &'a [Touch<'a>],
     ) -> Result<Submission<'a>, SubmitError> {
-        let fence = self.admit(touches)?;
+        self.admit(touches)?;
+        let fence = self.shared().events.claim().map_err(refused)?;
         let _turn = self.turn();
         self.wait_for_all_conflicts(touches)?;
         Ok(Submission {
@@ -135,15 +154,14 @@ impl Stream {
             || let_go(self.driver().synchronize())
     }
 
-    /// Submit and wait. For memory that is only borrowed: where nobody can tell whether the device
+    /// Submit and wait, for memory that is only borrowed: where nobody can tell whether the device
     /// has let go of it, the process ends, since going on would be unsound.
-    pub(crate) fn submit_and_settle(
+    pub(crate) fn submit_borrowed_and_drain(
         &self,
         touches: &[Touch<'_>],
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
     ) -> Result<(), Error> {
-        let fence = self.submit_borrowed(touches, enqueue)?;
-        Ok(settle_borrowed(&fence)?)
+        or_abort(|| self.submit_and_drain(touches, enqueue))
     }
 
     /// Submit work on borrowed memory. Should the driver panic with the work under way, the
@@ -153,14 +171,7 @@ impl Stream {
         touches: &[Touch<'_>],
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
     ) -> Result<DeviceFence, Error> {
-        let guard = AbortOnUnwind;
-        let submitted = self.submit(touches, enqueue);
-        std::mem::forget(guard);
-        match submitted {
-            Ok(fence) => Ok(fence),
-            Err(SubmitError::Refused(error)) => Err(error),
-            Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
-        }
+        or_abort(|| self.submit(touches, enqueue))
     }
 }
 
@@ -176,6 +187,7 @@ impl Submission<'_> {
     /// Mark the end of the work, whether all of it could be submitted or not.
     pub(crate) fn finish(mut self) -> Result<DeviceFence, SubmitError> {
         let fence = self.fence.take().expect("finished once");
+        self.stream.stir();
         let _turn = self.stream.turn();
         self.stream.mark(self.touches, fence)
     }
@@ -194,6 +206,18 @@ impl Drop for Submission<'_> {
 
 fn refused(error: pinlane_driver::Error) -> SubmitError {
     SubmitError::Refused(error.into())
+}
+
+/// Submit what uses borrowed memory.
+fn or_abort<T>(submit: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, Error> {
+    let guard = AbortOnUnwind;
+    let submitted = submit();
+    std::mem::forget(guard);
+    match submitted {
+        Ok(value) => Ok(value),
+        Err(SubmitError::Refused(error)) => Err(error),
+        Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
+    }
 }
 
 /// Ends the process when it is dropped, which only a panic does.

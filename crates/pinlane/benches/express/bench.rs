@@ -74,18 +74,21 @@ pub fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// Medians of works that are done in turns, `rounds` times, after two rounds that do not count.
+/// Medians of works that are done in turns, `rounds` times, after a round that does not count. Each
+/// turn is three runs, the first of which does not count either: it finds caches and lanes as the
+/// others left them.
 pub fn in_turns<const N: usize>(rounds: usize, mut works: [&mut dyn FnMut(); N]) -> [Duration; N] {
     let mut times: [Vec<Duration>; N] = std::array::from_fn(|_| Vec::new());
-    for round in 0..rounds + 2 {
+    for round in 0..rounds.div_ceil(2) + 1 {
         for (times, work) in times.iter_mut().zip(&mut works) {
-            let time = timed(work);
-            if round >= 2 {
-                times.push(time);
+            work();
+            let turn = [timed(&mut *work), timed(&mut *work)];
+            if round > 0 {
+                times.extend(turn);
             }
         }
     }
-    times.map(|times| median(times))
+    times.map(median)
 }
 
 pub fn median(mut times: Vec<Duration>) -> Duration {
@@ -97,7 +100,7 @@ pub fn rate(bytes: usize, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64() / 1e9
 }
 
-/// `work` must take this much less time.
+/// How many times faster.
 pub fn times_faster(slow: Duration, fast: Duration) -> f64 {
     slow.as_secs_f64() / fast.as_secs_f64()
 }

@@ -92,14 +92,25 @@ fn print_row(name: &str, bytes: usize, pin: Duration, driver: Duration, express:
 
 /// The same with lanes that have gone to sleep meanwhile.
 fn cold(bench: &Bench, source: &[u8]) -> Result<()> {
-    let mut on_device = bench.device.alloc::<u8>(64 * MIB)?;
-    for bytes in [MIB, 4 * MIB, 16 * MIB, 64 * MIB] {
+    let mut on_device = bench.device.alloc::<u8>(256 * MIB)?;
+    let mut target = vec![1u8; 256 * MIB];
+    for bytes in [
+        4 * KIB,
+        64 * KIB,
+        MIB,
+        2 * MIB,
+        4 * MIB,
+        8 * MIB,
+        16 * MIB,
+        64 * MIB,
+        256 * MIB,
+    ] {
         let after_sleep = |work: &mut dyn FnMut()| {
-            let times = (0..15).map(|_| {
+            let times = (0..21).map(|_| {
                 std::thread::sleep(Duration::from_millis(5));
                 timed(&mut *work)
             });
-            median(times.collect())
+            rate(bytes, median(times.collect()))
         };
         let place = on_device.device_ptr();
         let driver = after_sleep(&mut || bench.plain_async(up(&source[..bytes], place)));
@@ -111,11 +122,18 @@ fn cold(bench: &Bench, source: &[u8]) -> Result<()> {
                 .expect("an upload");
             bench.stream.synchronize().expect("a wait");
         });
+        let driver_down = after_sleep(&mut || bench.plain_async(down(place, &mut target[..bytes])));
+        let express_down = after_sleep(&mut || {
+            let source = on_device.range(..bytes);
+            let target = &mut target[..bytes];
+            bench
+                .stream
+                .copy_to_host(source, target)
+                .expect("a download");
+        });
         println!(
-            "after 5 ms of sleep, {:>6} up: driver {:.2}, express {:.2} GB/s",
+            "after 5 ms of sleep, {:>7}: up driver {driver:.2}, express {express:.2}; down driver {driver_down:.2}, express {express_down:.2} GB/s",
             size(bytes),
-            rate(bytes, driver),
-            rate(bytes, express)
         );
     }
     Ok(())
@@ -190,7 +208,9 @@ pub fn both_ways(bench: &Bench) -> Result<()> {
             bench.stream.synchronize().expect("a wait");
         };
         let mut download = || other.copy_to_host(&kept, &mut target).expect("a download");
+        upload();
         ups.push(timed(&mut upload));
+        download();
         downs.push(timed(&mut download));
         boths.push(timed(|| {
             std::thread::scope(|scope| {

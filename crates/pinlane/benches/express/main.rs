@@ -1,7 +1,7 @@
 //! The express lane, fast pinning and the pool, side by side with the plain driver in one run.
 //!
 //! `cargo bench -p pinlane --bench express [-- SECTION…]`, on a machine with a GPU. Sections: copies,
-//! fresh, many, both, pinning, convert, integrity, threads, capture, limit. All but `limit` unless told.
+//! fresh, many, both, pinning, convert, integrity, threads, capture; tune and limit only where named.
 //! Every figure is a median, GB/s are 1e9 bytes a second, and what is compared is measured in turns.
 
 mod bench;
@@ -13,12 +13,13 @@ mod limit;
 mod many;
 mod pinning;
 mod threads;
+mod tune;
 
 use bench::Bench;
 
 type Section = (&'static str, fn(&Bench) -> pinlane::Result<()>);
 
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 11] = [
     ("copies", copies::sizes),
     ("fresh", copies::fresh),
     ("both", copies::both_ways),
@@ -28,6 +29,7 @@ const SECTIONS: [Section; 10] = [
     ("integrity", integrity::run),
     ("threads", threads::run),
     ("capture", capture::run),
+    ("tune", tune::run),
     ("limit", limit::run),
 ];
 
@@ -45,7 +47,7 @@ fn main() -> pinlane::Result<()> {
     };
     for (name, run) in SECTIONS {
         let chosen = words.iter().any(|word| word == name);
-        if chosen || words.is_empty() && name != "limit" {
+        if chosen || words.is_empty() && !["tune", "limit"].contains(&name) {
             let bench = Bench::new(&platform)?;
             println!("\n== {name} ({})", bench.device.info().name);
             run(&bench)?;

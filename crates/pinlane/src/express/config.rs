@@ -19,6 +19,8 @@ pub struct ExpressConfig {
     /// Uploads below this size are plain copies of the driver's when the stream is idle: it is as
     /// fast there.
     pub threshold_bytes: usize,
+    /// The same for lanes that have gone to sleep, since waking them takes a while.
+    pub threshold_asleep_bytes: usize,
 }
 
 /// More lanes than these get in each other's way before the link is full.
@@ -38,6 +40,7 @@ impl ExpressConfig {
             chunk_bytes: 8 << 20,
             ring_chunks: 12,
             threshold_bytes: 512 << 10,
+            threshold_asleep_bytes: if lanes < 4 { 16 << 20 } else { 4 << 20 },
         }
     }
 
@@ -51,6 +54,9 @@ impl ExpressConfig {
         }
         if self.ring_chunks == 0 {
             return wrong("ring_chunks", "at least 1");
+        }
+        if self.threshold_asleep_bytes < self.threshold_bytes {
+            return wrong("threshold_asleep_bytes", "no less than threshold_bytes");
         }
         if self.chunk_bytes.checked_mul(self.ring_chunks).is_none() {
             return wrong("ring_chunks", "more than the address space holds");

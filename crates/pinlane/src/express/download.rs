@@ -138,11 +138,11 @@ impl Chunks for Download<'_> {
     fn close(&self, chunk: usize) -> Result<()> {
         let slot = guard(&self.chunks[chunk].1.slot).take();
         let slot = slot.expect("opened before");
-        if self.share.is_too_large() {
-            self.share.put(slot);
-            return Ok(());
+        match self.share.spare(slot) {
+            Some(slot) => self.fetch_next(slot).map(|_| ()),
+            // The slots that are left fetch the rest.
+            None => Ok(()),
         }
-        self.fetch_next(slot).map(|_| ())
     }
 }
 

@@ -41,7 +41,7 @@ pub use config::ExpressConfig;
 use crate::core::Lot;
 use crate::fence::DeviceFence;
 use crate::link::Link;
-use crate::memory::Touch;
+use crate::memory::{Touch, is_fresh, prefault};
 use crate::sync::Arc as CoreArc;
 use crate::{Result, Stream, crew};
 use dock::{Dock, Layout, PIECES_AT_MOST, Yard};
@@ -55,8 +55,12 @@ use small::{POCKET_BYTES, POCKETS};
 use toolbox::Toolbox;
 use upload::Upload;
 
-/// From this size on the driver's thread outruns a caller that has no helpers.
+/// Beyond this size the driver, which stages and copies at the same time, outruns a caller that has
+/// no helpers.
 const ALONE_BYTES: usize = 1 << 20;
+
+/// From this size on it is worth a look whether a target is fresh memory.
+const FRESH_BYTES: usize = 16 << 20;
 
 /// The express lane of one device.
 pub(crate) struct Express {
@@ -114,7 +118,32 @@ impl Express {
     /// Whether one thread alone could not keep up with the driver's own, which does nothing else.
     fn is_outrun(&self, bytes: usize) -> bool {
         let alone = self.config.lanes == 1 && self.link.driver.info().simulated.is_none();
-        alone && bytes >= ALONE_BYTES
+        alone && bytes > ALONE_BYTES
+    }
+
+    /// Whether lanes are not worth it. Waking them takes longer than a copy of some size.
+    fn is_small(&self, bytes: usize) -> bool {
+        let threshold_bytes = match self.config.lanes > 1 && !crew::is_awake() {
+            false => self.config.threshold_bytes,
+            true => self.config.threshold_asleep_bytes,
+        };
+        bytes < threshold_bytes
+    }
+
+    /// Lanes will be wanted soon.
+    fn rouse(&self) {
+        if self.config.lanes > 1 {
+            crew::rouse();
+        }
+    }
+
+    /// Where a copy of this size is staged.
+    fn ring_for(&self, bytes: usize) -> &Ring {
+        if bytes <= POCKET_BYTES {
+            &self.pockets
+        } else {
+            &self.ring
+        }
     }
 
     /// A slot to begin with. `None` where no memory can be pinned for the lane: then the driver's
@@ -143,7 +172,7 @@ impl Express {
         self.travel(first, trip, |share, yard, chunks| {
             let upload = Upload::new(trip.stream, yard, trip.haul, share, chunks);
             let relay = upload.relay();
-            self.run(&relay, &upload);
+            self.run(&relay, &upload, trip.haul);
             relay.into_result()
         })
     }
@@ -154,9 +183,21 @@ impl Express {
             let download = Download::new(trip.stream, yard, trip.haul, share, chunks);
             let relay = download.relay();
             download.start(&relay)?;
-            self.run(&relay, &download);
+            // While the first chunks are on their way.
+            self.prepare_target(&trip);
+            self.run(&relay, &download, trip.haul);
             relay.into_result()
         })
+    }
+
+    /// Fault fresh memory in, which lanes that write side by side would do several times over.
+    fn prepare_target(&self, trip: &Trip<'_>) {
+        let leg = trip.route.first();
+        let bytes = trip.haul.host_bytes(leg.bytes);
+        if bytes >= FRESH_BYTES && self.config.lanes > 1 && is_fresh(leg.host, bytes) {
+            // SAFETY: the target of the download, borrowed exclusively.
+            unsafe { prefault(leg.host, bytes) };
+        }
     }
 
     fn travel<'a>(
@@ -187,8 +228,13 @@ impl Express {
         Ok(())
     }
 
-    fn run(&self, relay: &Relay, work: &impl Chunks) {
-        let helpers = (self.config.lanes - 1).min(relay.slices().saturating_sub(1));
+    fn run(&self, relay: &Relay, work: &impl Chunks, haul: Haul) {
+        let lanes = match (haul, self.config.lanes) {
+            (Haul::Copy, lanes) | (_, lanes @ 1) => lanes,
+            // Converting is more work for the CPUs, and less for the link.
+            _ => crew::helpers_at_most() + 1,
+        };
+        let helpers = (lanes - 1).min(relay.slices().saturating_sub(1));
         crew::together(helpers, &|seat| relay.run(work, || seat.may_stay()));
     }
 

@@ -84,19 +84,24 @@ impl<'a> Share<'a> {
             .inspect_err(|_| self.state().held -= 1)
     }
 
-    /// Whether another copy needs a slot more than this one.
-    pub(crate) fn is_too_large(&self) -> bool {
-        self.ring.is_short() && self.state().held > 1
-    }
-
     /// Done with a slot for now.
     pub(crate) fn put(&self, slot: Slot) {
-        if self.is_too_large() {
-            self.state().held -= 1;
-            self.ring.give_back(slot);
-        } else {
+        if let Some(slot) = self.spare(slot) {
             self.state().idle.push_back(slot);
         }
+    }
+
+    /// Give a slot to another copy that has none, unless it is the last one here: then it comes
+    /// back.
+    pub(crate) fn spare(&self, slot: Slot) -> Option<Slot> {
+        let mut state = self.state();
+        if state.held == 1 || !self.ring.is_short() {
+            return Some(slot);
+        }
+        state.held -= 1;
+        drop(state);
+        self.ring.give_back(slot);
+        None
     }
 
     /// A slot was left alone for good.

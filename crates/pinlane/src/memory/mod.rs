@@ -26,6 +26,7 @@ mod part;
 mod pinned;
 mod pinning;
 mod pool;
+mod prefault;
 mod registered;
 mod slice;
 mod stable;
@@ -43,6 +44,7 @@ pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;
 pub use pool::{HostBuf, PinnedPool, PoolBuf, PoolBuilder, PoolStats};
+pub(crate) use prefault::{is_fresh, prefault, prefer_huge_pages};
 pub use registered::Registered;
 pub use slice::{PinnedSlice, PinnedSliceMut};
 pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
@@ -105,16 +107,4 @@ pub(crate) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Range<usize
         "range {start}..{end} of a buffer of {len}"
     );
     start..end
-}
-
-/// Ask for huge pages in memory that was not touched yet. Only a hint: nothing depends on it.
-pub(crate) fn prefer_huge_pages(start: *mut u8, bytes: usize) {
-    const HUGE_PAGE_BYTES: usize = 2 << 20;
-    let first = start.align_offset(HUGE_PAGE_BYTES).min(bytes);
-    let whole = (bytes - first) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-    if cfg!(miri) || whole == 0 {
-        return;
-    }
-    // SAFETY: whole pages inside of memory that the caller owns; the advice changes no contents.
-    unsafe { libc::madvise(start.add(first).cast(), whole, libc::MADV_HUGEPAGE) };
 }

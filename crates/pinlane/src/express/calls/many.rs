@@ -34,6 +34,7 @@ impl Stream {
         &self,
         pieces: impl IntoIterator<Item = (&'a [T], DeviceSliceMut<'a, T>)>,
     ) -> Result<()> {
+        self.express().rouse();
         let pieces: Vec<_> = pieces.into_iter().collect();
         for (source, target) in &pieces {
             same_len(source.len(), target.len())?;
@@ -63,6 +64,7 @@ impl Stream {
         &self,
         pieces: impl IntoIterator<Item = (DeviceSlice<'a, T>, &'a mut [T])>,
     ) -> Result<()> {
+        self.express().rouse();
         let mut pieces: Vec<_> = pieces.into_iter().collect();
         for (source, target) in &pieces {
             same_len(source.len(), target.len())?;

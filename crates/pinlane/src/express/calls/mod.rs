@@ -25,7 +25,8 @@ impl Stream {
     /// A copy that passes through the ring cannot be part of a graph: the ring is long refilled
     /// when the graph runs.
     fn refuse_capture(&self, call: &'static str) -> Result<()> {
-        if !self.driver().stream_is_capturing(self.handle())? {
+        // Only those who know its handle can capture it.
+        if !self.is_exposed() || !self.driver().stream_is_capturing(self.handle())? {
             return Ok(());
         }
         let error = DriverError::new(ErrorKind::Capturing, call)

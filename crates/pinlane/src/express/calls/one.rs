@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use super::super::route::Route;
-use super::super::small::POCKET_BYTES;
+use super::super::{ALONE_BYTES, small};
 use crate::memory::{DeviceSlice, DeviceSliceMut, prefer_huge_pages};
 use crate::transfer::same_len;
 use crate::{Error, Result, Stream};
@@ -43,26 +43,26 @@ impl Stream {
         }
         self.refuse_capture("copy_to_device")?;
         let express = self.express();
-        if bytes.len() <= POCKET_BYTES
-            && let Some(pocket) = express.board(&express.pockets)?
-        {
-            let (touch, place) = (target.touch(), target.device_ptr());
-            return express.upload_small(pocket, self, &touch, bytes, place);
-        }
-        let small = bytes.len() < express.config().threshold_bytes;
-        // On a busy stream the driver would wait for what is there.
-        let as_fast = match small {
-            true => self.is_idle()?,
+        let small = express.is_small(bytes.len());
+        // A busy stream would keep the driver's copy waiting for what is there; an idle one is
+        // where it does best.
+        let plain = match small {
+            true => self.is_quiet() || self.is_idle()?,
             false => express.is_outrun(bytes.len()) || self.is_page_locked(bytes),
         };
-        if as_fast {
+        if plain {
             return self.driver_copy_to_device(source, target);
         }
-        let Some(slot) = express.board(&express.ring)? else {
+        let ring = express.ring_for(bytes.len());
+        let Some(slot) = express.board(ring)? else {
             return self.driver_copy_to_device(source, target);
         };
-        let route = Route::one(bytes.as_ptr().cast_mut(), target.device_ptr(), bytes.len());
-        express.upload(slot, self.plain_trip(&route, &[target.touch()]))
+        let (place, touches) = (target.device_ptr(), [target.touch()]);
+        if small && bytes.len() <= ring.slot_bytes() {
+            return small::upload(ring, slot, self, &touches[0], bytes, place);
+        }
+        let route = Route::one(bytes.as_ptr().cast_mut(), place, bytes.len());
+        express.upload(slot, self.plain_trip(&route, &touches))
     }
 
     /// Copy device memory into ordinary memory, at nearly the speed of pinned memory, and return
@@ -79,27 +79,26 @@ impl Stream {
         }
         self.refuse_capture("copy_to_host")?;
         let express = self.express();
-        if size_of_val(target) <= POCKET_BYTES
-            && let Some(pocket) = express.board(&express.pockets)?
-        {
-            let (touch, bytes) = (source.touch(), bytemuck::cast_slice_mut(target));
-            return express.download_small(pocket, self, &touch, source.device_ptr(), bytes);
-        }
-        let large = size_of_val(target) >= express.config().threshold_bytes;
-        if large && self.is_page_locked(bytemuck::cast_slice(target))
-            || express.is_outrun(size_of_val(target))
-        {
+        let bytes = size_of_val(target);
+        let small = express.is_small(bytes);
+        let plain = match small {
+            true => bytes > ALONE_BYTES,
+            false => express.is_outrun(bytes) || self.is_page_locked(bytemuck::cast_slice(target)),
+        };
+        if plain {
             return self.driver_copy_to_host(source, target);
         }
-        let Some(slot) = express.board(&express.ring)? else {
+        let ring = express.ring_for(bytes);
+        let Some(slot) = express.board(ring)? else {
             return self.driver_copy_to_host(source, target);
         };
-        let route = Route::one(
-            target.as_mut_ptr().cast(),
-            source.device_ptr(),
-            size_of_val(target),
-        );
-        express.download(slot, self.plain_trip(&route, &[source.touch()]))
+        let (place, touches) = (source.device_ptr(), [source.touch()]);
+        if small && bytes <= ring.slot_bytes() {
+            let target = bytemuck::cast_slice_mut(target);
+            return small::download(ring, slot, self, &touches[0], place, target);
+        }
+        let route = Route::one(target.as_mut_ptr().cast(), place, bytes);
+        express.download(slot, self.plain_trip(&route, &touches))
     }
 
     /// Copy device memory into a new vector. The lanes touch its pages first, several at a time,
@@ -117,7 +116,8 @@ impl Stream {
             self.refuse_capture("copy_to_vec")?;
             if let Some(slot) = express.board(&express.ring)? {
                 let start: *mut u8 = target.as_mut_ptr().cast();
-                prefer_huge_pages(start, bytes);
+                // SAFETY: the vector's own, not touched yet.
+                unsafe { prefer_huge_pages(start, bytes) };
                 let route = Route::one(start, source.device_ptr(), bytes);
                 express.download(slot, self.plain_trip(&route, &[source.touch()]))?;
                 // SAFETY: the download has written all of them, and any bits are a valid element.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use pinlane_driver::{HostFlags, HostPtr};
 
 use self::mapping::Mapping;
-use self::pages::{Pages, System};
+pub(super) use self::pages::{HUGE_PAGE_BYTES, Pages, System};
 use super::budget::Reservation;
 use super::page_bytes;
 use crate::link::Link;

@@ -9,16 +9,16 @@ use std::time::Instant;
 use crate::memory::page_bytes;
 
 /// A huge page on the machines that have GPUs.
-pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
+pub(in crate::memory) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// The number of an error of the system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Errno(pub(super) i32);
+pub(in crate::memory) struct Errno(pub(super) i32);
 
 /// What the system is asked for, and the clock.
 ///
 /// The unsafe calls take a range that `map` gave, or whole pages of it.
-pub(super) trait Pages: Sync {
+pub(in crate::memory) trait Pages: Sync {
     /// Whether any of this works here.
     fn work(&self) -> bool;
 
@@ -64,7 +64,7 @@ pub(super) trait Pages: Sync {
 }
 
 /// The real ones.
-pub(super) struct System;
+pub(in crate::memory) struct System;
 
 impl Pages for System {
     fn work(&self) -> bool {
