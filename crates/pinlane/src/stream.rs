@@ -103,21 +103,22 @@ impl Stream {
 
     /// Wait for all work, with the driver's own means.
     pub(crate) fn drain(&self) -> pinlane_driver::Result<()> {
-        let submitted = self.inner.submitted.load(Ordering::SeqCst);
+        let submitted = self.inner.submitted.load(Ordering::Acquire);
         self.driver().stream_synchronize(self.inner.handle)?;
-        self.inner.done.fetch_max(submitted, Ordering::SeqCst);
+        // An older wait of another thread may come later: then it is only less known.
+        self.inner.done.store(submitted, Ordering::Release);
         Ok(())
     }
 
     /// Whether it is known, without a question to the driver, that nothing is left to do.
     pub(crate) fn is_quiet(&self) -> bool {
-        let done = self.inner.done.load(Ordering::SeqCst);
-        done == self.inner.submitted.load(Ordering::SeqCst) && !self.is_exposed()
+        let done = self.inner.done.load(Ordering::Acquire);
+        done == self.inner.submitted.load(Ordering::Acquire) && !self.is_exposed()
     }
 
     /// Something is about to be submitted, or was.
     pub(crate) fn stir(&self) {
-        self.inner.submitted.fetch_add(1, Ordering::SeqCst);
+        self.inner.submitted.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Whether others than this library may use it.

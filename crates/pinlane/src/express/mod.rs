@@ -17,6 +17,7 @@
 //!       Ring      slots of pinned memory, each with the fence of its last use      (ring, share, mark)
 //! ```
 
+mod bursts;
 mod calls;
 mod config;
 mod dock;
@@ -44,6 +45,7 @@ use crate::link::Link;
 use crate::memory::{Touch, is_fresh, prefault};
 use crate::sync::Arc as CoreArc;
 use crate::{Result, Stream, crew};
+use bursts::Bursts;
 use dock::{Dock, Layout, PIECES_AT_MOST, Yard};
 use download::Download;
 use haul::Haul;
@@ -69,6 +71,7 @@ pub(crate) struct Express {
     ring: Ring,
     pockets: Ring,
     toolbox: Mutex<Option<Arc<Toolbox>>>,
+    bursts: Bursts,
     warned: AtomicBool,
 }
 
@@ -93,6 +96,7 @@ impl Express {
             ring: Ring::new(link, lot, config.chunk_bytes, config.ring_chunks),
             pockets: Ring::new(link, lot, POCKET_BYTES, POCKETS),
             toolbox: Mutex::new(None),
+            bursts: Bursts::default(),
             warned: AtomicBool::new(false),
             link: Arc::clone(link),
             config,
@@ -121,13 +125,17 @@ impl Express {
         alone && bytes > ALONE_BYTES
     }
 
-    /// Whether lanes are not worth it. Waking them takes longer than a copy of some size.
+    /// Whether lanes are not worth it. Waking them takes longer than a copy of some size; but where
+    /// such copies come in quick succession they are woken for the next.
     fn is_small(&self, bytes: usize) -> bool {
-        let threshold_bytes = match self.config.lanes > 1 && !crew::is_awake() {
-            false => self.config.threshold_bytes,
-            true => self.config.threshold_asleep_bytes,
-        };
-        bytes < threshold_bytes
+        if bytes < self.config.threshold_bytes || self.config.lanes == 1 {
+            return bytes < self.config.threshold_bytes;
+        }
+        let small = bytes < self.config.threshold_asleep_bytes && !crew::is_awake();
+        if small && self.bursts.again() {
+            crew::rouse();
+        }
+        small
     }
 
     /// Lanes will be wanted soon.

@@ -59,18 +59,14 @@ impl<'a> Share<'a> {
     /// One slot more, if the share may still grow and one is free now. More slots are a matter of
     /// speed only: refused, the copy goes on with those it has.
     pub(crate) fn take_another(&self) -> Option<Slot> {
-        {
-            let mut state = self.state();
-            if state.held >= self.slots_at_most || self.ring.is_short() {
-                return None;
-            }
-            state.held += 1;
+        if self.state().held >= self.slots_at_most || self.ring.is_short() {
+            return None;
         }
-        let claimed = self.ring.try_claim_or_note();
-        if claimed.is_none() {
-            self.state().held -= 1;
-        }
-        claimed
+        let slot = self.ring.try_claim_or_note()?;
+        // Counted only now: a share must never seem to have a slot more than it has, or another
+        // lane would give away the last one.
+        self.state().held += 1;
+        Some(slot)
     }
 
     fn pop_idle(&self) -> Option<Slot> {
