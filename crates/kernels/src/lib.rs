@@ -9,12 +9,14 @@
 //! the kernels, and [`copy_streaming`].
 
 pub mod convert;
+mod demoting;
 mod instructions;
 mod memory;
 mod pieces;
 mod streaming;
 mod twins;
 
+pub use demoting::{can_demote, copy_demoting_raw};
 pub use instructions::Instructions;
 pub use memory::{Memory, MemoryFault};
 pub use pieces::Piece;

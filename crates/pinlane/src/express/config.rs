@@ -1,6 +1,7 @@
 //! How the express lane is set up.
 
 use pinlane_driver::DeviceInfo;
+use pinlane_kernels::can_demote;
 
 use crate::{Error, Result, crew};
 
@@ -26,6 +27,10 @@ pub struct ExpressConfig {
 /// More lanes than these get in each other's way before the link is full.
 const LANES_AT_MOST: usize = 10;
 
+/// The same for CPUs that hand what they write on to the shared cache, which is more work for each.
+/// Two CPUs are left to others.
+const DEMOTING_LANES_AT_MOST: usize = 14;
+
 impl ExpressConfig {
     /// What suits a device and the CPUs of this process.
     #[must_use]
@@ -33,7 +38,7 @@ impl ExpressConfig {
         let lanes = match info.simulated {
             // Threads would make a simulated run depend on the host's scheduler.
             Some(_) => 1,
-            None => (crew::helpers_at_most() + 1).min(LANES_AT_MOST),
+            None => lanes_for(crew::helpers_at_most() + 1, can_demote()),
         };
         Self {
             lanes,
@@ -62,5 +67,31 @@ impl ExpressConfig {
             return wrong("ring_chunks", "more than the address space holds");
         }
         Ok(())
+    }
+}
+
+fn lanes_for(cpus: usize, can_demote: bool) -> usize {
+    if can_demote && cpus >= DEMOTING_LANES_AT_MOST + 2 {
+        DEMOTING_LANES_AT_MOST
+    } else {
+        cpus.min(LANES_AT_MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn never_more_lanes_than_cpus() {
+        for cpus in 1..64 {
+            for can_demote in [false, true] {
+                let lanes = lanes_for(cpus, can_demote);
+                assert!((1..=cpus).contains(&lanes), "{lanes} of {cpus}");
+            }
+        }
+        assert_eq!(lanes_for(16, true), 14);
+        assert_eq!(lanes_for(16, false), 10);
+        assert_eq!(lanes_for(2, true), 2);
     }
 }

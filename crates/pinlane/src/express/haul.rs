@@ -1,6 +1,6 @@
 //! What a lane does with the bytes of a slice: copy them, or convert them on the way.
 
-use pinlane_kernels::{convert, copy_streaming_raw};
+use pinlane_kernels::{convert, copy_demoting_raw, copy_streaming_raw};
 
 /// From host memory onto the wire, or from the wire into host memory.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -22,6 +22,9 @@ pub(crate) enum Stores {
     Cached,
     /// Past the caches: spares reading what is overwritten.
     Streaming,
+    /// Into the cache that all cores and the device share. The most work for the CPU, the least for
+    /// memory.
+    Demoted,
 }
 
 impl Haul {
@@ -53,6 +56,7 @@ impl Haul {
             match (self, stores) {
                 (Self::Copy, Stores::Cached) => source.copy_to_nonoverlapping(target, wire_bytes),
                 (Self::Copy, Stores::Streaming) => copy_streaming_raw(source, target, wire_bytes),
+                (Self::Copy, Stores::Demoted) => copy_demoting_raw(source, target, wire_bytes),
                 (Self::ToBf16, _) => convert::f32_to_bf16(
                     std::slice::from_raw_parts(source.cast(), host_bytes / 4),
                     std::slice::from_raw_parts_mut(target.cast(), wire_bytes / 2),

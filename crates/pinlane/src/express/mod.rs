@@ -55,7 +55,7 @@ use route::Route;
 use share::Share;
 use small::{POCKET_BYTES, POCKETS};
 use toolbox::Toolbox;
-use upload::Upload;
+use upload::{Staging, Upload};
 
 /// Beyond this size the driver, which stages and copies at the same time, outruns a caller that has
 /// no helpers.
@@ -178,7 +178,8 @@ impl Express {
     /// Returns once the host memory may be reused.
     fn upload(&self, first: Slot, trip: Trip<'_>) -> Result<()> {
         self.travel(first, trip, |share, yard, chunks| {
-            let upload = Upload::new(trip.stream, yard, trip.haul, share, chunks);
+            let staging = Staging::for_lanes(self.config.lanes);
+            let upload = Upload::new(trip.stream, yard, trip.haul, share, staging, chunks);
             let relay = upload.relay();
             self.run(&relay, &upload, trip.haul);
             relay.into_result()

@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use pinlane_kernels::can_demote;
+
 use super::dock::{Layout, Yard};
 use super::guard;
 use super::haul::{Haul, Stores};
@@ -14,13 +16,54 @@ use super::route::Chunk;
 use super::share::Share;
 use crate::{Result, Stream, crew};
 
-/// Copies up to this size are staged past the caches. The lines that lanes write would else sit
-/// dirty in their private caches, from where the copy engine fetches them at less than half the
-/// link's speed; only in the long run they are evicted in time.
+/// How lanes write what the copy engine will read.
+///
+/// With ordinary stores the lines sit dirty in the lanes' own caches, from where the engine fetches
+/// them at less than half the link's speed, until they are evicted: in a long copy that happens in
+/// time, in a short one it does not. Streaming stores go through memory, whose bandwidth is then
+/// the limit. Handing lines on to the shared cache is best, where the CPU can and lanes are many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Staging {
+    /// Streaming at first, then ordinary.
+    Mixed,
+    /// Handing lines on.
+    Demoting,
+}
+
+/// Lanes that are needed to hand lines on as fast as the link takes them.
+const DEMOTING_LANES: usize = 13;
+
+/// Copies up to this size are streamed.
 const STREAMED_BYTES: usize = 64 << 20;
 
 /// The same for the beginning of larger copies.
 const STREAMED_START_BYTES: usize = 16 << 20;
+
+impl Staging {
+    /// What suits so many lanes on this CPU.
+    pub(crate) fn for_lanes(lanes: usize) -> Self {
+        if lanes >= DEMOTING_LANES && can_demote() {
+            Self::Demoting
+        } else {
+            Self::Mixed
+        }
+    }
+
+    /// For the byte at `at` of a copy of `bytes`.
+    fn stores(self, at: usize, bytes: usize) -> Stores {
+        // With others at work there are fewer lanes for each, and streaming is least work.
+        if crew::callers() > 1 {
+            return Stores::Streaming;
+        }
+        match self {
+            Self::Demoting => Stores::Demoted,
+            Self::Mixed if bytes <= STREAMED_BYTES || at < STREAMED_START_BYTES => {
+                Stores::Streaming
+            }
+            Self::Mixed => Stores::Cached,
+        }
+    }
+}
 
 /// An upload under way.
 pub(crate) struct Upload<'a> {
@@ -28,6 +71,7 @@ pub(crate) struct Upload<'a> {
     pub(crate) yard: Yard<'a>,
     pub(crate) haul: Haul,
     pub(crate) share: Share<'a>,
+    staging: Staging,
     chunks: Vec<(Chunk, Filling)>,
 }
 
@@ -44,6 +88,7 @@ impl<'a> Upload<'a> {
         yard: Yard<'a>,
         haul: Haul,
         share: Share<'a>,
+        staging: Staging,
         chunks: Vec<Chunk>,
     ) -> Self {
         Self {
@@ -51,6 +96,7 @@ impl<'a> Upload<'a> {
             yard,
             haul,
             share,
+            staging,
             chunks: chunks
                 .into_iter()
                 .map(|chunk| (chunk, Filling::default()))
@@ -64,16 +110,6 @@ impl<'a> Upload<'a> {
                 .iter()
                 .map(|(chunk, _)| plan::slices(chunk.wire.len())),
         )
-    }
-
-    fn stores(&self, wire: usize) -> Stores {
-        let early = self.yard.route.wire_bytes() <= STREAMED_BYTES || wire < STREAMED_START_BYTES;
-        // With others at work memory is the limit, and streaming needs less of it.
-        if early || crew::callers() > 1 {
-            Stores::Streaming
-        } else {
-            Stores::Cached
-        }
     }
 }
 
@@ -102,7 +138,7 @@ impl Chunks for Upload<'_> {
             unsafe {
                 let source = part.leg.host.add(self.haul.host_bytes(part.skip));
                 let target = start.add(layout.offset(part.at()));
-                let stores = self.stores(part.at());
+                let stores = self.staging.stores(part.at(), self.yard.route.wire_bytes());
                 self.haul.carry(source, target, part.bytes, stores);
             }
         }
