@@ -90,18 +90,3 @@ fn has_avx2() -> bool {
 fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
 }
-
-/// How far ahead a source is fetched. A CPU's own prefetching stops at the end of each 4 KiB page.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-const PREFETCH_BYTES: usize = 1024;
-
-/// Asks for the cache line that is read soon, once: it need not push the target out of the caches.
-/// Past the end of the source it is a waste, no harm.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    use std::arch::x86_64::{_MM_HINT_NTA, _mm_prefetch};
-    let ahead = at.cast::<i8>().wrapping_add(PREFETCH_BYTES);
-    // SAFETY: a prefetch of any address moves a cache line at most; SSE is part of x86-64.
-    unsafe { _mm_prefetch::<_MM_HINT_NTA>(ahead) }
-}

@@ -16,12 +16,16 @@ mod pieces;
 mod streaming;
 mod twins;
 
-pub use demoting::{can_demote, copy_demoting_raw};
+pub use demoting::{can_demote, copy_demoting_raw, demote_raw};
 pub use instructions::Instructions;
 pub use memory::{Memory, MemoryFault};
 pub use pieces::Piece;
 use pinlane_driver::{KernelArg, LaunchShape, ParamKind};
 pub use streaming::{copy_streaming, copy_streaming_raw};
+
+/// What a CPU fetches and writes as a whole.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// All built-in kernels as one PTX module, for any GPU from compute capability 5.2 on.
 pub const PTX: &str = include_str!("cuda/builtin.ptx");

@@ -2,11 +2,7 @@
 
 use crate::Instructions;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::instructions::{Level, prefetch};
-
-/// What a streaming store should fill as a whole.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-const LINE_BYTES: usize = 64;
+use crate::{LINE_BYTES, instructions::Level};
 
 /// Copies with stores that go around the caches, where the CPU has such; a plain copy elsewhere.
 ///
@@ -114,7 +110,6 @@ unsafe fn stream_lines_avx2(source: *const u8, target: *mut u8, lines: usize) {
         // SAFETY: the caller vouches for this line on both sides and for its alignment.
         unsafe {
             let (source, target) = (source.add(line * LINE_BYTES), target.add(line * LINE_BYTES));
-            prefetch(source);
             let low = _mm256_loadu_si256(source.cast());
             let high = _mm256_loadu_si256(source.add(32).cast());
             _mm256_stream_si256(target.cast(), low);
@@ -133,7 +128,6 @@ unsafe fn stream_lines_avx512(source: *const u8, target: *mut u8, lines: usize) 
         // SAFETY: the caller vouches for this line on both sides and for its alignment.
         unsafe {
             let (source, target) = (source.add(line * LINE_BYTES), target.add(line * LINE_BYTES));
-            prefetch(source);
             _mm512_stream_si512(target.cast(), _mm512_loadu_si512(source.cast()));
         }
     }

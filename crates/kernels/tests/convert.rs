@@ -12,15 +12,25 @@ type Narrow = fn(Instructions, &[f32], &mut [u16]);
 type Reference = fn(f32) -> u16;
 
 /// A way to narrow, and what each number must become.
-const NARROW: [(&str, Narrow, Reference); 2] = [
-    ("bf16", Instructions::f32_to_bf16, |value| {
-        // By integers, not by what the CPU has for it.
-        half::bf16::from_f32_const(value).to_bits()
-    }),
-    ("f16", Instructions::f32_to_f16, |value| {
-        half::f16::from_f32_const(value).to_bits()
-    }),
+const NARROW: [(&str, Narrow, Reference); 4] = [
+    ("bf16", Instructions::f32_to_bf16, to_bf16),
+    ("f16", Instructions::f32_to_f16, to_f16),
+    (
+        "bf16 streaming",
+        Instructions::f32_to_bf16_streaming,
+        to_bf16,
+    ),
+    ("f16 streaming", Instructions::f32_to_f16_streaming, to_f16),
 ];
+
+// By integers, not by what the CPU has for it.
+fn to_bf16(value: f32) -> u16 {
+    half::bf16::from_f32_const(value).to_bits()
+}
+
+fn to_f16(value: f32) -> u16 {
+    half::f16::from_f32_const(value).to_bits()
+}
 
 /// Checks all numbers with all instructions, `target` being of the same length.
 fn check_all(source: &[f32], target: &mut [u16]) {
@@ -54,7 +64,7 @@ fn every_upper_half_with_lower_halves_that_matter() {
     }
 }
 
-/// Some minutes in a debug build, well under one with
+/// Some minutes in a debug build, about one with
 /// `cargo test --release -p pinlane-kernels --test convert -- --ignored`.
 #[test]
 #[ignore = "all four billion numbers"]

@@ -1,31 +1,43 @@
-//! 256 bits at a time. What is left at the end is done by the reference.
+//! 256 bits at a time.
 
 use std::arch::x86_64::*;
 
-use super::portable;
-use crate::instructions::prefetch;
+use super::block::{Block, for_each_block};
+use super::conversion::Conversion;
+
+/// Every block of the source to its place in the target, which has as many.
+///
+/// # Safety
+/// Where `B` streams, nobody accesses the target before an `sfence` of this thread.
+#[target_feature(enable = "avx2,f16c")]
+pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const N: usize>(
+    conversion: &C,
+    source: &[[C::Source; N]],
+    target: &mut [B],
+) {
+    for_each_block(source, target, |block, target| {
+        // SAFETY: this function has the features; its caller vouches for the fence.
+        unsafe { target.put_256(conversion.avx2(block)) }
+    });
+}
 
 /// As `portable::f32_to_bf16`.
 #[target_feature(enable = "avx2")]
-pub(super) fn f32_to_bf16(source: &[f32], target: &mut [u16]) {
-    let (blocks, rest) = source.as_chunks::<16>();
-    let (targets, target_rest) = target.as_chunks_mut::<16>();
-    for (block, target) in blocks.iter().zip(targets) {
-        prefetch(block);
-        // SAFETY: the block has 16 numbers: two vectors of 8; any alignment is allowed.
-        let (low, high) = unsafe {
-            (
-                _mm256_loadu_ps(block.as_ptr()),
-                _mm256_loadu_ps(block.as_ptr().add(8)),
-            )
-        };
-        // Packing works within each half of a vector: the quarters come out as 0, 2, 1, 3.
-        let packed = _mm256_packus_epi32(bf16_bits(low), bf16_bits(high));
-        let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(packed);
-        // SAFETY: the target has 16 numbers of 16 bits, a whole vector; any alignment is allowed.
-        unsafe { _mm256_storeu_si256(target.as_mut_ptr().cast(), ordered) };
-    }
-    portable::f32_to_bf16(rest, target_rest);
+#[inline]
+pub(super) fn bf16(block: &[f32; 32]) -> [__m256i; 2] {
+    let [a, b, c, d] = load(block);
+    [
+        pack(bf16_bits(a), bf16_bits(b)),
+        pack(bf16_bits(c), bf16_bits(d)),
+    ]
+}
+
+/// The lower half of each word, where the upper half is zero.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn pack(low: __m256i, high: __m256i) -> __m256i {
+    // Packing works within each half of a vector: the quarters come out as 0, 2, 1, 3.
+    _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(low, high))
 }
 
 /// The result in the lower half of each word, the upper half zero.
@@ -42,48 +54,47 @@ fn bf16_bits(values: __m256) -> __m256i {
 
 /// As `portable::f32_to_f16`.
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn f32_to_f16(source: &[f32], target: &mut [u16]) {
-    let (blocks, rest) = source.as_chunks::<16>();
-    let (targets, target_rest) = target.as_chunks_mut::<16>();
-    for (block, target) in blocks.iter().zip(targets) {
-        prefetch(block);
-        // SAFETY: the block has 16 numbers: two vectors of 8; any alignment is allowed.
-        let (low, high) = unsafe {
-            (
-                _mm256_loadu_ps(block.as_ptr()),
-                _mm256_loadu_ps(block.as_ptr().add(8)),
-            )
-        };
-        let low = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low);
-        let high = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high);
-        // SAFETY: the target has 16 numbers of 16 bits: two vectors of 8; any alignment is allowed.
-        unsafe {
-            _mm_storeu_si128(target.as_mut_ptr().cast(), low);
-            _mm_storeu_si128(target.as_mut_ptr().add(8).cast(), high);
-        }
-    }
-    portable::f32_to_f16(rest, target_rest);
+#[inline]
+pub(super) fn f16(block: &[f32; 32]) -> [__m256i; 2] {
+    let [a, b, c, d] = load(block);
+    [
+        _mm256_set_m128i(f16_bits(b), f16_bits(a)),
+        _mm256_set_m128i(f16_bits(d), f16_bits(c)),
+    ]
+}
+
+#[target_feature(enable = "avx2,f16c")]
+#[inline]
+fn f16_bits(values: __m256) -> __m128i {
+    _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values)
 }
 
 /// As `portable::u8_to_f32`.
 #[target_feature(enable = "avx2")]
-pub(super) fn u8_to_f32(source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
-    let (blocks, rest) = source.as_chunks::<16>();
-    let (targets, target_rest) = target.as_chunks_mut::<16>();
-    let (scales, offsets) = (_mm256_set1_ps(scale), _mm256_set1_ps(offset));
-    for (block, target) in blocks.iter().zip(targets) {
-        prefetch(block);
-        // SAFETY: the block has 16 bytes, a whole vector; any alignment is allowed.
-        let bytes = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
-        let halves = [bytes, _mm_srli_si128::<8>(bytes)];
-        let (targets, _) = target.as_chunks_mut::<8>();
-        for (half, target) in halves.into_iter().zip(targets) {
-            let numbers = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(half));
-            // Two roundings: this must not become a fused operation.
-            let result = _mm256_add_ps(_mm256_mul_ps(numbers, scales), offsets);
-            // SAFETY: the target has 8 numbers, a whole vector; any alignment is allowed.
-            unsafe { _mm256_storeu_ps(target.as_mut_ptr(), result) };
-        }
+#[inline]
+pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> [__m256i; 2] {
+    // SAFETY: the block has 16 bytes, a whole vector; any alignment is allowed.
+    let bytes = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
+    [bytes, _mm_srli_si128::<8>(bytes)].map(|half| {
+        let numbers = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(half));
+        // Two roundings: this must not become a fused operation.
+        let products = _mm256_mul_ps(numbers, _mm256_set1_ps(scale));
+        _mm256_castps_si256(_mm256_add_ps(products, _mm256_set1_ps(offset)))
+    })
+}
+
+/// All of a block.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn load(block: &[f32; 32]) -> [__m256; 4] {
+    let at = block.as_ptr();
+    // SAFETY: the block has 32 numbers: four vectors of 8; any alignment is allowed.
+    unsafe {
+        [
+            _mm256_loadu_ps(at),
+            _mm256_loadu_ps(at.add(8)),
+            _mm256_loadu_ps(at.add(16)),
+            _mm256_loadu_ps(at.add(24)),
+        ]
     }
-    portable::u8_to_f32(rest, scale, offset, target_rest);
 }

@@ -1,28 +1,38 @@
-//! 512 bits at a time. What is left at the end is done by the reference.
+//! 512 bits at a time.
 //!
 //! The instruction that converts to bf16 by itself (`vcvtneps2bf16`) is not used: it takes
 //! denormals for zero.
 
 use std::arch::x86_64::*;
 
-use super::portable;
-use crate::instructions::prefetch;
+use super::block::{Block, for_each_block};
+use super::conversion::Conversion;
+
+/// Every block of the source to its place in the target, which has as many.
+///
+/// # Safety
+/// Where `B` streams, nobody accesses the target before an `sfence` of this thread.
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const N: usize>(
+    conversion: &C,
+    source: &[[C::Source; N]],
+    target: &mut [B],
+) {
+    for_each_block(source, target, |block, target| {
+        // SAFETY: this function has the features; its caller vouches for the fence.
+        unsafe { target.put_512(conversion.avx512(block)) }
+    });
+}
 
 /// As `portable::f32_to_bf16`.
 #[target_feature(enable = "avx512f")]
-pub(super) fn f32_to_bf16(source: &[f32], target: &mut [u16]) {
-    let (blocks, rest) = source.as_chunks::<16>();
-    let (targets, target_rest) = target.as_chunks_mut::<16>();
-    for (block, target) in blocks.iter().zip(targets) {
-        prefetch(block);
-        // SAFETY: the block has 16 numbers, a whole vector; any alignment is allowed.
-        let values = unsafe { _mm512_loadu_ps(block.as_ptr()) };
-        let halves = _mm512_cvtepi32_epi16(bf16_bits(values));
-        // SAFETY: the target has 16 numbers of 16 bits, a whole vector of 256; any alignment is
-        // allowed.
-        unsafe { _mm256_storeu_si256(target.as_mut_ptr().cast(), halves) };
-    }
-    portable::f32_to_bf16(rest, target_rest);
+#[inline]
+pub(super) fn bf16(block: &[f32; 32]) -> __m512i {
+    let [low, high] = load(block);
+    join(
+        _mm512_cvtepi32_epi16(bf16_bits(low)),
+        _mm512_cvtepi32_epi16(bf16_bits(high)),
+    )
 }
 
 /// The result in the lower half of each word.
@@ -40,36 +50,42 @@ fn bf16_bits(values: __m512) -> __m512i {
 
 /// As `portable::f32_to_f16`.
 #[target_feature(enable = "avx512f")]
-pub(super) fn f32_to_f16(source: &[f32], target: &mut [u16]) {
-    let (blocks, rest) = source.as_chunks::<16>();
-    let (targets, target_rest) = target.as_chunks_mut::<16>();
-    for (block, target) in blocks.iter().zip(targets) {
-        prefetch(block);
-        // SAFETY: the block has 16 numbers, a whole vector; any alignment is allowed.
-        let values = unsafe { _mm512_loadu_ps(block.as_ptr()) };
-        let halves = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values);
-        // SAFETY: the target has 16 numbers of 16 bits, a whole vector of 256; any alignment is
-        // allowed.
-        unsafe { _mm256_storeu_si256(target.as_mut_ptr().cast(), halves) };
-    }
-    portable::f32_to_f16(rest, target_rest);
+#[inline]
+pub(super) fn f16(block: &[f32; 32]) -> __m512i {
+    let [low, high] = load(block);
+    join(
+        _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low),
+        _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high),
+    )
 }
 
 /// As `portable::u8_to_f32`.
 #[target_feature(enable = "avx512f")]
-pub(super) fn u8_to_f32(source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
-    let (blocks, rest) = source.as_chunks::<16>();
-    let (targets, target_rest) = target.as_chunks_mut::<16>();
-    let (scales, offsets) = (_mm512_set1_ps(scale), _mm512_set1_ps(offset));
-    for (block, target) in blocks.iter().zip(targets) {
-        prefetch(block);
-        // SAFETY: the block has 16 bytes, a whole vector of 128; any alignment is allowed.
-        let bytes = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
-        let numbers = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
-        // Two roundings: this must not become a fused operation.
-        let result = _mm512_add_ps(_mm512_mul_ps(numbers, scales), offsets);
-        // SAFETY: the target has 16 numbers, a whole vector; any alignment is allowed.
-        unsafe { _mm512_storeu_ps(target.as_mut_ptr(), result) };
+#[inline]
+pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> __m512i {
+    // SAFETY: the block has 16 bytes, a whole vector of 128; any alignment is allowed.
+    let bytes = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
+    let numbers = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+    // Two roundings: this must not become a fused operation.
+    let products = _mm512_mul_ps(numbers, _mm512_set1_ps(scale));
+    _mm512_castps_si512(_mm512_add_ps(products, _mm512_set1_ps(offset)))
+}
+
+/// All of a block.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load(block: &[f32; 32]) -> [__m512; 2] {
+    // SAFETY: the block has 32 numbers: two vectors of 16; any alignment is allowed.
+    unsafe {
+        [
+            _mm512_loadu_ps(block.as_ptr()),
+            _mm512_loadu_ps(block.as_ptr().add(16)),
+        ]
     }
-    portable::u8_to_f32(rest, scale, offset, target_rest);
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn join(low: __m256i, high: __m256i) -> __m512i {
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }

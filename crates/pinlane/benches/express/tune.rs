@@ -14,14 +14,14 @@ pub fn run(bench: &Bench) -> Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     println!("up/down GB/s at 4, 16, 64, 256 MiB and 1 GiB, and both ways at once");
     for (lanes, ring_chunks) in [
-        (6, 12),
         (8, 12),
         (10, 12),
         (12, 12),
+        (13, 12),
         (14, 12),
+        (15, 12),
         (16, 12),
-        (10, 8),
-        (12, 15),
+        (14, 15),
     ] {
         if lanes > cpus {
             continue;

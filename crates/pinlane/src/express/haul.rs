@@ -1,6 +1,9 @@
 //! What a lane does with the bytes of a slice: copy them, or convert them on the way.
 
-use pinlane_kernels::{convert, copy_demoting_raw, copy_streaming_raw};
+use pinlane_kernels::{convert, copy_demoting_raw, copy_streaming_raw, demote_raw};
+
+/// Converted and handed on together: small enough to stay in a core's first cache.
+const DEMOTED_BYTES: usize = 4 << 10;
 
 /// From host memory onto the wire, or from the wire into host memory.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,28 +53,69 @@ impl Haul {
         wire_bytes: usize,
         stores: Stores,
     ) {
-        let host_bytes = self.host_bytes(wire_bytes);
-        // SAFETY: what the caller vouches for; any bits are a valid element.
+        // SAFETY: what the caller vouches for.
         unsafe {
             match (self, stores) {
                 (Self::Copy, Stores::Cached) => source.copy_to_nonoverlapping(target, wire_bytes),
                 (Self::Copy, Stores::Streaming) => copy_streaming_raw(source, target, wire_bytes),
                 (Self::Copy, Stores::Demoted) => copy_demoting_raw(source, target, wire_bytes),
-                (Self::ToBf16, _) => convert::f32_to_bf16(
-                    std::slice::from_raw_parts(source.cast(), host_bytes / 4),
-                    std::slice::from_raw_parts_mut(target.cast(), wire_bytes / 2),
-                ),
-                (Self::ToF16, _) => convert::f32_to_f16(
-                    std::slice::from_raw_parts(source.cast(), host_bytes / 4),
-                    std::slice::from_raw_parts_mut(target.cast(), wire_bytes / 2),
-                ),
-                (Self::FromU8 { scale, offset }, _) => convert::u8_to_f32(
-                    std::slice::from_raw_parts(source, wire_bytes),
-                    scale,
-                    offset,
-                    std::slice::from_raw_parts_mut(target.cast(), host_bytes / 4),
-                ),
+                (_, Stores::Demoted) => self.convert_by_blocks(source, target, wire_bytes),
+                _ => self.convert(source, target, wire_bytes, stores),
             }
+        }
+    }
+
+    /// Convert, and hand each block on as soon as it is there. Only onto the wire.
+    ///
+    /// # Safety
+    /// As for [`carry`](Self::carry).
+    unsafe fn convert_by_blocks(self, source: *const u8, target: *mut u8, wire_bytes: usize) {
+        for at in (0..wire_bytes).step_by(DEMOTED_BYTES) {
+            let bytes = DEMOTED_BYTES.min(wire_bytes - at);
+            // SAFETY: a block of both, and elements do not straddle blocks.
+            unsafe {
+                let (source, target) = (source.add(self.host_bytes(at)), target.add(at));
+                self.convert(source, target, bytes, Stores::Cached);
+                demote_raw(target, bytes);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`carry`](Self::carry).
+    unsafe fn convert(self, source: *const u8, target: *mut u8, wire_bytes: usize, stores: Stores) {
+        let (items, streaming) = (self.items(wire_bytes), stores == Stores::Streaming);
+        // SAFETY: the caller vouches for so many elements at both ends; any bits are valid.
+        unsafe {
+            match self {
+                Self::Copy => source.copy_to_nonoverlapping(target, wire_bytes),
+                Self::ToBf16 | Self::ToF16 => {
+                    let source = std::slice::from_raw_parts(source.cast(), items);
+                    let target = std::slice::from_raw_parts_mut(target.cast(), items);
+                    match (self, streaming) {
+                        (Self::ToBf16, false) => convert::f32_to_bf16(source, target),
+                        (Self::ToBf16, true) => convert::f32_to_bf16_streaming(source, target),
+                        (_, false) => convert::f32_to_f16(source, target),
+                        (_, true) => convert::f32_to_f16_streaming(source, target),
+                    }
+                }
+                Self::FromU8 { scale, offset } => {
+                    let source = std::slice::from_raw_parts(source, items);
+                    let target = std::slice::from_raw_parts_mut(target.cast(), items);
+                    match streaming {
+                        false => convert::u8_to_f32(source, scale, offset, target),
+                        true => convert::u8_to_f32_streaming(source, scale, offset, target),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Elements for so many bytes on the wire.
+    fn items(self, wire_bytes: usize) -> usize {
+        match self {
+            Self::Copy | Self::FromU8 { .. } => wire_bytes,
+            Self::ToBf16 | Self::ToF16 => wire_bytes / 2,
         }
     }
 }

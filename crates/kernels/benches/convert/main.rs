@@ -1,7 +1,10 @@
 //! How fast one core converts and copies: sources of 64 MiB from memory, targets that stay in the
-//! cache, as when a thread fills a staging buffer.
+//! cache. Then how fast one thread and as many as there are cores fill a ring that does not.
 //!
-//! `cargo bench -p pinlane-kernels --bench convert`
+//! `cargo bench -p pinlane-kernels --bench convert`, or with numbers of threads for the ring:
+//! `cargo bench -p pinlane-kernels --bench convert -- 1 8 12`
+
+mod ring;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,7 +21,7 @@ fn main() {
         SOURCE_BYTES >> 20,
         TARGET_BYTES >> 10
     );
-    println!("(f32_to_*: of f32 read; u8_to_f32: of f32 written; copies: of bytes read)");
+    println!("(f32_to_*: of f32 read; u8_to_f32*: of f32 written; copies: of bytes read)");
     let numbers: Vec<f32> = (0..SOURCE_BYTES / 4).map(|i| i as f32 * 0.37).collect();
     let bytes: Vec<u8> = (0..SOURCE_BYTES).map(|i| i as u8).collect();
     let mut halves = vec![0_u16; TARGET_BYTES / 2];
@@ -62,6 +65,19 @@ fn main() {
             black_box(&mut window);
         }
     });
+    ring::report(&thread_counts());
+}
+
+/// Those asked for on the command line, past the words that cargo adds.
+fn thread_counts() -> Vec<usize> {
+    let asked: Vec<usize> = std::env::args()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    if asked.is_empty() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        return vec![1, cores];
+    }
+    asked
 }
 
 fn report(name: &str, bytes: usize, mut work: impl FnMut()) {
