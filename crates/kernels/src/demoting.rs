@@ -34,21 +34,6 @@ pub unsafe fn copy_demoting_raw(source: *const u8, target: *mut u8, bytes: usize
     unsafe { target.copy_from_nonoverlapping(source, bytes) }
 }
 
-/// Hand the lines of memory that was just written on to the shared cache, where the CPU can. Contents
-/// do not change.
-///
-/// # Safety
-/// `bytes` bytes at `start` are memory of the caller's.
-pub unsafe fn demote_raw(start: *mut u8, bytes: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if can_demote() {
-        // SAFETY: what the caller vouches for.
-        unsafe { x86::demote(start, bytes) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (start, bytes);
-}
-
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn detect() -> bool {
     false
@@ -115,7 +100,7 @@ mod x86 {
     }
 
     #[inline]
-    pub(super) unsafe fn demote(start: *mut u8, bytes: usize) {
+    unsafe fn demote(start: *mut u8, bytes: usize) {
         let mut at = 0;
         while at < bytes {
             // SAFETY: a hint about a line of ours, which changes no contents. The assembler may

@@ -25,7 +25,7 @@ pub(crate) enum Level {
     /// AVX2 with F16C.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2,
-    /// AVX-512, its foundation.
+    /// AVX-512, its foundation and BW.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx512,
 }
@@ -88,5 +88,5 @@ fn has_avx2() -> bool {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
 }

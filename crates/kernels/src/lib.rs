@@ -16,7 +16,7 @@ mod pieces;
 mod streaming;
 mod twins;
 
-pub use demoting::{can_demote, copy_demoting_raw, demote_raw};
+pub use demoting::{can_demote, copy_demoting_raw};
 pub use instructions::Instructions;
 pub use memory::{Memory, MemoryFault};
 pub use pieces::Piece;

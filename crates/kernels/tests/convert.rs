@@ -70,13 +70,25 @@ fn every_upper_half_with_lower_halves_that_matter() {
 #[ignore = "all four billion numbers"]
 fn every_number() {
     const BLOCK: u32 = 1 << 16;
-    let mut target = vec![0; BLOCK as usize];
-    for upper in 0..=u32::MAX / BLOCK {
-        let source: Vec<f32> = (0..BLOCK)
-            .map(|lower| f32::from_bits(upper * BLOCK + lower))
-            .collect();
-        check_all(&source, &mut target);
-    }
+    let next = std::sync::atomic::AtomicU32::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut target = vec![0; BLOCK as usize];
+                loop {
+                    let upper = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    if upper > u32::MAX / BLOCK {
+                        return;
+                    }
+                    let source: Vec<f32> = (0..BLOCK)
+                        .map(|lower| f32::from_bits(upper * BLOCK + lower))
+                        .collect();
+                    check_all(&source, &mut target);
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -138,11 +138,6 @@ impl Seat<'_> {
         !helper.sent_away.get()
     }
 
-    /// Whether this is the thread whose work it is.
-    pub(crate) fn is_callers(&self) -> bool {
-        self.helper.is_none()
-    }
-
     fn was_sent_away(&self) -> bool {
         let helper = self.helper.as_ref();
         helper.is_some_and(|helper| helper.sent_away.get())

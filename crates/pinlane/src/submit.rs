@@ -47,10 +47,9 @@ impl Stream {
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
     ) -> Result<(), SubmitError> {
         self.admit(touches)?;
-        let turn = self.turn();
+        // There is no entry whose order would matter: no turn is needed.
         self.wait_for_all_conflicts(touches)?;
         enqueue(self.driver(), self.handle()).map_err(refused)?;
-        drop(turn);
         self.drain()
             .map_err(|error| self.submitted_without_fence(touches, error))
     }

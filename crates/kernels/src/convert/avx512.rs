@@ -12,7 +12,7 @@ use super::conversion::Conversion;
 ///
 /// # Safety
 /// Where `B` streams, nobody accesses the target before an `sfence` of this thread.
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const N: usize>(
     conversion: &C,
     source: &[[C::Source; N]],
@@ -25,31 +25,30 @@ pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const
 }
 
 /// As `portable::f32_to_bf16`.
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 pub(super) fn bf16(block: &[f32; 32]) -> __m512i {
     let [low, high] = load(block);
-    join(
-        _mm512_cvtepi32_epi16(bf16_bits(low)),
-        _mm512_cvtepi32_epi16(bf16_bits(high)),
-    )
+    // The upper halves of all words, which are the odd ones of twice as many.
+    let odd: [i16; 32] = std::array::from_fn(|half| 2 * half as i16 + 1);
+    // SAFETY: 32 numbers of 16 bits, a whole vector; any alignment is allowed.
+    let odd = unsafe { _mm512_loadu_epi16(odd.as_ptr()) };
+    _mm512_permutex2var_epi16(bf16_bits(low), odd, bf16_bits(high))
 }
 
-/// The result in the lower half of each word.
-#[target_feature(enable = "avx512f")]
+/// The result in the upper half of each word.
+#[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn bf16_bits(values: __m512) -> __m512i {
     let bits = _mm512_castps_si512(values);
     let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
     let rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-    let magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fff_ffff));
-    let is_nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7f80_0000));
-    let quiet = _mm512_set1_epi32(0x0040_0000);
-    _mm512_srli_epi32::<16>(_mm512_mask_or_epi32(rounded, is_nan, bits, quiet))
+    let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(values, values);
+    _mm512_mask_or_epi32(rounded, is_nan, bits, _mm512_set1_epi32(0x0040_0000))
 }
 
 /// As `portable::f32_to_f16`.
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 pub(super) fn f16(block: &[f32; 32]) -> __m512i {
     let [low, high] = load(block);
@@ -60,7 +59,7 @@ pub(super) fn f16(block: &[f32; 32]) -> __m512i {
 }
 
 /// As `portable::u8_to_f32`.
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> __m512i {
     // SAFETY: the block has 16 bytes, a whole vector of 128; any alignment is allowed.
@@ -72,7 +71,7 @@ pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> __m512i {
 }
 
 /// All of a block.
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn load(block: &[f32; 32]) -> [__m512; 2] {
     // SAFETY: the block has 32 numbers: two vectors of 16; any alignment is allowed.
@@ -84,7 +83,7 @@ fn load(block: &[f32; 32]) -> [__m512; 2] {
     }
 }
 
-#[target_feature(enable = "avx512f")]
+#[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn join(low: __m256i, high: __m256i) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)

@@ -28,7 +28,7 @@ pub(super) trait Conversion<const N: usize> {
     /// One block.
     ///
     /// # Safety
-    /// The CPU has AVX-512F.
+    /// The CPU has AVX-512F and BW.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     unsafe fn avx512(&self, block: &[Self::Source; N]) -> __m512i;
 }

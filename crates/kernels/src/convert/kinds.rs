@@ -26,7 +26,7 @@ impl Conversion<32> for ToBf16 {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     unsafe fn avx512(&self, block: &[f32; 32]) -> __m512i {
         avx512::bf16(block)
@@ -51,7 +51,7 @@ impl Conversion<32> for ToF16 {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     unsafe fn avx512(&self, block: &[f32; 32]) -> __m512i {
         avx512::f16(block)
@@ -80,7 +80,7 @@ impl Conversion<16> for Scaled {
     }
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     unsafe fn avx512(&self, block: &[u8; 16]) -> __m512i {
         avx512::scaled(block, self.scale, self.offset)

@@ -15,26 +15,6 @@ pub fn run(bench: &Bench) -> Result<()> {
     let module = bench.device.load_ptx(pinlane_kernels::PTX)?;
     let cast = module.kernel::<(u64, In<f32>, Out<bf16>)>("pinlane_f32_to_bf16")?;
     let stream = &bench.stream;
-    let default = bench.device.express_config();
-    for lanes in [default.lanes, 10] {
-        let mut config = default.clone();
-        config.lanes = lanes.min(default.lanes);
-        bench.device.set_express_config(config)?;
-        let [way] = in_turns(
-            9,
-            [&mut || {
-                stream
-                    .upload_as(F32ToBf16, &source, &mut on_the_way)
-                    .expect("an upload");
-                stream.synchronize().expect("a wait");
-            }],
-        );
-        println!(
-            "staged as for {lanes} lanes: {:.1} GB/s of f32",
-            rate(GIB, way)
-        );
-    }
-    bench.device.set_express_config(default)?;
     let [first, converted] = in_turns(
         9,
         [

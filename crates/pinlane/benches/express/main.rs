@@ -12,6 +12,7 @@ mod integrity;
 mod limit;
 mod many;
 mod pinning;
+mod small;
 mod threads;
 mod tune;
 
@@ -19,7 +20,7 @@ use bench::Bench;
 
 type Section = (&'static str, fn(&Bench) -> pinlane::Result<()>);
 
-const SECTIONS: [Section; 11] = [
+const SECTIONS: [Section; 12] = [
     ("copies", copies::sizes),
     ("fresh", copies::fresh),
     ("both", copies::both_ways),
@@ -29,6 +30,7 @@ const SECTIONS: [Section; 11] = [
     ("integrity", integrity::run),
     ("threads", threads::run),
     ("capture", capture::run),
+    ("small", small::run),
     ("tune", tune::run),
     ("limit", limit::run),
 ];
@@ -47,7 +49,7 @@ fn main() -> pinlane::Result<()> {
     };
     for (name, run) in SECTIONS {
         let chosen = words.iter().any(|word| word == name);
-        if chosen || words.is_empty() && !["tune", "limit"].contains(&name) {
+        if chosen || words.is_empty() && !["small", "tune", "limit"].contains(&name) {
             let bench = Bench::new(&platform)?;
             println!("\n== {name} ({})", bench.device.info().name);
             run(&bench)?;

@@ -15,7 +15,9 @@ impl Extent {
     /// Of ranges in any order; they may overlap.
     pub(crate) fn many(mut ranges: Vec<Range<usize>>) -> Self {
         ranges.retain(|range| !range.is_empty());
-        ranges.sort_unstable_by_key(|range| range.start);
+        if !ranges.is_sorted_by_key(|range| range.start) {
+            ranges.sort_unstable_by_key(|range| range.start);
+        }
         ranges.dedup_by(|next, last| {
             let joins = next.start <= last.end;
             if joins {
@@ -34,15 +36,6 @@ impl Extent {
         match self {
             Self::One(range) => std::slice::from_ref(range),
             Self::Many(ranges) => ranges,
-        }
-    }
-
-    /// From the first byte to the last.
-    pub(crate) fn hull(&self) -> Range<usize> {
-        match self.ranges() {
-            [] => 0..0,
-            [first, .., last] => first.start..last.end,
-            [one] => one.clone(),
         }
     }
 
@@ -84,7 +77,6 @@ mod tests {
     fn ranges_are_sorted_and_joined() {
         let extent = Extent::many(vec![10..12, 0..3, 5..5, 2..4, 12..13, 20..21]);
         assert_eq!(extent.ranges(), [0..4, 10..13, 20..21]);
-        assert_eq!(extent.hull(), 0..21);
         assert!(matches!(Extent::many(vec![1..2, 2..3]), Extent::One(range) if range == (1..3)));
         assert!(matches!(Extent::many(vec![]), Extent::One(range) if range.is_empty()));
     }

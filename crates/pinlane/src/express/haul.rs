@@ -1,9 +1,6 @@
 //! What a lane does with the bytes of a slice: copy them, or convert them on the way.
 
-use pinlane_kernels::{convert, copy_demoting_raw, copy_streaming_raw, demote_raw};
-
-/// Converted and handed on together: small enough to stay in a core's first cache.
-const DEMOTED_BYTES: usize = 4 << 10;
+use pinlane_kernels::{convert, copy_demoting_raw, copy_streaming_raw};
 
 /// From host memory onto the wire, or from the wire into host memory.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,24 +56,7 @@ impl Haul {
                 (Self::Copy, Stores::Cached) => source.copy_to_nonoverlapping(target, wire_bytes),
                 (Self::Copy, Stores::Streaming) => copy_streaming_raw(source, target, wire_bytes),
                 (Self::Copy, Stores::Demoted) => copy_demoting_raw(source, target, wire_bytes),
-                (_, Stores::Demoted) => self.convert_by_blocks(source, target, wire_bytes),
                 _ => self.convert(source, target, wire_bytes, stores),
-            }
-        }
-    }
-
-    /// Convert, and hand each block on as soon as it is there. Only onto the wire.
-    ///
-    /// # Safety
-    /// As for [`carry`](Self::carry).
-    unsafe fn convert_by_blocks(self, source: *const u8, target: *mut u8, wire_bytes: usize) {
-        for at in (0..wire_bytes).step_by(DEMOTED_BYTES) {
-            let bytes = DEMOTED_BYTES.min(wire_bytes - at);
-            // SAFETY: a block of both, and elements do not straddle blocks.
-            unsafe {
-                let (source, target) = (source.add(self.host_bytes(at)), target.add(at));
-                self.convert(source, target, bytes, Stores::Cached);
-                demote_raw(target, bytes);
             }
         }
     }

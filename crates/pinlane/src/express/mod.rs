@@ -17,7 +17,6 @@
 //!       Ring      slots of pinned memory, each with the fence of its last use      (ring, share, mark)
 //! ```
 
-mod bursts;
 mod calls;
 mod config;
 mod dock;
@@ -45,7 +44,6 @@ use crate::link::Link;
 use crate::memory::{Touch, is_fresh, prefault};
 use crate::sync::Arc as CoreArc;
 use crate::{Result, Stream, crew};
-use bursts::Bursts;
 use dock::{Dock, Layout, PIECES_AT_MOST, Yard};
 use download::Download;
 use haul::Haul;
@@ -61,6 +59,13 @@ use upload::{Staging, Upload};
 /// no helpers.
 const ALONE_BYTES: usize = 1 << 20;
 
+/// Bytes of a copy that are worth a lane.
+const LANE_BYTES: usize = 512 << 10;
+
+/// Emptying slots is less work than filling them: more lanes would only be missed by uploads that
+/// run at the same time.
+const DOWNLOAD_LANES_AT_MOST: usize = 7;
+
 /// From this size on it is worth a look whether a target is fresh memory.
 const FRESH_BYTES: usize = 16 << 20;
 
@@ -71,7 +76,6 @@ pub(crate) struct Express {
     ring: Ring,
     pockets: Ring,
     toolbox: Mutex<Option<Arc<Toolbox>>>,
-    bursts: Bursts,
     warned: AtomicBool,
 }
 
@@ -96,7 +100,6 @@ impl Express {
             ring: Ring::new(link, lot, config.chunk_bytes, config.ring_chunks),
             pockets: Ring::new(link, lot, POCKET_BYTES, POCKETS),
             toolbox: Mutex::new(None),
-            bursts: Bursts::default(),
             warned: AtomicBool::new(false),
             link: Arc::clone(link),
             config,
@@ -125,17 +128,20 @@ impl Express {
         alone && bytes > ALONE_BYTES
     }
 
-    /// Whether lanes are not worth it. Waking them takes longer than a copy of some size; but where
-    /// such copies come in quick succession they are woken for the next.
+    /// Whether lanes are not worth it. Waking them takes longer than a copy of some size.
     fn is_small(&self, bytes: usize) -> bool {
-        if bytes < self.config.threshold_bytes || self.config.lanes == 1 {
-            return bytes < self.config.threshold_bytes;
-        }
-        let small = bytes < self.config.threshold_asleep_bytes && !crew::is_awake();
-        if small && self.bursts.again() {
-            crew::rouse();
-        }
-        small
+        let asleep = self.config.lanes > 1 && !crew::is_awake();
+        let threshold_bytes = match asleep {
+            true => self.config.threshold_asleep_bytes,
+            false => self.config.threshold_bytes,
+        };
+        bytes < threshold_bytes
+    }
+
+    /// Lanes for so many bytes: each is to have a few slices, or it is not worth its waking.
+    fn lanes_for(&self, bytes: usize, at_most: usize) -> usize {
+        let worth = 1 + bytes / LANE_BYTES;
+        self.config.lanes.min(at_most).min(worth)
     }
 
     /// Lanes will be wanted soon.
@@ -177,24 +183,26 @@ impl Express {
 
     /// Returns once the host memory may be reused.
     fn upload(&self, first: Slot, trip: Trip<'_>) -> Result<()> {
+        let lanes = self.lanes_for(trip.route.wire_bytes(), usize::MAX);
         self.travel(first, trip, |share, yard, chunks| {
-            let staging = Staging::for_lanes(self.config.lanes);
+            let staging = Staging::for_lanes(lanes);
             let upload = Upload::new(trip.stream, yard, trip.haul, share, staging, chunks);
             let relay = upload.relay();
-            self.run(&relay, &upload, trip.haul);
+            run(lanes, &relay, &upload);
             relay.into_result()
         })
     }
 
     /// Returns once the bytes are in host memory.
     fn download(&self, first: Slot, trip: Trip<'_>) -> Result<()> {
+        let lanes = self.lanes_for(trip.route.wire_bytes(), DOWNLOAD_LANES_AT_MOST);
         self.travel(first, trip, |share, yard, chunks| {
             let download = Download::new(trip.stream, yard, trip.haul, share, chunks);
             let relay = download.relay();
             download.start(&relay)?;
             // While the first chunks are on their way.
             self.prepare_target(&trip);
-            self.run(&relay, &download, trip.haul);
+            run(lanes, &relay, &download);
             relay.into_result()
         })
     }
@@ -237,16 +245,6 @@ impl Express {
         Ok(())
     }
 
-    fn run(&self, relay: &Relay, work: &impl Chunks, haul: Haul) {
-        let lanes = match (haul, self.config.lanes) {
-            (Haul::Copy, lanes) | (_, lanes @ 1) => lanes,
-            // Converting is more work for the CPUs, and less for the link.
-            _ => crew::helpers_at_most() + 1,
-        };
-        let helpers = (lanes - 1).min(relay.slices().saturating_sub(1));
-        crew::together(helpers, &|seat| relay.run(work, || seat.may_stay()));
-    }
-
     fn tools(&self) -> Result<Arc<Toolbox>> {
         let mut toolbox = self.toolbox();
         if let Some(loaded) = &*toolbox {
@@ -260,6 +258,12 @@ impl Express {
     fn toolbox(&self) -> MutexGuard<'_, Option<Arc<Toolbox>>> {
         guard(&self.toolbox)
     }
+}
+
+/// The caller and as many helpers as there are lanes beside it.
+fn run(lanes: usize, relay: &Relay, work: &impl Chunks) {
+    let helpers = (lanes - 1).min(relay.slices().saturating_sub(1));
+    crew::together(helpers, &|seat| relay.run(work, || seat.may_stay()));
 }
 
 /// Locks, also after a panic elsewhere: what the locks here guard is never left half-changed.

@@ -6,6 +6,9 @@ use std::ops::Range;
 /// in some ten microseconds, so that the link starts early.
 const FIRST_CHUNK_BYTES: usize = 512 << 10;
 
+/// The same for pieces: a kernel comes behind each chunk, and the next one waits for it.
+const FIRST_CHUNK_OF_PIECES_BYTES: usize = 2 << 20;
+
 /// A chunk is worked off in about this many slices, so that all lanes find something in it.
 const SLICES: usize = 64;
 
@@ -18,9 +21,12 @@ const GRAIN_BYTES: usize = 4096;
 
 /// Ranges of a copy of `bytes`, in order and without holes: doubling up to `chunk_bytes`, then
 /// halving towards the end, so that little is left to do when the last bytes arrive.
-pub(crate) fn chunks(bytes: usize, chunk_bytes: usize) -> Vec<Range<usize>> {
+pub(crate) fn chunks(bytes: usize, chunk_bytes: usize, pieces: bool) -> Vec<Range<usize>> {
     debug_assert!(chunk_bytes >= GRAIN_BYTES && chunk_bytes.is_multiple_of(GRAIN_BYTES));
-    let first = FIRST_CHUNK_BYTES.min(chunk_bytes);
+    let first = match pieces {
+        true => FIRST_CHUNK_OF_PIECES_BYTES.min(chunk_bytes),
+        false => FIRST_CHUNK_BYTES.min(chunk_bytes),
+    };
     let (mut size, mut at, mut chunks) = (first, 0, Vec::new());
     while at < bytes {
         let left = bytes - at;
@@ -68,7 +74,7 @@ mod tests {
             .chain([1 << 30, (1 << 30) + 1, (64 << 20) - 1]);
         for bytes in sizes {
             for chunk_bytes in [64 << 10, 1 << 20, 8 << 20] {
-                let chunks = chunks(bytes, chunk_bytes);
+                let chunks = chunks(bytes, chunk_bytes, bytes % 2 == 0);
                 let mut at = 0;
                 for chunk in &chunks {
                     assert_eq!(chunk.start, at);
@@ -83,7 +89,10 @@ mod tests {
 
     #[test]
     fn chunks_ramp_up_and_down() {
-        let sizes: Vec<usize> = chunks(64 << 20, 8 << 20).iter().map(Range::len).collect();
+        let sizes: Vec<usize> = chunks(64 << 20, 8 << 20, false)
+            .iter()
+            .map(Range::len)
+            .collect();
         assert_eq!(sizes[..5], [512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20]);
         let last = *sizes.last().unwrap();
         assert!(last <= 1 << 20, "ends with {last} bytes");

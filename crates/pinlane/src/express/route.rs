@@ -81,7 +81,10 @@ impl Route {
     /// Many pieces (host, device, bytes), each laid so that kernels can move it in large words.
     /// What is contiguous on the device is so on the wire.
     pub(crate) fn many(pieces: impl Iterator<Item = (*mut u8, DevicePtr, usize)>) -> Self {
-        let (mut legs, mut end) = (Vec::new(), 0usize);
+        let (mut legs, mut end) = (
+            Vec::with_capacity(pieces.size_hint().1.unwrap_or(0)),
+            0usize,
+        );
         for (host, device, bytes) in pieces.filter(|&(.., bytes)| bytes > 0) {
             let lane = device.0 as usize % LANE_BYTES;
             let at = end + (lane + LANE_BYTES - end % LANE_BYTES) % LANE_BYTES;
@@ -116,7 +119,7 @@ impl Route {
     /// Cut into chunks of at most `chunk_bytes` and `legs_at_most` legs.
     pub(crate) fn chunks(&self, chunk_bytes: usize, legs_at_most: usize) -> Vec<Chunk> {
         let mut chunks = Vec::new();
-        for wire in plan::chunks(self.wire_bytes, chunk_bytes) {
+        for wire in plan::chunks(self.wire_bytes, chunk_bytes, self.legs.len() > 1) {
             let mut legs = self.legs_in(&wire);
             let mut start = wire.start;
             while legs.len() > legs_at_most {

@@ -50,9 +50,10 @@ impl Staging {
     }
 
     /// For the byte at `at` of a copy of `bytes`.
-    fn stores(self, at: usize, bytes: usize) -> Stores {
-        // With others at work there are fewer lanes for each, and streaming is least work.
-        if crew::callers() > 1 {
+    fn stores(self, at: usize, bytes: usize, haul: Haul) -> Stores {
+        // With others at work there are fewer lanes for each, and conversions are work enough:
+        // streaming is the least.
+        if crew::callers() > 1 || haul != Haul::Copy {
             return Stores::Streaming;
         }
         match self {
@@ -138,7 +139,8 @@ impl Chunks for Upload<'_> {
             unsafe {
                 let source = part.leg.host.add(self.haul.host_bytes(part.skip));
                 let target = start.add(layout.offset(part.at()));
-                let stores = self.staging.stores(part.at(), self.yard.route.wire_bytes());
+                let bytes = self.yard.route.wire_bytes();
+                let stores = self.staging.stores(part.at(), bytes, self.haul);
                 self.haul.carry(source, target, part.bytes, stores);
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::ops::RangeBounds;
+use std::ops::{Range, RangeBounds};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -311,9 +311,14 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     pub(crate) fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
-            extent: extent_of::<T>(self.start, self.len),
+            extent: Extent::One(self.span().1),
             writes: false,
         }
+    }
+
+    /// Which bytes of which memory.
+    pub(crate) fn span(&self) -> (&'a DeviceRegion, Range<usize>) {
+        (self.region, span::<T>(self.start, self.len))
     }
 }
 
@@ -394,9 +399,14 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     pub(crate) fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
-            extent: extent_of::<T>(self.start, self.len),
+            extent: Extent::One(self.span().1),
             writes: true,
         }
+    }
+
+    /// Which bytes of which memory.
+    pub(crate) fn span(&self) -> (&'a DeviceRegion, Range<usize>) {
+        (self.region, span::<T>(self.start, self.len))
     }
 }
 
@@ -412,6 +422,6 @@ impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceSliceMut<'a, T> {
     }
 }
 
-fn extent_of<T>(start: usize, len: usize) -> Extent {
-    Extent::One(start * size_of::<T>()..(start + len) * size_of::<T>())
+fn span<T>(start: usize, len: usize) -> Range<usize> {
+    start * size_of::<T>()..(start + len) * size_of::<T>()
 }

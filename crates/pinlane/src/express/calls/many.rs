@@ -39,7 +39,7 @@ impl Stream {
         for (source, target) in &pieces {
             same_len(source.len(), target.len())?;
         }
-        let touches = touches(pieces.iter().map(|(_, target)| target.touch()));
+        let touches = touches(true, pieces.iter().map(|(_, target)| target.span()));
         let route = Route::many(pieces.iter().map(|(source, target)| {
             let host = source.as_ptr().cast_mut().cast();
             (host, target.device_ptr(), size_of_val(*source))
@@ -69,7 +69,7 @@ impl Stream {
         for (source, target) in &pieces {
             same_len(source.len(), target.len())?;
         }
-        let touches = touches(pieces.iter().map(|(source, _)| source.touch()));
+        let touches = touches(false, pieces.iter().map(|(source, _)| source.span()));
         let route = Route::many(pieces.iter_mut().map(|(source, target)| {
             let bytes = size_of_val(*target);
             (target.as_mut_ptr().cast(), source.device_ptr(), bytes)
@@ -90,25 +90,27 @@ impl Stream {
 }
 
 /// One touch for each device buffer, whatever the number of pieces in it.
-fn touches<'a>(pieces: impl Iterator<Item = Touch<'a>>) -> Vec<Touch<'a>> {
-    let mut regions: Vec<(&'a DeviceRegion, bool, Vec<Range<usize>>)> = Vec::new();
+fn touches<'a>(
+    writes: bool,
+    pieces: impl Iterator<Item = (&'a DeviceRegion, Range<usize>)>,
+) -> Vec<Touch<'a>> {
+    let mut regions: Vec<(&'a DeviceRegion, Vec<Range<usize>>)> = Vec::new();
+    let expected = pieces.size_hint().0;
     let mut last = 0;
-    for piece in pieces {
-        let same = |(region, ..): &(&DeviceRegion, _, _)| std::ptr::eq(*region, piece.region);
+    for (region, bytes) in pieces {
+        let same = |(known, _): &(&DeviceRegion, _)| std::ptr::eq(*known, region);
         if !regions.get(last).is_some_and(same) {
             last = regions.iter().position(same).unwrap_or_else(|| {
-                regions.push((piece.region, piece.writes, Vec::new()));
+                regions.push((region, Vec::with_capacity(expected)));
                 regions.len() - 1
             });
         }
-        regions[last].2.push(piece.extent.hull());
+        regions[last].1.push(bytes);
     }
-    regions
-        .into_iter()
-        .map(|(region, writes, ranges)| Touch {
-            region,
-            extent: Extent::many(ranges),
-            writes,
-        })
-        .collect()
+    let touch = |(region, ranges)| Touch {
+        region,
+        extent: Extent::many(ranges),
+        writes,
+    };
+    regions.into_iter().map(touch).collect()
 }

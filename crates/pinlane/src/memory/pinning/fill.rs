@@ -1,7 +1,6 @@
 //! Faulting a mapping's pages in, on several threads.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use super::mapping::Mapping;
 use super::pages::Errno;
@@ -19,32 +18,23 @@ pub(super) const SLOW_PIECE_NS: u64 = PIECE_BYTES as u64 * 4;
 /// As many slow pieces end the use of huge pages. One may be a thread that had to wait for a CPU.
 pub(super) const SLOW_PIECES_MAX: u32 = 2;
 
-/// One piece in so many must be there before the driver may come after.
-const HEAD_START_PART: usize = 5;
-
 /// What the threads share.
 struct Filling<'a> {
     mapping: &'a Mapping,
     /// Number of the next piece that nobody has taken.
     next: AtomicUsize,
-    /// Pieces that are there, and those of them that helpers did.
-    done: AtomicUsize,
-    done_by_others: AtomicUsize,
     slow_pieces: AtomicU32,
     /// Huge pages were asked for.
     huge: bool,
     /// The kernel does not know `populate`.
     touch: AtomicBool,
-    failed: AtomicBool,
+    /// What went wrong, if anything did; 0 is no error.
+    failed: AtomicI32,
 }
 
-/// Fault all pages in, and do `then` as soon as the other threads keep ahead of it: a driver that
-/// registers the memory walks over the pages in order, on one thread, and faults in itself what is
-/// not there yet. `None` where pages could not be faulted in, and `then` was not done.
-///
-/// Contents are zero. Huge pages where the system has them and gives them fast; in one call a piece
-/// where the kernel knows that call.
-pub(super) fn fill<T: Send>(mapping: &Mapping, then: impl FnOnce() -> T + Send) -> Option<T> {
+/// Fault all pages in. Contents are zero. Huge pages where the system has them and gives them
+/// fast; in one call a piece where the kernel knows that call.
+pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
     let pages = mapping.pages();
     // SAFETY: the range is the mapping.
     let advised = pages.have_huge()
@@ -52,55 +42,32 @@ pub(super) fn fill<T: Send>(mapping: &Mapping, then: impl FnOnce() -> T + Send) 
     let filling = Filling {
         mapping,
         next: AtomicUsize::new(0),
-        done: AtomicUsize::new(0),
-        done_by_others: AtomicUsize::new(0),
         slow_pieces: AtomicU32::new(0),
         huge: advised,
         touch: AtomicBool::new(false),
-        failed: AtomicBool::new(false),
+        failed: AtomicI32::new(0),
     };
-    let (then, outcome) = (Mutex::new(Some(then)), Mutex::new(None));
-    let helpers = crew::helpers_at_most().min(filling.pieces() - 1);
-    crew::together(helpers, &|seat| {
-        if !seat.is_callers() {
-            filling.work(&filling.done_by_others, || true);
-            return;
-        }
-        filling.work(&AtomicUsize::new(0), || !filling.others_are_ahead());
-        if !filling.failed.load(Ordering::Relaxed)
-            && let Some(then) = then.lock().expect("one thread only").take()
-        {
-            *outcome.lock().expect("one thread only") = Some(then());
-        }
-    });
-    outcome.into_inner().expect("one thread only")
+    let pieces = mapping.bytes().div_ceil(PIECE_BYTES);
+    let helpers = crew::helpers_at_most().min(pieces - 1);
+    crew::together(helpers, &|_| filling.work());
+    match filling.failed.into_inner() {
+        0 => Ok(()),
+        code => Err(Errno(code)),
+    }
 }
 
 impl Filling<'_> {
-    fn pieces(&self) -> usize {
-        self.mapping.bytes().div_ceil(PIECE_BYTES)
-    }
-
-    /// Whether the rest can be left to the others: they do most of it, and have a good start.
-    fn others_are_ahead(&self) -> bool {
-        let done = self.done.load(Ordering::Relaxed);
-        let by_others = self.done_by_others.load(Ordering::Relaxed);
-        done * HEAD_START_PART >= self.pieces() && by_others * 2 >= done
-    }
-
-    /// Take pieces while `go_on`, until there are none, or one failed. `count` counts them.
-    fn work(&self, count: &AtomicUsize, go_on: impl Fn() -> bool) {
-        while !self.failed.load(Ordering::Relaxed) && go_on() {
+    /// Take pieces until there are none, or one failed.
+    fn work(&self) {
+        while self.failed.load(Ordering::Relaxed) == 0 {
             let start = self.next.fetch_add(1, Ordering::Relaxed) * PIECE_BYTES;
             if start >= self.mapping.bytes() {
                 return;
             }
             let bytes = PIECE_BYTES.min(self.mapping.bytes() - start);
-            if self.piece(start, bytes).is_err() {
-                self.failed.store(true, Ordering::Relaxed);
+            if let Err(Errno(code)) = self.piece(start, bytes) {
+                self.failed.store(code, Ordering::Relaxed);
             }
-            self.done.fetch_add(1, Ordering::Relaxed);
-            count.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -90,20 +90,19 @@ fn map_and_register(
         // Memory on another node is slower, but works: a refusal is no failure.
         mapping.prefer_node(node);
     }
+    fill(&mapping)?;
     let flags = RegisterFlags {
         portable: flags.portable,
         mapped: flags.mapped,
         read_only: false,
     };
-    let registered = fill(&mapping, || {
-        // SAFETY: the range is mapped, and stays so until it is unregistered: a `Block` unmaps it
-        // only then. Where this fails nothing is registered.
-        unsafe {
-            link.driver
-                .host_register(mapping.start(), locked_bytes, flags)
-        }
-    });
-    registered.ok_or(Failed::System)?.map_err(Failed::Driver)?;
+    // SAFETY: the range is mapped, and stays so until it is unregistered: a `Block` unmaps it only
+    // then. Where this fails nothing is registered.
+    let registered = unsafe {
+        link.driver
+            .host_register(mapping.start(), locked_bytes, flags)
+    };
+    registered.map_err(Failed::Driver)?;
     Ok(mapping)
 }
 
