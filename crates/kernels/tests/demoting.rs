@@ -4,7 +4,7 @@ use pinlane_kernels::copy_demoting_raw;
 
 #[test]
 fn every_length_and_alignment() {
-    let source: Vec<u8> = (0..5000u32).map(|i| (i * 31 >> 3) as u8).collect();
+    let source: Vec<u8> = (0..5000u32).map(|i| ((i * 31) >> 3) as u8).collect();
     let lengths = (0..700).chain([1023, 1024, 1025, 2048, 4000, 4097]);
     for bytes in lengths {
         for offset in [0, 1, 31, 63] {

@@ -115,7 +115,7 @@ impl Yard<'_> {
                     self.to_device(slot, 0, scratch, items)?;
                     let target = self.converted_place(chunk);
                     self.tools()
-                        .from_u8(items, (scale, offset), scratch, target, self.stream)?;
+                        .scale_u8(items, (scale, offset), scratch, target, self.stream)?;
                     Ok(())
                 }
                 Dock::ToBf16 | Dock::ToF16 => unreachable!("narrowed on the host, then copied"),

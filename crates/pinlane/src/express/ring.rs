@@ -96,26 +96,31 @@ impl Slot {
         }
     }
 
-    /// Wait until the device has let go of it. Gives the slot back with the error of a dead device;
-    /// a slot that the device may hold for ever is left alone for good.
-    pub(crate) fn settle(mut self) -> std::result::Result<Self, (Option<Self>, Error)> {
+    /// Wait until the device has let go of it. An error only where that is not so, or the device is
+    /// dead.
+    fn settle(&mut self) -> std::result::Result<(), Unsettled> {
         let Some(fence) = self.fence.take() else {
-            return Ok(self);
+            return Ok(());
         };
         match fence.settle() {
-            Settled::Done(Ok(())) => Ok(self),
-            Settled::Done(Err(error)) if error.is_fatal() => Err((Some(self), error.into())),
+            Settled::Done(Ok(())) => Ok(()),
+            Settled::Done(Err(error)) if error.is_fatal() => Err(Unsettled::Dead(error.into())),
             Settled::Done(Err(error)) => {
                 // A question failed, not the work: the slot is free.
                 fence.note(error);
-                Ok(self)
+                Ok(())
             }
-            Settled::Unknown(error) => {
-                std::mem::forget(self);
-                Err((None, error.into()))
-            }
+            Settled::Unknown(error) => Err(Unsettled::Unknown(error.into())),
         }
     }
+}
+
+/// Why a slot cannot be used.
+enum Unsettled {
+    /// The device is gone, and has let go of the slot.
+    Dead(Error),
+    /// Nobody can tell whether the device still uses it.
+    Unknown(Error),
 }
 
 impl Ring {
@@ -216,18 +221,24 @@ impl Ring {
         }
     }
 
-    /// Wait until a slot is free to be used.
-    pub(crate) fn settled(&self, slot: Slot) -> Result<Slot> {
+    /// Wait until a slot is free to be used. On an error it has gone back, or stays where it is for
+    /// good.
+    pub(crate) fn settled(&self, mut slot: Slot) -> Result<Slot> {
         if self.link.driver.info().simulated.is_none() {
             slot.watch();
         }
-        slot.settle().map_err(|(slot, error)| {
-            match slot {
-                Some(slot) => self.give_back(slot),
-                None => self.lost_one(),
+        match slot.settle() {
+            Ok(()) => Ok(slot),
+            Err(Unsettled::Dead(error)) => {
+                self.give_back(slot);
+                Err(error)
             }
-            error
-        })
+            Err(Unsettled::Unknown(error)) => {
+                std::mem::forget(slot);
+                self.lost_one();
+                Err(error)
+            }
+        }
     }
 
     pub(crate) fn give_back(&self, slot: Slot) {

@@ -126,7 +126,7 @@ impl Toolbox {
     ///
     /// # Safety
     /// As for [`to_bf16`](Self::to_bf16).
-    pub(crate) unsafe fn from_u8(
+    pub(crate) unsafe fn scale_u8(
         &self,
         items: usize,
         (scale, offset): (f32, f32),
