@@ -43,11 +43,8 @@ pub fn run(bench: &Bench) -> Result<()> {
         println!("{bytes} bytes on a captured stream: {error}");
     }
     // SAFETY: as above.
-    assert_eq!(
-        unsafe { end(raw, &mut graph) },
-        0,
-        "the capture was not disturbed"
-    );
+    let ended = unsafe { end(raw, &mut graph) };
+    assert_eq!(ended, 0, "the capture was disturbed");
     bench.stream.copy_to_device(&data, &mut on_device)?;
     println!("the capture ended undisturbed, and copies work again");
     Ok(())

@@ -57,7 +57,7 @@ fn one_thread(bench: &Bench, thread: usize, until: Instant) -> Result<Vec<Durati
         stream.copy_to_device(&source, &mut on_device)?;
         stream.synchronize()?;
         times.push(start.elapsed());
-        if count % 64 == 0 {
+        if count.is_multiple_of(64) {
             assert!(
                 stream.copy_to_vec(&on_device)? == source,
                 "thread {thread}: lost bytes"
