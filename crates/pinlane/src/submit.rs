@@ -81,7 +81,11 @@ impl Stream {
         touches: &[Touch<'_>],
         fence: UnrecordedFence,
     ) -> Result<DeviceFence, SubmitError> {
-        let fence = match fence.record(self.handle()) {
+        // Should the driver panic, nobody can tell any more what uses the memory.
+        let unmarked = StrandOnUnwind(touches);
+        let recorded = fence.record(self.handle());
+        std::mem::forget(unmarked);
+        let fence = match recorded {
             Ok(fence) => fence,
             Err(error) => return Err(self.submitted_without_fence(touches, error)),
         };
@@ -120,6 +124,13 @@ impl Stream {
             }
         }
         Ok(())
+    }
+
+    /// Whether work on this memory would have to wait for other streams.
+    pub(crate) fn would_wait(&self, touch: &Touch<'_>) -> bool {
+        let access = touch.access(self.id());
+        let ledger = touch.region.ledger();
+        ledger.conflicts(&access).any(|fence| !fence.has_let_go())
     }
 
     /// The work is on its way, but its end cannot be marked: wait for it here.
@@ -196,9 +207,7 @@ impl Drop for Submission<'_> {
     /// Not finished: a panic came between. Nobody can tell any more what uses the memory.
     fn drop(&mut self) {
         if self.fence.is_some() {
-            for touch in self.touches {
-                touch.region.strand();
-            }
+            drop(StrandOnUnwind(self.touches));
         }
     }
 }
@@ -216,6 +225,17 @@ fn or_abort<T>(submit: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, Err
         Ok(value) => Ok(value),
         Err(SubmitError::Refused(error)) => Err(error),
         Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
+    }
+}
+
+/// Gives memory up when it is dropped, which only a panic does.
+struct StrandOnUnwind<'a>(&'a [Touch<'a>]);
+
+impl Drop for StrandOnUnwind<'_> {
+    fn drop(&mut self) {
+        for touch in self.0 {
+            touch.region.strand();
+        }
     }
 }
 

@@ -5,23 +5,24 @@ use std::ops::Range;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+use bytemuck::cast_slice;
 use pinlane::{PinnedBuf, TransferError};
 
 use crate::executor::block_on;
-use crate::program::{Flying, Held, Program};
+use crate::program::{Flying, Held, MOST_WORDS, Program};
 use crate::shadow::Shadow;
 
 impl Program<'_> {
     /// Do something.
     pub(crate) fn act(&mut self) -> Result<(), String> {
-        match self.choice.below(25) {
+        match self.choice.below(29) {
             0..=4 => self.upload(),
             5..=8 => self.download(),
             9 => self.upload_registered(),
             10..=11 => self.copy_on_device(),
             12..=13 => self.add(),
             14 => self.fill(),
-            15..=16 => return self.copy_now(),
+            15..=16 => return self.copy_one(MOST_WORDS),
             17 => return self.scope(),
             18 => return self.wait_for_one(),
             19 => return self.await_one(),
@@ -29,12 +30,13 @@ impl Program<'_> {
             21 => self.cancel_one(),
             22 => self.drop_buffer(),
             23 => self.drop_stream(),
+            24..=27 => return self.express(),
             _ => self.synchronize(),
         }
         Ok(())
     }
 
-    fn any_stream(&mut self) -> pinlane::Stream {
+    pub(crate) fn any_stream(&mut self) -> pinlane::Stream {
         let at = self.choice.below(self.streams.len());
         self.streams[at].clone()
     }
@@ -42,11 +44,11 @@ impl Program<'_> {
     /// A buffer and a range of words in it.
     fn any_range(&mut self) -> (usize, Range<usize>) {
         let at = self.choice.below(self.memory.len());
-        let words = self.choice.range(self.memory[at].0.len());
+        let words = self.choice.range(self.memory[at].0.len(), MOST_WORDS);
         (at, words)
     }
 
-    fn any_words(&mut self, len: usize) -> Vec<u32> {
+    pub(crate) fn any_words(&mut self, len: usize) -> Vec<u32> {
         (0..len).map(|_| self.choice.next() as u32).collect()
     }
 
@@ -105,7 +107,7 @@ impl Program<'_> {
     }
 
     /// Enter a write into the shadow. One that failed may have happened or not.
-    fn wrote<T, B>(
+    pub(crate) fn wrote<T, B>(
         &mut self,
         submitted: Result<T, TransferError<B>>,
         at: usize,
@@ -115,7 +117,7 @@ impl Program<'_> {
         let shadow = &mut self.memory[at].1;
         match submitted {
             Ok(transfer) => {
-                shadow.write(bytes(words), &to_bytes(values));
+                shadow.write(bytes(words), cast_slice(values));
                 Some(transfer)
             }
             Err(failed) => {
@@ -187,32 +189,6 @@ impl Program<'_> {
             shadow.forget(bytes(words));
         }
         self.survive(result);
-    }
-
-    /// Synchronous copies from and to pageable memory.
-    fn copy_now(&mut self) -> Result<(), String> {
-        let (at, words) = self.any_range();
-        let stream = self.any_stream();
-        self.transfers += 1;
-        if self.choice.below(2) == 0 {
-            let values = self.any_words(words.len());
-            let result = stream.copy_to_device(&values, self.memory[at].0.range_mut(words.clone()));
-            let result = result.map_err(|error| TransferError::<()> {
-                error,
-                buffer: None,
-            });
-            self.wrote(result, at, words, &values);
-            return Ok(());
-        }
-        let mut target = vec![0; words.len()];
-        let result = stream.copy_to_host(self.memory[at].0.range(words.clone()), &mut target);
-        match self.survive(result) {
-            Some(()) => {
-                let must = self.memory[at].1.part(bytes(words));
-                self.check(&must, &target)
-            }
-            None => Ok(()),
-        }
     }
 
     /// An upload and a download of lent memory, for which only the scope waits.
@@ -305,17 +281,11 @@ impl Program<'_> {
     }
 }
 
-fn bytes(words: Range<usize>) -> Range<usize> {
+/// Where words lie, in bytes.
+pub(crate) fn bytes(words: Range<usize>) -> Range<usize> {
     words.start * 4..words.end * 4
 }
 
-fn to_bytes(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
 fn known(words: &[u32]) -> Shadow {
-    let mut shadow = Shadow::unknown(words.len() * 4);
-    let len = shadow.len();
-    shadow.write(0..len, &to_bytes(words));
-    shadow
+    Shadow::of(cast_slice(words))
 }

@@ -22,10 +22,10 @@ impl Choice {
         (self.next() % bound as u64) as usize
     }
 
-    /// A range of at least one element inside of `len`.
-    pub(crate) fn range(&mut self, len: usize) -> std::ops::Range<usize> {
+    /// A range of at least one and at most `most` elements inside of `len`.
+    pub(crate) fn range(&mut self, len: usize, most: usize) -> std::ops::Range<usize> {
         let start = self.below(len);
-        let end = start + 1 + self.below(len - start);
+        let end = start + 1 + self.below(most.min(len - start));
         start..end
     }
 }

@@ -15,6 +15,7 @@
 mod actions;
 mod choice;
 mod executor;
+mod express;
 mod program;
 mod shadow;
 

@@ -4,6 +4,7 @@ use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Registered, Stream, Transfe
 use pinlane_sim::Sim;
 
 use crate::choice::Choice;
+use crate::express::CHUNK_BYTES;
 use crate::shadow::Shadow;
 
 /// Everything that the program holds.
@@ -15,6 +16,8 @@ pub(crate) struct Program<'a> {
     pub(crate) streams: Vec<Stream>,
     /// Buffers of u32, with their bytes' shadow.
     pub(crate) memory: Vec<(DeviceBuf<u32>, Shadow)>,
+    /// A buffer for copies that convert.
+    pub(crate) floats: Option<(DeviceBuf<f32>, Shadow)>,
     pub(crate) flying: Vec<Flying>,
     pub(crate) transfers: u64,
     pub(crate) bytes_checked: u64,
@@ -36,7 +39,12 @@ pub(crate) enum Held {
 /// Buffers that the program keeps on the device.
 const BUFFERS: usize = 4;
 const STREAMS: usize = 4;
+/// Words of most buffers, and of most transfers.
 pub(crate) const MOST_WORDS: usize = 64;
+/// Words of the large buffers: they take a ring of small chunks round and round.
+pub(crate) const LARGE_WORDS: usize = 4 * CHUNK_BYTES / 4;
+/// One of so many buffers is large.
+const LARGE_ONE_OF: usize = 5;
 /// More than this many at a time are waited for.
 const MOST_FLYING: usize = 24;
 
@@ -49,6 +57,7 @@ impl<'a> Program<'a> {
             kernels: None,
             streams: Vec::new(),
             memory: Vec::new(),
+            floats: None,
             flying: Vec::new(),
             transfers: 0,
             bytes_checked: 0,
@@ -62,6 +71,7 @@ impl<'a> Program<'a> {
 
     /// Act until `transfers` were submitted, then give everything back.
     pub(crate) fn run(&mut self, transfers: u64) -> Result<(), String> {
+        self.set_up_express();
         while self.transfers < transfers && !self.died {
             self.stock_up();
             if !self.died && !self.streams.is_empty() && !self.memory.is_empty() {
@@ -90,7 +100,9 @@ impl<'a> Program<'a> {
             self.kernels = self.survive(kernels);
         }
         if self.memory.len() < BUFFERS && !self.streams.is_empty() {
-            let words = 1 + self.choice.below(MOST_WORDS);
+            let large = self.choice.below(LARGE_ONE_OF) == 0;
+            let most = if large { LARGE_WORDS } else { MOST_WORDS };
+            let words = 1 + self.choice.below(most);
             let buffer = if self.choice.below(2) == 0 {
                 self.device.alloc(words)
             } else {
@@ -100,6 +112,12 @@ impl<'a> Program<'a> {
             if let Some(buffer) = self.survive(buffer) {
                 self.memory.push((buffer, Shadow::unknown(words * 4)));
             }
+        }
+        if self.floats.is_none() {
+            let len = 1 + self.choice.below(LARGE_WORDS);
+            let buffer = self.device.alloc(len);
+            let buffer = self.survive(buffer);
+            self.floats = buffer.map(|buffer| (buffer, Shadow::unknown(len * 4)));
         }
     }
 
@@ -133,8 +151,11 @@ impl<'a> Program<'a> {
     }
 
     pub(crate) fn check(&mut self, must: &Shadow, words: &[u32]) -> Result<(), String> {
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let compared = must.compare(&bytes);
+        self.check_bytes(must, bytemuck::cast_slice(words))
+    }
+
+    pub(crate) fn check_bytes(&mut self, must: &Shadow, bytes: &[u8]) -> Result<(), String> {
+        let compared = must.compare(bytes);
         self.bytes_checked +=
             compared.map_err(|wrong| format!("after {} transfers: {wrong}", self.transfers))?;
         Ok(())
@@ -155,11 +176,13 @@ impl<'a> Program<'a> {
     /// Drop all, and look at the books.
     fn give_everything_back(&mut self) -> Result<(), String> {
         self.memory.clear();
+        self.floats = None;
         self.kernels = None;
         self.streams.clear();
         // Twice: the first may be the one that meets an injected fault.
         let _ = self.device.synchronize();
         let _ = self.device.synchronize();
+        self.device.trim(); // what the express lane keeps is no leak
         let stats = self.device.stats();
         if stats != pinlane::Stats::default() {
             return Err(format!("the books say that something is left: {stats:?}"));

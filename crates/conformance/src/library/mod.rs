@@ -5,6 +5,7 @@
 //! adversarial schedules and with failing calls.
 
 mod executor;
+mod express;
 mod large;
 mod lifetime;
 mod order;
@@ -52,6 +53,12 @@ scenarios! {
     "library/to-pinned" => large::to_pinned,
     "library/pool" => pool::reused,
     "library/pool-in-flight" => pool::in_flight,
+    "library/express" => express::there_and_back,
+    "library/express-on-two-streams" => express::on_two_streams,
+    "library/express-many-pieces" => express::many_pieces,
+    "library/express-converted-by-the-device" => express::converted_by_the_device,
+    "library/express-narrowed-by-the-host" => express::narrowed_by_the_host,
+    "library/express-widened-by-the-host" => express::widened_by_the_host,
     "library/order-across-streams" => order::across_streams,
     "library/readers-and-a-writer" => order::readers_and_writer,
     "library/sub-ranges" => order::sub_ranges,

@@ -26,7 +26,7 @@ pub(crate) enum Dock {
 }
 
 /// Pieces of one chunk. The table of that many is what a slot spares for it.
-pub(crate) const PIECES_AT_MOST: usize = 8192;
+const PIECES_AT_MOST: usize = 8192;
 
 /// Runs of this length are worth a copy of their own, which leaves the link idle for some 3 µs.
 const RUN_BYTES: usize = 1 << 20;
@@ -42,16 +42,22 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Bytes that the table of a route takes from each slot.
-    pub(crate) fn head_bytes(route: &Route) -> usize {
+    pub(crate) fn head_bytes(route: &Route, slot_bytes: usize) -> usize {
         match route.legs() {
             0 | 1 => 0,
-            legs => (legs.min(PIECES_AT_MOST) * size_of::<Piece>()).next_multiple_of(4096),
+            legs => (legs.min(Self::pieces_at_most(slot_bytes)) * size_of::<Piece>())
+                .next_multiple_of(4096),
         }
     }
 
-    pub(crate) fn of(route: &Route, chunk: &Chunk) -> Self {
+    /// Pieces of one chunk: their table takes at most a quarter of the slot.
+    pub(crate) fn pieces_at_most(slot_bytes: usize) -> usize {
+        PIECES_AT_MOST.min(slot_bytes / 4 / size_of::<Piece>())
+    }
+
+    pub(crate) fn of(route: &Route, chunk: &Chunk, slot_bytes: usize) -> Self {
         Self {
-            head_bytes: Self::head_bytes(route),
+            head_bytes: Self::head_bytes(route, slot_bytes),
             wire_start: chunk.wire.start / LANE_BYTES * LANE_BYTES,
         }
     }
@@ -154,7 +160,10 @@ impl Yard<'_> {
     }
 
     unsafe fn land_runs(&self, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
-        let (runs, layout) = (self.route.runs(chunk), Layout::of(self.route, chunk));
+        let (runs, layout) = (
+            self.route.runs(chunk),
+            Layout::of(self.route, chunk, slot.bytes()),
+        );
         // SAFETY: the caller's; every run lies in the slot at its offset.
         unsafe {
             if are_long(&runs) {
@@ -172,7 +181,10 @@ impl Yard<'_> {
     }
 
     unsafe fn fetch_runs(&self, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
-        let (runs, layout) = (self.route.runs(chunk), Layout::of(self.route, chunk));
+        let (runs, layout) = (
+            self.route.runs(chunk),
+            Layout::of(self.route, chunk, slot.bytes()),
+        );
         // SAFETY: as in `land_runs`.
         unsafe {
             if are_long(&runs) {

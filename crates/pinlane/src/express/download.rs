@@ -119,7 +119,7 @@ impl Chunks for Download<'_> {
     fn slice(&self, chunk: usize, slice: usize) {
         let (chunk, arrival) = &self.chunks[chunk];
         let start = arrival.start.load(Ordering::Relaxed);
-        let layout = Layout::of(self.yard.route, chunk);
+        let layout = Layout::of(self.yard.route, chunk, self.share.slot_bytes());
         for part in self
             .yard
             .route

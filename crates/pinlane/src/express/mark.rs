@@ -23,8 +23,10 @@ pub(crate) fn mark(
         }
     };
     let mut slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
+    let counted = share.lost_on_unwind();
     let enqueued = enqueue(&mut slot);
     let recorded = fence.record(stream.handle());
+    std::mem::forget(counted);
     let mut slot = ManuallyDrop::into_inner(slot);
     let error = match (enqueued, recorded) {
         (enqueued, Ok(fence)) => {

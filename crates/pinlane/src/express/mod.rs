@@ -42,9 +42,10 @@ use crate::core::Lot;
 use crate::fence::DeviceFence;
 use crate::link::Link;
 use crate::memory::{Touch, is_fresh, prefault};
+use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
 use crate::{Result, Stream, crew};
-use dock::{Dock, Layout, PIECES_AT_MOST, Yard};
+use dock::{Dock, Layout, Yard};
 use download::Download;
 use haul::Haul;
 use relay::{Chunks, Relay};
@@ -76,7 +77,6 @@ pub(crate) struct Express {
     ring: Ring,
     pockets: Ring,
     toolbox: Mutex<Option<Arc<Toolbox>>>,
-    warned: AtomicBool,
 }
 
 /// What a copy looks like.
@@ -100,7 +100,6 @@ impl Express {
             ring: Ring::new(link, lot, config.chunk_bytes, config.ring_chunks),
             pockets: Ring::new(link, lot, POCKET_BYTES, POCKETS),
             toolbox: Mutex::new(None),
-            warned: AtomicBool::new(false),
             link: Arc::clone(link),
             config,
         })
@@ -167,7 +166,8 @@ impl Express {
             Ok(slot) => Ok(Some(slot)),
             Err(crate::Error::Driver(error)) if error.is_fatal() => Err(error.into()),
             Err(error) => {
-                if !self.warned.swap(true, Ordering::Relaxed) {
+                static WARNED: AtomicBool = AtomicBool::new(false);
+                if !WARNED.swap(true, Ordering::Relaxed) {
                     eprintln!(
                         "pinlane: no pinned memory for the express lane ({error}); \
                          copies of ordinary memory go at the driver's speed"
@@ -235,14 +235,23 @@ impl Express {
             dock: trip.dock,
             toolbox,
         };
-        let data_bytes = self.ring.slot_bytes() - Layout::head_bytes(trip.route);
-        let chunks = trip.route.chunks(data_bytes, PIECES_AT_MOST);
+        let slot_bytes = self.ring.slot_bytes();
+        let data_bytes = slot_bytes - Layout::head_bytes(trip.route, slot_bytes);
+        let chunks = trip
+            .route
+            .chunks(data_bytes, Layout::pieces_at_most(slot_bytes));
         let submission = trip.stream.begin(trip.touches)?;
         let went = go(share, yard, chunks);
-        let finished = submission.finish();
-        went?;
-        finished?;
-        Ok(())
+        let finished = submission.finish().map_err(SubmitError::into_error);
+        match (went, finished) {
+            (Err(error), Err(second)) => {
+                if let crate::Error::Driver(second) = second {
+                    self.link.keep_stray(second);
+                }
+                Err(error)
+            }
+            (went, finished) => went.and(finished.map(|_| ())),
+        }
     }
 
     fn tools(&self) -> Result<Arc<Toolbox>> {

@@ -5,6 +5,7 @@
 //! still read or write it.
 
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -61,11 +62,19 @@ impl Slot {
         self.memory.start().cast_mut()
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
     /// Device memory of the same size, made at first use, for kernels of `tools`.
     pub(crate) fn scratch(&mut self, link: &Arc<Link>, tools: &Arc<Toolbox>) -> Result<DevicePtr> {
         let bytes = self.memory.len();
         let scratch = match &mut self.scratch {
-            Some(scratch) => scratch,
+            Some(scratch) => {
+                // The slot is idle here: kernels of its last use are done.
+                scratch._tools = Arc::clone(tools);
+                scratch
+            }
             none => none.insert(Scratch {
                 memory: DeviceMemory::plain(link, bytes)?,
                 _tools: Arc::clone(tools),
@@ -204,14 +213,15 @@ impl Ring {
             let mut state = self.state();
             match (state.idle.pop_front(), refused) {
                 (None, Some(error)) if state.made == 0 => return Err(error),
-                (Some(slot), refused) => {
-                    drop(state);
+                (slot, refused) => {
                     if let Some(Error::Driver(error)) = refused {
                         self.link.keep_stray(error);
                     }
-                    return self.settled(slot);
+                    if let Some(slot) = slot {
+                        drop(state);
+                        return self.settled(slot);
+                    }
                 }
-                (None, _) => {}
             }
             // Others hold all of them, and give back each in turn. The time limit only guards
             // against a slot that was lost meanwhile.
@@ -223,19 +233,22 @@ impl Ring {
 
     /// Wait until a slot is free to be used. On an error it has gone back, or stays where it is for
     /// good.
-    pub(crate) fn settled(&self, mut slot: Slot) -> Result<Slot> {
+    pub(crate) fn settled(&self, slot: Slot) -> Result<Slot> {
+        let mut slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
+        let counted = LostOnUnwind(self);
         if self.link.driver.info().simulated.is_none() {
             slot.watch();
         }
-        match slot.settle() {
-            Ok(()) => Ok(slot),
+        let settled = slot.settle();
+        std::mem::forget(counted);
+        match settled {
+            Ok(()) => Ok(ManuallyDrop::into_inner(slot)),
             Err(Unsettled::Dead(error)) => {
-                self.give_back(slot);
+                self.give_back(ManuallyDrop::into_inner(slot));
                 Err(error)
             }
             Err(Unsettled::Unknown(error)) => {
-                std::mem::forget(slot);
-                self.lost_one();
+                self.lost_one(); // and its memory stays
                 Err(error)
             }
         }
@@ -283,6 +296,15 @@ impl Drop for Ring {
                 self.lot.park(vec![fence], Box::new(slot));
             }
         }
+    }
+}
+
+/// Counts a slot out that a panic keeps from coming back.
+pub(crate) struct LostOnUnwind<'a>(pub(crate) &'a Ring);
+
+impl Drop for LostOnUnwind<'_> {
+    fn drop(&mut self) {
+        self.0.lost_one();
     }
 }
 

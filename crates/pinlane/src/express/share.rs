@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::relay::Relay;
-use super::ring::{Ring, Slot};
+use super::ring::{LostOnUnwind, Ring, Slot};
 use crate::Result;
 
 /// Slots that a copy has to itself. It goes round in them, and gives some back as soon as another
@@ -98,6 +98,15 @@ impl<'a> Share<'a> {
         drop(state);
         self.ring.give_back(slot);
         None
+    }
+
+    pub(crate) fn slot_bytes(&self) -> usize {
+        self.ring.slot_bytes()
+    }
+
+    /// Counts a slot out when it is dropped, which only a panic does.
+    pub(crate) fn lost_on_unwind(&self) -> LostOnUnwind<'a> {
+        LostOnUnwind(self.ring)
     }
 
     /// A slot was left alone for good.

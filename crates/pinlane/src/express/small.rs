@@ -6,7 +6,7 @@ use pinlane_driver::{CopyOp, DevicePtr};
 
 use super::dock;
 use super::haul::{Haul, Stores};
-use super::ring::{Ring, Slot};
+use super::ring::{LostOnUnwind, Ring, Slot};
 use crate::memory::Touch;
 use crate::stream::SubmitError;
 use crate::{Result, Stream};
@@ -31,11 +31,13 @@ pub(crate) fn upload(
     unsafe { Haul::Copy.carry(source.as_ptr(), slot.start(), source.len(), Stores::Cached) };
     let copy = dock::to_device(slot.start(), target, source.len());
     let mut slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
+    let counted = LostOnUnwind(ring);
     let submitted = stream.submit(std::slice::from_ref(touch), |driver, stream| {
         // SAFETY: both ends hold that many bytes; the slot is kept until the fence has fired, the
         // device memory by its books.
         unsafe { driver.copy_async(copy, stream) }
     });
+    std::mem::forget(counted);
     let submitted = submitted.map(|fence| slot.in_use_until(fence));
     back_to(ring, slot, submitted).map(|slot| ring.give_back(slot))
 }
@@ -51,10 +53,12 @@ pub(crate) fn download(
 ) -> Result<()> {
     let copy: CopyOp = dock::to_host(source, slot.start(), target.len());
     let slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
+    let counted = LostOnUnwind(ring);
     let done = stream.submit_and_drain(std::slice::from_ref(touch), |driver, stream| {
         // SAFETY: both ends hold that many bytes, and are kept until the copy is done.
         unsafe { driver.copy_async(copy, stream) }
     });
+    std::mem::forget(counted);
     let slot = back_to(ring, slot, done)?;
     let (start, bytes) = (target.as_mut_ptr(), target.len());
     // SAFETY: the device has filled that many bytes and let go of them.

@@ -128,7 +128,7 @@ impl Chunks for Upload<'_> {
     fn slice(&self, chunk: usize, slice: usize) {
         let (chunk, filling) = &self.chunks[chunk];
         let start = filling.start.load(Ordering::Relaxed);
-        let layout = Layout::of(self.yard.route, chunk);
+        let layout = Layout::of(self.yard.route, chunk, self.share.slot_bytes());
         for part in self
             .yard
             .route

@@ -42,7 +42,8 @@ impl Stream {
         if bytes.is_empty() {
             return self.copy_nothing(&[target.touch()]);
         }
-        if bytes.len() <= POCKET_BYTES && self.is_quiet() {
+        let (place, touches) = (target.device_ptr(), [target.touch()]);
+        if bytes.len() <= POCKET_BYTES && self.is_quiet() && !self.would_wait(&touches[0]) {
             // The driver does best here, and every nanosecond before it shows.
             return self.driver_copy_to_device(source, target);
         }
@@ -52,7 +53,7 @@ impl Stream {
         // A busy stream would keep the driver's copy waiting for what is there; an idle one is
         // where it does best.
         let plain = match small {
-            true => self.is_quiet() || self.is_idle()?,
+            true => (self.is_quiet() || self.is_idle()?) && !self.would_wait(&touches[0]),
             false => express.is_outrun(bytes.len()) || self.is_page_locked(bytes),
         };
         if plain {
@@ -62,7 +63,6 @@ impl Stream {
         let Some(slot) = express.board(ring)? else {
             return self.driver_copy_to_device(source, target);
         };
-        let (place, touches) = (target.device_ptr(), [target.touch()]);
         if small && bytes.len() <= ring.slot_bytes() {
             return small::upload(ring, slot, self, &touches[0], bytes, place);
         }

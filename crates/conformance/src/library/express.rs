@@ -1,0 +1,130 @@
+//! Ordinary memory through the express lane: past its threshold, of many pieces, converting.
+
+use half::{bf16, f16};
+use pinlane::{Device, F32ToBf16, F32ToF16, Result, U8ToF32};
+
+use super::numbers;
+
+/// The smallest that there is. Under miri less than one of them is copied.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Words of a copy of three chunks, one more than a copy gets of a ring of three.
+const WORDS: u32 = if cfg!(miri) { 5000 } else { 36_001 };
+
+/// A small ring, and one lane, so that calls of the driver come in one order.
+fn set_up(device: &Device) -> Result<()> {
+    let mut config = device.express_config();
+    config.lanes = 1;
+    config.chunk_bytes = CHUNK_BYTES;
+    config.ring_chunks = 3;
+    config.threshold_bytes = 0;
+    config.threshold_asleep_bytes = 0;
+    device.set_express_config(config)
+}
+
+pub(super) fn there_and_back(device: &Device) -> Result<()> {
+    set_up(device)?;
+    let stream = device.stream()?;
+    let mut values = numbers(WORDS);
+    let mut on_device = device.alloc::<u32>(values.len() + 2)?;
+    stream.fill_bytes(&mut on_device, 0xff)?;
+    stream.copy_to_device(&values, on_device.range_mut(1..=values.len()))?;
+    values.fill(0); // it may be reused, wherever the device is
+    let back = stream.copy_to_vec(&on_device)?;
+    assert!(back[1..back.len() - 1] == numbers(WORDS)[..]);
+    assert_eq!((back[0], back[back.len() - 1]), (u32::MAX, u32::MAX));
+    Ok(())
+}
+
+pub(super) fn on_two_streams(device: &Device) -> Result<()> {
+    set_up(device)?;
+    let (one, two) = (device.stream()?, device.stream()?);
+    let values = numbers(WORDS);
+    let half = values.len() / 2;
+    let mut on_device = device.alloc::<u32>(values.len())?;
+    one.copy_to_device(&values, &mut on_device)?;
+    // Over a part of it, in order behind the first.
+    two.copy_to_device(&values[half..half + 500], on_device.range_mut(..500))?;
+    let mut back = vec![0; values.len()];
+    one.copy_to_host(&on_device, &mut back)?;
+    assert!(back[..500] == values[half..half + 500] && back[500..] == values[500..]);
+    Ok(())
+}
+
+pub(super) fn many_pieces(device: &Device) -> Result<()> {
+    set_up(device)?;
+    let stream = device.stream()?;
+    let values = numbers(WORDS / 3);
+    let mut on_device = device.alloc::<u32>(2 * values.len())?;
+    stream.fill_bytes(&mut on_device, 0)?;
+    // Each 100 words take the first half of 200.
+    let places = on_device.whole_mut().chunks(200).map(|place| {
+        let len = place.len() / 2;
+        place.range(..len)
+    });
+    stream.upload_many(values.chunks(100).zip(places))?;
+    let mut back = vec![0; values.len()];
+    let mut start = 0;
+    let pieces = back.chunks_mut(100).map(|target| {
+        let piece = (on_device.range(start..start + target.len()), target);
+        start += 200;
+        piece
+    });
+    stream.download_many(pieces)?;
+    assert!(back == values);
+    // Between them nothing was written.
+    let between = stream.copy_to_vec(on_device.range(100..200))?;
+    assert_eq!(between, [0; 100]);
+    Ok(())
+}
+
+/// Widened by the device on the way up, narrowed by it on the way down.
+pub(super) fn converted_by_the_device(device: &Device) -> Result<()> {
+    set_up(device)?;
+    let stream = device.stream()?;
+    let pixels: Vec<u8> = numbers(2 * WORDS).into_iter().map(|x| x as u8).collect();
+    let mut wide = device.alloc::<f32>(pixels.len())?;
+    stream.upload_as(NORMALISE, &pixels, &mut wide)?;
+    let mut narrow = vec![bf16::ZERO; pixels.len()];
+    stream.download_as(F32ToBf16, &wide, &mut narrow)?;
+    let same = |(&x, found): (&u8, &bf16)| bf16::from_f32(normalised(x)) == *found;
+    assert!(pixels.iter().zip(&narrow).all(same));
+    Ok(())
+}
+
+/// Narrowed by the host while it stages.
+pub(super) fn narrowed_by_the_host(device: &Device) -> Result<()> {
+    set_up(device)?;
+    let stream = device.stream()?;
+    let floats: Vec<f32> = numbers(WORDS).into_iter().map(f32::from_bits).collect();
+    let mut short = device.alloc::<f16>(floats.len())?;
+    stream.upload_as(F32ToF16, &floats, &mut short)?;
+    let short = stream.copy_to_vec(&short)?;
+    let same = |(&x, found): (&f32, &f16)| f16::from_f32(x).to_bits() == found.to_bits();
+    assert!(floats.iter().zip(&short).all(same));
+    Ok(())
+}
+
+/// Widened by the host when it has arrived.
+pub(super) fn widened_by_the_host(device: &Device) -> Result<()> {
+    set_up(device)?;
+    let stream = device.stream()?;
+    let pixels: Vec<u8> = numbers(2 * WORDS).into_iter().map(|x| x as u8).collect();
+    let mut on_device = device.alloc::<u8>(pixels.len())?;
+    stream.copy_to_device(&pixels, &mut on_device)?;
+    let mut wide = vec![0.0; pixels.len()];
+    stream.download_as(NORMALISE, &on_device, &mut wide)?;
+    let same = |(&x, found): (&u8, &f32)| normalised(x) == *found;
+    assert!(pixels.iter().zip(&wide).all(same));
+    Ok(())
+}
+
+const NORMALISE: U8ToF32 = U8ToF32 {
+    scale: 2.0 / 255.0,
+    offset: -1.0,
+};
+
+/// Rounded after each step.
+fn normalised(x: u8) -> f32 {
+    f32::from(x) * NORMALISE.scale + NORMALISE.offset
+}

@@ -1,0 +1,252 @@
+//! Copies of ordinary memory: what the express lane can do, one step at a time.
+
+use std::ops::Range;
+
+use bytemuck::cast_slice;
+use half::{bf16, f16};
+use pinlane::{Conversion, DeviceSliceMut, F32ToBf16, F32ToF16, TransferError, U8ToF32};
+
+use crate::actions::bytes;
+use crate::program::{LARGE_WORDS, MOST_WORDS, Program};
+use crate::shadow::Shadow;
+
+/// The smallest that there is.
+pub(crate) const CHUNK_BYTES: usize = 64 << 10;
+
+/// Words of a copy at most: a few, around the size of a pocket, around that of a chunk, or all.
+const MOST_OF_A_COPY: [usize; 4] = [MOST_WORDS, 5000, CHUNK_BYTES / 4 + 10, LARGE_WORDS];
+
+/// Pieces of a copy of many.
+const PIECES: usize = 40;
+
+/// Words of such a piece, mostly.
+const PIECE_WORDS: usize = 20;
+
+impl Program<'_> {
+    /// A small ring, so that it goes round and round. One lane: then runs replay exactly.
+    pub(crate) fn set_up_express(&mut self) {
+        let mut config = self.device.express_config();
+        config.lanes = 1;
+        config.chunk_bytes = CHUNK_BYTES;
+        config.ring_chunks = 1 + self.choice.below(4);
+        config.threshold_bytes = [0, 30 << 10, 512 << 10][self.choice.below(3)];
+        let set = self.device.set_express_config(config);
+        set.expect("a valid setup");
+    }
+
+    /// Something that only the express lane does.
+    pub(crate) fn express(&mut self) -> Result<(), String> {
+        match self.choice.below(12) {
+            0..=3 => {
+                let most = MOST_OF_A_COPY[self.choice.below(MOST_OF_A_COPY.len())];
+                return self.copy_one(most);
+            }
+            4..=5 => self.upload_many(),
+            6..=7 => return self.download_many(),
+            8..=9 => self.widen(),
+            10 => return self.narrow(),
+            _ if self.choice.below(2) == 0 => self.set_up_express(),
+            _ => drop(self.device.trim()),
+        }
+        Ok(())
+    }
+
+    /// A copy of up to `most` words, either way.
+    pub(crate) fn copy_one(&mut self, most: usize) -> Result<(), String> {
+        let at = self.choice.below(self.memory.len());
+        let words = self.choice.range(self.memory[at].0.len(), most);
+        let stream = self.any_stream();
+        self.transfers += 1;
+        if self.choice.below(2) == 0 {
+            let values = self.any_words(words.len());
+            let result = stream.copy_to_device(&values, self.memory[at].0.range_mut(words.clone()));
+            let result = result.map_err(|error| TransferError::<()> {
+                error,
+                buffer: None,
+            });
+            self.wrote(result, at, words, &values);
+            return Ok(());
+        }
+        let source = self.memory[at].0.range(words.clone());
+        let result = match self.choice.below(2) {
+            0 => stream.copy_to_vec(source),
+            _ => {
+                let mut target = vec![0; words.len()];
+                stream.copy_to_host(source, &mut target).map(|()| target)
+            }
+        };
+        match self.survive(result) {
+            Some(target) => {
+                let must = self.memory[at].1.part(bytes(words));
+                self.check(&must, &target)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ranges of a buffer that do not overlap, in order.
+    fn pieces(&mut self, len: usize) -> Vec<Range<usize>> {
+        let (mut pieces, mut end) = (Vec::new(), 0);
+        // Now and then neighbours, now and then one that takes several chunks.
+        let gap = [1, 3, len][self.choice.below(3)];
+        for _ in 0..1 + self.choice.below(PIECES) {
+            let most = if self.choice.below(30) == 0 {
+                LARGE_WORDS
+            } else {
+                PIECE_WORDS
+            };
+            let start = (end + self.choice.below(gap)).min(len);
+            end = (start + self.choice.below(most)).min(len);
+            pieces.push(start..end);
+        }
+        pieces
+    }
+
+    fn upload_many(&mut self) {
+        let stream = self.any_stream();
+        self.transfers += 1;
+        let mut sources = Vec::new();
+        for at in 0..self.memory.len() {
+            let len = self.memory[at].0.len();
+            for piece in self.pieces(len) {
+                sources.push((at, piece.clone(), self.any_words(piece.len())));
+            }
+        }
+        let mut places = Vec::new();
+        for (at, (buffer, _)) in self.memory.iter_mut().enumerate() {
+            let of_this = sources.iter().filter(|(of, ..)| *of == at);
+            places.extend(cut(buffer.whole_mut(), of_this.map(|(_, piece, _)| piece)));
+        }
+        let mut pairs: Vec<_> = sources
+            .iter()
+            .map(|(.., values)| &values[..])
+            .zip(places)
+            .collect();
+        if self.choice.below(2) == 0 {
+            pairs.reverse();
+        }
+        let result = stream.upload_many(pairs);
+        for (at, piece, values) in sources {
+            let shadow = &mut self.memory[at].1;
+            match result {
+                Ok(()) => shadow.write(bytes(piece), cast_slice(&values)),
+                Err(_) => shadow.forget(bytes(piece)),
+            }
+        }
+        self.survive(result);
+    }
+
+    fn download_many(&mut self) -> Result<(), String> {
+        let stream = self.any_stream();
+        self.transfers += 1;
+        let mut sources = Vec::new();
+        for at in 0..self.memory.len() {
+            let len = self.memory[at].0.len();
+            let pieces = self.pieces(len);
+            sources.extend(pieces.into_iter().map(|piece| (at, piece)));
+            // Readers may overlap.
+            sources.push((at, self.choice.range(len, PIECE_WORDS)));
+        }
+        let mut targets: Vec<Vec<u32>> = sources
+            .iter()
+            .map(|(_, piece)| vec![0; piece.len()])
+            .collect();
+        let memory = &self.memory;
+        let pairs = sources
+            .iter()
+            .zip(&mut targets)
+            .map(|((at, piece), target)| (memory[*at].0.range(piece.clone()), &mut target[..]));
+        let result = stream.download_many(pairs);
+        if self.survive(result).is_none() {
+            return Ok(());
+        }
+        for ((at, piece), target) in sources.into_iter().zip(&targets) {
+            let must = self.memory[at].1.part(bytes(piece));
+            self.check(&must, target)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes, as numbers.
+    fn widen(&mut self) {
+        let Some((mut buffer, mut shadow)) = self.floats.take() else {
+            return;
+        };
+        let stream = self.any_stream();
+        self.transfers += 1;
+        let most = MOST_OF_A_COPY[self.choice.below(MOST_OF_A_COPY.len())];
+        let items = self.choice.range(buffer.len(), most);
+        let values = self.any_words(items.len().div_ceil(4));
+        let source = &cast_slice::<u32, u8>(&values)[..items.len()];
+        let conversion = U8ToF32 {
+            scale: 1.0 / 3.0,
+            offset: self.choice.below(1000) as f32,
+        };
+        let result = stream.upload_as(conversion, source, buffer.range_mut(items.clone()));
+        let U8ToF32 { scale, offset } = conversion;
+        match result {
+            Ok(()) => {
+                let wide: Vec<f32> = source
+                    .iter()
+                    .map(|&byte| f32::from(byte) * scale + offset)
+                    .collect();
+                shadow.write(bytes(items), cast_slice(&wide));
+            }
+            Err(_) => shadow.forget(bytes(items)),
+        }
+        self.survive(result);
+        // Now and then the memory goes while it is still written.
+        if self.choice.below(8) > 0 {
+            self.floats = Some((buffer, shadow));
+        }
+    }
+
+    /// Numbers, as shorter ones.
+    fn narrow(&mut self) -> Result<(), String> {
+        match self.choice.below(2) {
+            0 => self.narrow_as(F32ToBf16, |word| {
+                bf16::from_f32(f32::from_le_bytes(word)).to_le_bytes()
+            }),
+            _ => self.narrow_as(F32ToF16, |word| {
+                f16::from_f32(f32::from_le_bytes(word)).to_le_bytes()
+            }),
+        }
+    }
+
+    fn narrow_as<C: Conversion<From = f32>>(
+        &mut self,
+        conversion: C,
+        reference: impl Fn([u8; 4]) -> [u8; 2],
+    ) -> Result<(), String> {
+        let Some((buffer, shadow)) = self.floats.take() else {
+            return Ok(());
+        };
+        let stream = self.any_stream();
+        self.transfers += 1;
+        let most = MOST_OF_A_COPY[self.choice.below(MOST_OF_A_COPY.len())];
+        let items = self.choice.range(buffer.len(), most);
+        let mut target = vec![<C::To as bytemuck::Zeroable>::zeroed(); items.len()];
+        let result = stream.download_as(conversion, buffer.range(items.clone()), &mut target);
+        let must: Shadow = shadow.part(bytes(items)).map_words(reference);
+        self.floats = Some((buffer, shadow));
+        match self.survive(result) {
+            Some(()) => self.check_bytes(&must, cast_slice(&target)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The pieces of a buffer, which do not overlap and are in order.
+fn cut<'a, 'b>(
+    whole: DeviceSliceMut<'a, u32>,
+    pieces: impl Iterator<Item = &'b Range<usize>>,
+) -> Vec<DeviceSliceMut<'a, u32>> {
+    let (mut rest, mut at, mut cut) = (whole, 0, Vec::new());
+    for piece in pieces {
+        let (_, tail) = rest.split_at(piece.start - at);
+        let (place, tail) = tail.split_at(piece.len());
+        cut.push(place);
+        (rest, at) = (tail, piece.end);
+    }
+    cut
+}
