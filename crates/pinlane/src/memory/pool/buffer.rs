@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::store::{Store, Taken};
+use super::anchor::Anchor;
+use super::store::Taken;
 use crate::memory::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
 
 /// Pinned memory of a [`PinnedPool`](super::PinnedPool), used like a slice. It goes back to the
 /// pool when it is dropped; in flight, when it has landed. It may outlive the pool's handles.
 pub struct PoolBuf<T> {
-    store: Arc<Store>,
+    anchor: Arc<Anchor>,
     /// None when there are no bytes.
     taken: Option<Taken>,
     len: usize,
@@ -29,9 +30,9 @@ unsafe impl<T: Sync> Sync for PoolBuf<T> {}
 
 impl<T: Pod> PoolBuf<T> {
     /// `taken` holds `len` elements, aligned for them.
-    pub(super) fn new(store: Arc<Store>, taken: Option<Taken>, len: usize) -> Self {
+    pub(super) fn new(anchor: Arc<Anchor>, taken: Option<Taken>, len: usize) -> Self {
         Self {
-            store,
+            anchor,
             taken,
             len,
             elements: PhantomData,
@@ -77,7 +78,7 @@ impl<T> PoolBuf<T> {
 impl<T> Drop for PoolBuf<T> {
     fn drop(&mut self) {
         if let Some(taken) = self.taken.take() {
-            self.store.give_back(taken);
+            self.anchor.store.give_back(taken);
         }
     }
 }
@@ -112,7 +113,7 @@ unsafe impl<T: Pod + Send> PinnedSource<T> for PoolBuf<T> {
 
     fn home(&self) -> Home<'_> {
         Home {
-            link: &self.store.link,
+            link: &self.anchor.store.link,
             portable: true,
         }
     }

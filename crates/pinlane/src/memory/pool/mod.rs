@@ -4,18 +4,31 @@
 //!   PinnedPool   what users hold                               (this file)
 //!   buffer       PoolBuf: one block, given back when dropped
 //!   host_buf     HostBuf: a block, or ordinary memory
-//!   store        takes, grows, trims; keeps the statistics
-//!     shelf      the blocks of one size, behind a lock of their own
+//!   anchor       keeps the store while a pool or a block of it is there
+//!   store        takes, grows, trims
+//!     desk       where threads take and give back: each has its own, behind a lock of its own
+//!       shelf    the blocks of one size at one desk
+//!     books      the memory behind the blocks
+//!     whole      the books and all desks at once: what one desk alone cannot do
 //!     class      which sizes there are
 //! ```
+//!
+//! A thread takes from its own desk and gives back there, so that threads do not wait for each
+//! other. Only where the own desk has nothing it goes on to the others, and only where none of
+//! them has is memory pinned. Nothing else is written by a take or a give-back: counts are kept
+//! at the desks too, and added up when somebody asks.
 
+mod anchor;
+mod books;
 mod buffer;
 mod class;
+mod desk;
 mod host_buf;
 mod shelf;
 mod store;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 pub use buffer::PoolBuf;
 pub use host_buf::HostBuf;
@@ -26,14 +39,15 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 
+use self::anchor::Anchors;
 use self::store::{Clock, Limits, Store};
 use super::{bytes_of, check_align};
 use crate::{Device, Result};
 
 /// Pinned memory that is reused. Cheap to clone; all clones are the same pool.
 ///
-/// Pinning takes milliseconds, taking a block that is there well under a microsecond. Blocks come
-/// in sizes with eight steps from each power of two to the next, so that at most an eighth of a
+/// Pinning takes milliseconds, taking a block that is there well under a microsecond, also when
+/// many threads do. Blocks come in sizes with eight steps from each power of two to the next, so that at most an eighth of a
 /// block is wasted; the smallest is a cache line of 64 bytes, and up to 512 bytes the sizes are
 /// whole lines. Small blocks are cut from slabs of 2 MiB, those above 256 KiB are pinned singly.
 /// They are aligned to 64 bytes, or to more where the elements need it, and portable: every device
@@ -62,7 +76,7 @@ use crate::{Device, Result};
 /// ```
 #[derive(Clone)]
 pub struct PinnedPool {
-    store: Arc<Store>,
+    anchors: Arc<Anchors>,
 }
 
 /// What a pool holds, and how it did.
@@ -114,7 +128,7 @@ impl PoolBuilder<'_> {
     fn build_with(self, clock: Clock) -> PinnedPool {
         let store = Store::new(&self.device.shared, self.limits, clock);
         PinnedPool {
-            store: Arc::new(store),
+            anchors: Arc::new(Anchors::new(store)),
         }
     }
 }
@@ -141,18 +155,19 @@ impl PinnedPool {
     /// [`OverBudget`](crate::Error::OverBudget).
     pub fn take<T: Pod>(&self, len: usize) -> Result<PoolBuf<T>> {
         check_align::<T>()?;
+        let anchor = self.anchors.own();
         let taken = match bytes_of::<T>(len)? {
             0 => None,
             // A size that is a multiple of the alignment has blocks that are, too.
-            bytes => Some(self.store.take(bytes)?),
+            bytes => Some(anchor.store.take(bytes)?),
         };
-        Ok(PoolBuf::new(Arc::clone(&self.store), taken, len))
+        Ok(PoolBuf::new(Arc::clone(anchor), taken, len))
     }
 
     /// As [`take`](Self::take), but over the budget wait up to `timeout` for a block to come back
     /// or for others to unpin memory.
     pub fn take_within<T: Pod>(&self, len: usize, timeout: Duration) -> Result<PoolBuf<T>> {
-        let budget = &self.store.link.budget;
+        let budget = &self.store().link.budget;
         budget.retry_within(timeout, || self.take(len))
     }
 
@@ -165,13 +180,17 @@ impl PinnedPool {
     /// Free idle memory until at most `keep_bytes` of it are left, longest idle first. Slabs go
     /// when all their blocks are idle.
     pub fn trim(&self, keep_bytes: u64) {
-        self.store.trim(keep_bytes);
+        self.store().trim(keep_bytes);
     }
 
     /// What the pool holds right now, and how it did so far.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
-        self.store.stats()
+        self.store().stats()
+    }
+
+    fn store(&self) -> &Store {
+        &self.anchors.own().store
     }
 }
 

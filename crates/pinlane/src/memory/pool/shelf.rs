@@ -1,31 +1,8 @@
-//! The blocks of one size.
+//! The blocks of one size that lie at one desk.
 
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::memory::pinning::Block;
-
-/// Blocks of one size, idle and out. Its lock is held for a few instructions only, never while
-/// the driver is called.
-#[derive(Default)]
-// Neighbours must not slow each other down by sharing a cache line.
-#[repr(align(128))]
-pub(super) struct Shelf {
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// The one given back last is taken first: it is the warmest.
-    idle: Vec<Piece>,
-    /// By number; a number is used again when its slab has gone.
-    slabs: Vec<Option<Slab>>,
-    unused: Vec<u32>,
-    hits: u64,
-    misses: u64,
-}
-
-/// A block of the pool's: where it is, and the slab that it was cut from.
+/// A block of the pool's: where it is, and the number of the slab that it was cut from.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     pub(super) start: NonNull<u8>,
@@ -35,141 +12,76 @@ pub(super) struct Piece {
 // SAFETY: an address in memory that the pool owns; whoever holds it is its only user.
 unsafe impl Send for Piece {}
 
-/// Page-locked memory, cut into blocks.
-struct Slab {
-    memory: Block,
-    blocks: u32,
-    idle: u32,
-    /// When its last block came back, where all are idle.
-    idle_since_ns: u64,
-}
-
-/// A slab of which all blocks are idle.
-#[derive(Clone, Copy)]
-pub(super) struct IdleSlab {
-    pub(super) slab: u32,
-    pub(super) since_ns: u64,
-}
-
-/// What a shelf adds up to.
+/// Idle blocks of one size. Blocks of a slab may lie on the shelves of several desks.
 #[derive(Default)]
-pub(super) struct Sums {
-    pub(super) idle_blocks: u64,
-    pub(super) pinned_bytes: u64,
-    pub(super) hits: u64,
-    pub(super) misses: u64,
+// The desks' shelves must not slow each other down by sharing a cache line.
+#[repr(align(64))]
+pub(super) struct Shelf {
+    /// The one given back last is taken first: it is the warmest.
+    idle: Vec<Piece>,
+    /// By the number of the slab; those beyond the end are as new.
+    tallies: Vec<Tally>,
 }
+
+/// What one shelf knows of one slab.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))] // as for the shelf
+pub(super) struct Tally {
+    /// Blocks of it that lie here.
+    pub(super) idle: u32,
+    /// When one came back to here last, whether it still lies here or not.
+    pub(super) back_ns: u64,
+}
+
+/// Room for as many blocks is made at once: as few as one would share a cache line with others.
+const ROOM_MIN: usize = 16;
 
 impl Shelf {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// An idle block, if there is one.
-    pub(super) fn take(&self) -> Option<Piece> {
-        let mut state = self.state();
-        let piece = state.idle.pop()?;
-        state.slab(piece.slab).idle -= 1;
-        state.hits += 1;
+    pub(super) fn pop(&mut self) -> Option<Piece> {
+        let piece = self.idle.pop()?;
+        self.tallies[piece.slab as usize].idle -= 1;
         Some(piece)
     }
 
-    /// Cut `memory` into `blocks` of `block_bytes`; the first is taken, the others are idle.
-    pub(super) fn add(&self, memory: Block, blocks: u32, block_bytes: usize) -> Piece {
-        let base = memory.start();
-        let mut state = self.state();
-        let slab = Slab {
-            memory,
-            blocks,
-            idle: blocks - 1,
-            idle_since_ns: 0,
-        };
-        let number = match state.unused.pop() {
-            Some(number) => {
-                state.slabs[number as usize] = Some(slab);
-                number
-            }
-            None => {
-                state.slabs.push(Some(slab));
-                (state.slabs.len() - 1) as u32
-            }
-        };
-        state.misses += 1;
-        let piece = |at: u32| Piece {
-            // SAFETY: the memory holds that many blocks.
-            start: unsafe { base.add(at as usize * block_bytes) },
-            slab: number,
-        };
-        // Room for all blocks, the taken ones too: giving one back allocates nothing.
-        let in_all: usize = state
-            .slabs
-            .iter()
-            .flatten()
-            .map(|s| s.blocks as usize)
-            .sum();
-        let more = in_all.saturating_sub(state.idle.len());
-        state.idle.reserve(more);
-        state.idle.extend((1..blocks).rev().map(piece));
-        piece(0)
+    pub(super) fn push(&mut self, piece: Piece, now_ns: u64) {
+        self.put(piece);
+        // Threads look at the clock before they are here, so it may be an older time that is new.
+        let tally = &mut self.tallies[piece.slab as usize];
+        tally.back_ns = tally.back_ns.max(now_ns);
     }
 
-    /// Whether all blocks of its slab are idle now.
-    pub(super) fn give_back(&self, piece: Piece, now_ns: impl FnOnce() -> u64) -> bool {
-        let mut state = self.state();
-        state.idle.push(piece);
-        let slab = state.slab(piece.slab);
-        slab.idle += 1;
-        let all = slab.idle == slab.blocks;
-        if all {
-            slab.idle_since_ns = now_ns();
+    /// The blocks of a new slab, the one to be taken first last.
+    pub(super) fn stock_up(&mut self, pieces: impl ExactSizeIterator<Item = Piece>) {
+        self.idle.reserve(pieces.len());
+        pieces.for_each(|piece| self.put(piece));
+    }
+
+    fn put(&mut self, piece: Piece) {
+        if self.idle.capacity() == 0 {
+            self.idle.reserve(ROOM_MIN);
         }
-        all
-    }
-
-    /// All slabs that could go.
-    pub(super) fn idle_slabs(&self) -> Vec<IdleSlab> {
-        let state = self.state();
-        let numbered = (0u32..).zip(&state.slabs);
-        numbered
-            .filter_map(|(number, slab)| {
-                let slab = slab.as_ref()?;
-                (slab.idle == slab.blocks).then_some(IdleSlab {
-                    slab: number,
-                    since_ns: slab.idle_since_ns,
-                })
-            })
-            .collect()
-    }
-
-    /// The memory of an idle slab, to be freed by the caller, and its number of blocks. None where
-    /// it is in use again, or was since.
-    pub(super) fn remove(&self, idle: IdleSlab) -> Option<(Block, u32)> {
-        let mut state = self.state();
-        let slot = state.slabs.get_mut(idle.slab as usize)?;
-        let unchanged =
-            |slab: &mut Slab| slab.idle == slab.blocks && slab.idle_since_ns == idle.since_ns;
-        let slab = slot.take_if(unchanged)?;
-        state.unused.push(idle.slab);
-        state.idle.retain(|piece| piece.slab != idle.slab);
-        Some((slab.memory, slab.blocks))
-    }
-
-    pub(super) fn sums(&self) -> Sums {
-        let state = self.state();
-        let memory = |slab: &Slab| slab.memory.locked_bytes();
-        Sums {
-            idle_blocks: state.idle.len() as u64,
-            pinned_bytes: state.slabs.iter().flatten().map(memory).sum(),
-            hits: state.hits,
-            misses: state.misses,
+        self.idle.push(piece);
+        let slab = piece.slab as usize;
+        if slab >= self.tallies.len() {
+            self.tallies.resize(slab + 1, Tally::default());
         }
+        self.tallies[slab].idle += 1;
     }
-}
 
-impl State {
-    fn slab(&mut self, number: u32) -> &mut Slab {
-        self.slabs[number as usize]
-            .as_mut()
-            .expect("a slab stays while a block of it is out")
+    pub(super) fn tally(&self, slab: u32) -> Tally {
+        let known = self.tallies.get(slab as usize);
+        known.copied().unwrap_or_default()
+    }
+
+    /// Forget the blocks of all slabs that are gone. How many lay here.
+    pub(super) fn clear(&mut self, gone: impl Fn(u32) -> bool) -> usize {
+        let before = self.idle.len();
+        self.idle.retain(|piece| !gone(piece.slab));
+        for (slab, tally) in (0u32..).zip(&mut self.tallies) {
+            if gone(slab) {
+                *tally = Tally::default();
+            }
+        }
+        before - self.idle.len()
     }
 }

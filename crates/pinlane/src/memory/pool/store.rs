@@ -1,14 +1,17 @@
 //! What a pool and its blocks share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use pinlane_driver::HostFlags;
 
 use super::PoolStats;
+use super::books::Books;
 use super::class;
-use super::shelf::{IdleSlab, Piece, Shelf};
+use super::desk::Desks;
+use super::shelf::Piece;
+use super::whole::Whole;
 use crate::device::Shared;
 use crate::link::Link;
 use crate::memory::pinning::Block;
@@ -24,27 +27,20 @@ const SLAB_BYTES: usize = 2 << 20;
 /// The longest idle memory is looked for this often in the time that it may be idle.
 const LOOKS_A_LIMIT: u64 = 4;
 
-/// The shelves, and what bounds them. Blocks that are out keep it alive, and it keeps the driver
+/// The desks, and what bounds them. Blocks that are out keep it alive, and it keeps the driver
 /// open, but not the device: a block that is parked with the device would hold what holds it.
 pub(super) struct Store {
     pub(super) link: Arc<Link>,
     device: Weak<Shared>,
-    shelves: Box<[Shelf]>,
+    pub(super) desks: Desks,
+    /// Locked before any desk.
+    books: Mutex<Books>,
     limits: Limits,
     clock: Clock,
     /// When to look again for memory that was idle too long.
     next_look_ns: AtomicU64,
-    counts: Counts,
-}
-
-/// Away from what is only read, since every take and give-back writes here.
-#[derive(Default)]
-#[repr(align(128))]
-struct Counts {
-    in_use_bytes: AtomicU64,
-    high_water_bytes: AtomicU64,
-    /// All blocks, idle and out. Changes only when memory is pinned or freed.
-    cut_bytes: AtomicU64,
+    /// More lies idle than may, but no slab as a whole. Written with everything locked.
+    stuck: AtomicBool,
 }
 
 /// How much may lie idle, and how long.
@@ -69,11 +65,12 @@ impl Store {
         Self {
             link: Arc::clone(&device.link),
             device: Arc::downgrade(device),
-            shelves: (0..class::COUNT).map(|_| Shelf::default()).collect(),
+            desks: Desks::default(),
+            books: Mutex::default(),
             limits,
             clock,
             next_look_ns: AtomicU64::new(0),
-            counts: Counts::default(),
+            stuck: AtomicBool::new(false),
         }
     }
 
@@ -81,17 +78,16 @@ impl Store {
     pub(super) fn take(&self, bytes: usize) -> Result<Taken> {
         let class = class::index(bytes);
         self.free_what_was_idle_too_long();
-        let shelf = &self.shelves[class];
-        let taken = shelf.take().or_else(|| {
+        let taken = self.desks.take(class).or_else(|| {
+            // Desks may have been busy: nothing is pinned while there is a block at one.
+            let taken = self.whole().take(class);
             // Blocks of transfers that nobody waited for may have landed meanwhile.
-            self.reclaim().then(|| shelf.take()).flatten()
+            taken.or_else(|| self.reclaim().then(|| self.whole().take(class)).flatten())
         });
-        let block_bytes = class::block_bytes(class) as u64;
         let piece = match taken {
             Some(piece) => piece,
             None => self.grow(class)?,
         };
-        self.counts.add_in_use(block_bytes);
         Ok(Taken {
             piece,
             class: class as u32,
@@ -100,20 +96,20 @@ impl Store {
 
     pub(super) fn give_back(&self, taken: Taken) {
         let class = taken.class as usize;
-        let block_bytes = class::block_bytes(class) as u64;
-        // Before another can take it, or it would count twice for a moment.
-        let in_use = &self.counts.in_use_bytes;
-        in_use.fetch_sub(block_bytes, Ordering::Relaxed);
-        let slab_is_idle = self.shelves[class].give_back(taken.piece, &self.clock);
+        let now_ns = (self.clock)();
+        self.desks.give_back(class, taken.piece, now_ns);
         self.link.budget.ring();
-        // Where its slab is in use still, nothing can be freed that could not before.
-        if let Some(max) = self.limits.idle_bytes_max
-            && slab_is_idle
-            && self.counts.cached_bytes() > max
-        {
-            self.trim(max);
+        if let Some(max) = self.limits.idle_bytes_max {
+            self.free_what_is_too_much(max, taken);
         }
         self.free_what_was_idle_too_long();
+    }
+
+    fn whole(&self) -> Whole<'_> {
+        Whole {
+            books: self.books.lock().unwrap_or_else(PoisonError::into_inner),
+            desks: self.desks.open_all(),
+        }
     }
 
     /// Whether anything that the device had parked has come back.
@@ -140,10 +136,7 @@ impl Store {
     fn pin_slab(&self, class: usize, blocks: usize) -> Result<Piece> {
         let block_bytes = class::block_bytes(class);
         let memory = self.pin_with_room(block_bytes * blocks)?;
-        let cut_bytes = (block_bytes * blocks) as u64;
-        let cut = &self.counts.cut_bytes;
-        cut.fetch_add(cut_bytes, Ordering::Relaxed);
-        let piece = self.shelves[class].add(memory, blocks as u32, block_bytes);
+        let piece = self.whole().add(class, memory, blocks as u32);
         if blocks > 1 {
             self.link.budget.ring();
         }
@@ -164,7 +157,7 @@ impl Store {
                     .saturating_sub(limit_bytes);
                 // Freeing helps nobody where it would not fit all the same.
                 let hopeless = requested_bytes > limit_bytes;
-                if hopeless || self.free_idle(short_bytes) == 0 {
+                if hopeless || !self.free_idle(short_bytes) {
                     return Err(Error::OverBudget {
                         requested_bytes,
                         in_use_bytes,
@@ -179,22 +172,37 @@ impl Store {
 
     /// Free idle memory until no more than `keep_bytes` of it are left, or none can be freed.
     pub(super) fn trim(&self, keep_bytes: u64) {
-        let cached_bytes = self.counts.cached_bytes();
-        self.free_idle(cached_bytes.saturating_sub(keep_bytes));
+        let mut whole = self.whole();
+        let too_much_bytes = whole.cached_bytes().saturating_sub(keep_bytes);
+        let freed = whole.remove_idle(too_much_bytes);
+        drop(whole);
+        drop(freed); // no lock is held: this calls the driver
     }
 
-    /// Free at least `bytes` of idle memory, if there are as many, longest idle first. How many.
-    fn free_idle(&self, bytes: u64) -> u64 {
-        let mut freed_bytes = 0;
-        let mut idle = self.idle_slabs();
-        idle.sort_by_key(|(_, slab)| slab.since_ns);
-        for (class, slab) in idle {
-            if freed_bytes >= bytes {
-                break;
-            }
-            freed_bytes += self.free(class, slab);
+    /// Free at least `bytes` of idle memory, if there are as many, longest idle first. Whether
+    /// anything was freed.
+    fn free_idle(&self, bytes: u64) -> bool {
+        let freed = self.whole().remove_idle(bytes);
+        !freed.is_empty()
+    }
+
+    /// As `trim`, when this block has come back.
+    fn free_what_is_too_much(&self, max: u64, back: Taken) {
+        let stuck = || self.stuck.load(Ordering::Relaxed);
+        if self.desks.cached_bytes() <= max && !stuck() {
+            return;
         }
-        freed_bytes
+        let mut whole = self.whole();
+        let too_much_bytes = whole.cached_bytes().saturating_sub(max);
+        // What could not be freed at the last look still cannot, unless this was its last block.
+        if too_much_bytes > 0 && stuck() && !whole.is_idle(back.class as usize, back.piece.slab) {
+            return;
+        }
+        let freed = whole.remove_idle(too_much_bytes);
+        let still_too_much = whole.cached_bytes() > max;
+        self.stuck.store(still_too_much, Ordering::Relaxed);
+        drop(whole);
+        drop(freed); // no lock is held: this calls the driver
     }
 
     fn free_what_was_idle_too_long(&self) {
@@ -213,63 +221,12 @@ impl Store {
         if !mine {
             return;
         }
-        for (class, slab) in self.idle_slabs() {
-            if now_ns.saturating_sub(slab.since_ns) > max_ns {
-                self.free(class, slab);
-            }
-        }
-    }
-
-    fn idle_slabs(&self) -> Vec<(usize, IdleSlab)> {
-        let shelves = self.shelves.iter().enumerate();
-        shelves
-            .flat_map(|(class, shelf)| {
-                let slabs = shelf.idle_slabs();
-                slabs.into_iter().map(move |slab| (class, slab))
-            })
-            .collect()
-    }
-
-    /// Bytes of it; 0 where it is not idle any more.
-    fn free(&self, class: usize, slab: IdleSlab) -> u64 {
-        let Some((memory, blocks)) = self.shelves[class].remove(slab) else {
-            return 0;
-        };
-        let idle_bytes = class::block_bytes(class) as u64 * u64::from(blocks);
-        let cut = &self.counts.cut_bytes;
-        cut.fetch_sub(idle_bytes, Ordering::Relaxed);
-        drop(memory); // no lock is held: this calls the driver
-        idle_bytes
+        let too_long = |since_ns| now_ns.saturating_sub(since_ns) > max_ns;
+        let freed = self.whole().remove_idle_if(|slab| too_long(slab.since_ns));
+        drop(freed); // no lock is held: this calls the driver
     }
 
     pub(super) fn stats(&self) -> PoolStats {
-        let mut stats = PoolStats {
-            in_use_bytes: self.counts.in_use_bytes.load(Ordering::Relaxed),
-            high_water_bytes: self.counts.high_water_bytes.load(Ordering::Relaxed),
-            ..PoolStats::default()
-        };
-        for (class, shelf) in self.shelves.iter().enumerate() {
-            let sums = shelf.sums();
-            stats.cached_bytes += sums.idle_blocks * class::block_bytes(class) as u64;
-            stats.pinned_bytes += sums.pinned_bytes;
-            stats.hits += sums.hits;
-            stats.misses += sums.misses;
-        }
-        stats
-    }
-}
-
-impl Counts {
-    fn add_in_use(&self, bytes: u64) {
-        let in_use = self.in_use_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if in_use > self.high_water_bytes.load(Ordering::Relaxed) {
-            self.high_water_bytes.fetch_max(in_use, Ordering::Relaxed);
-        }
-    }
-
-    /// Idle blocks. While others take and give back it may be a little off.
-    fn cached_bytes(&self) -> u64 {
-        let cut = self.cut_bytes.load(Ordering::Relaxed);
-        cut.saturating_sub(self.in_use_bytes.load(Ordering::Relaxed))
+        self.whole().stats()
     }
 }

@@ -1,6 +1,7 @@
-//! Idle limits, with a clock that the tests move.
+//! Idle limits, with a clock that the tests move, and what threads leave at different desks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use pinlane_model::Profile;
 use pinlane_sim::Sim;
@@ -143,5 +144,129 @@ fn a_slab_goes_when_all_its_blocks_are_idle() {
     let again = pool.take::<u8>(4096).unwrap();
     assert_eq!(pool.stats().misses, 2);
     drop((again, pool));
+    rig.finish();
+}
+
+/// Run it on a thread of its own, which has another desk than this one: threads get them in turn.
+fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
+}
+
+#[test]
+fn a_slab_of_which_the_blocks_lie_at_several_desks_goes_as_one() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder);
+    let one = pool.take::<u8>(4096).unwrap();
+    let two = pool.take::<u8>(4096).unwrap();
+    let single = pool.take::<u8>(LARGE).unwrap();
+    rig.pass_ns(10);
+    drop(one);
+    rig.pass_ns(10);
+    elsewhere(|| drop(single));
+    rig.pass_ns(10);
+    elsewhere(|| drop(two));
+    pool.trim((2 << 20) + 1);
+    let cached_bytes = pool.stats().cached_bytes;
+    assert_eq!(cached_bytes, 2 << 20, "the single one was idle for longer");
+    pool.trim(0);
+    assert_eq!(pool.stats().pinned_bytes, 0);
+    // The number of the slab is used again, and nothing of the old one is left anywhere.
+    let again = pool.take::<u8>(4096).unwrap();
+    pool.trim(0);
+    assert_eq!(pool.stats().pinned_bytes, 2 << 20, "in use");
+    drop(again);
+    pool.trim(0);
+    assert_eq!(pool.stats().pinned_bytes, 0);
+    drop(pool);
+    rig.finish();
+}
+
+#[test]
+fn a_slab_is_idle_since_its_last_block_came_back_wherever_that_was() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder);
+    let moved = pool.take::<u8>(LARGE).unwrap();
+    let stays = pool.take::<u8>(2 * LARGE).unwrap();
+    rig.pass_ns(10);
+    drop(moved);
+    rig.pass_ns(10);
+    drop(stays);
+    rig.pass_ns(10);
+    elsewhere(|| drop(pool.take::<u8>(LARGE).unwrap()));
+    assert_eq!(pool.stats().misses, 2, "it was found");
+    pool.trim(3 * LARGE as u64 - 1);
+    assert_eq!(pool.stats().cached_bytes, LARGE as u64, "it was used last");
+    drop(pool);
+    rig.finish();
+}
+
+#[test]
+fn no_more_stays_idle_than_may_at_all_desks_together() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder.idle_bytes_max(2 * LARGE as u64));
+    let blocks: Vec<_> = (0..40).map(|_| pool.take::<u8>(LARGE).unwrap()).collect();
+    for block in blocks {
+        rig.pass_ns(1);
+        elsewhere(|| drop(block));
+        assert!(pool.stats().cached_bytes <= 2 * LARGE as u64);
+    }
+    assert_eq!(pool.stats().pinned_bytes, 2 * LARGE as u64);
+    drop(pool);
+    rig.finish();
+}
+
+#[test]
+fn blocks_of_a_slab_in_use_push_out_what_is_idle() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder.idle_bytes_max((2 << 20) + LARGE as u64));
+    let (small, single) = (pool.take::<u8>(4096), pool.take::<u8>(LARGE).unwrap());
+    drop(single);
+    let others: Vec<_> = (0..4)
+        .map(|_| pool.take::<u8>(256 << 10).unwrap())
+        .collect();
+    assert_eq!(
+        pool.stats().pinned_bytes,
+        (4 << 20) + LARGE as u64,
+        "two slabs and the single one, of which too much is idle"
+    );
+    let [first, rest @ ..] = <[_; 4]>::try_from(others).unwrap();
+    drop(first);
+    assert_eq!(pool.stats().pinned_bytes, 4 << 20, "the single one went");
+    // Too much is idle still, but no slab as a whole. When one is, it goes.
+    for block in rest {
+        assert_eq!(pool.stats().pinned_bytes, 4 << 20);
+        drop(block);
+    }
+    assert_eq!(pool.stats().pinned_bytes, 2 << 20);
+    // Below the limit again, a slab may be idle until there is too much once more.
+    let single = pool.take::<u8>(LARGE).unwrap();
+    drop(single);
+    assert_eq!(pool.stats().pinned_bytes, (2 << 20) + LARGE as u64);
+    let other = pool.take::<u8>(128 << 10).unwrap();
+    let another = pool.take::<u8>(128 << 10).unwrap();
+    drop(another);
+    assert_eq!(pool.stats().pinned_bytes, 4 << 20, "the single one went");
+    drop((small, other, pool));
+    rig.finish();
+}
+
+#[test]
+fn where_a_desk_is_busy_it_is_waited_for_before_anything_is_pinned() {
+    let rig = rig();
+    let pool = rig.pool(|builder| builder);
+    drop(pool.take::<u8>(LARGE).unwrap());
+    let busy = pool.store().desks.open_all();
+    thread::scope(|scope| {
+        let taking = scope.spawn(|| pool.take::<u8>(LARGE).map(drop));
+        // Time enough for one that would not wait.
+        let start = Instant::now();
+        while !taking.is_finished() && start.elapsed() < Duration::from_millis(50) {
+            thread::yield_now();
+        }
+        drop(busy);
+        taking.join().expect("no panic").unwrap();
+    });
+    assert_eq!((pool.stats().hits, pool.stats().misses), (1, 1));
+    drop(pool);
     rig.finish();
 }
