@@ -98,15 +98,14 @@ impl Stream {
 
     /// Begin work that is submitted piece by piece, perhaps by several threads. The memory it
     /// touches is borrowed until [`Submission::finish`], so nobody can submit a clashing use
-    /// meanwhile; the turn is taken at the beginning and at the end only, and others may use the
-    /// stream in between.
+    /// meanwhile; the turn is taken at the end only, for the entry, and others may use the stream
+    /// before.
     pub(crate) fn begin<'a>(
         &'a self,
         touches: &'a [Touch<'a>],
     ) -> Result<Submission<'a>, SubmitError> {
         self.admit(touches)?;
         let fence = self.shared().events.claim().map_err(refused)?;
-        let _turn = self.turn();
         self.wait_for_all_conflicts(touches)?;
         Ok(Submission {
             stream: self,
