@@ -150,8 +150,8 @@ impl Express {
         }
     }
 
-    /// Where a copy of this size is staged.
-    fn ring_for(&self, bytes: usize) -> &Ring {
+    /// Where a copy is staged that the caller stages alone.
+    fn ring_for_small(&self, bytes: usize) -> &Ring {
         if bytes <= POCKET_BYTES {
             &self.pockets
         } else {

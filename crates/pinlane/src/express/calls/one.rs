@@ -59,13 +59,16 @@ impl Stream {
         if plain {
             return self.driver_copy_to_device(source, target);
         }
-        let ring = express.ring_for(bytes.len());
-        let Some(slot) = express.board(ring)? else {
+        if small && bytes.len() <= express.ring.slot_bytes() {
+            let ring = express.ring_for_small(bytes.len());
+            return match express.board(ring)? {
+                Some(slot) => small::upload(ring, slot, self, &touches[0], bytes, place),
+                None => self.driver_copy_to_device(source, target),
+            };
+        }
+        let Some(slot) = express.board(&express.ring)? else {
             return self.driver_copy_to_device(source, target);
         };
-        if small && bytes.len() <= ring.slot_bytes() {
-            return small::upload(ring, slot, self, &touches[0], bytes, place);
-        }
         let route = Route::one(bytes.as_ptr().cast_mut(), place, bytes.len());
         express.upload(slot, self.plain_trip(&route, &touches))
     }
@@ -93,15 +96,18 @@ impl Stream {
         if plain {
             return self.driver_copy_to_host(source, target);
         }
-        let ring = express.ring_for(bytes);
-        let Some(slot) = express.board(ring)? else {
-            return self.driver_copy_to_host(source, target);
-        };
         let (place, touches) = (source.device_ptr(), [source.touch()]);
-        if small && bytes <= ring.slot_bytes() {
+        if small && bytes <= express.ring.slot_bytes() {
+            let ring = express.ring_for_small(bytes);
+            let Some(slot) = express.board(ring)? else {
+                return self.driver_copy_to_host(source, target);
+            };
             let target = bytemuck::cast_slice_mut(target);
             return small::download(ring, slot, self, &touches[0], place, target);
         }
+        let Some(slot) = express.board(&express.ring)? else {
+            return self.driver_copy_to_host(source, target);
+        };
         let route = Route::one(target.as_mut_ptr().cast(), place, bytes);
         express.download(slot, self.plain_trip(&route, &touches))
     }
