@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pinlane_driver::{Driver, StreamFlags, StreamHandle};
+use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle};
 
 use crate::device::Shared;
 use crate::{Error, Event, Result};
@@ -27,8 +27,9 @@ struct Inner {
     owned: bool,
     /// Taken by whoever submits: the order of fences in the books is that on the stream.
     turn: Arc<Mutex<()>>,
-    /// How often something was submitted, and how much of that is known to be done.
-    submitted: AtomicU64,
+    /// Submissions that were begun, those that have ended, and those known to be done.
+    begun: AtomicU64,
+    ended: AtomicU64,
     done: AtomicU64,
     /// Others know its handle, and may do anything with it.
     exposed: AtomicBool,
@@ -84,7 +85,8 @@ impl Stream {
                 } else {
                     Arc::clone(&shared.default_turn)
                 },
-                submitted: AtomicU64::new(0),
+                begun: AtomicU64::new(0),
+                ended: AtomicU64::new(0),
                 done: AtomicU64::new(0),
                 exposed: AtomicBool::new(!owned),
             }),
@@ -103,22 +105,24 @@ impl Stream {
 
     /// Wait for all work, with the driver's own means.
     pub(crate) fn drain(&self) -> pinlane_driver::Result<()> {
-        let submitted = self.inner.submitted.load(Ordering::Acquire);
+        // What has not ended may come onto the stream behind the wait.
+        let ended = self.inner.ended.load(Ordering::Acquire);
         self.driver().stream_synchronize(self.inner.handle)?;
         // An older wait of another thread may come later: then it is only less known.
-        self.inner.done.store(submitted, Ordering::Release);
+        self.inner.done.store(ended, Ordering::Release);
         Ok(())
     }
 
     /// Whether it is known, without a question to the driver, that nothing is left to do.
     pub(crate) fn is_quiet(&self) -> bool {
         let done = self.inner.done.load(Ordering::Acquire);
-        done == self.inner.submitted.load(Ordering::Acquire) && !self.is_exposed()
+        done == self.inner.begun.load(Ordering::Acquire) && !self.is_exposed()
     }
 
-    /// Something is about to be submitted, or was.
-    pub(crate) fn stir(&self) {
-        self.inner.submitted.fetch_add(1, Ordering::AcqRel);
+    /// Something is submitted from here on until the value is dropped.
+    pub(crate) fn stir(&self) -> Stir<'_> {
+        self.inner.begun.fetch_add(1, Ordering::AcqRel);
+        Stir(&self.inner.ended)
     }
 
     /// Whether others than this library may use it.
@@ -134,7 +138,7 @@ impl Stream {
     /// Let `event` fire when all work that the stream holds now is done.
     pub fn record(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().link)?;
-        self.stir();
+        let _stir = self.stir();
         Ok(self
             .driver()
             .event_record(event.handle, self.inner.handle)?)
@@ -143,7 +147,7 @@ impl Stream {
     /// Let later work of this stream start only after `event` has fired.
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().link)?;
-        self.stir();
+        let _stir = self.stir();
         Ok(self
             .driver()
             .stream_wait_event(self.inner.handle, event.handle)?)
@@ -155,6 +159,19 @@ impl Stream {
     pub fn raw_handle(&self) -> u64 {
         self.inner.exposed.store(true, Ordering::Relaxed);
         self.inner.handle.raw()
+    }
+
+    /// Work that the books follow cannot be part of a graph: its fence would fire never or at once,
+    /// and a ring is long refilled when the graph runs.
+    pub(crate) fn refuse_capture(&self) -> Result<()> {
+        // Only those who know its handle can capture it, and nobody can the default stream.
+        let possible = self.inner.owned && self.is_exposed();
+        if !possible || !self.driver().stream_is_capturing(self.inner.handle)? {
+            return Ok(());
+        }
+        let error = pinlane_driver::Error::new(ErrorKind::Capturing, "submit")
+            .with_detail("copy before the capture begins, or after it has ended");
+        Err(Error::Driver(error))
     }
 
     pub(crate) fn handle(&self) -> StreamHandle {
@@ -179,6 +196,15 @@ impl Stream {
 
     pub(crate) fn driver(&self) -> &dyn Driver {
         &*self.inner.shared.link.driver
+    }
+}
+
+/// A submission under way.
+pub(crate) struct Stir<'a>(&'a AtomicU64);
+
+impl Drop for Stir<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
     }
 }
 

@@ -5,7 +5,7 @@ use pinlane_driver::{Driver, StreamHandle};
 use crate::core::Fence;
 use crate::fence::{DeviceFence, UnrecordedFence};
 use crate::memory::Touch;
-use crate::stream::SubmitError;
+use crate::stream::{Stir, SubmitError};
 use crate::{Error, Stream};
 
 impl Stream {
@@ -31,9 +31,13 @@ impl Stream {
     ) -> Result<DeviceFence, SubmitError> {
         self.admit(touches)?;
         let fence = self.shared().events.claim().map_err(refused)?;
+        let _stir = self.stir();
         let _turn = self.turn();
         self.wait_for_all_conflicts(touches)?;
-        enqueue(self.driver(), self.handle()).map_err(refused)?;
+        let unmarked = StrandOnUnwind(touches);
+        let enqueued = enqueue(self.driver(), self.handle());
+        std::mem::forget(unmarked);
+        enqueued.map_err(refused)?;
         let fence = self.mark(touches, fence)?;
         enter(&fence);
         Ok(fence)
@@ -47,14 +51,20 @@ impl Stream {
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
     ) -> Result<(), SubmitError> {
         self.admit(touches)?;
+        let stir = self.stir();
         // There is no entry whose order would matter: no turn is needed.
         self.wait_for_all_conflicts(touches)?;
-        enqueue(self.driver(), self.handle()).map_err(refused)?;
-        self.drain()
+        let unmarked = StrandOnUnwind(touches);
+        let enqueued = enqueue(self.driver(), self.handle());
+        drop(stir);
+        let drained = enqueued.map(|()| self.drain());
+        std::mem::forget(unmarked);
+        drained
+            .map_err(refused)?
             .map_err(|error| self.submitted_without_fence(touches, error))
     }
 
-    /// Whether the memory may be used here.
+    /// Whether the memory and the stream may be used.
     fn admit(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
         let shared = self.shared();
         shared.lot.reclaim();
@@ -64,8 +74,7 @@ impl Stream {
                 .may_be_used_by(shared)
                 .map_err(SubmitError::Refused)?;
         }
-        self.stir();
-        Ok(())
+        self.refuse_capture().map_err(SubmitError::Refused)
     }
 
     fn wait_for_all_conflicts(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
@@ -106,11 +115,13 @@ impl Stream {
     ) -> Result<Submission<'a>, SubmitError> {
         self.admit(touches)?;
         let fence = self.shared().events.claim().map_err(refused)?;
+        let stir = self.stir();
         self.wait_for_all_conflicts(touches)?;
         Ok(Submission {
             stream: self,
             touches,
             fence: Some(fence),
+            _stir: stir,
         })
     }
 
@@ -190,13 +201,13 @@ pub(crate) struct Submission<'a> {
     touches: &'a [Touch<'a>],
     /// Taken out by `finish`.
     fence: Option<UnrecordedFence>,
+    _stir: Stir<'a>,
 }
 
 impl Submission<'_> {
     /// Mark the end of the work, whether all of it could be submitted or not.
     pub(crate) fn finish(mut self) -> Result<DeviceFence, SubmitError> {
         let fence = self.fence.take().expect("finished once");
-        self.stream.stir();
         let _turn = self.stream.turn();
         self.stream.mark(self.touches, fence)
     }

@@ -363,3 +363,65 @@ fn shutdown_takes_its_patience_once() {
     assert!(waited_s < 6.0, "{waited_s} virtual seconds");
     sim.release();
 }
+
+/// Waits for a stream at the very moment when something is put onto it.
+#[derive(Default)]
+struct Overtaken {
+    stream: Mutex<Option<pinlane::Stream>>,
+    waits: AtomicU64,
+}
+
+struct Overtake(Arc<Overtaken>);
+
+// SAFETY: it returns no errors.
+unsafe impl Hook for Overtake {
+    fn before(&self, call: Call) -> pinlane_driver::Result<()> {
+        if call == Call::StreamSynchronize {
+            self.0.waits.fetch_add(1, Ordering::Relaxed);
+        }
+        if matches!(call, Call::CopyAsync | Call::EventRecord) {
+            let stream = self.0.stream.lock().unwrap().take();
+            if let Some(stream) = stream {
+                stream.synchronize().unwrap();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_wait_in_the_middle_of_a_submission_does_not_count_for_it() {
+    let sim = common::sim();
+    let overtaken = Arc::new(Overtaken::default());
+    let hook = Overtake(Arc::clone(&overtaken));
+    let device = Device::from_driver(Arc::new(Intercepted::new(sim.driver(), hook)));
+    let (stream, event) = (device.stream().unwrap(), device.event().unwrap());
+    let mut on_device = device.alloc::<u8>(100).unwrap();
+    let arm = || *overtaken.stream.lock().unwrap() = Some(stream.clone());
+    let must_ask = |what: &str| {
+        let before = overtaken.waits.load(Ordering::Relaxed);
+        stream.synchronize().unwrap();
+        let after = overtaken.waits.load(Ordering::Relaxed);
+        assert_eq!(
+            after,
+            before + 1,
+            "after {what} the stream is not known to be idle"
+        );
+    };
+
+    arm();
+    let buffer = device.pinned_from(&[1; 100]).unwrap();
+    let transfer = stream.upload(buffer, &mut on_device).unwrap();
+    must_ask("an upload");
+    transfer.wait().unwrap();
+    arm();
+    stream.record(&event).unwrap();
+    must_ask("an event");
+
+    // Nothing was submitted since: nobody needs to be asked.
+    let before = overtaken.waits.load(Ordering::Relaxed);
+    stream.synchronize().unwrap();
+    assert_eq!(overtaken.waits.load(Ordering::Relaxed), before);
+    drop((on_device, event, stream, device));
+    common::assert_clean(&sim);
+}

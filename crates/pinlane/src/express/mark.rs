@@ -15,15 +15,16 @@ pub(crate) fn mark(
     slot: Slot,
     enqueue: impl FnOnce(&mut Slot) -> Result<()>,
 ) -> Result<Slot> {
+    let mut slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
+    let counted = share.lost_on_unwind();
     let fence = match stream.shared().events.claim() {
         Ok(fence) => fence,
         Err(error) => {
-            share.put(slot);
+            std::mem::forget(counted);
+            share.put(ManuallyDrop::into_inner(slot));
             return Err(error.into());
         }
     };
-    let mut slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
-    let counted = share.lost_on_unwind();
     let enqueued = enqueue(&mut slot);
     let recorded = fence.record(stream.handle());
     std::mem::forget(counted);
@@ -38,7 +39,13 @@ pub(crate) fn mark(
         }
         (enqueued, Err(unmarked)) => {
             let let_go = unmarked.is_fatal() || stream.drains();
-            let error = enqueued.err().unwrap_or(unmarked.into());
+            let error = match enqueued {
+                Ok(()) => unmarked.into(),
+                Err(error) => {
+                    stream.shared().link.keep_stray(unmarked);
+                    error
+                }
+            };
             if !let_go {
                 std::mem::forget(slot);
                 share.lost_one();

@@ -173,9 +173,7 @@ impl Express {
                          copies of ordinary memory go at the driver's speed"
                     );
                 }
-                if let crate::Error::Driver(error) = error {
-                    self.link.keep_stray(error);
-                }
+                self.note(error);
                 Ok(None)
             }
         }
@@ -189,7 +187,7 @@ impl Express {
             let upload = Upload::new(trip.stream, yard, trip.haul, share, staging, chunks);
             let relay = upload.relay();
             run(lanes, &relay, &upload);
-            relay.into_result()
+            relay.into_result(|error| self.note(error))
         })
     }
 
@@ -203,7 +201,7 @@ impl Express {
             // While the first chunks are on their way.
             self.prepare_target(&trip);
             run(lanes, &relay, &download);
-            relay.into_result()
+            relay.into_result(|error| self.note(error))
         })
     }
 
@@ -245,12 +243,17 @@ impl Express {
         let finished = submission.finish().map_err(SubmitError::into_error);
         match (went, finished) {
             (Err(error), Err(second)) => {
-                if let crate::Error::Driver(second) = second {
-                    self.link.keep_stray(second);
-                }
+                self.note(second);
                 Err(error)
             }
             (went, finished) => went.and(finished.map(|_| ())),
+        }
+    }
+
+    /// Keep an error of the driver's that no caller can be told of.
+    fn note(&self, error: crate::Error) {
+        if let crate::Error::Driver(error) = error {
+            self.link.keep_stray(error);
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Relay {
     /// The slice that is handed out next.
     next: AtomicUsize,
     stopped: AtomicUsize,
-    error: Mutex<Option<Error>>,
+    errors: Mutex<Vec<Error>>,
 }
 
 struct Progress {
@@ -57,7 +57,7 @@ impl Relay {
             progress,
             next: AtomicUsize::new(0),
             stopped: AtomicUsize::new(0),
-            error: Mutex::new(None),
+            errors: Mutex::new(Vec::new()),
         }
     }
 
@@ -125,16 +125,16 @@ impl Relay {
     }
 
     fn fail(&self, error: Error) {
-        lock(&self.error).get_or_insert(error);
+        lock(&self.errors).push(error);
         self.stopped.store(1, Ordering::Release);
     }
 
-    /// The first error, once all lanes have returned.
-    pub(crate) fn into_result(self) -> Result<()> {
-        match lock(&self.error).take() {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+    /// The first error, once all lanes have returned. Those of other lanes go to `note`.
+    pub(crate) fn into_result(self, note: impl FnMut(Error)) -> Result<()> {
+        let mut errors = std::mem::take(&mut *lock(&self.errors)).into_iter();
+        let first = errors.next();
+        errors.for_each(note);
+        first.map_or(Ok(()), Err)
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
             let work = Counted::new(&[1, 2, 7, 3, 1]);
             let relay = work.relay();
             on_lanes(lanes, &relay, &work);
-            relay.into_result().unwrap();
+            relay.into_result(|_| ()).unwrap();
             for chunk in 0..5 {
                 assert_eq!(work.opened[chunk].load(Ordering::Relaxed), 1);
                 assert_eq!(work.closed[chunk].load(Ordering::Relaxed), 1);
@@ -235,7 +235,7 @@ mod tests {
         work.fail_open = Some(1);
         let relay = work.relay();
         on_lanes(3, &relay, &work);
-        assert_eq!(relay.into_result(), Err(Error::WrongDevice));
+        assert_eq!(relay.into_result(|_| ()), Err(Error::WrongDevice));
         assert_eq!(work.closed[1].load(Ordering::Relaxed), 0);
     }
 

@@ -177,7 +177,9 @@ impl Ring {
         }
         state.made += 1;
         drop(state);
+        let counted = LostOnUnwind(self);
         let made = PinnedBuf::allocate(&self.link, self.slot_bytes, HostFlags::default());
+        std::mem::forget(counted);
         match made {
             Ok(memory) => Ok(Some(Slot {
                 memory,
@@ -267,16 +269,18 @@ impl Ring {
 
     /// Free idle slots that the device does not use. How many bytes.
     pub(crate) fn trim(&self) -> usize {
-        let free: Vec<Slot> = {
-            let mut state = self.state();
-            let (busy, free) = std::mem::take(&mut state.idle)
-                .into_iter()
-                .partition(Slot::is_in_use);
-            state.idle = busy;
-            let free: VecDeque<Slot> = free;
-            state.made -= free.len();
-            free.into()
-        };
+        let mut free = Vec::new();
+        let mut state = self.state();
+        let mut at = 0;
+        while at < state.idle.len() {
+            if state.idle[at].is_in_use() {
+                at += 1;
+            } else {
+                free.extend(state.idle.remove(at));
+                state.made -= 1;
+            }
+        }
+        drop(state); // freeing calls the driver
         free.len() * self.slot_bytes
     }
 

@@ -143,7 +143,7 @@ impl Stream {
         if source.is_empty() {
             return self.copy_nothing(&touches);
         }
-        self.refuse_capture("upload_as")?;
+        self.refuse_capture()?;
         let (haul, dock) = conversion.up();
         let route = Route::one(
             source.as_ptr().cast_mut().cast(),
@@ -169,7 +169,7 @@ impl Stream {
         if target.is_empty() {
             return self.copy_nothing(&touches);
         }
-        self.refuse_capture("download_as")?;
+        self.refuse_capture()?;
         let (haul, dock) = conversion.down();
         let route = Route::one(
             target.as_mut_ptr().cast(),

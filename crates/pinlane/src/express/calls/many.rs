@@ -1,5 +1,6 @@
 //! Copies of many pieces, gathered into few large ones.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use bytemuck::Pod;
@@ -47,7 +48,7 @@ impl Stream {
         if route.wire_bytes() == 0 {
             return self.copy_nothing(&touches);
         }
-        self.refuse_capture("upload_many")?;
+        self.refuse_capture()?;
         let express = self.express();
         let Some(slot) = express.board(&express.ring)? else {
             for (source, target) in pieces {
@@ -77,7 +78,7 @@ impl Stream {
         if route.wire_bytes() == 0 {
             return self.copy_nothing(&touches);
         }
-        self.refuse_capture("download_many")?;
+        self.refuse_capture()?;
         let express = self.express();
         let Some(slot) = express.board(&express.ring)? else {
             for (source, target) in pieces {
@@ -95,13 +96,16 @@ fn touches<'a>(
     pieces: impl Iterator<Item = (&'a DeviceRegion, Range<usize>)>,
 ) -> Vec<Touch<'a>> {
     let mut regions: Vec<(&'a DeviceRegion, Vec<Range<usize>>)> = Vec::new();
-    let expected = pieces.size_hint().0;
+    let mut known: HashMap<*const DeviceRegion, usize> = HashMap::new();
     let mut last = 0;
     for (region, bytes) in pieces {
-        let same = |(known, _): &(&DeviceRegion, _)| std::ptr::eq(*known, region);
-        if !regions.get(last).is_some_and(same) {
-            last = regions.iter().position(same).unwrap_or_else(|| {
-                regions.push((region, Vec::with_capacity(expected)));
+        // Most pieces lie in the same buffer as the one before.
+        let same = regions
+            .get(last)
+            .is_some_and(|(one, _)| std::ptr::eq(*one, region));
+        if !same {
+            last = *known.entry(std::ptr::from_ref(region)).or_insert_with(|| {
+                regions.push((region, Vec::new()));
                 regions.len() - 1
             });
         }

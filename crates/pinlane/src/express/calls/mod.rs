@@ -8,30 +8,18 @@ pub use convert::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 
 use std::sync::Arc;
 
-use pinlane_driver::{Error as DriverError, ErrorKind, PointerKind};
+use pinlane_driver::PointerKind;
 
 use super::dock::Dock;
 use super::haul::Haul;
 use super::route::Route;
 use super::{Express, Trip};
 use crate::memory::Touch;
-use crate::{Error, Result, Stream};
+use crate::{Result, Stream};
 
 impl Stream {
     fn express(&self) -> Arc<Express> {
         self.shared().express()
-    }
-
-    /// A copy that passes through the ring cannot be part of a graph: the ring is long refilled
-    /// when the graph runs.
-    fn refuse_capture(&self, call: &'static str) -> Result<()> {
-        // Only those who know its handle can capture it.
-        if !self.is_exposed() || !self.driver().stream_is_capturing(self.handle())? {
-            return Ok(());
-        }
-        let error = DriverError::new(ErrorKind::Capturing, call)
-            .with_detail("copy before the capture begins, or capture an upload of a pinned buffer");
-        Err(Error::Driver(error))
     }
 
     /// Whether the driver can copy a slice directly, being page-locked from end to end.

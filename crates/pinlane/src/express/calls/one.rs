@@ -47,7 +47,7 @@ impl Stream {
             // The driver does best here, and every nanosecond before it shows.
             return self.driver_copy_to_device(source, target);
         }
-        self.refuse_capture("copy_to_device")?;
+        self.refuse_capture()?;
         let express = self.express();
         let small = express.is_small(bytes.len());
         // A busy stream would keep the driver's copy waiting for what is there; an idle one is
@@ -85,7 +85,7 @@ impl Stream {
         if size_of_val(target) == 0 {
             return self.copy_nothing(&[source.touch()]);
         }
-        self.refuse_capture("copy_to_host")?;
+        self.refuse_capture()?;
         let express = self.express();
         let bytes = size_of_val(target);
         let small = express.is_small(bytes);
@@ -124,7 +124,7 @@ impl Stream {
         }
         let express = self.express();
         if bytes >= HUGE_BYTES && !express.is_outrun(bytes) {
-            self.refuse_capture("copy_to_vec")?;
+            self.refuse_capture()?;
             if let Some(slot) = express.board(&express.ring)? {
                 let start: *mut u8 = target.as_mut_ptr().cast();
                 // SAFETY: the vector's own, not touched yet.

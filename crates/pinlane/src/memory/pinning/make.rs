@@ -1,5 +1,7 @@
 //! Which way memory is page-locked.
 
+use std::mem::ManuallyDrop;
+
 use pinlane_driver::{DeviceInfo, ErrorKind, HostFlags, HostPtr, RegisterFlags};
 
 use super::fill::fill;
@@ -96,12 +98,14 @@ fn map_and_register(
         mapped: flags.mapped,
         read_only: false,
     };
+    let mapping = ManuallyDrop::new(mapping); // kept by a panic of the driver's
     // SAFETY: the range is mapped, and stays so until it is unregistered: a `Block` unmaps it only
     // then. Where this fails nothing is registered.
     let registered = unsafe {
         link.driver
             .host_register(mapping.start(), locked_bytes, flags)
     };
+    let mapping = ManuallyDrop::into_inner(mapping);
     registered.map_err(Failed::Driver)?;
     Ok(mapping)
 }
