@@ -7,7 +7,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
@@ -29,16 +29,26 @@ fn misuse(sim: &Sim) -> Vec<String> {
 
 #[test]
 fn readers_on_one_stream_from_many_threads_are_all_waited_for() {
-    for _ in 0..if cfg!(miri) { 3 } else { 400 } {
-        let sim = common::sim();
-        let device = common::open(&sim);
-        let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
-        let mut buffer = device.alloc::<u8>(64).unwrap();
-        stream.copy_to_device(&[7; 64], &mut buffer).unwrap();
+    let sim = common::sim();
+    let device = common::open(&sim);
+    let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let mut buffer = device.alloc::<u8>(64).unwrap();
+    let mut targets: Vec<_> = (0..3).map(|_| device.pinned::<u8>(64).unwrap()).collect();
+    // The threads do nothing but submit, all at once: many rounds, since it takes luck to meet.
+    for _ in 0..if cfg!(miri) { 3 } else { 5000 } {
+        stream.fill_bytes(&mut buffer, 7).unwrap();
+        stream.synchronize().unwrap();
         sim.hold();
+        let start = Barrier::new(targets.len());
         let reads: Vec<_> = thread::scope(|scope| {
-            let read = || stream.download(&buffer, device.pinned::<u8>(64).unwrap());
-            let readers: Vec<_> = (0..3).map(|_| scope.spawn(read)).collect();
+            let read = |target| {
+                start.wait();
+                stream.download(&buffer, target).unwrap()
+            };
+            let readers: Vec<_> = targets
+                .drain(..)
+                .map(|target| scope.spawn(move || read(target)))
+                .collect();
             readers
                 .into_iter()
                 .map(|reader| reader.join().unwrap())
@@ -47,7 +57,9 @@ fn readers_on_one_stream_from_many_threads_are_all_waited_for() {
         other.fill_bytes(&mut buffer, 8).unwrap();
         sim.release();
         for read in reads {
-            assert_eq!(read.unwrap().wait().unwrap()[..], [7; 64]);
+            let target = read.wait().unwrap();
+            assert_eq!(target[..], [7; 64]);
+            targets.push(target);
         }
     }
 }
