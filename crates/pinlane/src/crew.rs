@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn everything_is_done_once_and_nobody_is_inside_afterwards() {
-        for _ in 0..200 {
+        for _ in 0..if cfg!(miri) { 5 } else { 200 } {
             let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
             together(3, &|seat| {
                 while seat.may_stay() && next.fetch_add(1, Ordering::Relaxed) < 100 {
@@ -414,7 +414,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..6 {
                 scope.spawn(|| {
-                    for _ in 0..50 {
+                    for _ in 0..if cfg!(miri) { 2 } else { 50 } {
                         let sum = AtomicUsize::new(0);
                         let next = AtomicUsize::new(0);
                         together(4, &|seat| {
