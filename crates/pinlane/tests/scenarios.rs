@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::too_much_for_miri;
 use pinlane_conformance::library::{SCENARIOS, Scenario};
 
 #[test]
@@ -23,6 +24,9 @@ fn every_scenario_works_under_any_schedule() {
     let seeds = if cfg!(miri) { 2 } else { 200 };
     for seed in 0..seeds {
         for Scenario { name, run } in SCENARIOS {
+            if too_much_for_miri(name) {
+                continue;
+            }
             let sim = common::seeded(seed);
             let device = common::open(&sim);
             run(&device).unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));

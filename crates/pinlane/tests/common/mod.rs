@@ -52,3 +52,15 @@ pub fn must_return<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
         .recv_timeout(Duration::from_secs(20))
         .expect("it returns")
 }
+
+/// Scenarios that move megabytes take miri minutes: it runs them once, not over and over.
+#[allow(dead_code)] // not every test runs scenarios
+pub fn too_much_for_miri(name: &str) -> bool {
+    let large = [
+        "library/large",
+        "library/express",
+        "library/to-pinned",
+        "library/pool",
+    ];
+    cfg!(miri) && large.iter().any(|start| name.starts_with(start))
+}
