@@ -54,7 +54,6 @@ pub fn must_return<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 }
 
 /// Scenarios that move megabytes take miri minutes: it runs them once, not over and over.
-#[allow(dead_code)] // not every test runs scenarios
 pub fn too_much_for_miri(name: &str) -> bool {
     let large = [
         "library/large",
