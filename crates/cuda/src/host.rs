@@ -17,15 +17,26 @@ use crate::device::CudaDevice;
 use crate::error;
 use crate::registry::registered;
 
+/// What pinned memory is aligned to, here as in the trait's contract.
+const PAGE_BYTES: usize = 4096;
+
 impl CudaDevice {
     pub(crate) fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr> {
         let _current = self.enter()?;
+        // Whole pages: the driver places several small allocations in one.
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).unwrap_or(bytes);
         let mut ptr = ptr::null_mut();
         // SAFETY: `ptr` outlives the call.
         let code = unsafe { (self.calls().cuMemHostAlloc)(&mut ptr, bytes, host_bits(flags)) };
         self.check("cuMemHostAlloc", code)?;
         let ptr = HostPtr::new(ptr.cast())
             .ok_or_else(|| Error::new(ErrorKind::OutOfMemory, "cuMemHostAlloc"))?;
+        if !address_of(ptr).is_multiple_of(PAGE_BYTES as u64) {
+            // SAFETY: just allocated, and nobody knows of it.
+            unsafe { self.host_free(ptr)? };
+            let detail = format!("{bytes} bytes that do not start at a page");
+            return Err(Error::new(ErrorKind::NotSupported, "cuMemHostAlloc").with_detail(detail));
+        }
         // A registration may be left on record whose device was closed before it was undone.
         registered().remove_overlapping(address_of(ptr), bytes as u64);
         Ok(ptr)

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pinlane_driver::{Driver, Error, Result};
+use pinlane_driver::{Driver, Error, Result, StreamHandle};
 
 use crate::memory::Budget;
 
@@ -80,6 +80,22 @@ impl Link {
         self.keep_stray(first);
         let second = call(&*self.driver);
         second.map_err(|error| self.keep_stray(error)).is_ok()
+    }
+
+    /// Wait for all work of a stream without an event. Whether the device has certainly let go of
+    /// it: done, or dead.
+    pub(crate) fn drains(&self, stream: StreamHandle) -> bool {
+        let let_go = |result: Result<()>| match result {
+            Ok(()) => true,
+            Err(error) => {
+                let dead = error.is_fatal();
+                self.keep_stray(error);
+                dead
+            }
+        };
+        let_go(self.driver.stream_synchronize(stream))
+            || let_go(self.driver.synchronize())
+            || let_go(self.driver.synchronize())
     }
 
     /// Keep an error that no caller can be told of.

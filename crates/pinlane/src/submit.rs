@@ -161,17 +161,7 @@ impl Stream {
     /// Wait for all work of the stream without an event. Whether the device has certainly let go of
     /// it: done, or dead.
     pub(crate) fn drains(&self) -> bool {
-        let let_go = |result: pinlane_driver::Result<()>| match result {
-            Ok(()) => true,
-            Err(error) => {
-                let dead = error.is_fatal();
-                self.shared().link.keep_stray(error);
-                dead
-            }
-        };
-        let_go(self.driver().stream_synchronize(self.handle()))
-            || let_go(self.driver().synchronize())
-            || let_go(self.driver().synchronize())
+        self.shared().link.drains(self.handle())
     }
 
     /// Submit and wait, for memory that is only borrowed: where nobody can tell whether the device

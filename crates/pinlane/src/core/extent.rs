@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(crate) enum Extent {
     One(Range<usize>),
     /// In order, none empty, none touching the next.
-    Many(Arc<[Range<usize>]>),
+    Many(Arc<Vec<Range<usize>>>),
 }
 
 impl Extent {
@@ -28,7 +28,7 @@ impl Extent {
         match &mut ranges[..] {
             [] => Self::One(0..0),
             [one] => Self::One(one.clone()),
-            _ => Self::Many(ranges.into()),
+            _ => Self::Many(Arc::new(ranges)),
         }
     }
 

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use pinlane_driver::{CopyOp, DevicePtr, Place, StreamHandle};
+use pinlane_driver::{CopyOp, DevicePtr, Place};
 use pinlane_kernels::Piece;
 
 use super::ring::Slot;
 use super::route::{Chunk, LANE_BYTES, Route, Run};
 use super::toolbox::{Staged, Toolbox};
-use crate::Result;
 use crate::link::Link;
 use crate::transfer::host_ptr;
+use crate::{Result, Stream};
 
 /// What the device does with the bytes of the wire.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -97,11 +97,14 @@ impl Dock {
 /// The device's end of one copy.
 pub(crate) struct Yard<'a> {
     pub(crate) link: &'a Arc<Link>,
-    pub(crate) stream: StreamHandle,
+    pub(crate) stream: &'a Stream,
     pub(crate) route: &'a Route,
     pub(crate) dock: Dock,
     /// There where the dock may launch kernels.
     pub(crate) toolbox: Option<Arc<Toolbox>>,
+    /// Whether copies into scratch memory go ahead of the caller's stream: worth it where another
+    /// one follows.
+    pub(crate) aside: bool,
 }
 
 impl Yard<'_> {
@@ -118,10 +121,15 @@ impl Yard<'_> {
                 Dock::FromU8 { scale, offset } => {
                     let items = chunk.wire.len();
                     let scratch = slot.scratch(self.link, self.tools())?;
-                    self.to_device(slot, 0, scratch, items)?;
+                    self.to_scratch(slot, 0, scratch, items)?;
                     let target = self.converted_place(chunk);
-                    self.tools()
-                        .scale_u8(items, (scale, offset), scratch, target, self.stream)?;
+                    self.tools().scale_u8(
+                        items,
+                        (scale, offset),
+                        scratch,
+                        target,
+                        self.stream.handle(),
+                    )?;
                     Ok(())
                 }
                 Dock::ToBf16 | Dock::ToF16 => unreachable!("narrowed on the host, then copied"),
@@ -143,8 +151,10 @@ impl Yard<'_> {
                     let scratch = slot.scratch(self.link, tools)?;
                     let (items, source) = (bytes / 2, self.converted_place(chunk));
                     match self.dock {
-                        Dock::ToBf16 => tools.to_bf16(items, source, scratch, self.stream)?,
-                        _ => tools.to_f16(items, source, scratch, self.stream)?,
+                        Dock::ToBf16 => {
+                            tools.to_bf16(items, source, scratch, self.stream.handle())?
+                        }
+                        _ => tools.to_f16(items, source, scratch, self.stream.handle())?,
                     }
                     self.to_slot(scratch, slot, 0, bytes)
                 }
@@ -174,8 +184,8 @@ impl Yard<'_> {
             }
             let staged = self.stage_table(&runs, layout, slot)?;
             let (start, end) = (layout.table_offset(runs.len()), layout.end_of(&runs));
-            self.to_device(slot, start, staged.table, end - start)?;
-            self.tools().scatter(staged, self.stream)?;
+            self.to_scratch(slot, start, staged.table, end - start)?;
+            self.tools().scatter(staged, self.stream.handle())?;
         }
         Ok(())
     }
@@ -202,7 +212,7 @@ impl Yard<'_> {
                 staged.table,
                 table_bytes,
             )?;
-            self.tools().gather(staged, self.stream)?;
+            self.tools().gather(staged, self.stream.handle())?;
             self.to_slot(staged.data.offset(start), slot, start, end - start)
         }
     }
@@ -247,7 +257,25 @@ impl Yard<'_> {
         // SAFETY: the caller's; both ends hold that many bytes.
         unsafe {
             let copy = to_device(slot.start().add(offset), target, bytes);
-            Ok(self.link.driver.copy_async(copy, self.stream)?)
+            Ok(self.link.driver.copy_async(copy, self.stream.handle())?)
+        }
+    }
+
+    /// The same, into scratch memory and ahead of the caller's stream.
+    unsafe fn to_scratch(
+        &self,
+        slot: &mut Slot,
+        offset: usize,
+        target: DevicePtr,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: as in `to_device`.
+        unsafe {
+            if !self.aside {
+                return self.to_device(slot, offset, target, bytes);
+            }
+            let copy = to_device(slot.start().add(offset), target, bytes);
+            self.tools().side().copy_ahead_of(self.stream, slot, copy)
         }
     }
 
@@ -261,7 +289,7 @@ impl Yard<'_> {
         // SAFETY: the caller's; both ends hold that many bytes.
         unsafe {
             let copy = to_host(source, slot.start().add(offset), bytes);
-            Ok(self.link.driver.copy_async(copy, self.stream)?)
+            Ok(self.link.driver.copy_async(copy, self.stream.handle())?)
         }
     }
 }

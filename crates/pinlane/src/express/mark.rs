@@ -47,13 +47,16 @@ pub(crate) fn mark(
                 }
             };
             if !let_go {
-                std::mem::forget(slot);
-                share.lost_one();
-                return Err(error);
+                slot.give_up();
             }
             error
         }
     };
-    share.put(slot);
+    if slot.is_given_up() {
+        std::mem::forget(slot);
+        share.lost_one();
+    } else {
+        share.put(slot);
+    }
     Err(error)
 }

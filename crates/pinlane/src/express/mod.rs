@@ -13,7 +13,7 @@
 //!       Upload    open: a free slot   slice: haul   close: copy on the stream      (upload)
 //!       Download  open: it arrived    slice: haul   close: next copy               (download)
 //!       Haul      a slice between host memory and slot: copy or convert            (haul)
-//!       Yard      a chunk between slot and device: copy, scatter, convert          (dock, toolbox)
+//!       Yard      a chunk between slot and device: copy, scatter, convert          (dock, toolbox, side)
 //!       Ring      slots of pinned memory, each with the fence of its last use      (ring, share, mark)
 //! ```
 
@@ -28,6 +28,7 @@ mod relay;
 mod ring;
 mod route;
 mod share;
+mod side;
 mod small;
 mod toolbox;
 mod upload;
@@ -226,18 +227,19 @@ impl Express {
             true => Some(self.tools()?),
             false => None,
         };
-        let yard = Yard {
-            link: &self.link,
-            stream: trip.stream.handle(),
-            route: trip.route,
-            dock: trip.dock,
-            toolbox,
-        };
         let slot_bytes = self.ring.slot_bytes();
         let data_bytes = slot_bytes - Layout::head_bytes(trip.route, slot_bytes);
         let chunks = trip
             .route
             .chunks(data_bytes, Layout::pieces_at_most(slot_bytes));
+        let yard = Yard {
+            link: &self.link,
+            stream: trip.stream,
+            route: trip.route,
+            dock: trip.dock,
+            toolbox,
+            aside: chunks.len() > 1,
+        };
         let submission = trip.stream.begin(trip.touches)?;
         let went = go(share, yard, chunks);
         let finished = submission.finish().map_err(SubmitError::into_error);

@@ -29,6 +29,8 @@ pub(crate) struct Slot {
     scratch: Option<Scratch>,
     /// The last use by the device.
     fence: Option<DeviceFence>,
+    /// Nobody can tell whether the device still uses it.
+    given_up: bool,
 }
 
 /// As many bytes on the device as the slot has, for chunks that are scattered or converted there.
@@ -86,6 +88,15 @@ impl Slot {
     /// The device uses it until `fence` fires.
     pub(crate) fn in_use_until(&mut self, fence: DeviceFence) {
         self.fence = Some(fence);
+    }
+
+    /// The device uses it, and nobody can tell until when: to be left alone for good.
+    pub(crate) fn give_up(&mut self) {
+        self.given_up = true;
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up
     }
 
     /// Whether the device may still use it.
@@ -185,6 +196,7 @@ impl Ring {
                 memory,
                 scratch: None,
                 fence: None,
+                given_up: false,
             })),
             Err(error) => {
                 self.state().made -= 1;
@@ -293,13 +305,18 @@ impl Drop for Ring {
     /// Slots in flight are parked with the device.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for mut slot in std::mem::take(&mut state.idle) {
-            if slot.is_in_use()
-                && let Some(fence) = slot.fence.take()
-            {
+        // Kept by a panic of the driver's, with all that were not looked at.
+        let mut idle = ManuallyDrop::new(std::mem::take(&mut state.idle));
+        while let Some(slot) = idle.pop_front() {
+            let mut slot = ManuallyDrop::new(slot);
+            let in_use = slot.is_in_use();
+            let fence = slot.fence.take();
+            let slot = ManuallyDrop::into_inner(slot);
+            if let (true, Some(fence)) = (in_use, fence) {
                 self.lot.park(vec![fence], Box::new(slot));
             }
         }
+        drop(ManuallyDrop::into_inner(idle));
     }
 }
 

@@ -78,28 +78,34 @@ impl Route {
         }
     }
 
-    /// Many pieces (host, device, bytes), each laid so that kernels can move it in large words.
-    /// What is contiguous on the device is so on the wire.
-    pub(crate) fn many(pieces: impl Iterator<Item = (*mut u8, DevicePtr, usize)>) -> Self {
-        let (mut legs, mut end) = (
-            Vec::with_capacity(pieces.size_hint().1.unwrap_or(0)),
-            0usize,
-        );
-        for (host, device, bytes) in pieces.filter(|&(.., bytes)| bytes > 0) {
-            let lane = device.0 as usize % LANE_BYTES;
-            let at = end + (lane + LANE_BYTES - end % LANE_BYTES) % LANE_BYTES;
-            legs.push(Leg {
-                host,
-                device,
-                at,
-                bytes,
-            });
-            end = at + bytes;
-        }
+    /// No piece yet, and room for so many.
+    pub(crate) fn of(expected: usize) -> Self {
         Self {
-            legs,
-            wire_bytes: end,
+            legs: Vec::with_capacity(expected),
+            wire_bytes: 0,
         }
+    }
+
+    /// One more piece, laid so that kernels can move it in large words. What is contiguous on the
+    /// device is so on the wire.
+    pub(crate) fn add(&mut self, host: *mut u8, device: DevicePtr, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let (end, lane) = (self.wire_bytes, device.0 as usize % LANE_BYTES);
+        let at = end + (lane + LANE_BYTES - end % LANE_BYTES) % LANE_BYTES;
+        self.legs.push(Leg {
+            host,
+            device,
+            at,
+            bytes,
+        });
+        self.wire_bytes = at + bytes;
+    }
+
+    /// All pieces.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Leg> {
+        self.legs.iter()
     }
 
     /// How many pieces.
@@ -203,12 +209,13 @@ mod tests {
     use super::*;
 
     fn pieces(sizes: &[usize], gap: usize) -> Route {
-        let mut device = 0x1000;
-        Route::many(sizes.iter().map(|&bytes| {
-            let place = DevicePtr(device as u64);
+        let (mut route, mut device) = (Route::of(sizes.len()), 0x1000);
+        for &bytes in sizes {
+            let host = std::ptr::without_provenance_mut(8);
+            route.add(host, DevicePtr(device as u64), bytes);
             device += bytes + gap;
-            (std::ptr::without_provenance_mut(8), place, bytes)
-        }))
+        }
+        route
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pinlane_driver::{DevicePtr, FunctionHandle, KernelArg, LaunchShape, StreamHandle};
 
+use super::side::Side;
 use crate::Result;
 use crate::kernel::Code;
 use crate::link::Link;
@@ -15,6 +16,8 @@ const THREADS: u32 = 256;
 /// The kernels of one device. Unloaded with the last slot that was used by one.
 pub(crate) struct Toolbox {
     code: Code,
+    /// Where copies into scratch memory go when more of them follow.
+    side: Side,
     scatter: FunctionHandle,
     gather: FunctionHandle,
     to_bf16: FunctionHandle,
@@ -41,8 +44,13 @@ impl Toolbox {
             to_bf16: function("pinlane_f32_to_bf16")?,
             to_f16: function("pinlane_f32_to_f16")?,
             from_u8: function("pinlane_u8_to_f32")?,
+            side: Side::open(link)?,
             code,
         })
+    }
+
+    pub(crate) fn side(&self) -> &Side {
+        &self.side
     }
 
     /// Copy every staged piece to its place.

@@ -38,6 +38,13 @@ pub(crate) struct DeviceRegion {
     stranded: AtomicBool,
 }
 
+impl DeviceRegion {
+    /// The address of its first byte.
+    pub(crate) fn ptr(&self) -> DevicePtr {
+        self.memory.ptr()
+    }
+}
+
 /// One use of device memory by work that is about to be submitted.
 #[derive(Clone)]
 pub(crate) struct Touch<'a> {
@@ -323,6 +330,12 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
 }
 
 impl<'a, T: Pod> DeviceSliceMut<'a, T> {
+    /// The same for a shorter time, so that it can be used again after that.
+    #[must_use]
+    pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut { ..*self }
+    }
+
     /// The same, to be read.
     #[must_use]
     pub fn as_read(&self) -> DeviceSlice<'_, T> {

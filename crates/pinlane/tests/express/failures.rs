@@ -21,8 +21,10 @@ pub const COPIES: [(&str, Copy); 6] = [
 ];
 
 /// Calls that a copy makes.
-pub const CALLS: [Call; 10] = [
+pub const CALLS: [Call; 12] = [
     Call::CopyAsync,
+    Call::StreamCreate,
+    Call::StreamWaitEvent,
     Call::EventRecord,
     Call::EventCreate,
     Call::EventSynchronize,

@@ -4,11 +4,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod aside;
 mod bytes;
 mod convert;
 mod failures;
 mod fork;
 mod in_flight;
+mod locked_in_part;
 mod many;
 mod no_pinned;
 mod order;

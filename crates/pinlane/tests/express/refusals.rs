@@ -16,7 +16,7 @@ fn copies_of_nothing_do_nothing() {
     stream.copy_to_device(&[], &mut nothing).unwrap();
     stream.copy_to_device(&[], some.range_mut(3..3)).unwrap();
     stream.copy_to_host(&nothing, &mut []).unwrap();
-    assert_eq!(stream.copy_to_vec(&nothing).unwrap(), []);
+    assert!(stream.copy_to_vec(&nothing).unwrap().is_empty());
     stream.upload_many::<u32>([]).unwrap();
     stream.download_many::<u32>([]).unwrap();
     let empties = some

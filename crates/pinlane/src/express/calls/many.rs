@@ -1,13 +1,12 @@
 //! Copies of many pieces, gathered into few large ones.
 
-use std::collections::HashMap;
-use std::ops::Range;
-
 use bytemuck::Pod;
+use pinlane_driver::CopyOp;
 
-use super::super::route::Route;
-use crate::core::Extent;
-use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
+use super::super::dock::{to_device, to_host};
+use super::super::route::{Leg, Route};
+use super::freight::Freight;
+use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
 use crate::transfer::same_len;
 use crate::{Result, Stream};
 
@@ -35,28 +34,25 @@ impl Stream {
         &self,
         pieces: impl IntoIterator<Item = (&'a [T], DeviceSliceMut<'a, T>)>,
     ) -> Result<()> {
-        self.express().rouse();
-        let pieces: Vec<_> = pieces.into_iter().collect();
-        for (source, target) in &pieces {
+        let express = self.express();
+        express.rouse();
+        let pieces = pieces.into_iter();
+        let mut freight = Freight::of(pieces.size_hint().0);
+        for (source, target) in pieces {
             same_len(source.len(), target.len())?;
+            freight.add(source.as_ptr().cast_mut().cast(), target.span());
         }
-        let touches = touches(true, pieces.iter().map(|(_, target)| target.span()));
-        let route = Route::many(pieces.iter().map(|(source, target)| {
-            let host = source.as_ptr().cast_mut().cast();
-            (host, target.device_ptr(), size_of_val(*source))
-        }));
+        let (route, touches) = freight.seal(true);
         if route.wire_bytes() == 0 {
             return self.copy_nothing(&touches);
         }
         self.refuse_capture()?;
-        let express = self.express();
-        let Some(slot) = express.board(&express.ring)? else {
-            for (source, target) in pieces {
-                self.driver_copy_to_device(source, target)?;
-            }
-            return Ok(());
-        };
-        express.upload(slot, self.plain_trip(&route, &touches))
+        match express.board(&express.ring)? {
+            Some(slot) => express.upload(slot, self.plain_trip(&route, &touches)),
+            None => self.driver_copies(&touches, &route, |leg| {
+                to_device(leg.host, leg.device, leg.bytes)
+            }),
+        }
     }
 
     /// Copy many pieces of device memory into as many places in ordinary memory, as few copies, and
@@ -65,56 +61,40 @@ impl Stream {
         &self,
         pieces: impl IntoIterator<Item = (DeviceSlice<'a, T>, &'a mut [T])>,
     ) -> Result<()> {
-        self.express().rouse();
-        let mut pieces: Vec<_> = pieces.into_iter().collect();
-        for (source, target) in &pieces {
+        let express = self.express();
+        express.rouse();
+        let pieces = pieces.into_iter();
+        let mut freight = Freight::of(pieces.size_hint().0);
+        for (source, target) in pieces {
             same_len(source.len(), target.len())?;
+            freight.add(target.as_mut_ptr().cast(), source.span());
         }
-        let touches = touches(false, pieces.iter().map(|(source, _)| source.span()));
-        let route = Route::many(pieces.iter_mut().map(|(source, target)| {
-            let bytes = size_of_val(*target);
-            (target.as_mut_ptr().cast(), source.device_ptr(), bytes)
-        }));
+        let (route, touches) = freight.seal(false);
         if route.wire_bytes() == 0 {
             return self.copy_nothing(&touches);
         }
         self.refuse_capture()?;
-        let express = self.express();
-        let Some(slot) = express.board(&express.ring)? else {
-            for (source, target) in pieces {
-                self.driver_copy_to_host(source, target)?;
-            }
-            return Ok(());
-        };
-        express.download(slot, self.plain_trip(&route, &touches))
-    }
-}
-
-/// One touch for each device buffer, whatever the number of pieces in it.
-fn touches<'a>(
-    writes: bool,
-    pieces: impl Iterator<Item = (&'a DeviceRegion, Range<usize>)>,
-) -> Vec<Touch<'a>> {
-    let mut regions: Vec<(&'a DeviceRegion, Vec<Range<usize>>)> = Vec::new();
-    let mut known: HashMap<*const DeviceRegion, usize> = HashMap::new();
-    let mut last = 0;
-    for (region, bytes) in pieces {
-        // Most pieces lie in the same buffer as the one before.
-        let same = regions
-            .get(last)
-            .is_some_and(|(one, _)| std::ptr::eq(*one, region));
-        if !same {
-            last = *known.entry(std::ptr::from_ref(region)).or_insert_with(|| {
-                regions.push((region, Vec::new()));
-                regions.len() - 1
-            });
+        match express.board(&express.ring)? {
+            Some(slot) => express.download(slot, self.plain_trip(&route, &touches)),
+            None => self.driver_copies(&touches, &route, |leg| {
+                to_host(leg.device, leg.host, leg.bytes)
+            }),
         }
-        regions[last].1.push(bytes);
     }
-    let touch = |(region, ranges)| Touch {
-        region,
-        extent: Extent::many(ranges),
-        writes,
-    };
-    regions.into_iter().map(touch).collect()
+
+    /// One copy of the driver's for each piece, for want of pinned memory.
+    fn driver_copies(
+        &self,
+        touches: &[Touch<'_>],
+        route: &Route,
+        copy: impl Fn(&Leg) -> CopyOp,
+    ) -> Result<()> {
+        route.each().try_for_each(|leg| {
+            self.submit_borrowed_and_drain(touches, |driver, stream| {
+                // SAFETY: both ends of a leg hold its bytes, and are borrowed until the copy is
+                // done, since this returns only then.
+                unsafe { driver.copy_async(copy(leg), stream) }
+            })
+        })
+    }
 }

@@ -1,6 +1,7 @@
 //! The express lane's calls, as methods of [`Stream`].
 
 mod convert;
+mod freight;
 mod many;
 mod one;
 
@@ -8,14 +9,14 @@ pub use convert::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 
 use std::sync::Arc;
 
-use pinlane_driver::PointerKind;
+use pinlane_driver::{ErrorKind, PointerKind};
 
 use super::dock::Dock;
 use super::haul::Haul;
 use super::route::Route;
 use super::{Express, Trip};
 use crate::memory::Touch;
-use crate::{Result, Stream};
+use crate::{Error, Result, Stream};
 
 impl Stream {
     fn express(&self) -> Arc<Express> {
@@ -37,6 +38,12 @@ impl Stream {
                 }
             }
         })
+    }
+
+    /// Whether the driver would not take the memory as it is, being page-locked in part. Staged it
+    /// can be copied all the same.
+    fn is_locked_in_part(copied: &Result<()>) -> bool {
+        matches!(copied, Err(Error::Driver(error)) if error.kind == ErrorKind::InvalidValue)
     }
 
     fn trip<'a>(

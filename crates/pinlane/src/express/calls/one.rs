@@ -36,16 +36,18 @@ impl Stream {
         source: &[T],
         target: impl Into<DeviceSliceMut<'a, T>>,
     ) -> Result<()> {
-        let target = target.into();
+        let mut target = target.into();
         same_len(source.len(), target.len())?;
         let bytes: &[u8] = bytemuck::cast_slice(source);
         if bytes.is_empty() {
             return self.copy_nothing(&[target.touch()]);
         }
-        let (place, touches) = (target.device_ptr(), [target.touch()]);
-        if bytes.len() <= POCKET_BYTES && self.is_quiet() && !self.would_wait(&touches[0]) {
+        if bytes.len() <= POCKET_BYTES && self.is_quiet() && !self.would_wait(&target.touch()) {
             // The driver does best here, and every nanosecond before it shows.
-            return self.driver_copy_to_device(source, target);
+            let copied = self.driver_copy_to_device(source, target.reborrow());
+            if !Self::is_locked_in_part(&copied) {
+                return copied;
+            }
         }
         self.refuse_capture()?;
         let express = self.express();
@@ -53,12 +55,16 @@ impl Stream {
         // A busy stream would keep the driver's copy waiting for what is there; an idle one is
         // where it does best.
         let plain = match small {
-            true => (self.is_quiet() || self.is_idle()?) && !self.would_wait(&touches[0]),
+            true => (self.is_quiet() || self.is_idle()?) && !self.would_wait(&target.touch()),
             false => express.is_outrun(bytes.len()) || self.is_page_locked(bytes),
         };
         if plain {
-            return self.driver_copy_to_device(source, target);
+            let copied = self.driver_copy_to_device(source, target.reborrow());
+            if !Self::is_locked_in_part(&copied) {
+                return copied;
+            }
         }
+        let (place, touches) = (target.device_ptr(), [target.touch()]);
         if small && bytes.len() <= express.ring.slot_bytes() {
             let ring = express.ring_for_small(bytes.len());
             return match express.board(ring)? {
@@ -94,7 +100,10 @@ impl Stream {
             false => express.is_outrun(bytes) || self.is_page_locked(bytemuck::cast_slice(target)),
         };
         if plain {
-            return self.driver_copy_to_host(source, target);
+            let copied = self.driver_copy_to_host(source, target);
+            if !Self::is_locked_in_part(&copied) {
+                return copied;
+            }
         }
         let (place, touches) = (source.device_ptr(), [source.touch()]);
         if small && bytes <= express.ring.slot_bytes() {
