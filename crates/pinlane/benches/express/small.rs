@@ -36,11 +36,12 @@ pub fn run(bench: &Bench) -> Result<()> {
                         .expect("a copy");
                     other_stream.synchronize().expect("a wait");
                 },
+                &mut || bench.plain_sync(copy),
                 &mut || bench.plain_async(copy),
             ],
         );
         println!(
-            "{bytes} bytes: plain, plain on another stream, driver_copy_to_device, copy_to_device and wait, plain again: {times:?}"
+            "{bytes} bytes: plain, plain on another stream, driver_copy_to_device, copy_to_device and wait, synchronous, plain again: {times:?}"
         );
     }
     Ok(())
