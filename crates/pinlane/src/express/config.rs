@@ -28,7 +28,8 @@ pub struct ExpressConfig {
 const LANES_AT_MOST: usize = 10;
 
 /// The same for CPUs that hand what they write on to the shared cache, which is more work for each.
-const DEMOTING_LANES_AT_MOST: usize = 16;
+/// Two CPUs of 16 are left to others: a lane that has to wait for one keeps all of them waiting.
+const DEMOTING_LANES_AT_MOST: usize = 14;
 
 impl ExpressConfig {
     /// What suits a device and the CPUs of this process.

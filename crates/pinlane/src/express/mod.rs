@@ -62,7 +62,7 @@ use upload::{Staging, Upload};
 const ALONE_BYTES: usize = 1 << 20;
 
 /// Bytes of a copy that are worth a lane.
-const LANE_BYTES: usize = 512 << 10;
+const LANE_BYTES: usize = 768 << 10;
 
 /// Emptying slots is less work than filling them: more lanes would only be missed by uploads that
 /// run at the same time.
