@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use pinlane::{Error, HostBuf, PinnedPool, PinnedSource};
+use pinlane::{Error, HostBuf, PinnedPool};
 
 use super::common;
 use super::support::{PATIENCE, with_limit};

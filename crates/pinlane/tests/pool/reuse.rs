@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use pinlane::{Device, Error, PinnedPool, PinnedSource, PoolStats};
-
 use pinlane_sim::Sim;
 
 use super::common;
