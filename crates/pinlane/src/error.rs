@@ -59,6 +59,16 @@ pub enum Error {
         /// What it must be.
         reason: &'static str,
     },
+    /// A batch holds more than a chunk of the pipeline.
+    #[error(
+        "a batch of {batch_bytes} bytes, where a chunk holds {chunk_bytes}; set a larger chunk"
+    )]
+    BatchTooLarge {
+        /// Bytes of the batch.
+        batch_bytes: usize,
+        /// Bytes of a chunk.
+        chunk_bytes: usize,
+    },
     /// Kernels of this device cannot see host memory.
     #[error("kernels of this device cannot see host memory; copy it instead")]
     NotMapped,

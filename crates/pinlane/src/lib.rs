@@ -60,6 +60,7 @@ pub mod interop;
 pub mod kernel;
 mod link;
 pub mod memory;
+pub mod pipeline;
 mod scope;
 mod stream;
 mod submit;

@@ -1,5 +1,6 @@
 //! Transfers of borrowed memory, inside a closure that does not end before they do.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -17,7 +18,7 @@ use crate::{Device, Result, Stream};
 
 /// Where transfers of borrowed memory live. See [`Device::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    fences: Mutex<Vec<DeviceFence>>,
+    fences: Mutex<Fences>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -26,9 +27,44 @@ pub struct Scope<'scope, 'env: 'scope> {
 pub struct ScopedTransfer<'scope, S> {
     memory: S,
     /// All fences of the scope, which owns them: leaking the transfer leaks nothing.
-    fences: &'scope Mutex<Vec<DeviceFence>>,
-    /// Which one is this transfer's.
+    fences: &'scope Mutex<Fences>,
+    /// Which one is this transfer's, counted from the first of the scope.
     at: usize,
+}
+
+/// Fences of a scope, in the order of submission. Those that have fired are let go now and then, so
+/// that a long scope holds no more events than it has transfers in flight.
+#[derive(Default)]
+struct Fences {
+    flying: VecDeque<DeviceFence>,
+    /// Transfers before the first of `flying`.
+    landed: usize,
+    /// How many are too many to keep without a look.
+    tidy_at: usize,
+}
+
+/// A few more than ever matter.
+const TIDY_AT_LEAST: usize = 64;
+
+impl Fences {
+    /// Number of the transfer that is added.
+    fn add(&mut self, fence: DeviceFence) -> usize {
+        if self.flying.len() >= self.tidy_at {
+            // One that cannot be asked now is asked in the end.
+            while matches!(self.flying.front().map(Fence::is_done), Some(Ok(true))) {
+                self.flying.pop_front();
+                self.landed += 1;
+            }
+            self.tidy_at = TIDY_AT_LEAST.max(2 * self.flying.len());
+        }
+        self.flying.push_back(fence);
+        self.landed + self.flying.len() - 1
+    }
+
+    /// `None` for one that has landed.
+    fn of(&self, number: usize) -> Option<&DeviceFence> {
+        self.flying.get(number.checked_sub(self.landed)?)
+    }
 }
 
 impl Device {
@@ -58,7 +94,7 @@ impl Device {
         work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
         let scope = Scope {
-            fences: Mutex::new(Vec::new()),
+            fences: Mutex::default(),
             scope: PhantomData,
             env: PhantomData,
         };
@@ -129,11 +165,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedTransfer<'scope, S>> {
         let fence = submitted?;
         let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
-        fences.push(fence);
         Ok(ScopedTransfer {
             memory,
             fences: &self.fences,
-            at: fences.len() - 1,
+            at: fences.add(fence),
         })
     }
 
@@ -141,7 +176,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn settle(&self) -> pinlane_driver::Result<()> {
         let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = Ok(());
-        for fence in fences.iter() {
+        for fence in &fences.flying {
             match (settle_borrowed(fence), &first) {
                 (Ok(()), _) => {}
                 (Err(error), Ok(())) => first = Err(error),
@@ -155,18 +190,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 impl<S> ScopedTransfer<'_, S> {
     /// Wait until the copy is done, and give the borrowed memory back.
     pub fn wait(self) -> Result<S> {
-        settle_borrowed(&self.fence())?;
+        if let Some(fence) = self.fence() {
+            settle_borrowed(&fence)?;
+        }
         Ok(self.memory)
     }
 
     /// Whether the copy is done.
     pub fn is_done(&self) -> Result<bool> {
-        Ok(self.fence().is_done()?)
+        Ok(self.fence().map_or(Ok(true), |fence| fence.is_done())?)
     }
 
-    fn fence(&self) -> DeviceFence {
+    fn fence(&self) -> Option<DeviceFence> {
         let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
-        fences[self.at].clone()
+        fences.of(self.at).cloned()
     }
 }
 

@@ -315,6 +315,17 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         }
     }
 
+    /// The same memory as elements of another kind, which must fit it exactly.
+    pub(crate) fn cast<U: Pod>(self) -> DeviceSlice<'a, U> {
+        let (start, len) = cast::<T, U>(self.start, self.len);
+        DeviceSlice {
+            region: self.region,
+            start,
+            len,
+            elements: PhantomData,
+        }
+    }
+
     pub(crate) fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
@@ -409,6 +420,17 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         })
     }
 
+    /// The same memory as elements of another kind, which must fit it exactly.
+    pub(crate) fn cast<U: Pod>(self) -> DeviceSliceMut<'a, U> {
+        let (start, len) = cast::<T, U>(self.start, self.len);
+        DeviceSliceMut {
+            region: self.region,
+            start,
+            len,
+            elements: PhantomData,
+        }
+    }
+
     pub(crate) fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
@@ -433,6 +455,15 @@ impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceSliceMut<'a, T> {
     fn from(buffer: &'a mut DeviceBuf<T>) -> Self {
         buffer.whole_mut()
     }
+}
+
+/// Where elements of `T` begin and how many they are, in elements of `U`.
+fn cast<T, U>(start: usize, len: usize) -> (usize, usize) {
+    let Range { start, end } = span::<T>(start, len);
+    let bytes = size_of::<U>();
+    let fits = bytes > 0 && start.is_multiple_of(bytes) && end.is_multiple_of(bytes);
+    assert!(fits, "bytes {start} to {end} as elements of {bytes} bytes");
+    (start / bytes, (end - start) / bytes)
 }
 
 fn span<T>(start: usize, len: usize) -> Range<usize> {

@@ -60,6 +60,16 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
         }
     }
 
+    /// The same memory as bytes.
+    pub(crate) fn into_bytes(self) -> PinnedSlice<'a, u8> {
+        PinnedSlice {
+            start: self.start.cast(),
+            len: self.len * size_of::<T>(),
+            home: self.home,
+            borrow: PhantomData,
+        }
+    }
+
     /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -123,6 +133,16 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
         };
         let first = Self { len: at, ..self };
         (first, second)
+    }
+
+    /// The same memory as bytes.
+    pub(crate) fn into_bytes(self) -> PinnedSliceMut<'a, u8> {
+        PinnedSliceMut {
+            start: self.start.cast(),
+            len: self.len * size_of::<T>(),
+            home: self.home,
+            borrow: PhantomData,
+        }
     }
 
     pub(crate) fn start(&mut self) -> NonNull<T> {

@@ -1,0 +1,224 @@
+//! How a chunk gets to the device.
+
+use std::collections::VecDeque;
+use std::io;
+
+use super::error::{PipelineError, StageKind};
+use super::shelf::Shelf;
+use crate::memory::{DeviceSlice, Part, PinnedSlice};
+use crate::{DeviceBuf, DeviceSliceMut, Error, PinnedBuf, Result, Scope, Stream, Transfer};
+
+/// Gives the bytes of the next batch to the taker. Whether there was one.
+pub(super) type NextBatch<'a> =
+    Box<dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> + 'a>;
+
+/// Writes the next bytes. How many; 0 at the end.
+pub(super) type FillChunk<'a> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + 'a>;
+
+/// Where the bytes of an input are.
+pub(super) enum Origin<'a> {
+    Pinned(PinnedSlice<'a, u8>),
+    Pageable(&'a [u8]),
+    Device(DeviceSlice<'a, u8>),
+    Batches(NextBatch<'a>),
+    Fill(FillChunk<'a>),
+}
+
+/// An input, in bytes.
+pub struct Feed<'a> {
+    origin: Origin<'a>,
+    pub(super) item_bytes: usize,
+    /// Bytes that were loaded.
+    at: usize,
+    /// Pinned buffers that chunks were filled into, in flight.
+    filled: VecDeque<Transfer<Part<PinnedBuf<u8>>>>,
+}
+
+/// What a chunk is loaded with.
+pub(super) struct Dock<'r, 'scope, 'env> {
+    pub(super) scope: &'scope Scope<'scope, 'env>,
+    pub(super) stream: &'r Stream,
+    pub(super) shelf: &'r Shelf,
+    /// Pinned buffers that one input may have in flight.
+    pub(super) slots: usize,
+}
+
+impl<'a> Feed<'a> {
+    pub(super) fn new(origin: Origin<'a>, item_bytes: usize) -> Self {
+        Self {
+            origin,
+            item_bytes,
+            at: 0,
+            filled: VecDeque::new(),
+        }
+    }
+
+    /// All bytes, where that is known.
+    pub(super) fn known_bytes(&self) -> Option<usize> {
+        match &self.origin {
+            Origin::Pinned(slice) => Some(slice.len()),
+            Origin::Pageable(slice) => Some(slice.len()),
+            Origin::Device(slice) => Some(slice.len()),
+            Origin::Batches(_) | Origin::Fill(_) => None,
+        }
+    }
+
+    pub(super) fn known_items(&self) -> Option<usize> {
+        self.known_bytes().map(|bytes| bytes / self.item_bytes)
+    }
+
+    /// Whether its chunks need no buffer, being on the device.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(self.origin, Origin::Device(_))
+    }
+
+    /// A chunk that is on the device anyway.
+    pub(super) fn there(&self, first_item: usize, items: usize) -> DeviceSlice<'a, u8> {
+        let start = first_item * self.item_bytes;
+        match &self.origin {
+            Origin::Device(slice) => slice.range(start..start + items * self.item_bytes),
+            _ => unreachable!("all others have a buffer"),
+        }
+    }
+
+    /// Load the next chunk into `target`, at most as many items as fit it. How many there were; 0
+    /// at the end. With no `target` the chunk is on the device, and is only counted.
+    pub(super) fn load<'scope>(
+        &mut self,
+        chunk: u64,
+        items_at_most: usize,
+        target: Option<DeviceSliceMut<'_, u8>>,
+        dock: &Dock<'_, 'scope, 'a>,
+    ) -> std::result::Result<usize, PipelineError> {
+        let failed = |stage| move |error: Error| PipelineError::at(chunk, stage, error);
+        let uploading = failed(StageKind::Upload);
+        let most = items_at_most * self.item_bytes;
+        let next = match self.known_bytes() {
+            Some(all) => self.at..all.min(self.at + most),
+            None => 0..0,
+        };
+        if next.is_empty() && self.known_bytes().is_some() {
+            return Ok(0);
+        }
+        let bytes = match (&mut self.origin, target) {
+            (Origin::Device(_), None) => next.len(),
+            (_, None) => unreachable!("only chunks on the device need no buffer"),
+            (Origin::Device(slice), Some(target)) => {
+                let source = slice.range(next.clone());
+                let copied = dock
+                    .stream
+                    .copy_on_device(source, target.range(..next.len()));
+                copied.map_err(uploading)?;
+                next.len()
+            }
+            (Origin::Pinned(slice), Some(target)) => {
+                let target = target.range(..next.len());
+                let source = slice.range(next.clone());
+                let sent = dock.scope.upload(dock.stream, source, target);
+                sent.map_err(uploading)?;
+                next.len()
+            }
+            (Origin::Pageable(slice), Some(target)) => {
+                let target = target.range(..next.len());
+                let copied = dock.stream.copy_to_device(&slice[next.clone()], target);
+                copied.map_err(uploading)?;
+                next.len()
+            }
+            (Origin::Batches(next), Some(mut target)) => {
+                let mut loaded = 0;
+                let more = next(&mut |batch| {
+                    if batch.len() > most {
+                        return Err(Error::BatchTooLarge {
+                            batch_bytes: batch.len(),
+                            chunk_bytes: most,
+                        });
+                    }
+                    loaded = batch.len();
+                    let target = target.reborrow().range(..batch.len());
+                    dock.stream.copy_to_device(batch, target)
+                });
+                if more.map_err(uploading)? { loaded } else { 0 }
+            }
+            (Origin::Fill(fill), Some(target)) => {
+                let pinned = free_pinned(&mut self.filled, most, dock).map_err(uploading)?;
+                let (pinned, bytes) = filled(fill, pinned, most)
+                    .map_err(|error| PipelineError::at(chunk, StageKind::Read, error))?;
+                if bytes == 0 {
+                    dock.shelf.put_pinned(pinned);
+                } else {
+                    let sent = dock
+                        .stream
+                        .upload(pinned.part(..bytes), target.range(..bytes));
+                    self.filled
+                        .push_back(sent.map_err(|failure| uploading(failure.into()))?);
+                }
+                bytes
+            }
+        };
+        if !bytes.is_multiple_of(self.item_bytes) {
+            let says = format!(
+                "{bytes} bytes are no whole number of items of {}",
+                self.item_bytes
+            );
+            let error = io::Error::new(io::ErrorKind::InvalidData, says);
+            return Err(PipelineError::at(chunk, StageKind::Read, error));
+        }
+        self.at += bytes;
+        Ok(bytes / self.item_bytes)
+    }
+
+    /// Wait for the last chunks that were filled, and give their buffers back.
+    pub(super) fn finish(&mut self, shelf: &Shelf) -> Result<()> {
+        let mut first = Ok(());
+        for flying in self.filled.drain(..) {
+            match flying.wait() {
+                Ok(part) => shelf.put_pinned(part.into_whole()),
+                Err(failure) => {
+                    if first.is_ok() {
+                        first = Err(failure.error);
+                    }
+                }
+            }
+        }
+        first
+    }
+}
+
+/// A pinned buffer that nothing uses: a new one as long as there are few, and as long as memory can
+/// be pinned; else the one that was filled first.
+fn free_pinned(
+    filled: &mut VecDeque<Transfer<Part<PinnedBuf<u8>>>>,
+    bytes: usize,
+    dock: &Dock<'_, '_, '_>,
+) -> Result<PinnedBuf<u8>> {
+    if filled.len() < dock.slots {
+        match dock.shelf.pinned(bytes) {
+            Err(error) if filled.is_empty() => return Err(error),
+            Err(_) => {}
+            made => return made,
+        }
+    }
+    let first = filled.pop_front().expect("at least one is in flight");
+    Ok(first.wait()?.into_whole())
+}
+
+/// Fill up to `most` bytes of a buffer.
+fn filled(
+    fill: &mut FillChunk<'_>,
+    mut pinned: PinnedBuf<u8>,
+    most: usize,
+) -> io::Result<(PinnedBuf<u8>, usize)> {
+    let bytes = fill(&mut pinned[..most])?;
+    Ok((pinned, bytes))
+}
+
+impl std::fmt::Debug for Feed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feed")
+            .field("item_bytes", &self.item_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Device memory of a chunk's inputs.
+pub(super) type Bays = Vec<Option<DeviceBuf<u8>>>;
