@@ -1,4 +1,7 @@
-//! Looks: what was measured, as data first, then as text or JSON.
+//! Looks: what was measured, as data first, then as something to look at.
+//!
+//! Reports become text or JSON; a [`timeline`] becomes a chart in the terminal, a picture, a page or a
+//! trace.
 //!
 //! The data types know nothing of how they came about, and the measuring knows nothing of how they
 //! are shown, so that a new format touches neither. Every report carries its [`Origin`], and each
@@ -10,6 +13,7 @@ mod compare;
 mod format;
 mod origin;
 mod selftest;
+pub mod timeline;
 
 pub use compare::{Compare, Figure, MemoryKind, Row};
 pub use origin::Origin;

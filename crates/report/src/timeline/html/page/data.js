@@ -1,0 +1,21 @@
+// What goes wrong is left where a test sees it.
+addEventListener("error", (event) => {
+  document.documentElement.dataset.error = event.message;
+});
+
+const chart = JSON.parse(document.getElementById("data").textContent);
+
+// A span of the data by the names of its places.
+function named([lane, kind, shade, label, stream, chunk, bytes, start, length]) {
+  const { name, fills, inks, thin } = chart.kinds[kind];
+  return {
+    lane, kind: name, fill: fills[shade], ink: inks[shade], thin,
+    label: chart.labels[label], stream, chunk, bytes, start, length, end: start + length,
+  };
+}
+
+for (const run of chart.timelines) {
+  for (const row of run.rows) {
+    row.spans = row.spans.map(named);
+  }
+}

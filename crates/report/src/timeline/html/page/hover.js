@@ -1,0 +1,97 @@
+// What is under the pointer.
+
+const hoverBox = document.getElementById("hover");
+const REACH = 3;
+
+// The span at a place of a run's canvas: one that covers it, else the nearest within reach.
+function spanAt(run, x, y) {
+  if (x < plot.left || x > plot.right) {
+    return null;
+  }
+  const row = run.rows.find(({ top, height }) => y >= top && y < top + height);
+  if (!row) {
+    return null;
+  }
+  const lane = Math.min(Math.floor(((y - row.top) / row.height) * row.lanes), row.lanes - 1);
+  let best = null;
+  let bestDistance = REACH;
+  for (const span of row.spans) {
+    if (span.lane !== lane) {
+      continue;
+    }
+    const distance = Math.max(xOf(span.start) - x, x - xOf(span.end), 0);
+    if (distance < bestDistance) {
+      best = { row, span };
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+function factsOf(row, span) {
+  const facts = [["track", row.name], ["kind", span.kind]];
+  if (span.chunk !== null) {
+    facts.push(["chunk", `${span.chunk}`]);
+  }
+  if (span.stream !== null) {
+    facts.push(["stream", `${span.stream}`]);
+  }
+  if (span.bytes > 0) {
+    facts.push(["bytes", bytesText(span.bytes)]);
+  }
+  facts.push(["start", durationText(span.start)], ["duration", durationText(span.length)]);
+  if (span.bytes > 0 && span.length > 0) {
+    facts.push(["rate", `${threeDigits(span.bytes / span.length)} GB/s`]);
+  }
+  return facts;
+}
+
+function fillHover(row, span) {
+  const title = document.createElement("b");
+  title.textContent = span.label || span.kind;
+  const list = document.createElement("dl");
+  for (const [name, value] of factsOf(row, span)) {
+    const term = document.createElement("dt");
+    term.textContent = name;
+    const text = document.createElement("dd");
+    text.textContent = value;
+    list.append(term, text);
+  }
+  hoverBox.replaceChildren(title, list);
+}
+
+// Beside the pointer, and inside the window.
+function placeHover(x, y) {
+  const { width, height } = hoverBox.getBoundingClientRect();
+  const left = x + 16 + width > innerWidth ? x - 16 - width : x + 16;
+  const top = y + 18 + height > innerHeight ? y - 12 - height : y + 18;
+  hoverBox.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
+  hoverBox.style.top = `${Math.max(8, top)}px`;
+}
+
+function showHover(run, event) {
+  const { left, top } = run.canvas.getBoundingClientRect();
+  const found = spanAt(run, event.clientX - left, event.clientY - top);
+  const span = found ? found.span : null;
+  if (found) {
+    if (span !== hovered) {
+      fillHover(found.row, span);
+    }
+    hoverBox.hidden = false;
+    placeHover(event.clientX, event.clientY);
+  } else {
+    hoverBox.hidden = true;
+  }
+  if (span !== hovered) {
+    hovered = span;
+    scheduleDraw();
+  }
+}
+
+function hideHover() {
+  hoverBox.hidden = true;
+  if (hovered) {
+    hovered = null;
+    scheduleDraw();
+  }
+}

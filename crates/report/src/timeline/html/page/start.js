@@ -1,0 +1,2 @@
+listen();
+drawAll();

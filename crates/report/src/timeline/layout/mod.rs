@@ -1,0 +1,8 @@
+//! What the formats share: rows, shades, ticks, colours, and text that is safe to show.
+
+pub(super) mod markup;
+pub(super) mod palette;
+pub(super) mod rows;
+pub(super) mod scale;
+pub(super) mod shade;
+pub(super) mod words;

@@ -1,0 +1,55 @@
+//! Timelines: what ran when on which engine, as data and as pictures.
+//!
+//! A [`Span`] is one piece of work on one [`Track`], a [`Timeline`] is one run made of them, and a
+//! [`Chart`] puts several runs of one job below each other on a common time scale. An [`Exporter`]
+//! turns a chart into something to look at; a new format is a new exporter and touches nothing else.
+//!
+//! ```text
+//!  Chart ─┬─ Timeline ─┬─ Span      layout/   rows, shades, ticks, colours: shared by all formats
+//!         │            └─ …         text/     Gantt chart in the terminal
+//!         └─ Timeline …             svg/      a picture that stands alone
+//!                                   html/     one offline page to zoom and hover
+//!                                   trace     events for Perfetto and chrome://tracing
+//! ```
+//!
+//! ```
+//! use pinlane_report::Origin;
+//! use pinlane_report::timeline::{Chart, Exporter, Span, SpanKind, Text, Timeline, Track};
+//!
+//! let copy = Span::new(Track::HostToDevice(0), SpanKind::HostToDevice, 0, 4_000)
+//!     .label("input")
+//!     .bytes(48_000);
+//! let kernel = Span::new(Track::Compute(0), SpanKind::Kernel, 4_000, 10_000).label("scale");
+//! let run = Timeline::new("Serial", 10_000, vec![copy, kernel])?;
+//! let origin = Origin::new("Simulated GPU", Some("pcie3-x16".into()));
+//! let chart = Chart::new("A copy and a kernel", origin, vec![run]);
+//!
+//! let mut text = Vec::new();
+//! Text::default().export(&chart, &mut text)?;
+//! assert!(String::from_utf8(text)?.contains("SIMULATED"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod chart;
+mod exporter;
+mod html;
+mod json;
+mod layout;
+mod run;
+mod span;
+mod svg;
+mod text;
+mod trace;
+mod track;
+mod usage;
+
+pub use chart::Chart;
+pub use exporter::Exporter;
+pub use html::Html;
+pub use run::{Timeline, TimelineError};
+pub use span::{Span, SpanKind};
+pub use svg::Svg;
+pub use text::Text;
+pub use trace::Trace;
+pub use track::Track;
+pub use usage::Gap;

@@ -1,0 +1,235 @@
+//! Time cut into cells.
+
+use std::collections::BTreeSet;
+
+use crate::timeline::layout::shade::{Shade, Shading};
+use crate::timeline::{Span, SpanKind};
+
+/// What one cell shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cell {
+    /// The kind that fills most of it.
+    Work(SpanKind, Shade),
+    /// Nothing runs.
+    Idle,
+    /// The run is over.
+    Over,
+}
+
+/// Time on a scale on which a cell is `cell` long and a nanosecond is `count`, so that nothing is
+/// rounded.
+#[derive(Clone, Copy)]
+pub(super) struct Grid {
+    count: usize,
+    cell: u128,
+}
+
+impl Grid {
+    /// `count` cells for `scale_ns`.
+    pub(super) fn new(count: usize, scale_ns: u64) -> Self {
+        Self {
+            count,
+            cell: u128::from(scale_ns.max(1)),
+        }
+    }
+
+    /// The cell that a moment lies in.
+    pub(super) fn cell_of(self, at_ns: u64) -> usize {
+        let cell = usize::try_from(self.place(at_ns) / self.cell).unwrap_or(usize::MAX);
+        cell.min(self.count - 1)
+    }
+
+    /// The cells of a track. The spans come by their start.
+    pub(super) fn cells(self, spans: &[&Span], total_ns: u64) -> Vec<Cell> {
+        let segments = segments(spans);
+        let mut fills = vec![Fill::default(); self.count];
+        for segment in &segments {
+            self.fill(&mut fills, segment);
+        }
+        let mut cells: Vec<Cell> = Vec::with_capacity(self.count);
+        for (index, fill) in fills.iter().enumerate() {
+            let winner = fill.winner(self.cell, cells.last());
+            cells.push(winner.unwrap_or_else(|| self.empty(index, total_ns)));
+        }
+        // What is too short to fill half a cell is shown where it does not hide anything.
+        for segment in &segments {
+            let middle_ns = segment.start_ns.midpoint(segment.end_ns);
+            let cell = &mut cells[self.cell_of(middle_ns)];
+            if !matches!(cell, Cell::Work(..)) {
+                *cell = Cell::Work(segment.kind, segment.shade);
+            }
+        }
+        cells
+    }
+
+    fn place(self, at_ns: u64) -> u128 {
+        u128::from(at_ns) * self.count as u128
+    }
+
+    fn empty(self, index: usize, total_ns: u64) -> Cell {
+        let twice_middle = (2 * index as u128 + 1) * self.cell;
+        if twice_middle > 2 * self.place(total_ns) {
+            Cell::Over
+        } else {
+            Cell::Idle
+        }
+    }
+
+    fn fill(self, fills: &mut [Fill], segment: &Segment) {
+        let (start, end) = (self.place(segment.start_ns), self.place(segment.end_ns));
+        let first = self.cell_of(segment.start_ns);
+        for (index, fill) in fills.iter_mut().enumerate().skip(first) {
+            let cell_start = index as u128 * self.cell;
+            if cell_start >= end {
+                break;
+            }
+            let part = end.min(cell_start + self.cell) - start.max(cell_start);
+            fill.0[segment.kind as usize][segment.shade as usize] += part;
+        }
+    }
+}
+
+/// How much of a cell each kind and shade fills.
+#[derive(Clone, Default)]
+struct Fill([[u128; 2]; SpanKind::ALL.len()]);
+
+impl Fill {
+    /// What to show behind the cell `last`, if at least half of the cell is filled.
+    fn winner(&self, cell: u128, last: Option<&Cell>) -> Option<Cell> {
+        let filled = |kind: SpanKind| self.0[kind as usize].iter().sum::<u128>();
+        let all: u128 = SpanKind::ALL.into_iter().map(filled).sum();
+        if 2 * all < cell {
+            return None;
+        }
+        let kind = SpanKind::ALL.into_iter().max_by_key(|kind| filled(*kind))?;
+        let [strong, soft] = self.0[kind as usize];
+        let own = if soft > strong {
+            Shade::Soft
+        } else {
+            Shade::Strong
+        };
+        let shade = match last {
+            // A cell of two chunks differs from the one before it, so that chunks about as short as
+            // a cell alternate, and do not look like a few long ones.
+            Some(Cell::Work(before, shade)) if *before == kind && 4 * soft.min(strong) >= cell => {
+                shade.other()
+            }
+            _ => own,
+        };
+        Some(Cell::Work(kind, shade))
+    }
+}
+
+/// A time in which one span is the one to be seen.
+struct Segment {
+    kind: SpanKind,
+    shade: Shade,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+/// The spans without overlaps: of those at one moment, the one that began last.
+fn segments(spans: &[&Span]) -> Vec<Segment> {
+    let mut shading = Shading::default();
+    let shades: Vec<Shade> = spans.iter().map(|span| shading.next(span)).collect();
+    // At one moment, ends come before starts, save for spans without length.
+    let mut turns: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * spans.len());
+    for (index, span) in spans.iter().enumerate() {
+        turns.push((span.start_ns, true, index));
+        turns.push((span.end_ns, span.end_ns == span.start_ns, index));
+    }
+    turns.sort_unstable();
+
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut running: BTreeSet<usize> = BTreeSet::new();
+    let mut since_ns = 0;
+    for (at_ns, _, index) in turns {
+        let span = spans[index];
+        let shown = running.last().copied();
+        let starts = running.insert(index);
+        if let Some(shown) = shown.filter(|_| at_ns > since_ns) {
+            segments.push(segment(spans[shown], shades[shown], since_ns, at_ns));
+        }
+        if !starts {
+            running.remove(&index);
+            if span.start_ns == span.end_ns {
+                segments.push(segment(span, shades[index], at_ns, at_ns));
+            }
+        }
+        since_ns = at_ns;
+    }
+    segments
+}
+
+fn segment(span: &Span, shade: Shade, start_ns: u64, end_ns: u64) -> Segment {
+    Segment {
+        kind: span.kind,
+        shade,
+        start_ns,
+        end_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::Track;
+
+    fn span(kind: SpanKind, start_ns: u64, end_ns: u64) -> Span {
+        Span::new(Track::Host, kind, start_ns, end_ns)
+    }
+
+    fn letters(spans: &[Span], count: usize, total_ns: u64) -> String {
+        let spans: Vec<&Span> = spans.iter().collect();
+        Grid::new(count, 100)
+            .cells(&spans, total_ns)
+            .into_iter()
+            .map(|cell| match cell {
+                Cell::Work(SpanKind::Kernel, Shade::Strong) => 'K',
+                Cell::Work(SpanKind::Kernel, Shade::Soft) => 'k',
+                Cell::Work(..) => 'W',
+                Cell::Idle => '.',
+                Cell::Over => ' ',
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_cell_shows_what_fills_most_of_it() {
+        let spans = [
+            span(SpanKind::Kernel, 0, 14),
+            span(SpanKind::Wait, 14, 30),
+            span(SpanKind::Kernel, 55, 75),
+        ];
+        assert_eq!(letters(&spans, 10, 80), "KWW..KKK  ");
+    }
+
+    #[test]
+    fn short_spans_are_not_lost() {
+        let spans = [
+            span(SpanKind::Kernel, 12, 13),
+            span(SpanKind::Wait, 50, 50),
+            span(SpanKind::Wait, 100, 100),
+        ];
+        assert_eq!(letters(&spans, 10, 100), ".K...W...W");
+    }
+
+    #[test]
+    fn chunks_shorter_than_a_cell_alternate() {
+        let spans: Vec<Span> = (0..16)
+            .map(|chunk| span(SpanKind::Kernel, chunk * 6, chunk * 6 + 6).chunk(chunk))
+            .collect();
+        assert_eq!(letters(&spans, 10, 100), "KkKkKkKkKk");
+    }
+
+    #[test]
+    fn the_later_of_two_spans_is_shown() {
+        let spans = [span(SpanKind::Kernel, 0, 100), span(SpanKind::Wait, 20, 40)];
+        assert_eq!(letters(&spans, 10, 100), "KKWWKKKKKK");
+        let spans = [
+            span(SpanKind::Kernel, 0, 60),
+            span(SpanKind::Kernel, 30, 100),
+        ];
+        assert_eq!(letters(&spans, 10, 100), "KKKkkkkkkk");
+    }
+}

@@ -1,0 +1,180 @@
+//! Where things stand on the page.
+
+use std::io;
+
+use super::Text;
+use super::cells::{Cell, Grid};
+use crate::timeline::layout::rows::by_track;
+use crate::timeline::layout::scale::{Tick, ticks};
+use crate::timeline::layout::shade::Shade;
+use crate::timeline::layout::words::{clip, columns, duration, percent, times};
+use crate::timeline::track::TrackName;
+use crate::timeline::{Chart, Timeline, Track};
+
+/// Columns behind the cells: a space and `100%`.
+const BUSY_COLUMNS: usize = 5;
+/// Columns that a tick's label has at least.
+const TICK_COLUMNS: usize = 8;
+
+/// A chart, measured out: names on the left, then cells between two lines, then the busy share.
+pub(super) struct Frame<'a> {
+    text: Text,
+    chart: &'a Chart,
+    width: usize,
+    name_columns: usize,
+    long_names: bool,
+    cells: usize,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(text: &Text, chart: &'a Chart) -> Self {
+        let width = text.width.clamp(Text::WIDTH_MIN, Text::WIDTH_MAX);
+        let names: Vec<TrackName> = chart
+            .timelines
+            .iter()
+            .flat_map(|timeline| Track::names(&timeline.tracks()))
+            .collect();
+        let widest = |name: fn(&TrackName) -> &str| {
+            let widths = names.iter().map(|track| columns(name(track)));
+            widths.max().unwrap_or(0) + 2
+        };
+        let most = width * 2 / 7;
+        let long = widest(|name| &name.long);
+        let long_names = long <= most;
+        let name_columns = if long_names {
+            long
+        } else {
+            widest(|name| &name.short).min(most)
+        };
+        Self {
+            text: *text,
+            chart,
+            width,
+            name_columns,
+            long_names,
+            // A space and two lines.
+            cells: width - name_columns - 3 - BUSY_COLUMNS,
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        writeln!(out, "{}", self.text.bold(&self.fit(&self.chart.title)))?;
+        writeln!(out, "{}", self.fit(&self.chart.origin.line()))?;
+        writeln!(out)?;
+        if !self.chart.timelines.is_empty() {
+            self.write_axis(out)?;
+        }
+        for timeline in &self.chart.timelines {
+            self.write_timeline(timeline, out)?;
+        }
+        self.write_legend(out)
+    }
+
+    fn grid(&self) -> Grid {
+        Grid::new(self.cells, self.chart.longest_ns())
+    }
+
+    /// Text from outside, no wider than the page.
+    fn fit(&self, text: &str) -> String {
+        self.fit_in(text, self.width)
+    }
+
+    fn fit_in(&self, text: &str, most: usize) -> String {
+        clip(
+            self.text.words(text).trim_end(),
+            most,
+            self.text.pick('…', '~'),
+        )
+    }
+
+    fn write_axis(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let indent = " ".repeat(self.name_columns + 1);
+        let marks = ticks(self.chart.longest_ns(), (self.cells / TICK_COLUMNS).max(1));
+        let labels = self.tick_labels(&marks);
+        writeln!(out, "{}", format!("{indent}{labels}").trim_end())?;
+        let (left, right, line, mark) = self.text.pick(('┌', '┐', '─', '┬'), ('+', '+', '-', '+'));
+        let mut rule = vec![line; self.cells];
+        for tick in &marks {
+            rule[self.grid().cell_of(tick.at_ns)] = mark;
+        }
+        let rule: String = rule.into_iter().collect();
+        writeln!(out, "{indent}{left}{rule}{right} busy")
+    }
+
+    /// The labels, each beginning above its mark, as many as there is room for.
+    fn tick_labels(&self, marks: &[Tick]) -> String {
+        let mut labels = String::new();
+        for tick in marks {
+            let label = self.text.words(&tick.label);
+            let at = self.grid().cell_of(tick.at_ns) + 1;
+            let used = columns(&labels);
+            let room = self.cells + 2 + BUSY_COLUMNS;
+            if (used == 0 || at > used) && at + columns(&label) <= room {
+                labels.push_str(&" ".repeat(at - used));
+                labels.push_str(&label);
+            }
+        }
+        labels
+    }
+
+    fn write_timeline(&self, timeline: &Timeline, out: &mut dyn io::Write) -> io::Result<()> {
+        let total = self.text.words(&duration(timeline.total_ns()));
+        let speedup = times(self.chart.speedup(timeline));
+        let figures = format!("{total:>9} {speedup:>8}");
+        let room = self.width.saturating_sub(columns(&figures) + 1);
+        let name = self.fit_in(timeline.name(), room);
+        let space = " ".repeat(room + 1 - columns(&name));
+        let heading = format!("{}{space}{figures}", self.text.bold(&name));
+        writeln!(out, "{}", heading.trim_end())?;
+
+        let by_track = by_track(timeline);
+        let tracks: Vec<Track> = by_track.keys().copied().collect();
+        let side = self.text.pick('│', '|');
+        for ((track, spans), name) in by_track.iter().zip(Track::names(&tracks)) {
+            let name = if self.long_names {
+                name.long
+            } else {
+                name.short
+            };
+            let name = self.fit_in(&format!("  {name}"), self.name_columns);
+            let space = " ".repeat(self.name_columns + 1 - columns(&name));
+            let cells = self.grid().cells(spans, timeline.total_ns());
+            let cells = self.text.paint(&cells);
+            let busy = percent(timeline.busy_share(*track));
+            writeln!(out, "{name}{space}{side}{cells}{side} {busy:>4}")?;
+        }
+        Ok(())
+    }
+
+    fn write_legend(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let kinds = self.chart.kinds();
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let mut entries: Vec<(Vec<Cell>, &str)> = kinds
+            .into_iter()
+            .map(|kind| {
+                let cells = [Shade::Strong, Shade::Soft].map(|shade| Cell::Work(kind, shade));
+                (cells.to_vec(), kind.name())
+            })
+            .collect();
+        entries.push((vec![Cell::Idle; 2], "idle"));
+
+        writeln!(out)?;
+        let mut used = 0;
+        for (cells, name) in entries {
+            let entry_columns = cells.len() + 1 + name.len();
+            if used > 0 && used + 3 + entry_columns > self.width {
+                writeln!(out)?;
+                used = 0;
+            }
+            if used > 0 {
+                write!(out, "   ")?;
+                used += 3;
+            }
+            write!(out, "{} {name}", self.text.paint(&cells))?;
+            used += entry_columns;
+        }
+        writeln!(out)
+    }
+}

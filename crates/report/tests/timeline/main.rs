@@ -1,0 +1,27 @@
+//! Timelines and each of their formats, through the public interface.
+
+mod check_trace;
+mod data;
+mod hostile;
+mod html;
+mod random;
+mod sample;
+mod svg;
+mod text;
+mod trace;
+
+#[cfg(unix)]
+mod browser;
+#[cfg(unix)]
+mod page;
+
+use pinlane_report::timeline::{Chart, Exporter};
+
+/// What an exporter writes.
+fn export(exporter: &dyn Exporter, chart: &Chart) -> String {
+    let mut out = Vec::new();
+    exporter
+        .export(chart, &mut out)
+        .expect("a vector takes everything");
+    String::from_utf8(out).expect("formats are UTF-8")
+}
