@@ -17,7 +17,7 @@ pub struct CostCurve {
     /// Rate beyond the last knot; 0 means that bytes cost nothing there.
     pub bytes_per_s: u64,
     /// Measured points `[bytes, ns]`, bytes rising, ns not falling. May be empty.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knots: Vec<[u64; 2]>,
 }
 

@@ -1,8 +1,18 @@
-//! Link profiles and what a copy costs: pure arithmetic, with no clock, no I/O and no threads.
+//! What copies, kernels and whole programs of them take: pure arithmetic, with no clock, no I/O and
+//! no threads.
 //!
-//! A [`Profile`] is data (TOML): facts about a device, and a [`CostCurve`] for each direction and
-//! kind of host memory. The simulated GPU feeds its virtual clock from it. Everything is computed
-//! in integers, so that a result is the same on every machine, to the nanosecond.
+//! ```text
+//!   Profile     a link and its device, as data (TOML)
+//!   engine/     which engine an operation needs, who is next, how directions slow each other
+//!   schedule/   what a program of driver calls takes, by these rules
+//!   pipeline/   a job in chunks, and its program
+//!   search/     the best chunk, streams and order for a job, and why
+//! ```
+//!
+//! A [`Profile`] holds facts about a device, and a [`CostCurve`] for each direction and kind of host
+//! memory. The simulated GPU feeds its virtual clock from it, and gives its engines out by the
+//! rules of [`engine`]: what [`schedule`] says of a program is, to the nanosecond, what happens
+//! there. Everything is computed in integers, so that a result is the same on every machine.
 //!
 //! ```
 //! use pinlane_model::{Direction, HostKind, Profile};
@@ -16,12 +26,16 @@
 
 mod builtin;
 mod curve;
+pub mod engine;
 mod error;
+pub mod pipeline;
 mod profile;
+pub mod schedule;
+pub mod search;
 
 pub use curve::{Area, CostCurve};
 pub use error::ProfileError;
 pub use profile::{
-    CallCosts, DeviceFacts, Direction, DirectionCosts, HostKind, HostMemoryCosts, KernelCosts,
-    PciFacts, Profile,
+    CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, HostKind, HostMemoryCosts,
+    KernelCosts, PciFacts, Profile,
 };

@@ -29,8 +29,8 @@ pub enum HostKind {
 pub struct Profile {
     /// Short name, such as `pcie3-x16`.
     pub name: String,
-    /// A copy that starts while the other direction is busy takes this many percent of its time
-    /// alone: 100 is a link whose directions do not disturb each other.
+    /// While the other direction is busy, a copy takes this many percent of its time alone: 100 is
+    /// a link whose directions do not disturb each other.
     pub both_ways_percent: u64,
     /// Rate of a copy inside device memory, in bytes copied; 0 means that it costs nothing.
     pub d2d_bytes_per_s: u64,
@@ -46,6 +46,9 @@ pub struct Profile {
     pub calls: CallCosts,
     /// What pinning costs the host thread.
     pub host_memory: HostMemoryCosts,
+    /// How fast the express lane moves ordinary memory, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub express: Option<ExpressCosts>,
 }
 
 /// What the device is.
@@ -67,6 +70,10 @@ pub struct DeviceFacts {
     /// Copies from the device that run at the same time; 0 means that they share the engines of
     /// the other direction.
     pub d2h_engines: u32,
+    /// From the end of an operation to the start of one that comes behind it, in its stream or by
+    /// an event, on another engine.
+    #[serde(default)]
+    pub handover_ns: u64,
     /// NUMA node of the device, where known.
     #[serde(default)]
     pub numa_node: Option<u32>,
@@ -144,6 +151,34 @@ pub struct HostMemoryCosts {
     pub unregister: Area,
 }
 
+/// The lanes that move bytes between ordinary memory and a pinned ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpressCosts {
+    /// Threads at work.
+    pub lanes: u32,
+    /// From ordinary memory into the ring, all lanes together and nothing else.
+    pub stage_bytes_per_s: u64,
+    /// From the ring into ordinary memory, in the same way.
+    pub unstage_bytes_per_s: u64,
+    /// While both go on, each takes this many percent of its time alone.
+    pub both_percent: u64,
+    /// Until the lanes are awake.
+    pub start_ns: u64,
+}
+
+impl ExpressCosts {
+    /// Nanoseconds that the lanes need for `bytes` of this direction where nothing slows them.
+    #[must_use]
+    pub fn ns(&self, direction: Direction, bytes: u64) -> u64 {
+        let bytes_per_s = match direction {
+            Direction::HostToDevice => self.stage_bytes_per_s,
+            Direction::DeviceToHost => self.unstage_bytes_per_s,
+        };
+        ns_at_rate(bytes, bytes_per_s)
+    }
+}
+
 impl Profile {
     /// Reads and checks a profile.
     ///
@@ -157,6 +192,15 @@ impl Profile {
         Ok(profile)
     }
 
+    /// The profile as TOML that [`from_toml`](Self::from_toml) reads back as it was.
+    ///
+    /// # Panics
+    /// Never: a profile holds only what TOML can.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("text and numbers in named fields")
+    }
+
     /// Nanoseconds that one copy over the link takes when it has the link for itself.
     #[must_use]
     pub fn copy_ns(&self, direction: Direction, kind: HostKind, bytes: u64) -> u64 {
@@ -168,13 +212,6 @@ impl Profile {
             HostKind::Pageable => costs.pageable.ns(bytes),
             HostKind::Pinned => costs.pinned.ns(bytes),
         }
-    }
-
-    /// The same copy when it starts while the other direction is busy.
-    #[must_use]
-    pub fn both_ways_ns(&self, alone_ns: u64) -> u64 {
-        let slowed = u128::from(alone_ns) * u128::from(self.both_ways_percent) / 100;
-        u64::try_from(slowed).unwrap_or(u64::MAX)
     }
 
     /// Nanoseconds of a copy or fill inside device memory.
@@ -227,6 +264,13 @@ impl Profile {
             ("d2h.pinned", &self.d2h.pinned),
         ] {
             curve.validate(field)?;
+        }
+        if let Some(express) = &self.express {
+            at_least("express.lanes", express.lanes.into(), 1)?;
+            at_least("express.stage_bytes_per_s", express.stage_bytes_per_s, 1)?;
+            let unstage = express.unstage_bytes_per_s;
+            at_least("express.unstage_bytes_per_s", unstage, 1)?;
+            at_least("express.both_percent", express.both_percent, 100)?;
         }
         Ok(())
     }

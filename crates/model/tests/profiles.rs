@@ -143,3 +143,23 @@ fn unknown_missing_and_mistyped_fields_are_named_by_the_parser() {
         }
     }
 }
+
+#[test]
+fn a_profile_can_be_written_and_read_back() {
+    for name in Profile::builtin_names() {
+        let profile = Profile::builtin(name).unwrap();
+        let text = profile.to_toml();
+        assert_eq!(Profile::from_toml(&text).unwrap(), profile, "{text}");
+    }
+    let mut profile = Profile::builtin("h200").unwrap();
+    profile.name = "a \"name\" with\nodd characters = [1]".to_owned();
+    profile.device.handover_ns = 123_456;
+    profile.device.numa_node = None;
+    profile.express = None;
+    let text = profile.to_toml();
+    assert_eq!(Profile::from_toml(&text).unwrap(), profile, "{text}");
+    assert!(!text.contains("express"));
+    profile.both_ways_percent = u64::MAX;
+    let text = profile.to_toml();
+    assert_eq!(Profile::from_toml(&text).unwrap(), profile, "{text}");
+}

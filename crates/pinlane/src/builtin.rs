@@ -25,6 +25,7 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, St
 pub struct Builtin {
     add_u32: Kernel<(u64, u32, Out<u32>)>,
     saxpy_f32: Kernel<(u64, f32, In<f32>, Out<f32>)>,
+    churn_u32: Kernel<(u64, u32, Out<u32>)>,
     spin: Kernel<(u64,)>,
 }
 
@@ -35,6 +36,7 @@ impl Builtin {
         Ok(Self {
             add_u32: module.kernel("pinlane_add_u32")?,
             saxpy_f32: module.kernel("pinlane_saxpy_f32")?,
+            churn_u32: module.kernel("pinlane_churn_u32")?,
             spin: module.kernel("pinlane_spin")?,
         })
     }
@@ -51,6 +53,21 @@ impl Builtin {
         let values = (items as u64, value, data);
         // SAFETY: these are its parameters, and it touches the first `items` elements only.
         unsafe { stream.launch(&self.add_u32, LaunchShape::for_items(items), values) }
+    }
+
+    /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, wrapping: as much work as is
+    /// wanted for the arithmetic units of the whole device.
+    pub fn churn<'a>(
+        &self,
+        stream: &Stream,
+        rounds: u32,
+        data: impl Into<DeviceSliceMut<'a, u32>>,
+    ) -> Result<()> {
+        let data = data.into();
+        let items = data.len();
+        let values = (items as u64, rounds, data);
+        // SAFETY: these are its parameters, and it touches the first `items` elements only.
+        unsafe { stream.launch(&self.churn_u32, LaunchShape::for_items(items), values) }
     }
 
     /// `y[i] = a * x[i] + y[i]`, rounded once.

@@ -59,6 +59,9 @@ pub enum Error {
         /// What it must be.
         reason: &'static str,
     },
+    /// What was measured makes no profile.
+    #[error("the measurements make no sense: {0}")]
+    Calibration(String),
     /// A batch holds more than a chunk of the pipeline.
     #[error(
         "a batch of {batch_bytes} bytes, where a chunk holds {chunk_bytes}; set a larger chunk"

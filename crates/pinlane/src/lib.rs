@@ -46,6 +46,7 @@
 //! ```
 
 mod builtin;
+pub mod calibrate;
 mod copy;
 mod core;
 mod crew;

@@ -163,7 +163,7 @@ impl State {
                 }
                 let queue = self.streams.get(other).map(|stream| &stream.queue);
                 let wait = queue.into_iter().flatten().find(|op| match op.work {
-                    Work::Wait(point) => behind
+                    Work::Wait(point, _) => behind
                         .iter()
                         .any(|(id, after)| *id == point.stream && point.sequence > *after),
                     _ => false,

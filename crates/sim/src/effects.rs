@@ -22,7 +22,7 @@ impl State {
     pub(crate) fn touch(&mut self, id: Id, device: usize, moment: Moment) -> bool {
         let stream = self.streams.get_mut(id).expect("an active stream");
         let work = stream.queue.front().map(|op| &op.work);
-        if matches!(work, Some(Work::Record(_) | Work::Wait(_))) {
+        if matches!(work, Some(Work::Record(..) | Work::Wait(..))) {
             return true;
         }
         let mut op = stream.queue.pop_front().expect("the running work");

@@ -6,6 +6,7 @@
 //!    │  one lock
 //!    ├─ host:    virtual clock, pinned and registered ranges
 //!    ├─ devices: memory, engines          schedule.rs, run.rs  what runs next
+//!    │                                    engines.rs           on what, by the model's rules
 //!    ├─ streams: queues of operations     effects.rs           what it does to memory
 //!    └─ checks, faults, timeline, trace   plan.rs              from a copy to pieces
 //! ```
@@ -13,7 +14,8 @@
 //! - **Real bytes** move, in stream order, through copy engines and a compute engine; kernels are
 //!   the CPU twins of [`pinlane_kernels`].
 //! - **The clock is virtual.** Each call, copy and kernel costs what the
-//!   [`Profile`](pinlane_model::Profile) says. A plain run gives the same timeline on every
+//!   [`Profile`](pinlane_model::Profile) says, and engines keep the rules of
+//!   [`pinlane_model::engine`], which the schedules of that crate use as well. A plain run gives the same timeline on every
 //!   machine, to the nanosecond. (With host callbacks, and so with `.await`, this needs
 //!   [`SimBuilder::idle_progress`] off: otherwise time passes while the program sleeps.)
 //! - **An adversary on demand** ([`SimBuilder::seed`]) chooses among all schedules that the stream
@@ -59,7 +61,7 @@ mod device_calls;
 mod device_memory;
 mod driver;
 mod effects;
-mod engine;
+mod engines;
 mod faults;
 mod finding;
 mod host_bytes;

@@ -1,9 +1,10 @@
 //! One operation in a stream.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pinlane_driver::{Call, HostCallback, KernelArg, LaunchShape};
 use pinlane_kernels::Kernel;
+use pinlane_model::engine::{Behind, Need};
 
 use crate::calls::name;
 use crate::host_bytes::HostBytes;
@@ -16,6 +17,10 @@ pub(crate) struct Point {
     pub(crate) stream: Id,
     pub(crate) sequence: u64,
 }
+
+/// What a recorded event comes behind, known once it has fired. Shared by the recording and all
+/// waits for it, which may outlive the event.
+pub(crate) type Mark = Arc<OnceLock<Behind>>;
 
 /// When, during the time that it runs, an operation touches memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,9 +109,9 @@ pub(crate) enum Work {
     },
     Kernel(Box<Launch>),
     /// Fires an event.
-    Record(Id),
+    Record(Id, Mark),
     /// Holds the stream until a place in another one is passed.
-    Wait(Point),
+    Wait(Point, Mark),
     Callback(HostCallback),
     /// A callback that was handed out and has not returned.
     CallbackRunning,
@@ -114,6 +119,21 @@ pub(crate) enum Work {
     Alloc(u64),
     /// Stream-ordered free of the block at this address.
     Free(u64),
+}
+
+impl Work {
+    /// The kind of engine that it needs; none for what takes no time on the device.
+    pub(crate) fn need(&self) -> Option<Need> {
+        match self {
+            Self::Transfer(transfer) => Some(match transfer.kind {
+                SpanKind::HostToDevice => Need::HostToDevice,
+                SpanKind::DeviceToHost => Need::DeviceToHost,
+                _ => Need::Compute,
+            }),
+            Self::Memset { .. } | Self::Kernel(_) => Some(Need::Compute),
+            _ => None,
+        }
+    }
 }
 
 /// How an operation will fail, where a fault was injected.

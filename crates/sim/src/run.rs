@@ -1,8 +1,8 @@
 //! One operation from its start to its end, and the end of a device.
 
 use pinlane_driver::{Error, ErrorKind};
+use pinlane_model::engine::{Need, Token};
 
-use crate::engine::{Engines, Need};
 use crate::faults::FaultKind;
 use crate::op::{Doom, Moment, Work};
 use crate::slab::Id;
@@ -15,13 +15,15 @@ const WATCHDOG_NS: u64 = 10_000_000_000;
 /// The first operation of a stream, started and not done.
 pub(crate) struct Running {
     stream: Id,
-    device: usize,
+    pub(crate) device: usize,
     sequence: u64,
     engine: Option<Engine>,
+    /// Its hold on the engine; a seeded run has none.
+    pub(crate) token: Option<Token>,
     start_ns: u64,
     /// When memory is touched in between, until that has happened.
     middle_ns: Option<u64>,
-    end_ns: u64,
+    pub(crate) end_ns: u64,
 }
 
 impl Running {
@@ -70,54 +72,52 @@ impl State {
             }
             return;
         }
-        let need = Need::of(&op.work);
+        let need = op.work.need();
         let sequence = op.sequence;
-        let engine = self.engine_for(device, need);
-        let mut end_ns = at_ns.saturating_add(self.duration_ns(id, device, need));
-        if need != Need::Nothing {
-            end_ns = self.draw_doom(id, at_ns, end_ns);
+        let mut duration_ns = self.duration_ns(id, need);
+        if need.is_some() {
+            duration_ns = self.draw_doom(id, duration_ns);
         }
+        let end_ns = at_ns.saturating_add(duration_ns);
         let middle_ns = match &mut self.adversary {
-            Some(adversary) if need != Need::Nothing => Some(adversary.middle_ns(at_ns, end_ns)),
+            Some(adversary) if need.is_some() => Some(adversary.middle_ns(at_ns, end_ns)),
             _ => None,
         };
-        let running = Running {
+        let mut running = Running {
             stream: id,
             device,
             sequence,
-            engine,
+            engine: need.map(Need::first_engine),
+            token: None,
             start_ns: at_ns,
             middle_ns,
             end_ns,
         };
-        if need == Need::Nothing && end_ns == at_ns {
+        if need.is_none() && end_ns == at_ns {
             return self.complete(running);
         }
+        if let Some(need) = need
+            && self.adversary.is_none()
+        {
+            let engines = &mut self.devices[device].engines;
+            let token = engines.start(at_ns, need, duration_ns, sequence);
+            running.engine = token.map(|token| engines.engine(token));
+            running.token = token;
+        }
+        self.alarms.retain(|&(_, stream)| stream != id);
         self.running.push(running);
+        self.retime(device);
         if self.adversary.is_some() {
             self.touch(id, device, Moment::Start);
         }
     }
 
-    fn engine_for(&mut self, device: usize, need: Need) -> Option<Engine> {
-        if self.adversary.is_some() {
-            return Engines::any(need);
-        }
-        self.devices[device].engines.claim(need)
-    }
-
-    /// How long the first operation of a stream takes.
-    fn duration_ns(&mut self, id: Id, device: usize, need: Need) -> u64 {
+    /// How long the first operation of a stream takes where nothing slows it.
+    fn duration_ns(&mut self, id: Id, need: Option<Need>) -> u64 {
         let profile = &self.config.profile;
         let op = self.streams.get(id).and_then(|stream| stream.queue.front());
         let model_ns = match op.map(|op| &op.work) {
-            Some(Work::Transfer(transfer)) => {
-                if self.devices[device].engines.opposite_busy(need) {
-                    profile.both_ways_ns(transfer.alone_ns)
-                } else {
-                    transfer.alone_ns
-                }
-            }
+            Some(Work::Transfer(transfer)) => transfer.alone_ns,
             Some(Work::Memset { bytes, .. }) => profile.device_copy_ns(*bytes as u64),
             Some(Work::Kernel(launch)) => {
                 let kernel = &launch.kernel;
@@ -128,26 +128,26 @@ impl State {
         };
         match (&mut self.adversary, need) {
             (None, _) => model_ns,
-            (Some(adversary), Need::Nothing) => match op.map(|op| &op.work) {
-                Some(Work::Wait(_)) => 0,
+            (Some(adversary), None) => match op.map(|op| &op.work) {
+                Some(Work::Wait(..)) => 0,
                 _ => adversary.lag_ns(),
             },
             (Some(adversary), _) => adversary.duration_ns(model_ns),
         }
     }
 
-    /// Decides whether the operation fails, and gives the time of its end.
-    fn draw_doom(&mut self, id: Id, at_ns: u64, end_ns: u64) -> u64 {
-        let (doom, end_ns) = if self.injector.hit(FaultKind::StuckCompletion) {
-            (Doom::Stuck, at_ns.saturating_add(WATCHDOG_NS))
+    /// Decides whether the operation fails, and gives how long it takes.
+    fn draw_doom(&mut self, id: Id, duration_ns: u64) -> u64 {
+        let (doom, duration_ns) = if self.injector.hit(FaultKind::StuckCompletion) {
+            (Doom::Stuck, WATCHDOG_NS)
         } else if self.injector.hit(FaultKind::LateError) {
-            (Doom::LateError, end_ns)
+            (Doom::LateError, duration_ns)
         } else {
-            return end_ns;
+            return duration_ns;
         };
         let stream = self.streams.get_mut(id).expect("an active stream");
         stream.queue.front_mut().expect("the started work").doom = Some(doom);
-        end_ns
+        duration_ns
     }
 
     /// Ends a running operation: its last effects, then whoever waited for it.
@@ -158,10 +158,8 @@ impl State {
             end_ns,
             ..
         } = running;
-        if let Some(engine) = running.engine
-            && self.adversary.is_none()
-        {
-            self.devices[device].engines.release(engine);
+        if let Some(token) = running.token {
+            self.release_engine(stream, device, token, end_ns);
         }
         if self.touch(stream, device, Moment::End) {
             self.record_span(&running);
@@ -175,6 +173,16 @@ impl State {
         let op = stream.queue.pop_front().expect("the work that is done");
         stream.running = false;
         stream.done = op.sequence;
+        match &op.work {
+            // Set once: a recording is done once.
+            Work::Record(_, mark) => drop(mark.set(stream.behind)),
+            Work::Wait(_, mark) => {
+                if let Some(behind) = mark.get() {
+                    stream.behind.point(behind);
+                }
+            }
+            _ => {}
+        }
         if stream.queue.is_empty() {
             let destroyed = stream.destroyed;
             self.active.retain(|&active| active != id);
@@ -183,7 +191,7 @@ impl State {
             }
         }
         match op.work {
-            Work::Record(event) => {
+            Work::Record(event, _) => {
                 if let Some(event) = self.events.get_mut(event)
                     && event
                         .recorded
@@ -199,6 +207,9 @@ impl State {
 
     /// The callback at the head of this stream has returned.
     pub(crate) fn callback_returned(&mut self, id: Id) {
+        if self.adversary.is_none() {
+            self.catch_up();
+        }
         let stream = self.streams.get(id);
         let head = stream.and_then(|stream| stream.queue.front());
         // A device that was lost meanwhile has forgotten its work.
@@ -214,6 +225,9 @@ impl State {
         let fatal = Error::new(kind, "").with_detail(detail);
         self.devices[device].kill(fatal.clone());
         self.running.retain(|running| running.device != device);
+        let streams = &self.streams;
+        self.alarms
+            .retain(|&(_, id)| streams.get(id).is_some_and(|it| it.device != device));
         let mut gone = Vec::new();
         for (id, stream) in self.streams.iter_mut() {
             if stream.device != device {

@@ -2,17 +2,27 @@
 //!
 //! The devices are simulated up to the host's clock, event by event. An operation starts at the
 //! first moment at which its predecessor in the stream is done, what it waits for has happened,
-//! and its engine is free; starts happen only when something was submitted or is done, so each
-//! start has an exact time. What ends at a time is carried out by the first call that comes after
+//! the hand-over between their engines is over, and its engine is free, by the rules of
+//! [`pinlane_model::engine`]; starts happen only when something was submitted or is done or a
+//! hand-over is over, so each start has an exact time. What ends at a time is carried out by the first call that comes after
 //! it: an operation is never done within the call that submitted it.
 
 use pinlane_driver::Call;
+use pinlane_model::engine::Turn;
 
-use crate::engine::Need;
 use crate::op::{Moment, Op, Work};
 use crate::slab::Id;
 use crate::state::State;
 use crate::stream::{Role, Stream};
+
+/// What happens next.
+#[derive(Clone, Copy)]
+enum Next {
+    /// Something to the running operation at this place.
+    Running(usize),
+    /// The hand-over for the alarm at this place is over.
+    Alarm(usize),
+}
 
 impl State {
     /// Puts work at the end of a stream, and gives its sequence number.
@@ -43,18 +53,18 @@ impl State {
 
     /// Carries out what happens up to now.
     pub(crate) fn catch_up(&mut self) {
-        while let Some(index) = self.next(self.now_ns) {
-            self.happen(index);
+        while let Some((at_ns, next)) = self.next(self.now_ns) {
+            self.happen(at_ns, next);
         }
     }
 
     /// Lets time pass to the next thing that happens, and carries it out; false if there is none.
     pub(crate) fn step(&mut self) -> bool {
-        let Some(index) = self.next(u64::MAX) else {
+        let Some((at_ns, next)) = self.next(u64::MAX) else {
             return false;
         };
-        self.now_ns = self.now_ns.max(self.running[index].next_ns());
-        self.happen(index);
+        self.now_ns = self.now_ns.max(at_ns);
+        self.happen(at_ns, next);
         true
     }
 
@@ -66,27 +76,37 @@ impl State {
         }
     }
 
-    /// The running operation to which something happens next, no later than `limit_ns`.
-    fn next(&self, limit_ns: u64) -> Option<usize> {
+    /// What happens next, and when, if that is no later than `limit_ns`. At the same time
+    /// operations end before hand-overs do.
+    fn next(&self, limit_ns: u64) -> Option<(u64, Next)> {
         if self.held {
             return None;
         }
-        let candidates = self.running.iter().enumerate();
-        candidates
-            .filter(|(_, running)| running.next_ns() <= limit_ns)
-            .min_by_key(|(_, running)| running.key())
-            .map(|(index, _)| index)
+        let running = self.running.iter().enumerate();
+        let ends = running.map(|(index, running)| (running.key(), Next::Running(index)));
+        let alarms = self.alarms.iter().enumerate();
+        let alarms = alarms.map(|(index, &(at_ns, _))| ((at_ns, u64::MAX), Next::Alarm(index)));
+        ends.chain(alarms)
+            .min_by_key(|&(key, _)| key)
+            .map(|((at_ns, _), next)| (at_ns, next))
+            .filter(|&(at_ns, _)| at_ns <= limit_ns)
     }
 
-    /// Carries out the next thing that happens to a running operation.
-    fn happen(&mut self, index: usize) {
+    /// Carries out what happens next.
+    fn happen(&mut self, at_ns: u64, next: Next) {
+        let index = match next {
+            Next::Running(index) => index,
+            Next::Alarm(index) => {
+                self.alarms.swap_remove(index);
+                return self.dispatch(at_ns);
+            }
+        };
         if self.running[index].take_middle() {
             let (stream, device) = self.running[index].place();
             self.touch(stream, device, Moment::Middle);
             return;
         }
         let running = self.running.swap_remove(index);
-        let at_ns = running.next_ns();
         self.complete(running);
         self.dispatch(at_ns);
     }
@@ -97,11 +117,11 @@ impl State {
             let mut best = None;
             for position in 0..self.active.len() {
                 let id = self.active[position];
-                let Some(key) = self.start_key(id, at_ns) else {
+                let Some(turn) = self.turn(id, at_ns) else {
                     continue;
                 };
-                if best.is_none_or(|(best_key, _)| key < best_key) {
-                    best = Some((key, id));
+                if best.is_none_or(|(first, _)| turn < first) {
+                    best = Some((turn, id));
                 }
             }
             match best {
@@ -111,21 +131,33 @@ impl State {
         }
     }
 
-    /// Whether the first operation of a stream can start, and how early it is in the queue for
-    /// its engine: by priority, then by when it became ready, then by submission.
-    fn start_key(&mut self, id: Id, at_ns: u64) -> Option<(i32, u64, u64)> {
+    /// The turn of the first operation of a stream, if it can start.
+    fn turn(&mut self, id: Id, at_ns: u64) -> Option<Turn> {
         let stream = self.streams.get(id)?;
         let op = stream.queue.front()?;
         if stream.running || !self.is_ready(stream, op) {
             return None;
         }
-        let (need, sequence) = (Need::of(&op.work), op.sequence);
+        let (need, sequence) = (op.work.need(), op.sequence);
         let (device, priority) = (stream.device, stream.priority);
-        let stream = self.streams.get_mut(id)?;
-        let ready_ns = *stream.ready_ns.get_or_insert(at_ns);
-        // A seeded run has no engines to wait for.
-        let free = self.adversary.is_some() || self.devices[device].engines.is_free(need);
-        free.then_some((priority, ready_ns, sequence))
+        let ready_ns = match stream.ready_ns {
+            Some(ready_ns) => ready_ns,
+            None => self.get_ready(id, at_ns),
+        };
+        let turn = Turn {
+            priority,
+            ready_ns,
+            sequence,
+        };
+        match need {
+            // A seeded run has no engines to wait for.
+            _ if self.adversary.is_some() => Some(turn),
+            None => Some(Turn::marker(sequence)),
+            Some(need) => {
+                let free = ready_ns <= at_ns && self.devices[device].engines.is_free(need);
+                free.then_some(turn)
+            }
+        }
     }
 
     /// Whether the order of streams and events lets the first operation of a stream start.
@@ -147,7 +179,7 @@ impl State {
         };
         in_turn
             && match op.work {
-                Work::Wait(point) => self.passed(point),
+                Work::Wait(point, _) => self.passed(point),
                 _ => true,
             }
     }
@@ -163,9 +195,14 @@ impl State {
         if !std::mem::take(&mut self.held) {
             return;
         }
+        for device in 0..self.devices.len() {
+            self.devices[device].engines.not_before(self.now_ns);
+            self.retime(device);
+        }
         for running in &mut self.running {
             running.not_before(self.now_ns);
         }
+        self.alarms.retain(|&(at_ns, _)| at_ns > self.now_ns);
         self.dispatch(self.now_ns);
     }
 }

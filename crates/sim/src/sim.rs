@@ -73,6 +73,11 @@ impl Sim {
         self.machine.lock().now_ns
     }
 
+    /// The program computes for so long: the host's clock runs on, and the devices beside it.
+    pub fn host_work(&self, ns: u64) {
+        self.machine.lock().spend(ns);
+    }
+
     /// From here on nothing completes, and calls that wait do wait, until
     /// [`release`](Self::release): that is how a test shows what is in flight.
     pub fn hold(&self) {

@@ -6,13 +6,13 @@ use pinlane_driver::{
     Call, Error, ErrorKind, EventHandle, FunctionHandle, ModuleHandle, Result, StreamHandle,
 };
 use pinlane_kernels::Kernel;
+use pinlane_model::engine::{Behind, Engines};
 
 use crate::adversary::Adversary;
 use crate::builder::Config;
 use crate::callback::Callbacks;
 use crate::calls::{cost_ns, name};
 use crate::device_memory::DeviceMemory;
-use crate::engine::Engines;
 use crate::faults::{FaultKind, Injector};
 use crate::finding::{Finding, FindingKind};
 use crate::host_memory::HostMemory;
@@ -31,6 +31,8 @@ pub(crate) struct Device {
     pub(crate) engines: Engines,
     pub(crate) memory: DeviceMemory,
     pub(crate) default_stream: Id,
+    /// What the default stream comes behind of the work of blocking streams.
+    pub(crate) blocking_work: Behind,
 }
 
 impl Device {
@@ -64,6 +66,8 @@ pub(crate) struct State {
     /// Streams that hold work, in the order in which they got some.
     pub(crate) active: Vec<Id>,
     pub(crate) running: Vec<Running>,
+    /// When streams can go on whose next operation is handed over to another engine.
+    pub(crate) alarms: Vec<(u64, Id)>,
     pub(crate) callbacks: Callbacks,
     pub(crate) adversary: Option<Adversary>,
     pub(crate) injector: Injector,
@@ -84,9 +88,10 @@ impl State {
         let devices = (0..config.devices)
             .map(|ordinal| Device {
                 fatal: None,
-                engines: Engines::new(facts),
+                engines: Engines::new(&config.profile),
                 memory: DeviceMemory::new(ordinal, facts.memory_bytes),
                 default_stream: streams.insert(Stream::new(ordinal as usize, Role::Default, 0)),
+                blocking_work: Behind::default(),
             })
             .collect();
         Self {
@@ -100,6 +105,7 @@ impl State {
             host: HostMemory::new(),
             active: Vec::new(),
             running: Vec::new(),
+            alarms: Vec::new(),
             callbacks: Callbacks::default(),
             adversary: config.seed.map(Adversary::new),
             injector: Injector::new(config.faults, config.seed.unwrap_or(0)),

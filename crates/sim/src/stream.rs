@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use pinlane_driver::EventFlags;
+use pinlane_model::engine::Behind;
 
-use crate::op::{Op, Point};
+use crate::op::{Mark, Op, Point};
 
 /// How a stream stands to the default stream of its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +28,10 @@ pub(crate) struct Stream {
     pub(crate) queue: VecDeque<Op>,
     /// Whether the first of the queue was started.
     pub(crate) running: bool,
-    /// When the first of the queue could have been started.
+    /// When the first of the queue could have been started, or will: engines are handed over.
     pub(crate) ready_ns: Option<u64>,
+    /// What the next operation comes behind.
+    pub(crate) behind: Behind,
     /// Sequence number of the last operation that is done.
     pub(crate) done: u64,
     /// Said to be captured into a graph.
@@ -46,6 +49,7 @@ impl Stream {
             queue: VecDeque::new(),
             running: false,
             ready_ns: None,
+            behind: Behind::default(),
             done: 0,
             capturing: false,
             destroyed: false,
@@ -68,5 +72,7 @@ pub(crate) struct Event {
     pub(crate) device: usize,
     pub(crate) flags: EventFlags,
     pub(crate) recorded: Option<Point>,
+    /// Of the last recording.
+    pub(crate) mark: Mark,
     pub(crate) fired_ns: Option<u64>,
 }

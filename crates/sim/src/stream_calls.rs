@@ -1,12 +1,14 @@
 //! Calls on streams and events.
 
+use std::sync::Arc;
+
 use pinlane_driver::{
     Call, Error, ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle,
 };
 
 use crate::calls::name;
 use crate::faults::FaultKind;
-use crate::op::{Point, Work};
+use crate::op::{Mark, Point, Work};
 use crate::slab::Id;
 use crate::state::State;
 use crate::stream::{Event, Role, Stream};
@@ -99,11 +101,19 @@ impl State {
         let stream = self.stream(device, stream, call)?;
         let event = self.event(device, event, call)?;
         self.may_fail(call)?;
-        let recorded = self.events.get(event).and_then(|event| event.recorded);
-        if let Some(point) = recorded
-            && !self.passed(point)
-        {
-            self.submit(stream, call, Work::Wait(point));
+        let event = self.events.get(event).expect("a checked handle");
+        let Some(point) = event.recorded else {
+            return Ok(());
+        };
+        let mark = Arc::clone(&event.mark);
+        let passed = self.passed(point);
+        let waiting = self.streams.get_mut(stream).expect("a checked handle");
+        if passed && waiting.queue.is_empty() {
+            if let Some(behind) = mark.get() {
+                waiting.behind.point(behind);
+            }
+        } else {
+            self.submit(stream, call, Work::Wait(point, mark));
         }
         Ok(())
     }
@@ -114,6 +124,7 @@ impl State {
             device,
             flags,
             recorded: None,
+            mark: Mark::default(),
             fired_ns: None,
         });
         // SAFETY: the number of what was just made or found; the simulator looks every handle up.
@@ -143,7 +154,9 @@ impl State {
         let entry = self.events.get_mut(event).expect("a checked handle");
         entry.recorded = Some(point);
         entry.fired_ns = None;
-        self.submit(stream, call, Work::Record(event));
+        entry.mark = Mark::default();
+        let mark = Arc::clone(&entry.mark);
+        self.submit(stream, call, Work::Record(event, mark));
         Ok(())
     }
 

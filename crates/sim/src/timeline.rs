@@ -1,15 +1,6 @@
 //! What ran when, on which engine.
 
-/// A unit of the device that does one thing at a time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Engine {
-    /// Copy engine number N towards the device.
-    HostToDevice(u32),
-    /// Copy engine number N towards the host.
-    DeviceToHost(u32),
-    /// Kernels, fills and copies inside device memory.
-    Compute,
-}
+pub use pinlane_model::engine::Engine;
 
 /// What ran.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

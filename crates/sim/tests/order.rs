@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::{bytes_at, fill, plain, rig, seeded};
+use common::{bytes_at, fill, plain, seeded};
 use pinlane_driver::{ErrorKind, EventFlags, StreamFlags};
-use pinlane_sim::{Engine, Sim, SpanKind};
 
 const BYTES: usize = common::BYTES;
 
@@ -208,23 +207,4 @@ fn a_long_queue_needs_no_deep_stack() {
     }
     rig.sim.release();
     rig.driver.stream_synchronize(stream).unwrap();
-}
-
-#[test]
-fn the_two_directions_run_at_the_same_time_and_slow_each_other() {
-    let rig = rig(Sim::builder().profile(common::profile("h200")));
-    let (up, down) = (rig.non_blocking_stream(), rig.non_blocking_stream());
-    let bytes = 16 << 20;
-    let (source, target) = (rig.pinned(bytes), rig.pinned(bytes));
-    let (a, b) = (rig.device(bytes), rig.device(bytes));
-    rig.upload(source, a, bytes, up).unwrap();
-    rig.download(b, target, bytes, down).unwrap();
-    rig.driver.synchronize().unwrap();
-    let spans = rig.sim.timeline();
-    assert_eq!(spans[0].kind, SpanKind::HostToDevice);
-    assert_eq!(spans[1].engine, Engine::DeviceToHost(0));
-    assert!(spans[1].start_ns < spans[0].end_ns);
-    // The second started while the link was busy the other way, and takes 109% of its time.
-    let alone_ns = common::profile("h200").d2h.pinned.ns(bytes as u64);
-    assert_eq!(spans[1].end_ns - spans[1].start_ns, alone_ns * 109 / 100);
 }

@@ -38,6 +38,18 @@ extern "C" __global__ void pinlane_copy_u8(u64 n, const u8* source, u8* target) 
     }
 }
 
+// data[i] = data[i] * 1664525 + 1013904223, `rounds` times, wrapping, for i < n: work for the
+// arithmetic units, so that its time depends on neither caches nor bandwidth.
+extern "C" __global__ void pinlane_churn_u32(u64 n, u32 rounds, u32* data) {
+    for (u64 i = first_item(); i < n; i += stride_items()) {
+        u32 value = data[i];
+        for (u32 round = 0; round < rounds; round++) {
+            value = value * 1664525u + 1013904223u;
+        }
+        data[i] = value;
+    }
+}
+
 static __device__ u64 now_ns() {
     u64 now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));

@@ -1,6 +1,7 @@
 //! The CPU twins. Arguments come checked against `params`; a mismatch is the caller's bug.
 
 mod args;
+mod churn;
 mod convert;
 mod pieces;
 
@@ -46,6 +47,7 @@ pub(crate) static ALL: &[Kernel] = &[
         bytes_touched: |_| 0,
         fixed_ns: |args| u64_of(&args[0]),
     },
+    churn::CHURN_U32,
     convert::F32_TO_BF16,
     convert::F32_TO_F16,
     convert::U8_TO_F32,

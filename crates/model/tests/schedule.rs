@@ -1,0 +1,315 @@
+//! Schedules of programs: times computed by hand, and programs that cannot run.
+
+use pinlane_model::engine::{Engine, Need};
+use pinlane_model::schedule::{
+    Action, HostState, Program, Schedule, ScheduleError, Work, schedule,
+};
+use pinlane_model::{CostCurve, Direction, HostKind, Profile};
+
+/// A byte a nanosecond, no latencies; a submission takes 10 ns, a call on an event 1, a wait 2
+/// and waking up 5.
+fn profile() -> Profile {
+    let mut profile = Profile::builtin("null").unwrap();
+    for costs in [&mut profile.h2d, &mut profile.d2h] {
+        costs.pinned = CostCurve::straight(0, 1_000_000_000);
+        costs.pageable = CostCurve::straight(0, 500_000_000);
+    }
+    profile.d2d_bytes_per_s = 1_000_000_000;
+    profile.calls.submit_ns = 10;
+    profile.calls.event_ns = 1;
+    profile.calls.sync_ns = 2;
+    profile.calls.wake_ns = 5;
+    profile
+}
+
+fn copy(direction: Direction, kind: HostKind, bytes: u64) -> Work {
+    Work::Copy {
+        direction,
+        kind,
+        bytes,
+    }
+}
+
+fn up(bytes: u64) -> Work {
+    copy(Direction::HostToDevice, HostKind::Pinned, bytes)
+}
+
+fn down(bytes: u64) -> Work {
+    copy(Direction::DeviceToHost, HostKind::Pinned, bytes)
+}
+
+fn submit(stream: u32, work: Work) -> Action {
+    Action::Submit { stream, work }
+}
+
+fn program(streams: u32, events: u32, posts: u32, threads: &[&[Action]]) -> Program {
+    let mut program = Program::new(streams, events, posts);
+    for actions in threads {
+        let thread = program.thread();
+        for (tag, &action) in actions.iter().enumerate() {
+            program.tagged(thread, action, tag as u32);
+        }
+    }
+    program
+}
+
+fn spans(schedule: &Schedule) -> Vec<(Engine, u64, u64)> {
+    let mut spans = schedule.spans.clone();
+    spans.sort_by_key(|span| span.sequence);
+    let spans = spans.iter();
+    spans
+        .map(|span| (span.engine, span.start_ns, span.end_ns))
+        .collect()
+}
+
+const UP: Engine = Engine::HostToDevice(0);
+const DOWN: Engine = Engine::DeviceToHost(0);
+
+#[test]
+fn streams_overlap_and_keep_their_order() {
+    let actions = [
+        submit(0, up(100)),
+        submit(0, Work::Kernel { ns: 50 }),
+        submit(0, down(100)),
+        submit(1, up(100)),
+        submit(1, Work::Fill { bytes: 30 }),
+        submit(1, down(100)),
+        Action::AwaitStream(0),
+        Action::AwaitStream(1),
+    ];
+    let schedule = schedule(&profile(), &program(2, 0, 0, &[&actions])).unwrap();
+    let expected = [
+        (UP, 10, 110),
+        (Engine::Compute, 110, 160),
+        (DOWN, 160, 260),
+        (UP, 110, 210),
+        (Engine::Compute, 210, 240),
+        (DOWN, 260, 360),
+    ];
+    assert_eq!(spans(&schedule), expected);
+    // Both waits were waited for: 260 + 5 + 2, then 360 + 5.
+    assert_eq!(schedule.end_ns, 365);
+    assert_eq!(schedule.thread_ends_ns, [365]);
+    assert_eq!(schedule.busy_ns(Need::Compute), 80);
+    let tags: Vec<_> = schedule.spans.iter().map(|span| span.tag).collect();
+    assert_eq!(tags, [0, 1, 3, 4, 2, 5], "in the order of their ends");
+}
+
+#[test]
+fn a_wait_keeps_to_the_recording_at_the_time_of_the_call() {
+    let actions = [
+        submit(0, up(100)),
+        Action::Record {
+            stream: 0,
+            event: 0,
+        },
+        Action::Wait {
+            stream: 1,
+            event: 0,
+        },
+        submit(0, up(1_000)),
+        Action::Record {
+            stream: 0,
+            event: 0,
+        },
+        submit(1, down(10)),
+        Action::AwaitEvent(0),
+    ];
+    let schedule = schedule(&profile(), &program(2, 1, 0, &[&actions])).unwrap();
+    let expected = [(UP, 10, 110), (UP, 110, 1_110), (DOWN, 110, 120)];
+    assert_eq!(spans(&schedule), expected);
+    assert_eq!(schedule.end_ns, 1_115);
+}
+
+#[test]
+fn pageable_copies_keep_the_thread_as_the_driver_does() {
+    let pageable = HostKind::Pageable;
+    let actions = [
+        submit(0, copy(Direction::HostToDevice, pageable, 100)),
+        submit(0, copy(Direction::DeviceToHost, pageable, 100)),
+    ];
+    let schedule = schedule(&profile(), &program(1, 0, 0, &[&actions])).unwrap();
+    assert_eq!(spans(&schedule), [(UP, 10, 210), (DOWN, 220, 420)]);
+    assert_eq!(schedule.end_ns, 425);
+    let host: Vec<_> = schedule
+        .host_spans
+        .iter()
+        .map(|span| (span.state, span.start_ns, span.end_ns))
+        .collect();
+    let expected = [
+        (HostState::Call, 0, 10),
+        (HostState::Staging, 10, 210),
+        (HostState::Call, 210, 220),
+        (HostState::Waiting, 220, 425),
+    ];
+    assert_eq!(host, expected);
+}
+
+#[test]
+fn threads_go_on_when_they_are_posted() {
+    let filler = [
+        Action::HostWork { ns: 100 },
+        Action::Post(0),
+        Action::HostWork { ns: 100 },
+        Action::Post(1),
+    ];
+    let launcher = [
+        Action::AwaitPost(0),
+        submit(0, up(300)),
+        Action::AwaitPost(1),
+        submit(0, up(100)),
+        Action::Record {
+            stream: 0,
+            event: 0,
+        },
+        Action::Post(2),
+    ];
+    let emptier = [
+        Action::AwaitPost(2),
+        Action::AwaitEvent(0),
+        Action::HostWork { ns: 7 },
+    ];
+    let program = program(1, 1, 3, &[&filler, &launcher, &emptier]);
+    let schedule = schedule(&profile(), &program).unwrap();
+    // Posted at 100, awake at 105, submitted at 115. The second post comes at 200, when the
+    // launcher has waited for it since 115.
+    assert_eq!(spans(&schedule), [(UP, 115, 415), (UP, 415, 515)]);
+    assert_eq!(schedule.thread_ends_ns, [200, 216, 515 + 5 + 7]);
+    assert_eq!(schedule.end_ns, 527);
+}
+
+#[test]
+fn a_post_that_came_before_costs_nothing() {
+    let early = [Action::Post(0)];
+    let late = [Action::HostWork { ns: 3 }, Action::AwaitPost(0)];
+    let program = program(0, 0, 1, &[&early, &late]);
+    assert_eq!(schedule(&profile(), &program).unwrap().end_ns, 3);
+}
+
+#[test]
+fn a_copy_of_nothing_is_a_call_and_no_more() {
+    let actions = [submit(0, up(0)), Action::AwaitStream(0)];
+    let schedule = schedule(&profile(), &program(1, 0, 0, &[&actions])).unwrap();
+    assert!(schedule.spans.is_empty());
+    assert_eq!(schedule.end_ns, 12);
+}
+
+#[test]
+fn an_empty_program_takes_no_time() {
+    let nothing = schedule(&profile(), &Program::default()).unwrap();
+    assert_eq!(nothing, Schedule::default());
+    let idle = schedule(&profile(), &program(1, 1, 1, &[&[]])).unwrap();
+    assert_eq!(idle.end_ns, 0);
+}
+
+#[test]
+fn programs_that_cannot_run_say_where_and_why() {
+    let error = |events, posts, threads: &[&[Action]]| {
+        schedule(&profile(), &program(1, events, posts, threads)).unwrap_err()
+    };
+    let (thread, step) = (0, 1);
+    let first = Action::HostWork { ns: 1 };
+    assert_eq!(
+        error(0, 0, &[&[first, submit(1, up(1))]]),
+        ScheduleError::UnknownStream {
+            thread,
+            step,
+            stream: 1,
+            count: 1
+        }
+    );
+    for action in [
+        Action::Record {
+            stream: 0,
+            event: 2,
+        },
+        Action::Wait {
+            stream: 0,
+            event: 2,
+        },
+        Action::AwaitEvent(2),
+    ] {
+        let expected = ScheduleError::UnknownEvent {
+            thread,
+            step,
+            event: 2,
+            count: 2,
+        };
+        assert_eq!(error(2, 0, &[&[first, action]]), expected);
+    }
+    for action in [
+        Action::Wait {
+            stream: 0,
+            event: 0,
+        },
+        Action::AwaitEvent(0),
+    ] {
+        let expected = ScheduleError::NotRecorded {
+            thread,
+            step,
+            event: 0,
+        };
+        assert_eq!(error(1, 0, &[&[first, action]]), expected);
+    }
+    for action in [Action::Post(0), Action::AwaitPost(0)] {
+        let expected = ScheduleError::UnknownPost {
+            thread,
+            step,
+            post: 0,
+            count: 0,
+        };
+        assert_eq!(error(0, 0, &[&[first, action]]), expected);
+    }
+}
+
+#[test]
+fn threads_that_wait_for_each_other_are_a_deadlock_and_no_hang() {
+    let one = [submit(0, up(5)), Action::AwaitPost(0), Action::Post(1)];
+    let two = [Action::AwaitPost(1), Action::Post(0)];
+    let error = schedule(&profile(), &program(1, 0, 2, &[&one, &two])).unwrap_err();
+    let expected = ScheduleError::Deadlock {
+        thread: 0,
+        step: 1,
+        post: 0,
+    };
+    assert_eq!(error, expected);
+    assert!(error.to_string().contains("post 0, which never comes"));
+}
+
+#[test]
+fn what_takes_longer_than_time_lasts_is_refused() {
+    let endless = [
+        Action::HostWork { ns: u64::MAX },
+        submit(0, Work::Kernel { ns: u64::MAX }),
+        submit(
+            0,
+            copy(Direction::HostToDevice, HostKind::Pageable, u64::MAX),
+        ),
+    ];
+    for action in endless {
+        let program = program(1, 0, 0, &[&[action, Action::AwaitStream(0)]]);
+        let error = schedule(&profile(), &program).unwrap_err();
+        assert_eq!(error, ScheduleError::TooLong, "{action:?}");
+    }
+}
+
+#[test]
+fn lanes_that_fill_and_empty_at_once_slow_each_other() {
+    let mut profile = Profile::builtin("h200").unwrap();
+    profile.express.as_mut().unwrap().both_percent = 150;
+    let lanes = |direction, ns| Action::Lanes { direction, ns };
+    let filler = [lanes(Direction::HostToDevice, 1_000)];
+    let emptier = [
+        Action::HostWork { ns: 100 },
+        lanes(Direction::DeviceToHost, 200),
+        lanes(Direction::DeviceToHost, 0),
+    ];
+    let schedule = schedule(&profile, &program(0, 0, 0, &[&filler, &emptier])).unwrap();
+    // Both from 100 to 400: the filler does 200 in that time.
+    assert_eq!(schedule.thread_ends_ns, [1_100, 400]);
+    assert!(schedule.spans.is_empty());
+    let worked = schedule.host_spans.iter();
+    let worked = worked.map(|span| (span.thread, span.start_ns, span.end_ns));
+    let expected = [(0, 0, 1_100), (1, 0, 100), (1, 100, 400)];
+    assert_eq!(worked.collect::<Vec<_>>(), expected);
+}

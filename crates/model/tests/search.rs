@@ -1,0 +1,340 @@
+//! The best shape for a job.
+
+use pinlane_model::Profile;
+use pinlane_model::pipeline::{Job, KernelTime, Memory, Order, PlanError, Shape};
+use pinlane_model::schedule::schedule;
+use pinlane_model::search::{Advice, Limits, Part, Plan, best, predict_ns};
+
+const GIB: u64 = 1 << 30;
+
+fn job(memory: Memory, kernel_ns_per_gib: u64) -> Job {
+    Job {
+        bytes_in: GIB,
+        bytes_out: GIB,
+        kernel: KernelTime {
+            fixed_ns: 0,
+            ns_per_gib: kernel_ns_per_gib,
+        },
+        input: memory,
+        output: memory,
+        host_ns_per_chunk: 0,
+    }
+}
+
+fn plan(job: &Job, profile: &str, limits: Limits) -> Plan {
+    let profile = Profile::builtin(profile).unwrap();
+    best(job, &profile, &limits).unwrap()
+}
+
+/// What the whole program takes, however long.
+fn exact_ns(job: &Job, profile: &Profile, shape: &Shape) -> u64 {
+    let program = shape.program(job, profile).unwrap();
+    schedule(profile, &program).unwrap().end_ns
+}
+
+fn alternative(plan: &Plan, name: &str) -> u64 {
+    let mut all = plan.alternatives.iter();
+    let found = all.find(|it| it.name == name);
+    found.unwrap_or_else(|| panic!("no {name}")).ns
+}
+
+#[test]
+fn the_plan_is_what_its_own_schedule_says() {
+    for name in ["pcie3-x16", "pcie4-x16", "pcie5-x16", "h200"] {
+        let profile = Profile::builtin(name).unwrap();
+        for memory in [Memory::Pinned, Memory::Express, Memory::Pageable] {
+            let job = job(memory, 4_200_000);
+            let plan = plan(&job, name, Limits::default());
+            let exact_ns = exact_ns(&job, &profile, &plan.shape);
+            let off_ns = exact_ns.abs_diff(plan.predicted_ns);
+            assert!(off_ns * 200 < exact_ns, "{name}, {memory:?}");
+            if job.bytes_in.div_ceil(plan.shape.chunk_bytes) <= 512 {
+                assert_eq!(plan.predicted_ns, exact_ns);
+                assert_eq!(plan.schedule.end_ns, exact_ns);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_that_is_listed_or_tried_by_hand_is_better() {
+    for name in ["pcie3-x16", "h200"] {
+        let profile = Profile::builtin(name).unwrap();
+        for (memory, kernel) in [
+            (Memory::Pinned, 800_000),
+            (Memory::Pinned, 38_600_000),
+            (Memory::Express, 4_200_000),
+            (Memory::Pageable, 4_200_000),
+        ] {
+            let job = job(memory, kernel);
+            let plan = plan(&job, name, Limits::default());
+            for other in &plan.alternatives {
+                let pinned_for_nothing = other.name == "serial, pinned";
+                assert!(
+                    other.ns >= plan.predicted_ns || pinned_for_nothing,
+                    "{name}, {memory:?}: {} for {}",
+                    other.name,
+                    plan.predicted_ns
+                );
+            }
+            for (order, streams, slots) in [
+                (Order::DepthFirst, 2, 4),
+                (Order::DepthFirst, 4, 6),
+                (Order::DepthFirst, 7, 9),
+                (Order::BreadthFirst, 3, 5),
+                (Order::StageStreams, 3, 5),
+            ] {
+                for chunk_bytes in [1 << 20, 3 << 20, 5_000_000, 10 << 20, 33 << 20, 200 << 20] {
+                    let shape = Shape {
+                        chunk_bytes,
+                        streams,
+                        order,
+                        ring_slots: slots,
+                    };
+                    let ns = predict_ns(&job, &profile, &shape).unwrap();
+                    assert!(
+                        ns + ns / 200 >= plan.predicted_ns,
+                        "{name}, {memory:?}: {shape:?} takes {ns}, {:?} {}",
+                        plan.shape,
+                        plan.predicted_ns
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn very_many_chunks_are_predicted_within_half_a_percent() {
+    for name in ["pcie3-x16", "h200"] {
+        let profile = Profile::builtin(name).unwrap();
+        for memory in [Memory::Pinned, Memory::Express, Memory::Pageable] {
+            for kernel in [0, 60_000_000] {
+                let job = job(memory, kernel);
+                for (order, streams, ring_slots) in [
+                    (Order::DepthFirst, 1, 1),
+                    (Order::DepthFirst, 3, 3),
+                    (Order::DepthFirst, 7, 9),
+                    (Order::BreadthFirst, 5, 7),
+                    (Order::StageStreams, 3, 4),
+                ] {
+                    for chunk_bytes in [300_001, 700_000] {
+                        let shape = Shape {
+                            chunk_bytes,
+                            streams,
+                            order,
+                            ring_slots,
+                        };
+                        let found_ns = predict_ns(&job, &profile, &shape).unwrap();
+                        let exact_ns = exact_ns(&job, &profile, &shape);
+                        let off_ns = found_ns.abs_diff(exact_ns);
+                        assert!(
+                            off_ns * 200 < exact_ns,
+                            "{name}, {memory:?}, {shape:?}: {found_ns} for {exact_ns}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_alternatives_are_all_there() {
+    let plan = plan(&job(Memory::Pinned, 4_200_000), "h200", Limits::default());
+    let serial_ns = alternative(&plan, "serial, pinned");
+    assert!(alternative(&plan, "serial, pageable") > 4 * serial_ns);
+    assert!(serial_ns > plan.predicted_ns * 3 / 2);
+    for name in [
+        "depth-first",
+        "breadth-first",
+        "stage streams",
+        "half the chunk",
+        "twice the chunk",
+    ] {
+        assert!(alternative(&plan, name) >= plan.predicted_ns, "{name}");
+    }
+}
+
+#[test]
+fn of_equal_plans_the_one_with_fewer_streams_wins() {
+    let profile = Profile::builtin("h200").unwrap();
+    let job = job(Memory::Pinned, 4_200_000);
+    let plan = plan(&job, "h200", Limits::default());
+    let with = |streams| {
+        let shape = Shape {
+            streams,
+            ring_slots: streams,
+            ..plan.shape
+        };
+        predict_ns(&job, &profile, &shape).unwrap()
+    };
+    assert!(with(plan.shape.streams - 1) > plan.predicted_ns);
+    assert_eq!(with(plan.shape.streams + 1), plan.predicted_ns);
+}
+
+#[test]
+fn the_bottleneck_is_the_part_that_is_busy() {
+    let found = |job: &Job| {
+        let plan = plan(job, "h200", Limits::default());
+        (
+            plan.bottleneck.part,
+            plan.advice,
+            plan.bottleneck.busy_permille,
+        )
+    };
+    let (part, advice, busy) = found(&job(Memory::Pinned, 800_000));
+    assert!(matches!(part, Part::HostToDevice | Part::DeviceToHost));
+    assert_eq!(advice, Advice::NothingLinkIsFull);
+    assert!(busy > 950, "{busy}");
+
+    let (part, advice, busy) = found(&job(Memory::Pinned, 60_000_000));
+    assert_eq!(part, Part::Compute);
+    assert!(busy > 950, "{busy}");
+    assert!(matches!(advice, Advice::FasterKernel { saves_ns } if saves_ns > 30_000_000));
+
+    let (part, advice, _) = found(&job(Memory::Pageable, 800_000));
+    assert_eq!(part, Part::Host);
+    assert!(matches!(advice, Advice::Pin { saves_ns } if saves_ns > 100_000_000));
+
+    let (part, advice, _) = found(&job(Memory::Express, 800_000));
+    assert_eq!(part, Part::Staging);
+    assert!(matches!(advice, Advice::Pin { .. }));
+
+    let mut busy_host = job(Memory::Pinned, 0);
+    (busy_host.bytes_in, busy_host.bytes_out) = (1 << 16, 0);
+    busy_host.host_ns_per_chunk = 1_000_000;
+    assert_eq!(found(&busy_host).0, Part::Host);
+
+    let mut tiny = job(Memory::Pinned, 0);
+    (tiny.bytes_in, tiny.bytes_out) = (4096, 4096);
+    assert_eq!(found(&tiny).0, Part::Latency);
+}
+
+#[test]
+fn limits_are_kept_and_what_they_cost_is_told() {
+    let job = job(Memory::Pinned, 4_200_000);
+    let free = plan(&job, "h200", Limits::default());
+    let two = plan(
+        &job,
+        "h200",
+        Limits {
+            streams_at_most: 1,
+            ..Limits::default()
+        },
+    );
+    assert_eq!(two.shape.streams, 1);
+    assert!(matches!(two.advice, Advice::MoreStreams { saves_ns }
+        if saves_ns > (two.predicted_ns - free.predicted_ns) / 2));
+    let device_bytes = 3 << 20;
+    let small = plan(
+        &job,
+        "h200",
+        Limits {
+            device_bytes,
+            ..Limits::default()
+        },
+    );
+    assert!(small.shape.device_bytes(&job).unwrap() <= device_bytes);
+    assert!(matches!(small.advice, Advice::LargerChunks { .. }));
+    let pinned_bytes = 4 << 20;
+    let express = Job {
+        input: Memory::Express,
+        ..job
+    };
+    let limits = Limits {
+        pinned_bytes,
+        ..Limits::default()
+    };
+    let ringed = plan(&express, "h200", limits);
+    assert!(ringed.shape.pinned_bytes(&express).unwrap() <= pinned_bytes);
+}
+
+#[test]
+fn jobs_of_any_size_have_a_plan() {
+    for bytes_in in [1, 5, 4096, 300_000, GIB - 1, 1 << 40, 1 << 50] {
+        for (input, output) in [
+            (Memory::Pinned, Memory::Pinned),
+            (Memory::Device, Memory::Express),
+            (Memory::Pageable, Memory::Device),
+            (Memory::Device, Memory::Device),
+        ] {
+            let job = Job {
+                bytes_in,
+                bytes_out: bytes_in / 3,
+                input,
+                output,
+                ..job(Memory::Pinned, 1_000_000)
+            };
+            let plan = plan(&job, "h200", Limits::default());
+            assert!(plan.predicted_ns > 0);
+            assert!(plan.shape.chunk_bytes <= bytes_in);
+        }
+    }
+    // A profile on which nothing takes time.
+    let plan = plan(&job(Memory::Pinned, 0), "null", Limits::default());
+    assert_eq!(plan.predicted_ns, 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_named() {
+    let profile = Profile::builtin("h200").unwrap();
+    let field = |job: Job, limits: Limits| match best(&job, &profile, &limits) {
+        Err(PlanError::Invalid { field, .. }) => field,
+        other => panic!("{other:?}"),
+    };
+    let good = job(Memory::Pinned, 1);
+    let free = Limits::default();
+    assert_eq!(
+        field(
+            Job {
+                bytes_in: 0,
+                ..good
+            },
+            free
+        ),
+        "bytes_in"
+    );
+    let streams_at_most = 0;
+    assert_eq!(
+        field(
+            good,
+            Limits {
+                streams_at_most,
+                ..free
+            }
+        ),
+        "streams_at_most"
+    );
+    let device_bytes = 100;
+    assert_eq!(
+        field(
+            good,
+            Limits {
+                device_bytes,
+                ..free
+            }
+        ),
+        "device_bytes"
+    );
+    let pinned_bytes = 100;
+    let express = job(Memory::Express, 1);
+    assert_eq!(
+        field(
+            express,
+            Limits {
+                pinned_bytes,
+                ..free
+            }
+        ),
+        "pinned_bytes"
+    );
+    let mut endless = good;
+    endless.kernel.fixed_ns = u64::MAX;
+    assert_eq!(field(endless, free), "kernel");
+    endless.kernel.fixed_ns = u64::MAX / 4;
+    assert!(matches!(
+        best(&endless, &profile, &free),
+        Ok(_) | Err(PlanError::Schedule(_))
+    ));
+}

@@ -1,0 +1,92 @@
+//! Measures a machine and writes down what the model needs to know about it.
+//!
+//! ```text
+//!   calibrate   the device's facts, and all parts below       (this file)
+//!     bench     streams, buffers, events, the host's clock
+//!     copies    pinned and pageable curves, both ways at once
+//!     kernels   launches, device memory, hand-over between engines
+//!     calls     what calls cost the host
+//!     pinning   what page-locking costs
+//!     lanes     the express lane
+//!     fit       from times to curves
+//! ```
+
+mod bench;
+mod calls;
+mod copies;
+mod fit;
+mod kernels;
+mod lanes;
+mod pinning;
+
+use pinlane_model::{DeviceFacts, PciFacts, Profile};
+
+use crate::{Device, Error, Result};
+use bench::Bench;
+
+/// Measure the machine: some seconds on a GPU. `clock` tells the host's time in nanoseconds: the
+/// time of day will do on a real machine, and a simulated one has a clock of its own.
+///
+/// # Errors
+/// Of the device; or a profile that makes no sense, such as that of a device on which nothing
+/// takes any time.
+pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
+    let mut bench = Bench::new(device, clock)?;
+    let info = device.info();
+    let kernels = kernels::measure(&bench)?;
+    let [h2d_pinned, d2h_pinned] = copies::pinned(&mut bench)?;
+    let calls = calls::measure(&bench, &h2d_pinned)?;
+    let [h2d_pageable, d2h_pageable] = copies::pageable(&bench, &calls)?;
+    let handover_ns = kernels::handover_ns(&bench, &h2d_pinned, &kernels)?;
+    let pci = info
+        .pci
+        .map_or([0; 3], |pci| [pci.domain, pci.bus, pci.device]);
+    let profile = Profile {
+        name: slug(&info.name),
+        both_ways_percent: copies::both_ways_percent(&mut bench)?,
+        d2d_bytes_per_s: kernels::d2d_bytes_per_s(&bench, &kernels)?,
+        device: DeviceFacts {
+            name: info.name.clone(),
+            memory_bytes: info.memory_bytes,
+            multiprocessors: info.multiprocessors,
+            compute_capability: [info.compute_capability.0, info.compute_capability.1],
+            async_engines: info.async_engines,
+            h2d_engines: 1,
+            // With one engine both directions take turns.
+            d2h_engines: u32::from(info.async_engines != 1),
+            handover_ns,
+            numa_node: info.numa_node,
+            pci: PciFacts {
+                domain: pci[0],
+                bus: pci[1],
+                device: pci[2],
+            },
+        },
+        h2d: pinlane_model::DirectionCosts {
+            pageable: h2d_pageable,
+            pinned: h2d_pinned,
+        },
+        d2h: pinlane_model::DirectionCosts {
+            pageable: d2h_pageable,
+            pinned: d2h_pinned,
+        },
+        kernel: kernels,
+        calls,
+        host_memory: pinning::measure(&bench)?,
+        express: lanes::measure(&bench)?,
+    };
+    match profile.validate() {
+        Ok(()) => Ok(profile),
+        Err(error) => Err(Error::Calibration(error.to_string())),
+    }
+}
+
+/// A name such as `nvidia-h200`.
+fn slug(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    match words.is_empty() {
+        true => "gpu".to_owned(),
+        false => words.join("-").to_ascii_lowercase(),
+    }
+}

@@ -1,0 +1,279 @@
+//! There is one model: a program takes on the simulated GPU, call by call, to the nanosecond what
+//! the schedule of the same program says.
+
+mod common;
+
+use common::{Rig, rig};
+use pinlane_driver::{
+    CopyOp, DevicePtr, EventHandle, FunctionHandle, HostPtr, KernelArg, LaunchShape, Place,
+    StreamHandle,
+};
+use pinlane_kernels::PTX;
+use pinlane_model::engine::Engine;
+use pinlane_model::schedule::{Action, Program, Work, schedule};
+use pinlane_model::{Direction, HostKind, Profile};
+use pinlane_sim::Sim;
+
+const BYTES: u64 = 1 << 18;
+
+/// Numbers from a seed.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    /// Often small, sometimes nothing, and often one of few values, so that ends coincide.
+    fn size(&mut self, most: u64) -> u64 {
+        match self.below(8) {
+            0 => 0,
+            1..4 => 4096 << self.below(4),
+            4 => self.below(5_000),
+            _ => self.below(most),
+        }
+    }
+}
+
+/// A random program of one thread that waits only for what it has recorded.
+fn random_program(rng: &mut Rng) -> Program {
+    let (streams, events) = (1 + rng.below(5) as u32, 1 + rng.below(4) as u32);
+    let mut program = Program::new(streams, events, 0);
+    let thread = program.thread();
+    let mut recorded = Vec::new();
+    for tag in 0..5 + rng.below(120) as u32 {
+        let stream = rng.below(streams.into()) as u32;
+        let event = rng.below(events.into()) as u32;
+        let known =
+            (!recorded.is_empty()).then(|| recorded[rng.below(recorded.len() as u64) as usize]);
+        let action = match (rng.below(24), known) {
+            (0..12, _) => Action::Submit {
+                stream,
+                work: random_work(rng),
+            },
+            (12..15, _) => {
+                recorded.push(event);
+                Action::Record { stream, event }
+            }
+            (15..19, Some(event)) => Action::Wait { stream, event },
+            (19, Some(event)) => Action::AwaitEvent(event),
+            (20, _) => Action::AwaitStream(stream),
+            _ => Action::HostWork {
+                ns: rng.size(20_000),
+            },
+        };
+        program.tagged(thread, action, tag);
+    }
+    program
+}
+
+fn random_work(rng: &mut Rng) -> Work {
+    let direction = if rng.below(2) == 0 {
+        Direction::HostToDevice
+    } else {
+        Direction::DeviceToHost
+    };
+    let kind = if rng.below(6) == 0 {
+        HostKind::Pageable
+    } else {
+        HostKind::Pinned
+    };
+    match rng.below(8) {
+        0 => Work::Fill {
+            bytes: rng.size(BYTES),
+        },
+        1 | 2 => Work::Kernel {
+            ns: rng.size(30_000),
+        },
+        _ => Work::Copy {
+            direction,
+            kind,
+            bytes: rng.size(BYTES),
+        },
+    }
+}
+
+/// Built-in profiles, and ones with more, fewer and slower engines.
+fn profiles() -> Vec<Profile> {
+    let changed = |name: &str, h2d: u32, d2h: u32, percent: u64, handover_ns: u64| {
+        let mut profile = common::profile(name);
+        profile.device.h2d_engines = h2d;
+        profile.device.d2h_engines = d2h;
+        profile.both_ways_percent = percent;
+        profile.device.handover_ns = handover_ns;
+        profile
+    };
+    let mut profiles: Vec<_> = Profile::builtin_names().map(common::profile).collect();
+    profiles.push(changed("h200", 2, 3, 137, 2_500));
+    profiles.push(changed("h200", 1, 0, 150, 900));
+    profiles.push(changed("pcie4-x16", 3, 1, 201, 0));
+    profiles.push(changed("null", 1, 1, 170, 4_096));
+    profiles
+}
+
+/// What runs a program on the simulated GPU.
+struct Runner {
+    rig: Rig,
+    streams: Vec<StreamHandle>,
+    events: Vec<EventHandle>,
+    pinned: HostPtr,
+    pageable: Vec<u8>,
+    device: DevicePtr,
+    kernel: FunctionHandle,
+}
+
+impl Runner {
+    fn new(profile: &Profile, program: &Program) -> Self {
+        let rig = rig(Sim::builder().profile(profile.clone()).checks(false));
+        let module = rig.driver.module_load(PTX).unwrap();
+        Self {
+            streams: (0..program.streams)
+                .map(|_| rig.non_blocking_stream())
+                .collect(),
+            events: (0..program.events).map(|_| rig.event()).collect(),
+            pinned: rig.pinned(BYTES as usize),
+            pageable: vec![0; BYTES as usize],
+            device: rig.device(BYTES as usize),
+            kernel: rig.driver.module_function(module, "pinlane_spin").unwrap(),
+            rig,
+        }
+    }
+
+    fn run(&mut self, action: Action) {
+        let driver = &self.rig.driver;
+        let stream = |stream: u32| self.streams[stream as usize];
+        let event = |event: u32| self.events[event as usize];
+        match action {
+            Action::Submit { stream, work } => self.submit(stream, work),
+            Action::Record {
+                stream: on,
+                event: it,
+            } => {
+                driver.event_record(event(it), stream(on)).unwrap();
+            }
+            Action::Wait {
+                stream: on,
+                event: it,
+            } => {
+                driver.stream_wait_event(stream(on), event(it)).unwrap();
+            }
+            Action::AwaitEvent(it) => driver.event_synchronize(event(it)).unwrap(),
+            Action::AwaitStream(on) => driver.stream_synchronize(stream(on)).unwrap(),
+            Action::HostWork { ns } => self.rig.sim.host_work(ns),
+            Action::Lanes { .. } | Action::Post(_) | Action::AwaitPost(_) => {
+                unreachable!("one thread only, and no lanes")
+            }
+        }
+    }
+
+    fn submit(&mut self, stream: u32, work: Work) {
+        let driver = &self.rig.driver;
+        let stream = self.streams[stream as usize];
+        match work {
+            Work::Copy {
+                direction,
+                kind,
+                bytes,
+            } => {
+                let host = Place::Host(match kind {
+                    HostKind::Pinned => self.pinned,
+                    HostKind::Pageable => HostPtr::new(self.pageable.as_mut_ptr()).unwrap(),
+                });
+                let device = Place::Device(self.device);
+                let (source, target) = match direction {
+                    Direction::HostToDevice => (host, device),
+                    Direction::DeviceToHost => (device, host),
+                };
+                let copy = CopyOp {
+                    target,
+                    source,
+                    bytes: bytes as usize,
+                };
+                // SAFETY: all three buffers hold as many bytes, live as long as the runner, and
+                // nobody looks at what is in them.
+                unsafe { driver.copy_async(copy, stream).unwrap() };
+            }
+            Work::Kernel { ns } => {
+                let (shape, args) = (LaunchShape::for_items(1), [KernelArg::U64(ns)]);
+                // SAFETY: the argument is the kernel's one, and it touches no memory.
+                unsafe { driver.launch(self.kernel, shape, &args, stream).unwrap() };
+            }
+            // SAFETY: the buffer holds as many bytes.
+            Work::Fill { bytes } => unsafe {
+                driver
+                    .memset_async(self.device, 0, bytes as usize, stream)
+                    .unwrap();
+            },
+        }
+    }
+}
+
+type Row = (Engine, u64, u64);
+
+/// What the simulated GPU makes of a program: spans in the order of submission, the host's end.
+fn on_the_simulator(profile: &Profile, program: &Program) -> (Vec<Row>, u64) {
+    let mut runner = Runner::new(profile, program);
+    let zero_ns = runner.rig.sim.now_ns();
+    for step in &program.threads[0] {
+        runner.run(step.action);
+    }
+    let host_ns = runner.rig.sim.now_ns() - zero_ns;
+    while runner.rig.sim.step() {}
+    let mut spans = runner.rig.sim.timeline();
+    spans.sort_by_key(|span| span.sequence);
+    let rows = spans
+        .iter()
+        .map(|span| (span.engine, span.start_ns - zero_ns, span.end_ns - zero_ns));
+    (rows.collect(), host_ns)
+}
+
+/// What the model makes of it.
+fn in_the_model(profile: &Profile, program: &Program) -> (Vec<Row>, u64) {
+    let mut schedule = schedule(profile, program).unwrap();
+    schedule.spans.sort_by_key(|span| span.sequence);
+    let rows = schedule.spans.iter();
+    let rows = rows.map(|span| (span.engine, span.start_ns, span.end_ns));
+    (rows.collect(), schedule.thread_ends_ns[0])
+}
+
+#[test]
+fn a_schedule_is_what_the_simulator_does() {
+    for seed in common::seeds(300) {
+        let program = random_program(&mut Rng(seed));
+        for (index, profile) in profiles().iter().enumerate() {
+            let (expected, expected_ns) = on_the_simulator(profile, &program);
+            let (found, found_ns) = in_the_model(profile, &program);
+            let place = format!("seed {seed}, profile {index} ({})", profile.name);
+            for (at, pair) in found.iter().zip(&expected).enumerate() {
+                assert_eq!(pair.0, pair.1, "{place}, operation {at}");
+            }
+            assert_eq!(found.len(), expected.len(), "{place}");
+            assert_eq!(found_ns, expected_ns, "{place}, the host's end");
+        }
+    }
+}
+
+#[test]
+fn the_random_programs_meet_what_they_are_about() {
+    let (mut slowed, mut handed_over, mut queued) = (0, 0, 0);
+    let mut plain = common::profile("h200");
+    plain.both_ways_percent = 100;
+    let mut direct = common::profile("h200");
+    direct.device.handover_ns = 0;
+    let mut wide = common::profile("h200");
+    wide.device.h2d_engines = 64;
+    for seed in common::seeds(300) {
+        let program = random_program(&mut Rng(seed));
+        let rows = in_the_model(&common::profile("h200"), &program);
+        slowed += usize::from(rows != in_the_model(&plain, &program));
+        handed_over += usize::from(rows != in_the_model(&direct, &program));
+        queued += usize::from(rows.0 != in_the_model(&wide, &program).0);
+    }
+    let few = if cfg!(miri) { 0 } else { 100 };
+    for count in [slowed, handed_over, queued] {
+        assert!(count >= few, "{slowed} {handed_over} {queued}");
+    }
+}
