@@ -45,6 +45,13 @@ Examples:
   pinlane --device sim:pcie5-x16 --json compare")]
     Compare(Compare),
 
+    /// Run one job five ways and see what overlaps
+    #[command(after_help = "\
+Examples:
+  pinlane overlap --html overlap.html
+  pinlane --device sim:h200 overlap --size 1GiB --kernel 4ms --streams 3")]
+    Overlap(crate::overlap::Args),
+
     /// Run the conformance suite on the device
     #[command(after_help = "\
 Examples:

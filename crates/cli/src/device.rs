@@ -114,8 +114,7 @@ pub(crate) fn open(
             Err(error) => {
                 let reason = error.to_string().replace('\n', " ");
                 output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
-                let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
-                simulated(profile, prepare)
+                simulated(fallback_profile(), prepare)
             }
         },
     };
@@ -126,6 +125,11 @@ pub(crate) fn open(
         .into()),
         _ => Ok(target),
     }
+}
+
+/// What `auto` simulates.
+pub(crate) fn fallback_profile() -> Profile {
+    Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile")
 }
 
 fn simulated(profile: Profile, prepare: impl FnOnce(SimBuilder) -> SimBuilder) -> Target {

@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod chart;
 mod compare;
 mod device;
 mod measure;
 mod output;
+mod overlap;
 mod selftest;
 mod size;
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
 fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
     match &args.command {
         Command::Compare(compare) => compare::run(&args.device, compare, args.json, output),
+        Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
         Command::Selftest(selftest) => selftest::run(&args.device, selftest, args.json, output),
     }
 }

@@ -251,6 +251,63 @@ fn limits_are_kept_and_what_they_cost_is_told() {
 }
 
 #[test]
+fn a_shape_chosen_by_hand_is_held_to_the_limits() {
+    let job = job(Memory::Express, 0);
+    let shape = Shape {
+        chunk_bytes: 1 << 20,
+        streams: 4,
+        order: Order::DepthFirst,
+        ring_slots: 6,
+    };
+    let limits = Limits {
+        device_bytes: 12 << 20,
+        pinned_bytes: 12 << 20,
+        streams_at_most: 4,
+    };
+    assert_eq!(limits.check(&job, &shape), Ok(()));
+    let field = |limits: Limits, shape: Shape| match limits.check(&job, &shape) {
+        Err(PlanError::Invalid { field, .. }) => field,
+        other => panic!("{other:?}"),
+    };
+    let more = |streams| Shape { streams, ..shape };
+    assert_eq!(field(limits, more(5)), "streams");
+    assert_eq!(field(limits, more(0)), "streams");
+    let device_bytes = (12 << 20) - 1;
+    assert_eq!(
+        field(
+            Limits {
+                device_bytes,
+                ..limits
+            },
+            shape
+        ),
+        "device_bytes"
+    );
+    let pinned_bytes = (12 << 20) - 1;
+    assert_eq!(
+        field(
+            Limits {
+                pinned_bytes,
+                ..limits
+            },
+            shape
+        ),
+        "pinned_bytes"
+    );
+    let chunk_bytes = 0;
+    assert_eq!(
+        field(
+            limits,
+            Shape {
+                chunk_bytes,
+                ..shape
+            }
+        ),
+        "chunk_bytes"
+    );
+}
+
+#[test]
 fn jobs_of_any_size_have_a_plan() {
     for bytes_in in [1, 5, 4096, 300_000, GIB - 1, 1 << 40, 1 << 50] {
         for (input, output) in [

@@ -12,11 +12,13 @@
 mod compare;
 mod format;
 mod origin;
+mod overlap;
 mod selftest;
 pub mod timeline;
 
 pub use compare::{Compare, Figure, MemoryKind, Row};
 pub use origin::Origin;
+pub use overlap::Overlap;
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 
 /// Version of the JSON that this crate writes. It grows when a field changes its meaning or goes;

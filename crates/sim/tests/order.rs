@@ -183,6 +183,29 @@ fn a_higher_priority_goes_first_among_the_ready() {
 }
 
 #[test]
+fn what_an_event_lets_go_is_ready_when_the_engine_is_given_out() {
+    let rig = plain();
+    let stream = |priority| {
+        let flags = StreamFlags {
+            non_blocking: true,
+            priority,
+        };
+        rig.driver.stream_create(flags).unwrap()
+    };
+    let (low, middle, high) = (stream(0), stream(-1), stream(-2));
+    let event = rig.event();
+    let (source, device) = (rig.pinned(1 << 20), rig.device(1 << 20));
+    rig.upload(source, device, 1 << 20, low).unwrap();
+    rig.driver.event_record(event, low).unwrap();
+    rig.upload(source, device, 1 << 20, middle).unwrap();
+    rig.driver.stream_wait_event(high, event).unwrap();
+    rig.upload(source, device, 1 << 20, high).unwrap();
+    rig.driver.synchronize().unwrap();
+    let order: Vec<_> = rig.sim.timeline().iter().map(|span| span.stream).collect();
+    assert_eq!(order, [low, high, middle].map(|stream| stream.raw()));
+}
+
+#[test]
 fn work_of_a_destroyed_stream_still_runs() {
     let rig = plain();
     let stream = rig.stream();

@@ -4,6 +4,7 @@
 //!   sizes.rs    which chunks are tried
 //!   bound.rs    what no schedule can beat: shapes that cannot win are not scheduled
 //!   predict.rs  a shape's time by its schedule; very many chunks by the steady state
+//!   limits.rs   what a plan may use
 //!   orders.rs   the best shape of each order
 //!   verdict.rs  what limits the winner, and what would help
 //! ```
@@ -29,12 +30,14 @@
 //! ```
 
 mod bound;
+mod limits;
 mod orders;
 mod plan;
 mod predict;
 mod sizes;
 mod verdict;
 
-pub use plan::{Alternative, Limits, Plan, best};
+pub use limits::Limits;
+pub use plan::{Alternative, Plan, best};
 pub use predict::predict_ns;
 pub use verdict::{Advice, Bottleneck, Part};

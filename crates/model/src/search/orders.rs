@@ -1,7 +1,7 @@
 //! The best shape of each order.
 
 use super::bound::Bound;
-use super::plan::Limits;
+use super::limits::Limits;
 use super::predict::{Predictor, Sample};
 use super::sizes;
 use crate::Profile;
@@ -83,7 +83,7 @@ impl Search<'_> {
                     chunk_bytes,
                     ..before.shape
                 };
-                if self.fits(&shape)? {
+                if self.limits.check(&self.job, &shape).is_ok() {
                     best = self.found(shape, Sample::FULL)?.better(Some(best));
                 }
             }
@@ -147,7 +147,7 @@ impl Search<'_> {
                 order,
                 ring_slots,
             };
-            if in_vain == IN_VAIN_MAX || !self.fits(&shape)? {
+            if in_vain == IN_VAIN_MAX || self.limits.check(&self.job, &shape).is_err() {
                 break;
             }
             if best.is_some_and(|best| bound.of(&shape) > best.ns) {
@@ -177,11 +177,5 @@ impl Search<'_> {
             Order::StageStreams if self.limits.streams_at_most < 3 => Vec::new(),
             Order::StageStreams => STAGE_SLOTS.map(|slots| (3, slots + more)).to_vec(),
         }
-    }
-
-    /// Whether a shape stays within the limits.
-    fn fits(&self, shape: &Shape) -> Result<bool, PlanError> {
-        Ok(shape.device_bytes(&self.job)? <= self.limits.device_bytes
-            && shape.pinned_bytes(&self.job)? <= self.limits.pinned_bytes)
     }
 }

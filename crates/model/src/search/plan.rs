@@ -1,33 +1,12 @@
 //! The plan for a job.
 
+use super::limits::Limits;
 use super::orders::{Found, Search};
 use super::predict::{CHUNKS_MAX, Predictor, Sample};
 use super::verdict::{Advice, Bottleneck};
 use crate::Profile;
 use crate::pipeline::{Job, Memory, Order, PlanError, Shape};
 use crate::schedule::{Schedule, schedule};
-
-/// What a plan may use.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Limits {
-    /// Device memory for the buffers of chunks.
-    pub device_bytes: u64,
-    /// Pinned memory for the rings of the express lane. Pinned input and output are there anyway.
-    pub pinned_bytes: u64,
-    /// Streams; more than 8 are never tried.
-    pub streams_at_most: u32,
-}
-
-impl Default for Limits {
-    /// No limits of memory, 8 streams.
-    fn default() -> Self {
-        Self {
-            device_bytes: u64::MAX,
-            pinned_bytes: u64::MAX,
-            streams_at_most: 8,
-        }
-    }
-}
 
 /// How to do a job.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -84,12 +84,13 @@ struct Bay {
 }
 
 impl Pipeline {
-    pub(super) fn flow(
+    pub(super) fn flow<R>(
         &self,
         feeds: Vec<Feed<'_>>,
         middle: Middle<'_>,
         sink: Sink<'_>,
-    ) -> std::result::Result<Flow, PipelineError> {
+        work: impl FnOnce() -> R,
+    ) -> std::result::Result<(Flow, R), PipelineError> {
         check_lengths(&feeds, &sink)?;
         let widest = feeds.iter().map(|feed| feed.item_bytes);
         let widest = widest.chain([sink.item_bytes]).max().unwrap_or(1);
@@ -117,7 +118,7 @@ impl Pipeline {
                 bays: Vec::new(),
                 slots,
             };
-            run.all()
+            run.all(work)
         };
         let flowed = match target {
             Target::Pinned(target) => run(Store::pinned(target, item_bytes, slots)),
@@ -131,17 +132,17 @@ impl Pipeline {
                 run(Store::drained(channels, None, item_bytes, slots))
             }),
         };
-        let mut flow = flowed?;
+        let (mut flow, worked) = flowed?;
         if let Some(recorder) = recorder {
             flow.spans = recorder.end()?;
             // The end of the input was looked for, too.
             flow.spans.retain(|span| span.chunk < flow.chunks);
         }
-        Ok(flow)
+        Ok((flow, worked))
     }
 
     /// Run with a thread that empties what comes back.
-    fn drained(
+    fn drained<R>(
         &self,
         bin: Bin<'_>,
         recorder: Option<&Recorder>,
@@ -150,8 +151,8 @@ impl Pipeline {
                 mpsc::Sender<super::drain::Landing>,
                 mpsc::Receiver<super::drain::Returned>,
             ),
-        ) -> std::result::Result<Flow, PipelineError>,
-    ) -> std::result::Result<Flow, PipelineError> {
+        ) -> std::result::Result<R, PipelineError>,
+    ) -> std::result::Result<R, PipelineError> {
         let (landings, landed) = mpsc::channel();
         let (give_back, returned) = mpsc::channel();
         let drain = Drain {
@@ -189,11 +190,16 @@ struct Run<'r, 'a, 'k> {
 }
 
 impl<'a> Run<'_, 'a, '_> {
-    fn all(&mut self) -> std::result::Result<Flow, PipelineError> {
+    /// All chunks, and `work` when they are submitted.
+    fn all<R>(
+        &mut self,
+        work: impl FnOnce() -> R,
+    ) -> std::result::Result<(Flow, R), PipelineError> {
         let device = &self.pipeline.device;
-        let mut flowed = Ok((0, 0));
+        let mut flowed = None;
         let settled = device.scope(|scope| {
-            flowed = self.chunks(scope);
+            let chunks = self.chunks(scope);
+            flowed = Some(chunks.map(|counts| (counts, work())));
             Ok(())
         });
         // Also where it failed: everything submitted ends before this returns.
@@ -208,13 +214,14 @@ impl<'a> Run<'_, 'a, '_> {
             let buffers = bay.inputs.into_iter().chain([bay.output]).flatten();
             buffers.for_each(|buffer| self.pipeline.shelf.put_device(buffer));
         }
-        let (chunks, items) = flowed?;
+        let ((chunks, items), worked) = flowed.expect("set in the scope")?;
         ended?;
-        Ok(Flow {
+        let flow = Flow {
             chunks,
             items,
             spans: Vec::new(),
-        })
+        };
+        Ok((flow, worked))
     }
 
     fn chunks<'scope>(

@@ -122,14 +122,32 @@ impl Pipeline {
         &self,
         inputs: I,
         output: impl Into<Output<'a, O>>,
-        mut kernel: impl for<'s> FnMut(&Stage<'_>, I::Slices<'s>, DeviceSliceMut<'s, O>) -> Result<()>,
+        kernel: impl for<'s> FnMut(&Stage<'_>, I::Slices<'s>, DeviceSliceMut<'s, O>) -> Result<()>,
     ) -> std::result::Result<Flow, PipelineError> {
+        let (flow, ()) = self.run_meanwhile(inputs, output, kernel, || ())?;
+        Ok(flow)
+    }
+
+    /// The same, with `work` for the host: it is called when everything has been submitted, and
+    /// what it returns comes back with the flow. With pinned input and output that is at once; with
+    /// inputs that the host itself reads or stages it is late: see [`beside`](Self::beside).
+    ///
+    /// # Errors
+    /// See [`run`](Self::run). Where submitting failed, `work` is not called.
+    pub fn run_meanwhile<'a, I: Inputs<'a>, O: Pod, R>(
+        &self,
+        inputs: I,
+        output: impl Into<Output<'a, O>>,
+        mut kernel: impl for<'s> FnMut(&Stage<'_>, I::Slices<'s>, DeviceSliceMut<'s, O>) -> Result<()>,
+        work: impl FnOnce() -> R,
+    ) -> std::result::Result<(Flow, R), PipelineError> {
         let mut apart =
             |stage: &Stage<'_>, inputs: &[DeviceSlice<'_, u8>], output: DeviceSliceMut<'_, u8>| {
                 kernel(stage, I::slices(inputs), output.cast())
             };
         let middle = Middle::Apart(&mut apart);
-        self.flow(inputs.into_feeds()?, middle, output.into().into_sink()?)
+        let (feeds, sink) = (inputs.into_feeds()?, output.into().into_sink()?);
+        self.flow(feeds, middle, sink, work)
     }
 
     /// The same with a kernel that puts its results where its input was.
@@ -140,8 +158,23 @@ impl Pipeline {
         &self,
         input: I,
         output: impl Into<Output<'a, I::Item>>,
-        mut kernel: impl FnMut(&Stage<'_>, DeviceSliceMut<'_, I::Item>) -> Result<()>,
+        kernel: impl FnMut(&Stage<'_>, DeviceSliceMut<'_, I::Item>) -> Result<()>,
     ) -> std::result::Result<Flow, PipelineError> {
+        let (flow, ()) = self.run_in_place_meanwhile(input, output, kernel, || ())?;
+        Ok(flow)
+    }
+
+    /// The same, with `work` for the host. See [`run_meanwhile`](Self::run_meanwhile).
+    ///
+    /// # Errors
+    /// See [`run`](Self::run).
+    pub fn run_in_place_meanwhile<'a, I: IntoInput<'a>, R>(
+        &self,
+        input: I,
+        output: impl Into<Output<'a, I::Item>>,
+        mut kernel: impl FnMut(&Stage<'_>, DeviceSliceMut<'_, I::Item>) -> Result<()>,
+        work: impl FnOnce() -> R,
+    ) -> std::result::Result<(Flow, R), PipelineError> {
         let mut in_place =
             |stage: &Stage<'_>, data: DeviceSliceMut<'_, u8>| kernel(stage, data.cast());
         let middle = Middle::InPlace(&mut in_place);
@@ -153,7 +186,7 @@ impl Pipeline {
                 reason: "items as wide as the input's, since the kernel works in place",
             }));
         }
-        self.flow(vec![feed], middle, sink)
+        self.flow(vec![feed], middle, sink, work)
     }
 
     /// Do `work` on another thread meanwhile. Returns when both are done.
