@@ -151,31 +151,36 @@ pub struct HostMemoryCosts {
     pub unregister: Area,
 }
 
-/// The lanes that move bytes between ordinary memory and a pinned ring.
+/// Copies of ordinary memory by the express lane: lanes and link together, from the call until it
+/// returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpressCosts {
     /// Threads at work.
     pub lanes: u32,
-    /// From ordinary memory into the ring, all lanes together and nothing else.
-    pub stage_bytes_per_s: u64,
-    /// From the ring into ordinary memory, in the same way.
-    pub unstage_bytes_per_s: u64,
-    /// While both go on, each takes this many percent of its time alone.
+    /// What a copy to the device takes whatever its size: waking lanes, first chunk, last chunk.
+    pub up_latency_ns: u64,
+    /// Rate of a copy to the device beyond that, alone.
+    pub up_bytes_per_s: u64,
+    /// The same from the device.
+    pub down_latency_ns: u64,
+    /// The same from the device.
+    pub down_bytes_per_s: u64,
+    /// While copies of both directions go on, each takes this many percent of its time alone…
     pub both_percent: u64,
-    /// Until the lanes are awake.
-    pub start_ns: u64,
+    /// … with this much more latency, where chunk after chunk goes in and comes out.
+    pub both_latency_ns: u64,
 }
 
 impl ExpressCosts {
-    /// Nanoseconds that the lanes need for `bytes` of this direction where nothing slows them.
+    /// Nanoseconds of a copy of `bytes` where nothing slows it.
     #[must_use]
     pub fn ns(&self, direction: Direction, bytes: u64) -> u64 {
-        let bytes_per_s = match direction {
-            Direction::HostToDevice => self.stage_bytes_per_s,
-            Direction::DeviceToHost => self.unstage_bytes_per_s,
+        let (latency_ns, bytes_per_s) = match direction {
+            Direction::HostToDevice => (self.up_latency_ns, self.up_bytes_per_s),
+            Direction::DeviceToHost => (self.down_latency_ns, self.down_bytes_per_s),
         };
-        ns_at_rate(bytes, bytes_per_s)
+        latency_ns.saturating_add(ns_at_rate(bytes, bytes_per_s))
     }
 }
 
@@ -267,9 +272,8 @@ impl Profile {
         }
         if let Some(express) = &self.express {
             at_least("express.lanes", express.lanes.into(), 1)?;
-            at_least("express.stage_bytes_per_s", express.stage_bytes_per_s, 1)?;
-            let unstage = express.unstage_bytes_per_s;
-            at_least("express.unstage_bytes_per_s", unstage, 1)?;
+            at_least("express.up_bytes_per_s", express.up_bytes_per_s, 1)?;
+            at_least("express.down_bytes_per_s", express.down_bytes_per_s, 1)?;
             at_least("express.both_percent", express.both_percent, 100)?;
         }
         Ok(())

@@ -26,7 +26,7 @@ impl Program<'_> {
     /// A small ring, so that it goes round and round. One lane: then runs replay exactly.
     pub(crate) fn set_up_express(&mut self) {
         let mut config = self.device.express_config();
-        config.lanes = 1;
+        (config.lanes, config.converting_lanes) = (1, 1);
         config.chunk_bytes = CHUNK_BYTES;
         config.ring_chunks = 1 + self.choice.below(4);
         config.threshold_bytes = [0, 30 << 10, 512 << 10][self.choice.below(3)];

@@ -14,7 +14,7 @@ const WORDS: u32 = if cfg!(miri) { 5000 } else { 36_001 };
 /// A small ring, and one lane, so that calls of the driver come in one order.
 fn set_up(device: &Device) -> Result<()> {
     let mut config = device.express_config();
-    config.lanes = 1;
+    (config.lanes, config.converting_lanes) = (1, 1);
     config.chunk_bytes = CHUNK_BYTES;
     config.ring_chunks = 3;
     config.threshold_bytes = 0;

@@ -45,12 +45,13 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// What the driver sees as the host end of a copy; none where nothing is copied.
+    /// The host end of a copy that is submitted as one; none where nothing is copied, or lanes do
+    /// it.
     pub(crate) fn host_kind(self) -> Option<HostKind> {
         match self {
-            Self::Pinned | Self::Express => Some(HostKind::Pinned),
+            Self::Pinned => Some(HostKind::Pinned),
             Self::Pageable => Some(HostKind::Pageable),
-            Self::Device => None,
+            Self::Express | Self::Device => None,
         }
     }
 }

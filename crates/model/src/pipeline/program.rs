@@ -71,8 +71,7 @@ enum Behind {
 #[derive(Clone, Copy)]
 enum Said {
     Filled,
-    CopyInSubmitted,
-    CopyOutSubmitted,
+    Submitted,
     Emptied,
 }
 
@@ -92,7 +91,7 @@ impl<'a> Writer<'a> {
             chunks,
             streams,
             slots,
-            program: Program::new(streams, 3 * slots, 4 * chunks),
+            program: Program::new(streams, 3 * slots, 3 * chunks),
             thread: 0,
         }
     }
@@ -131,56 +130,48 @@ impl<'a> Writer<'a> {
         if !self.job.copies_in() {
             return;
         }
-        self.take_slot(chunk, Stage::In);
-        let express = self.job.input == Memory::Express;
-        if express {
-            self.add(chunk, Action::AwaitPost(self.post(chunk, Said::Filled)));
+        if self.fills() {
+            let said = self.post(chunk, Said::Filled);
+            return self.add(chunk, Action::AwaitPost(said));
         }
+        self.take_slot(chunk, Stage::In);
         let bytes = self.cut.bytes_in(chunk.into());
         self.copy(chunk, Stage::In, Direction::HostToDevice, bytes);
-        if express || self.order == Order::StageStreams {
+        if self.order == Order::StageStreams {
             self.record(chunk, Stage::In, Behind::CopyIn);
-        }
-        if express {
-            let said = self.post(chunk, Said::CopyInSubmitted);
-            self.add(chunk, Action::Post(said));
         }
     }
 
     fn kernel(&mut self, chunk: u32) -> Result<(), PlanError> {
         if !self.job.copies_in() {
             self.take_slot(chunk, Stage::Kernel);
-        } else if self.order == Order::StageStreams {
+        } else if self.order == Order::StageStreams && !self.fills() {
             self.wait(chunk, Stage::Kernel, Behind::CopyIn);
         }
         let ns = self.job.kernel.ns(self.cut.bytes_in(chunk.into()))?;
         self.submit(chunk, Stage::Kernel, Work::Kernel { ns });
-        if self.order == Order::StageStreams && self.job.copies_out() {
+        if self.order == Order::StageStreams && self.job.copies_out() && !self.empties() {
             self.record(chunk, Stage::Kernel, Behind::Kernel);
         }
         Ok(())
     }
 
     fn copy_out(&mut self, chunk: u32) {
-        let express = self.job.output == Memory::Express && self.job.copies_out();
-        if self.job.copies_out() {
+        if self.job.copies_out() && !self.empties() {
             if self.order == Order::StageStreams {
                 self.wait(chunk, Stage::Out, Behind::Kernel);
-            }
-            if express && chunk >= self.slots {
-                let said = self.post(chunk - self.slots, Said::Emptied);
-                self.add(chunk, Action::AwaitPost(said));
             }
             let bytes = self.cut.bytes_out(chunk.into());
             self.copy(chunk, Stage::Out, Direction::DeviceToHost, bytes);
         }
         let next = chunk.saturating_add(self.slots);
         let waited_for = next < self.chunks && self.first_stream(next) != self.last_stream(chunk);
-        if express || waited_for {
+        let lanes = self.fills() || self.empties();
+        if lanes || waited_for {
             self.record(chunk, self.last_stage(), Behind::Chunk);
         }
-        if express {
-            let said = self.post(chunk, Said::CopyOutSubmitted);
+        if lanes {
+            let said = self.post(chunk, Said::Submitted);
             self.add(chunk, Action::Post(said));
         }
         if self.job.host_ns_per_chunk > 0 {
@@ -189,50 +180,77 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The thread that has the lanes fill the ring of the input.
+    /// Whether the express lane brings the input.
+    fn fills(&self) -> bool {
+        self.job.input == Memory::Express
+    }
+
+    /// Whether the express lane fetches the output.
+    fn empties(&self) -> bool {
+        self.job.output == Memory::Express && self.job.copies_out()
+    }
+
+    /// The thread that has the lanes bring the input.
     fn filler(&mut self, express: &ExpressCosts) {
         self.thread = self.program.thread();
-        let ns = express.start_ns;
-        self.add(0, Action::HostWork { ns });
         let direction = Direction::HostToDevice;
         for chunk in 0..self.chunks {
             if let Some(earlier) = chunk.checked_sub(self.slots) {
-                let said = self.post(earlier, Said::CopyInSubmitted);
-                self.add(chunk, Action::AwaitPost(said));
-                let event = self.event(earlier, Behind::CopyIn);
-                self.add(chunk, Action::AwaitEvent(event));
+                self.await_end(chunk, earlier);
             }
-            let ns = express.ns(direction, self.cut.bytes_in(chunk.into()));
+            let ns = self.lanes_ns(express, direction, self.cut.bytes_in(chunk.into()));
             self.add(chunk, Action::Lanes { direction, ns });
             self.add(chunk, Action::Post(self.post(chunk, Said::Filled)));
         }
     }
 
-    /// The thread that has the lanes empty the ring of the output.
+    /// The thread that has the lanes fetch the output.
     fn emptier(&mut self, express: &ExpressCosts) {
         if !self.job.copies_out() {
             return;
         }
         self.thread = self.program.thread();
-        let ns = express.start_ns;
-        self.add(0, Action::HostWork { ns });
         let direction = Direction::DeviceToHost;
         for chunk in 0..self.chunks {
-            let said = self.post(chunk, Said::CopyOutSubmitted);
+            let said = self.post(chunk, Said::Submitted);
             self.add(chunk, Action::AwaitPost(said));
             let event = self.event(chunk, Behind::Chunk);
             self.add(chunk, Action::AwaitEvent(event));
-            let ns = express.ns(direction, self.cut.bytes_out(chunk.into()));
+            let ns = self.lanes_ns(express, direction, self.cut.bytes_out(chunk.into()));
             self.add(chunk, Action::Lanes { direction, ns });
             self.add(chunk, Action::Post(self.post(chunk, Said::Emptied)));
         }
     }
 
+    /// What the express lane needs for a chunk but for what the other direction slows it.
+    fn lanes_ns(&self, express: &ExpressCosts, direction: Direction, bytes: u64) -> u64 {
+        let more_ns = match self.fills() && self.empties() {
+            true => express.both_latency_ns,
+            false => 0,
+        };
+        express.ns(direction, bytes).saturating_add(more_ns)
+    }
+
+    /// A host thread waits until an earlier chunk is over.
+    fn await_end(&mut self, chunk: u32, earlier: u32) {
+        if self.empties() {
+            let said = self.post(earlier, Said::Emptied);
+            return self.add(chunk, Action::AwaitPost(said));
+        }
+        let said = self.post(earlier, Said::Submitted);
+        self.add(chunk, Action::AwaitPost(said));
+        let event = self.event(earlier, Behind::Chunk);
+        self.add(chunk, Action::AwaitEvent(event));
+    }
+
     /// The first step of a chunk waits for the end of the chunk that had its slot.
     fn take_slot(&mut self, chunk: u32, stage: Stage) {
-        if let Some(earlier) = chunk.checked_sub(self.slots)
-            && self.last_stream(earlier) != self.stream(chunk, stage)
-        {
+        let Some(earlier) = chunk.checked_sub(self.slots) else {
+            return;
+        };
+        if self.empties() {
+            self.await_end(chunk, earlier);
+        } else if self.last_stream(earlier) != self.stream(chunk, stage) {
             self.wait(chunk, stage, Behind::Chunk);
         }
     }
@@ -279,7 +297,7 @@ impl<'a> Writer<'a> {
     }
 
     fn first_stream(&self, chunk: u32) -> u32 {
-        let stage = if self.job.copies_in() {
+        let stage = if self.job.copies_in() && !self.fills() {
             Stage::In
         } else {
             Stage::Kernel
@@ -288,7 +306,7 @@ impl<'a> Writer<'a> {
     }
 
     fn last_stage(&self) -> Stage {
-        if self.job.copies_out() {
+        if self.job.copies_out() && !self.empties() {
             Stage::Out
         } else {
             Stage::Kernel

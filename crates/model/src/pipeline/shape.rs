@@ -45,6 +45,9 @@ pub struct Shape {
 /// Streams of [`Order::StageStreams`].
 pub(crate) const STAGES: u32 = 3;
 
+/// The ring of the express lane, which all copies share.
+const EXPRESS_RING_BYTES: u64 = 96 << 20;
+
 /// Longest program that is written down.
 const CHUNKS_MAX: u64 = 1 << 22;
 
@@ -65,7 +68,7 @@ impl Shape {
         Ok(bytes.saturating_mul(self.slots_used(&cut)))
     }
 
-    /// Pinned memory for the rings of the express lane.
+    /// Pinned memory that the express lane takes for a job at most.
     ///
     /// # Errors
     /// [`PlanError`] for a shape that makes no sense.
@@ -78,7 +81,7 @@ impl Shape {
         if job.output == Memory::Express {
             bytes = bytes.saturating_add(cut.most_bytes_out());
         }
-        Ok(bytes.saturating_mul(self.slots_used(&cut)))
+        Ok(bytes.min(EXPRESS_RING_BYTES))
     }
 
     fn slots_used(&self, cut: &Cut) -> u64 {

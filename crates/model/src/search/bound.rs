@@ -3,9 +3,6 @@
 use crate::pipeline::{Cut, Job, Memory, PlanError, Shape};
 use crate::{Direction, HostKind, Profile};
 
-/// More slots than any ring has that is tried.
-const RING_MAX: u64 = 16;
-
 /// Times that hold for every shape with the same chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
@@ -37,28 +34,13 @@ impl Bound {
             .saturating_add(sum(|it| it.kernel_ns))
             .saturating_add(last.after_kernel_ns(handover_ns));
         let lanes_ns = match profile.express {
-            Some(express) if job.uses_lanes() => {
-                // What is emptied first comes later than the lanes are awake.
-                let start_ns = match job.input {
-                    Memory::Express => express.start_ns,
-                    _ => 0,
-                };
-                // Each chunk that takes a slot again is waited for.
-                let waits = cut.count.saturating_sub(RING_MAX);
-                let waits_ns = waits.saturating_mul(profile.calls.sync_ns);
-                let lead_ns = lead_ns.saturating_add(first.down_ns);
-                let lead_ns = lead_ns.saturating_add(waits_ns);
-                let trail_ns = last.after_fill_ns(handover_ns);
-                let trail_ns = trail_ns.saturating_add(waits_ns);
-                two_ways_ns(
-                    sum(|it| it.fill_ns),
-                    sum(|it| it.empty_ns),
-                    lead_ns,
-                    trail_ns,
-                    express.both_percent,
-                )
-                .saturating_add(start_ns)
-            }
+            Some(express) if job.uses_lanes() => two_ways_ns(
+                sum(|it| it.fill_ns),
+                sum(|it| it.empty_ns),
+                lead_ns.saturating_add(first.down_ns),
+                last.after_fill_ns(handover_ns),
+                express.both_percent,
+            ),
             _ => 0,
         };
         let host_ns = sum(|it| it.host_ns);
@@ -108,10 +90,17 @@ impl Chunk {
         let up_ns = copy_ns(Direction::HostToDevice, job.input, bytes_in);
         let down_ns = copy_ns(Direction::DeviceToHost, job.output, out);
         let lanes_ns = |direction, memory, bytes| match profile.express {
-            Some(express) if memory == Memory::Express => express.ns(direction, bytes),
+            Some(express) if memory == Memory::Express => {
+                let both = job.input == Memory::Express
+                    && job.output == Memory::Express
+                    && job.copies_out();
+                let more_ns = if both { express.both_latency_ns } else { 0 };
+                express.ns(direction, bytes).saturating_add(more_ns)
+            }
             _ => 0,
         };
-        let submits = 1 + u64::from(job.copies_in()) + u64::from(job.copies_out());
+        let submits = [job.input, job.output].map(|memory| memory.host_kind().is_some());
+        let submits = 1 + submits.into_iter().map(u64::from).sum::<u64>();
         let mut host_ns = profile.calls.submit_ns.saturating_mul(submits);
         host_ns = host_ns.saturating_add(job.host_ns_per_chunk);
         // Pageable copies keep the launching thread.
@@ -168,7 +157,9 @@ impl Chunk {
     fn after_fill_ns(&self, handover_ns: u64) -> u64 {
         match self.fill_ns {
             0 => 0,
-            _ => self.up_ns.saturating_add(self.after_up_ns(handover_ns)),
+            _ => self
+                .kernel_ns
+                .saturating_add(self.after_kernel_ns(handover_ns)),
         }
     }
 

@@ -59,10 +59,13 @@ pub(super) fn pageable(bench: &Bench<'_>, calls: &CallCosts) -> Result<[CostCurv
 
 /// What a copy takes while the other direction is busy, in percent of its time alone.
 pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
-    let alone_ns = bench.up_ns(BYTES, COPIES)?;
-    let alone_ns = alone_ns.max(bench.down_ns(BYTES, COPIES)?).max(1);
-    let mut inbound = bench.device.pinned::<u8>(COPIES * BYTES)?;
-    let mut there = bench.device.alloc::<u8>(BYTES)?;
+    // Copies of the size that pipelines are made of: very large ones disturb each other more.
+    const EACH: usize = 16 * MIB;
+    const COUNT: usize = COPIES * BYTES / EACH;
+    let alone_ns = bench.up_ns(EACH, COUNT)?;
+    let alone_ns = alone_ns.max(bench.down_ns(EACH, COUNT)?).max(1);
+    let mut inbound = bench.device.pinned::<u8>(COUNT * EACH)?;
+    let mut there = bench.device.alloc::<u8>(EACH)?;
     let times = (0..bench.rounds()).map(|_| {
         let (begin, end, came_back) = (bench.timing()?, bench.timing()?, bench.device.event()?);
         bench.device.scope(|scope| {
@@ -70,18 +73,18 @@ pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
             bench.stream.record(&begin)?;
             bench.other.wait(&begin)?;
             let mut rest = inbound.range_mut(..);
-            for _ in 0..COPIES {
-                let (here, later) = rest.split_at(BYTES);
+            for _ in 0..COUNT {
+                let (here, later) = rest.split_at(EACH);
                 rest = later;
-                scope.upload(&bench.stream, &bench.outbound, &mut there)?;
-                scope.download(&bench.other, &bench.back, here)?;
+                scope.upload(&bench.stream, bench.outbound.range(..EACH), &mut there)?;
+                scope.download(&bench.other, bench.back.range(..EACH), here)?;
             }
             bench.other.record(&came_back)?;
             bench.stream.wait(&came_back)?;
             bench.stream.record(&end)
         })?;
         bench.stream.synchronize()?;
-        Ok(u64::try_from(begin.elapsed_ns(&end)?).unwrap_or(0) / COPIES as u64)
+        Ok(u64::try_from(begin.elapsed_ns(&end)?).unwrap_or(0) / COUNT as u64)
     });
     let both_ns = median(times)?;
     Ok(((both_ns * 100 + alone_ns / 2) / alone_ns).max(100))

@@ -37,7 +37,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     let [h2d_pinned, d2h_pinned] = copies::pinned(&mut bench)?;
     let calls = calls::measure(&bench, &h2d_pinned)?;
     let [h2d_pageable, d2h_pageable] = copies::pageable(&bench, &calls)?;
-    let handover_ns = kernels::handover_ns(&bench, &h2d_pinned, &kernels)?;
+    let handover_ns = kernels::handover_ns(&mut bench, &h2d_pinned, &d2h_pinned)?;
     let pci = info
         .pci
         .map_or([0; 3], |pci| [pci.domain, pci.bus, pci.device]);

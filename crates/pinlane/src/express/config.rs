@@ -13,6 +13,8 @@ pub struct ExpressConfig {
     /// Threads that work on one copy, the caller's among them. 1: the caller alone, which makes
     /// runs on a simulated device exactly repeatable.
     pub lanes: usize,
+    /// The same for copies that convert, which are more work.
+    pub converting_lanes: usize,
     /// Bytes of one copy by the device. A multiple of 4096, from 64 KiB.
     pub chunk_bytes: usize,
     /// Pinned memory of the ring at most, in chunks. It is pinned as it is needed.
@@ -31,17 +33,22 @@ const LANES_AT_MOST: usize = 10;
 /// Two CPUs of 16 are left to others: a lane that has to wait for one keeps all of them waiting.
 const DEMOTING_LANES_AT_MOST: usize = 14;
 
+/// The same for copies that convert: arithmetic, of which there is never enough.
+const CONVERTING_LANES_AT_MOST: usize = 16;
+
 impl ExpressConfig {
     /// What suits a device and the CPUs of this process.
     #[must_use]
     pub fn for_device(info: &DeviceInfo) -> Self {
-        let lanes = match info.simulated {
+        let cpus = match info.simulated {
             // Threads would make a simulated run depend on the host's scheduler.
             Some(_) => 1,
-            None => lanes_for(crew::helpers_at_most() + 1, can_demote()),
+            None => crew::helpers_at_most() + 1,
         };
+        let lanes = lanes_for(cpus, can_demote());
         Self {
             lanes,
+            converting_lanes: cpus.min(CONVERTING_LANES_AT_MOST),
             chunk_bytes: 8 << 20,
             ring_chunks: 12,
             threshold_bytes: 512 << 10,
@@ -53,6 +60,9 @@ impl ExpressConfig {
         let wrong = |field, reason| Err(Error::InvalidConfig { field, reason });
         if self.lanes == 0 {
             return wrong("lanes", "at least 1, the caller's");
+        }
+        if self.converting_lanes == 0 {
+            return wrong("converting_lanes", "at least 1, the caller's");
         }
         if !self.chunk_bytes.is_multiple_of(4096) || self.chunk_bytes < 64 << 10 {
             return wrong("chunk_bytes", "a multiple of 4096, at least 65536");

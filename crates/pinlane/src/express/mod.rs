@@ -139,9 +139,13 @@ impl Express {
     }
 
     /// Lanes for so many bytes: each is to have a few slices, or it is not worth its waking.
-    fn lanes_for(&self, bytes: usize, at_most: usize) -> usize {
-        let worth = 1 + bytes / LANE_BYTES;
-        self.config.lanes.min(at_most).min(worth)
+    fn lanes_for(&self, trip: &Trip<'_>, at_most: usize) -> usize {
+        let worth = 1 + trip.route.wire_bytes() / LANE_BYTES;
+        let lanes = match trip.haul {
+            Haul::Copy => self.config.lanes.min(at_most),
+            _ => self.config.converting_lanes,
+        };
+        lanes.min(worth)
     }
 
     /// Lanes will be wanted soon.
@@ -182,7 +186,7 @@ impl Express {
 
     /// Returns once the host memory may be reused.
     fn upload(&self, first: Slot, trip: Trip<'_>) -> Result<()> {
-        let lanes = self.lanes_for(trip.route.wire_bytes(), usize::MAX);
+        let lanes = self.lanes_for(&trip, usize::MAX);
         self.travel(first, trip, |share, yard, chunks| {
             let staging = Staging::for_lanes(lanes);
             let upload = Upload::new(trip.stream, yard, trip.haul, share, staging, chunks);
@@ -194,7 +198,7 @@ impl Express {
 
     /// Returns once the bytes are in host memory.
     fn download(&self, first: Slot, trip: Trip<'_>) -> Result<()> {
-        let lanes = self.lanes_for(trip.route.wire_bytes(), DOWNLOAD_LANES_AT_MOST);
+        let lanes = self.lanes_for(&trip, DOWNLOAD_LANES_AT_MOST);
         self.travel(first, trip, |share, yard, chunks| {
             let download = Download::new(trip.stream, yard, trip.haul, share, chunks);
             let relay = download.relay();

@@ -63,7 +63,7 @@ mod shelf;
 mod store;
 
 pub use config::{Order, PipelineConfig};
-pub use error::{PipelineError, StageKind};
+pub use error::{Cause, PipelineError, StageKind};
 pub use flow::{Flow, Stage};
 pub use input::{Input, IntoInput};
 pub use inputs::Inputs;

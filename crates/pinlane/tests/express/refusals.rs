@@ -194,6 +194,8 @@ fn a_setup_that_is_not_possible_names_the_field_and_changes_nothing() {
         }
     };
     assert_eq!(refused(&|config| config.lanes = 0), "lanes");
+    let field = refused(&|config| config.converting_lanes = 0);
+    assert_eq!(field, "converting_lanes");
     for chunk_bytes in [
         0,
         1,

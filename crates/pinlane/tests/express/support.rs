@@ -34,7 +34,7 @@ pub const SETUPS: [(usize, usize); 9] = [
 /// Set the express lane of a device up with small chunks.
 pub fn set_up(device: &Device, lanes: usize, ring_chunks: usize) {
     let mut config = device.express_config();
-    config.lanes = lanes;
+    (config.lanes, config.converting_lanes) = (lanes, lanes);
     config.chunk_bytes = CHUNK_BYTES;
     config.ring_chunks = ring_chunks;
     config.threshold_bytes = THRESHOLD_BYTES;

@@ -1,0 +1,164 @@
+//! What every section needs.
+
+use std::time::{Duration, Instant};
+
+use pinlane::calibrate::calibrate;
+use pinlane::pipeline::{Order, Pipeline, PipelineConfig};
+use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Platform, Result, Stream};
+use pinlane_model::Profile;
+use pinlane_model::pipeline::{Job, KernelTime, Memory, Order as ModelOrder, Shape};
+
+pub const MIB: usize = 1 << 20;
+pub const GIB: usize = 1 << 30;
+
+/// Elements of the largest job.
+pub const LEN: usize = GIB / 4;
+
+pub struct Bench {
+    pub device: Device,
+    pub stream: Stream,
+    pub other: Stream,
+    pub kernels: Builtin,
+    pub profile: Profile,
+    pub input: PinnedBuf<u32>,
+    pub output: PinnedBuf<u32>,
+    pub pageable_in: Vec<u32>,
+    pub pageable_out: Vec<u32>,
+    pub on_device: DeviceBuf<u32>,
+}
+
+impl Bench {
+    pub fn new(platform: &dyn Platform) -> anyhow::Result<Self> {
+        let device = Device::open(platform, 0)?;
+        let began = Instant::now();
+        let profile = calibrate(&device, &|| began.elapsed().as_nanos() as u64)?;
+        println!("calibrated in {:.1} s", began.elapsed().as_secs_f64());
+        println!("{}", profile.to_toml());
+        let pageable_in: Vec<u32> = (0..LEN as u32)
+            .map(|i| i.wrapping_mul(0x9e37_79b9))
+            .collect();
+        Ok(Self {
+            stream: device.stream()?,
+            other: device.stream()?,
+            kernels: Builtin::load(&device)?,
+            profile,
+            input: device.pinned_from(&pageable_in)?,
+            output: device.pinned(LEN)?,
+            pageable_out: vec![1; LEN],
+            pageable_in,
+            on_device: device.alloc(LEN)?,
+            device,
+        })
+    }
+
+    /// The kernel alone, over so many elements.
+    pub fn kernel_ns(&mut self, len: usize, rounds: u32) -> anyhow::Result<u64> {
+        let mut times = Vec::new();
+        for _ in 0..5 {
+            let (start, end) = (
+                self.device.event_with_timing()?,
+                self.device.event_with_timing()?,
+            );
+            self.stream.record(&start)?;
+            self.kernels
+                .churn(&self.stream, rounds, self.on_device.range_mut(..len))?;
+            self.stream.record(&end)?;
+            self.stream.synchronize()?;
+            times.push(u64::try_from(start.elapsed_ns(&end)?)?);
+        }
+        times.sort_unstable();
+        Ok(times[times.len() / 2])
+    }
+
+    /// Rounds with which the kernel takes about so long over `len` elements.
+    pub fn rounds_for(&mut self, len: usize, ns: u64) -> anyhow::Result<u32> {
+        let (few, many) = (self.kernel_ns(len, 2048)?, self.kernel_ns(len, 4096)?);
+        let per_round = (many - few) as f64 / 2048.0;
+        let beside = few as f64 - per_round * 2048.0;
+        Ok(((ns as f64 - beside) / per_round).max(1.0).round() as u32)
+    }
+
+    /// What the model calls a job of the first `len` elements.
+    pub fn job(&mut self, len: usize, rounds: u32, memory: Memory) -> anyhow::Result<Job> {
+        let ns = self.kernel_ns(len, rounds)?;
+        let ns = ns.saturating_sub(self.profile.kernel.launch_ns);
+        let bytes = len as u64 * 4;
+        Ok(Job {
+            bytes_in: bytes,
+            bytes_out: bytes,
+            kernel: KernelTime {
+                fixed_ns: 0,
+                ns_per_gib: u64::try_from((u128::from(ns) << 30) / u128::from(bytes))?,
+            },
+            input: memory,
+            output: memory,
+            host_ns_per_chunk: 0,
+        })
+    }
+
+    /// Time of a pipeline over the first `len` elements.
+    pub fn piped(
+        &mut self,
+        pipeline: &Pipeline,
+        len: usize,
+        rounds: u32,
+        memory: Memory,
+    ) -> Duration {
+        let kernels = &self.kernels;
+        let kernel = |stage: &pinlane::pipeline::Stage<'_>,
+                      data: pinlane::DeviceSliceMut<'_, u32>| {
+            kernels.churn(stage.stream(), rounds, data)
+        };
+        let began = Instant::now();
+        let ran = match memory {
+            Memory::Pinned => pipeline.run_in_place(
+                self.input.range(..len),
+                self.output.range_mut(..len),
+                kernel,
+            ),
+            _ => pipeline.run_in_place(
+                &self.pageable_in[..len],
+                &mut self.pageable_out[..len],
+                kernel,
+            ),
+        };
+        ran.expect("a pipeline that works");
+        began.elapsed()
+    }
+
+    /// The median of some runs of a shape, after one that is not counted.
+    pub fn measure(&mut self, job: &Job, rounds: u32, shape: &Shape) -> Result<Duration> {
+        let pipeline = Pipeline::new(&self.device, config(shape))?;
+        let len = (job.bytes_in / 4) as usize;
+        self.piped(&pipeline, len, rounds, job.input);
+        let times = (0..5).map(|_| self.piped(&pipeline, len, rounds, job.input));
+        Ok(median(times.collect()))
+    }
+}
+
+/// A shape of the model's as the library has it.
+pub fn config(shape: &Shape) -> PipelineConfig {
+    let mut config = PipelineConfig::default();
+    config.chunk_bytes = shape.chunk_bytes as usize / 4 * 4;
+    config.streams = shape.streams as usize;
+    config.slots = shape.ring_slots as usize;
+    config.order = match shape.order {
+        ModelOrder::DepthFirst => Order::DepthFirst,
+        ModelOrder::BreadthFirst => Order::BreadthFirst,
+        ModelOrder::StageStreams => Order::StageStreams,
+    };
+    config
+}
+
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+pub fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+pub fn gb_per_s(bytes: usize, time: Duration) -> f64 {
+    bytes as f64 / time.as_secs_f64() / 1e9
+}

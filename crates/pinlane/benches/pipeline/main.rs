@@ -1,0 +1,41 @@
+//! Pipelines against the link's limit, and the model against what was measured, in one run.
+//!
+//! `cargo bench -p pinlane --bench pipeline [-- SECTION…]`, on a machine with a GPU. Sections: rates,
+//! predict, sweep. Every figure is a median of wall-clock times, from the call to its return.
+
+mod bench;
+mod predict;
+mod rates;
+mod sweep;
+
+use bench::Bench;
+
+type Section = (&'static str, fn(&mut Bench) -> anyhow::Result<()>);
+
+const SECTIONS: [Section; 3] = [
+    ("rates", rates::run),
+    ("predict", predict::run),
+    ("sweep", sweep::run),
+];
+
+fn main() -> anyhow::Result<()> {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let platform = match pinlane_cuda::Cuda::load() {
+        Ok(cuda) => cuda,
+        Err(error) => {
+            println!("nothing to measure: {error}");
+            return Ok(());
+        }
+    };
+    let mut bench = Bench::new(&platform)?;
+    for (name, run) in SECTIONS {
+        if words.is_empty() || words.iter().any(|word| word == name) {
+            println!("\n== {name} ({})", bench.device.info().name);
+            run(&mut bench)?;
+        }
+    }
+    Ok(())
+}

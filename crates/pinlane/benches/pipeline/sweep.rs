@@ -1,0 +1,55 @@
+//! The planner's choice against the best of all.
+
+use std::time::Instant;
+
+use pinlane_model::pipeline::{Memory, Order, Shape};
+use pinlane_model::search::{Limits, best};
+
+use crate::bench::{Bench, LEN, MIB, ms};
+use crate::rates::show;
+
+pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    for ns in [0, 8_000_000] {
+        let rounds = match ns {
+            0 => 1,
+            _ => bench.rounds_for(LEN, ns)?,
+        };
+        let job = bench.job(LEN, rounds, Memory::Pinned)?;
+        let began = Instant::now();
+        let plan = best(&job, &bench.profile, &Limits::default())?;
+        let took = began.elapsed();
+        let mut found = Vec::new();
+        for order in Order::ALL {
+            for mib in [1, 2, 4, 8, 16, 32, 64] {
+                for streams in [2, 3, 4, 8] {
+                    if order == Order::StageStreams && streams != 3 {
+                        continue;
+                    }
+                    let shape = Shape {
+                        chunk_bytes: (mib * MIB) as u64,
+                        streams,
+                        order,
+                        ring_slots: streams.max(4),
+                    };
+                    found.push((bench.measure(&job, rounds, &shape)?, shape));
+                }
+            }
+        }
+        found.sort_by_key(|(time, _)| *time);
+        let planned = bench.measure(&job, rounds, &plan.shape)?;
+        let (best, shape) = &found[0];
+        println!(
+            "kernel {:.2} ms/GiB: planned in {:.2} ms {}: predicted {:.2}, measured {:.2} ms; best of {} {}: {:.2} ms; the plan is {:+.1}% off",
+            job.kernel.ns_per_gib as f64 / 1e6,
+            ms(took),
+            show(&plan.shape),
+            plan.predicted_ns as f64 / 1e6,
+            ms(planned),
+            found.len(),
+            show(shape),
+            ms(*best),
+            (planned.as_secs_f64() / best.as_secs_f64() - 1.0) * 100.0
+        );
+    }
+    Ok(())
+}
