@@ -72,6 +72,14 @@ pub enum Error {
         /// Bytes of a chunk.
         chunk_bytes: usize,
     },
+    /// Inputs of a pipeline differ in length.
+    #[error("one input has {items} items, another {other_items}")]
+    InputsDiffer {
+        /// Items of one, or of the chunk at hand.
+        items: usize,
+        /// Items of another.
+        other_items: usize,
+    },
     /// Kernels of this device cannot see host memory.
     #[error("kernels of this device cannot see host memory; copy it instead")]
     NotMapped,

@@ -77,6 +77,13 @@ impl Stream {
         self.refuse_capture().map_err(SubmitError::Refused)
     }
 
+    /// Let the stream wait for what work on this memory would wait for.
+    pub(crate) fn wait_for_uses(&self, touches: &[Touch<'_>]) -> Result<(), Error> {
+        self.admit(touches)?;
+        let _stir = self.stir();
+        Ok(self.wait_for_all_conflicts(touches)?)
+    }
+
     fn wait_for_all_conflicts(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
         for touch in touches {
             self.wait_for_conflicts(touch).map_err(refused)?;

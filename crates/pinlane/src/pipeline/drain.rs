@@ -3,11 +3,11 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::error::{PipelineError, StageKind};
-use super::record::Recorder;
+use super::record::Track;
 use super::shelf::Shelf;
 use super::store::TakeChunk;
 use crate::memory::Part;
-use crate::{DeviceBuf, PinnedBuf, Stream, Transfer};
+use crate::{DeviceBuf, PinnedBuf, Transfer};
 
 /// A chunk of results on its way to the host.
 pub(super) enum Landing {
@@ -25,10 +25,28 @@ pub(super) enum Landing {
     },
 }
 
+impl Landing {
+    fn chunk(&self) -> u64 {
+        match self {
+            Self::Express { chunk, .. } | Self::Pinned { chunk, .. } => *chunk,
+        }
+    }
+}
+
 /// A buffer that is free again.
 pub(super) enum Returned {
     Device(DeviceBuf<u8>),
     Pinned(PinnedBuf<u8>),
+}
+
+impl Returned {
+    /// For the next run.
+    pub(super) fn keep(self, shelf: &Shelf) {
+        match self {
+            Self::Device(buffer) => shelf.put_device(buffer),
+            Self::Pinned(buffer) => shelf.put_pinned(buffer),
+        }
+    }
 }
 
 /// What is done with each chunk.
@@ -42,9 +60,8 @@ pub(super) enum Bin<'a> {
 /// The emptying thread.
 pub(super) struct Drain<'r, 'a> {
     pub(super) bin: Bin<'a>,
-    pub(super) stream: &'r Stream,
+    pub(super) track: Track<'r>,
     pub(super) shelf: &'r Shelf,
-    pub(super) recorder: Option<&'r Recorder>,
 }
 
 impl Drain<'_, '_> {
@@ -55,22 +72,20 @@ impl Drain<'_, '_> {
         landings: &Receiver<Landing>,
         returned: &Sender<Returned>,
     ) -> Result<(), PipelineError> {
-        let mut failed = Ok(());
+        let mut last = None;
         while let Ok(landing) = landings.recv() {
-            match self.empty(landing) {
-                Ok(buffer) => {
-                    if let Err(unsent) = returned.send(buffer) {
-                        // The feeding thread needs no more.
-                        self.keep(unsent.0);
-                    }
-                }
-                Err(error) => {
-                    failed = Err(error);
-                    break;
-                }
+            last = Some(landing.chunk());
+            let buffer = self.empty(landing)?;
+            if let Err(unsent) = returned.send(buffer) {
+                unsent.0.keep(self.shelf); // the feeding thread needs no more
             }
         }
-        failed
+        match (self.bin, last) {
+            (Bin::Taker(mut take), Some(chunk)) => {
+                take(None).map_err(|error| PipelineError::at(chunk, StageKind::Write, error))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn empty(&mut self, landing: Landing) -> Result<Returned, PipelineError> {
@@ -88,13 +103,12 @@ impl Drain<'_, '_> {
                     .expect("room was seen to before");
                 *rest = later;
                 let source = buffer.range(..bytes);
-                let mut copy = || self.stream.copy_to_host(source, here);
-                let copied = match self.recorder {
-                    Some(recorder) => {
-                        recorder.around(StageKind::Download, chunk, 3, self.stream, &mut copy)
-                    }
-                    None => copy(),
-                };
+                let touches = [source.touch()];
+                let copied = self
+                    .track
+                    .submit(StageKind::Download, chunk, &touches, |stream| {
+                        stream.copy_to_host(source, here)
+                    });
                 match copied {
                     Ok(()) => Ok(Returned::Device(buffer)),
                     Err(error) => {
@@ -115,7 +129,7 @@ impl Drain<'_, '_> {
                     PipelineError::at(chunk, StageKind::Download, failure.error)
                 })?;
                 let buffer = part.into_whole();
-                match take(&buffer[..bytes]) {
+                match take(Some(&buffer[..bytes])) {
                     Ok(()) => Ok(Returned::Pinned(buffer)),
                     Err(error) => {
                         self.shelf.put_pinned(buffer);
@@ -124,13 +138,6 @@ impl Drain<'_, '_> {
                 }
             }
             _ => unreachable!("chunks come the way that the bin takes them"),
-        }
-    }
-
-    fn keep(&self, buffer: Returned) {
-        match buffer {
-            Returned::Device(buffer) => self.shelf.put_device(buffer),
-            Returned::Pinned(buffer) => self.shelf.put_pinned(buffer),
         }
     }
 }

@@ -20,7 +20,7 @@ pub enum StageKind {
 
 impl fmt::Display for StageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Read => "read",
             Self::Upload => "upload",
             Self::Kernel => "kernel",
@@ -80,7 +80,7 @@ impl fmt::Display for PipelineError {
 
 impl std::error::Error for PipelineError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.cause)
+        self.cause.source() // the text above holds the cause's own
     }
 }
 

@@ -66,7 +66,8 @@ impl<'a, T: Pod> Input<'a, T> {
     }
 
     /// One chunk for each batch of an iterator, made while the device works on earlier ones. A
-    /// batch holds no more elements than a chunk; empty ones are passed over.
+    /// batch holds no more elements than a chunk; empty ones are passed over. Of several inputs only
+    /// the first can be batches: it decides how long each chunk is.
     pub fn batches<B: AsRef<[T]>>(batches: impl IntoIterator<Item = B> + 'a) -> Self
     where
         T: 'a,

@@ -66,9 +66,9 @@ fn agree(feeds: &[Feed<'_>]) -> Result<()> {
         return Ok(());
     };
     match known.find(|&items| items != first) {
-        Some(other) => Err(Error::LengthMismatch {
-            source_len: first,
-            target_len: other,
+        Some(other) => Err(Error::InputsDiffer {
+            items: first,
+            other_items: other,
         }),
         None => Ok(()),
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::error::{PipelineError, StageKind};
+use super::record::Track;
 use super::shelf::Shelf;
 use crate::memory::{DeviceSlice, Part, PinnedSlice};
 use crate::{DeviceBuf, DeviceSliceMut, Error, PinnedBuf, Result, Scope, Stream, Transfer};
@@ -31,14 +32,19 @@ pub struct Feed<'a> {
     /// Bytes that were loaded.
     at: usize,
     /// Pinned buffers that chunks were filled into, in flight.
-    filled: VecDeque<Transfer<Part<PinnedBuf<u8>>>>,
+    filled: VecDeque<Filled>,
 }
+
+/// A pinned buffer in flight, and the chunk in it.
+type Filled = (u64, Transfer<Part<PinnedBuf<u8>>>);
 
 /// What a chunk is loaded with.
 pub(super) struct Dock<'r, 'scope, 'env> {
     pub(super) scope: &'scope Scope<'scope, 'env>,
-    pub(super) stream: &'r Stream,
+    pub(super) track: Track<'r>,
     pub(super) shelf: &'r Shelf,
+    /// Items of the largest chunk.
+    pub(super) items_at_most: usize,
     /// Pinned buffers that one input may have in flight.
     pub(super) slots: usize,
 }
@@ -65,6 +71,11 @@ impl<'a> Feed<'a> {
 
     pub(super) fn known_items(&self) -> Option<usize> {
         self.known_bytes().map(|bytes| bytes / self.item_bytes)
+    }
+
+    /// Whether all of it was loaded, where that can be told.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.known_bytes() == Some(self.at)
     }
 
     /// Whether its chunks need no buffer, being on the device.
@@ -105,22 +116,30 @@ impl<'a> Feed<'a> {
             (_, None) => unreachable!("only chunks on the device need no buffer"),
             (Origin::Device(slice), Some(target)) => {
                 let source = slice.range(next.clone());
+                let target = target.range(..next.len());
+                let touches = [source.touch(), target.touch()];
                 let copied = dock
-                    .stream
-                    .copy_on_device(source, target.range(..next.len()));
+                    .track
+                    .submit(StageKind::Upload, chunk, &touches, |stream| {
+                        stream.copy_on_device(source, target)
+                    });
                 copied.map_err(uploading)?;
                 next.len()
             }
             (Origin::Pinned(slice), Some(target)) => {
                 let target = target.range(..next.len());
                 let source = slice.range(next.clone());
-                let sent = dock.scope.upload(dock.stream, source, target);
+                let sent = dock.upload(chunk, target, |stream, target| {
+                    dock.scope.upload(stream, source, target).map(drop)
+                });
                 sent.map_err(uploading)?;
                 next.len()
             }
             (Origin::Pageable(slice), Some(target)) => {
                 let target = target.range(..next.len());
-                let copied = dock.stream.copy_to_device(&slice[next.clone()], target);
+                let copied = dock.upload(chunk, target, |stream, target| {
+                    stream.copy_to_device(&slice[next.clone()], target)
+                });
                 copied.map_err(uploading)?;
                 next.len()
             }
@@ -135,22 +154,25 @@ impl<'a> Feed<'a> {
                     }
                     loaded = batch.len();
                     let target = target.reborrow().range(..batch.len());
-                    dock.stream.copy_to_device(batch, target)
+                    dock.upload(chunk, target, |stream, target| {
+                        stream.copy_to_device(batch, target)
+                    })
                 });
                 if more.map_err(uploading)? { loaded } else { 0 }
             }
             (Origin::Fill(fill), Some(target)) => {
-                let pinned = free_pinned(&mut self.filled, most, dock).map_err(uploading)?;
+                // Of the largest size, since a later chunk may be larger than this one.
+                let largest = dock.items_at_most * self.item_bytes;
+                let pinned = free_pinned(&mut self.filled, chunk, largest, dock)?;
                 let (pinned, bytes) = filled(fill, pinned, most)
                     .map_err(|error| PipelineError::at(chunk, StageKind::Read, error))?;
                 if bytes == 0 {
                     dock.shelf.put_pinned(pinned);
                 } else {
-                    let sent = dock
-                        .stream
-                        .upload(pinned.part(..bytes), target.range(..bytes));
-                    self.filled
-                        .push_back(sent.map_err(|failure| uploading(failure.into()))?);
+                    let sent = dock.upload(chunk, target.range(..bytes), |stream, target| {
+                        Ok(stream.upload(pinned.part(..bytes), target)?)
+                    });
+                    self.filled.push_back((chunk, sent.map_err(uploading)?));
                 }
                 bytes
             }
@@ -168,38 +190,60 @@ impl<'a> Feed<'a> {
     }
 
     /// Wait for the last chunks that were filled, and give their buffers back.
-    pub(super) fn finish(&mut self, shelf: &Shelf) -> Result<()> {
+    pub(super) fn finish(&mut self, shelf: &Shelf) -> std::result::Result<(), PipelineError> {
         let mut first = Ok(());
-        for flying in self.filled.drain(..) {
-            match flying.wait() {
-                Ok(part) => shelf.put_pinned(part.into_whole()),
-                Err(failure) => {
-                    if first.is_ok() {
-                        first = Err(failure.error);
-                    }
-                }
+        for filled in self.filled.drain(..) {
+            match landed(filled) {
+                Ok(pinned) => shelf.put_pinned(pinned),
+                Err(error) => first = first.and(Err(error)),
             }
         }
         first
     }
 }
 
+impl Dock<'_, '_, '_> {
+    /// Submit what uploads a chunk into `target`.
+    fn upload<R>(
+        &self,
+        chunk: u64,
+        target: DeviceSliceMut<'_, u8>,
+        upload: impl FnOnce(&Stream, DeviceSliceMut<'_, u8>) -> Result<R>,
+    ) -> Result<R> {
+        let touches = [target.touch()];
+        self.track
+            .submit(StageKind::Upload, chunk, &touches, |stream| {
+                upload(stream, target)
+            })
+    }
+}
+
+/// Wait for a chunk to be on the device. The buffer that it was in.
+fn landed((chunk, flying): Filled) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
+    match flying.wait() {
+        Ok(part) => Ok(part.into_whole()),
+        Err(failure) => Err(PipelineError::at(chunk, StageKind::Upload, failure.error)),
+    }
+}
+
 /// A pinned buffer that nothing uses: a new one as long as there are few, and as long as memory can
 /// be pinned; else the one that was filled first.
 fn free_pinned(
-    filled: &mut VecDeque<Transfer<Part<PinnedBuf<u8>>>>,
+    filled: &mut VecDeque<Filled>,
+    chunk: u64,
     bytes: usize,
     dock: &Dock<'_, '_, '_>,
-) -> Result<PinnedBuf<u8>> {
+) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
     if filled.len() < dock.slots {
         match dock.shelf.pinned(bytes) {
-            Err(error) if filled.is_empty() => return Err(error),
+            Ok(made) => return Ok(made),
+            Err(error) if filled.is_empty() => {
+                return Err(PipelineError::at(chunk, StageKind::Upload, error));
+            }
             Err(_) => {}
-            made => return made,
         }
     }
-    let first = filled.pop_front().expect("at least one is in flight");
-    Ok(first.wait()?.into_whole())
+    landed(filled.pop_front().expect("at least one is in flight"))
 }
 
 /// Fill up to `most` bytes of a buffer.

@@ -41,7 +41,7 @@
 //!   Pipeline   streams and buffers, kept between runs         (this file, shelf)
 //!     Input    pinned or ordinary memory, a reader, batches, device memory    (input)
 //!     Output   the same, or kept on the device                                (output)
-//!     flow     the loop: load a group of chunks, launch, store                (flow, order)
+//!     flow     the loop: load a group of chunks, launch, store                (flow, config)
 //!       load   how a chunk gets to the device                                 (load)
 //!       store  how it comes back; a thread of its own where the host has work with it  (store, drain)
 //!     Recorder which chunk was where when, by events of the device            (record)
@@ -59,6 +59,7 @@ mod inputs;
 mod load;
 mod output;
 mod record;
+mod run;
 mod shelf;
 mod store;
 

@@ -26,16 +26,20 @@ impl<'a, T: Pod> Output<'a, T> {
         }
     }
 
-    /// Bytes of the results, in order, written by a thread of their own.
+    /// Bytes of the results, in order, written by a thread of their own, and flushed in the end.
     pub fn writer(mut writer: impl Write + Send + 'a) -> Self {
-        Self::new(Target::Each(Box::new(move |chunk| writer.write_all(chunk))))
+        Self::new(Target::Each(Box::new(move |chunk| match chunk {
+            Some(chunk) => writer.write_all(chunk),
+            None => writer.flush(),
+        })))
     }
 
     /// `take` is called with the results of each chunk, in order, on a thread of its own, while
     /// later chunks are under way.
     pub fn each(mut take: impl FnMut(&[T]) -> io::Result<()> + Send + 'a) -> Self {
-        Self::new(Target::Each(Box::new(move |chunk| {
-            take(bytemuck::cast_slice(chunk))
+        Self::new(Target::Each(Box::new(move |chunk| match chunk {
+            Some(chunk) => take(bytemuck::cast_slice(chunk)),
+            None => Ok(()),
         })))
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::error::StageKind;
+use crate::memory::Touch;
 use crate::{Device, Event, Result, Stream};
 
 /// A stage of a chunk on the device, in nanoseconds of the device's clock since the run began.
@@ -19,6 +20,32 @@ pub struct Recorded {
     pub start_ns: u64,
     /// When it was done.
     pub end_ns: u64,
+}
+
+/// A stream of a run, by its number, and who records what it does.
+#[derive(Clone, Copy)]
+pub(super) struct Track<'r> {
+    pub(super) stream: &'r Stream,
+    pub(super) number: usize,
+    pub(super) recorder: Option<&'r Recorder>,
+}
+
+impl Track<'_> {
+    /// Submit a stage of a chunk, which touches this memory.
+    pub(super) fn submit<R>(
+        &self,
+        stage: StageKind,
+        chunk: u64,
+        touches: &[Touch<'_>],
+        submit: impl FnOnce(&Stream) -> Result<R>,
+    ) -> Result<R> {
+        let Some(recorder) = self.recorder else {
+            return submit(self.stream);
+        };
+        // It begins when the stream has waited for all others that use the memory.
+        self.stream.wait_for_uses(touches)?;
+        recorder.around(stage, chunk, self, || submit(self.stream))
+    }
 }
 
 /// Puts events around stages.
@@ -48,24 +75,23 @@ impl Recorder {
         })
     }
 
-    /// Do what submits a stage to `stream`, between two events.
-    pub(super) fn around<R>(
+    /// Do what submits a stage to a stream, between two events.
+    fn around<R>(
         &self,
         stage: StageKind,
         chunk: u64,
-        number: usize,
-        stream: &Stream,
+        track: &Track<'_>,
         submit: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let before = self.device.event_with_timing()?;
         let behind = self.device.event_with_timing()?;
-        stream.record(&before)?;
+        track.stream.record(&before)?;
         let result = submit()?;
-        stream.record(&behind)?;
+        track.stream.record(&behind)?;
         let mark = Mark {
             stage,
             chunk,
-            stream: number,
+            stream: track.number,
             before,
             behind,
         };

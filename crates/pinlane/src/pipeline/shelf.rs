@@ -54,13 +54,16 @@ impl Shelf {
     }
 }
 
-/// One that is large enough. Those that are too small for what is asked for now are freed: the next
-/// run will ask for the same.
+/// The smallest that is large enough, since the others may fit another input or output. Where none
+/// fits what is asked for now, all are freed: the next run will ask for the same.
 fn take<B>(shelf: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Option<B> {
     let mut buffers = lock(shelf);
-    let fits = |buffer: &B| (bytes..=bytes.saturating_mul(2)).contains(&len(buffer));
-    let at = buffers.iter().position(fits);
-    let taken = at.map(|at| buffers.swap_remove(at));
+    let fits = |len: &usize| (bytes..=bytes.saturating_mul(2)).contains(len);
+    let lens = buffers.iter().map(len).enumerate();
+    let at = lens
+        .filter(|(_, len)| fits(len))
+        .min_by_key(|&(_, len)| len);
+    let taken = at.map(|(at, _)| buffers.swap_remove(at));
     let misfits = match taken {
         Some(_) => Vec::new(),
         None => std::mem::take(&mut *buffers),

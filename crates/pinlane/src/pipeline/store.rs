@@ -6,12 +6,13 @@ use std::sync::mpsc::{Receiver, Sender};
 use super::drain::{Landing, Returned};
 use super::error::{PipelineError, StageKind};
 use super::flow::Chunk;
+use super::record::Track;
 use super::shelf::Shelf;
 use crate::memory::{DeviceSliceMut, PinnedSliceMut};
-use crate::{DeviceBuf, Error, PinnedBuf, Result, Scope, Stream};
+use crate::{DeviceBuf, Error, PinnedBuf, Result, Scope};
 
-/// Takes the bytes of a chunk.
-pub(super) type TakeChunk<'a> = Box<dyn FnMut(&[u8]) -> io::Result<()> + Send + 'a>;
+/// Takes the bytes of a chunk; `None` behind the last.
+pub(super) type TakeChunk<'a> = Box<dyn FnMut(Option<&[u8]>) -> io::Result<()> + Send + 'a>;
 
 /// Where the bytes of the output belong.
 pub(super) enum Target<'a> {
@@ -63,6 +64,10 @@ struct Desk {
     returned: Receiver<Returned>,
     /// Pinned buffers that were made.
     pinned: usize,
+    /// The first of them, until it is needed.
+    first: Option<PinnedBuf<u8>>,
+    /// Their size.
+    pinned_bytes: usize,
 }
 
 impl<'a> Store<'a> {
@@ -93,12 +98,43 @@ impl<'a> Store<'a> {
             landings,
             returned,
             pinned: 0,
+            first: None,
+            pinned_bytes: 0,
         };
         let way = match room_bytes {
             Some(room_bytes) => Way::Express(desk, room_bytes),
             None => Way::Each(desk),
         };
         Self::new(way, item_bytes, slots)
+    }
+
+    /// There is at least one chunk: see to it that results can come back.
+    pub(super) fn prepare(
+        &mut self,
+        items_at_most: usize,
+        shelf: &Shelf,
+    ) -> std::result::Result<(), PipelineError> {
+        let Way::Each(desk) = &mut self.way else {
+            return Ok(());
+        };
+        desk.pinned_bytes = items_at_most * self.item_bytes;
+        let first = shelf.pinned(desk.pinned_bytes);
+        desk.first = Some(first.map_err(|error| PipelineError::at(0, StageKind::Download, error))?);
+        desk.pinned = 1;
+        Ok(())
+    }
+
+    /// Nothing more will be stored: wait until all is emptied, and keep the buffers.
+    pub(super) fn finish(&mut self, shelf: &Shelf) {
+        let (Way::Express(desk, _) | Way::Each(desk)) =
+            std::mem::replace(&mut self.way, Way::Device(None))
+        else {
+            return;
+        };
+        drop(desk.landings);
+        let emptied = desk.returned.iter();
+        let unused = desk.first.map(Returned::Pinned);
+        emptied.chain(unused).for_each(|buffer| buffer.keep(shelf));
     }
 
     /// Whether results stay on the device.
@@ -113,7 +149,7 @@ impl<'a> Store<'a> {
         };
         let bytes = chunk.items * self.item_bytes;
         let left = rest.take().expect("put back below");
-        enough(left.len(), bytes)?;
+        enough(left.len(), bytes, self.item_bytes)?;
         let (here, later) = left.split_at(bytes);
         *rest = Some(later);
         Ok(Some(here))
@@ -137,7 +173,7 @@ impl<'a> Store<'a> {
         &mut self,
         chunk: &Chunk,
         buffer: &mut Option<DeviceBuf<u8>>,
-        stream: &Stream,
+        track: Track<'_>,
         scope: &'scope Scope<'scope, 'a>,
         shelf: &Shelf,
     ) -> std::result::Result<bool, PipelineError> {
@@ -147,15 +183,19 @@ impl<'a> Store<'a> {
             Way::Device(_) => Ok(true),
             Way::Pinned(rest) => {
                 let left = rest.take().expect("put back below");
-                enough(left.len(), bytes).map_err(failed)?;
+                enough(left.len(), bytes, self.item_bytes).map_err(failed)?;
                 let (here, later) = left.split_at(bytes);
                 *rest = Some(later);
                 let buffer = buffer.as_ref().expect("the kernel's output");
-                let sent = scope.download(stream, buffer.range(..bytes), here);
-                sent.map(|_| true).map_err(failed)
+                let source = buffer.range(..bytes);
+                let touches = [source.touch()];
+                let sent = track.submit(StageKind::Download, chunk.number, &touches, |stream| {
+                    scope.download(stream, source, here).map(drop)
+                });
+                sent.map(|()| true).map_err(failed)
             }
             Way::Express(desk, room_bytes) => {
-                enough(*room_bytes, bytes).map_err(failed)?;
+                enough(*room_bytes, bytes, self.item_bytes).map_err(failed)?;
                 *room_bytes -= bytes;
                 let buffer = buffer.take().expect("the kernel's output");
                 let landing = Landing::Express {
@@ -166,13 +206,16 @@ impl<'a> Store<'a> {
                 Ok(desk.landings.send(landing).is_ok())
             }
             Way::Each(desk) => {
-                let Some(pinned) = desk.free_pinned(bytes, self.slots, shelf).map_err(failed)?
-                else {
+                let Some(pinned) = desk.free_pinned(self.slots, shelf) else {
                     return Ok(false);
                 };
                 let buffer = buffer.as_ref().expect("the kernel's output");
-                let sent = stream.download(buffer.range(..bytes), pinned.part(..bytes));
-                let transfer = sent.map_err(|failure| failed(failure.into()))?;
+                let source = buffer.range(..bytes);
+                let touches = [source.touch()];
+                let sent = track.submit(StageKind::Download, chunk.number, &touches, |stream| {
+                    Ok(stream.download(source, pinned.part(..bytes))?)
+                });
+                let transfer = sent.map_err(failed)?;
                 let landing = Landing::Pinned {
                     chunk: chunk.number,
                     transfer,
@@ -187,37 +230,30 @@ impl<'a> Store<'a> {
 impl Desk {
     /// As for filling: a new one while there are few, else the next that comes back. `None` when
     /// the thread has stopped.
-    fn free_pinned(
-        &mut self,
-        bytes: usize,
-        slots: usize,
-        shelf: &Shelf,
-    ) -> Result<Option<PinnedBuf<u8>>> {
-        if self.pinned < slots {
-            match shelf.pinned(bytes) {
-                Ok(buffer) => {
-                    self.pinned += 1;
-                    return Ok(Some(buffer));
-                }
-                Err(error) if self.pinned == 0 => return Err(error),
-                Err(_) => {}
-            }
+    fn free_pinned(&mut self, slots: usize, shelf: &Shelf) -> Option<PinnedBuf<u8>> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        if self.pinned < slots
+            && let Ok(buffer) = shelf.pinned(self.pinned_bytes)
+        {
+            self.pinned += 1;
+            return Some(buffer);
         }
         match self.returned.recv() {
-            Ok(Returned::Pinned(buffer)) if buffer.len() >= bytes => Ok(Some(buffer)),
-            Ok(Returned::Pinned(_)) => shelf.pinned(bytes).map(Some), // a longer chunk than before
+            Ok(Returned::Pinned(buffer)) => Some(buffer),
             Ok(Returned::Device(_)) => unreachable!("none was sent"),
-            Err(_) => Ok(None),
+            Err(_) => None,
         }
     }
 }
 
 /// Whether there is room for a chunk.
-fn enough(left_bytes: usize, bytes: usize) -> Result<()> {
+fn enough(left_bytes: usize, bytes: usize, item_bytes: usize) -> Result<()> {
     if bytes > left_bytes {
         return Err(Error::LengthMismatch {
-            source_len: bytes,
-            target_len: left_bytes,
+            source_len: bytes / item_bytes,
+            target_len: left_bytes / item_bytes,
         });
     }
     Ok(())
