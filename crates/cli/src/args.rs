@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::device::{self, Choice};
-use crate::size;
+use crate::{calibrate, plan, size};
 
 /// The express lane between host memory and the GPU.
 #[derive(Parser)]
@@ -45,12 +45,26 @@ Examples:
   pinlane --device sim:pcie5-x16 --json compare")]
     Compare(Compare),
 
+    /// Measure this machine and write a profile of it
+    #[command(after_help = "\
+Examples:
+  pinlane calibrate
+  pinlane --device cuda:1 calibrate --output my-gpu.toml")]
+    Calibrate(calibrate::Args),
+
     /// Run one job five ways and see what overlaps
     #[command(after_help = "\
 Examples:
   pinlane overlap --html overlap.html
   pinlane --device sim:h200 overlap --size 1GiB --kernel 4ms --streams 3")]
     Overlap(crate::overlap::Args),
+
+    /// Find the best chunk, streams and order for a job, and predict its time
+    #[command(after_help = "\
+Examples:
+  pinlane plan --in 1GiB --out 1GiB --kernel 4ms
+  pinlane plan --in 4GiB --out 0 --kernel-rate 250GB/s --input express --profile h200 --svg plan.svg")]
+    Plan(Box<plan::Args>),
 
     /// Run the conformance suite on the device
     #[command(after_help = "\

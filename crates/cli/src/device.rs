@@ -1,7 +1,5 @@
 //! Which device the user means, and opening it.
 
-use std::path::Path;
-
 use anyhow::Context;
 use pinlane_cuda::Cuda;
 use pinlane_driver::{Error, ErrorKind, Platform};
@@ -9,6 +7,7 @@ use pinlane_model::Profile;
 use pinlane_sim::{Sim, SimBuilder};
 
 use crate::output::{self, UsageError};
+use crate::profile;
 
 /// What `auto` takes where there is no GPU.
 const FALLBACK_PROFILE: &str = "pcie3-x16";
@@ -18,6 +17,12 @@ const FALLBACK_PROFILE: &str = "pcie3-x16";
 pub(crate) enum Choice {
     Auto,
     Cuda(u32),
+    Sim(Box<Profile>),
+}
+
+/// What `--device` comes to on this machine.
+pub(crate) enum Chosen {
+    Cuda { platform: Cuda, ordinal: u32 },
     Sim(Box<Profile>),
 }
 
@@ -71,25 +76,8 @@ pub(crate) fn parse(text: &str) -> Result<Choice, String> {
 }
 
 fn profile(name: &str) -> Result<Choice, String> {
-    let profile = match Profile::builtin(name) {
-        Some(profile) => profile,
-        None => profile_file(name)?,
-    };
-    Ok(Choice::Sim(Box::new(profile)))
-}
-
-fn profile_file(name: &str) -> Result<Profile, String> {
-    let path = Path::new(name);
-    if !path.exists() {
-        let names: Vec<_> = Profile::builtin_names().collect();
-        return Err(format!(
-            "no profile and no file is called `{name}`; the profiles are {}",
-            names.join(", ")
-        ));
-    }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("the profile `{name}` cannot be read: {error}"))?;
-    Profile::from_toml(&text).map_err(|error| format!("the profile `{name}` is not valid: {error}"))
+    let named = profile::named(name)?;
+    Ok(Choice::Sim(Box::new(named.profile)))
 }
 
 /// Open what the user chose. `prepare` sets up a simulated machine; `for_sim_only` names a flag
@@ -99,25 +87,7 @@ pub(crate) fn open(
     prepare: impl FnOnce(SimBuilder) -> SimBuilder,
     for_sim_only: Option<&str>,
 ) -> anyhow::Result<Target> {
-    let target = match choice {
-        Choice::Cuda(ordinal) => Target::Cuda {
-            platform: cuda(*ordinal)
-                .context("--device cuda cannot be used; choose --device sim to simulate one")?,
-            ordinal: *ordinal,
-        },
-        Choice::Sim(profile) => simulated(profile.as_ref().clone(), prepare),
-        Choice::Auto => match cuda(0) {
-            Ok(platform) => Target::Cuda {
-                platform,
-                ordinal: 0,
-            },
-            Err(error) => {
-                let reason = error.to_string().replace('\n', " ");
-                output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
-                simulated(fallback_profile(), prepare)
-            }
-        },
-    };
+    let target = start(choose(choice)?, prepare);
     match (for_sim_only, target.sim()) {
         (Some(flag), None) => Err(UsageError::new(format!(
             "{flag} needs a simulated device; add --device sim"
@@ -127,13 +97,36 @@ pub(crate) fn open(
     }
 }
 
-/// What `auto` simulates.
-pub(crate) fn fallback_profile() -> Profile {
-    Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile")
+/// Open what was chosen.
+pub(crate) fn start(chosen: Chosen, prepare: impl FnOnce(SimBuilder) -> SimBuilder) -> Target {
+    match chosen {
+        Chosen::Cuda { platform, ordinal } => Target::Cuda { platform, ordinal },
+        Chosen::Sim(profile) => Target::Sim(prepare(Sim::builder().profile(*profile)).build()),
+    }
 }
 
-fn simulated(profile: Profile, prepare: impl FnOnce(SimBuilder) -> SimBuilder) -> Target {
-    Target::Sim(prepare(Sim::builder().profile(profile)).build())
+/// What the user chose, with nothing opened on it. Where `auto` finds no GPU it says so.
+pub(crate) fn choose(choice: &Choice) -> anyhow::Result<Chosen> {
+    match choice {
+        Choice::Cuda(ordinal) => Ok(Chosen::Cuda {
+            platform: cuda(*ordinal)
+                .context("--device cuda cannot be used; choose --device sim to simulate one")?,
+            ordinal: *ordinal,
+        }),
+        Choice::Sim(profile) => Ok(Chosen::Sim(profile.clone())),
+        Choice::Auto => match cuda(0) {
+            Ok(platform) => Ok(Chosen::Cuda {
+                platform,
+                ordinal: 0,
+            }),
+            Err(error) => {
+                let reason = error.to_string().replace('\n', " ");
+                output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
+                let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
+                Ok(Chosen::Sim(Box::new(profile)))
+            }
+        },
+    }
 }
 
 /// CUDA, if it has a device of this number.

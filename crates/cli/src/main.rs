@@ -5,14 +5,22 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod chart;
+mod calibrate;
 mod compare;
+mod date;
 mod device;
+mod duration;
+mod file;
 mod measure;
 mod output;
 mod overlap;
+mod plan;
+mod profile;
+mod profile_cache;
+mod rate;
 mod selftest;
 mod size;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -44,7 +52,9 @@ fn main() -> ExitCode {
 fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
     match &args.command {
         Command::Compare(compare) => compare::run(&args.device, compare, args.json, output),
+        Command::Calibrate(calibrate) => calibrate::run(&args.device, calibrate, args.json, output),
         Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
+        Command::Plan(plan) => plan::run(&args.device, plan, args.json, output),
         Command::Selftest(selftest) => selftest::run(&args.device, selftest, args.json, output),
     }
 }

@@ -74,6 +74,8 @@ fn help_shows_two_examples_each() {
     for words in [
         &["--help"][..],
         &["compare", "--help"],
+        &["calibrate", "--help"],
+        &["plan", "--help"],
         &["selftest", "--help"],
     ] {
         let output = run(words);
@@ -102,6 +104,17 @@ fn a_closed_pipe_ends_quietly() {
         &["--device", "sim", "compare", "--size", "1MiB"][..],
         &["--device", "sim", "--json", "compare", "--size", "1MiB"],
         &["--device", "sim", "selftest", "--filter", "memset/"],
+        &[
+            "plan",
+            "--profile",
+            "h200",
+            "--in",
+            "1MiB",
+            "--out",
+            "0",
+            "--kernel",
+            "0",
+        ],
         &["--help"],
     ] {
         // The reading end is closed before the tool writes its first byte.

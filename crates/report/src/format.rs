@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use crate::timeline::layout::words::roughly;
+
 /// One decimal, a trailing `.0` dropped: `6`, `55.4`.
 pub(crate) fn one_decimal(value: f64) -> String {
     let text = format!("{value:.1}");
@@ -18,6 +20,19 @@ pub(crate) fn size(bytes: u64) -> String {
         }
     }
     format!("{bytes} B")
+}
+
+/// A size that is exact where it has a unit, and three digits of it where it has none.
+pub(crate) fn amount(bytes: u64) -> String {
+    let exact = size(bytes);
+    let is_short = exact
+        .split(' ')
+        .next()
+        .is_some_and(|number| number.len() <= 3);
+    match is_short && !exact.ends_with(" B") {
+        true => exact,
+        false => roughly(bytes),
+    }
 }
 
 #[cfg(test)]
@@ -49,6 +64,19 @@ mod tests {
             (1, "1 B"),
         ] {
             assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn amounts_have_few_digits() {
+        for (bytes, text) in [
+            (96 << 20, "96 MiB"),
+            (1 << 40, "1.00 TiB"),
+            ((1 << 30) + 1024, "1.00 GiB"),
+            (26_188_850, "25.0 MiB"),
+            (1000, "1000 B"),
+        ] {
+            assert_eq!(amount(bytes), text);
         }
     }
 }

@@ -9,16 +9,23 @@
 
 #![forbid(unsafe_code)]
 
+mod calibration;
 mod compare;
 mod format;
 mod origin;
 mod overlap;
+mod plan;
 mod selftest;
 pub mod timeline;
 
+pub use calibration::{BothRates, Calibration, CalibrationFigures, ExpressFigures, PinningFigures};
 pub use compare::{Compare, Figure, MemoryKind, Row};
 pub use origin::Origin;
 pub use overlap::Overlap;
+pub use plan::{
+    Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanMemory, PlanPart, PlanParts,
+    PlanRun, PlanShape,
+};
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 
 /// Version of the JSON that this crate writes. It grows when a field changes its meaning or goes;

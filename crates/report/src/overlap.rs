@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use crate::SCHEMA_VERSION;
-use crate::timeline::Chart;
+use crate::format::amount;
+use crate::timeline::layout::words::duration;
+use crate::timeline::{Chart, Timeline};
+use crate::{Origin, SCHEMA_VERSION};
 
 /// A job of copies, a kernel and work for the CPU, done in several ways.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -23,9 +25,26 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// A report of this job.
+    /// A report of this job, and of each way to do it.
     #[must_use]
-    pub fn new(bytes: u64, kernel_ns: u64, host_ns: u64, streams: u32, chart: Chart) -> Self {
+    pub fn new(
+        origin: Origin,
+        bytes: u64,
+        kernel_ns: u64,
+        host_ns: u64,
+        streams: u32,
+        ways: Vec<Timeline>,
+    ) -> Self {
+        let work = match host_ns {
+            0 => String::new(),
+            _ => format!(", with {} of work for the CPU", duration(host_ns)),
+        };
+        let title = format!(
+            "{} to the device, a kernel of {} and back{work}",
+            amount(bytes),
+            duration(kernel_ns)
+        );
+        let chart = Chart::new(title, origin, ways);
         Self {
             schema: SCHEMA_VERSION,
             bytes,
@@ -34,6 +53,16 @@ impl Overlap {
             streams,
             chart,
         }
+    }
+
+    /// What the planned way is called: its chunks, and its streams where it is not one a stage.
+    #[must_use]
+    pub fn planned_name(chunk_bytes: u64, streams: Option<u32>) -> String {
+        let streams = match streams {
+            Some(streams) => format!("{streams} streams"),
+            None => "a stream a stage".to_owned(),
+        };
+        format!("Planned: chunks of {}, {streams}", amount(chunk_bytes))
     }
 
     /// As JSON, over several lines, with a line end.

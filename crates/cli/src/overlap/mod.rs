@@ -3,21 +3,17 @@
 mod lesson;
 mod marks;
 mod variants;
-mod words;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use anyhow::Context;
 use pinlane::Device;
-use pinlane::calibrate::calibrate;
-use pinlane_model::Profile;
-use pinlane_report::timeline::{Chart, Html, Svg, Timeline, Trace};
+use pinlane_report::timeline::{Chart, Exporter, Html, Svg, Timeline, Trace};
 use pinlane_report::{Origin, Overlap};
 
-use crate::device::{self, Choice, Target};
+use crate::calibrate;
+use crate::device::{self, Choice, Chosen, Target};
 use crate::output::{Output, UsageError};
-use crate::{chart, size};
+use crate::{duration, file, size, terminal};
 use lesson::{Clock, Lesson};
 
 /// The words of `pinlane overlap`.
@@ -80,7 +76,7 @@ fn length(text: &str) -> Result<Length, String> {
     match text {
         "light" => Ok(Length::Light),
         "copy" => Ok(Length::Copy),
-        other => words::duration(other).map(Length::Ns),
+        other => duration::parse(other).map(Length::Ns),
     }
 }
 
@@ -97,14 +93,22 @@ pub(crate) fn run(
         }
         other => other,
     };
-    let target = device::open(choice, |sim| sim.checks(false).record_timeline(false), None)?;
+    let chosen = device::choose(choice)?;
+    let simulated = match &chosen {
+        Chosen::Sim(profile) => Some(profile.as_ref().clone()),
+        Chosen::Cuda { .. } => None,
+    };
+    let target = device::start(chosen, |sim| sim.checks(false).record_timeline(false));
     let device = Device::open(target.platform(), target.ordinal())?;
     let clock = match &target {
         Target::Cuda { .. } => Clock::Real,
         Target::Sim(sim) => Clock::Simulated(sim),
     };
     let info = device.info();
-    let profile = profile_of(&target, choice, &device)?;
+    let profile = match simulated {
+        Some(profile) => profile,
+        None => calibrate::kept_or_new(&target, &device)?,
+    };
     let mut lesson = Lesson::new(&device, clock, args.size)?;
     let copy_ns = lesson.upload_ns()?;
     lesson.set_kernel(match args.kernel {
@@ -133,41 +137,41 @@ pub(crate) fn run(
     output.print(&if json {
         report.to_json()
     } else {
-        chart::text(&report.chart)
+        text(&report.chart)
     })?;
     Ok(true)
 }
 
-/// What the planner knows about the device.
-fn profile_of(target: &Target, choice: &Choice, device: &Device) -> anyhow::Result<Profile> {
-    match (target, choice) {
-        (Target::Sim(_), Choice::Sim(profile)) => Ok(profile.as_ref().clone()),
-        (Target::Sim(_), _) => Ok(device::fallback_profile()),
-        (Target::Cuda { .. }, _) => {
-            let began = Instant::now();
-            Ok(calibrate(device, &|| began.elapsed().as_nanos() as u64)?)
-        }
-    }
-}
-
 fn report(lesson: &Lesson<'_>, streams: u32, origin: Origin, timelines: Vec<Timeline>) -> Overlap {
-    let title = format!(
-        "{} to the device, a kernel of {}, and back, with {} of work for the CPU: five ways",
-        words::show_size(lesson.bytes()),
-        words::show_duration(lesson.kernel_ns),
-        words::show_duration(lesson.host_ns),
-    );
+    let bytes = lesson.bytes() as u64;
     Overlap::new(
-        lesson.bytes() as u64,
+        origin,
+        bytes,
         lesson.kernel_ns,
         lesson.host_ns,
         streams,
-        Chart::new(title, origin, timelines),
+        timelines,
     )
 }
 
 fn write_files(args: &Args, chart: &Chart) -> anyhow::Result<()> {
-    chart::write(args.svg.as_deref(), &Svg, chart).context("--svg")?;
-    chart::write(args.html.as_deref(), &Html, chart).context("--html")?;
-    chart::write(args.trace.as_deref(), &Trace, chart).context("--trace")
+    let wanted: [(&Option<PathBuf>, &dyn Exporter); 3] = [
+        (&args.svg, &Svg),
+        (&args.html, &Html),
+        (&args.trace, &Trace),
+    ];
+    for (path, exporter) in wanted {
+        if let Some(path) = path {
+            file::write(path, |out| exporter.export(chart, out))?;
+        }
+    }
+    Ok(())
+}
+
+fn text(chart: &Chart) -> String {
+    let mut bytes = Vec::new();
+    let look = terminal::chart_look();
+    look.export(chart, &mut bytes)
+        .expect("memory takes everything");
+    String::from_utf8(bytes).expect("text is UTF-8")
 }

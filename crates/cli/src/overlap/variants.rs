@@ -5,11 +5,11 @@ use pinlane::pipeline::{Flow, Order, Pipeline, PipelineConfig, StageKind};
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::search::{Limits, best};
+use pinlane_report::Overlap;
 use pinlane_report::timeline::{Span, SpanKind, Timeline};
 
 use super::lesson::Lesson;
 use super::marks::{Marks, track};
-use super::words::show_size;
 
 /// Chunks that each stream gets in the third and fourth way.
 const CHUNKS_OF_A_STREAM: usize = 2;
@@ -25,14 +25,11 @@ pub(super) fn all(
     let depth_first = config(lesson, streams as usize, Order::DepthFirst);
     let planned = planned(lesson, profile)?;
     let name = |streams| format!("{streams} streams");
-    let planned_name = format!(
-        "Planned: {} chunks, {}",
-        show_size(planned.chunk_bytes),
-        match planned.order {
-            Order::StageStreams => "a stream a stage".to_owned(),
-            _ => name(planned.streams as u32),
-        }
-    );
+    let planned_streams = match planned.order {
+        Order::StageStreams => None,
+        _ => Some(planned.streams as u32),
+    };
+    let planned_name = Overlap::planned_name(planned.chunk_bytes as u64, planned_streams);
     let mut timelines = vec![
         middle(repeat, || serial(lesson))?,
         middle(repeat, || one_stream(lesson))?,

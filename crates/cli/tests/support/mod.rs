@@ -1,5 +1,7 @@
 //! Running the tool.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use std::process::{Command, Output};
 
 /// The tool with these words.

@@ -90,7 +90,7 @@ fn settle(best: Found, orders: &[Found]) -> Found {
     let mut orders = orders.iter();
     let stages = orders.find(|found| found.shape.order == Order::StageStreams);
     match stages {
-        Some(stages) if stages.ns - best.ns <= best.ns / 100 => *stages,
+        Some(stages) if stages.ns - best.ns <= best.ns / 200 => *stages,
         _ => best,
     }
 }

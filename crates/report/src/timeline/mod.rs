@@ -34,7 +34,7 @@ mod chart;
 mod exporter;
 mod html;
 mod json;
-mod layout;
+pub(crate) mod layout;
 mod run;
 mod span;
 mod svg;

@@ -101,13 +101,14 @@ impl Events<'_> {
     }
 }
 
-/// A viewer shows it at once, which is why it says SIMULATED.
+/// A viewer shows it at once, which is why it says what is not measured.
 fn process_name(origin: &Origin, timeline: &Timeline) -> String {
     match origin {
         Origin::Measured { .. } => timeline.name().to_owned(),
         Origin::Simulated { profile, .. } => {
             format!("{} (SIMULATED: sim:{profile})", timeline.name())
         }
+        Origin::Computed { .. } => format!("{} ({})", timeline.name(), origin.line()),
     }
 }
 

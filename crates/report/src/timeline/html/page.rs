@@ -60,6 +60,7 @@ fn write_origin(origin: &Origin, out: &mut dyn io::Write) -> io::Result<()> {
     let class = match origin {
         Origin::Measured { .. } => "measured",
         Origin::Simulated { .. } => "simulated",
+        Origin::Computed { .. } => "computed",
     };
     let line = escape(&origin.line());
     writeln!(out, "<p class=\"origin {class}\">{line}</p>")

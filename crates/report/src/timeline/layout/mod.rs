@@ -5,4 +5,4 @@ pub(super) mod palette;
 pub(super) mod rows;
 pub(super) mod scale;
 pub(super) mod shade;
-pub(super) mod words;
+pub(crate) mod words;

@@ -27,12 +27,12 @@ pub(super) fn write(chart: &Chart, out: &mut dyn io::Write) -> io::Result<f64> {
     write_legend(chart, 90.0, out)
 }
 
-/// A simulated device stands out.
+/// What is not measured stands out.
 fn write_origin(origin: &Origin, out: &mut dyn io::Write) -> io::Result<()> {
     let line = clip(&clean(&origin.line()), 120, '…');
     let (x_px, class) = match origin {
         Origin::Measured { .. } => (LEFT_PX, "dim"),
-        Origin::Simulated { .. } => {
+        Origin::Simulated { .. } | Origin::Computed { .. } => {
             writeln!(
                 out,
                 r#"<rect class="flag" x="{LEFT_PX}" y="50" width="{}" height="22" rx="4"/>"#,

@@ -1,0 +1,109 @@
+//! Files that are either written whole or left as they were.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// Writes a file under a temporary name beside it, and renames it. A failed write leaves what was
+/// there. What is no plain file, such as a pipe, is written to as it is.
+pub(crate) fn write(
+    path: &Path,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    let result = match fs::metadata(path) {
+        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(there) if !there.is_file() => OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|file| fill(file, content).map(drop)),
+        // Behind a link, the file is replaced and not the link.
+        Ok(_) => fs::canonicalize(path).and_then(|path| replace(&path, content)),
+        Err(_) => replace(path, content),
+    };
+    // A closed pipe behind a named file is a failure, unlike one behind standard output.
+    result
+        .map_err(|error| anyhow::anyhow!("{error}"))
+        .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+fn replace(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let draft = draft_of(path)?;
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&draft)
+        .and_then(|file| fill(file, content))
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // It may never have come to be.
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
+    let mut out = BufWriter::new(file);
+    content(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)
+}
+
+/// A name in the same folder that nobody else uses.
+fn draft_of(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    let mut draft = std::ffi::OsString::from(".");
+    draft.push(name);
+    draft.push(format!(".{}.tmp", std::process::id()));
+    Ok(path.with_file_name(draft))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let name = format!("pinlane-file-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
+    #[test]
+    fn a_failed_write_leaves_what_was_there_and_nothing_else() {
+        let folder = folder("failed");
+        let path = folder.join("kept.toml");
+        write(&path, |out| out.write_all(b"first")).expect("written");
+        let error = write(&path, |out| {
+            out.write_all(b"sec")?;
+            Err(io::Error::other("the disk is full"))
+        });
+        let error = format!("{:#}", error.expect_err("it failed"));
+        assert!(error.contains("kept.toml"), "{error}");
+        assert!(error.contains("the disk is full"), "{error}");
+        assert_eq!(fs::read(&path).expect("still there"), b"first");
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = folder("link");
+        let (target, link) = (folder.join("target"), folder.join("link"));
+        fs::write(&target, "old").expect("written");
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        write(&link, |out| out.write_all(b"new")).expect("written");
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&target).expect("there"), b"new");
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_not_replaced() {
+        write(Path::new("/dev/null"), |out| out.write_all(b"away")).expect("written");
+        assert!(!fs::metadata("/dev/null").expect("there").is_file());
+        assert!(write(&std::env::temp_dir(), |_| Ok(())).is_err());
+        assert!(write(Path::new(""), |_| Ok(())).is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! `pinlane overlap`, on simulated devices.
+
+#[path = "support/scratch.rs"]
+mod scratch;
+mod support;
+
+use scratch::Scratch;
+use serde_json::Value;
+use support::{pinlane, run, stderr, stdout};
+
+const WORDS: [&str; 7] = [
+    "--device",
+    "sim:pcie3-x16",
+    "overlap",
+    "--size",
+    "8MiB",
+    "--streams",
+    "3",
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    WORDS.iter().chain(more).copied().collect()
+}
+
+/// The five ways, by name, with their times.
+fn totals(words: &[&str]) -> Vec<(String, u64)> {
+    let words: Vec<_> = words.iter().copied().chain(["--json"]).collect();
+    let output = run(&words);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["chart"]["origin"], "SIMULATED");
+    let ways = report["chart"]["timelines"].as_array().expect("the ways");
+    let way = |way: &Value| {
+        let name = way["name"].as_str().expect("a name").to_owned();
+        (name, way["total_ns"].as_u64().expect("a time"))
+    };
+    ways.iter().map(way).collect()
+}
+
+#[test]
+fn the_lesson_gives_the_golden_text() {
+    let words = ["--device", "sim:pcie3-x16", "overlap", "--size", "12MiB"];
+    let output = run(&words);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    assert_eq!(stdout(&output), include_str!("golden/overlap.txt"));
+}
+
+#[test]
+fn each_way_is_faster_than_the_one_before_or_as_fast() {
+    let words = ["--device", "sim:h200", "overlap", "--size", "32MiB"];
+    let words = [&words[..], &["--kernel", "200us", "--host", "0s"]].concat();
+    let totals = totals(&words);
+    assert_eq!(totals.len(), 5, "{totals:?}");
+    for pair in totals.windows(2) {
+        assert!(pair[1].1 <= pair[0].1, "{pair:?}");
+    }
+    assert!(totals[4].1 * 2 < totals[0].1, "{totals:?}");
+}
+
+#[test]
+fn the_kernel_and_the_host_take_as_long_as_they_are_told() {
+    let words = with(&["--kernel", "3ms", "--host", "0s", "--json"]);
+    let output = run(&words);
+    let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+    let kernel_ns = report["kernel_ns"].as_u64().expect("a time");
+    assert!(kernel_ns.abs_diff(3_000_000) < 30_000, "{kernel_ns}");
+    assert_eq!(report["host_ns"], 0);
+    let light = run(&with(&["--kernel", "light", "--json"]));
+    let report: Value = serde_json::from_str(stdout(&light)).expect("valid JSON");
+    // One pass over 8 MiB, read and written at 800 GB/s.
+    let kernel_ns = report["kernel_ns"].as_u64().expect("a time");
+    assert!((20_000..30_000).contains(&kernel_ns), "{kernel_ns}");
+}
+
+#[test]
+fn pictures_are_written() {
+    let scratch = Scratch::new();
+    let [svg, html, trace] = ["o.svg", "o.html", "o.json"].map(|name| scratch.file(name));
+    let output = run(&with(&["--svg", &svg, "--html", &html, "--trace", &trace]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let read = |path: &str| std::fs::read_to_string(path).expect("written");
+    assert!(read(&svg).starts_with("<svg") || read(&svg).starts_with("<?xml"));
+    assert!(read(&html).contains("</html>") && read(&html).contains("SIMULATED"));
+    let trace: Value = serde_json::from_str(&read(&trace)).expect("valid JSON");
+    assert!(trace["traceEvents"].as_array().expect("events").len() > 50);
+}
+
+#[test]
+fn words_that_are_off_are_named() {
+    for (words, named) in [
+        (&["--size", "0"][..], "--size"),
+        (&["--kernel", "NaNms"], "--kernel"),
+        (&["--kernel=-1ms"], "--kernel"),
+        (&["--kernel", "inf"], "--kernel"),
+        (&["--host", "soon"], "--host"),
+        (&["--host", "light"], "--host"),
+        (&["--streams", "0"], "--streams"),
+        (&["--streams", "129"], "--streams"),
+        (&["--repeat", "0"], "--repeat"),
+    ] {
+        let words: Vec<_> = ["--device", "sim", "overlap"]
+            .iter()
+            .chain(words)
+            .copied()
+            .collect();
+        let output = run(&words);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{words:?}: {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(named),
+            "{words:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let output = run(&with(&["--svg", "/no/such/folder/o.svg"]));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("/no/such/folder/o.svg"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_size_that_no_chunk_divides() {
+    for size in ["1", "4097", "1000003"] {
+        let output = pinlane(&["--device", "sim", "overlap", "--size", size]).output();
+        let output = output.expect("the tool starts");
+        assert!(output.status.success(), "{size}: {}", stderr(&output));
+    }
+}
