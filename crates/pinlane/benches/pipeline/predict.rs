@@ -23,13 +23,13 @@ pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
                     _ => bench.rounds_for(len, (bytes / MIB) as u64 * ns_per_mib)?,
                 };
                 let job = bench.job(len, rounds, memory)?;
-                for turn in 0..CHUNKS.len() {
+                for (turn, each) in CHUNKS.into_iter().enumerate() {
                     number += 1;
                     // Ordinary memory: chunks that the express lane is made for.
                     let chunk = match memory {
-                        Memory::Pinned => CHUNKS[turn],
+                        Memory::Pinned => each,
                         _ if turn < 3 => continue,
-                        _ => CHUNKS[turn] * 2,
+                        _ => each * 2,
                     };
                     let order = Order::ALL[(number + index) % 3];
                     let streams = match order {

@@ -69,8 +69,10 @@ fn both(bench: &Bench<'_>, costs: &mut ExpressCosts) -> Result<()> {
     let mut target = vec![1u8; most];
     let mut chunk_ns = [0; 2];
     for (found, (bytes, counts)) in chunk_ns.iter_mut().zip(CHUNKS) {
-        let mut config = PipelineConfig::default();
-        config.chunk_bytes = bytes;
+        let config = PipelineConfig {
+            chunk_bytes: bytes,
+            ..PipelineConfig::default()
+        };
         let pipeline = Pipeline::new(bench.device, config)?;
         let mut run = |chunks: usize| -> Result<u64> {
             median((0..ROUNDS).map(|_| {
