@@ -12,7 +12,7 @@ use pinlane_driver::{CopyOp, Place};
 use crate::core::Fence;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut};
-use crate::submit::settle_borrowed;
+use crate::submit::{AbortOnUnwind, settle_borrowed};
 use crate::transfer::{copy_unless_empty, same_len};
 use crate::{Device, Result, Stream};
 
@@ -49,16 +49,18 @@ const TIDY_AT_LEAST: usize = 64;
 impl Fences {
     /// Number of the transfer that is added.
     fn add(&mut self, fence: DeviceFence) -> usize {
-        if self.flying.len() >= self.tidy_at {
+        let number = self.landed + self.flying.len();
+        // First of all: should the driver panic below, it is waited for all the same.
+        self.flying.push_back(fence);
+        if self.flying.len() > self.tidy_at.max(TIDY_AT_LEAST) {
             // One that cannot be asked now is asked in the end.
             while matches!(self.flying.front().map(Fence::is_done), Some(Ok(true))) {
                 self.flying.pop_front();
                 self.landed += 1;
             }
-            self.tidy_at = TIDY_AT_LEAST.max(2 * self.flying.len());
+            self.tidy_at = 2 * self.flying.len();
         }
-        self.flying.push_back(fence);
-        self.landed + self.flying.len() - 1
+        number
     }
 
     /// `None` for one that has landed.
@@ -176,6 +178,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn settle(&self) -> pinlane_driver::Result<()> {
         let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
         let mut first = Ok(());
+        let guard = AbortOnUnwind; // a panic of the driver's would give memory back that is in use
         for fence in &fences.flying {
             match (settle_borrowed(fence), &first) {
                 (Ok(()), _) => {}
@@ -183,6 +186,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 (Err(error), Err(_)) => fence.note(error),
             }
         }
+        std::mem::forget(guard);
         first
     }
 }

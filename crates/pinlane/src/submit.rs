@@ -247,7 +247,7 @@ impl Drop for StrandOnUnwind<'_> {
 }
 
 /// Ends the process when it is dropped, which only a panic does.
-struct AbortOnUnwind;
+pub(crate) struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {

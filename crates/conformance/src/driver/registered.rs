@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pinlane_driver::{CopyOp, HostPtr, Place, PointerKind, RegisterFlags, Result};
 
@@ -119,7 +120,12 @@ fn read_only_mapping(bench: &Bench<'_>) -> Outcome {
 
 /// A read-only mapping of a new file that nobody else can open.
 fn map_file(data: &[u8]) -> std::io::Result<memmap2::Mmap> {
-    let path = std::env::temp_dir().join(format!("pinlane-conformance-{}", std::process::id()));
+    static FILES: AtomicU32 = AtomicU32::new(0); // cases may run on several threads at once
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let name = format!("pinlane-conformance-{}-{number}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    // What a process of the same number left behind, which was ended in the middle.
+    let _ = std::fs::remove_file(&path);
     File::create_new(&path)?.write_all(data)?;
     let file = File::open(&path)?;
     std::fs::remove_file(&path)?;

@@ -42,7 +42,7 @@ pub(super) fn rate(bytes: usize, ns: u64) -> u64 {
 pub(super) fn area((small, small_ns): (usize, u64), (large, large_ns): (usize, u64)) -> Area {
     let mib = ((large - small) >> 20).max(1) as u64;
     let ns_per_mib = large_ns.saturating_sub(small_ns) / mib;
-    let within_ns = (ns_per_mib * small as u64) >> 20;
+    let within_ns = ns_per_mib.saturating_mul(small as u64) >> 20;
     Area {
         base_ns: small_ns.saturating_sub(within_ns),
         ns_per_mib,

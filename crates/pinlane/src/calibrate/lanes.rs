@@ -31,7 +31,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
             let place = there.range_mut(..bytes);
             bench.stream.copy_to_device(&source[..bytes], place)?;
             bench.stream.synchronize()?;
-            Ok(bench.now_ns() - began)
+            Ok(bench.now_ns().saturating_sub(began))
         }))
     };
     let (up_small, up_large) = (up(SMALL)?, up(LARGE)?);
@@ -40,12 +40,12 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
             let began = bench.now_ns();
             let place = kept.range(..bytes);
             bench.stream.copy_to_host(place, &mut target[..bytes])?;
-            Ok(bench.now_ns() - began)
+            Ok(bench.now_ns().saturating_sub(began))
         }))
     };
     let (down_small, down_large) = (down(SMALL)?, down(LARGE)?);
-    let (up_latency_ns, up_bytes_per_s) = line(up_small, up_large);
-    let (down_latency_ns, down_bytes_per_s) = line(down_small, down_large);
+    let (up_latency_ns, up_bytes_per_s) = line(up_small, up_large)?;
+    let (down_latency_ns, down_bytes_per_s) = line(down_small, down_large)?;
     let mut costs = ExpressCosts {
         lanes: bench.device.express_config().lanes as u32,
         up_latency_ns,
@@ -83,7 +83,7 @@ fn both(bench: &Bench<'_>, costs: &mut ExpressCosts) -> Result<()> {
                     |stage, _| bench.kernels.spin(stage.stream(), 0),
                 );
                 ran.map_err(|error| Error::Calibration(error.to_string()))?;
-                Ok(bench.now_ns() - began)
+                Ok(bench.now_ns().saturating_sub(began))
             }))
         };
         let [few, many] = counts;
@@ -105,8 +105,12 @@ fn both(bench: &Bench<'_>, costs: &mut ExpressCosts) -> Result<()> {
 }
 
 /// Latency and rate.
-fn line(small_ns: u64, large_ns: u64) -> (u64, u64) {
-    let bytes_per_s = rate(LARGE - SMALL, large_ns.saturating_sub(small_ns)).max(1);
+fn line(small_ns: u64, large_ns: u64) -> Result<(u64, u64)> {
+    let bytes_per_s = rate(LARGE - SMALL, large_ns.saturating_sub(small_ns));
+    if bytes_per_s == 0 {
+        let says = "a larger copy by the express lane took no longer than a smaller one";
+        return Err(Error::Calibration(says.to_owned()));
+    }
     let small_at_rate = SMALL as u128 * 1_000_000_000 / u128::from(bytes_per_s);
-    (small_ns.saturating_sub(small_at_rate as u64), bytes_per_s)
+    Ok((small_ns.saturating_sub(small_at_rate as u64), bytes_per_s))
 }

@@ -15,20 +15,20 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<HostMemoryCosts> {
             // The one kind that always comes from the driver's own allocation.
             let began = bench.now_ns();
             let pinned = bench.device.write_combined::<u8>(bytes)?;
-            times[0][at] = bench.now_ns() - began;
+            times[0][at] = bench.now_ns().saturating_sub(began);
             let began = bench.now_ns();
             drop(pinned);
-            times[1][at] = bench.now_ns() - began;
+            times[1][at] = bench.now_ns().saturating_sub(began);
             if !bench.device.info().can_register {
                 continue;
             }
             let memory = vec![1u8; bytes];
             let began = bench.now_ns();
             let registered = bench.device.register(memory)?;
-            times[2][at] = bench.now_ns() - began;
+            times[2][at] = bench.now_ns().saturating_sub(began);
             let began = bench.now_ns();
             let memory = registered.into_inner()?;
-            times[3][at] = bench.now_ns() - began;
+            times[3][at] = bench.now_ns().saturating_sub(began);
             drop(memory);
         }
     }

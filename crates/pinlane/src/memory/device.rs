@@ -141,6 +141,11 @@ impl<T: Pod> DeviceBuf<T> {
         self.region.memory.ptr()
     }
 
+    /// Whether earlier work on it can never be waited for.
+    pub(crate) fn is_stranded(&self) -> bool {
+        self.region.stranded.load(Ordering::Relaxed)
+    }
+
     /// All of it, to be read.
     #[must_use]
     pub fn whole(&self) -> DeviceSlice<'_, T> {

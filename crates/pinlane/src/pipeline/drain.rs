@@ -57,6 +57,14 @@ pub(super) enum Bin<'a> {
     Taker(TakeChunk<'a>),
 }
 
+/// Why the emptying thread ended early.
+pub(super) enum Failed {
+    /// A chunk could not be fetched or handed on: the feeding thread came to an end over it.
+    Chunk(PipelineError),
+    /// What was handed on could not be flushed in the end.
+    Flush(PipelineError),
+}
+
 /// The emptying thread.
 pub(super) struct Drain<'r, 'a> {
     pub(super) bin: Bin<'a>,
@@ -71,18 +79,21 @@ impl Drain<'_, '_> {
         mut self,
         landings: &Receiver<Landing>,
         returned: &Sender<Returned>,
-    ) -> Result<(), PipelineError> {
+    ) -> Result<(), Failed> {
         let mut last = None;
         while let Ok(landing) = landings.recv() {
             last = Some(landing.chunk());
-            let buffer = self.empty(landing)?;
+            let buffer = self.empty(landing).map_err(Failed::Chunk)?;
             if let Err(unsent) = returned.send(buffer) {
                 unsent.0.keep(self.shelf); // the feeding thread needs no more
             }
         }
         match (self.bin, last) {
             (Bin::Taker(mut take), Some(chunk)) => {
-                take(None).map_err(|error| PipelineError::at(chunk, StageKind::Write, error))
+                let flushed = take(None);
+                flushed.map_err(|error| {
+                    Failed::Flush(PipelineError::at(chunk, StageKind::Write, error))
+                })
             }
             _ => Ok(()),
         }

@@ -60,6 +60,11 @@ impl PipelineError {
         }
     }
 
+    /// The thread that takes the results has ended early, and knows why.
+    pub(super) fn stopped() -> Self {
+        Self::setup(io::Error::other("nobody takes the results any more"))
+    }
+
     /// Before the first chunk, or after the last.
     pub(super) fn setup(cause: impl Into<Cause>) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use super::Pipeline;
-use super::drain::{Bin, Drain, Landing, Returned};
+use super::drain::{Bin, Drain, Failed, Landing, Returned};
 use super::error::PipelineError;
 use super::load::Feed;
 use super::record::{Recorded, Recorder, Track};
@@ -88,6 +88,12 @@ impl Pipeline {
         let widest = feeds.iter().map(|feed| feed.item_bytes);
         let widest = widest.chain([sink.item_bytes]).max().unwrap_or(1);
         let items_at_most = (self.config.chunk_bytes / widest).max(1);
+        // Short inputs need no long buffers.
+        let mut known = feeds.iter().map(Feed::known_items);
+        let items_at_most = match known.try_fold(1, |most, items| Some(items?.max(most))) {
+            Some(items) => items_at_most.min(items),
+            None => items_at_most,
+        };
         let recorder = match self.config.record {
             true => Some(Recorder::begin(&self.device, &self.streams[0])?),
             false => None,
@@ -153,14 +159,18 @@ impl Pipeline {
             shelf: &self.shelf,
         };
         std::thread::scope(|threads| {
-            let emptying = threads.spawn(move || drain.run(&landed, &give_back));
+            let thread = std::thread::Builder::new().name("pinlane-drain".to_owned());
+            let emptying = thread
+                .spawn_scoped(threads, move || drain.run(&landed, &give_back))
+                .map_err(PipelineError::setup)?;
             let ran = run((landings, returned));
-            let emptied = match emptying.join() {
-                Ok(emptied) => emptied,
+            match emptying.join() {
+                Ok(Ok(())) => ran,
+                // The emptying thread was at an earlier chunk.
+                Ok(Err(Failed::Chunk(error))) => Err(error),
+                Ok(Err(Failed::Flush(error))) => ran.and(Err(error)),
                 Err(panic) => std::panic::resume_unwind(panic),
-            };
-            // Where both failed, the emptying thread was at an earlier chunk.
-            emptied.and(ran)
+            }
         })
     }
 }

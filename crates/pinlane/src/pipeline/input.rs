@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 use super::load::{Feed, Origin};
-use crate::memory::{DeviceSlice, PinnedSlice};
+use crate::memory::{DeviceSlice, PinnedSlice, check_align};
 use crate::{DeviceBuf, Error, PinnedBuf, Result};
 
 /// One input of a pipeline: elements of `T`, `width` of which are an item.
@@ -42,6 +42,10 @@ impl<'a, T: Pod> Input<'a, T> {
             while filled < chunk.len() {
                 match reader.read(&mut chunk[filled..]) {
                     Ok(0) => break,
+                    Ok(bytes) if bytes > chunk.len() - filled => {
+                        let says = "the reader says that it read more than it was asked for";
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, says));
+                    }
                     Ok(bytes) => filled += bytes,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(error),
@@ -95,6 +99,9 @@ impl<'a, T: Pod> Input<'a, T> {
 
     pub(super) fn into_feed(self) -> Result<Feed<'a>> {
         let item_bytes = item_bytes::<T>(self.width)?;
+        if let Origin::Fill(_) = self.origin {
+            check_align::<T>()?; // it writes into pinned memory
+        }
         let feed = Feed::new(self.origin, item_bytes);
         match feed.known_bytes() {
             Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {

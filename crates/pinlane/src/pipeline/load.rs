@@ -33,6 +33,8 @@ pub struct Feed<'a> {
     at: usize,
     /// Pinned buffers that chunks were filled into, in flight.
     filled: VecDeque<Filled>,
+    /// How many of them there may be: fewer where no more memory can be pinned.
+    filled_at_most: usize,
 }
 
 /// A pinned buffer in flight, and the chunk in it.
@@ -56,6 +58,7 @@ impl<'a> Feed<'a> {
             item_bytes,
             at: 0,
             filled: VecDeque::new(),
+            filled_at_most: usize::MAX,
         }
     }
 
@@ -105,7 +108,7 @@ impl<'a> Feed<'a> {
         let uploading = failed(StageKind::Upload);
         let most = items_at_most * self.item_bytes;
         let next = match self.known_bytes() {
-            Some(all) => self.at..all.min(self.at + most),
+            Some(all) => self.at..all.min(self.at.saturating_add(most)),
             None => 0..0,
         };
         if next.is_empty() && self.known_bytes().is_some() {
@@ -163,7 +166,13 @@ impl<'a> Feed<'a> {
             (Origin::Fill(fill), Some(target)) => {
                 // Of the largest size, since a later chunk may be larger than this one.
                 let largest = dock.items_at_most * self.item_bytes;
-                let pinned = free_pinned(&mut self.filled, chunk, largest, dock)?;
+                let pinned = free_pinned(
+                    &mut self.filled,
+                    &mut self.filled_at_most,
+                    chunk,
+                    largest,
+                    dock,
+                )?;
                 let (pinned, bytes) = filled(fill, pinned, most)
                     .map_err(|error| PipelineError::at(chunk, StageKind::Read, error))?;
                 if bytes == 0 {
@@ -230,17 +239,21 @@ fn landed((chunk, flying): Filled) -> std::result::Result<PinnedBuf<u8>, Pipelin
 /// be pinned; else the one that was filled first.
 fn free_pinned(
     filled: &mut VecDeque<Filled>,
+    at_most: &mut usize,
     chunk: u64,
     bytes: usize,
     dock: &Dock<'_, '_, '_>,
 ) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
-    if filled.len() < dock.slots {
+    if filled.len() < dock.slots.min(*at_most) {
         match dock.shelf.pinned(bytes) {
             Ok(made) => return Ok(made),
             Err(error) if filled.is_empty() => {
                 return Err(PipelineError::at(chunk, StageKind::Upload, error));
             }
-            Err(_) => {}
+            Err(error) => {
+                dock.shelf.note(error);
+                *at_most = filled.len();
+            }
         }
     }
     landed(filled.pop_front().expect("at least one is in flight"))
@@ -253,6 +266,7 @@ fn filled(
     most: usize,
 ) -> io::Result<(PinnedBuf<u8>, usize)> {
     let bytes = fill(&mut pinned[..most])?;
+    debug_assert!(bytes <= most, "seen to by who made the input");
     Ok((pinned, bytes))
 }
 

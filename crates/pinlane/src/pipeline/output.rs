@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use super::input::item_bytes;
 use super::store::{Sink, Target};
-use crate::memory::{DeviceSliceMut, PinnedSliceMut};
+use crate::memory::{DeviceSliceMut, PinnedSliceMut, check_align};
 use crate::{DeviceBuf, Error, PinnedBuf, Result};
 
 /// The output of a pipeline: elements of `T`, `width` of which are an item.
@@ -51,6 +51,9 @@ impl<'a, T: Pod> Output<'a, T> {
 
     pub(super) fn into_sink(self) -> Result<Sink<'a>> {
         let item_bytes = item_bytes::<T>(self.width)?;
+        if let Target::Each(_) = self.target {
+            check_align::<T>()?; // it reads from pinned memory
+        }
         let sink = Sink {
             target: self.target,
             item_bytes,

@@ -1,7 +1,7 @@
 //! The loop: load a group of chunks, launch the kernel on each, store what it gave.
 
 use super::Pipeline;
-use super::error::{PipelineError, StageKind};
+use super::error::{Cause, PipelineError, StageKind};
 use super::flow::{Chunk, Flow, Middle, Stage};
 use super::load::{Bays, Dock, Feed};
 use super::record::{Recorder, Track};
@@ -41,6 +41,7 @@ impl<'r, 'a> Run<'r, 'a, '_> {
         let mut flowed = None;
         let settled = device.scope(|scope| {
             let chunks = self.chunks(scope);
+            self.store.close(); // who waits for the results to end need not wait for the host's work
             flowed = Some(chunks.map(|counts| (counts, work())));
             Ok(())
         });
@@ -58,8 +59,20 @@ impl<'r, 'a> Run<'r, 'a, '_> {
             let buffers = bay.inputs.into_iter().chain([bay.output]).flatten();
             buffers.for_each(|buffer| self.pipeline.shelf.put_device(buffer));
         }
-        let ((chunks, items), worked) = flowed.expect("set in the scope")?;
-        ended?;
+        let ((chunks, items), worked) = match (flowed.expect("set in the scope"), ended) {
+            (Ok(flowed), Ok(())) => flowed,
+            (Ok(_), Err(error)) => return Err(error),
+            (Err(first), ended) => {
+                if let Err(PipelineError {
+                    cause: Cause::Pinlane(error),
+                    ..
+                }) = ended
+                {
+                    self.pipeline.shelf.note(error);
+                }
+                return Err(first);
+            }
+        };
         let flow = Flow {
             chunks,
             items,
@@ -96,12 +109,12 @@ impl<'r, 'a> Run<'r, 'a, '_> {
             }
             for chunk in &group {
                 if !self.launch(chunk)? {
-                    return Ok((number, first_item as u64)); // the emptying thread knows why
+                    return Err(PipelineError::stopped());
                 }
             }
             for chunk in &group {
                 if !self.store(chunk, scope)? {
-                    return Ok((number, first_item as u64)); // as above
+                    return Err(PipelineError::stopped());
                 }
             }
             if group.len() < self.pipeline.config.group() {
@@ -126,7 +139,7 @@ impl<'r, 'a> Run<'r, 'a, '_> {
         if in_place && input.is_none() {
             *input = self.store.returned_device();
             if input.is_none() {
-                return Ok(0); // the emptying thread has stopped
+                return Err(PipelineError::stopped());
             }
         }
         let pipeline = self.pipeline;
@@ -175,7 +188,8 @@ impl<'r, 'a> Run<'r, 'a, '_> {
             match self.new_bay() {
                 Ok(bay) => self.bays.push(bay),
                 // Fewer will do, as long as a group has one each.
-                Err(_) if self.bays.len() >= self.pipeline.config.group() => {
+                Err(error) if self.bays.len() >= self.pipeline.config.group() => {
+                    self.pipeline.shelf.note(error);
                     self.slots = self.bays.len();
                 }
                 Err(error) => return Err(PipelineError::at(number, StageKind::Upload, error)),

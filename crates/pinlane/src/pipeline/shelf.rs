@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Device, DeviceBuf, PinnedBuf, Result};
+use crate::{Device, DeviceBuf, Error, PinnedBuf, Result};
 
 /// Idle buffers. One that has come back may still be used by the device; who takes it waits for
 /// that by its own books (device memory), or has waited before (pinned memory).
@@ -39,11 +39,21 @@ impl Shelf {
     }
 
     pub(super) fn put_device(&self, buffer: DeviceBuf<u8>) {
+        if buffer.is_stranded() {
+            return; // of no use to anybody any more
+        }
         lock(&self.device_buffers).push(buffer);
     }
 
     pub(super) fn put_pinned(&self, buffer: PinnedBuf<u8>) {
         lock(&self.pinned_buffers).push(buffer);
+    }
+
+    /// A buffer could not be made, and fewer will do: the error is kept where others are.
+    pub(super) fn note(&self, error: Error) {
+        if let Error::Driver(error) = error {
+            self.device.shared.link.keep_stray(error);
+        }
     }
 
     /// Free them all.

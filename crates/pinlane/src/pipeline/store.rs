@@ -60,7 +60,8 @@ enum Way<'a> {
 
 /// What goes to the emptying thread and comes back from it.
 struct Desk {
-    landings: Sender<Landing>,
+    /// Taken when nothing more will come.
+    landings: Option<Sender<Landing>>,
     returned: Receiver<Returned>,
     /// Pinned buffers that were made.
     pinned: usize,
@@ -68,6 +69,8 @@ struct Desk {
     first: Option<PinnedBuf<u8>>,
     /// Their size.
     pinned_bytes: usize,
+    /// How many there may be: fewer where no more memory can be pinned.
+    pinned_at_most: usize,
 }
 
 impl<'a> Store<'a> {
@@ -95,11 +98,12 @@ impl<'a> Store<'a> {
         slots: usize,
     ) -> Self {
         let desk = Desk {
-            landings,
+            landings: Some(landings),
             returned,
             pinned: 0,
             first: None,
             pinned_bytes: 0,
+            pinned_at_most: usize::MAX,
         };
         let way = match room_bytes {
             Some(room_bytes) => Way::Express(desk, room_bytes),
@@ -124,14 +128,21 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Nothing more will be stored: wait until all is emptied, and keep the buffers.
+    /// Nothing more will be stored.
+    pub(super) fn close(&mut self) {
+        if let Way::Express(desk, _) | Way::Each(desk) = &mut self.way {
+            desk.landings = None;
+        }
+    }
+
+    /// Wait until all is emptied, and keep the buffers.
     pub(super) fn finish(&mut self, shelf: &Shelf) {
+        self.close();
         let (Way::Express(desk, _) | Way::Each(desk)) =
             std::mem::replace(&mut self.way, Way::Device(None))
         else {
             return;
         };
-        drop(desk.landings);
         let emptied = desk.returned.iter();
         let unused = desk.first.map(Returned::Pinned);
         emptied.chain(unused).for_each(|buffer| buffer.keep(shelf));
@@ -203,7 +214,7 @@ impl<'a> Store<'a> {
                     buffer,
                     bytes,
                 };
-                Ok(desk.landings.send(landing).is_ok())
+                Ok(desk.send(landing))
             }
             Way::Each(desk) => {
                 let Some(pinned) = desk.free_pinned(self.slots, shelf) else {
@@ -221,24 +232,36 @@ impl<'a> Store<'a> {
                     transfer,
                     bytes,
                 };
-                Ok(desk.landings.send(landing).is_ok())
+                Ok(desk.send(landing))
             }
         }
     }
 }
 
 impl Desk {
+    /// Whether the emptying thread is still there.
+    fn send(&self, landing: Landing) -> bool {
+        let landings = self.landings.as_ref();
+        landings.is_some_and(|landings| landings.send(landing).is_ok())
+    }
+
     /// As for filling: a new one while there are few, else the next that comes back. `None` when
     /// the thread has stopped.
     fn free_pinned(&mut self, slots: usize, shelf: &Shelf) -> Option<PinnedBuf<u8>> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
-        if self.pinned < slots
-            && let Ok(buffer) = shelf.pinned(self.pinned_bytes)
-        {
-            self.pinned += 1;
-            return Some(buffer);
+        if self.pinned < slots.min(self.pinned_at_most) {
+            match shelf.pinned(self.pinned_bytes) {
+                Ok(buffer) => {
+                    self.pinned += 1;
+                    return Some(buffer);
+                }
+                Err(error) => {
+                    shelf.note(error);
+                    self.pinned_at_most = self.pinned;
+                }
+            }
         }
         match self.returned.recv() {
             Ok(Returned::Pinned(buffer)) => Some(buffer),

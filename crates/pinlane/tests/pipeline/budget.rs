@@ -106,6 +106,14 @@ fn with_room(order: Order, kinds: (From, To), chunks: usize) -> Result<(), Pipel
             );
         }
         drop(pipeline);
+        // Buffers that could not be made and were not missed.
+        for error in rig.device.take_stray_errors() {
+            let short = ErrorKind::OutOfMemory;
+            assert!(
+                matches!(&error, Error::Driver(error) if error.kind == short),
+                "{error}"
+            );
+        }
         rig.assert_clean();
         outcome
     })

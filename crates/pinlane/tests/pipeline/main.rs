@@ -17,6 +17,7 @@ mod kinds;
 mod large;
 mod lengths;
 mod mix;
+mod odd;
 mod overlap;
 mod panics;
 mod reuse;

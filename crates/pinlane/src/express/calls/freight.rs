@@ -7,6 +7,9 @@ use super::super::route::Route;
 use crate::core::Extent;
 use crate::memory::{DeviceRegion, Touch};
 
+/// Room for more pieces than these is made when they come.
+const EXPECTED_AT_MOST: usize = 1 << 16;
+
 /// Which pieces go where, and which device buffers they touch.
 pub(super) struct Freight<'a> {
     pub(super) route: Route,
@@ -19,6 +22,7 @@ pub(super) struct Freight<'a> {
 impl<'a> Freight<'a> {
     /// With room for as many pieces as are expected.
     pub(super) fn of(expected: usize) -> Self {
+        let expected = expected.min(EXPECTED_AT_MOST); // iterators may say anything
         Self {
             route: Route::of(expected),
             regions: Vec::new(),
