@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use pinlane::calibrate::profile_name;
 use pinlane_driver::DeviceInfo;
 
 use crate::file;
@@ -81,19 +82,11 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 
 /// A name such as `nvidia-h200-0000-01-00.0.toml`.
 fn file_name(info: &DeviceInfo) -> String {
-    let words = info.name.split(|c: char| !c.is_ascii_alphanumeric());
-    let mut parts: Vec<_> = words
-        .filter(|word| !word.is_empty())
-        .map(str::to_ascii_lowercase)
-        .collect();
-    if parts.is_empty() {
-        parts.push("gpu".to_owned());
-    }
-    parts.push(match info.pci {
+    let place = match info.pci {
         Some(pci) => pci.to_string().replace(':', "-"),
         None => format!("device{}", info.ordinal),
-    });
-    format!("{}.toml", parts.join("-"))
+    };
+    format!("{}-{place}.toml", profile_name(&info.name))
 }
 
 #[cfg(test)]

@@ -173,15 +173,7 @@ fn planned(lesson: &Lesson<'_>, profile: &Profile) -> anyhow::Result<PipelineCon
         host_ns_per_chunk: 0,
     };
     let shape = best(&job, profile, &Limits::default())?.shape;
-    let mut config = PipelineConfig::default();
-    config.chunk_bytes = usize::try_from(shape.chunk_bytes)?.next_multiple_of(4);
-    config.streams = shape.streams as usize;
-    config.slots = shape.ring_slots as usize;
-    config.order = match shape.order {
-        pinlane_model::pipeline::Order::DepthFirst => Order::DepthFirst,
-        pinlane_model::pipeline::Order::BreadthFirst => Order::BreadthFirst,
-        pinlane_model::pipeline::Order::StageStreams => Order::StageStreams,
-    };
+    let mut config = PipelineConfig::planned(&shape, size_of::<u32>())?;
     config.record = true;
     Ok(config)
 }

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use pinlane::calibrate::calibrate;
-use pinlane::pipeline::{Order, Pipeline, PipelineConfig};
+use pinlane::pipeline::{Pipeline, PipelineConfig};
 use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Platform, Result, Stream};
 use pinlane_model::Profile;
-use pinlane_model::pipeline::{Job, KernelTime, Memory, Order as ModelOrder, Shape};
+use pinlane_model::pipeline::{Job, KernelTime, Memory, Shape};
 
 pub const MIB: usize = 1 << 20;
 pub const GIB: usize = 1 << 30;
@@ -128,26 +128,15 @@ impl Bench {
 
     /// The median of some runs of a shape, after one that is not counted.
     pub fn measure(&mut self, job: &Job, rounds: u32, shape: &Shape) -> Result<Duration> {
-        let pipeline = Pipeline::new(&self.device, config(shape))?;
+        let pipeline = Pipeline::new(
+            &self.device,
+            PipelineConfig::planned(shape, size_of::<u32>())?,
+        )?;
         let len = (job.bytes_in / 4) as usize;
         self.piped(&pipeline, len, rounds, job.input);
         let times = (0..5).map(|_| self.piped(&pipeline, len, rounds, job.input));
         Ok(median(times.collect()))
     }
-}
-
-/// A shape of the model's as the library has it.
-pub fn config(shape: &Shape) -> PipelineConfig {
-    let mut config = PipelineConfig::default();
-    config.chunk_bytes = shape.chunk_bytes as usize / 4 * 4;
-    config.streams = shape.streams as usize;
-    config.slots = shape.ring_slots as usize;
-    config.order = match shape.order {
-        ModelOrder::DepthFirst => Order::DepthFirst,
-        ModelOrder::BreadthFirst => Order::BreadthFirst,
-        ModelOrder::StageStreams => Order::StageStreams,
-    };
-    config
 }
 
 pub fn median(mut times: Vec<Duration>) -> Duration {

@@ -42,7 +42,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
         .pci
         .map_or([0; 3], |pci| [pci.domain, pci.bus, pci.device]);
     let profile = Profile {
-        name: slug(&info.name),
+        name: profile_name(&info.name),
         both_ways_percent: copies::both_ways_percent(&mut bench)?,
         d2d_bytes_per_s: kernels::d2d_bytes_per_s(&bench, &kernels)?,
         device: DeviceFacts {
@@ -81,9 +81,10 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     }
 }
 
-/// A name such as `nvidia-h200`.
-fn slug(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+/// What the profile of a device is called, such as `nvidia-h200`: lower case, digits and dashes.
+#[must_use]
+pub fn profile_name(device_name: &str) -> String {
+    let words = device_name.split(|c: char| !c.is_ascii_alphanumeric());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
     match words.is_empty() {
         true => "gpu".to_owned(),

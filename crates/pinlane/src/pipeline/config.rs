@@ -1,5 +1,7 @@
 //! How a pipeline is set up.
 
+use pinlane_model::pipeline::{Order as PlannedOrder, Shape};
+
 use crate::{Error, Result};
 
 /// In which order the stages of different chunks are submitted, and on which streams.
@@ -48,6 +50,34 @@ impl Default for PipelineConfig {
 }
 
 impl PipelineConfig {
+    /// What the model's planner chose: [`best`](pinlane_model::search::best) gives a shape for a
+    /// job and a profile. Chunks are rounded up to whole items of so many bytes, of the widest input
+    /// or output: rounded down, the last few would be a chunk of their own.
+    ///
+    /// # Errors
+    /// For chunks that the address space does not hold.
+    pub fn planned(shape: &Shape, item_bytes: usize) -> Result<Self> {
+        let whole_items = |bytes: usize| bytes.checked_next_multiple_of(item_bytes.max(1));
+        let chunk_bytes = usize::try_from(shape.chunk_bytes).ok();
+        let chunk_bytes = chunk_bytes
+            .and_then(whole_items)
+            .ok_or(Error::InvalidConfig {
+                field: "chunk_bytes",
+                reason: "no more than the address space holds",
+            })?;
+        Ok(Self {
+            chunk_bytes,
+            streams: shape.streams as usize,
+            order: match shape.order {
+                PlannedOrder::DepthFirst => Order::DepthFirst,
+                PlannedOrder::BreadthFirst => Order::BreadthFirst,
+                PlannedOrder::StageStreams => Order::StageStreams,
+            },
+            slots: shape.ring_slots as usize,
+            ..Self::default()
+        })
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |field, reason| Err(Error::InvalidConfig { field, reason });
         if self.chunk_bytes == 0 {

@@ -6,8 +6,10 @@ use std::sync::mpsc;
 
 use bytemuck::{Pod, Zeroable};
 use pinlane::Error;
-use pinlane::pipeline::{Cause, Input, Order, Output, StageKind};
+use pinlane::pipeline::{Cause, Input, Order, Output, PipelineConfig, StageKind};
 use pinlane_driver::Call;
+use pinlane_model::pipeline::{Job, KernelTime, Memory};
+use pinlane_model::search::{Limits, best};
 
 use super::common::must_return;
 use super::rig::{Rig, config};
@@ -104,6 +106,37 @@ fn the_host_has_no_work_with_a_run_that_failed() {
     assert_eq!(error.place, Some((0, StageKind::Write)), "{error}");
     assert!(matches!(error.cause, Cause::Io(_)));
     assert!(!worked);
+    drop(pipeline);
+    rig.assert_clean();
+}
+
+/// From a job to a pipeline that does it as planned.
+#[test]
+fn a_plan_can_be_run() {
+    let rig = Rig::new();
+    let input = pattern(3_000_001, 5);
+    let bytes = input.len() as u64;
+    let job = Job {
+        bytes_in: bytes,
+        bytes_out: bytes,
+        kernel: KernelTime::default(),
+        input: Memory::Pageable,
+        output: Memory::Pageable,
+        host_ns_per_chunk: 0,
+    };
+    let plan = best(&job, &super::common::profile(), &Limits::default()).unwrap();
+    let pipeline = rig.pipeline(PipelineConfig::planned(&plan.shape, 1).unwrap());
+    assert_eq!(pipeline.config().chunk_bytes as u64, plan.shape.chunk_bytes);
+    assert_eq!(pipeline.config().slots as u32, plan.shape.ring_slots);
+    let wide = PipelineConfig::planned(&plan.shape, 1000).unwrap();
+    assert_eq!(
+        wide.chunk_bytes,
+        pipeline.config().chunk_bytes.next_multiple_of(1000)
+    );
+    let mut output = vec![0; input.len()];
+    let flow = pipeline.run_in_place(&input[..], &mut output, |_, _| Ok(()));
+    assert_eq!(flow.unwrap().chunks, bytes.div_ceil(plan.shape.chunk_bytes));
+    assert_eq!(output, input);
     drop(pipeline);
     rig.assert_clean();
 }
