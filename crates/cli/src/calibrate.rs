@@ -182,13 +182,13 @@ fn figures(profile: &Profile) -> CalibrationFigures {
             };
             (up + down) / turns * 100.0 / profile.both_ways_percent.max(1) as f64
         }),
-        express: profile.express.map(|express| ExpressFigures {
+        express: profile.express.as_ref().map(|express| ExpressFigures {
             lanes: express.lanes,
             rates: BothRates {
-                h2d_gb_per_s: gb_per_s(express.up_bytes_per_s),
-                d2h_gb_per_s: gb_per_s(express.down_bytes_per_s),
+                h2d_gb_per_s: gb_per_s(express.up.bytes_per_s),
+                d2h_gb_per_s: gb_per_s(express.down.bytes_per_s),
             },
-            both_percent: express.both_percent,
+            both_percent: express.both_percent(1 << 30),
         }),
         launch_ns: profile.kernel.launch_ns,
         handover_ns: profile.device.handover_ns,

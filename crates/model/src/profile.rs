@@ -153,34 +153,37 @@ pub struct HostMemoryCosts {
 
 /// Copies of ordinary memory by the express lane: lanes and link together, from the call until it
 /// returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpressCosts {
     /// Threads at work.
     pub lanes: u32,
-    /// What a copy to the device takes whatever its size: waking lanes, first chunk, last chunk.
-    pub up_latency_ns: u64,
-    /// Rate of a copy to the device beyond that, alone.
-    pub up_bytes_per_s: u64,
-    /// The same from the device.
-    pub down_latency_ns: u64,
-    /// The same from the device.
-    pub down_bytes_per_s: u64,
-    /// While copies of both directions go on, each takes this many percent of its time alone…
-    pub both_percent: u64,
-    /// … with this much more latency, where chunk after chunk goes in and comes out.
-    pub both_latency_ns: u64,
+    /// A copy to the device, alone.
+    pub up: CostCurve,
+    /// A copy from the device, alone.
+    pub down: CostCurve,
+    /// A copy to the device and one from it, of so many bytes each, that begin together, until both
+    /// are done.
+    pub both: CostCurve,
 }
 
 impl ExpressCosts {
     /// Nanoseconds of a copy of `bytes` where nothing slows it.
     #[must_use]
     pub fn ns(&self, direction: Direction, bytes: u64) -> u64 {
-        let (latency_ns, bytes_per_s) = match direction {
-            Direction::HostToDevice => (self.up_latency_ns, self.up_bytes_per_s),
-            Direction::DeviceToHost => (self.down_latency_ns, self.down_bytes_per_s),
-        };
-        latency_ns.saturating_add(ns_at_rate(bytes, bytes_per_s))
+        match direction {
+            Direction::HostToDevice => self.up.ns(bytes),
+            Direction::DeviceToHost => self.down.ns(bytes),
+        }
+    }
+
+    /// While copies of both directions of `bytes` go on, each takes this many percent of its time
+    /// alone.
+    #[must_use]
+    pub fn both_percent(&self, bytes: u64) -> u64 {
+        let alone_ns = self.up.ns(bytes).max(self.down.ns(bytes)).max(1);
+        let percent = u128::from(self.both.ns(bytes)) * 100 / u128::from(alone_ns);
+        u64::try_from(percent).unwrap_or(u64::MAX).clamp(100, 1000)
     }
 }
 
@@ -272,9 +275,14 @@ impl Profile {
         }
         if let Some(express) = &self.express {
             at_least("express.lanes", express.lanes.into(), 1)?;
-            at_least("express.up_bytes_per_s", express.up_bytes_per_s, 1)?;
-            at_least("express.down_bytes_per_s", express.down_bytes_per_s, 1)?;
-            at_least("express.both_percent", express.both_percent, 100)?;
+            for (field, curve) in [
+                ("express.up", &express.up),
+                ("express.down", &express.down),
+                ("express.both", &express.both),
+            ] {
+                curve.validate(field)?;
+                at_least(&format!("{field}.bytes_per_s"), curve.bytes_per_s, 1)?;
+            }
         }
         Ok(())
     }

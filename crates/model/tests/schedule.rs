@@ -38,6 +38,10 @@ fn down(bytes: u64) -> Work {
     copy(Direction::DeviceToHost, HostKind::Pinned, bytes)
 }
 
+fn kernel(ns: u64) -> Work {
+    Work::Kernel { lead_ns: 0, ns }
+}
+
 fn submit(stream: u32, work: Work) -> Action {
     Action::Submit { stream, work }
 }
@@ -69,7 +73,7 @@ const DOWN: Engine = Engine::DeviceToHost(0);
 fn streams_overlap_and_keep_their_order() {
     let actions = [
         submit(0, up(100)),
-        submit(0, Work::Kernel { ns: 50 }),
+        submit(0, kernel(50)),
         submit(0, down(100)),
         submit(1, up(100)),
         submit(1, Work::Fill { bytes: 30 }),
@@ -280,7 +284,7 @@ fn threads_that_wait_for_each_other_are_a_deadlock_and_no_hang() {
 fn what_takes_longer_than_time_lasts_is_refused() {
     let endless = [
         Action::HostWork { ns: u64::MAX },
-        submit(0, Work::Kernel { ns: u64::MAX }),
+        submit(0, kernel(u64::MAX)),
         submit(
             0,
             copy(Direction::HostToDevice, HostKind::Pageable, u64::MAX),
@@ -294,9 +298,30 @@ fn what_takes_longer_than_time_lasts_is_refused() {
 }
 
 #[test]
+fn a_kernel_that_leads_in_leaves_the_engine_to_others() {
+    let leading = Work::Kernel {
+        lead_ns: 100,
+        ns: 50,
+    };
+    let both = [
+        submit(0, leading),
+        submit(1, kernel(30)),
+        submit(0, leading),
+    ];
+    let schedule = schedule(&profile(), &program(2, 0, 0, &[&both])).unwrap();
+    // The second of a stream leads in behind the first.
+    assert_eq!(
+        spans(&schedule),
+        [
+            (Engine::Compute, 110, 160),
+            (Engine::Compute, 20, 50),
+            (Engine::Compute, 260, 310)
+        ]
+    );
+}
+
+#[test]
 fn lanes_that_fill_and_empty_at_once_slow_each_other() {
-    let mut profile = Profile::builtin("h200").unwrap();
-    profile.express.as_mut().unwrap().both_percent = 150;
     let lanes = |direction, ns| Action::Lanes { direction, ns };
     let filler = [lanes(Direction::HostToDevice, 1_000)];
     let emptier = [
@@ -304,7 +329,9 @@ fn lanes_that_fill_and_empty_at_once_slow_each_other() {
         lanes(Direction::DeviceToHost, 200),
         lanes(Direction::DeviceToHost, 0),
     ];
-    let schedule = schedule(&profile, &program(0, 0, 0, &[&filler, &emptier])).unwrap();
+    let mut program = program(0, 0, 0, &[&filler, &emptier]);
+    program.lanes_percent = 150;
+    let schedule = schedule(&profile(), &program).unwrap();
     // Both from 100 to 400: the filler does 200 in that time.
     assert_eq!(schedule.thread_ends_ns, [1_100, 400]);
     assert!(schedule.spans.is_empty());

@@ -86,6 +86,7 @@ fn random_work(rng: &mut Rng) -> Work {
             bytes: rng.size(BYTES),
         },
         1 | 2 => Work::Kernel {
+            lead_ns: 0,
             ns: rng.size(30_000),
         },
         _ => Work::Copy {
@@ -196,7 +197,7 @@ impl Runner {
                 // nobody looks at what is in them.
                 unsafe { driver.copy_async(copy, stream).unwrap() };
             }
-            Work::Kernel { ns } => {
+            Work::Kernel { ns, .. } => {
                 let (shape, args) = (LaunchShape::for_items(1), [KernelArg::U64(ns)]);
                 // SAFETY: the argument is the kernel's one, and it touches no memory.
                 unsafe { driver.launch(self.kernel, shape, &args, stream).unwrap() };

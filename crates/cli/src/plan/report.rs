@@ -39,7 +39,7 @@ impl Subject<'_> {
     fn shape_of(&self, job: &Job, shape: &Shape) -> Result<PlanShape, PlanError> {
         let uses_lanes =
             job.input == Memory::Express || (job.output == Memory::Express && job.bytes_out > 0);
-        let lanes = self.profile.express.map(|express| express.lanes);
+        let lanes = self.profile.express.as_ref().map(|express| express.lanes);
         Ok(PlanShape {
             chunks: job.bytes_in.div_ceil(shape.chunk_bytes.max(1)),
             chunk_bytes: shape.chunk_bytes.min(job.bytes_in),

@@ -62,6 +62,12 @@ impl Engines {
         }
     }
 
+    /// While both directions are busy, each takes this many percent of its time alone. For
+    /// engines that are all free.
+    pub(crate) fn slow_both_ways(&mut self, percent: u64) {
+        self.full_speed = percent.max(SLOWED);
+    }
+
     /// The kind of engine that serves a need: where directions share engines, both need the same.
     #[must_use]
     pub fn kind(&self, need: Need) -> Need {

@@ -42,6 +42,11 @@ impl Cut {
         u64::try_from(most).unwrap_or(u64::MAX)
     }
 
+    /// Bytes of the largest chunk, input or output.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.chunk_bytes.max(self.most_bytes_out())
+    }
+
     fn start(&self, chunk: u64) -> u64 {
         chunk.saturating_mul(self.chunk_bytes).min(self.bytes_in)
     }

@@ -1,6 +1,7 @@
 //! What is to be done.
 
 use super::PlanError;
+use crate::schedule::Work;
 use crate::{HostKind, Profile};
 
 const GIB: u128 = 1 << 30;
@@ -25,7 +26,7 @@ pub struct Job {
 /// What a kernel takes beside its launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct KernelTime {
-    /// Each launch, whatever its size.
+    /// Each launch, whatever its size. Kernels of other streams run meanwhile.
     pub fixed_ns: u64,
     /// Each GiB of input, counted to the byte.
     pub ns_per_gib: u64,
@@ -62,8 +63,24 @@ impl KernelTime {
     /// # Errors
     /// [`PlanError`] for `kernel`, where that does not fit into 64 bits.
     pub fn ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
-        let ns =
-            u128::from(self.fixed_ns) + u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB;
+        self.within(self.fixed_ns, bytes_in)
+    }
+
+    /// What it takes beside its fixed part.
+    pub(crate) fn moving_ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
+        self.within(0, bytes_in)
+    }
+
+    /// It as work for the device.
+    pub(crate) fn work(&self, bytes_in: u64) -> Result<Work, PlanError> {
+        Ok(Work::Kernel {
+            lead_ns: self.fixed_ns,
+            ns: self.moving_ns(bytes_in)?,
+        })
+    }
+
+    fn within(&self, fixed_ns: u64, bytes_in: u64) -> Result<u64, PlanError> {
+        let ns = u128::from(fixed_ns) + u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB;
         u64::try_from(ns).map_err(|_| {
             let reason = format!("{ns} ns for a chunk of {bytes_in} bytes do not fit into 64 bits");
             PlanError::invalid("kernel", reason)

@@ -27,12 +27,14 @@ impl Shape {
         let cut = self.cut(job)?;
         let mut writer = Writer::new(self, job, cut, chunks.min(cut.count));
         writer.launcher()?;
-        if let Some(express) = profile.express {
+        if let Some(express) = &profile.express {
+            let bytes = cut.most_bytes();
+            writer.program.lanes_percent = express.both_percent(bytes);
             if job.input == Memory::Express {
-                writer.filler(&express);
+                writer.filler(express);
             }
             if job.output == Memory::Express {
-                writer.emptier(&express);
+                writer.emptier(express);
             }
         }
         Ok(writer.program)
@@ -148,8 +150,8 @@ impl<'a> Writer<'a> {
         } else if self.order == Order::StageStreams && !self.fills() {
             self.wait(chunk, Stage::Kernel, Behind::CopyIn);
         }
-        let ns = self.job.kernel.ns(self.cut.bytes_in(chunk.into()))?;
-        self.submit(chunk, Stage::Kernel, Work::Kernel { ns });
+        let work = self.job.kernel.work(self.cut.bytes_in(chunk.into()))?;
+        self.submit(chunk, Stage::Kernel, work);
         if self.order == Order::StageStreams && self.job.copies_out() && !self.empties() {
             self.record(chunk, Stage::Kernel, Behind::Kernel);
         }
@@ -198,7 +200,7 @@ impl<'a> Writer<'a> {
             if let Some(earlier) = chunk.checked_sub(self.slots) {
                 self.await_end(chunk, earlier);
             }
-            let ns = self.lanes_ns(express, direction, self.cut.bytes_in(chunk.into()));
+            let ns = express.ns(direction, self.cut.bytes_in(chunk.into()));
             self.add(chunk, Action::Lanes { direction, ns });
             self.add(chunk, Action::Post(self.post(chunk, Said::Filled)));
         }
@@ -216,19 +218,10 @@ impl<'a> Writer<'a> {
             self.add(chunk, Action::AwaitPost(said));
             let event = self.event(chunk, Behind::Chunk);
             self.add(chunk, Action::AwaitEvent(event));
-            let ns = self.lanes_ns(express, direction, self.cut.bytes_out(chunk.into()));
+            let ns = express.ns(direction, self.cut.bytes_out(chunk.into()));
             self.add(chunk, Action::Lanes { direction, ns });
             self.add(chunk, Action::Post(self.post(chunk, Said::Emptied)));
         }
-    }
-
-    /// What the express lane needs for a chunk but for what the other direction slows it.
-    fn lanes_ns(&self, express: &ExpressCosts, direction: Direction, bytes: u64) -> u64 {
-        let more_ns = match self.fills() && self.empties() {
-            true => express.both_latency_ns,
-            false => 0,
-        };
-        express.ns(direction, bytes).saturating_add(more_ns)
     }
 
     /// A host thread waits until an earlier chunk is over.

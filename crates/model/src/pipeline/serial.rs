@@ -34,8 +34,7 @@ impl Job {
                 bytes: job.bytes_in,
             });
         }
-        let ns = job.kernel.ns(job.bytes_in)?;
-        step(Work::Kernel { ns });
+        step(job.kernel.work(job.bytes_in)?);
         if let Some(kind) = job.output.host_kind()
             && job.bytes_out > 0
         {

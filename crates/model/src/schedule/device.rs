@@ -45,9 +45,13 @@ impl Device {
 
     /// The lanes of the host, which are engines like those of a device: one that fills rings and
     /// one that empties them.
-    pub(super) fn lanes(profile: &Profile) -> Self {
-        let both_percent = profile.express.map_or(100, |express| express.both_percent);
-        Self::with(Engines::with(1, 1, both_percent), 0)
+    pub(super) fn lanes() -> Self {
+        Self::with(Engines::with(1, 1, 100), 0)
+    }
+
+    /// While both directions are busy, each takes this many percent of its time alone.
+    pub(super) fn slow_both_ways(&mut self, percent: u64) {
+        self.engines.slow_both_ways(percent);
     }
 
     fn with(engines: Engines, handover_ns: u64) -> Self {
@@ -222,7 +226,11 @@ impl Device {
                 let kind = self.engines.kind(work.need());
                 let turn = Turn {
                     priority: 0,
-                    ready_ns: queue.behind.earliest_ns(kind).max(now_ns),
+                    ready_ns: queue
+                        .behind
+                        .earliest_ns(kind)
+                        .max(now_ns)
+                        .saturating_add(work.lead_ns()),
                     sequence: queue.first.into(),
                 };
                 self.ready[kind.index()].push(Reverse((turn, stream)));

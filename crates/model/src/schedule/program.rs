@@ -12,6 +12,9 @@ pub struct Program {
     pub events: u32,
     /// Posts between host threads, numbered from 0.
     pub posts: u32,
+    /// While lanes work both ways, each way takes this many percent of its time alone; 100 where
+    /// they do not slow each other.
+    pub lanes_percent: u64,
     /// Steps of each host thread, in order. All threads start at once.
     pub threads: Vec<Vec<Step>>,
 }
@@ -60,8 +63,8 @@ pub enum Action {
         ns: u64,
     },
     /// Has the lanes move bytes between ordinary memory and a pinned ring, and waits for that.
-    /// Both directions at once slow each other by the `both_percent` of the profile's
-    /// [`express`](Profile::express) section; work of one direction takes turns.
+    /// Both directions at once slow each other as the program's
+    /// [`lanes_percent`](Program::lanes_percent) says; work of one direction takes turns.
     Lanes {
         /// Into the ring, or out of it.
         direction: Direction,
@@ -88,7 +91,10 @@ pub enum Work {
     },
     /// A kernel.
     Kernel {
-        /// What it takes beside its launch.
+        /// From when its stream gets to it until it has the engine. Kernels of other streams run
+        /// meanwhile.
+        lead_ns: u64,
+        /// What it takes beside that and its launch.
         ns: u64,
     },
     /// A fill of device memory.
@@ -106,6 +112,7 @@ impl Program {
             streams,
             events,
             posts,
+            lanes_percent: 100,
             threads: Vec::new(),
         }
     }
@@ -173,8 +180,16 @@ impl Work {
                 kind,
                 bytes,
             } => profile.copy_ns(direction, kind, bytes),
-            Self::Kernel { ns } => profile.kernel_ns(0, ns),
+            Self::Kernel { ns, .. } => profile.kernel_ns(0, ns),
             Self::Fill { bytes } => profile.device_copy_ns(bytes),
+        }
+    }
+
+    /// How long its stream is at it before it needs its engine.
+    pub(super) fn lead_ns(self) -> u64 {
+        match self {
+            Self::Kernel { lead_ns, .. } => lead_ns,
+            Self::Copy { .. } | Self::Fill { .. } => 0,
         }
     }
 

@@ -79,7 +79,7 @@ impl<'a> Scheduler<'a> {
         Self {
             profile,
             device: Device::new(profile),
-            lanes: Device::lanes(profile),
+            lanes: Device::lanes(),
             host: Host::new(),
         }
     }
@@ -102,6 +102,7 @@ impl<'a> Scheduler<'a> {
         } = self;
         device.reset(program.streams, steps);
         lanes.reset(LANE_STREAMS, 0);
+        lanes.slow_both_ways(program.lanes_percent);
         host.reset(profile, program);
         let mut with = Surroundings {
             profile,

@@ -33,13 +33,13 @@ impl Bound {
             .before_kernel_ns(handover_ns)
             .saturating_add(sum(|it| it.kernel_ns))
             .saturating_add(last.after_kernel_ns(handover_ns));
-        let lanes_ns = match profile.express {
+        let lanes_ns = match &profile.express {
             Some(express) if job.uses_lanes() => two_ways_ns(
                 sum(|it| it.fill_ns),
                 sum(|it| it.empty_ns),
                 lead_ns.saturating_add(first.down_ns),
                 last.after_fill_ns(handover_ns),
-                express.both_percent,
+                express.both_percent(cut.most_bytes()),
             ),
             _ => 0,
         };
@@ -63,6 +63,8 @@ impl Bound {
 struct Chunk {
     fill_ns: u64,
     up_ns: u64,
+    /// Before the kernel has the engine.
+    lead_ns: u64,
     kernel_ns: u64,
     down_ns: u64,
     empty_ns: u64,
@@ -89,14 +91,8 @@ impl Chunk {
         };
         let up_ns = copy_ns(Direction::HostToDevice, job.input, bytes_in);
         let down_ns = copy_ns(Direction::DeviceToHost, job.output, out);
-        let lanes_ns = |direction, memory, bytes| match profile.express {
-            Some(express) if memory == Memory::Express => {
-                let both = job.input == Memory::Express
-                    && job.output == Memory::Express
-                    && job.copies_out();
-                let more_ns = if both { express.both_latency_ns } else { 0 };
-                express.ns(direction, bytes).saturating_add(more_ns)
-            }
+        let lanes_ns = |direction, memory, bytes| match &profile.express {
+            Some(express) if memory == Memory::Express => express.ns(direction, bytes),
             _ => 0,
         };
         let submits = [job.input, job.output].map(|memory| memory.host_kind().is_some());
@@ -112,7 +108,8 @@ impl Chunk {
         Ok(Self {
             fill_ns: lanes_ns(Direction::HostToDevice, job.input, bytes_in),
             up_ns,
-            kernel_ns: profile.kernel_ns(0, job.kernel.ns(bytes_in)?),
+            lead_ns: job.kernel.fixed_ns,
+            kernel_ns: profile.kernel_ns(0, job.kernel.moving_ns(bytes_in)?),
             down_ns,
             empty_ns: lanes_ns(Direction::DeviceToHost, job.output, out),
             host_ns,
@@ -121,6 +118,7 @@ impl Chunk {
 
     fn before_kernel_ns(&self, handover_ns: u64) -> u64 {
         let up_ns = self.fill_ns.saturating_add(self.up_ns);
+        let up_ns = up_ns.saturating_add(self.lead_ns);
         match self.up_ns {
             0 => up_ns,
             _ => up_ns.saturating_add(handover_ns),
@@ -158,7 +156,8 @@ impl Chunk {
         match self.fill_ns {
             0 => 0,
             _ => self
-                .kernel_ns
+                .lead_ns
+                .saturating_add(self.kernel_ns)
                 .saturating_add(self.after_kernel_ns(handover_ns)),
         }
     }
@@ -168,6 +167,7 @@ impl Chunk {
             return 0;
         }
         let kernel_ns = self.kernel_ns.saturating_add(handover_ns);
+        let kernel_ns = kernel_ns.saturating_add(self.lead_ns);
         kernel_ns.saturating_add(self.after_kernel_ns(handover_ns))
     }
 }

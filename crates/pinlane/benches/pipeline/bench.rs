@@ -11,6 +11,9 @@ use pinlane_model::pipeline::{Job, KernelTime, Memory, Shape};
 pub const MIB: usize = 1 << 20;
 pub const GIB: usize = 1 << 30;
 
+/// Elements of a small chunk.
+const SMALL: usize = 2 * MIB / 4;
+
 /// Elements of the largest job.
 pub const LEN: usize = GIB / 4;
 
@@ -51,20 +54,25 @@ impl Bench {
         })
     }
 
-    /// The kernel alone, over so many elements.
+    /// The kernel alone, over so many elements: one of several, one behind the other.
     pub fn kernel_ns(&mut self, len: usize, rounds: u32) -> anyhow::Result<u64> {
+        let count = (SMALL / len * 16).max(4);
         let mut times = Vec::new();
         for _ in 0..5 {
             let (start, end) = (
                 self.device.event_with_timing()?,
                 self.device.event_with_timing()?,
             );
+            // Until all are submitted.
+            self.kernels.spin(&self.stream, count as u64 * 12_000)?;
             self.stream.record(&start)?;
-            self.kernels
-                .churn(&self.stream, rounds, self.on_device.range_mut(..len))?;
+            for _ in 0..count {
+                self.kernels
+                    .churn(&self.stream, rounds, self.on_device.range_mut(..len))?;
+            }
             self.stream.record(&end)?;
             self.stream.synchronize()?;
-            times.push(u64::try_from(start.elapsed_ns(&end)?)?);
+            times.push(u64::try_from(start.elapsed_ns(&end)?)? / count as u64);
         }
         times.sort_unstable();
         Ok(times[times.len() / 2])
@@ -78,17 +86,22 @@ impl Bench {
         Ok(((ns as f64 - beside) / per_round).max(1.0).round() as u32)
     }
 
-    /// What the model calls a job of the first `len` elements.
+    /// What the model calls a job of the first `len` elements. What its kernel takes is known from
+    /// all of them at once and from a few.
     pub fn job(&mut self, len: usize, rounds: u32, memory: Memory) -> anyhow::Result<Job> {
-        let ns = self.kernel_ns(len, rounds)?;
-        let ns = ns.saturating_sub(self.profile.kernel.launch_ns);
-        let bytes = len as u64 * 4;
+        let launch_ns = self.profile.kernel.launch_ns;
+        let small_ns = self.kernel_ns(SMALL, rounds)?.saturating_sub(launch_ns);
+        let large_ns = self.kernel_ns(len, rounds)?.saturating_sub(launch_ns);
+        let (bytes, small_bytes) = (len as u64 * 4, SMALL as u64 * 4);
+        let grows_ns = u128::from(large_ns.saturating_sub(small_ns));
+        let ns_per_gib = u64::try_from((grows_ns << 30) / u128::from(bytes - small_bytes))?;
+        let within_ns = (u128::from(ns_per_gib) * u128::from(small_bytes)) >> 30;
         Ok(Job {
             bytes_in: bytes,
             bytes_out: bytes,
             kernel: KernelTime {
-                fixed_ns: 0,
-                ns_per_gib: u64::try_from((u128::from(ns) << 30) / u128::from(bytes))?,
+                fixed_ns: small_ns.saturating_sub(u64::try_from(within_ns)?),
+                ns_per_gib,
             },
             input: memory,
             output: memory,
@@ -134,7 +147,7 @@ impl Bench {
         )?;
         let len = (job.bytes_in / 4) as usize;
         self.piped(&pipeline, len, rounds, job.input);
-        let times = (0..5).map(|_| self.piped(&pipeline, len, rounds, job.input));
+        let times = (0..9).map(|_| self.piped(&pipeline, len, rounds, job.input));
         Ok(median(times.collect()))
     }
 }
