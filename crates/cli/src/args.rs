@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::device::{self, Choice};
-use crate::{calibrate, plan, size};
+use crate::{calibrate, manual, plan, size};
 
 /// The express lane between host memory and the GPU.
 #[derive(Parser)]
@@ -72,6 +72,20 @@ Examples:
   pinlane selftest --filter events/
   pinlane --device sim:pcie3-x16 selftest --seed 7")]
     Selftest(Selftest),
+
+    /// Print what makes a shell complete these words
+    #[command(after_help = "\
+Examples:
+  pinlane completions bash > ~/.local/share/bash-completion/completions/pinlane
+  pinlane completions zsh > ~/.zfunc/_pinlane")]
+    Completions(manual::Completions),
+
+    /// Print the manual page, or write all pages
+    #[command(after_help = "\
+Examples:
+  pinlane man | man -l -
+  pinlane man --output ~/.local/share/man/man1")]
+    Man(manual::Man),
 }
 
 #[derive(clap::Args)]

@@ -11,6 +11,7 @@ mod date;
 mod device;
 mod duration;
 mod file;
+mod manual;
 mod measure;
 mod output;
 mod overlap;
@@ -55,6 +56,8 @@ fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
         Command::Calibrate(calibrate) => calibrate::run(&args.device, calibrate, args.json, output),
         Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
         Command::Plan(plan) => plan::run(&args.device, plan, args.json, output),
+        Command::Completions(completions) => manual::completions(completions, output),
+        Command::Man(man) => manual::man(man, output),
         Command::Selftest(selftest) => selftest::run(&args.device, selftest, args.json, output),
     }
 }

@@ -1,0 +1,120 @@
+//! Profiles are files that people edit: whatever is in one, it is refused with words or it works.
+
+use pinlane_model::Profile;
+use pinlane_model::pipeline::{Job, KernelTime, Memory};
+use pinlane_model::search::{Limits, best};
+
+/// Numbers from a seed, the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+}
+
+/// What numbers become.
+const NUMBERS: [&str; 12] = [
+    "0",
+    "1",
+    "-1",
+    "99",
+    "100",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "9223372036854775808",
+    "1e400",
+    "nan",
+    "\"\"",
+];
+
+/// A text with something wrong in it, or with an odd number.
+fn broken(text: &str, random: &mut Random) -> Vec<u8> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..=random.below(3) {
+        let at = random.below(lines.len());
+        match random.below(6) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, lines[at].clone()),
+            2 => {
+                let other = random.below(lines.len());
+                lines.swap(at, other);
+            }
+            _ => {
+                if let Some((name, _)) = lines[at].split_once('=') {
+                    lines[at] = format!("{name}= {}", NUMBERS[random.below(NUMBERS.len())]);
+                }
+            }
+        }
+    }
+    let mut bytes = lines.join("\n").into_bytes();
+    match random.below(6) {
+        0 => bytes.truncate(random.below(bytes.len())),
+        1 => {
+            let at = random.below(bytes.len());
+            bytes[at] = random.next() as u8;
+        }
+        _ => {}
+    }
+    bytes
+}
+
+#[test]
+fn no_profile_text_brings_down_the_reader_or_the_planner() {
+    let texts: Vec<String> = Profile::builtin_names()
+        .filter_map(Profile::builtin)
+        .map(|profile| profile.to_toml())
+        .collect();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut refused, mut planned) = (0, 0);
+    for round in 0..3_000 {
+        let bytes = broken(&texts[round % texts.len()], &mut random);
+        let text = String::from_utf8_lossy(&bytes);
+        match Profile::from_toml(&text) {
+            Err(error) => {
+                refused += 1;
+                assert!(!error.to_string().is_empty());
+            }
+            Ok(profile) => {
+                // What is read can be written and read again.
+                let again = Profile::from_toml(&profile.to_toml());
+                assert_eq!(again.as_ref(), Ok(&profile));
+                // Planning takes its time, so some of them.
+                if round % 16 < 4 {
+                    planned += 1;
+                    plan(&profile, &mut random);
+                }
+            }
+        }
+    }
+    assert!(refused > 500, "{refused}: the texts are not broken enough");
+    assert!(planned > 100, "{planned}: the texts are too broken");
+}
+
+/// A plan or an error, but nothing else.
+fn plan(profile: &Profile, random: &mut Random) {
+    let memories = [Memory::Pinned, Memory::Pageable, Memory::Express];
+    let memory = memories[random.below(memories.len())];
+    let job = Job {
+        bytes_in: 1 + random.next() % (8 << 20),
+        bytes_out: random.next() % (8 << 20),
+        kernel: KernelTime {
+            fixed_ns: random.next() % 10_000,
+            ns_per_gib: random.next() % 40_000_000,
+        },
+        input: memory,
+        output: memory,
+        host_ns_per_chunk: 0,
+    };
+    if let Err(error) = best(&job, profile, &Limits::default()) {
+        assert!(!error.to_string().is_empty());
+    }
+}
