@@ -52,6 +52,16 @@ Examples:
   pinlane --device cuda:1 calibrate --output my-gpu.toml")]
     Calibrate(calibrate::Args),
 
+    /// Look at whether this machine is set up for fast transfers
+    ///
+    /// Every GPU is looked at, or the one that --device names; each for a moment with a short copy, since
+    /// idle links rest. Nothing is changed. The exit status is 1 where something is wrong.
+    #[command(after_help = "\
+Examples:
+  pinlane doctor
+  pinlane --device cuda:1 --json doctor")]
+    Doctor(crate::doctor::Args),
+
     /// Run one job five ways and see what overlaps
     #[command(after_help = "\
 Examples:

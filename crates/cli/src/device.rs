@@ -130,7 +130,7 @@ pub(crate) fn choose(choice: &Choice) -> anyhow::Result<Chosen> {
 }
 
 /// CUDA, if it has a device of this number.
-fn cuda(ordinal: u32) -> pinlane_driver::Result<Cuda> {
+pub(crate) fn cuda(ordinal: u32) -> pinlane_driver::Result<Cuda> {
     let platform = Cuda::load()?;
     let count = platform.devices()?.len() as u32;
     let kind = match count {

@@ -9,10 +9,12 @@ mod calibrate;
 mod compare;
 mod date;
 mod device;
+mod doctor;
 mod duration;
 mod file;
 mod manual;
 mod measure;
+mod nvml;
 mod output;
 mod overlap;
 mod plan;
@@ -54,6 +56,7 @@ fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
     match &args.command {
         Command::Compare(compare) => compare::run(&args.device, compare, args.json, output),
         Command::Calibrate(calibrate) => calibrate::run(&args.device, calibrate, args.json, output),
+        Command::Doctor(doctor) => doctor::run(&args.device, doctor, args.json, output),
         Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
         Command::Plan(plan) => plan::run(&args.device, plan, args.json, output),
         Command::Completions(completions) => manual::completions(completions, output),

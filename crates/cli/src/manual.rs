@@ -51,6 +51,7 @@ pub(crate) fn man(args: &Man, output: &mut Output) -> anyhow::Result<bool> {
 
 fn page(command: clap::Command) -> anyhow::Result<Vec<u8>> {
     let mut page = Vec::new();
+    let command = command.disable_help_subcommand(true);
     clap_mangen::Man::new(command).render(&mut page)?;
     Ok(page)
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
+use pinlane_report::DoctorLook;
 use pinlane_report::timeline::Text;
 use terminal_size::{Width, terminal_size_of};
 
@@ -9,13 +10,25 @@ use terminal_size::{Width, terminal_size_of};
 /// the output goes elsewhere.
 pub(crate) fn chart_look() -> Text {
     let mut look = Text::default();
-    if io::stdout().is_terminal() {
-        if let Some((Width(columns), _)) = terminal_size_of(io::stdout()) {
-            look.width = columns.into();
-        }
-        look.colour = colours_are_welcome(|name| std::env::var(name).ok());
-    }
+    (look.width, look.colour) = width_and_colour(look.width);
     look
+}
+
+/// Findings in the same way.
+pub(crate) fn doctor_look() -> DoctorLook {
+    let (width, colour) = width_and_colour(DoctorLook::default().width);
+    DoctorLook { width, colour }
+}
+
+fn width_and_colour(usual_width: usize) -> (usize, bool) {
+    if !io::stdout().is_terminal() {
+        return (usual_width, false);
+    }
+    let width = match terminal_size_of(io::stdout()) {
+        Some((Width(columns), _)) => columns.into(),
+        None => usual_width,
+    };
+    (width, colours_are_welcome(|name| std::env::var(name).ok()))
 }
 
 /// Not where `NO_COLOR` says something, nor on a terminal that calls itself dumb.

@@ -13,7 +13,10 @@ const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 fn commands() -> Vec<String> {
     let output = run(&["--help"]);
     let help = stdout(&output);
-    let list = help.split("Commands:\n").nth(1).expect("a list of commands");
+    let list = help
+        .split("Commands:\n")
+        .nth(1)
+        .expect("a list of commands");
     list.lines()
         .take_while(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next())

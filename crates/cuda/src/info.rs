@@ -28,6 +28,7 @@ pub(crate) fn read(library: &Library, ordinal: u32, device: CUdevice) -> Result<
         count(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
     );
     info.integrated = flag(CU_DEVICE_ATTRIBUTE_INTEGRATED)?;
+    info.coherent = flag(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES)?;
     info.can_map_host = flag(CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY)?;
     info.can_register = flag(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED)?;
     info.can_register_read_only = flag(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED)?;

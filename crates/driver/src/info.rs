@@ -60,6 +60,9 @@ pub struct DeviceInfo {
     pub numa_node: Option<u32>,
     /// Shares its memory with the host (pinning gains nothing there).
     pub integrated: bool,
+    /// Reaches ordinary host memory through the host's own page tables, as over NVLink-C2C (pinning
+    /// gains little there).
+    pub coherent: bool,
     /// Kernels can read and write mapped pinned memory.
     pub can_map_host: bool,
     /// Existing memory can be page-locked in place.
@@ -90,6 +93,7 @@ impl DeviceInfo {
             pci: None,
             numa_node: None,
             integrated: false,
+            coherent: false,
             can_map_host: false,
             can_register: false,
             can_register_read_only: false,

@@ -23,7 +23,8 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A size that is exact where it has a unit, and three digits of it where it has none.
-pub(crate) fn amount(bytes: u64) -> String {
+#[must_use]
+pub fn amount(bytes: u64) -> String {
     let exact = size(bytes);
     let is_short = exact
         .split(' ')

@@ -11,6 +11,7 @@
 
 mod calibration;
 mod compare;
+mod doctor;
 mod format;
 mod origin;
 mod overlap;
@@ -20,6 +21,8 @@ pub mod timeline;
 
 pub use calibration::{BothRates, Calibration, CalibrationFigures, ExpressFigures, PinningFigures};
 pub use compare::{Compare, Figure, MemoryKind, Row};
+pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus};
+pub use format::amount;
 pub use origin::Origin;
 pub use overlap::Overlap;
 pub use plan::{

@@ -62,6 +62,7 @@ pub fn value(info: &DeviceInfo, attribute: u32) -> Option<i32> {
         75 => number(info.compute_capability.0),
         76 => number(info.compute_capability.1),
         99 => flag(info.can_register),
+        100 => flag(info.coherent),
         113 => flag(info.can_register_read_only),
         115 => flag(info.stream_ordered_alloc),
         134 => Some(info.numa_node.and_then(number).unwrap_or(-1)),
@@ -80,9 +81,11 @@ mod tests {
     fn attributes_come_from_the_device() {
         let mut info = DeviceInfo::new(0, "a device");
         info.multiprocessors = 132;
+        info.coherent = true;
         info.compute_capability = (9, 0);
         assert_eq!(value(&info, 16), Some(132));
         assert_eq!(value(&info, 75), Some(9));
+        assert_eq!(value(&info, 100), Some(1));
         assert_eq!(value(&info, 134), Some(-1));
         assert_eq!(value(&info, 10), Some(32));
         assert_eq!(value(&info, 21), Some(0));

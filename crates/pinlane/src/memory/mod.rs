@@ -34,7 +34,7 @@ mod to_pinned;
 mod transferable;
 mod write_combined;
 
-pub use budget::{Budget, Reservation};
+pub use budget::{Budget, ControlGroups, GroupMemory, Reservation};
 pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
 pub(crate) use device::{DeviceRegion, Touch};
 pub(crate) use device_memory::DeviceMemory;

@@ -1,58 +1,104 @@
-//! How much memory the process's control groups leave it, versions 1 and 2.
+//! What the process's control groups leave it of memory and CPUs, versions 1 and 2.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// The control groups that limit the process's memory: its own and all above it.
-pub(super) struct Groups {
-    groups: Vec<Group>,
+/// The control groups that limit the process: its own and all above it.
+///
+/// ```
+/// let groups = pinlane::memory::ControlGroups::of_process();
+/// if let Some(memory) = groups.memory() {
+///     println!("{} of {} bytes left", memory.headroom_bytes, memory.limit_bytes);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct ControlGroups {
+    memory: Vec<Group>,
+    cpu: Vec<Group>,
 }
 
+/// The memory of a control group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupMemory {
+    /// The most that its processes may have together.
+    pub limit_bytes: u64,
+    /// What is left of it, with file cache that goes away when memory is needed.
+    pub headroom_bytes: u64,
+}
+
+#[derive(Debug)]
 struct Group {
     folder: PathBuf,
-    files: &'static Files,
+    version: Version,
 }
 
-/// What a version calls its figures.
-struct Files {
-    limit: &'static str,
-    usage: &'static str,
-    /// In `memory.stat`: file cache that goes away when memory is needed.
-    reclaimable: &'static str,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Version {
+    V1,
+    V2,
 }
 
-const V1: Files = Files {
-    limit: "memory.limit_in_bytes",
-    usage: "memory.usage_in_bytes",
-    reclaimable: "total_inactive_file",
-};
+impl ControlGroups {
+    /// Those of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::find("/".as_ref())
+    }
 
-const V2: Files = Files {
-    limit: "memory.max",
-    usage: "memory.current",
-    reclaimable: "inactive_file",
-};
-
-impl Groups {
-    /// `root` is `/`, except in tests. On a hybrid system the memory controller is in either
-    /// version's tree; the other one has no files of ours.
-    pub(super) fn find(root: &Path) -> Self {
-        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    /// Those that the files below `root` tell of: `/`, except in tests. On a hybrid system a
+    /// controller is in either version's tree; the other one has no files of it.
+    #[must_use]
+    pub fn find(root: &Path) -> Self {
+        let read = |path: &str| text(&root.join(path)).unwrap_or_default();
         let memberships = read("proc/self/cgroup");
         let mounts = read("proc/self/mountinfo");
-        let mut groups = Vec::new();
-        for (files, group) in memberships.lines().filter_map(membership) {
-            for mount in mounts.lines().filter_map(|line| mount(line, files)) {
-                add_with_ancestors(root, &mount, group, files, &mut groups);
+        let groups_of = |controller: &str| {
+            let mut groups = Vec::new();
+            for line in memberships.lines() {
+                let Some((version, group)) = membership(line, controller) else {
+                    continue;
+                };
+                for line in mounts.lines() {
+                    if let Some(mount) = mount(line, version, controller) {
+                        add_with_ancestors(root, &mount, group, version, &mut groups);
+                    }
+                }
             }
+            groups
+        };
+        Self {
+            memory: groups_of("memory"),
+            cpu: groups_of("cpu"),
         }
-        Self { groups }
     }
 
-    /// The least that any of the groups leaves; `None` where none limits.
-    pub(super) fn headroom_bytes(&self) -> Option<u64> {
-        self.groups.iter().filter_map(Group::headroom_bytes).min()
+    /// The group that leaves the least memory; `None` where none limits it.
+    #[must_use]
+    pub fn memory(&self) -> Option<GroupMemory> {
+        let limits = self.memory.iter().filter_map(Group::memory);
+        limits.min_by_key(|memory| memory.headroom_bytes)
     }
+
+    /// CPUs' worth of time that the process may use at once; `None` where no group limits it.
+    #[must_use]
+    pub fn cpus(&self) -> Option<f64> {
+        self.cpu
+            .iter()
+            .filter_map(Group::cpus)
+            .min_by(f64::total_cmp)
+    }
+}
+
+/// More than any of the files has, with thousands of mounts.
+const FILE_BYTES_MAX: u64 = 8 << 20;
+
+/// What a file holds, where it is text.
+fn text(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// A mounted tree of groups.
@@ -64,29 +110,28 @@ struct Mount {
 }
 
 /// `4:memory:/path` of version 1, `0::/path` of version 2.
-fn membership(line: &str) -> Option<(&'static Files, &str)> {
+fn membership<'l>(line: &'l str, controller: &str) -> Option<(Version, &'l str)> {
     let (_, line) = line.split_once(':')?;
     let (controllers, path) = line.split_once(':')?;
     if controllers.is_empty() {
-        Some((&V2, path))
-    } else if controllers.split(',').any(|name| name == "memory") {
-        Some((&V1, path))
+        Some((Version::V2, path))
+    } else if controllers.split(',').any(|name| name == controller) {
+        Some((Version::V1, path))
     } else {
         None
     }
 }
 
-/// A line of mountinfo, where it is a tree of this version with memory in it.
-fn mount(line: &str, files: &Files) -> Option<Mount> {
+/// A line of mountinfo, where it is a tree of this version with this controller in it.
+fn mount(line: &str, version: Version, controller: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ');
     let (top, at) = (before.nth(3)?, before.next()?);
     let mut after = after.split(' ');
     let (kind, options) = (after.next()?, after.nth(1)?);
-    let matches = if files.limit == V2.limit {
-        kind == "cgroup2"
-    } else {
-        kind == "cgroup" && options.split(',').any(|option| option == "memory")
+    let matches = match version {
+        Version::V2 => kind == "cgroup2",
+        Version::V1 => kind == "cgroup" && options.split(',').any(|option| option == controller),
     };
     matches.then(|| Mount {
         top: unescape(top),
@@ -119,7 +164,7 @@ fn add_with_ancestors(
     root: &Path,
     mount: &Mount,
     group: &str,
-    files: &'static Files,
+    version: Version,
     groups: &mut Vec<Group>,
 ) {
     let top = root.join(mount.at.strip_prefix("/").unwrap_or(&mount.at));
@@ -132,27 +177,60 @@ fn add_with_ancestors(
         .unwrap_or(Path::new(""));
     groups.extend(inside.ancestors().map(|path| Group {
         folder: top.join(path),
-        files,
+        version,
     }));
 }
 
 impl Group {
+    fn read(&self, name: &str) -> Option<String> {
+        text(&self.folder.join(name))
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.read(name)?.trim().parse().ok()
+    }
+
     /// `None` where it sets no limit, or has none that can be read.
-    fn headroom_bytes(&self) -> Option<u64> {
-        let read = |name: &str| fs::read_to_string(self.folder.join(name)).ok();
-        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+    fn memory(&self) -> Option<GroupMemory> {
+        let (limit, usage, reclaimable) = match self.version {
+            Version::V1 => (
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                "total_inactive_file",
+            ),
+            Version::V2 => ("memory.max", "memory.current", "inactive_file"),
+        };
         // "max" is no number, and no limit.
-        let limit = number(self.files.limit)?;
-        let usage = number(self.files.usage).unwrap_or(0);
-        let stat = read("memory.stat").unwrap_or_default();
+        let limit_bytes = self.number(limit)?;
+        let usage = self.number(usage).unwrap_or(0);
+        let stat = self.read("memory.stat").unwrap_or_default();
         let reclaimable = stat.lines().find_map(|line| {
             let (name, value) = line.split_once(' ')?;
-            (name == self.files.reclaimable)
+            (name == reclaimable)
                 .then(|| value.trim().parse::<u64>().ok())
                 .flatten()
         });
         let held = usage.saturating_sub(reclaimable.unwrap_or(0));
-        Some(limit.saturating_sub(held))
+        Some(GroupMemory {
+            limit_bytes,
+            headroom_bytes: limit_bytes.saturating_sub(held),
+        })
+    }
+
+    /// Time a period, over the period. -1 and "max" are no numbers of this kind, and no limits.
+    fn cpus(&self) -> Option<f64> {
+        let (quota_us, period_us) = match self.version {
+            Version::V1 => (
+                self.number("cpu.cfs_quota_us")?,
+                self.number("cpu.cfs_period_us")?,
+            ),
+            Version::V2 => {
+                let text = self.read("cpu.max")?;
+                let mut words = text.split_whitespace();
+                (words.next()?.parse().ok()?, words.next()?.parse().ok()?)
+            }
+        };
+        (period_us > 0).then(|| quota_us as f64 / period_us as f64)
     }
 }
 

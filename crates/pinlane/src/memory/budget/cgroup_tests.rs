@@ -14,7 +14,8 @@ fn tree(name: &str, memberships: &str, mounts: &str) -> Tree {
 }
 
 fn headroom(tree: &Tree) -> Option<u64> {
-    Groups::find(tree.root()).headroom_bytes()
+    let memory = ControlGroups::find(tree.root()).memory()?;
+    Some(memory.headroom_bytes)
 }
 
 #[test]
@@ -118,4 +119,46 @@ fn garbage_and_missing_files_limit_nothing() {
         "inactive_file\ninactive_file x\n",
     );
     assert_eq!(headroom(&tree), Some(1000));
+}
+
+#[test]
+fn the_limit_is_told_beside_what_is_left() {
+    let tree = tree("both", "0::/a\n", V2_MOUNT);
+    tree.write("sys/fs/cgroup/memory.max", "5000\n");
+    tree.write("sys/fs/cgroup/a/memory.max", "1000\n");
+    tree.write("sys/fs/cgroup/a/memory.current", "400\n");
+    let memory = GroupMemory {
+        limit_bytes: 1000,
+        headroom_bytes: 600,
+    };
+    assert_eq!(ControlGroups::find(tree.root()).memory(), Some(memory));
+}
+
+#[test]
+fn the_least_quota_of_cpus_counts() {
+    let tree = tree("cpus", "0::/a/b\n", V2_MOUNT);
+    let cpus = || ControlGroups::find(tree.root()).cpus();
+    assert_eq!(cpus(), None);
+    tree.write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    assert_eq!(cpus(), None);
+    tree.write("sys/fs/cgroup/a/cpu.max", "250000 100000\n");
+    assert_eq!(cpus(), Some(2.5));
+    tree.write("sys/fs/cgroup/a/b/cpu.max", "50000 100000\n");
+    assert_eq!(cpus(), Some(0.5));
+    for garbage in ["", "1", "1 0", "x y", "-1 100000"] {
+        tree.write("sys/fs/cgroup/a/b/cpu.max", garbage);
+        assert_eq!(cpus(), Some(2.5), "{garbage:?}");
+    }
+}
+
+#[test]
+fn quotas_of_version_1_are_in_two_files() {
+    let mounts = "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n";
+    let tree = tree("cpus-v1", "5:cpu,cpuacct:/x\n", mounts);
+    let cpus = || ControlGroups::find(tree.root()).cpus();
+    tree.write("sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n");
+    tree.write("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
+    assert_eq!(cpus(), None);
+    tree.write("sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "400000\n");
+    assert_eq!(cpus(), Some(4.0));
 }

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::cgroup::Groups;
+use super::cgroup::ControlGroups;
 
 /// Where the machine tells of its memory.
 pub(super) struct Machine {
     meminfo: PathBuf,
-    groups: Groups,
+    groups: ControlGroups,
 }
 
 impl Machine {
@@ -16,7 +16,7 @@ impl Machine {
     pub(super) fn find(root: &Path) -> Self {
         Self {
             meminfo: root.join("proc/meminfo"),
-            groups: Groups::find(root),
+            groups: ControlGroups::find(root),
         }
     }
 
@@ -25,7 +25,7 @@ impl Machine {
     pub(super) fn available_bytes(&self) -> Option<u64> {
         let machine = fs::read_to_string(&self.meminfo).ok();
         let machine = machine.and_then(|text| mem_available(&text));
-        let groups = self.groups.headroom_bytes();
+        let groups = self.groups.memory().map(|memory| memory.headroom_bytes);
         machine.into_iter().chain(groups).min()
     }
 }

@@ -19,6 +19,7 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
+pub use cgroup::{ControlGroups, GroupMemory};
 pub(super) use memlock::explain;
 
 use std::fmt;
