@@ -6,10 +6,11 @@
 //! - a CPU twin: a Rust function with the same result, which the simulated GPU runs.
 //!
 //! Beside them stands what the CPU does itself while it stages: [`convert`] with the same bits as
-//! the kernels, and [`copy_streaming`].
+//! the kernels, and [`copy_streaming`]; and [`dot`], with the bits of its kernels.
 
 pub mod convert;
 mod demoting;
+mod dot;
 mod instructions;
 mod memory;
 mod pieces;
@@ -17,6 +18,7 @@ mod streaming;
 mod twins;
 
 pub use demoting::{can_demote, copy_demoting_raw};
+pub use dot::{dot, dot_partials, dot_partials_shape, dot_sum_shape};
 pub use instructions::Instructions;
 pub use memory::{Memory, MemoryFault};
 pub use pieces::Piece;

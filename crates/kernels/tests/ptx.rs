@@ -3,9 +3,10 @@
 use pinlane_driver::ParamKind;
 
 /// In the order in which they are compiled as one.
-const SOURCES: [(&str, &str); 3] = [
+const SOURCES: [(&str, &str); 4] = [
     ("builtin.cu", include_str!("../src/cuda/builtin.cu")),
     ("convert.cu", include_str!("../src/cuda/convert.cu")),
+    ("dot.cu", include_str!("../src/cuda/dot.cu")),
     ("pieces.cu", include_str!("../src/cuda/pieces.cu")),
 ];
 

@@ -1,5 +1,7 @@
 //! The built-in kernels, safe to launch.
 
+use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
+
 use crate::kernel::{In, Out};
 use crate::transfer::same_len;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, Stream};
@@ -26,8 +28,14 @@ pub struct Builtin {
     add_u32: Kernel<(u64, u32, Out<u32>)>,
     saxpy_f32: Kernel<(u64, f32, In<f32>, Out<f32>)>,
     churn_u32: Kernel<(u64, u32, Out<u32>)>,
+    dot_partials_f32: Kernel<TwoVectors<f64>>,
+    dot_sum_f64: Kernel<(u64, In<f64>, Out<f64>)>,
+    dot_atomic_f32: Kernel<TwoVectors<f32>>,
     spin: Kernel<(u64,)>,
 }
+
+/// How many elements, two vectors of them, and what is made of both.
+type TwoVectors<T> = (u64, In<f32>, In<f32>, Out<T>);
 
 impl Builtin {
     /// Load them onto a device.
@@ -37,6 +45,9 @@ impl Builtin {
             add_u32: module.kernel("pinlane_add_u32")?,
             saxpy_f32: module.kernel("pinlane_saxpy_f32")?,
             churn_u32: module.kernel("pinlane_churn_u32")?,
+            dot_partials_f32: module.kernel("pinlane_dot_partials_f32")?,
+            dot_sum_f64: module.kernel("pinlane_dot_sum_f64")?,
+            dot_atomic_f32: module.kernel("pinlane_dot_atomic_f32")?,
             spin: module.kernel("pinlane_spin")?,
         })
     }
@@ -86,6 +97,89 @@ impl Builtin {
             let values = (items as u64, a, x, y);
             stream.launch(&self.saxpy_f32, LaunchShape::for_items(items), values)
         }
+    }
+
+    /// Elements that [`dot`](Self::dot) needs for its partial sums: at most 1024.
+    #[must_use]
+    pub const fn dot_partials(items: usize) -> usize {
+        dot_partials(items)
+    }
+
+    /// `result[0]` = the dot product of `x` and `y`, added in `f64`.
+    ///
+    /// The order of the additions is fixed, so that the bits are the same in every run, on every GPU
+    /// and on the simulator; each product is exact. No elements make 0. A NaN is always the same one.
+    /// `partials` holds at least [`dot_partials`](Self::dot_partials) elements, whose values are
+    /// unspecified before and after; `result` holds one. Other lengths, and vectors of two lengths,
+    /// are an [`Error::LengthMismatch`](crate::Error::LengthMismatch).
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+    /// # let device = pinlane::Device::open(&sim, 0)?;
+    /// # let stream = device.stream()?;
+    /// use pinlane::Builtin;
+    ///
+    /// let kernels = Builtin::load(&device)?;
+    /// let (mut x, mut y) = (device.alloc::<f32>(1000)?, device.alloc::<f32>(1000)?);
+    /// stream.copy_to_device(&[0.5; 1000], &mut x)?;
+    /// stream.copy_to_device(&[3.0; 1000], &mut y)?;
+    /// let mut partials = device.alloc::<f64>(Builtin::dot_partials(1000))?;
+    /// let mut result = device.alloc::<f64>(1)?;
+    /// kernels.dot(&stream, &x, &y, &mut partials, &mut result)?;
+    /// assert_eq!(stream.copy_to_vec(&result)?, [1500.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn dot<'a, 'b, 'c, 'd>(
+        &self,
+        stream: &Stream,
+        x: impl Into<DeviceSlice<'a, f32>>,
+        y: impl Into<DeviceSlice<'b, f32>>,
+        partials: impl Into<DeviceSliceMut<'c, f64>>,
+        result: impl Into<DeviceSliceMut<'d, f64>>,
+    ) -> Result<()> {
+        let (x, y, partials, result) = (x.into(), y.into(), partials.into(), result.into());
+        let items = x.len();
+        let needed = dot_partials(items);
+        same_len(items, y.len())?;
+        same_len(needed, partials.len().min(needed))?;
+        same_len(1, result.len())?;
+        let mut partials = partials.range(..needed);
+        if items > 0 {
+            let shape = dot_partials_shape(items);
+            let values = (items as u64, x, y, partials.reborrow());
+            // SAFETY: these are its parameters and its shape; it reads the first `items` elements
+            // and writes as many partial sums as are needed for them.
+            unsafe { stream.launch(&self.dot_partials_f32, shape, values)? };
+        }
+        let values = (items as u64, partials.as_read(), result);
+        // SAFETY: these are its parameters and its shape; it reads those partial sums and writes
+        // one result.
+        unsafe { stream.launch(&self.dot_sum_f64, dot_sum_shape(), values) }
+    }
+
+    /// `result[0]` = the dot product of `x` and `y` as textbooks begin: every product is added to one
+    /// `f32` by an atomic addition, in any order. It is here to be compared with [`dot`](Self::dot),
+    /// which is right and hundreds of times as fast. The simulator adds in the order of the elements.
+    pub fn dot_atomic<'a, 'b, 'c>(
+        &self,
+        stream: &Stream,
+        x: impl Into<DeviceSlice<'a, f32>>,
+        y: impl Into<DeviceSlice<'b, f32>>,
+        result: impl Into<DeviceSliceMut<'c, f32>>,
+    ) -> Result<()> {
+        let (x, y, mut result) = (x.into(), y.into(), result.into());
+        let items = x.len();
+        same_len(items, y.len())?;
+        same_len(1, result.len())?;
+        stream.fill_bytes(result.reborrow(), 0)?;
+        if items == 0 {
+            return Ok(());
+        }
+        let values = (items as u64, x, y, result);
+        // SAFETY: these are its parameters; it reads the first `items` elements and writes one.
+        unsafe { stream.launch(&self.dot_atomic_f32, LaunchShape::for_items(items), values) }
     }
 
     /// Keep the stream busy for about this long.

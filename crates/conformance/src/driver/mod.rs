@@ -7,6 +7,7 @@ mod copies;
 mod default_stream;
 mod device;
 mod device_memory;
+mod dot_kernels;
 mod event_waits;
 mod events;
 mod mapped;
@@ -49,6 +50,7 @@ pub(crate) fn cases() -> Vec<Case> {
         modules::CASES,
         convert_kernels::CASES,
         piece_kernels::CASES,
+        dot_kernels::CASES,
         threads::CASES,
     ]
     .concat()

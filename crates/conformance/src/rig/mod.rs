@@ -7,6 +7,7 @@
 //! before they read or refill it.
 
 mod convert;
+mod dot;
 mod gate;
 mod memory;
 mod pages;

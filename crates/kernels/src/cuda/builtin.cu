@@ -1,7 +1,8 @@
 // The built-in kernels. Each has a CPU twin of the same name, parameters and result in ../twins/.
 // This file and those that compile.py names after it are compiled as one.
 //
-// All loops stride by the whole grid, so that any launch shape gives the same result.
+// All loops stride by the whole grid, so that any launch shape gives the same result; dot.cu says
+// where the number of threads matters.
 // After a change: `cargo xtask kernels` makes builtin.ptx anew.
 
 typedef unsigned char u8;

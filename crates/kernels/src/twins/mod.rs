@@ -3,6 +3,7 @@
 mod args;
 mod churn;
 mod convert;
+mod dot;
 mod pieces;
 
 use args::{f32_of, ptr_of, u32_of, u64_of};
@@ -51,6 +52,9 @@ pub(crate) static ALL: &[Kernel] = &[
     convert::F32_TO_BF16,
     convert::F32_TO_F16,
     convert::U8_TO_F32,
+    dot::DOT_PARTIALS_F32,
+    dot::DOT_SUM_F64,
+    dot::DOT_ATOMIC_F32,
     pieces::SCATTER,
     pieces::GATHER,
 ];

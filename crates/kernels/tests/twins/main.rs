@@ -2,5 +2,6 @@
 
 mod arithmetic;
 mod convert;
+mod dot;
 mod flat;
 mod pieces;
