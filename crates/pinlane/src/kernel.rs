@@ -163,11 +163,29 @@ impl Stream {
         shape: LaunchShape,
         values: A::Values<'_>,
     ) -> Result<()> {
+        // SAFETY: the caller vouches for parameters and accesses.
+        unsafe { self.launch_touching(kernel, shape, &values, &[])? };
+        Ok(())
+    }
+
+    /// The same for a kernel that reaches device memory beside its slices, by addresses that it
+    /// reads: `beside`.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch), with `beside` among the slices.
+    pub(crate) unsafe fn launch_touching<'a, A: Params>(
+        &self,
+        kernel: &Kernel<A>,
+        shape: LaunchShape,
+        values: &A::Values<'a>,
+        beside: &[Touch<'a>],
+    ) -> std::result::Result<DeviceFence, SubmitError> {
         let loaded = &*kernel.module.inner;
         if !Arc::ptr_eq(&loaded.shared, self.shared()) {
-            return Err(Error::WrongDevice);
+            return Err(SubmitError::Refused(Error::WrongDevice));
         }
-        let (args, touches) = A::collect(&values);
+        let (args, mut touches) = A::collect(values);
+        touches.0.extend_from_slice(beside);
         let submitted = self.submit_and_enter(
             &touches.0,
             // SAFETY: the caller vouches for parameters and accesses; the memory is kept by its
@@ -178,8 +196,7 @@ impl Stream {
         if let Err(SubmitError::Stranded(_)) = &submitted {
             loaded.stranded.store(true, Ordering::Relaxed);
         }
-        submitted?;
-        Ok(())
+        submitted
     }
 }
 

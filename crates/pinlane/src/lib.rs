@@ -60,9 +60,11 @@ mod herald;
 pub mod interop;
 pub mod kernel;
 mod link;
+mod mapped_copies;
 pub mod memory;
 pub mod pipeline;
 mod scope;
+mod stopwatch;
 mod stream;
 mod submit;
 mod sync;
@@ -75,15 +77,17 @@ pub use error::{Error, RegisterError, Result, TransferError};
 pub use event::Event;
 pub use express::{Conversion, ExpressConfig, F32ToBf16, F32ToF16, U8ToF32};
 pub use kernel::{Kernel, Module};
+pub use mapped_copies::MappedCopies;
 pub use memory::{
     Budget, DeviceBuf, DeviceSlice, DeviceSliceMut, HostBuf, MappedBuf, Part, PinnedBuf,
     PinnedPool, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, PoolBuf, PoolBuilder,
     PoolStats, ReadOnly, Registered, Reservation, StableMemory, StableMemoryMut, ToPinned,
-    WriteCombinedBuf,
+    WriteCombinedBuf, WriteCombinedSink,
 };
 pub use pinlane_driver::{
     DeviceInfo, DevicePtr, LaunchShape, MemoryInfo, PciAddress, Platform, PointerKind, StreamFlags,
 };
 pub use scope::{Scope, ScopedTransfer};
+pub use stopwatch::{Stopwatch, Timed};
 pub use stream::Stream;
 pub use transfer::Transfer;

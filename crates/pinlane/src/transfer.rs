@@ -16,7 +16,7 @@ use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
 use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
-use crate::{Error, Result, Stream, TransferError};
+use crate::{Error, Result, Stopwatch, Stream, TransferError};
 
 /// A copy in flight. It owns the host buffer until the copy is done, and then gives it back:
 /// through [`wait`](Self::wait), or by being awaited in any async runtime.
@@ -36,7 +36,15 @@ impl Stream {
         source: B,
         target: impl Into<DeviceSliceMut<'a, T>>,
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        let target = target.into();
+        self.upload_timed(source, target.into(), None)
+    }
+
+    pub(crate) fn upload_timed<T: Pod, B: PinnedSource<T>>(
+        &self,
+        source: B,
+        target: DeviceSliceMut<'_, T>,
+        stopwatch: Option<&Stopwatch>,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
         let checked = same_len(source.len(), target.len())
             .and_then(|()| source.home().serves(&self.shared().link));
         if let Err(error) = checked {
@@ -48,12 +56,19 @@ impl Stream {
             bytes: source.len() * size_of::<T>(),
         };
         let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let mut marked = Ok(());
         let submitted = self.submit(&[target.touch()], |driver, stream| {
             // SAFETY: both ends hold that many bytes; the source is owned by the transfer until
             // the fence behind the copy has fired, the target is kept by its books.
-            unsafe { copy_unless_empty(driver, copy, stream) }
+            let enqueue = || unsafe { copy_unless_empty(driver, copy, stream) };
+            match stopwatch {
+                None => enqueue()?,
+                Some(stopwatch) => marked = stopwatch.around(driver, stream, enqueue)?,
+            }
+            Ok(())
         });
-        self.in_flight(submitted, ManuallyDrop::into_inner(source))
+        let transfer = self.in_flight(submitted, ManuallyDrop::into_inner(source))?;
+        transfer.marked(marked)
     }
 
     /// Copy device memory into pinned memory, asynchronously. The transfer owns the buffer until
@@ -61,9 +76,17 @@ impl Stream {
     pub fn download<'a, T: Pod, B: PinnedTarget<T>>(
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
-        mut target: B,
+        target: B,
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        let source = source.into();
+        self.download_timed(source.into(), target, None)
+    }
+
+    pub(crate) fn download_timed<T: Pod, B: PinnedTarget<T>>(
+        &self,
+        source: DeviceSlice<'_, T>,
+        mut target: B,
+        stopwatch: Option<&Stopwatch>,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
         let checked = same_len(source.len(), target.len())
             .and_then(|()| target.home().serves(&self.shared().link));
         if let Err(error) = checked {
@@ -75,11 +98,18 @@ impl Stream {
             bytes: source.len() * size_of::<T>(),
         };
         let target = ManuallyDrop::new(target); // kept by a panic of the driver's
+        let mut marked = Ok(());
         let submitted = self.submit(&[source.touch()], |driver, stream| {
             // SAFETY: as in `upload`, the other way round.
-            unsafe { copy_unless_empty(driver, copy, stream) }
+            let enqueue = || unsafe { copy_unless_empty(driver, copy, stream) };
+            match stopwatch {
+                None => enqueue()?,
+                Some(stopwatch) => marked = stopwatch.around(driver, stream, enqueue)?,
+            }
+            Ok(())
         });
-        self.in_flight(submitted, ManuallyDrop::into_inner(target))
+        let transfer = self.in_flight(submitted, ManuallyDrop::into_inner(target))?;
+        transfer.marked(marked)
     }
 
     /// Keep `buffer` until all work that the stream holds now is done: for kernels that use mapped
@@ -93,7 +123,7 @@ impl Stream {
         self.in_flight(submitted, ManuallyDrop::into_inner(buffer))
     }
 
-    fn in_flight<B: Send + 'static>(
+    pub(crate) fn in_flight<B: Send + 'static>(
         &self,
         submitted: std::result::Result<DeviceFence, SubmitError>,
         buffer: B,
@@ -117,6 +147,21 @@ impl Stream {
 }
 
 impl<B: Send + 'static> Transfer<B> {
+    /// The copy is under way, but the mark behind it may be missing: then the buffer goes back with
+    /// the error when the copy is done.
+    fn marked(
+        self,
+        marked: pinlane_driver::Result<()>,
+    ) -> std::result::Result<Self, TransferError<B>> {
+        match marked {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                let buffer = self.wait()?;
+                Err(TransferError::new(error, buffer))
+            }
+        }
+    }
+
     /// Wait until the copy is done, and give the buffer back, on failure too.
     pub fn wait(mut self) -> std::result::Result<B, TransferError<B>> {
         finish(self.flight.land())

@@ -4,6 +4,7 @@
 //! As a case it also looks at the books. Tests of the library run the same scenarios under
 //! adversarial schedules and with failing calls.
 
+mod dot;
 mod executor;
 mod express;
 mod large;
@@ -41,6 +42,7 @@ macro_rules! scenarios {
 
 scenarios! {
     "library/round-trip" => transfers::round_trip,
+    "library/timed" => transfers::timed,
     "library/registered" => transfers::registered,
     "library/read-only" => transfers::read_only,
     "library/registered-mapping" => transfers::mapping,
@@ -59,6 +61,9 @@ scenarios! {
     "library/express-converted-by-the-device" => express::converted_by_the_device,
     "library/express-narrowed-by-the-host" => express::narrowed_by_the_host,
     "library/express-widened-by-the-host" => express::widened_by_the_host,
+    "library/dot-to-the-last-bit" => dot::same_bits,
+    "library/dot-atomic" => dot::atomic,
+    "library/dot-of-other-lengths" => dot::refusals,
     "library/order-across-streams" => order::across_streams,
     "library/readers-and-a-writer" => order::readers_and_writer,
     "library/sub-ranges" => order::sub_ranges,

@@ -17,6 +17,22 @@ pub(super) fn round_trip(device: &Device) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn timed(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let stopwatch = device.stopwatch()?;
+    let mut on_device = device.alloc::<u32>(1 << 18)?;
+    let source = device.pinned_from(&numbers(1 << 18))?;
+    let sent = stream.timed(&stopwatch).upload(source, &mut on_device)?;
+    stopwatch.elapsed_ns()?;
+    let buffer = sent.wait()?;
+    let back = device.pinned::<u32>(1)?;
+    let place = on_device.range(7..8);
+    let back = stream.timed(&stopwatch).download(place, back)?.wait()?;
+    stopwatch.elapsed_ns()?;
+    assert_eq!(back[0], buffer[7]);
+    Ok(())
+}
+
 pub(super) fn registered(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let mut on_device = device.alloc::<u32>(300)?;

@@ -1,5 +1,7 @@
 //! The express lane. Not measured on a simulated device, whose clock does not see host threads.
 
+use std::ops::Range;
+
 use pinlane_model::ExpressCosts;
 
 use super::bench::{Bench, MIB, median};
@@ -8,13 +10,20 @@ use crate::memory::DeviceBuf;
 use crate::pipeline::{Pipeline, PipelineConfig};
 use crate::{Error, Result};
 
-/// Where the curves have their knots.
-const SIZES: [usize; 6] = [8 * MIB, 16 * MIB, 26 * MIB, 40 * MIB, 72 * MIB, 112 * MIB];
-const LARGEST: usize = SIZES[SIZES.len() - 1];
+/// Where the curves have their knots, and how many chunks of that size the shorter and the longer
+/// of two pipelines have: enough that the lead of the way in is used up in both.
+const KNOTS: [(usize, [usize; 2]); 6] = [
+    (8 * MIB, [4, 20]),
+    (16 * MIB, [4, 16]),
+    (26 * MIB, [4, 16]),
+    (40 * MIB, [4, 14]),
+    (72 * MIB, [4, 8]),
+    (112 * MIB, [3, 5]),
+];
 
-/// Chunks of the shorter and of the longer of two pipelines.
-const FEW: usize = 2;
-const MANY: usize = 5;
+/// The largest copy, and the most that a pipeline moves.
+const LARGEST: usize = 112 * MIB;
+const MOST: usize = 576 * MIB;
 
 /// Each round measures everything once, so that a busy moment of the machine spoils one figure in
 /// so many of each kind and not all of one kind.
@@ -25,9 +34,9 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
         return Ok(None);
     }
     let mut lanes = Lanes::new(bench)?;
-    let mut times: [[Vec<u64>; SIZES.len()]; 3] = Default::default();
+    let mut times: [[Vec<u64>; KNOTS.len()]; 3] = Default::default();
     for round in 0..=ROUNDS {
-        for (index, bytes) in SIZES.into_iter().enumerate() {
+        for (index, (bytes, _)) in KNOTS.into_iter().enumerate() {
             let measured = [
                 lanes.up_ns(bytes)?,
                 lanes.down_ns(bytes)?,
@@ -43,8 +52,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
     }
     let mut curves = Vec::with_capacity(times.len());
     for times in times {
-        let mut points = Vec::with_capacity(SIZES.len());
-        for (bytes, times) in SIZES.into_iter().zip(times) {
+        let mut points = Vec::with_capacity(KNOTS.len());
+        for ((bytes, _), times) in KNOTS.into_iter().zip(times) {
             points.push((bytes, median(times.into_iter().map(Ok))?));
         }
         let curve = curve(&points);
@@ -70,11 +79,13 @@ struct Lanes<'b, 'd> {
     target: Vec<u8>,
     there: DeviceBuf<u8>,
     pipelines: Vec<Pipeline>,
+    /// Up to where memory was used.
+    used: usize,
 }
 
 impl<'b, 'd> Lanes<'b, 'd> {
     fn new(bench: &'b Bench<'d>) -> Result<Self> {
-        let pipelines = SIZES.into_iter().map(|chunk_bytes| {
+        let pipelines = KNOTS.into_iter().map(|(chunk_bytes, _)| {
             let config = PipelineConfig {
                 chunk_bytes,
                 ..PipelineConfig::default()
@@ -83,44 +94,58 @@ impl<'b, 'd> Lanes<'b, 'd> {
         });
         Ok(Self {
             bench,
-            source: vec![1; MANY * LARGEST],
-            target: vec![1; MANY * LARGEST],
+            source: vec![1; MOST],
+            target: vec![1; MOST],
             there: bench.device.alloc(LARGEST)?,
             pipelines: pipelines.collect::<Result<_>>()?,
+            used: 0,
         })
     }
 
+    /// Memory that was not used lately, and is in no cache of the CPU: that of a program is not.
+    fn next(&mut self, bytes: usize) -> Range<usize> {
+        if self.used + bytes > self.source.len() {
+            self.used = 0;
+        }
+        let start = self.used;
+        self.used += bytes;
+        start..self.used
+    }
+
     fn up_ns(&mut self, bytes: usize) -> Result<u64> {
+        let range = self.next(bytes);
         let began = self.bench.now_ns();
         let place = self.there.range_mut(..bytes);
         let stream = &self.bench.stream;
-        stream.copy_to_device(&self.source[..bytes], place)?;
+        stream.copy_to_device(&self.source[range], place)?;
         stream.synchronize()?;
         Ok(self.bench.now_ns().saturating_sub(began))
     }
 
     fn down_ns(&mut self, bytes: usize) -> Result<u64> {
+        let range = self.next(bytes);
         let began = self.bench.now_ns();
         let place = self.there.range(..bytes);
         let stream = &self.bench.stream;
-        stream.copy_to_host(place, &mut self.target[..bytes])?;
+        stream.copy_to_host(place, &mut self.target[range])?;
         Ok(self.bench.now_ns().saturating_sub(began))
     }
 
     /// What a chunk takes that goes in while another comes out: what more chunks take more.
     fn both_ns(&mut self, index: usize) -> Result<u64> {
-        let few_ns = self.pipeline_ns(index, FEW)?;
-        let many_ns = self.pipeline_ns(index, MANY)?;
-        Ok(many_ns.saturating_sub(few_ns) / (MANY - FEW) as u64)
+        let (bytes, [few, many]) = KNOTS[index];
+        let few_ns = self.pipeline_ns(index, few * bytes)?;
+        let many_ns = self.pipeline_ns(index, many * bytes)?;
+        Ok(many_ns.saturating_sub(few_ns) / (many - few) as u64)
     }
 
-    fn pipeline_ns(&mut self, index: usize, chunks: usize) -> Result<u64> {
-        let bytes = chunks * SIZES[index];
+    fn pipeline_ns(&mut self, index: usize, bytes: usize) -> Result<u64> {
+        let range = self.next(bytes);
         let kernels = &self.bench.kernels;
         let began = self.bench.now_ns();
         let ran = self.pipelines[index].run_in_place(
-            &self.source[..bytes],
-            &mut self.target[..bytes],
+            &self.source[range.clone()],
+            &mut self.target[range],
             |stage, _| kernels.spin(stage.stream(), 0),
         );
         ran.map_err(|error| Error::Calibration(error.to_string()))?;

@@ -50,7 +50,7 @@ pub use slice::{PinnedSlice, PinnedSliceMut};
 pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
 pub use to_pinned::ToPinned;
 pub use transferable::{Home, PinnedSource, PinnedTarget};
-pub use write_combined::WriteCombinedBuf;
+pub use write_combined::{WriteCombinedBuf, WriteCombinedSink};
 
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::LazyLock;

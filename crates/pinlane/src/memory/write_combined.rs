@@ -1,12 +1,13 @@
 //! Pinned memory for the CPU to write and the GPU to read.
 
 use std::fmt;
+use std::ops::RangeBounds;
 
 use bytemuck::Pod;
 use pinlane_driver::HostFlags;
 
 use super::host::HostMemory;
-use super::{Home, PinnedSource};
+use super::{Home, Part, PinnedSource, PinnedTarget};
 use crate::{Device, Result};
 
 /// Write-combined pinned memory: not cached, so that writing it does not evict what is, and
@@ -70,6 +71,75 @@ impl<T: Pod> WriteCombinedBuf<T> {
             // SAFETY: `at` is inside.
             unsafe { self.memory.start().as_ptr().add(at).write(value) };
         }
+    }
+}
+
+impl<T: Pod + Send> WriteCombinedBuf<T> {
+    /// The same memory as the target of downloads, which is rarely wanted.
+    #[must_use]
+    pub fn into_sink(self) -> WriteCombinedSink<T> {
+        WriteCombinedSink(self)
+    }
+}
+
+/// Write-combined memory that downloads may go to. What has arrived cannot be read here either: it
+/// can only be sent on, so this is of use for measuring, and for passing bytes from one device to
+/// another.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+/// # let device = pinlane::Device::open(&sim, 0)?;
+/// # let stream = device.stream()?;
+/// # let mut source = device.alloc::<u8>(64)?;
+/// # let mut target = device.alloc::<u8>(64)?;
+/// # stream.copy_to_device(&[7; 64], &mut source)?;
+/// let sink = device.write_combined(64)?.into_sink();
+/// let sink = stream.download(&source, sink)?.wait()?;
+/// let sink = stream.upload(sink, &mut target)?.wait()?;
+/// # assert_eq!(stream.copy_to_vec(&target)?, [7; 64]);
+/// # drop(sink);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct WriteCombinedSink<T>(WriteCombinedBuf<T>);
+
+impl<T: Pod + Send> WriteCombinedSink<T> {
+    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        Part::new(self, range)
+    }
+
+    /// The buffer, to be written again.
+    #[must_use]
+    pub fn into_inner(self) -> WriteCombinedBuf<T> {
+        self.0
+    }
+}
+
+// SAFETY: as for the buffer inside, which is reached through the value only.
+unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedSink<T> {
+    fn start(&self) -> *const T {
+        PinnedSource::start(&self.0)
+    }
+
+    fn len(&self) -> usize {
+        PinnedSource::len(&self.0)
+    }
+
+    fn home(&self) -> Home<'_> {
+        self.0.home()
+    }
+}
+
+// SAFETY: as above; devices write it like any page-locked memory.
+unsafe impl<T: Pod + Send> PinnedTarget<T> for WriteCombinedSink<T> {
+    fn start_mut(&mut self) -> *mut T {
+        self.0.memory.start().as_ptr()
     }
 }
 
