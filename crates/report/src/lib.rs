@@ -9,19 +9,32 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod calibration;
+mod colour;
 mod compare;
 mod doctor;
+mod dot;
+mod figure;
 mod format;
+mod markup;
 mod origin;
 mod overlap;
+mod page;
 mod plan;
+mod plot;
 mod selftest;
 pub mod timeline;
 
+pub use bench::{
+    Bench, BenchAgainst, BenchChange, BenchLatency, BenchLine, BenchPoint, BenchReadError,
+    BenchVerdict,
+};
 pub use calibration::{BothRates, Calibration, CalibrationFigures, ExpressFigures, PinningFigures};
-pub use compare::{Compare, Figure, MemoryKind, Row};
+pub use compare::{Compare, LinkBasis, LinkLimit, Row};
 pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus};
+pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
+pub use figure::{Figure, MemoryKind, Route};
 pub use format::amount;
 pub use origin::Origin;
 pub use overlap::Overlap;

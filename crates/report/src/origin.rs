@@ -1,9 +1,9 @@
 //! Where figures come from.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The device behind a report.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "origin", rename_all_fields = "snake_case")]
 pub enum Origin {
     /// A real device.

@@ -11,6 +11,7 @@ mod text;
 mod trace;
 
 #[cfg(unix)]
+#[path = "../support/browser/mod.rs"]
 mod browser;
 #[cfg(unix)]
 mod page;

@@ -1,8 +1,7 @@
 //! What the formats share: rows, shades, ticks, colours, and text that is safe to show.
 
-pub(super) mod markup;
 pub(super) mod palette;
 pub(super) mod rows;
-pub(super) mod scale;
+pub(crate) mod scale;
 pub(super) mod shade;
 pub(crate) mod words;

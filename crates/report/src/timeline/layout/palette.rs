@@ -3,53 +3,12 @@
 //! The hues are those of Okabe and Ito, which people with any kind of colour blindness tell apart.
 
 use super::shade::Shade;
+use crate::colour::Colour;
 use crate::timeline::SpanKind;
-
-/// Red, green, blue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Colour([u8; 3]);
-
-impl Colour {
-    /// As CSS and SVG write it.
-    pub(crate) fn hex(self) -> String {
-        let [red, green, blue] = self.0;
-        format!("#{red:02x}{green:02x}{blue:02x}")
-    }
-
-    /// Black or white, whichever is the easier to read on this colour.
-    pub(crate) fn ink(self) -> Self {
-        let luminance = self.luminance();
-        // The ratio of contrast, as the web's guidelines for accessibility define it.
-        let on_white = 1.05 / (luminance + 0.05);
-        let on_black = (luminance + 0.05) / 0.05;
-        if on_white > on_black {
-            Self([255; 3])
-        } else {
-            Self([0; 3])
-        }
-    }
-
-    fn luminance(self) -> f64 {
-        let linear = self.0.map(|channel| {
-            let value = f64::from(channel) / 255.0;
-            if value <= 0.04045 {
-                value / 12.92
-            } else {
-                ((value + 0.055) / 1.055).powf(2.4)
-            }
-        });
-        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    }
-
-    /// Three fifths of the colour, two fifths of white.
-    fn soft(self) -> Self {
-        Self(self.0.map(|channel| 102 + channel / 5 * 3))
-    }
-}
 
 /// The colour of a kind.
 pub(crate) fn colour(kind: SpanKind, shade: Shade) -> Colour {
-    let strong = Colour(match kind {
+    let strong = Colour::new(match kind {
         SpanKind::HostWork => [0xcc, 0x79, 0xa7],
         SpanKind::Staging => [0xe6, 0x9f, 0x00],
         SpanKind::HostToDevice => [0x00, 0x72, 0xb2],
@@ -97,14 +56,5 @@ mod tests {
                 seen.push(colour);
             }
         }
-    }
-
-    #[test]
-    fn ink_can_be_read() {
-        assert_eq!(Colour([0, 0, 0]).ink(), Colour([255; 3]));
-        assert_eq!(Colour([255, 255, 255]).ink(), Colour([0; 3]));
-        let blue = colour(SpanKind::HostToDevice, Shade::Strong);
-        assert_eq!(blue.ink(), Colour([255; 3]));
-        assert_eq!(blue.hex(), "#0072b2");
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use super::style::class;
+use crate::markup::{escape, length, text_px};
 use crate::timeline::SpanKind;
-use crate::timeline::layout::markup::{escape, length, text_px};
 use crate::timeline::layout::rows::Placed;
 use crate::timeline::layout::shade::Shade;
 use crate::timeline::layout::words::{clean, describe, duration};

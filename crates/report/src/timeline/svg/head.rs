@@ -4,9 +4,8 @@ use std::io;
 
 use super::bars::swatch;
 use super::page::{LEFT_PX, RIGHT_PX};
-use crate::Origin;
-use crate::timeline::layout::markup::{escape, length, text_px};
-use crate::timeline::layout::words::{clean, clip};
+use crate::markup::{length, text_px};
+use crate::plot::picture;
 use crate::timeline::{Chart, SpanKind};
 
 const SWATCH_PX: f64 = 12.0;
@@ -17,35 +16,8 @@ const FONT_PX: f64 = 13.0;
 
 /// Draws the head; what follows begins at the height that is returned.
 pub(super) fn write(chart: &Chart, out: &mut dyn io::Write) -> io::Result<f64> {
-    let title = clip(&clean(&chart.title), 90, '…');
-    writeln!(
-        out,
-        r#"<text class="title" x="{LEFT_PX}" y="38">{}</text>"#,
-        escape(&title)
-    )?;
-    write_origin(&chart.origin, out)?;
-    write_legend(chart, 90.0, out)
-}
-
-/// What is not measured stands out.
-fn write_origin(origin: &Origin, out: &mut dyn io::Write) -> io::Result<()> {
-    let line = clip(&clean(&origin.line()), 120, '…');
-    let (x_px, class) = match origin {
-        Origin::Measured { .. } => (LEFT_PX, "dim"),
-        Origin::Simulated { .. } | Origin::Computed { .. } => {
-            writeln!(
-                out,
-                r#"<rect class="flag" x="{LEFT_PX}" y="50" width="{}" height="22" rx="4"/>"#,
-                length(text_px(&line, FONT_PX) + 16.0),
-            )?;
-            (LEFT_PX + 8.0, "origin")
-        }
-    };
-    writeln!(
-        out,
-        r#"<text class="{class}" x="{x_px}" y="65.5">{}</text>"#,
-        escape(&line)
-    )
+    out.write_all(picture::heading(&chart.title, &chart.origin, LEFT_PX, RIGHT_PX).as_bytes())?;
+    write_legend(chart, picture::HEADING_PX, out)
 }
 
 fn write_legend(chart: &Chart, top_px: f64, out: &mut dyn io::Write) -> io::Result<f64> {

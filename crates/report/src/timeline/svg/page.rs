@@ -4,7 +4,8 @@ use std::io;
 
 use super::bars::Lane;
 use super::{head, style};
-use crate::timeline::layout::markup::{escape, length};
+use crate::markup::{escape, length};
+use crate::plot::picture;
 use crate::timeline::layout::rows::{Row, rows};
 use crate::timeline::layout::scale::{Tick, ticks};
 use crate::timeline::layout::words::{clean, clip, duration, percent, times};
@@ -47,14 +48,9 @@ impl<'a> Page<'a> {
         let head_px = head::write(self.chart, &mut head)?;
         let plot_px: f64 = self.rows.iter().map(|rows| timeline_px(rows)).sum();
         let height_px = head_px + AXIS_PX + plot_px + 12.0;
-        writeln!(
-            out,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH_PX} {height}" width="{WIDTH_PX}" height="{height}" role="img">"#,
-            height = length(height_px),
-        )?;
-        writeln!(out, "<title>{}</title>", escape(&self.chart.title))?;
-        writeln!(out, "<style>\n{}</style>", style::sheet(self.chart))?;
-        writeln!(out, r#"<rect class="page" width="100%" height="100%"/>"#)?;
+        let sheet = style::sheet(self.chart);
+        let opening = picture::opening(&self.chart.title, WIDTH_PX, height_px, &sheet);
+        out.write_all(opening.as_bytes())?;
         out.write_all(&head)?;
         self.write_plot(head_px, out)?;
         writeln!(out, "</svg>")

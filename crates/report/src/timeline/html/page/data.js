@@ -1,8 +1,4 @@
-// What goes wrong is left where a test sees it.
-addEventListener("error", (event) => {
-  document.documentElement.dataset.error = event.message;
-});
-
+// The chart as the page brings it.
 const chart = JSON.parse(document.getElementById("data").textContent);
 
 // A span of the data by the names of its places.

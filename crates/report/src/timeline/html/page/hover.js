@@ -1,6 +1,5 @@
 // What is under the pointer.
 
-const hoverBox = document.getElementById("hover");
 const REACH = 3;
 
 // The span at a place of a run's canvas: one that covers it, else the nearest within reach.
@@ -47,26 +46,11 @@ function factsOf(row, span) {
 }
 
 function fillHover(row, span) {
-  const title = document.createElement("b");
-  title.textContent = span.label || span.kind;
   const list = document.createElement("dl");
   for (const [name, value] of factsOf(row, span)) {
-    const term = document.createElement("dt");
-    term.textContent = name;
-    const text = document.createElement("dd");
-    text.textContent = value;
-    list.append(term, text);
+    list.append(element("dt", name), element("dd", value));
   }
-  hoverBox.replaceChildren(title, list);
-}
-
-// Beside the pointer, and inside the window.
-function placeHover(x, y) {
-  const { width, height } = hoverBox.getBoundingClientRect();
-  const left = x + 16 + width > innerWidth ? x - 16 - width : x + 16;
-  const top = y + 18 + height > innerHeight ? y - 12 - height : y + 18;
-  hoverBox.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`;
-  hoverBox.style.top = `${Math.max(8, top)}px`;
+  hoverBox.replaceChildren(element("b", span.label || span.kind), list);
 }
 
 function showHover(run, event) {

@@ -1,6 +1,6 @@
-//! Text inside XML and HTML.
+//! Text inside XML and HTML, and how much room it takes.
 
-use super::words::{clean, columns};
+use crate::timeline::layout::words::{clean, columns};
 
 /// Text that may stand between tags and inside quotes.
 pub(crate) fn escape(text: &str) -> String {

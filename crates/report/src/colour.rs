@@ -1,0 +1,71 @@
+//! A colour, and what can be read on it.
+
+/// Red, green, blue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Colour([u8; 3]);
+
+impl Colour {
+    pub(crate) const fn new(channels: [u8; 3]) -> Self {
+        Self(channels)
+    }
+
+    /// As CSS and SVG write it.
+    pub(crate) fn hex(self) -> String {
+        let [red, green, blue] = self.0;
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
+
+    /// Black or white, whichever is the easier to read on this colour.
+    pub(crate) fn ink(self) -> Self {
+        let luminance = self.luminance();
+        // The ratio of contrast, as the web's guidelines for accessibility define it.
+        let on_white = 1.05 / (luminance + 0.05);
+        let on_black = (luminance + 0.05) / 0.05;
+        if on_white > on_black {
+            Self([255; 3])
+        } else {
+            Self([0; 3])
+        }
+    }
+
+    pub(crate) fn luminance(self) -> f64 {
+        let [red, green, blue] = self.linear();
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    }
+
+    /// Amounts of light.
+    pub(crate) fn linear(self) -> [f64; 3] {
+        self.0.map(|channel| {
+            let value = f64::from(channel) / 255.0;
+            if value <= 0.04045 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
+            }
+        })
+    }
+
+    /// Three fifths of the colour, two fifths of a dark page.
+    pub(crate) fn muted(self) -> Self {
+        Self(self.0.map(|channel| 8 + channel / 5 * 3))
+    }
+
+    /// Three fifths of the colour, two fifths of white.
+    pub(crate) fn soft(self) -> Self {
+        Self(self.0.map(|channel| 102 + channel / 5 * 3))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ink_can_be_read() {
+        assert_eq!(Colour([0, 0, 0]).ink(), Colour([255; 3]));
+        assert_eq!(Colour([255, 255, 255]).ink(), Colour([0; 3]));
+        let blue = Colour([0x00, 0x72, 0xb2]);
+        assert_eq!(blue.ink(), Colour([255; 3]));
+        assert_eq!(blue.hex(), "#0072b2");
+    }
+}

@@ -1,0 +1,94 @@
+//! Whatever the report, pictures and pages stay what they are.
+
+use pinlane_report::{Bench, Compare, Origin, Route};
+
+use crate::markup::{check_html, check_svg};
+use crate::sample::{bench, compare, measured};
+
+const EVIL: [&str; 6] = [
+    "</script><script>alert(1)</script>",
+    "\"><svg onload=alert(1)>",
+    "</title></style></svg>]]><!-- &amp; 'x'",
+    "\u{0}\u{1b}[2J\u{202e}\u{ffff}\n\r\t",
+    "漢字🦀 e\u{301} \u{1f469}\u{200d}\u{1f680}",
+    "",
+];
+
+fn check(bench: &Bench, which: &str) {
+    check_svg(&bench.to_svg(), which);
+    check_html(&bench.to_html(), which);
+}
+
+fn check_compare(compare: &Compare, which: &str) {
+    check_svg(&compare.to_svg(), which);
+    check_html(&compare.to_html(), which);
+}
+
+#[test]
+fn texts_do_not_break_out() {
+    let long = "long ".repeat(2000) + &"x".repeat(5000);
+    for evil in EVIL.into_iter().chain([long.as_str()]) {
+        for origin in [
+            Origin::new(evil, None),
+            Origin::new(evil, Some(evil.to_owned())),
+            Origin::computed(evil, evil, false),
+        ] {
+            let mut bench = bench(origin.clone());
+            bench.began = Some(evil.to_owned());
+            bench.notes = vec![evil.to_owned(); 3];
+            check(&bench, evil);
+            check_compare(&compare(origin), evil);
+        }
+    }
+}
+
+#[test]
+fn numbers_do_not_break_pictures() {
+    let rates = [0.0, -5.0, 1e-300, 1e300, f64::NAN, f64::INFINITY];
+    let times = [0, 1, u64::MAX];
+    for (index, rate) in rates.into_iter().enumerate() {
+        for (time_index, ns) in times.into_iter().enumerate() {
+            let mut bench = bench(measured());
+            for line in bench.lines.iter_mut().skip(index).step_by(3) {
+                line.figure.gb_per_s = rate;
+                (line.figure.p5_ns, line.figure.p95_ns) = (ns, ns / 2);
+                line.bytes = times[(time_index + index) % 3];
+            }
+            for latency in bench.latencies.iter_mut().step_by(2) {
+                latency.figure.median_ns = ns;
+            }
+            check(&bench, &format!("{rate} and {ns}"));
+
+            let mut compare = compare(measured());
+            for row in compare.rows.iter_mut().skip(time_index) {
+                (row.h2d.gb_per_s, row.h2d.p5_ns, row.get_ns) = (rate, ns, ns);
+            }
+            check_compare(&compare, &format!("{rate} and {ns}"));
+            compare.limit.gb_per_s = rate;
+            check_compare(&compare, &format!("limit {rate}"));
+            compare.rows.clear();
+            check_compare(&compare, "no rows");
+        }
+    }
+}
+
+#[test]
+fn every_selection_of_lines_is_drawn() {
+    let whole = bench(measured());
+    for seed in 0..60u64 {
+        let mut bench = whole.clone();
+        // A few lines here and there, by a plain congruence.
+        let mut state = seed;
+        let mut keep = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % 5 == 0
+        };
+        bench.lines.retain(|_| keep());
+        bench.latencies.retain(|_| keep());
+        check(&bench, &format!("seed {seed}"));
+        bench.lines.retain(|line| line.route == Route::Both);
+        check(&bench, &format!("seed {seed}, both ways"));
+    }
+}

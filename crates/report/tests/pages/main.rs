@@ -1,0 +1,14 @@
+//! Pages and pictures of sweeps and comparisons, through the public interface.
+
+mod bench;
+mod compare;
+mod hostile;
+mod markup;
+mod sample;
+
+#[cfg(unix)]
+#[allow(dead_code, reason = "timelines need more of it")]
+#[path = "../support/browser/mod.rs"]
+mod browser;
+#[cfg(unix)]
+mod in_browser;
