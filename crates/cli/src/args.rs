@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::device::{self, Choice};
-use crate::{calibrate, manual, plan, size};
+use crate::{bench, calibrate, compare, manual, plan};
 
 /// The express lane between host memory and the GPU.
 #[derive(Parser)]
@@ -38,12 +38,27 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Measure pageable against pinned memory
+    /// Measure pageable against pinned and other memory, and say whether pinning pays
     #[command(after_help = "\
+Prints a block that compares the two, then a table: for each kind of memory its rate each way, how many
+times as fast as pageable memory that is, its share of what the link can carry, and what it takes to
+get such memory.
+
 Examples:
-  pinlane compare --size 1GiB --repeat 9
+  pinlane compare --size 1GiB --repeat 9 --html compare.html
   pinlane --device sim:pcie5-x16 --json compare")]
-    Compare(Compare),
+    Compare(compare::Args),
+
+    /// Measure copies of many sizes, from all kinds of memory, in all directions
+    #[command(after_help = "\
+Prints GB/s by size and kind of memory, then the latency of a copy of 1 byte. A copy's time is taken by
+the device's clock, between two events around it; for pageable memory and the express lane it holds the
+host's work, too. Ctrl-C ends it at once and prints what it has: exit status 1, \"complete\": false.
+
+Examples:
+  pinlane bench --sizes 4KiB..1GiB*4 --memory pinned,express --csv bench.csv
+  pinlane --json bench > before.json; …; pinlane bench --against before.json --fail-if-slower 5")]
+    Bench(bench::Args),
 
     /// Measure this machine and write a profile of it
     #[command(after_help = "\
@@ -61,6 +76,13 @@ Examples:
   pinlane doctor
   pinlane --device cuda:1 --json doctor")]
     Doctor(crate::doctor::Args),
+
+    /// Compute a dot product from standard, from pinned memory, and by the express lane
+    #[command(after_help = "\
+Examples:
+  pinlane dot -n 100_000_000 --repeat 15
+  pinlane --device sim:pcie3-x16 dot --kernel atomic")]
+    Dot(crate::dot::Args),
 
     /// Run one job five ways and see what overlaps
     #[command(after_help = "\
@@ -96,22 +118,6 @@ Examples:
   pinlane man | man -l -
   pinlane man --output ~/.local/share/man/man1")]
     Man(manual::Man),
-}
-
-#[derive(clap::Args)]
-pub(crate) struct Compare {
-    /// Bytes of one copy, such as 64MiB, 1GiB or 1000000
-    #[arg(long, default_value = "256MiB", value_name = "BYTES", value_parser = size::parse)]
-    pub(crate) size: usize,
-
-    /// Copies that each figure is made of
-    #[arg(
-        long,
-        default_value_t = 5,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    pub(crate) repeat: u32,
 }
 
 #[derive(clap::Args)]

@@ -1,24 +1,58 @@
 //! `pinlane compare`
 
-use pinlane::Device;
-use pinlane_report::{Compare, MemoryKind, Origin};
+use std::path::PathBuf;
 
-use crate::args;
-use crate::device::{self, Choice};
-use crate::measure::Bench;
+use anyhow::Context;
+use pinlane::Device;
+use pinlane_model::Profile;
+use pinlane_report::{Compare, Figure, MemoryKind, Origin, Route, Row};
+
+use crate::device::{self, Choice, Chosen, Target};
+use crate::measure::{Clock, Meter, link};
 use crate::output::Output;
+use crate::{file, size};
+
+/// The words of `pinlane compare`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Bytes of one copy, such as 64MiB, 1GiB or 1000000
+    #[arg(long, default_value = "256MiB", value_name = "BYTES", value_parser = size::parse)]
+    size: usize,
+
+    /// Copies that each figure is the median of; a simulated device, whose copies are all alike, does
+    /// one
+    #[arg(
+        long,
+        default_value_t = 5,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    repeat: u32,
+
+    /// Also draw a picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Also write a page to open in a browser; it needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
 
 pub(crate) fn run(
     choice: &Choice,
-    args: &args::Compare,
+    args: &Args,
     json: bool,
     output: &mut Output,
 ) -> anyhow::Result<bool> {
-    // The checks look for mistakes of the caller by hashing every buffer in flight. The library
-    // rules those out, and hashing costs more than copying.
-    let target = device::open(choice, |sim| sim.checks(false).record_timeline(false), None)?;
+    let (target, profile) = start(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
-    let report = measure(&device, args)?;
+    let report = measure(&device, Clock::of(&target), profile, args)?;
+    if let Some(path) = &args.svg {
+        file::write_text(path, &report.to_svg())?;
+    }
+    if let Some(path) = &args.html {
+        file::write_text(path, &report.to_html())?;
+    }
     output.print(&if json {
         report.to_json()
     } else {
@@ -27,21 +61,92 @@ pub(crate) fn run(
     Ok(true)
 }
 
-fn measure(device: &Device, args: &args::Compare) -> anyhow::Result<Compare> {
+/// The device to measure, and its profile where it is simulated.
+pub(crate) fn start(choice: &Choice) -> anyhow::Result<(Target, Option<Profile>)> {
+    let chosen = device::choose(choice)?;
+    let profile = match &chosen {
+        Chosen::Sim(profile) => Some(profile.as_ref().clone()),
+        Chosen::Cuda { .. } => None,
+    };
+    // The checks look for mistakes of the caller by hashing every buffer in flight. The library
+    // rules those out, and hashing costs more than copying.
+    let target = device::start(chosen, |sim| sim.checks(false).record_timeline(false));
+    Ok((target, profile))
+}
+
+fn measure(
+    device: &Device,
+    clock: Clock<'_>,
+    profile: Option<Profile>,
+    args: &Args,
+) -> anyhow::Result<Compare> {
     let info = device.info();
-    let mut bench = Bench::new(device, args.size, args.repeat)?;
-    let pageable = bench.row(MemoryKind::Pageable)?;
-    let pinned = bench.row(MemoryKind::Pinned)?;
-    let mut others = Vec::new();
-    if info.can_register {
-        others.push(bench.row(MemoryKind::Registered)?);
+    // A simulated device gives the same again and again.
+    let repeat = info.simulated.is_none().then_some(args.repeat);
+    let mut meter = Meter::new(device, clock, profile, args.size)?;
+    let (mut rows, mut notes) = (Vec::new(), Vec::new());
+    for kind in MemoryKind::ALL {
+        let name = kind.name();
+        if let Some(reason) = meter.refusal(kind) {
+            notes.push(format!("{name}: not measured: {reason}"));
+            continue;
+        }
+        let needed = matches!(kind, MemoryKind::Pageable | MemoryKind::Pinned);
+        match row(&mut meter, kind, args.size, repeat) {
+            Ok(row) => rows.push(row),
+            Err(error) if is_refusal(&error) && !needed => {
+                meter.close(kind);
+                notes.push(format!("{name}: not measured: {error:#}"));
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        if let Some(remark) = meter.remark(kind) {
+            notes.push(format!("{name}: {remark}"));
+        }
+        meter.close(kind);
     }
-    Ok(Compare::new(
-        Origin::new(&info.name, info.simulated.clone()),
-        args.size as u64,
-        args.repeat,
-        pageable,
-        pinned,
-        others,
-    ))
+    let origin = Origin::new(&info.name, info.simulated.clone());
+    let limit = link::limit(info);
+    let report = Compare::new(origin, args.size as u64, repeat.unwrap_or(1), limit, rows);
+    let mut report = report.context("neither pageable nor pinned memory was measured")?;
+    report.notes = notes;
+    Ok(report)
+}
+
+/// Whether the device or the budget refused, so that others can still be measured.
+pub(crate) fn is_refusal(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<pinlane::Error>() {
+        Some(pinlane::Error::Driver(error)) => !error.is_fatal(),
+        other => other.is_some(),
+    }
+}
+
+fn row(
+    meter: &mut Meter<'_>,
+    memory: MemoryKind,
+    bytes: usize,
+    repeat: Option<u32>,
+) -> anyhow::Result<Row> {
+    let get_ns = meter.open(memory)?;
+    let mut figure = |route| {
+        let first_ns = meter.check(memory, route, bytes)?;
+        let times = match repeat {
+            // The first of several is a warm-up.
+            None => vec![first_ns],
+            Some(repeat) => {
+                let times = (0..repeat).map(|_| meter.sample(memory, route, bytes));
+                times.collect::<anyhow::Result<Vec<_>>>()?
+            }
+        };
+        Figure::from_times(bytes as u64, &times).context(
+            "a copy took no time on this device's clock; choose a larger --size or another device",
+        )
+    };
+    Ok(Row {
+        memory,
+        get_ns,
+        h2d: figure(Route::H2d)?,
+        d2h: figure(Route::D2h)?,
+    })
 }

@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+/// [`write`], of a text.
+pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
+    write(path, |out| out.write_all(text.as_bytes()))
+}
+
 /// Writes a file under a temporary name beside it, and renames it. A failed write leaves what was
 /// there. What is no plain file, such as a pipe, is written to as it is.
 pub(crate) fn write(

@@ -5,24 +5,30 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod calibrate;
 mod compare;
 mod date;
 mod device;
 mod doctor;
+mod dot;
 mod duration;
 mod file;
+mod interrupt;
 mod manual;
 mod measure;
 mod nvml;
 mod output;
 mod overlap;
+mod pcie;
 mod plan;
 mod profile;
 mod profile_cache;
+mod random;
 mod rate;
 mod selftest;
 mod size;
+mod sizes;
 mod terminal;
 
 use std::process::ExitCode;
@@ -55,8 +61,10 @@ fn main() -> ExitCode {
 fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
     match &args.command {
         Command::Compare(compare) => compare::run(&args.device, compare, args.json, output),
+        Command::Bench(bench) => bench::run(&args.device, bench, args.json, output),
         Command::Calibrate(calibrate) => calibrate::run(&args.device, calibrate, args.json, output),
         Command::Doctor(doctor) => doctor::run(&args.device, doctor, args.json, output),
+        Command::Dot(dot) => dot::run(&args.device, dot, args.json, output),
         Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
         Command::Plan(plan) => plan::run(&args.device, plan, args.json, output),
         Command::Completions(completions) => manual::completions(completions, output),

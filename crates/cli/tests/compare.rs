@@ -39,24 +39,31 @@ fn the_textbook_link_gives_the_classic_block() {
     let output = run(&["--device", "sim:pcie3-x16", "compare"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).starts_with(BLOCK), "{}", stdout(&output));
-    let table: Vec<_> = stdout(&output)[BLOCK.len()..].lines().collect();
-    assert_eq!(
-        table,
-        [
-            "",
-            "memory        host to device  device to host",
-            "pageable            6.0 GB/s        6.0 GB/s",
-            "pinned             12.0 GB/s       12.0 GB/s",
-            "registered         12.0 GB/s       12.0 GB/s",
-            "256 MiB a copy, median of 5; GB is 10^9 bytes",
-        ]
-    );
+    assert_eq!(stdout(&output), include_str!("golden/compare.txt"));
     assert_eq!(stderr(&output), "");
 }
 
 #[test]
+fn a_profile_without_express_says_so() {
+    let text = include_str!("../../model/profiles/pcie4-x16.toml");
+    let (text, _) = text.split_once("[express]").expect("a section");
+    let path = std::env::temp_dir().join(format!("pinlane-no-lane-{}.toml", std::process::id()));
+    std::fs::write(&path, text).expect("the file is written");
+    let device = format!("sim:{}", path.display());
+    let output = run(&["--device", &device, "compare", "--size", "1MiB"]);
+    std::fs::remove_file(&path).expect("the file is there");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(
+        said.contains("express: not measured: the profile has no [express]"),
+        "{said}"
+    );
+    assert!(!said.contains("The express lane reaches"), "{said}");
+}
+
+#[test]
 fn auto_without_a_gpu_says_why_and_simulates() {
-    let output = run(&["compare", "--repeat", "1"]);
+    let output = run(&["compare", "--repeat", "1", "--size", "64MiB"]);
     assert!(output.status.success(), "{}", stderr(&output));
     if has_gpu() {
         assert!(!stdout(&output).contains("SIMULATED"));
@@ -132,7 +139,8 @@ fn json_holds_the_same_figures() {
     assert_eq!(json["origin"], "SIMULATED");
     assert_eq!(json["profile"], "pcie3-x16");
     assert_eq!(json["bytes"], 64 << 20);
-    let pinned = json["pinned"]["h2d"]["gb_per_s"]
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(6));
+    let pinned = json["rows"][1]["h2d"]["gb_per_s"]
         .as_f64()
         .expect("a number");
     assert!((11.9..12.0).contains(&pinned), "{pinned}");

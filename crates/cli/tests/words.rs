@@ -74,7 +74,9 @@ fn help_shows_two_examples_each() {
     for words in [
         &["--help"][..],
         &["compare", "--help"],
+        &["bench", "--help"],
         &["calibrate", "--help"],
+        &["dot", "--help"],
         &["plan", "--help"],
         &["selftest", "--help"],
     ] {
@@ -103,6 +105,7 @@ fn a_closed_pipe_ends_quietly() {
     for words in [
         &["--device", "sim", "compare", "--size", "1MiB"][..],
         &["--device", "sim", "--json", "compare", "--size", "1MiB"],
+        &["--device", "sim", "bench", "--sizes", "4KiB"],
         &["--device", "sim", "selftest", "--filter", "memset/"],
         &[
             "plan",

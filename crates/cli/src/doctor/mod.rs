@@ -6,7 +6,7 @@
 //! ```
 
 mod checks;
-mod facts;
+pub(crate) mod facts;
 #[cfg(test)]
 mod tests;
 

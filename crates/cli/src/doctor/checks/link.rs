@@ -6,7 +6,7 @@ use super::{gpu, numa};
 use crate::doctor::facts::gpu::{Gpu, Gpus};
 use crate::doctor::facts::host::Host;
 use crate::doctor::facts::pci::Best;
-use crate::nvml::{Link, payload_limit_gb_per_s};
+use crate::pcie::{Link, payload_limit_gb_per_s};
 
 const GROUP: DoctorGroup = DoctorGroup::Link;
 

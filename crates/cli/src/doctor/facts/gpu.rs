@@ -10,7 +10,8 @@ use super::files::Root;
 use super::host::Host;
 use super::pci::{self, PciGpu};
 use crate::device::{self, Choice, Chosen};
-use crate::nvml::{GpuState, Link, Management};
+use crate::nvml::{GpuState, Management};
+use crate::pcie::Link;
 
 /// Bytes of one copy that puts a link under load.
 const LOAD_BYTES: usize = 16 << 20;

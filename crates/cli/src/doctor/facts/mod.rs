@@ -9,11 +9,14 @@ pub(crate) mod pci;
 use std::path::Path;
 
 use pinlane::Budget;
+use pinlane_driver::PciAddress;
 
 use self::files::Root;
 use self::gpu::Gpus;
 use self::host::Host;
 use crate::device::Choice;
+use crate::nvml::Management;
+use crate::pcie::Link;
 
 /// Everything that checks look at.
 pub(crate) struct Facts {
@@ -31,5 +34,29 @@ impl Facts {
         let host = Host::read(root, &variable, budget);
         let gpus = Gpus::find(choice, &host, root);
         Self { host, gpus }
+    }
+}
+
+/// The link of the GPU at this address, as the driver's library tells it or else the kernel. A GPU
+/// slows its link down while it idles: ask behind copies.
+pub(crate) fn link(pci: PciAddress) -> Option<Link> {
+    let of_library = Management::open()
+        .ok()
+        .and_then(|library| library.link(pci));
+    of_library.or_else(|| pci::read(Root(Path::new("/")), pci.to_string()).link())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_gpu_has_no_link() {
+        let nowhere = PciAddress {
+            domain: 0xffff,
+            bus: 0xff,
+            device: 0x1f,
+        };
+        assert_eq!(link(nowhere), None);
     }
 }

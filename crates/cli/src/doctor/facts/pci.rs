@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::files::Root;
-use crate::nvml::Link;
+use crate::pcie::Link;
 
 const DEVICES: &str = "sys/bus/pci/devices";
 const NVIDIA: &str = "0x10de";

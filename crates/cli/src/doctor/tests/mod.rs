@@ -15,7 +15,8 @@ use pinlane_report::{DoctorFinding, DoctorStatus};
 use super::checks;
 use super::facts::Facts;
 use super::facts::gpu::{Gpu, Gpus, Load};
-use crate::nvml::{ComputeMode, GpuState, Link};
+use crate::nvml::{ComputeMode, GpuState};
+use crate::pcie::Link;
 use tree::Tree;
 
 const PCI: PciAddress = PciAddress {

@@ -1,0 +1,41 @@
+//! How far it is, on standard error, where somebody looks at it.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar with the time that is left.
+pub(super) struct Progress(ProgressBar);
+
+impl Progress {
+    /// For so many steps of about the same length.
+    pub(super) fn new(steps: usize) -> Self {
+        let target = match io::stderr().is_terminal() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let style = ProgressStyle::with_template("{bar:32} {percent:>3}%  {eta} left  {msg}")
+            .expect("a template of our own");
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target).with_style(style);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// A step begins.
+    pub(super) fn begin(&self, what: impl FnOnce() -> String) {
+        if !self.0.is_hidden() {
+            self.0.set_message(what());
+        }
+    }
+
+    /// A step is done.
+    pub(super) fn step(&self) {
+        self.0.inc(1);
+    }
+
+    /// Nothing is left of it on the screen.
+    pub(super) fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,248 @@
+//! `pinlane bench` on simulated devices, as a user sees it.
+
+#[path = "support/scratch.rs"]
+mod scratch;
+mod support;
+
+use std::process::{Command, Output, Stdio};
+
+use pinlane_model::Profile;
+use pinlane_report::{Bench, MemoryKind, Route};
+use scratch::Scratch;
+use support::{pinlane, run, stderr, stdout};
+
+/// A short sweep with more words.
+fn bench(words: &[&str]) -> Output {
+    let start = ["--device", "sim:pcie3-x16", "bench", "--sizes", "4KiB,1MiB"];
+    run(&[&start[..], words].concat())
+}
+
+fn good(output: &Output) -> &str {
+    assert!(output.status.success(), "{}", stderr(output));
+    assert_eq!(stderr(output), "");
+    stdout(output)
+}
+
+/// Status 2, nothing on standard output, and all of `parts` in the message.
+#[track_caller]
+fn refused(words: &[&str], parts: &[&str]) {
+    let output = bench(words);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    for part in parts {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_table_is_the_same_every_time() {
+    let output = bench(&[]);
+    assert_eq!(good(&output), include_str!("golden/bench.txt"));
+    // Another order of measuring changes nothing on a simulated clock.
+    let other = bench(&["--seed", "12345"]);
+    assert_eq!(good(&other), stdout(&output));
+}
+
+#[test]
+fn json_holds_every_combination() {
+    let output = bench(&["--json"]);
+    let report = Bench::from_json(good(&output)).expect("a report");
+    assert!(report.complete);
+    assert_eq!(report.began, None);
+    // Pageable both ways takes two host threads, and so do small express copies.
+    assert_eq!(report.lines.len(), 6 * 3 * 2 - 2 - 2);
+    assert_eq!(report.latencies.len(), 6 * 3 - 1 - 1);
+    let rate = |memory, route| {
+        let mut lines = report.lines.iter();
+        let line = lines
+            .find(|line| line.memory == memory && line.route == route && line.bytes == 1 << 20);
+        line.expect("measured").figure.gb_per_s
+    };
+    // 2.5 µs and 12 GB/s; both ways twice that.
+    let pinned = rate(MemoryKind::Pinned, Route::H2d);
+    assert!((11.6..11.8).contains(&pinned), "{pinned}");
+    let both = rate(MemoryKind::Pinned, Route::Both);
+    assert!((23.2..23.6).contains(&both), "{both}");
+    // Mapped memory goes over the link, whatever a kernel could do in device memory.
+    assert!(rate(MemoryKind::Mapped, Route::D2h) < 12.0);
+}
+
+#[test]
+fn every_profile_with_a_clock_works() {
+    for name in Profile::builtin_names() {
+        let device = format!("sim:{name}");
+        let output = run(&["--device", &device, "bench", "--sizes", "64KiB..4MiB*8"]);
+        if name == "null" {
+            assert_eq!(output.status.code(), Some(1));
+            assert!(stderr(&output).contains("took no time"));
+            continue;
+        }
+        let marker = format!("SIMULATED: sim:{name}, ");
+        assert!(good(&output).contains(&marker), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn csv_beside_the_table_or_instead_of_it() {
+    let scratch = Scratch::new();
+    let file = scratch.file("bench.csv");
+    let output = bench(&["--memory", "pinned", "--routes", "h2d,d2h", "--csv", &file]);
+    assert!(good(&output).starts_with("Bandwidth\nSIMULATED"));
+    let csv = std::fs::read_to_string(&file).expect("written");
+    let rows: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 1 + 2 * 2 + 2);
+    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
+    let column = |name| rows[0].iter().position(|head| *head == name).expect(name);
+    for row in &rows[1..] {
+        assert_eq!(row[column("origin")], "SIMULATED");
+        assert_eq!(row[column("profile")], "pcie3-x16");
+        let number = |name| row[column(name)].parse::<f64>().expect(name);
+        let rate = number("bytes") / number("median_ns");
+        assert!((rate / number("gb_per_s") - 1.0).abs() < 1e-9, "{row:?}");
+    }
+    let output = bench(&["--memory", "pinned", "--routes", "h2d,d2h", "--csv", "-"]);
+    assert_eq!(good(&output), csv);
+}
+
+#[test]
+fn against_an_earlier_run() {
+    let scratch = Scratch::new();
+    let file = scratch.file("before.json");
+    let before = bench(&["--json"]);
+    std::fs::write(&file, good(&before)).expect("written");
+
+    let output = bench(&["--against", &file, "--fail-if-slower", "0"]);
+    let said = good(&output);
+    assert!(said.contains("\n0 slower, 0 faster, 48 the same"), "{said}");
+    assert!(!said.contains("WARNING"), "{said}");
+
+    // A run that was twice as fast.
+    let text = good(&before);
+    let mut earlier = Bench::from_json(text).expect("a report");
+    for line in &mut earlier.lines {
+        let figure = &mut line.figure;
+        for ns in [
+            &mut figure.best_ns,
+            &mut figure.p5_ns,
+            &mut figure.median_ns,
+            &mut figure.p95_ns,
+        ] {
+            *ns /= 2;
+        }
+    }
+    std::fs::write(&file, earlier.to_json()).expect("written");
+    let output = bench(&["--against", &file]);
+    assert!(good(&output).contains("\n32 slower, 0 faster, 16 the same"));
+    let output = bench(&["--against", &file, "--fail-if-slower", "50"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--fail-if-slower 50"));
+    let output = bench(&["--against", &file, "--fail-if-slower", "150"]);
+    assert_eq!(output.status.code(), Some(0));
+
+    let words = ["--device", "sim:h200", "--json", "bench", "--sizes", "4KiB"];
+    let output = run(&[&words[..], &["--against", &file]].concat());
+    let json: serde_json::Value = serde_json::from_str(good(&output)).expect("valid JSON");
+    let other = json["against"]["other_origin"]
+        .as_str()
+        .expect("another device");
+    assert!(other.contains("sim:pcie3-x16"), "{other}");
+    let output = run(&[
+        "--device",
+        "sim:h200",
+        "bench",
+        "--sizes",
+        "4KiB",
+        "--against",
+        &file,
+    ]);
+    assert!(good(&output).contains("WARNING: another device."));
+}
+
+#[test]
+fn wrong_words() {
+    for (words, parts) in [
+        (
+            &["--memory", "fast"][..],
+            &["--memory", "fast", "write-combined"][..],
+        ),
+        (&["--memory", ""], &["--memory"]),
+        (&["--routes", "up"], &["--routes", "h2d"]),
+        (&["--time", "10"], &["--time", "unit"]),
+        (&["--seed", "x"], &["--seed"]),
+        (&["--fail-if-slower", "5"], &["--against"]),
+        (&["--csv", "-", "--json"], &["--csv", "--json"]),
+        (
+            &["--against", "/no/such/file"],
+            &["--against", "cannot be read"],
+        ),
+    ] {
+        refused(words, parts);
+    }
+    for sizes in ["", "4XB", "8KiB..4KiB", "4KiB..8KiB*1", "0"] {
+        let output = run(&["--device", "sim", "bench", "--sizes", sizes]);
+        assert_eq!(output.status.code(), Some(2), "{sizes}");
+        assert!(stderr(&output).contains("--sizes"), "{}", stderr(&output));
+    }
+    let scratch = Scratch::new();
+    let file = scratch.file("odd.json");
+    for (text, part) in [
+        ("", "not JSON"),
+        ("{}", "schema"),
+        ("{\"schema\": 99}", "schema 99"),
+        ("\u{fffd}", "not JSON"),
+    ] {
+        std::fs::write(&file, text).expect("written");
+        refused(&["--against", &file], &["--against", &file, part]);
+    }
+    std::fs::write(&file, [0xff, 0xfe]).expect("written");
+    refused(&["--against", &file], &["not a text"]);
+}
+
+#[test]
+fn nothing_to_measure_is_a_failure_with_its_reason() {
+    let output = bench(&["--memory", "pageable", "--routes", "both"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("Nothing was measured."));
+    assert!(stdout(&output).contains("pageable, both ways: not measured: "));
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_there_is() {
+    // Far more than it will come to measure.
+    let sizes: Vec<String> = (0..200).map(|i| format!("{}", (16 << 20) + i)).collect();
+    let words = [
+        "--device",
+        "sim",
+        "--json",
+        "bench",
+        "--sizes",
+        &sizes.join(","),
+    ];
+    let child = pinlane(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let status = format!("/proc/{}/status", child.id());
+    let listens = || {
+        let status = std::fs::read_to_string(&status).expect("it runs");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.expect("a line on signals").trim();
+        u64::from_str_radix(caught, 16).expect("a number") & 2 != 0
+    };
+    while !listens() {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(killed.expect("kill is there").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(
+        stderr(&output),
+        "pinlane: interrupted: not all was measured\n"
+    );
+    let report = Bench::from_json(stdout(&output)).expect("a report");
+    assert!(!report.complete);
+    assert!(report.lines.len() < 200, "{} lines", report.lines.len());
+}
