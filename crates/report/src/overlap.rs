@@ -12,6 +12,9 @@ use crate::{Origin, SCHEMA_VERSION};
 pub struct Overlap {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema: u32,
+    /// The device.
+    #[serde(flatten)]
+    pub origin: Origin,
     /// Bytes to the device, and as many back.
     pub bytes: u64,
     /// The kernel alone.
@@ -44,9 +47,10 @@ impl Overlap {
             amount(bytes),
             duration(kernel_ns)
         );
-        let chart = Chart::new(title, origin, ways);
+        let chart = Chart::new(title, origin.clone(), ways);
         Self {
             schema: SCHEMA_VERSION,
+            origin,
             bytes,
             kernel_ns,
             host_ns,

@@ -78,6 +78,8 @@ host to device    6.40 µs    3.20 µs
 
 Median of 3 to 3 copies; ±: half of the way from the 5th to the 95th percentile;
 !: noisy. GB is 10^9 bytes; both ways count the bytes of both.
+1 of 4 figures are noisy: their copies' times differ by more than a quarter; close other
+programs, or give more --time.
 mapped: not measured: no such thing.
 ";
     assert_eq!(sweep("NVIDIA H200", 5_461).to_text(), must);

@@ -15,7 +15,7 @@ import sys
 
 import torch
 
-ROUNDS = 40
+ROUNDS = 60
 WARM_UP = 5
 LARGE = 16 << 20
 

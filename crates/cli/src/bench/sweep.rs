@@ -177,14 +177,6 @@ impl<'m, 'd> Sweep<'m, 'd> {
             }
         }
         report.complete = self.complete && !self.interrupt.is_raised();
-        let noisy = report.lines.iter().filter(|line| line.noisy).count();
-        if noisy > 0 {
-            report.notes.push(format!(
-                "{noisy} of {} figures are noisy: their copies' times differ by more than a \
-                 quarter; close other programs, or give more --time",
-                report.lines.len()
-            ));
-        }
         Ok(())
     }
 }

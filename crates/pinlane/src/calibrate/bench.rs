@@ -135,9 +135,14 @@ impl<'a> Bench<'a> {
     }
 
     pub(super) fn rounds(&self) -> usize {
+        self.rounds_times(1)
+    }
+
+    /// So many times the usual rounds, where time is real.
+    pub(super) fn rounds_times(&self, times: usize) -> usize {
         match self.device.info().simulated {
             Some(_) => 1,
-            None => ROUNDS,
+            None => ROUNDS * times,
         }
     }
 

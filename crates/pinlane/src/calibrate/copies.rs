@@ -67,7 +67,7 @@ pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
     let mut inbound = bench.device.pinned::<u8>(COUNT * EACH)?;
     let mut there = bench.device.alloc::<u8>(EACH)?;
     // A round is short, and busy moments of the machine shall not decide.
-    let times = (0..3 * bench.rounds()).map(|_| {
+    let times = (0..bench.rounds_times(3)).map(|_| {
         let (begin, end, came_back) = (bench.timing()?, bench.timing()?, bench.device.event()?);
         bench.device.scope(|scope| {
             bench.kernels.spin(&bench.stream, 200_000)?;

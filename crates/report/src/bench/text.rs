@@ -116,6 +116,15 @@ impl Bench {
         if !self.lines.is_empty() {
             text.push_str("; both ways count the bytes of both.\n");
         }
+        let noisy = self.lines.iter().filter(|line| line.noisy).count();
+        if noisy > 0 {
+            let _ = writeln!(
+                text,
+                "{noisy} of {} figures are noisy: their copies' times differ by more than a quarter; \
+                 close other\nprograms, or give more --time.",
+                self.lines.len()
+            );
+        }
         for note in &self.notes {
             let _ = writeln!(text, "{}.", clean(note));
         }

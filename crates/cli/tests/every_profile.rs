@@ -1,0 +1,59 @@
+//! Every command on every simulated device that is built in.
+
+mod support;
+
+use pinlane_model::Profile;
+use serde_json::Value;
+use support::{run, stderr, stdout};
+
+/// Words of each command, small enough for all profiles.
+const COMMANDS: [&[&str]; 8] = [
+    &["compare", "--size", "1MiB"],
+    &["bench", "--sizes", "64KiB,1MiB"],
+    &["overlap", "--size", "4MiB", "--kernel", "500us"],
+    &["dot", "-n", "100003"],
+    &["plan", "--in", "4MiB", "--out", "1MiB", "--kernel", "1ms"],
+    &["calibrate"],
+    &["doctor"],
+    &["selftest", "--filter", "events/"],
+];
+
+/// On the device that costs nothing, copies take no time and have no rate.
+fn is_without_time(profile: &str, command: &str) -> bool {
+    profile == "null" && ["compare", "bench", "overlap", "plan", "calibrate"].contains(&command)
+}
+
+#[test]
+fn every_command_runs_on_every_profile_as_text_and_as_json() {
+    for profile in Profile::builtin_names() {
+        let device = format!("sim:{profile}");
+        for words in COMMANDS {
+            let mut all = vec!["--device", device.as_str()];
+            all.extend(words);
+            let output = run(&all);
+            let which = format!("{all:?}: {}{}", stdout(&output), stderr(&output));
+            if is_without_time(profile, words[0]) && !output.status.success() {
+                // An error with words, not a table of nonsense.
+                assert_ne!(output.status.code(), None, "{which}");
+                assert!(stderr(&output).starts_with("pinlane: error: "), "{which}");
+                continue;
+            }
+            assert!(output.status.success(), "{which}");
+            let says = format!("SIMULATED: sim:{profile}");
+            assert!(stdout(&output).contains(&says), "{which}");
+            for nonsense in ["NaN", "inf ", "-0.0"] {
+                assert!(!stdout(&output).contains(nonsense), "{nonsense} in {which}");
+            }
+
+            all.insert(0, "--json");
+            let output = run(&all);
+            assert!(output.status.success(), "{all:?}: {}", stderr(&output));
+            let report: Value = serde_json::from_slice(&output.stdout)
+                .unwrap_or_else(|error| panic!("{all:?}: {error}"));
+            assert_eq!(report["schema"], 1, "{all:?}");
+            let origin = &report["origin"];
+            let computed = origin == "COMPUTED" && report["simulated"] == true;
+            assert!(origin == "SIMULATED" || computed, "{all:?}: {origin}");
+        }
+    }
+}
