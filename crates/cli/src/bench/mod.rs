@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
     /// Time for all measurements together, such as 10s; each combination gets the same part of it
     ///
-    /// Each is measured four times at least and 2000 times at most. On a simulated device, which
+    /// Each is measured twelve times at least and 1920 times at most. On a simulated device, which
     /// gives the same again and again, each is measured once.
     #[arg(long, default_value = "30s", value_name = "TIME", value_parser = duration::parse)]
     time: u64,

@@ -14,10 +14,10 @@ use crate::measure::Meter;
 use crate::random::Random;
 
 /// How often each combination has its turn, where time is real.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 12;
 
 /// Copies of one turn at most: more say nothing new.
-const COPIES_A_TURN: usize = 500;
+const COPIES_A_TURN: usize = 160;
 
 /// Turns of so many combinations.
 pub(super) fn steps(points: usize, simulated: bool) -> usize {
