@@ -58,6 +58,7 @@ pub(crate) fn run(
     } else {
         report.to_text()
     })?;
+    output.written([&args.svg, &args.html], json)?;
     Ok(true)
 }
 
@@ -83,6 +84,7 @@ fn measure(
     let info = device.info();
     // A simulated device gives the same again and again.
     let repeat = info.simulated.is_none().then_some(args.repeat);
+    let link_profile = profile.clone();
     let mut meter = Meter::new(device, clock, profile, args.size)?;
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
     for kind in MemoryKind::ALL {
@@ -107,7 +109,7 @@ fn measure(
         meter.close(kind);
     }
     let origin = Origin::new(&info.name, info.simulated.clone());
-    let limit = link::limit(info);
+    let limit = link::limit(info, link_profile.as_ref());
     let report = Compare::new(origin, args.size as u64, repeat.unwrap_or(1), limit, rows);
     let mut report = report.context("neither pageable nor pinned memory was measured")?;
     report.notes = notes;

@@ -109,8 +109,13 @@ pub(crate) fn start(chosen: Chosen, prepare: impl FnOnce(SimBuilder) -> SimBuild
 pub(crate) fn choose(choice: &Choice) -> anyhow::Result<Chosen> {
     match choice {
         Choice::Cuda(ordinal) => Ok(Chosen::Cuda {
-            platform: cuda(*ordinal)
-                .context("--device cuda cannot be used; choose --device sim to simulate one")?,
+            platform: cuda(*ordinal).with_context(|| {
+                let which = match ordinal {
+                    0 => String::new(),
+                    number => format!(":{number}"),
+                };
+                format!("--device cuda{which} cannot be used; choose --device sim to simulate one")
+            })?,
             ordinal: *ordinal,
         }),
         Choice::Sim(profile) => Ok(Chosen::Sim(profile.clone())),

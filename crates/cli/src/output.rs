@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, BufWriter, Stdout, Write};
+use std::path::PathBuf;
 
 /// Standard output. Every write can fail, and a closed pipe is told apart in `main`.
 pub(crate) struct Output {
@@ -19,6 +20,18 @@ impl Output {
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         self.stdout.write_all(text.as_bytes())?;
         self.stdout.flush()
+    }
+
+    /// Say which files were written, unless what is printed is for machines.
+    pub(crate) fn written<const N: usize>(
+        &mut self,
+        files: [&Option<PathBuf>; N],
+        for_machines: bool,
+    ) -> io::Result<()> {
+        for file in files.into_iter().flatten().filter(|_| !for_machines) {
+            self.print(&format!("Written to {}\n", file.display()))?;
+        }
+        Ok(())
     }
 
     /// Whatever is left.

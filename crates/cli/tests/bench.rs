@@ -58,11 +58,11 @@ fn json_holds_every_combination() {
             .find(|line| line.memory == memory && line.route == route && line.bytes == 1 << 20);
         line.expect("measured").figure.gb_per_s
     };
-    // 2.5 µs and 12 GB/s; both ways twice that.
+    // 2 µs of the host's call, 2.5 µs of latency and 12 GB/s; both ways two calls, and twice the bytes.
     let pinned = rate(MemoryKind::Pinned, Route::H2d);
-    assert!((11.6..11.8).contains(&pinned), "{pinned}");
+    assert!((11.3..11.5).contains(&pinned), "{pinned}");
     let both = rate(MemoryKind::Pinned, Route::Both);
-    assert!((23.2..23.6).contains(&both), "{both}");
+    assert!((22.0..22.3).contains(&both), "{both}");
     // Mapped memory goes over the link, whatever a kernel could do in device memory.
     assert!(rate(MemoryKind::Mapped, Route::D2h) < 12.0);
 }

@@ -1,10 +1,13 @@
 //! `pinlane compare`, as a user sees it.
 
+#[path = "support/scratch.rs"]
+mod scratch;
 mod support;
 
 use pinlane_cuda::Cuda;
 use pinlane_driver::Platform;
 use pinlane_model::Profile;
+use scratch::Scratch;
 use support::{run, stderr, stdout};
 
 const BLOCK: &str = "\
@@ -157,4 +160,22 @@ fn a_profile_file_is_a_device() {
     std::fs::remove_file(&path).expect("the file is there");
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains("SIMULATED: sim:my-link"));
+}
+
+#[test]
+fn pictures_and_pages_are_written_and_named() {
+    let scratch = Scratch::new();
+    let (svg, html) = (scratch.file("compare.svg"), scratch.file("compare.html"));
+    let words = ["--device", "sim:h200", "compare", "--size", "1MiB"];
+    let output = run(&[&words[..], &["--svg", &svg, "--html", &html]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = format!("Written to {svg}\nWritten to {html}\n");
+    assert!(stdout(&output).ends_with(&said), "{}", stdout(&output));
+    for file in [svg, html] {
+        let text = std::fs::read_to_string(&file).expect("written");
+        assert!(text.contains("SIMULATED: sim:h200"), "{file}");
+    }
+    let nowhere = run(&[&words[..], &["--html", "/no/such/folder/x.html"]].concat());
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(stderr(&nowhere).contains("/no/such/folder/x.html cannot be written"));
 }

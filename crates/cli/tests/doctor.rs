@@ -55,7 +55,7 @@ fn text_ends_with_the_verdict() {
         assert!(text.lines().any(|line| line == title), "{title}: {text}");
     }
     let verdict = text.lines().last().expect("a line");
-    for part in [" ok, ", " to look at, ", " wrong"] {
+    for part in [" ok, ", " warn, ", " fail"] {
         assert!(verdict.contains(part), "{verdict}");
     }
     assert!(!text.contains('\u{1b}'), "no colours in a pipe");

@@ -411,3 +411,34 @@ fn what_makes_no_sense_is_named() {
         Ok(_) | Err(PlanError::Schedule(_))
     ));
 }
+
+#[test]
+fn what_is_listed_keeps_to_the_limits() {
+    for device_bytes in [48 << 20, 200 << 20, GIB] {
+        let limits = Limits {
+            device_bytes,
+            ..Limits::default()
+        };
+        for memory in [Memory::Pinned, Memory::Express] {
+            let mut job = job(memory, 4_200_000);
+            job.bytes_out = 0;
+            let plan = plan(&job, "h200", limits);
+            let shapes = plan.alternatives.iter().filter_map(|it| it.shape);
+            for shape in shapes.chain([plan.shape]) {
+                assert_eq!(limits.check(&job, &shape), Ok(()), "{shape:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_ring_is_longer_than_the_job() {
+    for bytes_in in [1 << 10, 3 << 20, GIB] {
+        let mut job = job(Memory::Express, 4_200_000);
+        (job.bytes_in, job.bytes_out) = (bytes_in, 0);
+        let shape = plan(&job, "h200", Limits::default()).shape;
+        let chunks = bytes_in.div_ceil(shape.chunk_bytes);
+        let needed = chunks.max(shape.streams.into());
+        assert!(u64::from(shape.ring_slots) <= needed, "{shape:?}");
+    }
+}

@@ -66,7 +66,7 @@ fn real_figures_keep_one_decimal_and_say_measured() {
     assert_eq!(line(16), "Measured on NVIDIA H200");
     assert_eq!(
         line(21),
-        "pinned            55.4   6.16x     96%    55.4   3.74x     96%     71.0 ms"
+        "pinned            55.4    6.16x      96%    55.4    3.74x      96%     71.0 ms"
     );
     assert!(text.contains("256 MiB a copy, median of 5;"), "{text}");
     assert!(text.contains("PCIe 5.0 x16 less its packets"), "{text}");

@@ -49,7 +49,7 @@ fn columns_groups_remedies_and_the_verdict_last() {
          \x20 skip  MPS          the system does not tell\n\
          \n\
          First: reseat the card\n\
-         1 ok, 2 to look at, 0 wrong, 1 not known\n"
+         1 ok, 2 warn, 0 fail, 1 skip\n"
     );
 }
 
@@ -67,7 +67,7 @@ fn what_is_wrong_comes_before_what_matters_more() {
         vec![DoctorFinding::ok(DoctorGroup::Gpu, "a", "b")],
     );
     assert_eq!(healthy.first, None);
-    assert_eq!(healthy.verdict(), "1 ok, 0 to look at, 0 wrong");
+    assert_eq!(healthy.verdict(), "1 ok, 0 warn, 0 fail");
     assert!(!healthy.to_text(DoctorLook::default()).contains("First"));
 }
 
@@ -113,7 +113,7 @@ fn text_from_outside_moves_no_cursor() {
     let text =
         Doctor::new(Some(origin), vec![nasty.into()], findings).to_text(DoctorLook::default());
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
-    assert_eq!(text.lines().last(), Some("0 ok, 1 to look at, 0 wrong"));
+    assert_eq!(text.lines().last(), Some("0 ok, 1 warn, 0 fail"));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn several_gpus_are_told_apart_where_they_differ() {
     let same = text(all.clone());
     assert_eq!(same.matches("link width").count(), 1, "{same}");
     assert!(same.contains("warn  link width   x8"), "{same}");
-    assert!(same.ends_with("1 ok, 4 to look at, 0 wrong, 1 not known\n"));
+    assert!(same.ends_with("1 ok, 4 warn, 0 fail, 1 skip\n"));
     all[4].seen = "x4 of x16".into();
     let differing = text(all);
     assert!(differing.contains("link width, GPU 0 2"), "{differing}");

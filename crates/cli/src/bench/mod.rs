@@ -115,6 +115,8 @@ pub(crate) fn run(
             format!("{}{}", report.to_text(), compared.to_text(&report.origin))
         }
     })?;
+    let csv = args.csv.clone().filter(|_| !csv_alone);
+    output.written([&csv, &args.svg, &args.html], json || csv_alone)?;
     let mut good = report.complete && !report.lines.is_empty();
     if !report.complete {
         output::complain("interrupted: not all was measured");

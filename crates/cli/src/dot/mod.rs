@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use pinlane::{Device, PinnedBuf};
-use pinlane_model::{Direction, HostKind, Profile};
+use pinlane_model::Profile;
 use pinlane_report::{
     Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays, Origin,
 };
@@ -134,16 +134,20 @@ fn measure(
     let reference = Reference::of(&ordinary[0], &ordinary[1]);
     let mut bench = Bench::new(device, job.kernel, pinned, ordinary)?;
     let mut values = Vec::new();
+    let mut standard_ns = u64::MAX;
     let mut way = |way| -> anyhow::Result<DotWay> {
         let runs = bench.runs(way, job.repeat)?;
         values.extend(runs.iter().map(|run| run.value.to_bits()));
         let run = median(&runs);
         let times = match (way, &device.info().simulated) {
             (Way::Express, Some(_)) => {
-                profile.and_then(|profile| modelled(&run, job.items, profile))
+                profile.and_then(|profile| modelled(&run, job.items, profile, standard_ns))
             }
             _ => Some(run.times),
         };
+        if way == Way::Standard {
+            standard_ns = run.times.copy_ns;
+        }
         Ok(DotWay {
             times,
             result: DotResult::new(run.value, reference.distance(run.value)),
@@ -198,13 +202,10 @@ fn pinned(
 
 /// The express lane's threads are real, and a simulated clock does not see them: its copies take what
 /// the profile says, where it says so, and never longer than the driver's, which small ones are.
-fn modelled(run: &Run, items: u64, profile: &Profile) -> Option<DotTimes> {
-    let bytes = items * 4;
-    let express_ns = profile.express.as_ref()?.ns(Direction::HostToDevice, bytes);
-    let driver_ns = profile.copy_ns(Direction::HostToDevice, HostKind::Pageable, bytes);
-    let copy_ns = express_ns.min(driver_ns).saturating_mul(2);
+fn modelled(run: &Run, items: u64, profile: &Profile, standard_ns: u64) -> Option<DotTimes> {
+    let express_ns = profile.express.as_ref()?.up.ns(items * 4);
     Some(DotTimes::new(
-        copy_ns,
+        express_ns.saturating_mul(2).min(standard_ns),
         run.times.kernel_ns,
         run.times.result_ns,
     ))

@@ -21,8 +21,8 @@
 //!   is submitted.
 //! - Ordinary memory is copied by the host, which is part of the time: the stream is idle, the
 //!   first event is recorded, the call is made, and the second event is recorded behind it.
-//! - Both ways: a stream for each direction, both wait for the first event, which comes when all is
-//!   submitted; the second one comes when both are done. Ordinary memory takes two host threads for that.
+//! - Both ways: a stream for each direction, both wait for the first event, and the second one
+//!   comes when both are done. Ordinary memory takes two host threads for that.
 
 mod clock;
 mod host;

@@ -65,7 +65,7 @@ impl<B: Buffer> Host for PageLocked<B> {
             Route::Both => {
                 let source = take(buffers.outbound())?.front(bytes);
                 let target = take(buffers.inbound(route))?.front(bytes);
-                wires.begin_ahead(route)?;
+                wires.begin(route)?;
                 let up = went(wires.up.upload(source, wires.there.range_mut(..bytes)))?;
                 let down = went(wires.down.download(wires.back.range(..bytes), target))?;
                 wires.end(route)?;

@@ -139,6 +139,7 @@ pub(crate) fn run(
     } else {
         text(&report.chart)
     })?;
+    output.written([&args.svg, &args.html, &args.trace], json)?;
     Ok(true)
 }
 

@@ -38,6 +38,15 @@ impl Found {
         (self.ns, streams, self.pinned_bytes, ring_slots)
     }
 
+    /// The same without slots that would never be used.
+    pub(super) fn no_longer_than(mut self, job: &Job) -> Result<Self, PlanError> {
+        let chunks = self.shape.cut(job)?.count;
+        let used = u32::try_from(chunks).unwrap_or(u32::MAX);
+        let needed = used.max(self.shape.streams);
+        self.shape.ring_slots = self.shape.ring_slots.min(needed);
+        Ok(self)
+    }
+
     /// The better one.
     pub(super) fn better(self, other: Option<Self>) -> Self {
         match other {

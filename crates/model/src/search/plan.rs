@@ -29,7 +29,8 @@ pub struct Plan {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alternative {
     /// What it is: `serial, pageable`, `serial, pinned`, the name of an order at its best (where
-    /// the limits allow it), `half the chunk`, `twice the chunk`.
+    /// the limits allow it), `half the chunk`, `twice the chunk` (both where
+    /// the limits allow it).
     pub name: &'static str,
     /// Its shape; none where it is serial.
     pub shape: Option<Shape>,
@@ -64,7 +65,7 @@ pub fn best(job: &Job, profile: &Profile, limits: &Limits) -> Result<Plan, PlanE
     let Some(best) = best else {
         return Err(no_room(job, limits));
     };
-    let best = search.refine(settle(best, &orders))?;
+    let best = search.refine(settle(best, &orders))?.no_longer_than(job)?;
     for found in &mut orders {
         if found.shape.order == best.shape.order {
             *found = best;
@@ -122,6 +123,9 @@ fn alternatives(
             chunk_bytes,
             ..best.shape
         };
+        if search.limits.check(&job, &shape).is_err() {
+            continue;
+        }
         all.push(Alternative {
             name,
             shape: Some(shape),

@@ -8,7 +8,7 @@ use crate::page::{Tip, TipRow};
 use crate::plot::figures::{range, rate, spread, time_range};
 use crate::plot::{Axis, Bar, BarChart, BarGroup, Hue, Line, LinePlot, Part, Point, Scale, Stop};
 use crate::timeline::layout::words::duration;
-use crate::{MemoryKind, Route};
+use crate::{MemoryKind, Origin, Route};
 
 /// What the pictures are called.
 pub(super) const TITLE: &str = "Transfer bandwidth by size";
@@ -27,8 +27,11 @@ impl Bench {
             Some(began) => format!("Began {began}. "),
             None => String::new(),
         };
+        if !matches!(self.origin, Origin::Measured { .. }) {
+            return "One copy each, on the simulated clock; GB is 10⁹ bytes.".to_owned();
+        }
         let shown =
-            "Lines are medians, bands reach from the 5th to the 95th percentile; GB is 10^9 bytes.";
+            "Lines are medians, bands reach from the 5th to the 95th percentile; GB is 10⁹ bytes.";
         about.push_str(&format!(
             "{} for each combination, in the order of seed {}. {shown}",
             duration(self.budget_ns),

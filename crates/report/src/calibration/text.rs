@@ -76,7 +76,10 @@ fn costs(figures: &CalibrationFigures) -> String {
         ("hand-over from one engine to another", figures.handover_ns),
         ("submitting a copy or kernel", figures.submit_ns),
         ("waking a thread that waits", figures.wake_ns),
-        ("allocating 1 GiB pinned", figures.pinning.alloc_ns_per_gib),
+        (
+            "1 GiB pinned, allocated by the driver",
+            figures.pinning.alloc_ns_per_gib,
+        ),
         (
             "pinning 1 GiB in place",
             figures.pinning.register_ns_per_gib,

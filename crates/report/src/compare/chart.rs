@@ -6,7 +6,7 @@ use crate::page::{Tip, TipRow};
 use crate::plot::figures::{factor, range, rate, time_range};
 use crate::plot::{Axis, Bar, BarChart, BarGroup, Hue, Limit, Part};
 use crate::timeline::layout::words::{duration, percent};
-use crate::{Figure, MemoryKind, Route};
+use crate::{Figure, MemoryKind, Origin, Route};
 
 impl Compare {
     /// What the pictures are called.
@@ -16,10 +16,13 @@ impl Compare {
 
     /// How it was measured.
     pub(super) fn about(&self) -> String {
+        let copies = match self.origin {
+            Origin::Measured { .. } => format!("median of {}", self.repeat),
+            _ => "on the simulated clock".to_owned(),
+        };
         format!(
-            "{} a copy, median of {}; × is against pageable memory in the same direction; GB is 10^9 bytes.",
-            size(self.bytes),
-            self.repeat
+            "{} a copy, {copies}; × is against pageable memory in the same direction; GB is 10⁹ bytes.",
+            size(self.bytes)
         )
     }
 
@@ -30,6 +33,7 @@ impl Compare {
             LinkBasis::Pcie { generation, width } => {
                 format!("link limit {rate} GB/s (PCIe {generation}.0 ×{width})")
             }
+            LinkBasis::Profile => format!("link limit {rate} GB/s (by the profile)"),
             LinkBasis::Fastest => format!("fastest copy {rate} GB/s"),
         }
     }
@@ -40,7 +44,7 @@ impl Compare {
         let fastest = rates.map(|figure| figure.gb_per_s).fold(0.0, f64::max);
         let group = |row: &Row| BarGroup {
             name: row.memory.name().to_owned(),
-            note: duration(row.get_ns),
+            note: row.getting(),
             bars: [Route::H2d, Route::D2h]
                 .map(|route| self.bar(row, route))
                 .into(),
@@ -93,7 +97,7 @@ impl Compare {
             TipRow::plain("against pageable", self.times(row, route)),
             TipRow::plain("of the limit", self.share(figure)),
             TipRow::plain("copies", figure.samples.to_string()),
-            TipRow::plain("getting the memory", duration(row.get_ns)),
+            TipRow::plain("getting the memory", row.getting()),
         ]);
         Tip {
             title: format!("{}, {}", row.memory.name(), route.words()),
@@ -120,6 +124,14 @@ impl Compare {
 }
 
 impl Row {
+    /// What getting the memory takes; nothing where no clock saw it.
+    pub(super) fn getting(&self) -> String {
+        match self.get_ns {
+            0 => "–".to_owned(),
+            ns => duration(ns),
+        }
+    }
+
     pub(super) fn figure(&self, route: Route) -> &Figure {
         match route {
             Route::D2h => &self.d2h,

@@ -6,7 +6,6 @@ use crate::markup::escape;
 use crate::page::{Cell, FIGURES_STYLE, Page, TIPS_SCRIPT, Table, section, tips_json};
 use crate::plot::figures::{range, rate};
 use crate::plot::{NARROW, WIDE, style};
-use crate::timeline::layout::words::duration;
 
 impl Compare {
     /// One page to open in a browser, with or without a network: what [`Self::to_svg`] shows, with
@@ -74,7 +73,7 @@ impl Compare {
                 self.share(figure).into(),
             ]);
         }
-        cells.push(duration(row.get_ns).into());
+        cells.push(row.getting().into());
         (row.memory.name().to_owned(), cells)
     }
 }

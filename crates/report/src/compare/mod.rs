@@ -44,6 +44,8 @@ pub enum LinkBasis {
         /// Lanes, such as 16.
         width: u32,
     },
+    /// What the profile of the simulated device says.
+    Profile,
     /// The fastest copy of this report: the link itself is not known.
     Fastest,
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Compare, LinkBasis, Row};
 use crate::format::{one_decimal, size};
-use crate::timeline::layout::words::{clean, duration};
+use crate::timeline::layout::words::clean;
 use crate::{Figure, MemoryKind, Origin};
 
 impl Compare {
@@ -59,12 +59,12 @@ Don't over-allocate: OS needs pageable memory too
 
     fn table(&self) -> String {
         let mut text = format!(
-            "{:<14}  {:^22}  {:>18}\n",
+            "{:<14}  {:^24}  {:>19}\n",
             "", "host to device", "device to host"
         );
         let _ = writeln!(
             text,
-            "{:<14}  {:>6} {:>7} {:>7}  {:>6} {:>7} {:>7}  {:>10}",
+            "{:<14}  {:>6} {:>8} {:>8}  {:>6} {:>8} {:>8}  {:>10}",
             "memory", "GB/s", "speed", "of link", "GB/s", "speed", "of link", "getting it"
         );
         for row in &self.rows {
@@ -74,7 +74,7 @@ Don't over-allocate: OS needs pageable memory too
                 row.memory.name(),
                 self.cells(row, |row| &row.h2d),
                 self.cells(row, |row| &row.d2h),
-                duration(row.get_ns)
+                row.getting()
             );
         }
         text
@@ -88,7 +88,7 @@ Don't over-allocate: OS needs pageable memory too
             .map_or(f64::NAN, |pageable| rate / way(pageable).gb_per_s);
         let share = rate / self.limit.gb_per_s * 100.0;
         format!(
-            "{rate:>6.1} {:>7} {:>7}",
+            "{rate:>6.1} {:>8} {:>8}",
             format!("{speed:.2}x"),
             format!("{share:.0}%")
         )
@@ -106,15 +106,20 @@ Don't over-allocate: OS needs pageable memory too
                 "the link, PCIe {generation}.0 x{width} less its packets' own bytes, \
                  carries {limit:.1} GB/s"
             ),
+            LinkBasis::Profile => format!("the link carries {limit:.1} GB/s by the profile"),
             LinkBasis::Fastest => {
                 format!(
                     "the link is not known: its limit is taken as the fastest copy, {limit:.1} GB/s"
                 )
             }
         };
+        let unseen = match self.rows.iter().any(|row| row.get_ns == 0) {
+            true => " (–: no clock saw it)",
+            false => "",
+        };
         let mut text = format!(
             "{copies}; GB is 10^9 bytes; speed is against pageable.\n\
-             Getting it: allocating and touching memory for one copy, once.\n\
+             Getting it: allocating and touching memory for one copy, once{unseen}.\n\
              Of link: {link}.\n"
         );
         for note in &self.notes {

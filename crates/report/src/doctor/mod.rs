@@ -84,9 +84,9 @@ impl Doctor {
             fail,
             skip,
         } = self.counts;
-        let mut text = format!("{ok} ok, {warn} to look at, {fail} wrong");
+        let mut text = format!("{ok} ok, {warn} warn, {fail} fail");
         if skip > 0 {
-            text.push_str(&format!(", {skip} not known"));
+            text.push_str(&format!(", {skip} skip"));
         }
         text
     }
