@@ -53,7 +53,8 @@ Examples:
     #[command(after_help = "\
 Prints GB/s by size and kind of memory, then the latency of a copy of 1 byte. A copy's time is taken by
 the device's clock, between two events around it; for pageable memory and the express lane it holds the
-host's work, too. Ctrl-C ends it at once and prints what it has: exit status 1, \"complete\": false.
+host's work, too. Both ways are timed from when both are submitted, one way with its call, which shows
+in small copies. Ctrl-C ends it at once and prints what it has: exit status 1, \"complete\": false.
 
 Examples:
   pinlane bench --sizes 4KiB..1GiB*4 --memory pinned,express --csv bench.csv

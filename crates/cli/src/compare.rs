@@ -30,11 +30,11 @@ pub(crate) struct Args {
     repeat: u32,
 
     /// Also draw a picture
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file::named)]
     svg: Option<PathBuf>,
 
     /// Also write a page to open in a browser; it needs no network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file::named)]
     html: Option<PathBuf>,
 }
 
@@ -47,19 +47,26 @@ pub(crate) fn run(
     let (target, profile) = start(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let report = measure(&device, Clock::of(&target), profile, args)?;
+    let written = write_files(args, &report);
+    output.print(&if json {
+        report.to_json()
+    } else {
+        report.to_text()
+    })?;
+    // What was measured is shown even where a file could not be written.
+    written?;
+    output.written([&args.svg, &args.html], json)?;
+    Ok(true)
+}
+
+fn write_files(args: &Args, report: &Compare) -> anyhow::Result<()> {
     if let Some(path) = &args.svg {
         file::write_text(path, &report.to_svg())?;
     }
     if let Some(path) = &args.html {
         file::write_text(path, &report.to_html())?;
     }
-    output.print(&if json {
-        report.to_json()
-    } else {
-        report.to_text()
-    })?;
-    output.written([&args.svg, &args.html], json)?;
-    Ok(true)
+    Ok(())
 }
 
 /// The device to measure, and its profile where it is simulated.
@@ -85,7 +92,7 @@ fn measure(
     // A simulated device gives the same again and again.
     let repeat = info.simulated.is_none().then_some(args.repeat);
     let link_profile = profile.clone();
-    let mut meter = Meter::new(device, clock, profile, args.size)?;
+    let mut meter = Meter::new(device, clock, profile, args.size).context("--size")?;
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
     for kind in MemoryKind::ALL {
         let name = kind.name();
@@ -101,6 +108,7 @@ fn measure(
                 notes.push(format!("{name}: not measured: {error:#}"));
                 continue;
             }
+            Err(error) if is_refusal(&error) => return Err(error.context("--size")),
             Err(error) => return Err(error),
         }
         if let Some(remark) = meter.remark(kind) {

@@ -6,6 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+/// The file of a flag that writes to files alone.
+pub(crate) fn named(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("this does not go to standard output; write ./- for a file of that name".into()),
+        text => Ok(text.into()),
+    }
+}
+
 /// [`write`], of a text.
 pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
     write(path, |out| out.write_all(text.as_bytes()))

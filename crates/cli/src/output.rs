@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::PathBuf;
 
+use anyhow::Context;
+
 /// Standard output. Every write can fail, and a closed pipe is told apart in `main`.
 pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
@@ -17,9 +19,11 @@ impl Output {
     }
 
     /// Write, and let the reader see it now.
-    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
-        self.stdout.write_all(text.as_bytes())?;
-        self.stdout.flush()
+    pub(crate) fn print(&mut self, text: &str) -> anyhow::Result<()> {
+        let written = self.stdout.write_all(text.as_bytes());
+        written
+            .and_then(|()| self.stdout.flush())
+            .context("standard output cannot be written to")
     }
 
     /// Say which files were written, unless what is printed is for machines.
@@ -27,7 +31,7 @@ impl Output {
         &mut self,
         files: [&Option<PathBuf>; N],
         for_machines: bool,
-    ) -> io::Result<()> {
+    ) -> anyhow::Result<()> {
         for file in files.into_iter().flatten().filter(|_| !for_machines) {
             self.print(&format!("Written to {}\n", file.display()))?;
         }

@@ -1,5 +1,7 @@
 //! Sizes as people write them.
 
+use std::num::IntErrorKind;
+
 /// Units by name, longest first where one ends like another.
 const UNITS: [(&str, u64); 9] = [
     ("KiB", 1 << 10),
@@ -28,15 +30,18 @@ pub(crate) fn parse_or_none(text: &str) -> Result<usize, String> {
         .iter()
         .find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))
         .unwrap_or((text, 1));
-    let number: u64 = digits.trim_end().parse().map_err(|_| {
-        "not a size; write a whole number, alone or with KiB, MiB, GiB, TiB, KB, MB, GB or TB"
-            .to_owned()
+    let too_large = || "more than memory can hold; choose a smaller size".to_owned();
+    let number = digits.trim_end().parse::<u64>();
+    let number = number.map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow => too_large(),
+        _ => "not a size; write a whole number, alone or with KiB, MiB, GiB, TiB, KB, MB, GB or TB"
+            .to_owned(),
     })?;
     number
         .checked_mul(unit)
         .and_then(|bytes| usize::try_from(bytes).ok())
         .filter(|bytes| *bytes <= isize::MAX as usize)
-        .ok_or_else(|| "more than memory can hold; choose a smaller size".to_owned())
+        .ok_or_else(too_large)
 }
 
 #[cfg(test)]

@@ -90,6 +90,7 @@ mod tests {
             ("4KiB*2", "not a size"),
             ("0..8", "at least 1"),
             ("99999999TiB", "more than memory can hold"),
+            ("99999999999999999999", "more than memory can hold"),
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.contains(reason), "{text}: {error}");

@@ -36,10 +36,11 @@ fn refused(words: &[&str], parts: &[&str]) {
 
 #[test]
 fn the_table_is_the_same_every_time() {
-    let output = bench(&[]);
+    let words = ["--device", "sim:pcie3-x16", "bench"];
+    let output = run(&words);
     assert_eq!(good(&output), include_str!("golden/bench.txt"));
     // Another order of measuring changes nothing on a simulated clock.
-    let other = bench(&["--seed", "12345"]);
+    let other = run(&[&words[..], &["--seed", "12345"]].concat());
     assert_eq!(good(&other), stdout(&output));
 }
 
@@ -169,6 +170,8 @@ fn wrong_words() {
         (&["--routes", "up"], &["--routes", "h2d"]),
         (&["--time", "10"], &["--time", "unit"]),
         (&["--seed", "x"], &["--seed"]),
+        (&["--svg", "-"], &["--svg", "./-"]),
+        (&["--html", "-"], &["--html", "./-"]),
         (&["--fail-if-slower", "5"], &["--against"]),
         (&["--csv", "-", "--json"], &["--csv", "--json"]),
         (
@@ -204,6 +207,39 @@ fn nothing_to_measure_is_a_failure_with_its_reason() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("Nothing was measured."));
     assert!(stdout(&output).contains("pageable, both ways: not measured: "));
+    assert!(stderr(&output).contains("--routes"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_gate_with_nothing_to_compare_is_shut() {
+    let scratch = Scratch::new();
+    let file = scratch.file("before.json");
+    let before = bench(&["--json", "--memory", "pinned"]);
+    std::fs::write(&file, good(&before)).expect("written");
+    let words = ["--memory", "pageable", "--against", &file];
+    let said = bench(&words);
+    assert!(good(&said).contains("Nothing to compare"));
+    let output = bench(&[&words[..], &["--fail-if-slower", "5"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--fail-if-slower"));
+}
+
+#[test]
+fn what_was_measured_is_shown_though_a_file_cannot_be_written() {
+    for flag in ["--csv", "--svg", "--html"] {
+        let output = bench(&["--memory", "pinned", flag, "/no/such/folder/file"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stdout(&output).contains("Host to device"));
+        assert!(stderr(&output).contains("/no/such/folder/file cannot be written"));
+    }
+}
+
+#[test]
+fn more_than_there_is_names_the_flag() {
+    let output = run(&["--device", "sim", "bench", "--sizes", "1TiB"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--sizes"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("choose smaller copies"));
 }
 
 #[test]

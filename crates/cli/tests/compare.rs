@@ -95,6 +95,34 @@ fn cuda_without_a_gpu_fails() {
 }
 
 #[test]
+fn more_than_there_is_names_the_flag() {
+    let too_large = run(&["--device", "sim", "compare", "--size", "1TiB"]);
+    let over_budget = support::pinlane(&["--device", "sim", "compare", "--size", "4MiB"])
+        .env("PINLANE_PINNED_LIMIT", "1MiB")
+        .output()
+        .expect("the tool starts");
+    for output in [too_large, over_budget] {
+        assert_eq!(output.status.code(), Some(1));
+        let said = stderr(&output);
+        assert!(
+            said.contains("--size: ") && said.contains("choose smaller copies"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_was_measured_is_shown_though_a_file_cannot_be_written() {
+    let file = "/no/such/folder/file";
+    let output = run(&[
+        "--device", "sim", "compare", "--size", "1MiB", "--html", file,
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("=== Pinned vs Pageable"));
+    assert!(stderr(&output).contains("/no/such/folder/file cannot be written"));
+}
+
+#[test]
 fn every_profile_with_a_clock_works() {
     for name in Profile::builtin_names() {
         let device = format!("sim:{name}");

@@ -186,6 +186,8 @@ impl Stream {
         }
         let (args, mut touches) = A::collect(values);
         touches.0.extend_from_slice(beside);
+        // Should the driver panic, nobody can tell any more whether the kernel runs.
+        let unmarked = StrandOnUnwind(&loaded.stranded);
         let submitted = self.submit_and_enter(
             &touches.0,
             // SAFETY: the caller vouches for parameters and accesses; the memory is kept by its
@@ -193,10 +195,20 @@ impl Stream {
             |driver, stream| unsafe { driver.launch(kernel.handle, shape, &args, stream) },
             |fence| loaded.launched(self.id(), fence.clone()),
         );
+        std::mem::forget(unmarked);
         if let Err(SubmitError::Stranded(_)) = &submitted {
             loaded.stranded.store(true, Ordering::Relaxed);
         }
         submitted
+    }
+}
+
+/// Gives code up when it is dropped, which only a panic does.
+struct StrandOnUnwind<'a>(&'a AtomicBool);
+
+impl Drop for StrandOnUnwind<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

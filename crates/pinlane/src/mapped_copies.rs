@@ -1,5 +1,7 @@
 //! Copies that a kernel does, in mapped host memory.
 
+use std::mem::ManuallyDrop;
+
 use pinlane_kernels::Piece;
 
 use crate::fence::DeviceFence;
@@ -82,10 +84,11 @@ impl MappedCopies {
     ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let target = target.into();
         let (place, bytes) = (target.device_ptr(), target.len());
+        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
         let submitted = self
             .up
             .submit(stream, &source, (place, bytes), target.touch());
-        stream.in_flight(submitted, source)
+        stream.in_flight(submitted, ManuallyDrop::into_inner(source))
     }
 
     /// Let a kernel write all of `source` to the front of `target`. The transfer owns `target` until
@@ -98,10 +101,11 @@ impl MappedCopies {
     ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let source = source.into();
         let (place, bytes) = (source.device_ptr(), source.len());
+        let target = ManuallyDrop::new(target); // kept by a panic of the driver's
         let submitted = self
             .down
             .submit(stream, &target, (place, bytes), source.touch());
-        stream.in_flight(submitted, target)
+        stream.in_flight(submitted, ManuallyDrop::into_inner(target))
     }
 }
 
@@ -115,7 +119,8 @@ impl Way {
     ) -> std::result::Result<DeviceFence, SubmitError> {
         let checked = match mapped.len() < bytes {
             true => same_len(mapped.len(), bytes),
-            false => mapped.home().serves(&stream.shared().link),
+            // Other devices may know the memory under other addresses.
+            false => mapped.home().is_on(&stream.shared().link),
         };
         checked
             .and_then(|()| self.write_table(stream, Piece::new(place, 0, bytes)))

@@ -13,7 +13,7 @@ use std::thread;
 
 use bytemuck::{Pod, Zeroable};
 use common::must_return;
-use pinlane::{Builtin, Device, Error, StableMemory, StableMemoryMut};
+use pinlane::{Builtin, Device, Error, MappedCopies, StableMemory, StableMemoryMut};
 use pinlane_driver::{Call, ErrorKind, Hook, Intercepted};
 use pinlane_sim::Sim;
 
@@ -118,6 +118,41 @@ fn driver_that_panics_behind_the_copy_does_not_free_the_buffer() {
     armed.store(false, Ordering::Relaxed);
     stream.synchronize().unwrap();
     drop((target, stream, device));
+    assert_eq!(misuse(&sim), [""; 0]);
+}
+
+#[test]
+fn driver_that_panics_behind_a_kernel_frees_neither_its_memory_nor_its_code() {
+    let sim = common::sim();
+    static UNLOADED: AtomicBool = AtomicBool::new(false);
+    let (device, armed) = trapped(&sim, |call, _| match call {
+        Call::EventRecord => panic!("on purpose"),
+        Call::ModuleUnload => {
+            UNLOADED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        _ => Ok(()),
+    });
+    let stream = device.stream().unwrap();
+    let mut copies = MappedCopies::load(&device).unwrap();
+    let mut on_device = device.alloc::<u8>(LARGE).unwrap();
+    // Once without a trap, so that the kernel knows by then what to copy.
+    let mapped = device.mapped(LARGE).unwrap();
+    let sent = copies.to_device(&stream, mapped, &mut on_device).unwrap();
+    let mapped = sent.wait().unwrap();
+    armed.store(true, Ordering::Relaxed);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        copies.to_device(&stream, mapped, &mut on_device).map(drop)
+    }));
+    assert!(panicked.is_err());
+    drop(copies);
+    assert!(
+        !UNLOADED.load(Ordering::Relaxed),
+        "the kernel may still run"
+    );
+    armed.store(false, Ordering::Relaxed);
+    stream.synchronize().unwrap();
+    drop((on_device, stream, device));
     assert_eq!(misuse(&sim), [""; 0]);
 }
 

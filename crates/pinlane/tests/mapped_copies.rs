@@ -20,7 +20,7 @@ fn there_and_back_for_every_length() {
     let mut copies = MappedCopies::load(&device).unwrap();
     let mut on_device = device.alloc::<u8>(LEN).unwrap();
     let (mut there, mut back) = (device.mapped(LEN).unwrap(), device.mapped(LEN).unwrap());
-    for (salt, bytes) in [1, 15, 16, 17, 4096, 16_384, 65_537, LEN]
+    for (salt, bytes) in [0, 1, 15, 16, 17, 4096, 16_384, 65_537, LEN]
         .into_iter()
         .enumerate()
     {
@@ -81,6 +81,27 @@ fn too_short_a_buffer_is_refused_and_comes_back() {
         .unwrap_err();
     assert_eq!(error.buffer.unwrap().len(), 7);
     drop((on_device, copies, stream, device));
+    common::assert_clean(&sim);
+}
+
+#[test]
+fn memory_of_another_device_is_refused_and_comes_back() {
+    let sim = common::sim();
+    let (device, other) = (common::open(&sim), common::open(&sim));
+    let stream = device.stream().unwrap();
+    let mut copies = MappedCopies::load(&device).unwrap();
+    let mut on_device = device.alloc::<u8>(8).unwrap();
+    // Its address is that of the device that it was got from.
+    let foreign = other.mapped::<u8>(8).unwrap();
+    let error = copies
+        .to_device(&stream, foreign, &mut on_device)
+        .unwrap_err();
+    assert_eq!(error.error, Error::WrongDevice);
+    let error = copies
+        .to_host(&stream, &on_device, error.buffer.unwrap())
+        .unwrap_err();
+    assert_eq!(error.error, Error::WrongDevice);
+    drop((error, on_device, copies, stream, device, other));
     common::assert_clean(&sim);
 }
 

@@ -86,6 +86,24 @@ mapped: not measured: no such thing.
 }
 
 #[test]
+fn cells_stand_apart_and_show_a_digit_however_odd_the_figures() {
+    let mut bench = Bench::new(Origin::new("NVIDIA H200", None), None, 7, 1);
+    for memory in [MemoryKind::Pinned, MemoryKind::Registered] {
+        // 109 GB/s and a spread of more than the median; a byte in 7 µs.
+        bench.push(
+            memory,
+            Route::Both,
+            64 * KIB,
+            figure(128 * KIB, &[1, 1_200, 4_000]),
+        );
+        bench.push(memory, Route::H2d, 1, figure(1, &quiet(7_000)));
+    }
+    let text = bench.to_text();
+    assert!(text.contains(" 109.2 ±150%! 109.2 ±150%!\n"), "{text}");
+    assert!(text.contains(" 1.4e-4 ±0% 1.4e-4 ±0%\n"), "{text}");
+}
+
+#[test]
 fn an_interrupted_sweep_says_so() {
     let mut bench = Bench::new(Origin::new("GPU", Some("pcie3-x16".into())), None, 0, 0);
     let text = bench.to_text();
@@ -245,6 +263,31 @@ fn what_got_slower_beyond_the_noise_is_marked() {
     }
     let against = BenchAgainst::new(&before, &noisy, "before.json");
     assert_eq!(against.of(BenchVerdict::Slower).count(), 0);
+    // One copy, before somebody interrupted, tells nothing of noise; a simulated one is exact.
+    let mut one = now.clone();
+    for line in &mut one.lines {
+        line.figure.samples = 1;
+    }
+    for (before, now) in [(&before, &one), (&one, &before)] {
+        let against = BenchAgainst::new(before, now, "before.json");
+        assert_eq!(against.of(BenchVerdict::Same).count(), 6);
+    }
+    let (mut before, mut now) = (before, one);
+    before.origin = Origin::new("Simulated GPU", Some("h200".into()));
+    now.origin = before.origin.clone();
+    let against = BenchAgainst::new(&before, &now, "before.json");
+    assert_eq!(against.of(BenchVerdict::Slower).count(), 2);
+}
+
+#[test]
+fn runs_with_nothing_in_common_are_not_the_same() {
+    let before = sweep("NVIDIA H200", 5_000);
+    let mut now = Bench::new(Origin::new("NVIDIA H200", None), None, 7, 1);
+    now.push(MemoryKind::Express, Route::D2h, 8, figure(8, &[9]));
+    let against = BenchAgainst::new(&before, &now, "before.json");
+    let text = against.to_text(&now.origin);
+    assert!(text.contains("\nNothing to compare: "), "{text}");
+    assert!(!text.contains("the same"), "{text}");
 }
 
 #[test]

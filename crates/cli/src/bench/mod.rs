@@ -8,6 +8,7 @@ mod words;
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use pinlane::Device;
 use pinlane_report::{Bench, Origin};
 
@@ -31,7 +32,7 @@ const SIZES_SIMULATED: &str = "4KiB..64MiB*4";
 pub(crate) struct Args {
     /// Bytes of one copy: a list such as 4KiB,1MiB, or a range such as 4KiB..256MiB
     ///
-    /// A range doubles from one size to the next; 4KiB..256MiB*4 takes every fourth as large. Lists
+    /// A range doubles from one size to the next; 4KiB..256MiB*4 grows by a factor of four. Lists
     /// may hold ranges. [default: 4KiB..256MiB*4, on a simulated device 4KiB..64MiB*4]
     #[arg(long, value_name = "SIZES", value_parser = sizes::parse)]
     sizes: Option<Sizes>,
@@ -61,11 +62,11 @@ pub(crate) struct Args {
     csv: Option<PathBuf>,
 
     /// Also draw a picture
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file::named)]
     svg: Option<PathBuf>,
 
     /// Also write a page to open in a browser; it needs no network
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file::named)]
     html: Option<PathBuf>,
 
     /// Compare with an earlier run, a file that `pinlane --json bench` wrote, and mark what got
@@ -96,15 +97,7 @@ pub(crate) fn run(
     let earlier = args.against.as_deref().map(Earlier::read).transpose()?;
     let interrupt = Interrupt::listen()?;
     let report = measure(choice, args, &interrupt)?;
-    if let (Some(path), false) = (&args.csv, csv_alone) {
-        file::write_text(path, &report.to_csv())?;
-    }
-    if let Some(path) = &args.svg {
-        file::write_text(path, &report.to_svg())?;
-    }
-    if let Some(path) = &args.html {
-        file::write_text(path, &report.to_html())?;
-    }
+    let written = write_files(args, csv_alone, &report);
     let compared = earlier.map(|earlier| earlier.against(&report));
     output.print(&match (&compared, json) {
         _ if csv_alone => report.to_csv(),
@@ -115,11 +108,15 @@ pub(crate) fn run(
             format!("{}{}", report.to_text(), compared.to_text(&report.origin))
         }
     })?;
+    // What was measured is shown even where a file could not be written.
+    written?;
     let csv = args.csv.clone().filter(|_| !csv_alone);
     output.written([&csv, &args.svg, &args.html], json || csv_alone)?;
     let mut good = report.complete && !report.lines.is_empty();
     if !report.complete {
         output::complain("interrupted: not all was measured");
+    } else if report.lines.is_empty() {
+        output::complain("nothing was measured; choose other --memory or --routes");
     }
     if let (Some(compared), Some(percent)) = (&compared, args.fail_if_slower)
         && compared.is_slower_by(percent)
@@ -129,7 +126,29 @@ pub(crate) fn run(
         ));
         good = false;
     }
+    if let (Some(compared), Some(_)) = (&compared, args.fail_if_slower)
+        && compared.changes.is_empty()
+    {
+        output::complain(
+            "--fail-if-slower has nothing to compare; choose --sizes, --memory and --routes that \
+             the run of --against has",
+        );
+        good = false;
+    }
     Ok(good)
+}
+
+fn write_files(args: &Args, csv_alone: bool, report: &Bench) -> anyhow::Result<()> {
+    if let (Some(path), false) = (&args.csv, csv_alone) {
+        file::write_text(path, &report.to_csv())?;
+    }
+    if let Some(path) = &args.svg {
+        file::write_text(path, &report.to_svg())?;
+    }
+    if let Some(path) = &args.html {
+        file::write_text(path, &report.to_html())?;
+    }
+    Ok(())
 }
 
 fn measure(choice: &Choice, args: &Args, interrupt: &Interrupt) -> anyhow::Result<Bench> {
@@ -150,7 +169,7 @@ fn measure(choice: &Choice, args: &Args, interrupt: &Interrupt) -> anyhow::Resul
     if interrupt.is_raised() {
         return Ok(report);
     }
-    let mut meter = Meter::new(&device, Clock::of(&target), profile, largest)?;
+    let mut meter = Meter::new(&device, Clock::of(&target), profile, largest).context("--sizes")?;
     let (memory, routes) = (&args.memory.0, &args.routes.0);
     let kinds = sweep::open(&mut meter, memory, routes, interrupt, &mut report.notes)?;
     let points = points::all(&meter, &kinds, routes, &sizes, &mut report.notes);

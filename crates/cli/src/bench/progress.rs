@@ -15,8 +15,7 @@ impl Progress {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };
-        let style = ProgressStyle::with_template("{bar:32} {percent:>3}%  {eta} left  {msg}")
-            .expect("a template of our own");
+        let style = style("{bar:32} {percent:>3}%  {msg}");
         let bar = ProgressBar::with_draw_target(Some(steps as u64), target).with_style(style);
         bar.enable_steady_tick(Duration::from_millis(200));
         Self(bar)
@@ -31,6 +30,11 @@ impl Progress {
 
     /// A step is done.
     pub(super) fn step(&self) {
+        if self.0.position() == 0 {
+            // Before that nobody knows what is left.
+            self.0
+                .set_style(style("{bar:32} {percent:>3}%  {eta} left  {msg}"));
+        }
         self.0.inc(1);
     }
 
@@ -38,4 +42,8 @@ impl Progress {
     pub(super) fn end(&self) {
         self.0.finish_and_clear();
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("a template of our own")
 }

@@ -12,14 +12,14 @@ use std::time::Instant;
 
 use anyhow::Context;
 use pinlane::{Device, PinnedBuf};
-use pinlane_model::Profile;
+use pinlane_model::{Direction, Profile};
 use pinlane_report::{
     Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays, Origin,
 };
 
 use crate::device::{self, Choice, Chosen, Target};
 use crate::output::{self, Output};
-use bench::{Bench, Run, Way, median};
+use bench::{Bench, Way, median};
 use reference::Reference;
 
 /// The words of `pinlane dot`.
@@ -134,30 +134,28 @@ fn measure(
     let reference = Reference::of(&ordinary[0], &ordinary[1]);
     let mut bench = Bench::new(device, job.kernel, pinned, ordinary)?;
     let mut values = Vec::new();
-    let mut standard_ns = u64::MAX;
     let mut way = |way| -> anyhow::Result<DotWay> {
         let runs = bench.runs(way, job.repeat)?;
         values.extend(runs.iter().map(|run| run.value.to_bits()));
         let run = median(&runs);
-        let times = match (way, &device.info().simulated) {
-            (Way::Express, Some(_)) => {
-                profile.and_then(|profile| modelled(&run, job.items, profile, standard_ns))
-            }
-            _ => Some(run.times),
-        };
-        if way == Way::Standard {
-            standard_ns = run.times.copy_ns;
-        }
         Ok(DotWay {
-            times,
+            times: Some(run.times),
             result: DotResult::new(run.value, reference.distance(run.value)),
         })
     };
-    let ways = DotWays {
+    let mut ways = DotWays {
         standard: way(Way::Standard)?,
         pinned: way(Way::Pinned)?,
         express: way(Way::Express)?,
     };
+    if device.info().simulated.is_some() {
+        let seen = ways.express.times.zip(ways.standard.times);
+        ways.express.times = seen
+            .zip(profile)
+            .and_then(|((express, standard), profile)| {
+                modelled(express, standard, job.items, profile)
+            });
+    }
     let same_bits = values.iter().all(|bits| *bits == values[0]);
     let mut report = Dot::new(
         origin(device),
@@ -202,12 +200,18 @@ fn pinned(
 
 /// The express lane's threads are real, and a simulated clock does not see them: its copies take what
 /// the profile says, where it says so, and never longer than the driver's, which small ones are.
-fn modelled(run: &Run, items: u64, profile: &Profile, standard_ns: u64) -> Option<DotTimes> {
-    let express_ns = profile.express.as_ref()?.up.ns(items * 4);
+fn modelled(
+    express: DotTimes,
+    standard: DotTimes,
+    items: u64,
+    profile: &Profile,
+) -> Option<DotTimes> {
+    let lane = profile.express.as_ref()?;
+    let lane_ns = lane.ns(Direction::HostToDevice, items * 4);
     Some(DotTimes::new(
-        express_ns.saturating_mul(2).min(standard_ns),
-        run.times.kernel_ns,
-        run.times.result_ns,
+        lane_ns.saturating_mul(2).min(standard.copy_ns),
+        express.kernel_ns,
+        express.result_ns,
     ))
 }
 

@@ -41,11 +41,30 @@ use pinlane::Device;
 use pinlane_model::Profile;
 use pinlane_report::{MemoryKind, Route};
 
+use crate::doctor::facts;
 pub(crate) use clock::Clock;
 use host::Host;
 use modelled::Modelled;
 use ordinary::Ordinary;
 use wires::Wires;
+
+/// Refuses what would have the system end processes for want of memory: what is sent, what comes
+/// back, and memory for pageable and express copies. The rest is pinned, and in the budget.
+fn has_room(bytes: usize, simulated: bool) -> anyhow::Result<()> {
+    // A simulated device has its memory here, too.
+    let times = if simulated { 6 } else { 4 };
+    let needed_bytes = (bytes as u64).saturating_mul(times);
+    let free_bytes = facts::available_bytes().unwrap_or(u64::MAX);
+    if needed_bytes > free_bytes / 16 * 15 {
+        let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
+        bail!(
+            "no room in the host's memory, which has {} of the {} needed; choose smaller copies",
+            gb(free_bytes),
+            gb(needed_bytes)
+        );
+    }
+    Ok(())
+}
 
 /// Measures copies of up to some size.
 pub(crate) struct Meter<'a> {
@@ -66,6 +85,7 @@ impl<'a> Meter<'a> {
         bytes: usize,
     ) -> anyhow::Result<Self> {
         let name = device.info().simulated.as_deref();
+        has_room(bytes, name.is_some())?;
         // A simulated GPU behind libcuda tells its profile's name only.
         let profile = name.and_then(|name| profile.or_else(|| Profile::builtin(name)));
         Ok(Self {

@@ -1,7 +1,7 @@
 //! Buffers of each kind, there and back.
 
 use memmap2::MmapMut;
-use pinlane::{Device, Result};
+use pinlane::{Device, MappedCopies, Result};
 
 use super::numbers;
 
@@ -30,6 +30,42 @@ pub(super) fn timed(device: &Device) -> Result<()> {
     let back = stream.timed(&stopwatch).download(place, back)?.wait()?;
     stopwatch.elapsed_ns()?;
     assert_eq!(back[0], buffer[7]);
+    Ok(())
+}
+
+/// Copies that a kernel does, on two streams and of two sizes.
+pub(super) fn mapped_copies(device: &Device) -> Result<()> {
+    if !device.info().can_map_host {
+        return Ok(());
+    }
+    let (stream, other) = (device.stream()?, device.stream()?);
+    let mut copies = MappedCopies::load(device)?;
+    let mut on_device = device.alloc::<u8>(40_001)?;
+    let (mut there, mut back) = (device.mapped::<u8>(40_001)?, device.mapped::<u8>(40_001)?);
+    for bytes in [40_001, 17] {
+        there.fill(bytes as u8);
+        back.fill(0);
+        let place = on_device.range_mut(..bytes);
+        let sent = copies.to_device(&stream, there, place)?;
+        let place = on_device.range(..bytes);
+        back = copies.to_host(&other, place, back)?.wait()?;
+        there = sent.wait()?;
+        assert_eq!(back[..bytes], there[..bytes]);
+        assert!(back[bytes..].iter().all(|byte| *byte == 0));
+    }
+    Ok(())
+}
+
+/// What has arrived cannot be read, but sent on.
+pub(super) fn write_combined_sink(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let (mut first, mut second) = (device.alloc::<u32>(500)?, device.alloc::<u32>(500)?);
+    stream.copy_to_device(&numbers(500), &mut first)?;
+    let sink = device.write_combined::<u32>(501)?.into_sink();
+    let part = stream.download(&first, sink.part(1..))?.wait()?;
+    let part = stream.upload(part, &mut second)?.wait()?;
+    assert_eq!(stream.copy_to_vec(&second)?, numbers(500));
+    assert_eq!(part.into_whole().into_inner().len(), 501);
     Ok(())
 }
 

@@ -64,4 +64,12 @@ impl Home<'_> {
             Ok(())
         }
     }
+
+    /// Whether the memory was got from this device, for addresses that are its own.
+    pub(crate) fn is_on(self, link: &Arc<Link>) -> Result<()> {
+        match Arc::ptr_eq(self.link, link) {
+            true => Ok(()),
+            false => Err(Error::WrongDevice),
+        }
+    }
 }

@@ -13,6 +13,9 @@ use crate::{Figure, MemoryKind, Origin, Route};
 /// Less than this many percent is no change, however quiet both runs were.
 const LEAST_PERCENT: f64 = 1.0;
 
+/// Fewer copies than this tell nothing of noise: those of a run that was interrupted.
+const LEAST_SAMPLES: u32 = 3;
+
 /// A combination.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct BenchPoint {
@@ -68,13 +71,21 @@ pub struct BenchAgainst {
 }
 
 impl BenchAgainst {
-    /// Compare. A change counts where the ranges from the 5th to the 95th percentile do not touch.
+    /// Compare. A change counts where the ranges from the 5th to the 95th percentile do not touch, and
+    /// where both are made of enough copies; a simulated one is always the same.
     #[must_use]
     pub fn new(before: &Bench, now: &Bench, file: impl Into<String>) -> Self {
         let (old, new) = (figures(before), figures(now));
-        let both = new.iter().filter_map(|(point, now)| {
-            let before = old.get(point)?;
-            Some(change(*point, before, now))
+        let is_known = |run: &Bench, figure: &Figure| {
+            figure.samples >= LEAST_SAMPLES || !matches!(run.origin, Origin::Measured { .. })
+        };
+        let both = new.iter().filter_map(|(point, new)| {
+            let old = old.get(point)?;
+            let mut change = change(*point, old, new);
+            if !is_known(before, old) || !is_known(now, new) {
+                change.verdict = BenchVerdict::Same;
+            }
+            Some(change)
         });
         let missing = |these: &BTreeMap<BenchPoint, Figure>,
                        those: &BTreeMap<BenchPoint, Figure>| {
@@ -124,13 +135,19 @@ impl BenchAgainst {
             }
         }
         let count = |verdict| self.of(verdict).count();
-        let _ = writeln!(
-            text,
-            "{} slower, {} faster, {} the same within the noise of both runs.",
-            count(BenchVerdict::Slower),
-            count(BenchVerdict::Faster),
-            count(BenchVerdict::Same)
-        );
+        let _ = match self.changes.is_empty() {
+            true => writeln!(
+                text,
+                "Nothing to compare: the runs have no copies in common."
+            ),
+            false => writeln!(
+                text,
+                "{} slower, {} faster, {} the same within the noise of both runs.",
+                count(BenchVerdict::Slower),
+                count(BenchVerdict::Faster),
+                count(BenchVerdict::Same)
+            ),
+        };
         for (points, whose) in [
             (&self.only_before, "the earlier run"),
             (&self.only_now, "this run"),
@@ -207,7 +224,7 @@ fn line(change: &BenchChange) -> String {
     let rate = |ns: u64| route.moved(bytes) as f64 / ns.max(1) as f64;
     let (before, now) = (change.before_ns, change.now_ns);
     // A rate says nothing about very small copies.
-    let values = match rate(before) < 0.01 {
+    let values = match rate(before).min(rate(now)) < 0.01 {
         true => format!("{} -> {}", duration(before), duration(now)),
         false => format!("{:.2} -> {:.2} GB/s", rate(before), rate(now)),
     };

@@ -5,7 +5,7 @@ use super::plots::{TITLE, heading};
 use crate::Route;
 use crate::format::amount;
 use crate::markup::escape;
-use crate::page::{Cell, FIGURES_STYLE, Page, TIPS_SCRIPT, Table, Tip, section, tips_json};
+use crate::page::{Cell, FIGURES_STYLE, Page, TIPS_SCRIPT, Table, Tip, notes, section, tips_json};
 use crate::plot::figures::{range, rate, time_range};
 use crate::plot::{NARROW, Scale, WIDE, style};
 use crate::timeline::layout::words::duration;
@@ -51,11 +51,7 @@ impl Bench {
             html.push_str(&format!("<p class=\"warning\">{}</p>\n", escape(&warning)));
         }
         html.push_str(&format!("<p class=\"dim\">{}</p>\n", escape(&self.about())));
-        if !self.notes.is_empty() {
-            let note = |note: &String| format!("<li>{}</li>\n", escape(note));
-            let notes: String = self.notes.iter().map(note).collect();
-            html.push_str(&format!("<ul class=\"notes\">\n{notes}</ul>\n"));
-        }
+        html.push_str(&notes(&self.notes));
         if !self.lines.is_empty() {
             html.push_str(SCALES);
         }

@@ -32,10 +32,10 @@ impl Bench {
         }
         let shown =
             "Lines are medians, bands reach from the 5th to the 95th percentile; GB is 10⁹ bytes.";
+        let each = duration(self.budget_ns);
+        let seed = self.seed;
         about.push_str(&format!(
-            "{} for each combination, in the order of seed {}. {shown}",
-            duration(self.budget_ns),
-            self.seed
+            "{each} for each combination, in the order of seed {seed}. {shown}"
         ));
         about
     }

@@ -50,7 +50,7 @@ impl Bench {
                     .iter()
                     .find(|line| line.memory == *kind && line.bytes == bytes);
                 let cell = line.map_or_else(|| "-".to_owned(), |line| self.cell(line));
-                let _ = write!(text, "{cell:>CELL$}");
+                text.push_str(&padded(&cell));
             }
             text.push('\n');
         }
@@ -59,9 +59,11 @@ impl Bench {
 
     fn cell(&self, line: &BenchLine) -> String {
         let rate = line.figure.gb_per_s;
-        let rate = match rate < 0.095 {
-            true => format!("{rate:.3}"),
-            false => format!("{rate:.1}"),
+        let rate = match rate {
+            // So little that no digit would be left of it.
+            rate if rate < 0.000_95 => format!("{rate:.1e}"),
+            rate if rate < 0.095 => format!("{rate:.3}"),
+            rate => format!("{rate:.1}"),
         };
         let noise = if line.noisy { "!" } else { "" };
         match self.is_simulated() {
@@ -91,7 +93,7 @@ impl Bench {
                     || "-".to_owned(),
                     |latency| duration(latency.figure.median_ns),
                 );
-                let _ = write!(text, "{cell:>CELL$}");
+                text.push_str(&padded(&cell));
             }
             text.push('\n');
         }
@@ -140,6 +142,12 @@ impl Bench {
 pub(crate) fn spread_percent(figure: &Figure) -> f64 {
     let spread_ns = figure.p95_ns.saturating_sub(figure.p5_ns);
     spread_ns as f64 / figure.median_ns.max(1) as f64 * 100.0
+}
+
+/// A cell of a row. Where it is too wide, it still stands apart from the one before.
+fn padded(cell: &str) -> String {
+    const WIDTH: usize = CELL - 1;
+    format!(" {cell:>WIDTH$}")
 }
 
 /// Those that occur, in the order of tables.

@@ -1,9 +1,9 @@
 //! What follows from the figures.
 
 use super::{Compare, Row};
-use crate::MemoryKind;
 use crate::format::size;
 use crate::timeline::layout::words::duration;
+use crate::{MemoryKind, Route};
 
 /// Less than this is no gain worth a word.
 const GAIN: f64 = 1.05;
@@ -26,17 +26,22 @@ impl Compare {
 
     /// Pinning has a price, and every copy gives some of it back.
     fn on_pinning(&self, pageable: &Row, pinned: &Row) -> String {
-        if pinned.h2d.gb_per_s < pageable.h2d.gb_per_s * GAIN {
-            return "Pinning gains nothing here: copies of pageable memory are as fast.".to_owned();
-        }
+        let Some((route, where_to)) = gain(pageable, pinned) else {
+            let as_fast = match gain(pinned, pageable) {
+                None => "as fast",
+                Some(_) => "as fast or faster",
+            };
+            return format!("Pinning gains nothing here: copies of pageable memory are {as_fast}.");
+        };
         let bytes = size(self.bytes);
         let cost_ns = pinned.get_ns.saturating_sub(pageable.get_ns);
-        let saved_ns = pageable.h2d.median_ns.saturating_sub(pinned.h2d.median_ns);
+        let (slow, fast) = (pageable.figure(route), pinned.figure(route));
+        let saved_ns = slow.median_ns.saturating_sub(fast.median_ns);
         let saved = duration(saved_ns);
         if cost_ns == 0 {
             return format!(
                 "Pinned memory of {bytes} costs no more than pageable memory, and saves {saved} a \
-                 copy to the device."
+                 copy {where_to}."
             );
         }
         let pays = match cost_ns.div_ceil(saved_ns.max(1)) {
@@ -44,18 +49,32 @@ impl Compare {
             copies => format!("it pays after {copies} copies of this size"),
         };
         let cost = duration(cost_ns);
-        format!("Pinning {bytes} costs {cost} and saves {saved} a copy to the device: {pays}.")
+        format!("Pinning {bytes} costs {cost} and saves {saved} a copy {where_to}: {pays}.")
     }
 }
 
 fn on_express(pageable: &Row, pinned: &Row, express: &Row) -> String {
-    let rate = express.h2d.gb_per_s;
-    if rate < pageable.h2d.gb_per_s * GAIN {
+    let Some((route, where_to)) = gain(pageable, express) else {
         return "The express lane is of no use for copies of this size.".to_owned();
-    }
-    let share = rate / pinned.h2d.gb_per_s * 100.0;
+    };
+    let share = express.figure(route).gb_per_s / pinned.figure(route).gb_per_s * 100.0;
+    let only = match route {
+        Route::H2d => String::new(),
+        _ => format!(" in copies {where_to}"),
+    };
     format!(
-        "The express lane reaches {share:.0}% of pinned speed with no pinning: right for memory \
+        "The express lane reaches {share:.0}% of pinned speed with no pinning{only}: right for memory \
          that is copied seldom."
     )
+}
+
+/// The direction in which one kind is faster than another by more than a word, in words too: to the
+/// device, or else from it.
+fn gain(slow: &Row, fast: &Row) -> Option<(Route, &'static str)> {
+    let ways = [
+        (Route::H2d, "to the device"),
+        (Route::D2h, "from the device"),
+    ];
+    ways.into_iter()
+        .find(|(route, _)| fast.figure(*route).gb_per_s >= slow.figure(*route).gb_per_s * GAIN)
 }

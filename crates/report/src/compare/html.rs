@@ -3,7 +3,7 @@
 use super::{Compare, Row};
 use crate::Route;
 use crate::markup::escape;
-use crate::page::{Cell, FIGURES_STYLE, Page, TIPS_SCRIPT, Table, section, tips_json};
+use crate::page::{Cell, FIGURES_STYLE, Page, TIPS_SCRIPT, Table, notes, section, tips_json};
 use crate::plot::figures::{range, rate};
 use crate::plot::{NARROW, WIDE, style};
 
@@ -21,6 +21,7 @@ impl Compare {
         let sentence = |text: &String| format!("<p class=\"advice\">{}</p>\n", escape(text));
         let mut header: String = self.advice().iter().map(sentence).collect();
         header.push_str(&format!("<p class=\"dim\">{}</p>\n", escape(&self.about())));
+        header.push_str(&notes(&self.notes));
         let page = Page {
             title: &self.title(),
             origin: &self.origin,

@@ -5,7 +5,8 @@ use crate::plot::picture::Stack;
 
 impl Compare {
     /// A picture that stands alone: no script, no font, no other file. Bars of each kind of memory in
-    /// both directions, the link's limit, what getting the memory costs, and below them the advice.
+    /// both directions, the link's limit, what getting the memory costs, and below them the advice
+    /// and what the reader should know.
     /// Follows the viewer's choice of a light or a dark look.
     #[must_use]
     pub fn to_svg(&self) -> String {
@@ -16,6 +17,9 @@ impl Compare {
             stack.text("", &sentence);
         }
         stack.text("dim", &self.about());
+        for note in &self.notes {
+            stack.text("dim", note);
+        }
         stack.finish()
     }
 }

@@ -3,17 +3,20 @@
 //!
 //! ```text
 //!  Page ── head, style, title, origin, body, script
+//!    notes   what the reader should know
 //!    section a heading and a picture
 //!    table   figures for those who see no picture
 //!    tip     what the pointer or the keyboard shows of a picture's parts
 //! ```
 
+mod notes;
 mod section;
 mod table;
 mod tip;
 
 use std::io;
 
+pub(crate) use self::notes::notes;
 pub(crate) use self::section::section;
 pub(crate) use self::table::{Cell, Table};
 pub(crate) use self::tip::{Tip, TipRow, tips_json};

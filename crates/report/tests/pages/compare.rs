@@ -78,6 +78,15 @@ fn the_picture_says_what_the_report_says() {
 }
 
 #[test]
+fn what_the_reader_should_know_is_on_page_and_picture() {
+    let mut compare = compare(measured());
+    compare.notes = vec!["express: not measured: a < b".to_owned()];
+    let (svg, html) = check(&compare, "notes");
+    assert!(html.contains("<li>express: not measured: a &lt; b</li>"));
+    assert!(texts(&svg).concat().contains("not measured: a < b"));
+}
+
+#[test]
 fn an_unknown_link_is_not_called_a_limit() {
     let known = compare(measured());
     let compare = Compare::new(known.origin, known.bytes, 3, None, known.rows).expect("rows");

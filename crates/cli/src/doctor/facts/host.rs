@@ -135,6 +135,14 @@ impl Host {
     }
 }
 
+/// Memory that the process can still get: what the system has left, or its control group.
+pub(crate) fn available_bytes(root: Root<'_>) -> Option<u64> {
+    let of_system = kib(&root.text("proc/meminfo")?, "MemAvailable");
+    let of_group = ControlGroups::find(root.0).memory();
+    let of_group = of_group.map(|memory| memory.headroom_bytes);
+    of_system.into_iter().chain(of_group).min()
+}
+
 fn is_wsl(root: Root<'_>) -> bool {
     let version = root.text("proc/version").unwrap_or_default();
     version.to_ascii_lowercase().contains("microsoft")

@@ -37,6 +37,11 @@ impl Facts {
     }
 }
 
+/// Memory that this process can still get, where the system tells.
+pub(crate) fn available_bytes() -> Option<u64> {
+    host::available_bytes(Root(Path::new("/")))
+}
+
 /// The link of the GPU at this address, as the driver's library tells it or else the kernel. A GPU
 /// slows its link down while it idles: ask behind copies.
 pub(crate) fn link(pci: PciAddress) -> Option<Link> {
