@@ -7,7 +7,7 @@ use pinlane::Device;
 use pinlane_model::Profile;
 use pinlane_report::{Compare, Figure, MemoryKind, Origin, Route, Row};
 
-use crate::device::{self, Choice, Chosen, Target};
+use crate::device::{self, Choice};
 use crate::measure::{Clock, Meter, link};
 use crate::output::Output;
 use crate::{file, size};
@@ -44,7 +44,7 @@ pub(crate) fn run(
     json: bool,
     output: &mut Output,
 ) -> anyhow::Result<bool> {
-    let (target, profile) = start(choice)?;
+    let (target, profile) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let report = measure(&device, Clock::of(&target), profile, args)?;
     let written = write_files(args, &report);
@@ -67,19 +67,6 @@ fn write_files(args: &Args, report: &Compare) -> anyhow::Result<()> {
         file::write_text(path, &report.to_html())?;
     }
     Ok(())
-}
-
-/// The device to measure, and its profile where it is simulated.
-pub(crate) fn start(choice: &Choice) -> anyhow::Result<(Target, Option<Profile>)> {
-    let chosen = device::choose(choice)?;
-    let profile = match &chosen {
-        Chosen::Sim(profile) => Some(profile.as_ref().clone()),
-        Chosen::Cuda { .. } => None,
-    };
-    // The checks look for mistakes of the caller by hashing every buffer in flight. The library
-    // rules those out, and hashing costs more than copying.
-    let target = device::start(chosen, |sim| sim.checks(false).record_timeline(false));
-    Ok((target, profile))
 }
 
 fn measure(

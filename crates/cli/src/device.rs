@@ -105,6 +105,19 @@ pub(crate) fn start(chosen: Chosen, prepare: impl FnOnce(SimBuilder) -> SimBuild
     }
 }
 
+/// Open what the user chose, to take times on it; with its profile where it is simulated.
+pub(crate) fn start_to_measure(choice: &Choice) -> anyhow::Result<(Target, Option<Profile>)> {
+    let chosen = choose(choice)?;
+    let profile = match &chosen {
+        Chosen::Sim(profile) => Some(profile.as_ref().clone()),
+        Chosen::Cuda { .. } => None,
+    };
+    // The checks look for mistakes of the caller by hashing every buffer in flight. The library
+    // rules those out, and hashing costs more than copying.
+    let target = start(chosen, |sim| sim.checks(false).record_timeline(false));
+    Ok((target, profile))
+}
+
 /// What the user chose, with nothing opened on it. Where `auto` finds no GPU it says so.
 pub(crate) fn choose(choice: &Choice) -> anyhow::Result<Chosen> {
     match choice {

@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::measure::{Clock, Meter};
 use crate::output::{self, Output, UsageError};
 use crate::sizes::{self, Sizes};
-use crate::{compare, date, duration, file};
+use crate::{date, device, duration, file};
 use against::Earlier;
 use progress::Progress;
 use sweep::Sweep;
@@ -152,7 +152,7 @@ fn write_files(args: &Args, csv_alone: bool, report: &Bench) -> anyhow::Result<(
 }
 
 fn measure(choice: &Choice, args: &Args, interrupt: &Interrupt) -> anyhow::Result<Bench> {
-    let (target, profile) = compare::start(choice)?;
+    let (target, profile) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let info = device.info();
     let simulated = info.simulated.is_some();

@@ -17,7 +17,7 @@ use pinlane_report::{
     Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays, Origin,
 };
 
-use crate::device::{self, Choice, Chosen, Target};
+use crate::device::{self, Choice, Target};
 use crate::output::{self, Output};
 use bench::{Bench, Way, median};
 use reference::Reference;
@@ -75,12 +75,7 @@ pub(crate) fn run(
     json: bool,
     output: &mut Output,
 ) -> anyhow::Result<bool> {
-    let chosen = device::choose(choice)?;
-    let profile = match &chosen {
-        Chosen::Sim(profile) => Some(profile.as_ref().clone()),
-        Chosen::Cuda { .. } => None,
-    };
-    let target = device::start(chosen, |sim| sim.checks(false).record_timeline(false));
+    let (target, profile) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let simulated = device.info().simulated.clone();
     // A simulated device may also be behind the name of a real one.

@@ -11,7 +11,7 @@ use pinlane_report::timeline::{Chart, Exporter, Html, Svg, Timeline, Trace};
 use pinlane_report::{Origin, Overlap};
 
 use crate::calibrate;
-use crate::device::{self, Choice, Chosen, Target};
+use crate::device::{self, Choice, Target};
 use crate::output::{Output, UsageError};
 use crate::{duration, file, size, terminal};
 use lesson::{Clock, Lesson};
@@ -93,12 +93,7 @@ pub(crate) fn run(
         }
         other => other,
     };
-    let chosen = device::choose(choice)?;
-    let simulated = match &chosen {
-        Chosen::Sim(profile) => Some(profile.as_ref().clone()),
-        Chosen::Cuda { .. } => None,
-    };
-    let target = device::start(chosen, |sim| sim.checks(false).record_timeline(false));
+    let (target, simulated) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let clock = match &target {
         Target::Cuda { .. } => Clock::Real,
