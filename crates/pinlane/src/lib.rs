@@ -60,6 +60,7 @@ mod herald;
 pub mod interop;
 pub mod kernel;
 mod link;
+pub mod load;
 mod mapped_copies;
 pub mod memory;
 pub mod pipeline;

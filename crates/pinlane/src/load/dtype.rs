@@ -1,0 +1,173 @@
+//! What an element is.
+
+use std::fmt;
+
+use super::Fault;
+
+/// Type of a tensor's elements: all that the safetensors format names. Little-endian.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Dtype {
+    /// A byte that is 0 or 1.
+    Bool,
+    /// 4-bit float of the microscaling formats, two in a byte.
+    F4,
+    /// 6-bit float with 2 bits of exponent, four in three bytes.
+    F6E2M3,
+    /// 6-bit float with 3 bits of exponent, four in three bytes.
+    F6E3M2,
+    /// Unsigned byte.
+    U8,
+    /// Signed byte.
+    I8,
+    /// 8-bit float with 5 bits of exponent.
+    F8E5M2,
+    /// 8-bit float with 4 bits of exponent.
+    F8E4M3,
+    /// 8-bit exponent, the scale of a block in the microscaling formats.
+    F8E8M0,
+    /// 8-bit float with 4 bits of exponent, one zero and one NaN.
+    F8E4M3Fnuz,
+    /// 8-bit float with 5 bits of exponent, one zero and one NaN.
+    F8E5M2Fnuz,
+    /// Signed 16-bit integer.
+    I16,
+    /// Unsigned 16-bit integer.
+    U16,
+    /// Half precision.
+    F16,
+    /// Brain float: the upper half of an `f32`.
+    Bf16,
+    /// Signed 32-bit integer.
+    I32,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Single precision.
+    F32,
+    /// Complex number of two `f32`.
+    C64,
+    /// Double precision.
+    F64,
+    /// Signed 64-bit integer.
+    I64,
+    /// Unsigned 64-bit integer.
+    U64,
+}
+
+impl Dtype {
+    /// All of them.
+    pub const ALL: [Self; 22] = [
+        Self::Bool,
+        Self::F4,
+        Self::F6E2M3,
+        Self::F6E3M2,
+        Self::U8,
+        Self::I8,
+        Self::F8E5M2,
+        Self::F8E4M3,
+        Self::F8E8M0,
+        Self::F8E4M3Fnuz,
+        Self::F8E5M2Fnuz,
+        Self::I16,
+        Self::U16,
+        Self::F16,
+        Self::Bf16,
+        Self::I32,
+        Self::U32,
+        Self::F32,
+        Self::C64,
+        Self::F64,
+        Self::I64,
+        Self::U64,
+    ];
+
+    /// Its name in safetensors files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "BOOL",
+            Self::F4 => "F4",
+            Self::F6E2M3 => "F6_E2M3",
+            Self::F6E3M2 => "F6_E3M2",
+            Self::U8 => "U8",
+            Self::I8 => "I8",
+            Self::F8E5M2 => "F8_E5M2",
+            Self::F8E4M3 => "F8_E4M3",
+            Self::F8E8M0 => "F8_E8M0",
+            Self::F8E4M3Fnuz => "F8_E4M3FNUZ",
+            Self::F8E5M2Fnuz => "F8_E5M2FNUZ",
+            Self::I16 => "I16",
+            Self::U16 => "U16",
+            Self::F16 => "F16",
+            Self::Bf16 => "BF16",
+            Self::I32 => "I32",
+            Self::U32 => "U32",
+            Self::F32 => "F32",
+            Self::C64 => "C64",
+            Self::F64 => "F64",
+            Self::I64 => "I64",
+            Self::U64 => "U64",
+        }
+    }
+
+    /// The type of this name, as safetensors files spell it.
+    ///
+    /// ```
+    /// use pinlane::load::Dtype;
+    ///
+    /// assert_eq!(Dtype::from_name("BF16"), Some(Dtype::Bf16));
+    /// assert_eq!(Dtype::from_name("bf16"), None);
+    /// ```
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name)
+    }
+
+    /// Bits of an element; some take less than a byte.
+    pub const fn bits(self) -> u64 {
+        match self {
+            Self::F4 => 4,
+            Self::F6E2M3 | Self::F6E3M2 => 6,
+            Self::Bool
+            | Self::U8
+            | Self::I8
+            | Self::F8E5M2
+            | Self::F8E4M3
+            | Self::F8E8M0
+            | Self::F8E4M3Fnuz
+            | Self::F8E5M2Fnuz => 8,
+            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 16,
+            Self::I32 | Self::U32 | Self::F32 => 32,
+            Self::C64 | Self::F64 | Self::I64 | Self::U64 => 64,
+        }
+    }
+
+    /// Bytes that a tensor of this shape takes. Dimensions of zero do not count for the overflow: a
+    /// shape whose other dimensions overflow is refused though it is empty.
+    pub(super) fn bytes_of(self, shape: &[u64]) -> Result<u64, Fault> {
+        let overflow = || Fault::SizeOverflow {
+            dtype: self,
+            shape: shape.to_vec(),
+        };
+        let elements = shape
+            .iter()
+            .filter(|dim| **dim != 0)
+            .try_fold(1, |elements: u64, dim| elements.checked_mul(*dim))
+            .ok_or_else(overflow)?;
+        if shape.contains(&0) {
+            return Ok(0);
+        }
+        let bits = u128::from(elements) * u128::from(self.bits());
+        if !bits.is_multiple_of(8) {
+            return Err(Fault::PartialByte {
+                dtype: self,
+                shape: shape.to_vec(),
+            });
+        }
+        u64::try_from(bits / 8).map_err(|_| overflow())
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,202 @@
+//! Headers of safetensors files: eight bytes of length, a JSON object, then the data without holes.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use super::json::{each, fields, is_object, value};
+use super::{DIMS_MAX, HEADER_BYTES_MAX, Header, read_exactly, utf8};
+use crate::load::{Dtype, Fault, LoadError, TensorInfo};
+
+/// Bytes of the header's length.
+const LENGTH_BYTES: u64 = 8;
+
+const METADATA: &str = "__metadata__";
+
+pub(super) fn read(source: &mut impl Read, file_bytes: u64) -> Result<Header, LoadError> {
+    let header_bytes = header_bytes(source, file_bytes)?;
+    let data_start = LENGTH_BYTES + header_bytes;
+    let header = read_exactly(source, header_bytes)?;
+    let mut metadata = None;
+    let mut tensors = Vec::new();
+    each(utf8(&header)?, |name, raw| {
+        if name != METADATA {
+            let (dtype, shape, bytes) =
+                tensor(raw, data_start, file_bytes).map_err(|error| error.with_tensor(&name))?;
+            tensors.push(TensorInfo::new(name, dtype, shape, bytes));
+        } else if metadata.replace(strings(raw)?).is_some() {
+            return Err(LoadError::from(Fault::DuplicateKey { key: name }));
+        }
+        Ok(())
+    })?;
+    check_names(&tensors)?;
+    tensors.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
+    check_cover(&tensors, data_start, file_bytes)?;
+    Ok(Header {
+        data_start,
+        metadata: metadata.unwrap_or_default(),
+        tensors,
+    })
+}
+
+/// Empty tensors come before the one that starts at the same byte. Names make the order of several
+/// empty ones the same on every run.
+fn order(tensor: &TensorInfo) -> (u64, u64, &str) {
+    let bytes = tensor.bytes();
+    (bytes.start, bytes.end, tensor.name())
+}
+
+fn header_bytes(source: &mut impl Read, file_bytes: u64) -> Result<u64, Fault> {
+    if file_bytes < LENGTH_BYTES {
+        return Err(Fault::TooShort {
+            file_bytes,
+            needed_bytes: LENGTH_BYTES,
+        });
+    }
+    let length = read_exactly(source, LENGTH_BYTES)?;
+    let length = length.try_into().expect("as many bytes as were asked for");
+    let header_bytes = u64::from_le_bytes(length);
+    if header_bytes == 0 {
+        Err(Fault::EmptyHeader)
+    } else if header_bytes > HEADER_BYTES_MAX {
+        Err(Fault::HeaderTooLarge {
+            header_bytes,
+            limit_bytes: HEADER_BYTES_MAX,
+        })
+    } else if header_bytes > file_bytes - LENGTH_BYTES {
+        Err(Fault::HeaderPastEnd {
+            header_bytes,
+            file_bytes,
+        })
+    } else {
+        Ok(header_bytes)
+    }
+}
+
+/// `__metadata__`: strings only. The reference implementation takes `null` for none.
+fn strings(raw: &RawValue) -> Result<BTreeMap<String, String>, LoadError> {
+    let mut strings = BTreeMap::new();
+    if raw.get() == "null" {
+        return Ok(strings);
+    }
+    if !is_object(raw.get()) {
+        return Err(LoadError::from(Fault::BadMetadata { key: None }));
+    }
+    each(raw.get(), |key, raw| {
+        let Ok(text) = value(METADATA, raw) else {
+            return Err(LoadError::from(Fault::BadMetadata { key: Some(key) }));
+        };
+        match strings.insert(key.clone(), text) {
+            Some(_) => Err(LoadError::from(Fault::DuplicateKey { key })),
+            None => Ok(()),
+        }
+    })?;
+    Ok(strings)
+}
+
+/// Type, shape and bytes in the file. Fields that are not known are left alone, as the reference
+/// implementation does.
+type Entry = (Dtype, Vec<u64>, Range<u64>);
+
+fn tensor(raw: &RawValue, data_start: u64, file_bytes: u64) -> Result<Entry, LoadError> {
+    if !is_object(raw.get()) {
+        return Err(LoadError::from(Fault::BadField {
+            field: "the entry",
+            reason: "not an object".to_owned(),
+        }));
+    }
+    let [dtype, shape, offsets] = fields(raw.get(), ["dtype", "shape", "data_offsets"])?;
+    let missing = |field| Fault::MissingField { field };
+    let name: String = value("dtype", dtype.ok_or(missing("dtype"))?)?;
+    let dtype = Dtype::from_name(&name).ok_or(Fault::UnknownDtype { dtype: name })?;
+    let shape = dims(shape.ok_or(missing("shape"))?)?;
+    let [start, end]: [u64; 2] = value("data_offsets", offsets.ok_or(missing("data_offsets"))?)?;
+    Ok(check(dtype, shape, start..end, data_start, file_bytes)?)
+}
+
+/// The entry, if its offsets are those of its type and shape and inside of the file.
+fn check(
+    dtype: Dtype,
+    shape: Vec<u64>,
+    Range { start, end }: Range<u64>,
+    data_start: u64,
+    file_bytes: u64,
+) -> Result<Entry, Fault> {
+    let data_bytes = file_bytes - data_start;
+    if start > end {
+        return Err(Fault::ReversedOffsets { start, end });
+    }
+    if end > data_bytes {
+        return Err(Fault::PastEnd { end, data_bytes });
+    }
+    let expected_bytes = dtype.bytes_of(&shape)?;
+    if expected_bytes != end - start {
+        return Err(Fault::SizeMismatch {
+            dtype,
+            shape,
+            expected_bytes,
+            found_bytes: end - start,
+        });
+    }
+    // No overflow: `end` is inside of the file.
+    Ok((dtype, shape, data_start + start..data_start + end))
+}
+
+fn dims(raw: &RawValue) -> Result<Vec<u64>, Fault> {
+    // Counted before it is parsed, which takes eight bytes for what may be two in the file.
+    let dims = 1 + raw.get().bytes().filter(|byte| *byte == b',').count();
+    if dims > DIMS_MAX && raw.get().starts_with('[') {
+        return Err(Fault::TooManyDims {
+            dims,
+            limit: DIMS_MAX,
+        });
+    }
+    value("shape", raw)
+}
+
+fn check_names(tensors: &[TensorInfo]) -> Result<(), LoadError> {
+    let mut names: Vec<&str> = tensors.iter().map(TensorInfo::name).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => {
+            let key = pair[0].to_owned();
+            Err(LoadError::from(Fault::DuplicateKey { key }).with_tensor(pair[0]))
+        }
+    }
+}
+
+/// Every byte of the data belongs to exactly one tensor.
+fn check_cover(tensors: &[TensorInfo], data_start: u64, file_bytes: u64) -> Result<(), LoadError> {
+    let mut end = data_start;
+    let mut previous = "";
+    for tensor in tensors {
+        let bytes = tensor.bytes();
+        let fault = match bytes.start.cmp(&end) {
+            Ordering::Equal => {
+                (end, previous) = (bytes.end, tensor.name());
+                continue;
+            }
+            Ordering::Less => Fault::Overlap {
+                start: bytes.start - data_start,
+                other: previous.to_owned(),
+                other_end: end - data_start,
+            },
+            Ordering::Greater => Fault::Hole {
+                start: end - data_start,
+                end: bytes.start - data_start,
+            },
+        };
+        return Err(LoadError::from(fault).with_tensor(tensor.name()));
+    }
+    match end == file_bytes {
+        true => Ok(()),
+        false => Err(LoadError::from(Fault::Hole {
+            start: end - data_start,
+            end: file_bytes - data_start,
+        })),
+    }
+}

@@ -1,0 +1,60 @@
+//! Weights in files: what is there, which of it is wanted, and how it is read.
+//!
+//! ```text
+//!   Catalog ── opens files, a folder or an index; reads headers, never data
+//!      │  FileInfo     path, length, metadata
+//!      │  TensorInfo   name, dtype, shape, bytes in the file; rows and shards of it
+//!      │  Selection    names and patterns (Glob)
+//!      ▼
+//!   Plan ── few device allocations with aligned places in them, and
+//!           Pieces: ranges of files that fit a pinned slot, with the place of every byte
+//! ```
+//!
+//! All of this is free of any GPU. Files are untrusted: whatever is in them gives a [`LoadError`]
+//! that names the file and the tensor, or a catalog in which every tensor is inside of its file.
+//!
+//! ```
+//! use pinlane::load::{Catalog, Dtype, Plan, PlanOptions, Selection};
+//!
+//! # let path = std::env::temp_dir().join(format!("pinlane-doc-load-{}.safetensors", std::process::id()));
+//! # let header = br#"{"h.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"h.1.w":{"dtype":"F32","shape":[2,2],"data_offsets":[16,32]},"bias":{"dtype":"U8","shape":[3],"data_offsets":[32,35]}}"#;
+//! # let mut file = (header.len() as u64).to_le_bytes().to_vec();
+//! # file.extend(header);
+//! # file.extend([0; 35]);
+//! # std::fs::write(&path, file)?;
+//! let catalog = Catalog::open(&path)?;
+//! assert_eq!(catalog.tensor("h.0.w")?.dtype(), Dtype::F32);
+//!
+//! let wanted = catalog.select(&Selection::new().glob("h.*.w")?)?;
+//! assert_eq!(wanted.len(), 2);
+//!
+//! let plan = Plan::new(&wanted, PlanOptions::default())?;
+//! assert_eq!(plan.allocations(), [256 + 16]); // one allocation, places aligned to 256 bytes
+//! let pieces: Vec<_> = plan.pieces().collect();
+//! assert_eq!(pieces.len(), 1); // both tensors in one read
+//! assert_eq!(pieces[0].len_bytes(), 32);
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod catalog;
+mod dtype;
+mod error;
+mod fault;
+mod file;
+mod format;
+mod glob;
+mod open;
+mod plan;
+mod select;
+mod tensor;
+
+pub use catalog::Catalog;
+pub use dtype::Dtype;
+pub use error::LoadError;
+pub use fault::Fault;
+pub use file::{FileInfo, Format};
+pub use glob::Glob;
+pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
+pub use select::Selection;
+pub use tensor::TensorInfo;

@@ -1,0 +1,15 @@
+//! Files of weights: what is in them, what is wrong with them, and how they are read.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod counting;
+mod faults;
+mod faults_npy;
+mod fixtures;
+mod glob;
+mod hostile;
+mod open;
+mod plan;
+mod reference;
+mod rows;
+mod support;

@@ -1,0 +1,242 @@
+//! Plans, carried out byte by byte on random catalogs.
+
+use std::fs;
+
+use pinlane::load::{Catalog, Dtype, Fault, Plan, PlanOptions, TensorInfo};
+
+use super::support::{Random, Scratch, written};
+
+/// Files with random tensors in them.
+fn random_catalog(random: &mut Random, scratch: &Scratch) -> Catalog {
+    let files = 1 + random.below(3);
+    let paths: Vec<_> = (0..files)
+        .map(|file| {
+            let names: Vec<String> = (0..random.below(8))
+                .map(|n| format!("{file}.{n}"))
+                .collect();
+            let tensors: Vec<_> = names
+                .iter()
+                .map(|name| {
+                    let dtype = *random.pick(&Dtype::ALL);
+                    let row = 4 * random.below(12);
+                    (name.as_str(), dtype, vec![random.below(20), row])
+                })
+                .collect();
+            let tensors: Vec<_> = tensors.iter().map(|(n, d, s)| (*n, *d, &s[..])).collect();
+            let seed = random.next();
+            scratch.file(&format!("{file}.safetensors"), written(&tensors, seed))
+        })
+        .collect();
+    Catalog::open_all(paths).expect("good files")
+}
+
+/// Some tensors, in any order, whole or in rows, some of them twice.
+fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInfo> {
+    let tensors = catalog.tensors();
+    if tensors.is_empty() {
+        return Vec::new();
+    }
+    (0..random.below(12))
+        .filter_map(|_| {
+            let tensor = random.pick(tensors);
+            let end = random.below(tensor.shape()[0] + 1);
+            match random.below(3) {
+                0 => tensor.rows(random.below(end + 1)..end).ok(),
+                _ => Some(tensor.clone()),
+            }
+        })
+        .collect()
+}
+
+fn random_options(random: &mut Random) -> PlanOptions {
+    let grain_bytes = 1 << random.below(7);
+    PlanOptions {
+        align_bytes: 1 << random.below(9),
+        allocation_bytes: 1 + random.below(4000),
+        piece_bytes: grain_bytes * (1 + random.below(16)),
+        grain_bytes,
+    }
+}
+
+/// Reads what the plan says, copies it to where the plan says, and looks whether all is there.
+fn carry_out(catalog: &Catalog, wanted: &[TensorInfo], options: &PlanOptions, merged: bool) {
+    let plan = Plan::new(wanted, options.clone()).expect("a possible plan");
+    let files: Vec<Vec<u8>> = catalog
+        .files()
+        .iter()
+        .map(|file| fs::read(file.path()).expect("the file"))
+        .collect();
+    let mut device: Vec<Vec<Option<u8>>> = plan
+        .allocations()
+        .iter()
+        .map(|bytes| vec![None; *bytes as usize])
+        .collect();
+    let mut landed = vec![0; wanted.len()];
+    let mut read = vec![Vec::new(); files.len()];
+    let mut last = (0, 0);
+    for piece in plan.pieces() {
+        assert!((piece.file, piece.bytes.start) >= last, "in order");
+        last = (piece.file, piece.bytes.end);
+        let grain = options.grain_bytes;
+        let rounded = piece.bytes.end.next_multiple_of(grain) - piece.bytes.start / grain * grain;
+        assert!(piece.len_bytes() > 0 && rounded <= options.piece_bytes);
+        read[piece.file].extend(piece.bytes.clone());
+        let slot = &files[piece.file][piece.bytes.start as usize..piece.bytes.end as usize];
+        for part in &piece.parts {
+            landed[part.tensor] += part.copy.len_bytes;
+        }
+        let parts = piece.parts.iter().map(|part| part.copy).collect();
+        for copy in if merged { piece.copies() } else { parts } {
+            for byte in 0..copy.len_bytes {
+                let to = &mut device[copy.allocation][(copy.to_bytes + byte) as usize];
+                assert_eq!(*to, None, "written once");
+                *to = Some(slot[(copy.from_bytes + byte) as usize]);
+            }
+        }
+    }
+    let mut needed = vec![Vec::new(); files.len()];
+    for ((tensor, place), landed) in wanted.iter().zip(plan.placements()).zip(landed) {
+        assert_eq!(
+            (place.len_bytes, landed),
+            (tensor.len_bytes(), tensor.len_bytes())
+        );
+        assert_eq!(place.offset_bytes % options.align_bytes, 0);
+        needed[tensor.file()].extend(tensor.bytes());
+        for (at, byte) in tensor.bytes().enumerate() {
+            // Taken, so that another tensor in the same place would find nothing.
+            let there = device[place.allocation][place.offset_bytes as usize + at].take();
+            assert_eq!(there, Some(files[tensor.file()][byte as usize]));
+        }
+    }
+    for bytes in &mut needed {
+        bytes.sort_unstable();
+        bytes.dedup();
+    }
+    assert_eq!(
+        read, needed,
+        "each byte that is needed is read, once, and no other"
+    );
+    assert!(
+        device.iter().flatten().all(Option::is_none),
+        "nothing else was written"
+    );
+    check_allocations(&plan, wanted, options);
+}
+
+/// Few of them: two neighbours would not fit into one.
+fn check_allocations(plan: &Plan, wanted: &[TensorInfo], options: &PlanOptions) {
+    let largest = wanted.iter().map(TensorInfo::len_bytes).max().unwrap_or(0);
+    for bytes in plan.allocations() {
+        assert!(*bytes > 0 && *bytes <= options.allocation_bytes.max(largest));
+    }
+    for pair in plan.allocations().windows(2) {
+        let together = pair[0].next_multiple_of(options.align_bytes) + pair[1];
+        assert!(together > options.allocation_bytes);
+    }
+}
+
+#[test]
+fn every_byte_gets_where_it_belongs() {
+    let seeds = 1500;
+    for seed in 0..seeds {
+        let mut random = Random(seed);
+        let scratch = Scratch::new();
+        let catalog = random_catalog(&mut random, &scratch);
+        let wanted = match seed % 4 {
+            0 => catalog.tensors().to_vec(),
+            _ => random_selection(&mut random, &catalog),
+        };
+        let options = random_options(&mut random);
+        carry_out(&catalog, &wanted, &options, seed % 2 == 0);
+    }
+}
+
+#[test]
+fn neighbours_become_one_read_and_one_copy() {
+    let scratch = Scratch::new();
+    let names: Vec<String> = (0..64).map(|n| format!("h.{n:02}")).collect();
+    let tensors: Vec<_> = names
+        .iter()
+        .map(|n| (n.as_str(), Dtype::F32, &[64_u64, 4][..]))
+        .collect();
+    let path = scratch.file("w.safetensors", written(&tensors, 3));
+    let catalog = Catalog::open(path).expect("a good file");
+    let plan = Plan::new(catalog.tensors(), PlanOptions::default()).expect("a plan");
+    assert_eq!(plan.allocations(), [64 * 1024]);
+    let pieces: Vec<_> = plan.pieces().collect();
+    assert_eq!(pieces.len(), 1);
+    assert_eq!(pieces[0].parts.len(), 64);
+    assert_eq!(pieces[0].copies().len(), 1);
+}
+
+#[test]
+fn sizes_that_are_not_possible() {
+    let good = PlanOptions::default();
+    let with = |field, value| {
+        let mut options = good.clone();
+        *match field {
+            "align_bytes" => &mut options.align_bytes,
+            "allocation_bytes" => &mut options.allocation_bytes,
+            "grain_bytes" => &mut options.grain_bytes,
+            _ => &mut options.piece_bytes,
+        } = value;
+        options
+    };
+    let cases = [
+        ("align_bytes", 0),
+        ("align_bytes", 24),
+        ("allocation_bytes", 0),
+        ("grain_bytes", 0),
+        ("grain_bytes", 4095),
+        ("piece_bytes", 0),
+        ("piece_bytes", 4097),
+    ];
+    for (name, value) in cases {
+        let error = Plan::new(&[], with(name, value)).expect_err("not possible");
+        let fault = error.fault();
+        assert!(
+            matches!(fault, Fault::BadPlan { field, .. } if *field == name),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn a_huge_file_takes_little_memory_to_plan() {
+    // A tebibyte that is not there: behind the header, the file is one hole.
+    let scratch = Scratch::new();
+    let bytes = 1_u64 << 40;
+    let header =
+        format!("{{\"w\":{{\"dtype\":\"U8\",\"shape\":[{bytes}],\"data_offsets\":[0,{bytes}]}}}}");
+    let file = super::support::safetensors(&header, &[]);
+    let path = scratch.file("w.safetensors", &file);
+    let open = fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .expect("the file");
+    if open.set_len(file.len() as u64 + bytes).is_err() {
+        return; // A file system without holes.
+    }
+    let (pieces, peak) = super::counting::peak_bytes(|| {
+        let catalog = Catalog::open(&path).expect("a good file");
+        let plan = Plan::new(catalog.tensors(), PlanOptions::default()).expect("a plan");
+        plan.pieces().take(1000).count()
+    });
+    assert_eq!(pieces, 1000);
+    assert!(peak < 64 << 10, "{peak} bytes");
+}
+
+#[test]
+fn more_than_can_be_counted() {
+    let scratch = Scratch::new();
+    let path = scratch.file("w.safetensors", written(&[("w", Dtype::U8, &[1])], 1));
+    let catalog = Catalog::open(path).expect("a good file");
+    let tensor = catalog.tensors()[0].clone();
+    let options = PlanOptions {
+        align_bytes: 1 << 63,
+        ..PlanOptions::default()
+    };
+    assert!(Plan::new(&vec![tensor.clone(); 1], options.clone()).is_ok());
+    let error = Plan::new(&vec![tensor; 2], options).expect_err("two halves of all addresses");
+    assert_eq!(error.fault(), &Fault::TooMuch);
+}

@@ -1,0 +1,108 @@
+//! What these tests share: folders that go away, files made by hand, numbers from a seed.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, fs, process};
+
+use pinlane::load::{Catalog, Dtype, Fault, LoadError};
+
+/// A folder of its own, gone at the end of the test.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("pinlane-load-{}-{number}", process::id()));
+        fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Write a file in it.
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, bytes).expect("a file for the test");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A safetensors file of this header and data.
+pub fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend_from_slice(header.as_bytes());
+    file.extend_from_slice(data);
+    file
+}
+
+/// A valid safetensors file of tensors that lie one behind the other.
+pub fn written(tensors: &[(&str, Dtype, &[u64])], seed: u64) -> Vec<u8> {
+    let (mut entries, mut at) = (Vec::new(), 0);
+    for (name, dtype, shape) in tensors {
+        let end = at + shape.iter().product::<u64>() * dtype.bits() / 8;
+        entries.push(format!(
+            "{name:?}:{{\"dtype\":\"{dtype}\",\"shape\":{shape:?},\"data_offsets\":[{at},{end}]}}"
+        ));
+        at = end;
+    }
+    let mut random = Random(seed);
+    let data: Vec<u8> = (0..at).map(|_| random.next() as u8).collect();
+    safetensors(&format!("{{{}}}", entries.join(",")), &data)
+}
+
+/// What is wrong with a file of these bytes.
+#[track_caller]
+pub fn fault_of(name: &str, bytes: &[u8]) -> (Fault, Option<String>) {
+    let scratch = Scratch::new();
+    let path = scratch.file(name, bytes);
+    let error = Catalog::open(&path).expect_err("a file that is wrong");
+    assert_eq!(error.file(), Some(path.as_path()), "{error}");
+    told(&error)
+}
+
+/// The fault and the tensor, after a look at the words.
+#[track_caller]
+pub fn told(error: &LoadError) -> (Fault, Option<String>) {
+    let words = error.to_string();
+    assert!(words.len() < 2000, "too many words: {words}");
+    if let Some(file) = error.file() {
+        assert!(words.contains(&file.display().to_string()), "{words}");
+    }
+    assert!(!words.contains(char::is_control), "{words:?}");
+    (error.fault().clone(), error.tensor().map(str::to_owned))
+}
+
+/// Where the files are that the Python packages wrote.
+pub fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/load")
+}
+
+/// Numbers that depend on a seed alone (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len() as u64) as usize]
+    }
+}
