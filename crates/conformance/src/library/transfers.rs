@@ -20,8 +20,8 @@ pub(super) fn round_trip(device: &Device) -> Result<()> {
 pub(super) fn timed(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let stopwatch = device.stopwatch()?;
-    let mut on_device = device.alloc::<u32>(1 << 18)?;
-    let source = device.pinned_from(&numbers(1 << 18))?;
+    let mut on_device = device.alloc::<u32>(1000)?;
+    let source = device.pinned_from(&numbers(1000))?;
     let sent = stream.timed(&stopwatch).upload(source, &mut on_device)?;
     stopwatch.elapsed_ns()?;
     let buffer = sent.wait()?;
@@ -40,9 +40,9 @@ pub(super) fn mapped_copies(device: &Device) -> Result<()> {
     }
     let (stream, other) = (device.stream()?, device.stream()?);
     let mut copies = MappedCopies::load(device)?;
-    let mut on_device = device.alloc::<u8>(40_001)?;
-    let (mut there, mut back) = (device.mapped::<u8>(40_001)?, device.mapped::<u8>(40_001)?);
-    for bytes in [40_001, 17] {
+    let mut on_device = device.alloc::<u8>(4_001)?;
+    let (mut there, mut back) = (device.mapped::<u8>(4_001)?, device.mapped::<u8>(4_001)?);
+    for bytes in [4_001, 17] {
         there.fill(bytes as u8);
         back.fill(0);
         let place = on_device.range_mut(..bytes);

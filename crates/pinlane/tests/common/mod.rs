@@ -56,6 +56,7 @@ pub fn must_return<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 /// Scenarios that move megabytes take miri minutes: it runs them once, not over and over.
 pub fn too_much_for_miri(name: &str) -> bool {
     let large = [
+        "library/dot",
         "library/large",
         "library/express",
         "library/to-pinned",
