@@ -38,6 +38,7 @@
 //! ```
 
 mod catalog;
+pub mod dataset;
 mod dtype;
 mod error;
 mod fault;
