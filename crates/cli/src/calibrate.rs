@@ -192,6 +192,7 @@ fn figures(profile: &Profile) -> CalibrationFigures {
         }),
         launch_ns: profile.kernel.launch_ns,
         handover_ns: profile.device.handover_ns,
+        switch_ns: profile.device.switch_ns,
         submit_ns: profile.calls.submit_ns,
         wake_ns: profile.calls.wake_ns,
         kernel_gb_per_s: gb_per_s(profile.kernel.bytes_per_s),

@@ -74,6 +74,10 @@ pub struct DeviceFacts {
     /// an event, on another engine.
     #[serde(default)]
     pub handover_ns: u64,
+    /// From the end of a copy to the start of one of another stream on the same engine. Behind a
+    /// copy of its own stream one starts at once.
+    #[serde(default)]
+    pub switch_ns: u64,
     /// NUMA node of the device, where known.
     #[serde(default)]
     pub numa_node: Option<u32>,
@@ -178,11 +182,13 @@ impl ExpressCosts {
     }
 
     /// While copies of both directions of `bytes` go on, each takes this many percent of its time
-    /// alone.
+    /// alone. The faster one is done before the other, which then goes on alone, up to the time
+    /// that both take.
     #[must_use]
     pub fn both_percent(&self, bytes: u64) -> u64 {
-        let alone_ns = self.up.ns(bytes).max(self.down.ns(bytes)).max(1);
-        let percent = u128::from(self.both.ns(bytes)) * 100 / u128::from(alone_ns);
+        let (up_ns, down_ns) = (self.up.ns(bytes), self.down.ns(bytes));
+        let together_ns = self.both.ns(bytes).saturating_sub(up_ns.abs_diff(down_ns));
+        let percent = u128::from(together_ns) * 100 / u128::from(up_ns.min(down_ns).max(1));
         u64::try_from(percent).unwrap_or(u64::MAX).clamp(100, 1000)
     }
 }

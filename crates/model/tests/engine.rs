@@ -17,7 +17,7 @@ fn engines(h2d: u32, d2h: u32, both_ways_percent: u64) -> Engines {
 
 fn start(engines: &mut Engines, now_ns: u64, need: Need, alone_ns: u64) -> Token {
     engines
-        .start(now_ns, need, alone_ns, 0)
+        .start(now_ns, need, 0, alone_ns, 0)
         .expect("a free engine")
 }
 
@@ -69,7 +69,11 @@ fn kernels_and_copies_do_not_disturb_each_other() {
     let up = start(&mut engines, 0, UP, 1_000);
     assert_eq!(engines.end_ns(kernel), 1_000);
     assert_eq!(engines.end_ns(up), 1_000);
-    assert_eq!(engines.start(0, COMPUTE, 1, 9), None, "one compute engine");
+    assert_eq!(
+        engines.start(0, COMPUTE, 0, 1, 9),
+        None,
+        "one compute engine"
+    );
     engines.finish(kernel, 1_000);
     assert!(engines.is_free(COMPUTE));
 }
@@ -108,8 +112,8 @@ fn directions_that_share_their_engines_take_turns_and_do_not_slow_each_other() {
 #[test]
 fn what_ends_at_the_same_time_ends_in_the_order_of_submission() {
     let mut engines = engines(1, 1, 100);
-    let late = engines.start(0, UP, 100, 8).unwrap();
-    let early = engines.start(50, DOWN, 50, 7).unwrap();
+    let late = engines.start(0, UP, 0, 100, 8).unwrap();
+    let early = engines.start(50, DOWN, 0, 50, 7).unwrap();
     assert_eq!(engines.next_end(), Some((100, early)));
     assert_eq!(engines.sequence(early), 7);
     engines.finish(early, 100);
@@ -162,4 +166,26 @@ fn the_first_to_be_ready_goes_first() {
     assert!(turn(0, 5, 1) < turn(0, 5, 2));
     assert!(turn(-1, 9, 9) < turn(0, 1, 1));
     assert!(Turn::marker(99) < turn(-5, 0, 0));
+}
+
+#[test]
+fn an_engine_takes_a_while_to_turn_to_another_stream() {
+    let mut profile = Profile::builtin("pcie3-x16").unwrap();
+    profile.device.switch_ns = 40;
+    let mut engines = Engines::new(&profile);
+    let mut copy = |at_ns, need, stream| {
+        let token = engines.start(at_ns, need, stream, 100, 0).unwrap();
+        let end_ns = engines.end_ns(token);
+        engines.finish(token, end_ns);
+        end_ns - at_ns
+    };
+    assert_eq!(copy(0, UP, 1), 100, "the first of all");
+    assert_eq!(copy(100, UP, 1), 100, "its own stream");
+    assert_eq!(copy(200, UP, 2), 140, "another one");
+    assert_eq!(copy(370, UP, 1), 110, "30 have passed");
+    assert_eq!(copy(480, DOWN, 2), 100, "another engine");
+    assert_eq!(copy(580, DOWN, 2), 100);
+    assert_eq!(copy(1_000, UP, 2), 100, "long enough ago");
+    assert_eq!(copy(1_100, COMPUTE, 1), 100);
+    assert_eq!(copy(1_200, COMPUTE, 2), 100, "kernels do not wait");
 }

@@ -7,8 +7,7 @@ use pinlane::calibrate::calibrate;
 use pinlane_model::{CostCurve, Profile};
 use pinlane_sim::Sim;
 
-fn measured(name: &str) -> (Profile, Profile) {
-    let made_from = Profile::builtin(name).unwrap();
+fn measured(made_from: Profile) -> (Profile, Profile) {
     let sim = Sim::builder()
         .profile(made_from.clone())
         .checks(false)
@@ -38,8 +37,10 @@ fn assert_curves(what: &str, found: &CostCurve, must: &CostCurve) {
 
 #[test]
 fn the_profile_is_found_again() {
-    for name in ["pcie3-x16", "pcie5-x16"] {
-        let (must, found) = measured(name);
+    for (name, switch_ns) in [("pcie3-x16", 0), ("pcie5-x16", 3_000)] {
+        let mut must = Profile::builtin(name).unwrap();
+        must.device.switch_ns = switch_ns;
+        let (must, found) = measured(must);
         assert_curves("h2d.pinned", &found.h2d.pinned, &must.h2d.pinned);
         assert_curves("d2h.pinned", &found.d2h.pinned, &must.d2h.pinned);
         assert_curves("h2d.pageable", &found.h2d.pageable, &must.h2d.pageable);
@@ -60,6 +61,7 @@ fn the_profile_is_found_again() {
             found.device.handover_ns,
             must.device.handover_ns,
         );
+        near("switch", found.device.switch_ns, must.device.switch_ns);
         near("submit", found.calls.submit_ns, must.calls.submit_ns);
         near("event", found.calls.event_ns, must.calls.event_ns);
         near("query", found.calls.query_ns, must.calls.query_ns);

@@ -17,6 +17,7 @@ Pinned both ways at once: 101.8 GB/s; a copy takes 109% of its time alone.
 
 kernel launch                                  2.00 µs
 hand-over from one engine to another           1.50 µs
+turning an engine to another stream            2.50 µs
 submitting a copy or kernel                    1.90 µs
 waking a thread that waits                     3.10 µs
 1 GiB pinned, allocated by the driver           604 ms
@@ -49,6 +50,7 @@ fn report(origin: Origin) -> Calibration {
         }),
         launch_ns: 2_000,
         handover_ns: 1_500,
+        switch_ns: 2_500,
         submit_ns: 1_900,
         wake_ns: 3_100,
         kernel_gb_per_s: Some(2700.0),

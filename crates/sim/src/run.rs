@@ -100,7 +100,7 @@ impl State {
             && self.adversary.is_none()
         {
             let engines = &mut self.devices[device].engines;
-            let token = engines.start(at_ns, need, duration_ns, sequence);
+            let token = engines.start(at_ns, need, id.handle(), duration_ns, sequence);
             running.engine = token.map(|token| engines.engine(token));
             running.token = token;
         }

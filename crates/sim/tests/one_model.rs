@@ -99,19 +99,21 @@ fn random_work(rng: &mut Rng) -> Work {
 
 /// Built-in profiles, and ones with more, fewer and slower engines.
 fn profiles() -> Vec<Profile> {
-    let changed = |name: &str, h2d: u32, d2h: u32, percent: u64, handover_ns: u64| {
-        let mut profile = common::profile(name);
-        profile.device.h2d_engines = h2d;
-        profile.device.d2h_engines = d2h;
-        profile.both_ways_percent = percent;
-        profile.device.handover_ns = handover_ns;
-        profile
-    };
+    let changed =
+        |name: &str, h2d: u32, d2h: u32, percent: u64, [handover_ns, switch_ns]: [u64; 2]| {
+            let mut profile = common::profile(name);
+            profile.device.h2d_engines = h2d;
+            profile.device.d2h_engines = d2h;
+            profile.both_ways_percent = percent;
+            profile.device.handover_ns = handover_ns;
+            profile.device.switch_ns = switch_ns;
+            profile
+        };
     let mut profiles: Vec<_> = Profile::builtin_names().map(common::profile).collect();
-    profiles.push(changed("h200", 2, 3, 137, 2_500));
-    profiles.push(changed("h200", 1, 0, 150, 900));
-    profiles.push(changed("pcie4-x16", 3, 1, 201, 0));
-    profiles.push(changed("null", 1, 1, 170, 4_096));
+    profiles.push(changed("h200", 2, 3, 137, [2_500, 700]));
+    profiles.push(changed("h200", 1, 0, 150, [900, 5_000]));
+    profiles.push(changed("pcie4-x16", 3, 1, 201, [0; 2]));
+    profiles.push(changed("null", 1, 1, 170, [4_096, 123]));
     profiles
 }
 

@@ -64,7 +64,7 @@ int main(int count, char **words) {
     sizes.push_back(size);
   }
   // Turn and turn about, so that a busy moment of the machine does not spoil one size.
-  for (int turn = 0; turn < 12; turn++)
+  for (int turn = 0; turn < 4; turn++)
     for (Size &size : sizes)
       for (int back : {0, 1})
         copy(size, back, size.bytes > (1 << 24) ? 5 : 100, start, end, stream);

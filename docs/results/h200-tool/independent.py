@@ -1,20 +1,21 @@
 """Independent measurements of pinned copies against those of `pinlane bench`.
 
     nvcc -O2 -o independent independent.cu -lcuda
-    python independent.py bench.json
+    python independent.py
 
 Two other programs: `independent.cu`, which calls the driver itself, for all sizes; and PyTorch for
 large ones (for small ones the time is that of Python between two calls). Both put CUDA events around
-one asynchronous copy on an idle stream, and take the median.
+one asynchronous copy on an idle stream, and take the median. All three take turns, so that a machine
+that is slower for a while is so for all of them; the figure of each is the median of its turns.
 """
 
 import json
 import statistics
 import subprocess
-import sys
 
 import torch
 
+TURNS = 7
 ROUNDS = 60
 WARM_UP = 5
 LARGE = 16 << 20
@@ -45,20 +46,25 @@ def driver_rates(sizes):
     return rates
 
 
+def bench_rates():
+    words = ["./pinlane", "--device", "cuda", "--json", "bench", "--memory", "pinned", "--routes", "h2d,d2h", "--time", "4s"]
+    said = subprocess.run(words, check=True, capture_output=True, text=True)
+    return {(line["route"], line["bytes"]): line["gb_per_s"] for line in json.loads(said.stdout)["lines"]}
+
+
 def main():
-    with open(sys.argv[1]) as file:
-        lines = json.load(file)["lines"]
-    lines = [line for line in lines if line["memory"] == "pinned" and line["route"] != "both"]
-    drivers = driver_rates(sorted({line["bytes"] for line in lines}))
-    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}; pinned memory, GB/s")
+    turns = []
+    for _ in range(TURNS):
+        ours = bench_rates()
+        drivers = driver_rates(sorted({bytes_ for _, bytes_ in ours}))
+        torches = {at: torch_rate(*at) for at in ours if at[1] >= LARGE}
+        turns.append((ours, drivers, torches))
+    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}; pinned memory, GB/s, {TURNS} turns")
     print(f"{'':>4} {'bytes':>10} {'bench':>8} {'driver':>8} {'':>7} {'PyTorch':>8}")
-    for line in lines:
-        route, bytes_, ours = line["route"], line["bytes"], line["gb_per_s"]
-        others = [drivers[route, bytes_]]
-        if bytes_ >= LARGE:
-            others.append(torch_rate(route, bytes_))
+    for at in turns[0][0]:
+        ours, *others = (statistics.median(of[at] for of in each) for each in zip(*turns) if at in each[0])
         words = [f"{rate:>8.2f} {(ours / rate - 1) * 100:>+6.1f}%" for rate in others]
-        print(f"{route:>4} {bytes_:>10} {ours:>8.2f} {' '.join(words)}")
+        print(f"{at[0]:>4} {at[1]:>10} {ours:>8.2f} {' '.join(words)}")
 
 
 main()

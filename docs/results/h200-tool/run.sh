@@ -9,7 +9,7 @@ nvcc -O2 -o independent $here/independent.cu -lcuda
 ./pinlane --device cuda --json doctor > $OUT/doctor.json
 ./pinlane --device cuda compare --repeat 15 --svg $OUT/compare.svg --html $OUT/compare.html | tee $OUT/compare.txt
 time ./pinlane --device cuda --json bench --csv $OUT/bench.csv --html $OUT/bench.html --svg $OUT/bench.svg > $OUT/bench.json
-python3 $here/independent.py $OUT/bench.json | tee $OUT/independent.txt
+python3 $here/independent.py | tee $OUT/independent.txt
 ./pinlane --device cuda bench --time 8s --against $OUT/bench.json > $OUT/bench-again.txt
 ./pinlane --device cuda dot --repeat 100 | tee $OUT/dot.txt
 ./pinlane --device cuda dot --kernel atomic | tee $OUT/dot-atomic.txt

@@ -16,6 +16,9 @@ const SLOWED: u64 = 100;
 pub struct Engines {
     /// Engines towards the device, then towards the host, then the compute engine.
     slots: Vec<Option<Run>>,
+    /// The last operation of each: its stream, and when it ended.
+    last: Vec<Option<(u64, u64)>>,
+    switch_ns: u64,
     h2d_count: usize,
     /// 0 where both directions share the engines of the other.
     d2h_count: usize,
@@ -31,6 +34,7 @@ pub struct Token(usize);
 
 #[derive(Clone, Copy, Debug)]
 struct Run {
+    stream: u64,
     sequence: u64,
     flow: Flow,
 }
@@ -44,16 +48,24 @@ impl Engines {
             facts.h2d_engines,
             facts.d2h_engines,
             profile.both_ways_percent,
+            facts.switch_ns,
         )
     }
 
-    /// So many engines of each direction, slowed as far.
-    pub(crate) fn with(h2d_engines: u32, d2h_engines: u32, both_ways_percent: u64) -> Self {
+    /// So many engines of each direction, slowed as far, and as slow to turn to another stream.
+    pub(crate) fn with(
+        h2d_engines: u32,
+        d2h_engines: u32,
+        both_ways_percent: u64,
+        switch_ns: u64,
+    ) -> Self {
         let count = |engines: u32| engines.min(ENGINES_MAX) as usize;
         let h2d_count = count(h2d_engines).max(1);
         let d2h_count = count(d2h_engines);
         Self {
             slots: vec![None; h2d_count + d2h_count + 1],
+            last: vec![None; h2d_count + d2h_count + 1],
+            switch_ns,
             h2d_count,
             d2h_count,
             counts: [h2d_count, d2h_count, 1],
@@ -84,12 +96,14 @@ impl Engines {
         self.busy[kind] < self.counts[kind]
     }
 
-    /// Starts an operation that takes `alone_ns` where nothing slows it, on the first free engine.
-    /// None if no engine for it is free. `sequence` orders what ends at the same time.
+    /// Starts an operation of a stream that takes `alone_ns` where nothing slows it, on the first
+    /// free engine; it keeps the engine longer by what turning to the stream takes. None if no
+    /// engine for it is free. `sequence` orders what ends at the same time.
     pub fn start(
         &mut self,
         now_ns: u64,
         need: Need,
+        stream: u64,
         alone_ns: u64,
         sequence: u64,
     ) -> Option<Token> {
@@ -98,8 +112,13 @@ impl Engines {
             .slots_of(kind)
             .find(|&slot| self.slots[slot].is_none())?;
         let speed = self.speed(kind);
-        let flow = Flow::new(now_ns, alone_ns, self.full_speed, speed);
-        self.slots[slot] = Some(Run { sequence, flow });
+        let engine_ns = alone_ns.saturating_add(self.turning_ns(slot, stream, now_ns));
+        let flow = Flow::new(now_ns, engine_ns, self.full_speed, speed);
+        self.slots[slot] = Some(Run {
+            stream,
+            sequence,
+            flow,
+        });
         self.busy[kind.index()] += 1;
         if self.busy[kind.index()] == 1 {
             self.retime_opposite(kind, now_ns);
@@ -167,9 +186,10 @@ impl Engines {
 
     /// Ends an operation: its engine is free, and the other direction may speed up.
     pub fn finish(&mut self, token: Token, now_ns: u64) {
-        if self.slots[token.0].take().is_none() {
+        let Some(run) = self.slots[token.0].take() else {
             return;
-        }
+        };
+        self.last[token.0] = Some((run.stream, now_ns));
         let kind = self.kind_of(token);
         self.busy[kind.index()] -= 1;
         if self.busy[kind.index()] == 0 {
@@ -187,7 +207,20 @@ impl Engines {
     /// Forgets all that runs.
     pub fn clear(&mut self) {
         self.slots.fill(None);
+        self.last.fill(None);
         self.busy = [0; Need::ALL.len()];
+    }
+
+    /// What is left of the time in which an engine turns to this stream. Kernels of other streams
+    /// wait for nothing.
+    fn turning_ns(&self, slot: usize, stream: u64, now_ns: u64) -> u64 {
+        let is_copy = slot < self.h2d_count + self.d2h_count;
+        match self.last[slot] {
+            Some((last, end_ns)) if is_copy && last != stream => {
+                self.switch_ns.saturating_sub(now_ns.saturating_sub(end_ns))
+            }
+            _ => 0,
+        }
     }
 
     fn slots_of(&self, kind: Need) -> std::ops::Range<usize> {

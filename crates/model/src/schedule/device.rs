@@ -46,7 +46,7 @@ impl Device {
     /// The lanes of the host, which are engines like those of a device: one that fills rings and
     /// one that empties them.
     pub(super) fn lanes() -> Self {
-        Self::with(Engines::with(1, 1, 100), 0)
+        Self::with(Engines::with(1, 1, 100, 0), 0)
     }
 
     /// While both directions are busy, each takes this many percent of its time alone.
@@ -278,7 +278,9 @@ impl Device {
                 let op = &mut self.ops[first as usize];
                 op.start_ns = now_ns;
                 if let What::Work { alone_ns, .. } = op.what {
-                    self.engines.start(now_ns, kind, alone_ns, turn.sequence);
+                    let stream = stream.into();
+                    self.engines
+                        .start(now_ns, kind, stream, alone_ns, turn.sequence);
                 }
             }
         }

@@ -33,9 +33,7 @@ pub struct Bench {
 impl Bench {
     pub fn new(platform: &dyn Platform) -> anyhow::Result<Self> {
         let device = Device::open(platform, 0)?;
-        let began = Instant::now();
-        let profile = calibrate(&device, &|| began.elapsed().as_nanos() as u64)?;
-        println!("calibrated in {:.1} s", began.elapsed().as_secs_f64());
+        let profile = calibrated(&device)?;
         println!("{}", profile.to_toml());
         let pageable_in: Vec<u32> = (0..LEN as u32)
             .map(|i| i.wrapping_mul(0x9e37_79b9))
@@ -52,6 +50,12 @@ impl Bench {
             on_device: device.alloc(LEN)?,
             device,
         })
+    }
+
+    /// Measure the machine anew.
+    pub fn calibrate(&mut self) -> anyhow::Result<()> {
+        self.profile = calibrated(&self.device)?;
+        Ok(())
     }
 
     /// The kernel alone, over so many elements: one of several, one behind the other.
@@ -147,9 +151,16 @@ impl Bench {
         )?;
         let len = (job.bytes_in / 4) as usize;
         self.piped(&pipeline, len, rounds, job.input);
-        let times = (0..9).map(|_| self.piped(&pipeline, len, rounds, job.input));
+        let times = (0..5).map(|_| self.piped(&pipeline, len, rounds, job.input));
         Ok(median(times.collect()))
     }
+}
+
+fn calibrated(device: &Device) -> anyhow::Result<Profile> {
+    let began = Instant::now();
+    let profile = calibrate(device, &|| began.elapsed().as_nanos() as u64)?;
+    println!("calibrated in {:.1} s", began.elapsed().as_secs_f64());
+    Ok(profile)
 }
 
 pub fn median(mut times: Vec<Duration>) -> Duration {

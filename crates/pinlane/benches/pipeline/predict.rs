@@ -1,19 +1,69 @@
 //! What the model said beforehand, and what it took.
+//!
+//! In several passes, each with a calibration of its own: a machine that is slower for a while is
+//! slower for some of what is predicted and for some of what is measured. Medians of all passes are
+//! compared, and the passes one by one.
 
-use pinlane_model::pipeline::{Memory, Order, Shape};
+use std::time::Duration;
+
+use pinlane_model::pipeline::{Job, Memory, Order, Shape};
 use pinlane_model::search::predict_ns;
 
-use crate::bench::{Bench, GIB, MIB, ms};
+use crate::bench::{Bench, GIB, MIB, median, ms};
 use crate::rates::show;
 
 /// None of these sizes of chunks was measured by the calibration, nor any job.
 const BYTES: [usize; 3] = [96 * MIB, 380 * MIB, GIB];
 const CHUNKS: [usize; 6] = [3 * MIB / 2, 3 * MIB, 6 * MIB, 12 * MIB, 24 * MIB, 48 * MIB];
 
+const PASSES: usize = 3;
+
+/// One job in one shape.
+struct Combination {
+    job: Job,
+    shape: Shape,
+    rounds: u32,
+    predicted: Vec<Duration>,
+    measured: Vec<Duration>,
+}
+
 pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    let mut all = combinations(bench)?;
+    for pass in 1..=PASSES {
+        bench.calibrate()?;
+        for each in &mut all {
+            let predicted_ns = predict_ns(&each.job, &bench.profile, &each.shape)?;
+            each.predicted.push(Duration::from_nanos(predicted_ns));
+            let measured = bench.measure(&each.job, each.rounds, &each.shape)?;
+            each.measured.push(measured);
+        }
+        let last = |each: &Combination| error(each.predicted[pass - 1], each.measured[pass - 1]);
+        sum_up(&format!("pass {pass}"), all.iter().map(last));
+    }
+    for each in &all {
+        println!(
+            "{:5} MiB, kernel {:6.2} us + {:6.2} ms/GiB, {:?} {:60}: predicted {:7.2}, measured {:7.2} ms, {:+6.1}%",
+            each.job.bytes_in / MIB as u64,
+            each.job.kernel.fixed_ns as f64 / 1e3,
+            each.job.kernel.ns_per_gib as f64 / 1e6,
+            each.job.input,
+            show(&each.shape),
+            ms(median(each.predicted.clone())),
+            ms(median(each.measured.clone())),
+            each.error()
+        );
+    }
+    for memory in [Memory::Pinned, Memory::Express] {
+        let some = all.iter().filter(|each| each.job.input == memory);
+        sum_up(&format!("{memory:?}"), some.map(Combination::error));
+    }
+    sum_up("all", all.iter().map(Combination::error));
+    Ok(())
+}
+
+fn combinations(bench: &mut Bench) -> anyhow::Result<Vec<Combination>> {
     let mut all = Vec::new();
     for memory in [Memory::Pinned, Memory::Express] {
-        let mut errors = Vec::new();
         let mut number = 0;
         for bytes in BYTES {
             let len = bytes / 4;
@@ -43,28 +93,36 @@ pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
                         order,
                         ring_slots: streams.max(4),
                     };
-                    let predicted = predict_ns(&job, &bench.profile, &shape)? as f64 / 1e6;
-                    let measured = ms(bench.measure(&job, rounds, &shape)?);
-                    let error = (predicted / measured - 1.0) * 100.0;
-                    println!(
-                        "{:5} MiB, kernel {:6.2} us + {:6.2} ms/GiB, {memory:?} {:60}: predicted {predicted:7.2}, measured {measured:7.2} ms, {error:+6.1}%",
-                        bytes / MIB,
-                        job.kernel.fixed_ns as f64 / 1e3,
-                        job.kernel.ns_per_gib as f64 / 1e6,
-                        show(&shape)
-                    );
-                    errors.push(error.abs());
+                    all.push(Combination {
+                        job,
+                        shape,
+                        rounds,
+                        predicted: Vec::new(),
+                        measured: Vec::new(),
+                    });
                 }
             }
         }
-        sum_up(&format!("{memory:?}"), &mut errors);
-        all.append(&mut errors);
     }
-    sum_up("all", &mut all);
-    Ok(())
+    Ok(all)
 }
 
-fn sum_up(name: &str, errors: &mut [f64]) {
+impl Combination {
+    /// Of the medians, in percent.
+    fn error(&self) -> f64 {
+        error(
+            median(self.predicted.clone()),
+            median(self.measured.clone()),
+        )
+    }
+}
+
+fn error(predicted: Duration, measured: Duration) -> f64 {
+    (predicted.as_secs_f64() / measured.as_secs_f64() - 1.0) * 100.0
+}
+
+fn sum_up(name: &str, errors: impl Iterator<Item = f64>) {
+    let mut errors: Vec<_> = errors.map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
     println!(
         "{name}: {} combinations, median error {:.1}%, 95th percentile {:.1}%, worst {:.1}%",

@@ -33,18 +33,19 @@ use bench::Bench;
 pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     let mut bench = Bench::new(device, clock)?;
     let info = device.info();
-    let kernels = kernels::measure(&bench)?;
+    let kernels = kernels::measure(&mut bench)?;
     let [h2d_pinned, d2h_pinned] = copies::pinned(&mut bench)?;
-    let calls = calls::measure(&bench, &h2d_pinned)?;
-    let [h2d_pageable, d2h_pageable] = copies::pageable(&bench, &calls)?;
-    let handover_ns = kernels::handover_ns(&mut bench, &h2d_pinned, &d2h_pinned)?;
+    let calls = calls::measure(&mut bench, &h2d_pinned)?;
+    let [h2d_pageable, d2h_pageable] = copies::pageable(&mut bench, &calls)?;
+    let handover_ns = kernels::handover_ns(&mut bench)?;
+    let switch_ns = kernels::switch_ns(&mut bench)?;
     let pci = info
         .pci
         .map_or([0; 3], |pci| [pci.domain, pci.bus, pci.device]);
     let profile = Profile {
         name: profile_name(&info.name),
         both_ways_percent: copies::both_ways_percent(&mut bench)?,
-        d2d_bytes_per_s: kernels::d2d_bytes_per_s(&bench, &kernels)?,
+        d2d_bytes_per_s: kernels::d2d_bytes_per_s(&mut bench, &kernels)?,
         device: DeviceFacts {
             name: info.name.clone(),
             memory_bytes: info.memory_bytes,
@@ -55,6 +56,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
             // With one engine both directions take turns.
             d2h_engines: u32::from(info.async_engines != 1),
             handover_ns,
+            switch_ns,
             numa_node: info.numa_node,
             pci: PciFacts {
                 domain: pci[0],

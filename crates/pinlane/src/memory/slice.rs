@@ -135,6 +135,22 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
         (first, second)
     }
 
+    /// Pieces of `len` elements each; the last may be shorter.
+    ///
+    /// # Panics
+    /// When `len` is 0.
+    pub fn pieces(self, len: usize) -> impl Iterator<Item = Self> {
+        assert!(len > 0, "pieces of no elements");
+        let mut rest = Some(self);
+        std::iter::from_fn(move || {
+            let all = rest.take().filter(|rest| !rest.is_empty())?;
+            let at = len.min(all.len);
+            let (first, second) = all.split_at(at);
+            rest = Some(second);
+            Some(first)
+        })
+    }
+
     /// The same memory as bytes.
     pub(crate) fn into_bytes(self) -> PinnedSliceMut<'a, u8> {
         PinnedSliceMut {

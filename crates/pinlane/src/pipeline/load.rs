@@ -81,6 +81,11 @@ impl<'a> Feed<'a> {
         self.known_bytes() == Some(self.at)
     }
 
+    /// Whether the express lane brings it.
+    pub(super) fn goes_by_lanes(&self) -> bool {
+        matches!(self.origin, Origin::Pageable(_) | Origin::Batches(_))
+    }
+
     /// Whether its chunks need no buffer, being on the device.
     pub(super) fn is_there(&self) -> bool {
         matches!(self.origin, Origin::Device(_))

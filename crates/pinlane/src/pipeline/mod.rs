@@ -84,6 +84,8 @@ pub struct Pipeline {
     device: Device,
     config: PipelineConfig,
     streams: Vec<Stream>,
+    /// Where inputs go that the host has work with: behind no kernel of an earlier chunk.
+    forth: Stream,
     /// Where results go back that the host has work with.
     back: Stream,
     shelf: Shelf,
@@ -96,6 +98,7 @@ impl Pipeline {
         let streams = (0..config.stream_count()).map(|_| device.stream());
         Ok(Self {
             streams: streams.collect::<Result<_>>()?,
+            forth: device.stream()?,
             back: device.stream()?,
             device: device.clone(),
             shelf: Shelf::new(device),

@@ -47,7 +47,7 @@ impl<'r, 'a> Run<'r, 'a, '_> {
         });
         // Also where it failed: everything submitted ends before this returns.
         let mut ended = settled;
-        for stream in &self.pipeline.streams {
+        for stream in self.pipeline.streams.iter().chain([&self.pipeline.forth]) {
             ended = ended.and(stream.synchronize());
         }
         let mut ended = ended.map_err(PipelineError::setup);
@@ -143,15 +143,25 @@ impl<'r, 'a> Run<'r, 'a, '_> {
             }
         }
         let pipeline = self.pipeline;
-        let dock = Dock {
+        let lanes = Track {
+            stream: &pipeline.forth,
+            number: pipeline.streams.len() + 1,
+            recorder: self.recorder,
+        };
+        let mut dock = Dock {
             scope,
-            track: self.track(stream),
+            track: lanes,
             shelf: &pipeline.shelf,
             items_at_most: self.items_at_most,
             slots: pipeline.config.slots,
         };
         let mut all = None;
-        for (index, feed) in self.feeds.iter_mut().enumerate() {
+        for index in 0..self.feeds.len() {
+            dock.track = match self.feeds[index].goes_by_lanes() {
+                true => lanes,
+                false => self.track(stream),
+            };
+            let feed = &mut self.feeds[index];
             let target = self.bays[bay].inputs[index].as_mut();
             // What was loaded first decides for the others.
             let most = match all {

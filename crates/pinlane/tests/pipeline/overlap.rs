@@ -214,8 +214,12 @@ fn recording_ordinary_memory_and_writers_tells_all_stages() {
             }
             for span in &flow.spans {
                 assert!(span.start_ns < span.end_ns, "{what}: {span:?}");
-                // Ordinary memory comes back on a stream beside the others.
-                let aside = kinds.1 == To::Pageable && span.stage == StageKind::Download;
+                // Ordinary memory goes and comes back on streams beside the others.
+                let aside = match span.stage {
+                    StageKind::Upload => kinds.0 != From::Reader,
+                    StageKind::Download => kinds.1 == To::Pageable,
+                    _ => false,
+                };
                 assert_eq!(span.stream >= streams, aside, "{what}: {span:?}");
             }
             for chunk in 0..flow.chunks {

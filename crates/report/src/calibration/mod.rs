@@ -55,6 +55,8 @@ pub struct CalibrationFigures {
     pub launch_ns: u64,
     /// From one engine to the next.
     pub handover_ns: u64,
+    /// Turning a copy engine to another stream.
+    pub switch_ns: u64,
     /// The host's time for submitting one copy or kernel.
     pub submit_ns: u64,
     /// Until a thread that waited runs again.

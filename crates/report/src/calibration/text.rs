@@ -74,6 +74,7 @@ fn costs(figures: &CalibrationFigures) -> String {
     for (what, ns) in [
         ("kernel launch", figures.launch_ns),
         ("hand-over from one engine to another", figures.handover_ns),
+        ("turning an engine to another stream", figures.switch_ns),
         ("submitting a copy or kernel", figures.submit_ns),
         ("waking a thread that waits", figures.wake_ns),
         (
