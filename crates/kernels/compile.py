@@ -19,7 +19,7 @@ PACKAGE = "nvidia-cuda-nvrtc-cu12==12.0.140"
 OPTIONS = [b"--gpu-architecture=compute_52"]
 FOLDER = pathlib.Path(__file__).resolve().parent / "src" / "cuda"
 # Compiled as one text, in this order.
-SOURCES = [FOLDER / name for name in ("builtin.cu", "convert.cu", "dot.cu", "pieces.cu")]
+SOURCES = [FOLDER / name for name in ("builtin.cu", "convert.cu", "dot.cu", "normalize.cu", "pieces.cu")]
 TARGET = FOLDER / "builtin.ptx"
 
 

@@ -3,10 +3,11 @@
 use pinlane_driver::ParamKind;
 
 /// In the order in which they are compiled as one.
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 5] = [
     ("builtin.cu", include_str!("../src/cuda/builtin.cu")),
     ("convert.cu", include_str!("../src/cuda/convert.cu")),
     ("dot.cu", include_str!("../src/cuda/dot.cu")),
+    ("normalize.cu", include_str!("../src/cuda/normalize.cu")),
     ("pieces.cu", include_str!("../src/cuda/pieces.cu")),
 ];
 

@@ -3,6 +3,7 @@
 use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
 
 use crate::kernel::{In, Out};
+use crate::normalize;
 use crate::transfer::same_len;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, Stream};
 
@@ -31,6 +32,7 @@ pub struct Builtin {
     dot_partials_f32: Kernel<TwoVectors<f64>>,
     dot_sum_f64: Kernel<(u64, In<f64>, Out<f64>)>,
     dot_atomic_f32: Kernel<TwoVectors<f32>>,
+    pub(crate) normalize: normalize::Kernels,
     spin: Kernel<(u64,)>,
 }
 
@@ -48,6 +50,7 @@ impl Builtin {
             dot_partials_f32: module.kernel("pinlane_dot_partials_f32")?,
             dot_sum_f64: module.kernel("pinlane_dot_sum_f64")?,
             dot_atomic_f32: module.kernel("pinlane_dot_atomic_f32")?,
+            normalize: normalize::Kernels::find(&module)?,
             spin: module.kernel("pinlane_spin")?,
         })
     }

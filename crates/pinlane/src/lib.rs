@@ -63,6 +63,7 @@ mod link;
 pub mod load;
 mod mapped_copies;
 pub mod memory;
+mod normalize;
 pub mod pipeline;
 mod scope;
 mod stopwatch;
@@ -85,6 +86,7 @@ pub use memory::{
     PoolStats, ReadOnly, Registered, Reservation, StableMemory, StableMemoryMut, ToPinned,
     WriteCombinedBuf, WriteCombinedSink,
 };
+pub use normalize::{Normalize, NormalizeTarget, Normalizer};
 pub use pinlane_driver::{
     DeviceInfo, DevicePtr, LaunchShape, MemoryInfo, PciAddress, Platform, PointerKind, StreamFlags,
 };

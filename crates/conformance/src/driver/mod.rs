@@ -13,6 +13,7 @@ mod events;
 mod mapped;
 mod memset;
 mod modules;
+mod normalize_kernels;
 mod piece_kernels;
 mod pinned;
 mod pointers;
@@ -49,6 +50,7 @@ pub(crate) fn cases() -> Vec<Case> {
         callbacks::CASES,
         modules::CASES,
         convert_kernels::CASES,
+        normalize_kernels::CASES,
         piece_kernels::CASES,
         dot_kernels::CASES,
         threads::CASES,

@@ -9,6 +9,7 @@ mod executor;
 mod express;
 mod large;
 mod lifetime;
+mod normalize;
 mod order;
 mod pool;
 mod tasks;
@@ -65,6 +66,8 @@ scenarios! {
     "library/dot-to-the-last-bit" => dot::same_bits,
     "library/dot-atomic" => dot::atomic,
     "library/dot-of-other-lengths" => dot::refusals,
+    "library/normalized-to-the-last-bit" => normalize::same_bits,
+    "library/normalized-of-other-lengths" => normalize::refusals,
     "library/order-across-streams" => order::across_streams,
     "library/readers-and-a-writer" => order::readers_and_writer,
     "library/sub-ranges" => order::sub_ranges,

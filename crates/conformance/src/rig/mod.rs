@@ -10,6 +10,7 @@ mod convert;
 mod dot;
 mod gate;
 mod memory;
+mod normalize;
 mod pages;
 mod work;
 
@@ -23,6 +24,7 @@ use pinlane_driver::{
 use crate::Outcome;
 
 pub(crate) use memory::{DeviceMem, HostKind, HostMem, Span};
+pub(crate) use normalize::Planes;
 pub(crate) use pages::{PAGE_BYTES, Pages};
 pub(crate) use work::Rows;
 

@@ -4,6 +4,7 @@
 //! `cargo bench -p pinlane-kernels --bench convert`, or with numbers of threads for the ring:
 //! `cargo bench -p pinlane-kernels --bench convert -- 1 8 12`
 
+mod floats;
 mod ring;
 
 use std::hint::black_box;
@@ -21,7 +22,9 @@ fn main() {
         SOURCE_BYTES >> 20,
         TARGET_BYTES >> 10
     );
-    println!("(f32_to_*: of f32 read; u8_to_f32*: of f32 written; copies: of bytes read)");
+    println!(
+        "(f32_to_*: of f32 read; u8_to_f32*: of f32 written; copies: of bytes read; floats: of the wider kind)"
+    );
     let numbers: Vec<f32> = (0..SOURCE_BYTES / 4).map(|i| i as f32 * 0.37).collect();
     let bytes: Vec<u8> = (0..SOURCE_BYTES).map(|i| i as u8).collect();
     let mut halves = vec![0_u16; TARGET_BYTES / 2];
@@ -53,6 +56,7 @@ fn main() {
             instructions.copy_streaming(black_box(&bytes), &mut large);
             black_box(&mut large);
         });
+        floats::report(instructions, &bytes, &mut window);
     }
     println!("plain copy");
     report("64 MiB to 64 MiB", SOURCE_BYTES, || {

@@ -69,6 +69,17 @@ fn f16_bits(values: __m256) -> __m128i {
     _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values)
 }
 
+/// As `each::F16ToF32`.
+#[target_feature(enable = "avx2,f16c")]
+#[inline]
+pub(super) fn widen_f16(halves: &[u16; 8], target: &mut [f32; 8]) {
+    // SAFETY: 8 halves are a vector of 128 bits, 8 numbers one of 256; any alignment is allowed.
+    unsafe {
+        let halves = _mm_loadu_si128(halves.as_ptr().cast());
+        _mm256_storeu_ps(target.as_mut_ptr(), _mm256_cvtph_ps(halves));
+    }
+}
+
 /// As `portable::u8_to_f32`.
 #[target_feature(enable = "avx2")]
 #[inline]

@@ -58,6 +58,17 @@ pub(super) fn f16(block: &[f32; 32]) -> __m512i {
     )
 }
 
+/// As `each::F16ToF32`.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+pub(super) fn widen_f16(halves: &[u16; 16], target: &mut [f32; 16]) {
+    // SAFETY: 16 halves are a vector of 256 bits, 16 numbers one of 512; any alignment is allowed.
+    unsafe {
+        let halves = _mm256_loadu_si256(halves.as_ptr().cast());
+        _mm512_storeu_ps(target.as_mut_ptr(), _mm512_cvtph_ps(halves));
+    }
+}
+
 /// As `portable::u8_to_f32`.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]

@@ -7,6 +7,8 @@
 //!   denormals are kept; a NaN keeps its sign and the top of its payload and becomes quiet,
 //! - `u8` to `f32`: two roundings, never fused.
 //!
+//! [`floats`] goes from any kind of floating-point numbers to any other, for what is read from files.
+//!
 //! Each comes in two forms. The plain one writes through the caches: for a target that this CPU
 //! reads soon. The one named `_streaming` writes past them, where the CPU has stores for that: for
 //! a target that a device reads next. Lines that sit changed in the cache of one core are slow to
@@ -19,10 +21,14 @@ mod avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod block;
 mod conversion;
+mod each;
+mod floats;
 mod kinds;
 mod portable;
+mod route;
 
 use conversion::{Stores, convert};
+pub use floats::{FloatKind, floats, floats_streaming};
 use kinds::{Scaled, ToBf16, ToF16};
 
 use crate::Instructions;

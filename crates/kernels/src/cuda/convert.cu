@@ -68,7 +68,10 @@ struct Scaled {
     float scale;
     float offset;
     __device__ float operator()(u8 value) const {
-        return __fadd_rn(__fmul_rn((float)value, scale), offset);
+        return of((float)value);
+    }
+    __device__ float of(float number) const {
+        return __fadd_rn(__fmul_rn(number, scale), offset);
     }
 };
 

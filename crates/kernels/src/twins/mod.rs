@@ -4,6 +4,7 @@ mod args;
 mod churn;
 mod convert;
 mod dot;
+mod normalize;
 mod pieces;
 
 use args::{f32_of, ptr_of, u32_of, u64_of};
@@ -55,6 +56,8 @@ pub(crate) static ALL: &[Kernel] = &[
     dot::DOT_PARTIALS_F32,
     dot::DOT_SUM_F64,
     dot::DOT_ATOMIC_F32,
+    normalize::NORMALIZE_U8_F32,
+    normalize::NORMALIZE_U8_BF16,
     pieces::SCATTER,
     pieces::GATHER,
 ];

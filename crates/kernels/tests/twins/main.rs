@@ -4,4 +4,5 @@ mod arithmetic;
 mod convert;
 mod dot;
 mod flat;
+mod normalize;
 mod pieces;
