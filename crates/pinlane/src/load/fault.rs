@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::Dtype;
 use super::error::{Quoted, Shape};
+use super::{Dtype, Extent, Field};
 
 /// What is wrong. The [`LoadError`](super::LoadError) around it says with which file and tensor.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum Fault {
     /// The system refused a call.
     #[error("cannot {action}: {reason}")]
     Io {
-        /// What was tried: open, read, list.
+        /// What was tried: open, read, list, map.
         action: &'static str,
         /// The kind of error.
         kind: io::ErrorKind,
@@ -339,6 +339,137 @@ pub enum Fault {
     /// The tensors together are more than 64 bits can count.
     #[error("the selected tensors together are more than 64 bits can count")]
     TooMuch,
+
+    // Datasets.
+    /// A dataset without fields.
+    #[error("has no fields, so that there are no samples")]
+    NoFields,
+    /// Arrays with different numbers of rows.
+    #[error(
+        "has {samples} rows, but {} has {other_samples}; each array has one row a sample",
+        Quoted(other)
+    )]
+    SamplesDiffer {
+        /// Its rows.
+        samples: u64,
+        /// The array that it was compared with.
+        other: String,
+        /// Rows of that one.
+        other_samples: u64,
+    },
+    /// A tensor of another catalog.
+    #[error("is not a tensor of this catalog")]
+    OtherCatalog,
+    /// A variable field where rows have one shape.
+    #[error("is a variable field; rows of an array have one shape")]
+    NotFixed,
+    /// Bytes are missing or left over in an array in memory.
+    #[error("has {bytes} bytes, which are not {samples} rows of {row_bytes} bytes")]
+    ArrayLength {
+        /// Bytes of the array.
+        bytes: usize,
+        /// How many rows it should have.
+        samples: usize,
+        /// Bytes of each.
+        row_bytes: usize,
+    },
+    /// A folder without archives.
+    #[error("the folder has no .tar file")]
+    NoArchives,
+    /// A compressed archive.
+    #[error("is compressed ({how}); unpack it, since samples are read in any order")]
+    TarCompressed {
+        /// With what.
+        how: &'static str,
+    },
+    /// A header whose sum is wrong: not an archive, or a damaged one.
+    #[error("there is no tar header at byte {at_bytes}, or a damaged one")]
+    TarChecksum {
+        /// Where.
+        at_bytes: u64,
+    },
+    /// A header whose size is no number, or more than 64 bits can count.
+    #[error("the size in the tar header at byte {at_bytes} cannot be understood")]
+    TarSize {
+        /// Where.
+        at_bytes: u64,
+    },
+    /// An extended header that is not as it should be.
+    #[error("the pax header at byte {at_bytes} cannot be understood")]
+    TarPax {
+        /// Where.
+        at_bytes: u64,
+    },
+    /// A name, or an extended header, that is larger than any real one.
+    #[error(
+        "the tar header at byte {at_bytes} has {header_bytes} bytes, more than the {limit_bytes} that are allowed"
+    )]
+    TarExtensionTooLarge {
+        /// Where.
+        at_bytes: u64,
+        /// What the archive says.
+        header_bytes: u64,
+        /// The most that is read.
+        limit_bytes: u64,
+    },
+    /// An archive that ends in the middle of something.
+    #[error("the archive ends too early: what is at byte {at_bytes} is not all there")]
+    TarTruncated {
+        /// Where that starts.
+        at_bytes: u64,
+    },
+    /// An entry that ends behind the archive.
+    #[error("{} has {bytes} bytes, but only {left_bytes} are left", Quoted(entry))]
+    TarPastEnd {
+        /// Its name.
+        entry: String,
+        /// What the archive says.
+        bytes: u64,
+        /// What there is.
+        left_bytes: u64,
+    },
+    /// A file with holes that were left out.
+    #[error(
+        "{} is stored as a sparse file; pack it without --sparse",
+        Quoted(entry)
+    )]
+    TarSparse {
+        /// Its name.
+        entry: String,
+    },
+    /// Two entries for one field of one sample.
+    #[error("{} occurs twice in one sample", Quoted(entry))]
+    TarDuplicate {
+        /// Its name.
+        entry: String,
+    },
+    /// A sample that has no file for a field.
+    #[error("there is no {}", Quoted(entry))]
+    TarMissing {
+        /// What it should be named.
+        entry: String,
+    },
+    /// A file that is not of the field's size.
+    #[error("{} has {bytes} bytes, {}", Quoted(entry), takes(field))]
+    TarLength {
+        /// Its name.
+        entry: String,
+        /// Its size.
+        bytes: u64,
+        /// The field.
+        field: Field,
+    },
+}
+
+/// What a field has room for.
+fn takes(field: &Field) -> String {
+    let (name, dtype) = (Quoted(field.name()), field.dtype());
+    match field.extent() {
+        Extent::Fixed(shape) => format!("but the field {name} is {dtype} {shape:?}"),
+        Extent::Variable { at_most } => {
+            format!("but the field {name} is at most {at_most} of {dtype}")
+        }
+    }
 }
 
 fn at_key(key: &Option<String>) -> String {

@@ -1,4 +1,5 @@
-//! Weights in files: what is there, which of it is wanted, and how it is read.
+//! Weights in files: what is there, which of it is wanted, and how it is read. Samples of datasets:
+//! what they are made of ([`dataset`]), and the order in which they come ([`order`]).
 //!
 //! ```text
 //!   Catalog ── opens files, a folder or an index; reads headers, never data
@@ -46,16 +47,22 @@ mod file;
 mod format;
 mod glob;
 mod open;
+pub mod order;
 mod plan;
 mod select;
 mod tensor;
 
 pub use catalog::Catalog;
+pub use dataset::{
+    Arrays, Dataset, Extent, Field, FnDataset, Map, SampleError, SampleMut, SampleRef, Tar,
+    TarConfig, TarField,
+};
 pub use dtype::Dtype;
 pub use error::LoadError;
 pub use fault::Fault;
 pub use file::{FileInfo, Format};
 pub use glob::Glob;
+pub use order::{Order, OrderConfig, OrderError, Progress, Sample, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
 pub use select::Selection;
 pub use tensor::TensorInfo;

@@ -1,0 +1,123 @@
+//! Arrays that make no samples, and files that change.
+
+use std::fs;
+use std::io::Write;
+
+use pinlane::load::{Arrays, Catalog, Dataset, Dtype, Fault};
+
+use super::support::{Scratch, data, sample, sample_fault};
+
+#[test]
+fn arrays_have_the_same_number_of_rows() {
+    let path = data().join("unequal.safetensors");
+    let catalog = Catalog::open(&path).expect("a good file");
+    let tensor = |name: &str| catalog.tensor(name).expect("it is there").clone();
+
+    let error = Arrays::of(&catalog, &[tensor("few"), tensor("many")]).expect_err("4 and 9 rows");
+    assert_eq!(
+        (error.tensor(), error.file()),
+        (Some("many"), Some(path.as_path()))
+    );
+    let expected = Fault::SamplesDiffer {
+        samples: 9,
+        other: "few".to_owned(),
+        other_samples: 4,
+    };
+    assert_eq!(error.fault(), &expected);
+
+    let error = Arrays::of(&catalog, &[tensor("one"), tensor("many")]).expect_err("a scalar");
+    assert_eq!(
+        (error.tensor(), error.fault()),
+        (Some("one"), &Fault::NoRows)
+    );
+    let error = Arrays::of(&catalog, &[]).expect_err("nothing");
+    assert_eq!(error.fault(), &Fault::NoFields);
+}
+
+#[test]
+fn rows_are_whole_bytes() {
+    let header = r#"{"a":{"dtype":"F4","shape":[2,3],"data_offsets":[0,3]}}"#;
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.bytes());
+    file.extend([1, 2, 3]);
+    let scratch = Scratch::new();
+    let error = Arrays::open(scratch.file("nibbles.safetensors", file)).expect_err("half bytes");
+    assert_eq!(error.tensor(), Some("a"));
+    let dtype = Dtype::F4;
+    assert!(matches!(error.fault(), Fault::RowsSplitByte { dtype: found, .. } if *found == dtype));
+}
+
+#[test]
+fn tensors_of_another_catalog_are_refused() {
+    let small = Catalog::open(data().join("npy/image.npy")).expect("a good file");
+    let large = Catalog::open(data().join("unequal.safetensors")).expect("a good file");
+    for tensor in large.tensors() {
+        let behind = tensor.bytes().end > small.files()[0].len_bytes();
+        let refused = Arrays::of(&small, std::slice::from_ref(tensor))
+            .is_err_and(|error| matches!(error.fault(), Fault::OtherCatalog | Fault::NoRows));
+        assert!(refused || !behind, "{}", tensor.name());
+    }
+    let many = Catalog::open(data().join("npy")).expect("good files");
+    let last = many.tensor("mask").expect("it is there").clone(); // in the third file
+    let error = Arrays::of(&small, &[last]).expect_err("there is one file");
+    assert_eq!(
+        (error.fault(), error.tensor()),
+        (&Fault::OtherCatalog, Some("mask"))
+    );
+}
+
+#[test]
+fn files_that_change_are_noticed() {
+    let scratch = Scratch::new();
+    let image = fs::read(data().join("npy/image.npy")).expect("the file");
+    let open = |name: &str| {
+        let path = scratch.file(name, &image);
+        (Arrays::open(&path).expect("a good file"), path)
+    };
+
+    let (grown, path) = open("grown.npy");
+    sample(&grown, 0);
+    let mut file = fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .expect("the file");
+    file.write_all(b"more").expect("it is written");
+    assert_eq!(sample_fault(&grown, 0), Fault::Changed);
+
+    let (cut, path) = open("cut.npy");
+    sample(&cut, 6);
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .expect("the file");
+    file.set_len(100).expect("it is cut");
+    assert_eq!(sample_fault(&cut, 6), Fault::Changed);
+
+    // Another file under the name is no change: the one that was opened is still there.
+    let (replaced, path) = open("replaced.npy");
+    let before = sample(&replaced, 2);
+    fs::rename(scratch.file("new.npy", b"new"), &path).expect("it is replaced");
+    assert_eq!(sample(&replaced, 2), before);
+}
+
+#[test]
+fn files_that_change_between_catalog_and_arrays_are_refused() {
+    let scratch = Scratch::new();
+    let image = fs::read(data().join("npy/image.npy")).expect("the file");
+    let path = scratch.file("image.npy", &image);
+    let catalog = Catalog::open(&path).expect("a good file");
+    scratch.file("image.npy", &image[..150]);
+    let error = Arrays::of(&catalog, catalog.tensors()).expect_err("another file");
+    assert_eq!(
+        (error.fault(), error.file()),
+        (&Fault::Changed, Some(path.as_path()))
+    );
+}
+
+#[test]
+#[should_panic(expected = "there are 7 samples")]
+fn samples_end() {
+    let arrays = Arrays::open(data().join("npy/image.npy")).expect("a good file");
+    assert_eq!(arrays.len(), 7);
+    let _ = super::support::read(&arrays, 7);
+}

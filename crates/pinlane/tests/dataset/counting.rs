@@ -1,0 +1,41 @@
+//! How often a thread has asked for memory.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+thread_local! {
+    static TIMES: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Runs `work` and says how many allocations it made.
+pub fn allocations<T>(work: impl FnOnce() -> T) -> (T, usize) {
+    let before = TIMES.get();
+    let made = work();
+    (made, TIMES.get() - before)
+}
+
+// SAFETY: every call is the system's allocator's own; counting touches a thread-local cell that
+// needs no allocation and has no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        TIMES.set(TIMES.get() + 1);
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `alloc` got it from the system's allocator, with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[test]
+fn the_count_counts() {
+    let (kept, times) = allocations(|| (vec![0_u8; 10], Box::new(1)));
+    assert_eq!((kept.0.len(), times), (10, 2));
+}

@@ -1,0 +1,135 @@
+//! What these tests share: folders that go away, samples with places of their own, archives made by
+//! hand.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, fs, process};
+
+use pinlane::load::{Dataset, Dtype, Extent, Fault, LoadError, SampleError, SampleMut};
+
+/// A folder of its own, gone at the end of the test.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("pinlane-dataset-{}-{number}", process::id()));
+        fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Write a file in it, and the folders that it is in.
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder");
+        fs::write(&path, bytes).expect("a file for the test");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Where the files are that other programs wrote.
+pub fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dataset")
+}
+
+pub fn from_hex(text: &str) -> Vec<u8> {
+    let pairs = (0..text.len()).step_by(2);
+    let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hex");
+    pairs.map(byte).collect()
+}
+
+/// Bytes that a field has room for.
+fn room_bytes(dtype: Dtype, extent: &Extent) -> usize {
+    let elements = match extent {
+        Extent::Fixed(shape) => shape.iter().product(),
+        Extent::Variable { at_most } => *at_most,
+    };
+    elements * usize::try_from(dtype.bits()).expect("small") / 8
+}
+
+/// The fields of a sample, read into memory of their own.
+pub fn read(dataset: &dyn Dataset, index: usize) -> Result<Vec<Vec<u8>>, SampleError> {
+    let fields = dataset.fields();
+    let mut places: Vec<Vec<u8>> = fields
+        .iter()
+        .map(|field| vec![0xee; room_bytes(field.dtype(), field.extent())])
+        .collect();
+    let mut sample = SampleMut::new();
+    for (place, field) in places.iter_mut().zip(fields) {
+        match field.extent() {
+            Extent::Fixed(_) => sample.push_fixed(place),
+            Extent::Variable { .. } => sample.push_variable(place),
+        }
+    }
+    dataset.read(index, &mut sample)?;
+    let written: Vec<Option<usize>> = (0..fields.len()).map(|at| sample.written(at)).collect();
+    for ((place, field), written) in places.iter_mut().zip(fields).zip(written) {
+        match field.extent() {
+            Extent::Fixed(_) => assert_eq!(written, None),
+            Extent::Variable { .. } => place.truncate(written.expect("it is written")),
+        }
+    }
+    Ok(places)
+}
+
+/// The fields of a sample that is fine.
+#[track_caller]
+pub fn sample(dataset: &dyn Dataset, index: usize) -> Vec<Vec<u8>> {
+    read(dataset, index).expect("a good sample")
+}
+
+/// What is wrong with a sample that is not.
+#[track_caller]
+pub fn sample_fault(dataset: &dyn Dataset, index: usize) -> Fault {
+    let error = read(dataset, index).expect_err("a bad sample");
+    let cause = error.cause().downcast_ref::<LoadError>();
+    cause.expect("an error of loading").fault().clone()
+}
+
+/// An entry of an archive: a header, the data, and what fills it up to a whole block.
+pub fn entry(kind: u8, name: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut bytes = header(kind, name, format!("{:011o}\0", data.len()).as_bytes());
+    bytes.extend(data);
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
+}
+
+/// A header of the oldest format, with the sum that it should have.
+pub fn header(kind: u8, name: &[u8], size: &[u8]) -> Vec<u8> {
+    let mut block = vec![0; 512];
+    block[..name.len()].copy_from_slice(name);
+    block[124..124 + size.len()].copy_from_slice(size);
+    block[156] = kind;
+    put_sum(&mut block);
+    block
+}
+
+/// Write the sum of a header into it.
+pub fn put_sum(block: &mut [u8]) {
+    block[148..156].fill(b' ');
+    let sum: u32 = block[..512].iter().map(|byte| u32::from(*byte)).sum();
+    block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+}
+
+/// A line of an extended header: its length, which counts itself, the key and the value.
+pub fn record(key: &str, value: &str) -> Vec<u8> {
+    let rest = format!(" {key}={value}\n");
+    let length = |digits: usize| (digits + rest.len()).to_string();
+    let length = (1..5)
+        .map(length)
+        .zip(1..)
+        .find(|(text, digits)| text.len() == *digits);
+    let (length, _) = length.expect("a short line");
+    (length + &rest).into_bytes()
+}

@@ -1,0 +1,8 @@
+//! Orders of samples: every sample where it belongs, the same for ever, and as shuffled as can be.
+
+mod coverage;
+mod golden;
+mod progress;
+mod shapes;
+mod shard;
+mod shuffle;

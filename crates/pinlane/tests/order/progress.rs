@@ -1,0 +1,85 @@
+//! States of half-done epochs.
+
+use pinlane::load::{Order, OrderConfig, OrderError, Progress, Sample, Shard, Tail};
+
+fn config() -> OrderConfig {
+    OrderConfig {
+        seed: u64::MAX,
+        shuffle: true,
+        batch: 4,
+        tail: Tail::Pad,
+        shard: Shard::new(1, 2).expect("a rank"),
+    }
+}
+
+#[test]
+fn a_state_is_the_same_in_json() {
+    let progress = Progress::new(2, 3, &config(), 100);
+    let json = serde_json::to_string(&progress).expect("JSON");
+    let fixed = r#"{"version":1,"epoch":2,"batch":3,"seed":18446744073709551615,"shuffle":true,"samples":100,"batch_size":4,"tail":"pad","rank":1,"world":2}"#;
+    assert_eq!(json, fixed);
+    let back: Progress = serde_json::from_str(fixed).expect("a state");
+    assert_eq!(back, progress);
+    assert_eq!(back.check(&config(), 100), Ok(()));
+}
+
+#[test]
+fn what_is_left_is_what_was_not_done() {
+    let epoch = |progress: &Progress| {
+        let order = Order::new(100, progress.epoch, &config()).expect("an order");
+        let first = usize::try_from(progress.batch).expect("small");
+        let left =
+            (first..order.batches()).flat_map(|batch| order.batch(batch).collect::<Vec<_>>());
+        left.collect::<Vec<Sample>>()
+    };
+    let whole = epoch(&Progress::new(5, 0, &config(), 100));
+    for done in 0..=13 {
+        let saved = Progress::new(5, done, &config(), 100);
+        let saved = serde_json::to_string(&saved).expect("JSON");
+        let progress: Progress = serde_json::from_str(&saved).expect("a state");
+        progress.check(&config(), 100).expect("the same order");
+        assert_eq!(
+            epoch(&progress),
+            whole[4 * usize::try_from(done).expect("small")..]
+        );
+    }
+}
+
+#[test]
+fn each_difference_is_named() {
+    let saved = Progress::new(0, 1, &config(), 100);
+    let differs = |change: &dyn Fn(&mut OrderConfig), samples: usize| {
+        let mut here = config();
+        change(&mut here);
+        match saved.check(&here, samples) {
+            Err(OrderError::StateDiffers { field, saved, here }) => {
+                assert_ne!(saved, here);
+                field
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(differs(&|_| {}, 101), "samples");
+    assert_eq!(differs(&|here| here.seed = 0, 100), "seed");
+    assert_eq!(differs(&|here| here.shuffle = false, 100), "shuffle");
+    assert_eq!(differs(&|here| here.batch = 5, 100), "batch size");
+    assert_eq!(differs(&|here| here.tail = Tail::Keep, 100), "tail");
+    let shard = |rank, world| Shard::new(rank, world).expect("a rank");
+    assert_eq!(differs(&|here| here.shard = shard(0, 2), 100), "rank");
+    assert_eq!(differs(&|here| here.shard = shard(1, 3), 100), "world");
+}
+
+#[test]
+fn versions_and_batches_are_checked() {
+    let mut saved = Progress::new(0, 13, &config(), 100);
+    assert_eq!(saved.check(&config(), 100), Ok(())); // the epoch is done
+    saved.batch = 14;
+    let too_many = OrderError::StateBatch {
+        saved: 14,
+        batches: 13,
+    };
+    assert_eq!(saved.check(&config(), 100), Err(too_many));
+    saved.version = 2;
+    let newer = OrderError::StateVersion { found: 2, known: 1 };
+    assert_eq!(saved.check(&config(), 100), Err(newer));
+}
