@@ -14,6 +14,7 @@ use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::herald::Heralds;
 use crate::link::Link;
+use crate::load::IdleSlots;
 use crate::memory::DeviceMemory;
 use crate::sync::Arc as CoreArc;
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) default_turn: Arc<Mutex<()>>,
     /// Taken out by the shutdown, before the lot is closed.
     express: Mutex<Option<Arc<Express>>>,
+    /// Pinned memory that loads of weights keep for the next one.
+    pub(crate) idle_slots: IdleSlots,
     /// Stream on which memory goes back in order, made when first needed.
     returns: Mutex<Option<StreamHandle>>,
 }
@@ -101,6 +104,7 @@ impl Device {
                 lot,
                 heralds: Heralds::new(),
                 default_turn: Arc::default(),
+                idle_slots: IdleSlots::default(),
                 returns: Mutex::new(None),
                 link,
             }),
@@ -200,11 +204,11 @@ impl Device {
         Ok(())
     }
 
-    /// Give pinned memory back that the express lane keeps for the next copy and does not use now.
-    /// How many bytes.
+    /// Give pinned memory back that the express lane and loads of weights keep for the next time
+    /// and do not use now. How many bytes.
     pub fn trim(&self) -> usize {
         self.shared.lot.reclaim();
-        self.shared.express().trim()
+        self.shared.express().trim() + self.shared.idle_slots.clear()
     }
 
     /// What the device holds right now.

@@ -71,6 +71,7 @@ mod stream;
 mod submit;
 mod sync;
 mod transfer;
+mod upload_pieces;
 
 pub use builtin::Builtin;
 pub use bytemuck::Pod;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use pinlane_kernels::convert::FloatKind;
+
 use super::Fault;
 
 /// Type of a tensor's elements: all that the safetensors format names. Little-endian.
@@ -106,6 +108,17 @@ impl Dtype {
             Self::F64 => "F64",
             Self::I64 => "I64",
             Self::U64 => "U64",
+        }
+    }
+
+    /// As a kind of floating-point number that can be converted.
+    pub(super) const fn float_kind(self) -> Option<FloatKind> {
+        match self {
+            Self::F16 => Some(FloatKind::F16),
+            Self::Bf16 => Some(FloatKind::Bf16),
+            Self::F32 => Some(FloatKind::F32),
+            Self::F64 => Some(FloatKind::F64),
+            _ => None,
         }
     }
 

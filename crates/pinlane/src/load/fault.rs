@@ -339,6 +339,50 @@ pub enum Fault {
     /// The tensors together are more than 64 bits can count.
     #[error("the selected tensors together are more than 64 bits can count")]
     TooMuch,
+    /// A type that numbers cannot be turned into.
+    #[error("cannot convert to {}; choose F16, BF16, F32 or F64", to.name())]
+    NotAFloat {
+        /// The type.
+        to: Dtype,
+    },
+
+    // Loading.
+    /// The device refused a call, is full, or work on it failed.
+    #[error("{error}")]
+    Device {
+        /// What it said.
+        error: Box<crate::Error>,
+    },
+    /// The file system cannot be read past its cache.
+    #[error("the file system cannot read directly ({reason}); read buffered")]
+    NoDirectReads {
+        /// The system's words.
+        reason: String,
+    },
+    /// A setting is not possible.
+    #[error("{field}: {reason}")]
+    BadConfig {
+        /// The setting.
+        field: &'static str,
+        /// What it must be.
+        reason: &'static str,
+    },
+    /// What is on the device is not what is in the file.
+    #[error("byte {at} on the device is {found:#04x}, in the file {expected:#04x}")]
+    NotTheSame {
+        /// The first byte of the tensor that differs, as it should lie on the device.
+        at: u64,
+        /// What it is.
+        found: u8,
+        /// What it should be.
+        expected: u8,
+    },
+    /// A thread that reads ended with a panic.
+    #[error("a reading thread panicked: {says}")]
+    Panicked {
+        /// Its words.
+        says: String,
+    },
 
     // Datasets.
     /// A dataset without fields.
@@ -479,6 +523,12 @@ fn at_key(key: &Option<String>) -> String {
 }
 
 impl Fault {
+    pub(super) fn device(error: impl Into<crate::Error>) -> Self {
+        Self::Device {
+            error: Box::new(error.into()),
+        }
+    }
+
     pub(super) fn io(action: &'static str, error: &io::Error) -> Self {
         Self::Io {
             action,

@@ -48,9 +48,11 @@ mod format;
 mod glob;
 mod open;
 pub mod order;
+mod panic;
 mod plan;
 mod select;
 mod tensor;
+mod weights;
 
 pub use catalog::Catalog;
 pub use dataset::{
@@ -66,3 +68,8 @@ pub use order::{Order, OrderConfig, OrderError, Progress, Sample, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
 pub use select::Selection;
 pub use tensor::TensorInfo;
+pub(crate) use weights::IdleSlots;
+pub use weights::{
+    Io, Landing, LoadConfig, LoadLimit, LoadProgress, LoadStats, OnProgress, Tensor, Tensors,
+    Weights,
+};

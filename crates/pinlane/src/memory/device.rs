@@ -141,6 +141,21 @@ impl<T: Pod> DeviceBuf<T> {
         self.region.memory.ptr()
     }
 
+    /// A piece that is written while others of the same buffer are: the books put those in order
+    /// that overlap.
+    ///
+    /// # Panics
+    /// When the range is outside.
+    pub(crate) fn shared_range_mut(&self, range: Range<usize>) -> DeviceSliceMut<'_, T> {
+        let range = resolve(range, self.len);
+        DeviceSliceMut {
+            region: &self.region,
+            start: range.start,
+            len: range.len(),
+            elements: PhantomData,
+        }
+    }
+
     /// Whether earlier work on it can never be waited for.
     pub(crate) fn is_stranded(&self) -> bool {
         self.region.stranded.load(Ordering::Relaxed)

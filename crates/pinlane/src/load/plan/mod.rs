@@ -3,15 +3,18 @@
 //! A pure function of the tensors and some sizes. Memory grows with the number of tensors, not of
 //! bytes: pieces are made as they are asked for.
 
+mod convert;
 mod options;
 mod pieces;
 mod place;
 
 pub use options::PlanOptions;
+pub(super) use pieces::Cursor;
 pub use pieces::{Piece, PieceCopy, PiecePart, Pieces};
 pub use place::Placement;
 
-use super::{LoadError, TensorInfo};
+use super::{Dtype, Fault, LoadError, TensorInfo};
+use convert::Conversion;
 
 /// Where tensors lie on the device, and in which pieces they are read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,9 +35,31 @@ impl Plan {
     /// [`Fault::BadPlan`](super::Fault::BadPlan) for sizes that are not possible, and
     /// [`Fault::TooMuch`](super::Fault::TooMuch).
     pub fn new(tensors: &[TensorInfo], options: PlanOptions) -> Result<Self, LoadError> {
+        Self::converting(tensors, None, options)
+    }
+
+    /// The same, with tensors of floating-point numbers turned into those of another type on the
+    /// way. Tensors of other types stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and [`Fault::NotAFloat`](super::Fault::NotAFloat) for a type that
+    /// numbers cannot be turned into.
+    pub fn converting(
+        tensors: &[TensorInfo],
+        to: Option<Dtype>,
+        options: PlanOptions,
+    ) -> Result<Self, LoadError> {
         options.check()?;
-        let sources = pieces::sources(tensors);
-        let (allocations, placements) = place::place(tensors, &options)?;
+        if let Some(to) = to.filter(|to| to.float_kind().is_none()) {
+            return Err(Fault::NotAFloat { to }.into());
+        }
+        let conversions: Vec<_> = tensors
+            .iter()
+            .map(|tensor| Conversion::of(tensor, to))
+            .collect();
+        let sources = pieces::sources(tensors, &conversions);
+        let (allocations, placements) = place::place(tensors, &conversions, &options)?;
         Ok(Self {
             options,
             allocations,
@@ -56,5 +81,10 @@ impl Plan {
     /// What to read, by file and offset. No byte is read twice, and none that is not wanted.
     pub fn pieces(&self) -> Pieces<'_> {
         Pieces::new(self)
+    }
+
+    /// The next piece behind a cursor.
+    pub(super) fn next(&self, cursor: &mut Cursor) -> Option<Piece> {
+        cursor.next(self)
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Plan;
+use super::convert::Conversion;
 use crate::load::TensorInfo;
 
 /// A range of a file that is read at once, into one pinned slot.
@@ -23,6 +24,8 @@ pub struct PiecePart {
     pub tensor: usize,
     /// Where the bytes go.
     pub copy: PieceCopy,
+    /// Whether they are converted on the way. Then they are whole elements.
+    pub converts: bool,
 }
 
 /// Bytes of a piece that go to one place on the device.
@@ -34,8 +37,10 @@ pub struct PieceCopy {
     pub allocation: usize,
     /// Where they go in there.
     pub to_bytes: u64,
-    /// How many there are; never zero.
+    /// How many there are in the piece; never zero.
     pub len_bytes: u64,
+    /// How many there are on the device: another number only where they are converted.
+    pub to_len_bytes: u64,
 }
 
 impl Piece {
@@ -44,8 +49,13 @@ impl Piece {
         self.bytes.end - self.bytes.start
     }
 
-    /// The copies to make: those of the parts, joined where one goes on behind the other on both
-    /// sides.
+    /// Whether some of its bytes are converted.
+    pub fn converts(&self) -> bool {
+        self.parts.iter().any(|part| part.converts)
+    }
+
+    /// The copies to make where nothing is converted: those of the parts, joined where one goes on
+    /// behind the other on both sides.
     pub fn copies(&self) -> Vec<PieceCopy> {
         let mut copies: Vec<PieceCopy> = Vec::new();
         for PiecePart { copy, .. } in &self.parts {
@@ -56,6 +66,7 @@ impl Piece {
                         && last.to_bytes + last.len_bytes == copy.to_bytes =>
                 {
                     last.len_bytes += copy.len_bytes;
+                    last.to_len_bytes += copy.to_len_bytes;
                 }
                 _ => copies.push(*copy),
             }
@@ -70,6 +81,7 @@ pub(super) struct Source {
     tensor: usize,
     file: usize,
     bytes: Range<u64>,
+    conversion: Option<Conversion>,
 }
 
 /// Numbers of the tensors, by file and offset.
@@ -83,13 +95,14 @@ pub(super) fn order(tensors: &[TensorInfo]) -> Vec<usize> {
 }
 
 /// What there is to read, by file and offset.
-pub(super) fn sources(tensors: &[TensorInfo]) -> Vec<Source> {
+pub(super) fn sources(tensors: &[TensorInfo], conversions: &[Option<Conversion>]) -> Vec<Source> {
     order(tensors)
         .into_iter()
         .map(|number| Source {
             tensor: number,
             file: tensors[number].file(),
             bytes: tensors[number].bytes(),
+            conversion: conversions[number],
         })
         .filter(|source| !source.bytes.is_empty())
         .collect()
@@ -99,6 +112,27 @@ pub(super) fn sources(tensors: &[TensorInfo]) -> Vec<Source> {
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
     plan: &'a Plan,
+    cursor: Cursor,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Self {
+        let cursor = Cursor::default();
+        Self { plan, cursor }
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        self.cursor.next(self.plan)
+    }
+}
+
+/// How far the pieces of a plan have come.
+#[derive(Clone, Default, Debug)]
+pub(in crate::load) struct Cursor {
     /// The next that no piece has touched.
     next: usize,
     /// Those that pieces have touched and not ended, in order.
@@ -107,20 +141,38 @@ pub struct Pieces<'a> {
     at: u64,
 }
 
-impl<'a> Pieces<'a> {
-    pub(super) fn new(plan: &'a Plan) -> Self {
-        Self {
-            plan,
-            next: 0,
-            open: Vec::new(),
-            file: 0,
-            at: 0,
+impl Cursor {
+    pub(super) fn next(&mut self, plan: &Plan) -> Option<Piece> {
+        let (sources, options) = (&plan.sources, &plan.options);
+        let at = self.at;
+        self.open.retain(|number| sources[*number].bytes.end > at);
+        if self.open.is_empty() {
+            let source = sources.get(self.next)?;
+            (self.file, self.at) = (source.file, source.bytes.start);
         }
+        let grain_start = self.at & !(options.grain_bytes - 1);
+        let limit = grain_start.saturating_add(options.piece_bytes);
+        let end = self.gather(plan, limit);
+        let end = self.whole_elements(plan, end);
+        let bytes = self.at..end;
+        self.at = end;
+        let parts = self
+            .open
+            .iter()
+            .map(|number| &sources[*number])
+            .filter(|source| source.bytes.start < end)
+            .map(|source| part(plan, source, &bytes))
+            .collect();
+        Some(Piece {
+            file: self.file,
+            bytes,
+            parts,
+        })
     }
 
     /// Take the sources that go on, without a hole, from what is open. Returns where the piece ends.
-    fn gather(&mut self, limit: u64) -> u64 {
-        let sources = &self.plan.sources;
+    fn gather(&mut self, plan: &Plan, limit: u64) -> u64 {
+        let sources = &plan.sources;
         let mut end = self.at;
         for number in &self.open {
             end = end.max(sources[*number].bytes.end.min(limit));
@@ -138,46 +190,39 @@ impl<'a> Pieces<'a> {
         end
     }
 
-    fn part(&self, source: &Source, piece: &Range<u64>) -> PiecePart {
-        let placement = self.plan.placements[source.tensor];
-        let start = source.bytes.start.max(piece.start);
-        let end = source.bytes.end.min(piece.end);
-        PiecePart {
-            tensor: source.tensor,
-            copy: PieceCopy {
-                from_bytes: start - piece.start,
-                allocation: placement.allocation,
-                to_bytes: placement.offset_bytes + (start - source.bytes.start),
-                len_bytes: end - start,
-            },
-        }
+    /// Where a piece ends that tears no element which is converted. Those that go on there are of
+    /// one tensor, or rows of it, so that one step back is right for all of them.
+    fn whole_elements(&self, plan: &Plan, end: u64) -> u64 {
+        let torn = |number: &usize| {
+            let source = &plan.sources[*number];
+            let conversion = source
+                .conversion
+                .filter(|_| source.bytes.start < end && end < source.bytes.end)?;
+            Some(source.bytes.start + conversion.whole(end - source.bytes.start))
+        };
+        self.open.iter().find_map(torn).unwrap_or(end)
     }
 }
 
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
-
-    fn next(&mut self) -> Option<Piece> {
-        let (sources, options) = (&self.plan.sources, &self.plan.options);
-        let at = self.at;
-        self.open.retain(|number| sources[*number].bytes.end > at);
-        if self.open.is_empty() {
-            let source = sources.get(self.next)?;
-            (self.file, self.at) = (source.file, source.bytes.start);
-        }
-        let grain_start = self.at & !(options.grain_bytes - 1);
-        let end = self.gather(grain_start.saturating_add(options.piece_bytes));
-        let bytes = self.at..end;
-        self.at = end;
-        let parts = self
-            .open
-            .iter()
-            .map(|number| self.part(&sources[*number], &bytes))
-            .collect();
-        Some(Piece {
-            file: self.file,
-            bytes,
-            parts,
-        })
+fn part(plan: &Plan, source: &Source, piece: &Range<u64>) -> PiecePart {
+    let placement = plan.placements[source.tensor];
+    let start = source.bytes.start.max(piece.start);
+    let end = source.bytes.end.min(piece.end);
+    let on_device = |bytes| match source.conversion {
+        None => bytes,
+        Some(conversion) => conversion
+            .on_device(bytes)
+            .expect("the whole tensor was placed"),
+    };
+    PiecePart {
+        tensor: source.tensor,
+        copy: PieceCopy {
+            from_bytes: start - piece.start,
+            allocation: placement.allocation,
+            to_bytes: placement.offset_bytes + on_device(start - source.bytes.start),
+            len_bytes: end - start,
+            to_len_bytes: on_device(end - start),
+        },
+        converts: source.conversion.is_some(),
     }
 }

@@ -1,6 +1,7 @@
 //! Where tensors lie on the device.
 
 use super::PlanOptions;
+use super::convert::Conversion;
 use super::pieces::order;
 use crate::load::{Fault, LoadError, TensorInfo};
 
@@ -11,7 +12,7 @@ pub struct Placement {
     pub allocation: usize,
     /// Where it starts in there.
     pub offset_bytes: u64,
-    /// How many bytes it has.
+    /// How many bytes it has there.
     pub len_bytes: u64,
 }
 
@@ -19,6 +20,7 @@ pub struct Placement {
 /// do in the files, so that what is read together is written together.
 pub(super) fn place(
     tensors: &[TensorInfo],
+    conversions: &[Option<Conversion>],
     options: &PlanOptions,
 ) -> Result<(Vec<u64>, Vec<Placement>), LoadError> {
     let mut allocations: Vec<u64> = Vec::new();
@@ -33,6 +35,10 @@ pub(super) fn place(
     let mut total: u64 = 0;
     for number in order(tensors) {
         let len_bytes = tensors[number].len_bytes();
+        let len_bytes = match conversions[number] {
+            None => len_bytes,
+            Some(conversion) => conversion.on_device(len_bytes).ok_or(Fault::TooMuch)?,
+        };
         if len_bytes == 0 {
             continue;
         }

@@ -1,0 +1,158 @@
+//! Tensors as they land.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread::JoinHandle;
+
+use super::job::Job;
+use super::stats::LoadStats;
+use super::worker::{self, Report};
+use super::{LoadConfig, LoadProgress, OnProgress, Tensor, Tensors};
+use crate::load::{Fault, LoadError, TensorInfo};
+
+/// A load under way: an iterator over its tensors, in the order in which they are complete.
+///
+/// Dropped, it stops the load and waits until nothing of it is in flight.
+pub struct Landing {
+    job: Arc<Job>,
+    threads: Vec<JoinHandle<()>>,
+    reports: Receiver<Report>,
+    /// Bytes of each tensor that are missing.
+    missing: Vec<u64>,
+    complete: VecDeque<usize>,
+    progress: LoadProgress,
+    told: Option<OnProgress>,
+    /// An error was given out.
+    failed: bool,
+}
+
+impl Landing {
+    pub(super) fn start(job: Job, config: &LoadConfig) -> Result<Self, LoadError> {
+        let job = Arc::new(job);
+        let (tell, reports) = mpsc::channel();
+        let missing: Vec<_> = job.tensors().iter().map(TensorInfo::len_bytes).collect();
+        let empty = |(number, bytes): (usize, &u64)| (*bytes == 0).then_some(number);
+        let mut landing = Self {
+            complete: missing.iter().enumerate().filter_map(empty).collect(),
+            progress: LoadProgress {
+                bytes: 0,
+                total_bytes: job.total_bytes(),
+                tensors: 0,
+                total_tensors: missing.len(),
+            },
+            threads: Vec::with_capacity(job.threads),
+            told: config.progress.clone(),
+            failed: false,
+            missing,
+            reports,
+            job,
+        };
+        let wanted = match landing.progress.total_bytes {
+            0 => 0,
+            _ => landing.job.threads,
+        };
+        for number in 0..wanted {
+            let (job, tell) = (Arc::clone(&landing.job), tell.clone());
+            let thread = std::thread::Builder::new().name(format!("pinlane-load-{number}"));
+            let spawned = thread.spawn(move || worker::run(&job, number == 0, &tell));
+            match spawned {
+                Ok(thread) => landing.threads.push(thread),
+                Err(error) if number == 0 => {
+                    return Err(Fault::io("start a thread", &error).into());
+                }
+                Err(_) => break, // fewer will do
+            }
+        }
+        Ok(landing)
+    }
+
+    /// All tensors together, when all are there.
+    ///
+    /// # Errors
+    /// What the first failure was.
+    pub fn all(mut self) -> Result<Tensors, LoadError> {
+        let mut tensors = Vec::with_capacity(self.missing.len());
+        for tensor in &mut self {
+            tensors.push(tensor?);
+        }
+        let stats = self.stats();
+        Ok(Tensors::new(tensors.into_iter(), stats))
+    }
+
+    /// What the load has done so far.
+    #[must_use]
+    pub fn stats(&self) -> LoadStats {
+        self.job.stats()
+    }
+
+    /// How far it has come, as far as reports were taken.
+    #[must_use]
+    pub fn progress(&self) -> LoadProgress {
+        self.progress
+    }
+
+    fn landed(&mut self, report: Report) -> Result<(), LoadError> {
+        let parts = match report {
+            Report::Landed(parts) => parts,
+            Report::Failed(error) => return Err(error),
+        };
+        for part in parts {
+            let missing = &mut self.missing[part.tensor];
+            *missing -= part.copy.len_bytes;
+            if *missing == 0 {
+                self.complete.push_back(part.tensor);
+                self.progress.tensors += 1;
+            }
+            self.progress.bytes += part.copy.len_bytes;
+        }
+        if let Some(told) = &self.told {
+            told.tell(self.progress);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.job.stop();
+        for thread in self.threads.drain(..) {
+            // It has told of its panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Iterator for Landing {
+    type Item = Result<Tensor, LoadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.failed {
+                return None;
+            }
+            if let Some(number) = self.complete.pop_front() {
+                return Some(Ok(self.job.tensor(number)));
+            }
+            // All threads have ended where there is none.
+            let report = self.reports.recv().ok()?;
+            if let Err(error) = self.landed(report) {
+                self.failed = true;
+                self.end();
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl std::fmt::Debug for Landing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Landing")
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! One pinned buffer to several places of the device.
+
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+
+use pinlane_driver::{CopyOp, Place};
+
+use crate::memory::{DeviceSliceMut, PinnedSource};
+use crate::stream::SubmitError;
+use crate::transfer::{copy_unless_empty, host_ptr};
+use crate::{Stream, Transfer, TransferError};
+
+impl Stream {
+    /// Copy ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer
+    /// until all are there.
+    ///
+    /// # Panics
+    /// When a range is outside of the buffer, or of another length than its place.
+    pub(crate) fn upload_pieces<B: PinnedSource<u8>>(
+        &self,
+        source: B,
+        pieces: &[(Range<usize>, DeviceSliceMut<'_, u8>)],
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        if let Err(error) = source.home().serves(&self.shared().link) {
+            return Err(TransferError::new(error, source));
+        }
+        let (start, len) = (source.start(), source.len());
+        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let mut last = None;
+        for (range, target) in pieces {
+            assert!(range.end <= len && range.len() == target.len(), "{range:?}");
+            let copy = CopyOp {
+                // SAFETY: inside of the buffer, as was seen to.
+                source: Place::Host(host_ptr(unsafe { start.add(range.start) })),
+                target: Place::Device(target.device_ptr()),
+                bytes: range.len(),
+            };
+            let submitted = self.submit(&[target.touch()], |driver, stream| {
+                // SAFETY: both ends hold that many bytes; the source is owned by the transfer until
+                // the fence of the last copy has fired, and those before are done by then, being on
+                // the same stream; the target is kept by its books.
+                unsafe { copy_unless_empty(driver, copy, stream) }
+            });
+            match (submitted, last.take()) {
+                (Ok(fence), _) => last = Some(fence),
+                // Those before are in flight.
+                (Err(SubmitError::Refused(error)), Some(before)) => {
+                    let transfer = self.in_flight(Ok(before), ManuallyDrop::into_inner(source))?;
+                    return Err(match transfer.wait() {
+                        Ok(source) => TransferError::new(error, source),
+                        Err(failure) => TransferError { error, ..failure },
+                    });
+                }
+                (refused, _) => {
+                    return self.in_flight(refused, ManuallyDrop::into_inner(source));
+                }
+            }
+        }
+        let submitted = match last {
+            Some(fence) => Ok(fence),
+            None => self.submit(&[], |_, _| Ok(())),
+        };
+        self.in_flight(submitted, ManuallyDrop::into_inner(source))
+    }
+}
