@@ -46,6 +46,7 @@ mod fault;
 mod file;
 mod format;
 mod glob;
+mod loader;
 mod open;
 pub mod order;
 mod panic;
@@ -64,6 +65,10 @@ pub use error::LoadError;
 pub use fault::Fault;
 pub use file::{FileInfo, Format};
 pub use glob::Glob;
+pub use loader::{
+    Batch, BatchField, Epoch, Finish, Loader, LoaderConfig, LoaderError, LoaderStats, OnError,
+    Skipped,
+};
 pub use order::{Order, OrderConfig, OrderError, Progress, Sample, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
 pub use select::Selection;

@@ -1,0 +1,55 @@
+//! How long the GPU stands idle between kernels that take 20 ms a batch.
+
+use pinlane::load::{Loader, LoaderConfig};
+use pinlane::{Builtin, Device};
+
+use super::images::{Images, config};
+
+const KERNEL_NS: u64 = 20_000_000;
+
+pub fn run(device: &Device) -> anyhow::Result<()> {
+    let kernels = Builtin::load(device)?;
+    let stream = device.stream()?;
+    let event = || device.event_with_timing();
+    // The kernel alone: it may take a little more or less than it is told to.
+    let (start, end) = (event()?, event()?);
+    kernels.spin(&stream, KERNEL_NS)?;
+    stream.record(&start)?;
+    for _ in 0..10 {
+        kernels.spin(&stream, KERNEL_NS)?;
+    }
+    stream.record(&end)?;
+    stream.synchronize()?;
+    let kernel_ns = start.elapsed_ns(&end)? as f64 / 10.0;
+
+    let images = Images::new();
+    let mut labels = device.alloc::<i64>(config().batch)?;
+    for workers in [None, Some(2)] {
+        let config = LoaderConfig {
+            workers,
+            ..config()
+        };
+        let loader = Loader::new(device, images.clone(), config)?;
+        let mut batches = 0;
+        for batch in loader.epoch(0)? {
+            let batch = batch?;
+            if batches == 1 {
+                stream.record(&start)?; // the first batch has to be waited for
+            }
+            kernels.spin(&stream, KERNEL_NS)?;
+            let source = batch.field("label").expect("images have labels").typed()?;
+            stream.copy_on_device(source, labels.range_mut(..batch.len()))?;
+            batches += 1;
+        }
+        stream.record(&end)?;
+        stream.synchronize()?;
+        let all_ns = start.elapsed_ns(&end)? as f64;
+        let idle = 1.0 - f64::from(batches - 1) * kernel_ns / all_ns;
+        println!(
+            "workers {workers:?}: {batches} kernels of {:.2} ms, idle {:.2}%",
+            kernel_ns / 1e6,
+            100.0 * idle
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! How a loader is set up.
+
+use crate::Device;
+use crate::load::{OrderConfig, Shard, Tail};
+
+use super::{Finish, LoaderError};
+
+/// How a [`Loader`](super::Loader) is set up.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LoaderConfig {
+    /// Samples of a batch.
+    pub batch: usize,
+    /// Whether each epoch has an order of its own. Otherwise samples come as they are numbered.
+    pub shuffle: bool,
+    /// What the order depends on, beside the epoch and the shard.
+    pub seed: u64,
+    /// What becomes of the last batch.
+    pub tail: Tail,
+    /// Which part of the samples is for this process.
+    pub shard: Shard,
+    /// Threads that read samples. By default three of four CPUs; one on a simulated device. With 0 the
+    /// thread that asks for a batch reads it, and some more ahead: slow, and the same in every run.
+    pub workers: Option<usize>,
+    /// Batches that are made ready ahead of the consumer, from 1 to 1024.
+    pub prefetch: usize,
+    /// What a sample that cannot be had comes to.
+    pub on_error: OnError,
+    /// Fields that the device turns into something else once they are there, by name.
+    pub finish: Vec<(String, Finish)>,
+    /// The most that is page-locked, in bytes. One batch is, whatever it takes.
+    pub pinned_bytes: usize,
+}
+
+/// What a sample that cannot be had comes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnError {
+    /// The epoch ends with an error, in the place of the sample's batch.
+    #[default]
+    Fail,
+    /// The sample is left out of its batch, and told by [`Batch::skipped`](super::Batch::skipped). A
+    /// dataset that panics still ends the epoch.
+    Skip,
+}
+
+impl Default for LoaderConfig {
+    fn default() -> Self {
+        Self {
+            batch: 1,
+            shuffle: false,
+            seed: 0,
+            tail: Tail::Keep,
+            shard: Shard::whole(),
+            workers: None,
+            prefetch: 3,
+            on_error: OnError::Fail,
+            finish: Vec::new(),
+            pinned_bytes: 512 << 20,
+        }
+    }
+}
+
+/// More threads than this only get into each other's way.
+const WORKERS_AT_MOST: usize = 256;
+
+/// More batches than this are a mistake.
+const PREFETCH_AT_MOST: usize = 1024;
+
+impl LoaderConfig {
+    /// What the order of the samples depends on.
+    pub(super) fn order(&self) -> OrderConfig {
+        OrderConfig {
+            seed: self.seed,
+            shuffle: self.shuffle,
+            batch: self.batch,
+            tail: self.tail,
+            shard: self.shard,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), LoaderError> {
+        let wrong = |field, reason: &str| {
+            let reason = reason.to_owned();
+            Err(LoaderError::Config { field, reason })
+        };
+        if !(1..=PREFETCH_AT_MOST).contains(&self.prefetch) {
+            return wrong("prefetch", "between 1 and 1024 batches");
+        }
+        if self
+            .workers
+            .is_some_and(|workers| workers > WORKERS_AT_MOST)
+        {
+            return wrong("workers", "at most 256");
+        }
+        Ok(())
+    }
+
+    /// Threads that read samples.
+    pub(super) fn workers_on(&self, device: &Device) -> usize {
+        let by_default = || {
+            if device.info().simulated.is_some() {
+                return 1;
+            }
+            let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+            (cpus - cpus / 4).min(WORKERS_AT_MOST)
+        };
+        self.workers.unwrap_or_else(by_default)
+    }
+
+    /// Page-locked slots: one or two are written while one or two are copied. What is copied needs
+    /// none, so more prefetching needs no more of them.
+    pub(super) fn slots(&self, slot_bytes: usize) -> usize {
+        let wanted = (self.prefetch + 1).min(4);
+        wanted.min(self.pinned_bytes / slot_bytes.max(1)).max(1)
+    }
+}

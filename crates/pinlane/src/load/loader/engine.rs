@@ -1,0 +1,204 @@
+//! One epoch under way: which batch is opened next, which are ready, and when to stop.
+//!
+//! ```text
+//!   open.rs      a batch with samples to claim; else the next is opened by one thread, which waits
+//!                for a slot, while the others wait for it
+//!   read.rs      samples are read into the slot, by all threads
+//!   deliver.rs   whoever ends the last sample packs the batch, submits its copy, puts it out
+//!   take         the consumer takes batches in their order
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::load::Order;
+use crate::load::dataset::Dataset;
+
+use super::depot::{Depot, Failed};
+use super::finish::Finisher;
+use super::layout::Layout;
+use super::sheet::Sheet;
+use super::stats::Counters;
+use super::{Batch, LoaderError, OnError};
+
+/// What an epoch needs that others need, too.
+#[derive(Clone)]
+pub(super) struct Means {
+    pub(super) dataset: Arc<dyn Dataset>,
+    pub(super) layout: Arc<Layout>,
+    pub(super) finisher: Arc<Finisher>,
+    pub(super) depot: Arc<Depot>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) on_error: OnError,
+    pub(super) prefetch: u64,
+    /// Threads that read samples.
+    pub(super) workers: usize,
+    /// Samples that a thread claims at a time.
+    pub(super) run: usize,
+}
+
+/// One epoch under way.
+pub(super) struct Engine {
+    pub(super) means: Means,
+    pub(super) order: Order,
+    /// Nobody wants the rest.
+    stop: AtomicBool,
+    /// The first batch that failed: what comes after it is not needed.
+    failed: AtomicU64,
+    desk: Mutex<Desk>,
+    /// For workers: there may be something to do.
+    pub(super) work: Condvar,
+    /// For the consumer: there may be a batch.
+    ready: Condvar,
+}
+
+pub(super) struct Desk {
+    /// The next batch to be opened.
+    pub(super) next: u64,
+    /// Batches of the epoch, or one more than the first that failed.
+    pub(super) end: u64,
+    /// Batches that may have samples to claim, the oldest first.
+    pub(super) open: VecDeque<Arc<Sheet>>,
+    /// Somebody is about to open the next.
+    pub(super) opening: bool,
+    /// The next batch for the consumer.
+    pub(super) taken: u64,
+    done: BTreeMap<u64, Result<Batch, LoaderError>>,
+}
+
+impl Engine {
+    /// An epoch from batch `first` on.
+    pub(super) fn new(means: Means, order: Order, first: u64) -> Self {
+        let end = order.batches() as u64;
+        Self {
+            means,
+            order,
+            stop: AtomicBool::new(false),
+            failed: AtomicU64::new(u64::MAX),
+            desk: Mutex::new(Desk {
+                next: first.min(end),
+                end,
+                open: VecDeque::new(),
+                opening: false,
+                taken: first.min(end),
+                done: BTreeMap::new(),
+            }),
+            work: Condvar::new(),
+            ready: Condvar::new(),
+        }
+    }
+
+    /// A batch is ready, or has failed.
+    pub(super) fn put(&self, number: u64, outcome: Result<Batch, LoaderError>) {
+        let mut desk = self.desk();
+        match outcome {
+            Ok(batch) => {
+                // Unless it was given up when a thread died.
+                desk.done.entry(number).or_insert(Ok(batch));
+                self.ready.notify_all();
+            }
+            Err(error) => self.fail(&mut desk, number, error),
+        }
+    }
+
+    /// The epoch ends with this batch, unless an earlier one fails, too.
+    pub(super) fn fail(&self, desk: &mut Desk, number: u64, error: LoaderError) {
+        self.failed.fetch_min(number, Ordering::Relaxed);
+        desk.end = desk.end.min(number + 1);
+        desk.next = desk.next.max(number + 1); // it is not tried again
+        desk.done.insert(number, Err(error));
+        self.work.notify_all();
+        self.ready.notify_all();
+        self.means.depot.rouse();
+    }
+
+    /// A thread of ours died: all that is not ready never will be.
+    pub(super) fn died(&self) {
+        let mut desk = self.desk();
+        let missing = |batch: &u64| !desk.done.contains_key(batch);
+        let batch = (desk.taken..).find(missing).expect("batches end");
+        self.fail(&mut desk, batch, LoaderError::Died { batch });
+    }
+
+    /// The next batch for the consumer; `None` at the end. Waits for it.
+    pub(super) fn take(&self) -> Option<Result<Batch, LoaderError>> {
+        let mut desk = self.desk();
+        let mut waited = None;
+        let taken = loop {
+            let number = desk.taken;
+            if number >= desk.end {
+                break None;
+            }
+            if let Some(outcome) = desk.done.remove(&number) {
+                desk.taken += 1;
+                break Some(outcome);
+            }
+            waited.get_or_insert_with(Instant::now);
+            let woken = self.ready.wait(desk);
+            desk = woken.unwrap_or_else(PoisonError::into_inner);
+        };
+        drop(desk);
+        if let Some(waited) = waited {
+            self.means.counters.consumer_wait_ns.add_since(waited);
+        }
+        self.work.notify_all();
+        taken
+    }
+
+    /// Nobody wants the rest.
+    pub(super) fn stop(&self) {
+        let desk = self.desk();
+        self.stop.store(true, Ordering::Relaxed);
+        drop(desk);
+        self.work.notify_all();
+        self.means.depot.rouse();
+    }
+
+    /// Batches that nobody took, once no thread is left.
+    pub(super) fn clear(&self) {
+        let mut desk = self.desk();
+        let done = std::mem::take(&mut desk.done);
+        let open = std::mem::take(&mut desk.open);
+        drop(desk);
+        drop(done);
+        let unread = open.into_iter().filter_map(Arc::into_inner);
+        for slot in unread.filter_map(|sheet| sheet.slot.into_slot()) {
+            self.means.depot.put(slot);
+        }
+    }
+
+    /// Batches that are left for the consumer, if none fails.
+    pub(super) fn left(&self) -> u64 {
+        let desk = self.desk();
+        desk.end - desk.taken
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody wants this batch any more.
+    pub(super) fn is_abandoned(&self, number: u64) -> bool {
+        self.is_stopped() || self.failed.load(Ordering::Relaxed) < number
+    }
+
+    pub(super) fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The error of a batch, or of the one that it had to wait for.
+pub(super) fn told(
+    batch: u64,
+    Failed {
+        batch: other,
+        error,
+    }: Failed,
+) -> LoaderError {
+    LoaderError::Device {
+        batch: other.unwrap_or(batch),
+        error,
+    }
+}

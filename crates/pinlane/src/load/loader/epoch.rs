@@ -1,0 +1,159 @@
+//! One pass over the samples.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::load::{Order, Progress};
+
+use super::engine::{Engine, told};
+use super::read::Reader;
+use super::{Batch, Core, LoaderError};
+
+/// How long the end of an epoch waits for its last copies.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The batches of one epoch, in their order. Threads read ahead while it lives; dropped, it stops them.
+///
+/// It ends after an error. Before it ends it waits until its last copies are done, so that the error of
+/// one is told; otherwise no call waits for the device.
+pub struct Epoch {
+    core: Arc<Core>,
+    engine: Arc<Engine>,
+    number: u64,
+    threads: Vec<JoinHandle<()>>,
+    /// The caller reads samples itself.
+    alone: Option<Reader>,
+    ended: bool,
+}
+
+impl Epoch {
+    /// The core is kept for this epoch already.
+    pub(super) fn start(
+        core: &Arc<Core>,
+        number: u64,
+        order: Order,
+        first: u64,
+    ) -> Result<Self, LoaderError> {
+        core.means.depot.begin();
+        let engine = Arc::new(Engine::new(core.means.clone(), order, first));
+        let mut epoch = Self {
+            core: Arc::clone(core),
+            engine,
+            number,
+            threads: Vec::new(),
+            alone: (core.means.workers == 0).then(Reader::default),
+            ended: false,
+        };
+        for worker in 0..core.means.workers {
+            let engine = Arc::clone(&epoch.engine);
+            let named = thread::Builder::new().name(format!("pinlane-load-{worker}"));
+            match named.spawn(move || run(&engine)) {
+                Ok(thread) => epoch.threads.push(thread),
+                Err(error) if epoch.threads.is_empty() => return Err(LoaderError::Threads(error)),
+                Err(_) => break, // fewer will do
+            }
+        }
+        Ok(epoch)
+    }
+
+    /// Which epoch it is.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How far it has come, as [`Loader::state`](super::Loader::state) says.
+    #[must_use]
+    pub fn state(&self) -> Progress {
+        self.core.state()
+    }
+
+    /// Stop the threads, and let another epoch begin.
+    fn end(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.engine.stop();
+        for thread in self.threads.drain(..) {
+            // One that panicked has told the engine.
+            let _ = thread.join();
+        }
+        self.engine.clear();
+        self.core.release();
+    }
+
+    /// Nothing is left: the last copies must not fail unseen.
+    fn settle(&self) -> Option<LoaderError> {
+        let settled = self.core.means.depot.settle(PATIENCE);
+        settled.err().map(|failed| told(0, failed))
+    }
+}
+
+/// What a thread does.
+fn run(engine: &Engine) {
+    let work = AssertUnwindSafe(|| engine.work(&mut Reader::default(), true));
+    if let Err(panic) = catch_unwind(work) {
+        engine.died();
+        super::read::text_of(panic);
+    }
+}
+
+impl Iterator for Epoch {
+    type Item = Result<Batch, LoaderError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        if let Some(reader) = &mut self.alone {
+            let start = Instant::now();
+            self.engine.work(reader, false);
+            self.core.means.counters.consumer_wait_ns.add_since(start);
+        }
+        match self.engine.take() {
+            Some(Ok(batch)) => {
+                self.core.handed_out(self.number, batch.number() + 1);
+                Some(Ok(batch))
+            }
+            Some(Err(error)) => {
+                self.end();
+                Some(Err(error))
+            }
+            None => {
+                let failed = self.settle();
+                self.end();
+                failed.map(Err)
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self.ended {
+            true => (0, Some(0)),
+            // One more where a copy fails in the end.
+            false => (0, Some(self.engine.left() as usize + 1)),
+        }
+    }
+}
+
+impl FusedIterator for Epoch {}
+
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Epoch")
+            .field("number", &self.number)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,21 @@
+//! Datasets through the loader on simulated devices: every byte right in the right order, whatever
+//! number of threads, and what happens when something goes wrong.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../express/support.rs"]
+#[allow(dead_code)] // a part of it is used
+mod tools;
+
+mod budget;
+mod bytes;
+mod calls;
+mod consumer;
+mod dropped;
+mod failures;
+mod finish;
+mod refusals;
+mod restore;
+mod seeds;
+mod stats;
+mod support;

@@ -1,0 +1,101 @@
+//! Setups that are not possible, with the reason.
+
+use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
+use pinlane::load::{Dtype, Finish, Loader, LoaderConfig, LoaderError};
+
+use super::support::{Made, Rig, config};
+
+struct Odd(Vec<Field>);
+
+impl Dataset for Odd {
+    fn len(&self) -> usize {
+        10
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.0
+    }
+
+    fn read(&self, _: usize, _: &mut SampleMut<'_>) -> Result<(), SampleError> {
+        Ok(())
+    }
+}
+
+fn refused(dataset: impl Dataset, config: LoaderConfig, text: &str) {
+    let rig = Rig::new();
+    let error = Loader::new(&rig.device, dataset, config).expect_err(text);
+    assert_eq!(error.to_string(), text);
+    rig.assert_clean();
+}
+
+#[test]
+fn settings() {
+    for prefetch in [0, 1025, usize::MAX] {
+        let mut odd = config(4, 1);
+        odd.prefetch = prefetch;
+        let text = "prefetch: between 1 and 1024 batches";
+        refused(Made::new(9), odd, text);
+    }
+    refused(Made::new(9), config(4, 257), "workers: at most 256");
+    let rig = Rig::new();
+    let error = Loader::new(&rig.device, Made::new(9), config(0, 1)).expect_err("no samples");
+    assert!(matches!(error, LoaderError::Order(_)), "{error}");
+}
+
+#[test]
+fn fields() {
+    let twice = vec![
+        Field::fixed("a", Dtype::U8, []),
+        Field::variable("a", Dtype::U8, 3),
+    ];
+    let text = "dataset: field `a`: another field has the same name";
+    refused(Odd(twice), config(4, 1), text);
+    let huge = usize::MAX / 4;
+    let text = "dataset: field `a`: a sample of it is more than the address space holds";
+    for field in [
+        Field::fixed("a", Dtype::F32, [huge]),
+        Field::variable("a", Dtype::F64, usize::MAX),
+    ] {
+        refused(Odd(vec![field]), config(4, 1), text);
+    }
+    let large = Field::fixed("a", Dtype::F32, [huge / 2]);
+    let text = "batch: 8 samples are more than the address space holds";
+    refused(Odd(vec![large]), config(8, 1), text);
+}
+
+#[test]
+fn steps() {
+    let with = |names: &[&str]| {
+        let finish = Finish::U8ToF32 {
+            scale: 1.0,
+            offset: 0.0,
+        };
+        let named = |name: &&str| (name.to_string(), finish.clone());
+        LoaderConfig {
+            finish: names.iter().map(named).collect(),
+            ..config(4, 1)
+        }
+    };
+    let text = "finish: field `picture`: the dataset has no such field";
+    refused(Made::new(9), with(&["picture"]), text);
+    let text = "finish: field `label`: it holds U32, not U8";
+    refused(Made::new(9), with(&["image", "label"]), text);
+    let text = "finish: field `image`: there are two steps for it";
+    refused(Made::new(9), with(&["image", "image"]), text);
+}
+
+#[test]
+fn elements_of_another_size() {
+    let rig = Rig::new();
+    let loader = rig.loader(Made::new(9), config(4, 1));
+    let first = loader.epoch(0).expect("none is under way").next();
+    let batch = first.expect("a batch").expect("no fault");
+    let tokens = batch.field("tokens").expect("a field");
+    assert!(tokens.typed::<u16>().is_ok());
+    let error = tokens.typed::<u32>().map(drop).expect_err("they are u16");
+    let text = "field `tokens` holds U16, which is not 4 bytes an element";
+    assert_eq!(error.to_string(), text);
+    assert!(batch.field("picture").is_none());
+    drop((batch, loader));
+    rig.assert_clean();
+}

@@ -1,0 +1,87 @@
+//! Going on in the middle of an epoch.
+
+use pinlane::load::{LoaderConfig, LoaderError, Tail};
+
+use super::support::{Made, Rig, config};
+
+fn shuffled(workers: usize) -> LoaderConfig {
+    LoaderConfig {
+        shuffle: true,
+        seed: 77,
+        tail: Tail::Keep,
+        ..config(4, workers)
+    }
+}
+
+#[test]
+fn at_every_batch() {
+    for workers in [0, 1, 3] {
+        let rig = Rig::new();
+        let loader = rig.loader(Made::new(30), shuffled(workers));
+        let all: Vec<Vec<usize>> = loader
+            .epoch(2)
+            .expect("none is under way")
+            .map(|batch| batch.expect("no fault").indices().to_vec())
+            .collect();
+        for at in 0..=all.len() {
+            let loader = rig.loader(Made::new(30), shuffled(workers));
+            let mut epoch = loader.epoch(2).expect("none is under way");
+            for batch in epoch.by_ref().take(at) {
+                batch.expect("no fault");
+            }
+            let state = loader.state();
+            assert_eq!(state, epoch.state());
+            assert_eq!((state.epoch, state.batch), (2, at as u64));
+            drop((epoch, loader));
+
+            let loader = rig.loader(Made::new(30), shuffled(workers));
+            let rest = loader.restore(&state).expect("the same order");
+            assert_eq!(rest.number(), 2);
+            assert_eq!(loader.state(), state);
+            let mut left = Vec::new();
+            for (number, batch) in (at as u64..).zip(rest) {
+                let batch = batch.expect("no fault");
+                assert_eq!(batch.number(), number);
+                rig.check(&batch);
+                left.push(batch.indices().to_vec());
+            }
+            assert_eq!(left, all[at..]);
+            assert_eq!(loader.state().batch, all.len() as u64);
+        }
+        drop(loader);
+        rig.assert_clean();
+    }
+}
+
+#[test]
+fn of_another_order() {
+    let rig = Rig::new();
+    let state = rig.loader(Made::new(30), shuffled(1)).state();
+    let mut other = shuffled(1);
+    other.seed = 78;
+    for loader in [
+        rig.loader(Made::new(30), other),
+        rig.loader(Made::new(31), shuffled(1)),
+        rig.loader(Made::new(30), config(4, 1)),
+    ] {
+        let error = loader.restore(&state).expect_err("it is of another order");
+        assert!(matches!(error, LoaderError::Order(_)), "{error}");
+        // It is free for another epoch.
+        assert!(loader.epoch(0).is_ok());
+    }
+    rig.assert_clean();
+}
+
+#[test]
+fn what_was_only_read_ahead_does_not_count() {
+    let rig = Rig::new();
+    let loader = rig.loader(Made::new(40), shuffled(2));
+    let mut epoch = loader.epoch(0).expect("none is under way");
+    assert_eq!(loader.state().batch, 0);
+    let batch = epoch.next().expect("a batch").expect("no fault");
+    assert_eq!(loader.state().batch, 1);
+    drop((batch, epoch));
+    assert_eq!(loader.state().batch, 1);
+    drop(loader);
+    rig.assert_clean();
+}
