@@ -106,7 +106,7 @@ impl Bench<'_> {
     fn sweep(&self) -> anyhow::Result<()> {
         let mut config = LoadConfig::default();
         self.load(&config)?;
-        for threads in [6, 8, 10, 12, 14, 16] {
+        for threads in [8, 10, 12, 14, 16] {
             for piece in [2, 4, 8] {
                 config.threads = Some(threads);
                 config.piece_bytes = Some(piece * MIB);

@@ -151,7 +151,7 @@ impl Bench {
         )?;
         let len = (job.bytes_in / 4) as usize;
         self.piped(&pipeline, len, rounds, job.input);
-        let times = (0..5).map(|_| self.piped(&pipeline, len, rounds, job.input));
+        let times = (0..3).map(|_| self.piped(&pipeline, len, rounds, job.input));
         Ok(median(times.collect()))
     }
 }

@@ -16,7 +16,7 @@ use crate::rates::show;
 const BYTES: [usize; 3] = [96 * MIB, 380 * MIB, GIB];
 const CHUNKS: [usize; 6] = [3 * MIB / 2, 3 * MIB, 6 * MIB, 12 * MIB, 24 * MIB, 48 * MIB];
 
-const PASSES: usize = 3;
+const PASSES: usize = 5;
 
 /// One job in one shape.
 struct Combination {

@@ -1,6 +1,7 @@
 //! One tensor of a file, or some rows of it.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Dtype, Fault, LoadError};
 
@@ -10,9 +11,10 @@ use super::{Dtype, Fault, LoadError};
 /// it was opened.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TensorInfo {
-    name: String,
+    /// Cheap to clone, as both are shared.
+    name: Arc<str>,
     dtype: Dtype,
-    shape: Vec<u64>,
+    shape: Arc<[u64]>,
     file: usize,
     bytes: Range<u64>,
 }
@@ -22,9 +24,9 @@ impl TensorInfo {
     pub(super) fn new(name: String, dtype: Dtype, shape: Vec<u64>, bytes: Range<u64>) -> Self {
         debug_assert_eq!(dtype.bytes_of(&shape), Ok(bytes.end - bytes.start));
         Self {
-            name,
+            name: name.into(),
             dtype,
-            shape,
+            shape: shape.into(),
             file: 0,
             bytes,
         }
@@ -130,7 +132,7 @@ impl TensorInfo {
     }
 
     fn part(&self, rows: Range<u64>) -> Result<Self, Fault> {
-        let [all, row @ ..] = self.shape.as_slice() else {
+        let [all, row @ ..] = &*self.shape else {
             return Err(Fault::NoRows);
         };
         if rows.start > rows.end || rows.end > *all {
@@ -152,11 +154,11 @@ impl TensorInfo {
                 start: rows.start,
                 end: rows.end,
                 dtype: self.dtype,
-                shape: self.shape.clone(),
+                shape: self.shape.to_vec(),
             });
         };
         let mut part = self.clone();
-        part.shape[0] = rows.end - rows.start;
+        Arc::make_mut(&mut part.shape)[0] = rows.end - rows.start;
         part.bytes = start..end;
         Ok(part)
     }

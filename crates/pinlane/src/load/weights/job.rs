@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::files::{Source, Way};
 use super::stats::LoadStats;
 use super::{LoadConfig, Tensor};
-use crate::Device;
 use crate::load::plan::Cursor;
 use crate::load::{Catalog, Dtype, Fault, LoadError, Piece, Plan, TensorInfo};
 use crate::memory::DeviceBuf;
+use crate::{Device, Stream};
 
 /// One load.
 pub(super) struct Job {
@@ -19,6 +19,8 @@ pub(super) struct Job {
     pub(super) convert: Option<Dtype>,
     pub(super) slot_bytes: usize,
     pub(super) threads: usize,
+    /// All copies go here, one behind the other: engines take a while to turn to another stream.
+    pub(super) stream: Stream,
     plan: Plan,
     tensors: Vec<TensorInfo>,
     sources: Vec<Option<Source>>,
@@ -76,6 +78,7 @@ impl Job {
             convert: config.convert,
             slot_bytes: config.slot_bytes()?,
             threads: config.threads_for(device)?,
+            stream: device.stream().map_err(Fault::device)?,
             tensors: tensors.to_vec(),
             memory: Vec::new(),
             queue: Mutex::default(),

@@ -77,7 +77,7 @@ impl Landing {
             tensors.push(tensor?);
         }
         let stats = self.stats();
-        Ok(Tensors::new(tensors.into_iter(), stats))
+        Ok(Tensors::new(tensors, stats))
     }
 
     /// What the load has done so far.

@@ -1,6 +1,5 @@
 //! Tensors on the device.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
@@ -86,19 +85,19 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// All tensors of a load, by name. Rows of the same tensor have the same name: of those the last one
-/// is found by it.
+/// All tensors of a load, by name. Rows of the same tensor have the same name: of those any one is
+/// found by it.
 #[derive(Clone, Debug)]
 pub struct Tensors {
-    by_name: BTreeMap<String, Tensor>,
+    by_name: Vec<Tensor>,
     stats: LoadStats,
 }
 
 impl Tensors {
-    pub(super) fn new(tensors: impl Iterator<Item = Tensor>, stats: LoadStats) -> Self {
-        let by_name = tensors.map(|tensor| (tensor.name().to_owned(), tensor));
+    pub(super) fn new(mut tensors: Vec<Tensor>, stats: LoadStats) -> Self {
+        tensors.sort_by(|a, b| a.name().cmp(b.name()));
         Self {
-            by_name: by_name.collect(),
+            by_name: tensors,
             stats,
         }
     }
@@ -106,7 +105,10 @@ impl Tensors {
     /// The tensor of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Tensor> {
-        self.by_name.get(name)
+        let found = self
+            .by_name
+            .binary_search_by(|tensor| tensor.name().cmp(name));
+        found.ok().map(|at| &self.by_name[at])
     }
 
     /// How many there are.
@@ -123,7 +125,7 @@ impl Tensors {
 
     /// All of them, by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Tensor> {
-        self.by_name.values()
+        self.by_name.iter()
     }
 
     /// What the load did.
@@ -146,9 +148,9 @@ impl Index<&str> for Tensors {
 
 impl IntoIterator for Tensors {
     type Item = Tensor;
-    type IntoIter = std::collections::btree_map::IntoValues<String, Tensor>;
+    type IntoIter = std::vec::IntoIter<Tensor>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.by_name.into_values()
+        self.by_name.into_iter()
     }
 }

@@ -11,9 +11,9 @@ use super::slots::Slots;
 use crate::load::{Fault, LoadError, Piece, PiecePart, panic};
 use crate::{Error, PinnedBuf, Stream};
 
-/// Slots that a thread has in flight and reads into. With three, the link has work while one is
-/// filled and another is about to be.
-const SLOTS: usize = 3;
+/// Slots that a thread has in flight: the next one is filled meanwhile. More do not make it faster,
+/// and what was read is then no longer in the CPU's caches when it is copied.
+const SLOTS: usize = 2;
 
 /// What a thread tells.
 pub(super) enum Report {
@@ -46,7 +46,6 @@ fn work(job: &Job, first: bool, told: &Sender<Report>) -> Result<(), LoadError> 
         Err(error) if first => return Err(Fault::device(error).into()),
         Err(_) => return Ok(()),
     };
-    let stream = job.device.stream().map_err(Fault::device)?;
     let lost = |(error, parts): (Error, Vec<PiecePart>)| {
         job.failed(Fault::device(error), parts.first().map(|part| part.tensor))
     };
@@ -58,7 +57,7 @@ fn work(job: &Job, first: bool, told: &Sender<Report>) -> Result<(), LoadError> 
         if let Some(parts) = landed {
             let _ = told.send(Report::Landed(parts));
         }
-        match ship(job, &task, slot, &stream, &mut scratch) {
+        match ship(job, &task, slot, &job.stream, &mut scratch) {
             Ok(transfer) => slots.sent(transfer, task.piece.parts),
             Err((error, slot)) => {
                 if let Some(slot) = slot {
