@@ -85,6 +85,17 @@ Examples:
   pinlane --device sim:pcie3-x16 dot --kernel atomic")]
     Dot(crate::dot::Args),
 
+    /// Load weights from files to the device, and say what the limit was
+    #[command(after_help = "\
+Prints how long it takes from opening the files to all tensors ready, with GB/s, what came from the
+page cache and what past it, whether disk, CPU or link was the limit, and the memory in use. Ctrl-C ends
+it at once and prints what it has: exit status 1, \"complete\": false.
+
+Examples:
+  pinlane load model.safetensors --dtype bf16 --verify
+  pinlane load ./llama --select 'model.layers.0.*' --shard 0/8 --list")]
+    Load(crate::load::Args),
+
     /// Run one job five ways and see what overlaps
     #[command(after_help = "\
 Examples:

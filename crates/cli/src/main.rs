@@ -15,6 +15,7 @@ mod dot;
 mod duration;
 mod file;
 mod interrupt;
+mod load;
 mod manual;
 mod measure;
 mod nvml;
@@ -65,6 +66,7 @@ fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
         Command::Calibrate(calibrate) => calibrate::run(&args.device, calibrate, args.json, output),
         Command::Doctor(doctor) => doctor::run(&args.device, doctor, args.json, output),
         Command::Dot(dot) => dot::run(&args.device, dot, args.json, output),
+        Command::Load(load) => load::run(&args.device, load, args.json, output),
         Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
         Command::Plan(plan) => plan::run(&args.device, plan, args.json, output),
         Command::Completions(completions) => manual::completions(completions, output),

@@ -6,14 +6,21 @@ use pinlane_model::Profile;
 use serde_json::Value;
 use support::{run, stderr, stdout};
 
+/// Files that the library's own tests read.
+const WEIGHTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../pinlane/tests/data/load/sharded"
+);
+
 /// Words of each command, small enough for all profiles.
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &["compare", "--size", "1MiB"],
     &["bench", "--sizes", "64KiB,1MiB"],
     &["overlap", "--size", "4MiB", "--kernel", "500us"],
     &["dot", "-n", "100003"],
     &["plan", "--in", "4MiB", "--out", "1MiB", "--kernel", "1ms"],
     &["calibrate"],
+    &["load", WEIGHTS, "--dtype", "f32", "--verify"],
     &["doctor"],
     &["selftest", "--filter", "events/"],
 ];

@@ -77,6 +77,7 @@ fn help_shows_two_examples_each() {
         &["bench", "--help"],
         &["calibrate", "--help"],
         &["dot", "--help"],
+        &["load", "--help"],
         &["plan", "--help"],
         &["selftest", "--help"],
     ] {

@@ -17,6 +17,7 @@ mod doctor;
 mod dot;
 mod figure;
 mod format;
+mod load;
 mod markup;
 mod origin;
 mod overlap;
@@ -36,6 +37,10 @@ pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, D
 pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 pub use figure::{Figure, MemoryKind, Route};
 pub use format::amount;
+pub use load::{
+    Load, LoadConversion, LoadCopies, LoadJob, LoadLimitedBy, LoadList, LoadListTensor, LoadMedian,
+    LoadMemory, LoadRun, LoadShard, LoadTimes, LoadVerify,
+};
 pub use origin::Origin;
 pub use overlap::Overlap;
 pub use plan::{

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::task::Poll;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::job::Job;
 use super::stats::LoadStats;
@@ -80,6 +82,21 @@ impl Landing {
         Ok(Tensors::new(tensors, stats))
     }
 
+    /// The next tensor, if it is complete within `patience`. `Pending` if it is not: the load goes
+    /// on, and whoever asks can look at other things before asking again.
+    pub fn next_within(&mut self, patience: Duration) -> Poll<Option<Result<Tensor, LoadError>>> {
+        let began = Instant::now();
+        let mut asked = false;
+        self.next_by(|reports| {
+            let left = patience.saturating_sub(began.elapsed());
+            // Reports may come one behind the other for as long as a large tensor takes.
+            match std::mem::replace(&mut asked, true) && left.is_zero() {
+                true => Err(RecvTimeoutError::Timeout),
+                false => reports.recv_timeout(left),
+            }
+        })
+    }
+
     /// What the load has done so far.
     #[must_use]
     pub fn stats(&self) -> LoadStats {
@@ -112,6 +129,32 @@ impl Landing {
         Ok(())
     }
 
+    /// The next tensor, with reports that are waited for in this way.
+    fn next_by(
+        &mut self,
+        mut wait: impl FnMut(&Receiver<Report>) -> Result<Report, RecvTimeoutError>,
+    ) -> Poll<Option<Result<Tensor, LoadError>>> {
+        loop {
+            if self.failed {
+                return Poll::Ready(None);
+            }
+            if let Some(number) = self.complete.pop_front() {
+                return Poll::Ready(Some(Ok(self.job.tensor(number))));
+            }
+            let report = match wait(&self.reports) {
+                Ok(report) => report,
+                // All threads have ended.
+                Err(RecvTimeoutError::Disconnected) => return Poll::Ready(None),
+                Err(RecvTimeoutError::Timeout) => return Poll::Pending,
+            };
+            if let Err(error) = self.landed(report) {
+                self.failed = true;
+                self.end();
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+
     fn end(&mut self) {
         self.job.stop();
         for thread in self.threads.drain(..) {
@@ -125,20 +168,10 @@ impl Iterator for Landing {
     type Item = Result<Tensor, LoadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if self.failed {
-                return None;
-            }
-            if let Some(number) = self.complete.pop_front() {
-                return Some(Ok(self.job.tensor(number)));
-            }
-            // All threads have ended where there is none.
-            let report = self.reports.recv().ok()?;
-            if let Err(error) = self.landed(report) {
-                self.failed = true;
-                self.end();
-                return Some(Err(error));
-            }
+        let forever = |reports: &Receiver<Report>| Ok(reports.recv()?);
+        match self.next_by(forever) {
+            Poll::Ready(next) => next,
+            Poll::Pending => unreachable!("it waits as long as it takes"),
         }
     }
 }

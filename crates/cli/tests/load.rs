@@ -1,0 +1,298 @@
+//! `pinlane load` on simulated devices, as a user sees it.
+
+#[path = "support/scratch.rs"]
+mod scratch;
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use scratch::Scratch;
+use serde_json::Value;
+use support::{pinlane, run, stderr, stdout};
+
+/// Files that the real packages have written.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pinlane/tests/data/load");
+
+fn data(name: &str) -> String {
+    format!("{DATA}/{name}")
+}
+
+/// On the textbook's link.
+fn load(words: &[&str]) -> Output {
+    run(&[&["--device", "sim:pcie3-x16", "load"], words].concat())
+}
+
+fn good(output: &Output) -> &str {
+    assert!(output.status.success(), "{}", stderr(output));
+    assert_eq!(stderr(output), "");
+    stdout(output)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(good(output)).expect("valid JSON")
+}
+
+/// This status, nothing on standard output, and all of `parts` in the message.
+#[track_caller]
+fn refused(status: i32, words: &[&str], parts: &[&str]) {
+    let output = load(words);
+    assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    for part in parts {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+}
+
+/// A file with one tensor of zeros, `f32` with rows of 1024; most of it takes no room on a disk.
+fn zeros(scratch: &Scratch, name: &str, rows: u64) -> String {
+    let bytes = rows * 4096;
+    let header = format!(
+        "{{\"w\":{{\"dtype\":\"F32\",\"shape\":[{rows},1024],\"data_offsets\":[0,{bytes}]}}}}"
+    );
+    let path = scratch.file(name);
+    let mut file = File::create(&path).expect("a file");
+    let length = header.len() as u64;
+    file.write_all(&length.to_le_bytes()).expect("written");
+    file.write_all(header.as_bytes()).expect("written");
+    file.set_len(8 + length + bytes).expect("sparse");
+    path
+}
+
+/// A device of this much memory, as a word.
+fn device_of(scratch: &Scratch, memory_bytes: u64) -> String {
+    let text = include_str!("../../model/profiles/pcie3-x16.toml");
+    let (before, rest) = text.split_once("memory_bytes = ").expect("a field");
+    let (_, behind) = rest.split_once('\n').expect("a line");
+    let path = scratch.file("small.toml");
+    let text = format!("{before}memory_bytes = {memory_bytes}\n{behind}");
+    fs::write(&path, text).expect("written");
+    format!("sim:{path}")
+}
+
+#[test]
+fn the_textbook_link_gives_the_golden_text() {
+    let folder = data("sharded");
+    for words in [&["--threads", "1"][..], &["--repeat", "3"]] {
+        let more = ["--dtype", "bf16", "--verify", &folder];
+        let output = load(&[&more[..], words].concat());
+        assert_eq!(good(&output), include_str!("golden/load.txt"), "{words:?}");
+    }
+}
+
+#[test]
+fn every_fixture_loads_and_is_verified_in_every_type() {
+    for name in [
+        "dtypes.safetensors",
+        "odd.safetensors",
+        "six_bits.safetensors",
+        "nothing.safetensors",
+        "npy",
+        "sharded/model.safetensors.index.json",
+    ] {
+        let file = data(name);
+        let listed = json(&load(&["--json", "--list", &file]));
+        for dtype in [&[][..], &["--dtype", "f16"], &["--dtype", "f64"]] {
+            let words = [&["--json", "--verify", &file][..], dtype].concat();
+            let report = json(&load(&words));
+            assert_eq!(report["complete"], true, "{name}");
+            assert_eq!(report["job"]["bytes"], listed["bytes"], "{name}");
+            let tensors = listed["tensors"].as_array().expect("a list").len();
+            assert_eq!(report["verify"]["tensors"], tensors, "{name} {dtype:?}");
+            assert_eq!(report["verify"]["failure"], Value::Null);
+            assert_eq!(report["conversion"].is_null(), dtype.is_empty());
+        }
+    }
+}
+
+#[test]
+fn converted_tensors_are_counted() {
+    let file = data("dtypes.safetensors");
+    let report = json(&load(&["--json", "--dtype", "bf16", &file]));
+    let conversion = &report["conversion"];
+    assert_eq!(conversion["to"], "BF16");
+    // f16, f32 and f64; bf16 itself; integers, small floats, truth and complex numbers.
+    let counts = ["converted", "already", "left"].map(|name| conversion[name].clone());
+    assert_eq!(counts, [3, 1, 16].map(Value::from));
+}
+
+#[test]
+fn a_selection_and_a_shard_load_only_what_they_name() {
+    let folder = data("sharded");
+    let layers = ["--json", "--select", "model.layers.*", &folder];
+    let report = json(&load(&layers));
+    let job = &report["job"];
+    assert_eq!([&job["tensors"], &job["files"], &job["bytes"]], [2, 1, 64]);
+    let both = [&layers[..], &["--select", "lm_*"]].concat();
+    assert_eq!(json(&load(&both))["job"]["tensors"], 3);
+
+    // Three rows of ten bytes, and four of eight: ranks have one and two of each.
+    let mut bytes = 0;
+    for (shard, rank_bytes) in [("0/2", 10 + 2 * 16), ("1/2", 20 + 2 * 16)] {
+        let report = json(&load(&["--json", "--verify", "--shard", shard, &folder]));
+        assert_eq!(report["job"]["bytes"], rank_bytes, "{shard}");
+        assert_eq!(report["job"]["shard"]["world"], 2);
+        bytes += rank_bytes;
+    }
+    assert_eq!(bytes, 94);
+}
+
+#[test]
+fn a_list_needs_no_device() {
+    let output = pinlane(&["load", "--list", "sharded", "npy/vector.npy"])
+        .current_dir(DATA)
+        .output()
+        .expect("the tool starts");
+    let text = "\
+name                   dtype  shape   bytes  file
+model.layers.0.weight  F32    [4, 2]     32  sharded/model-00001-of-00002.safetensors
+model.layers.1.weight  F32    [4, 2]     32  sharded/model-00001-of-00002.safetensors
+lm_head.weight         F16    [3, 5]     30  sharded/model-00002-of-00002.safetensors
+vector                 I32    [7]        28  npy/vector.npy
+4 tensors of 3 files: 122 B
+";
+    // `auto` would have said on standard error what it found.
+    assert_eq!(good(&output), text);
+    let words = ["--device", "cuda:99", "--json", "load", "--list"];
+    let list = json(&run(&[&words[..], &[&data("odd.safetensors")]].concat()));
+    assert_eq!(list["tensors"][2]["name"], "name with space, ü and \n");
+}
+
+#[test]
+fn the_figures_do_not_depend_on_threads_or_ways_of_reading() {
+    let scratch = Scratch::new();
+    let file = zeros(&scratch, "zeros.safetensors", 5000);
+    for device in ["sim:pcie3-x16", "sim:h200"] {
+        let text = |words: &[&str]| {
+            let all = [&["--device", device, "load", &file][..], words].concat();
+            good(&run(&all)).to_owned()
+        };
+        let first = text(&["--threads", "1"]);
+        assert!(first.contains("Copies: 19.5 MiB in "), "{first}");
+        assert_eq!(text(&["--threads", "7"]), first);
+        assert_eq!(text(&["--io", "buffered"]), first);
+    }
+}
+
+#[test]
+fn each_run_frees_what_the_run_before_had() {
+    let scratch = Scratch::new();
+    // Room for one, and not for two.
+    let device = device_of(&scratch, 12 << 20);
+    let file = zeros(&scratch, "zeros.safetensors", 2048);
+    let words = ["--device", &device, "--json", "load", &file];
+    let report = json(&run(&[&words[..], &["--repeat", "4"]].concat()));
+    assert_eq!(report["runs"].as_array().map(Vec::len), Some(4));
+    assert_eq!(report["memory"]["device_bytes"], 8 << 20);
+}
+
+#[test]
+fn a_full_device_says_what_is_missing_and_what_helps() {
+    let scratch = Scratch::new();
+    let device = device_of(&scratch, 12 << 20);
+    let file = zeros(&scratch, "zeros.safetensors", 4096);
+    let output = run(&["--device", &device, "load", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "");
+    for part in [
+        &file[..],
+        "out of memory",
+        "take 16 MiB of device memory",
+        "12 MiB",
+        "--select",
+        "--shard",
+    ] {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+    let half = run(&["--device", &device, "load", &file, "--dtype", "bf16"]);
+    assert!(good(&half).contains("Memory: 8 MiB on the device."));
+}
+
+#[test]
+fn wrong_words_name_the_flag_or_the_file_and_the_remedy() {
+    let scratch = Scratch::new();
+    let (folder, small) = (data("sharded"), data("six_bits.safetensors"));
+    let prose = scratch.file("prose.safetensors");
+    fs::write(&prose, "This is no file of tensors.").expect("written");
+    let empty = scratch.file("empty.npy");
+    fs::write(&empty, "").expect("written");
+    let bare = scratch.file("bare");
+    fs::create_dir(&bare).expect("a folder");
+    for (words, parts) in [
+        (&[][..], &["FILES"][..]),
+        (&["/no/such"], &["/no/such", "name a .safetensors"]),
+        (&["/dev/null"], &["/dev/null", "name a .safetensors"]),
+        (&[&prose], &[&prose, "name a .safetensors"]),
+        (&[&empty], &[&empty, "name a .safetensors"]),
+        (&[&bare], &[&bare, "name a .safetensors"]),
+        (&[&folder, &folder], &["lm_head.weight", "name the files"]),
+        (&[&folder, "--select", "x*"], &["--select", "x*", "--list"]),
+        (&[&folder, "--select", "[a"], &["--select", "[ has no ]"]),
+        (&[&folder, "--dtype", "i8"], &["--dtype", "bf16"]),
+        (&[&folder, "--io", "fast"], &["--io", "direct"]),
+        (&[&folder, "--threads", "0"], &["--threads", "1..=256"]),
+        (&[&folder, "--repeat", "0"], &["--repeat"]),
+        (&[&folder, "--shard", "3/2"], &["--shard", "from 0 to 1"]),
+        (&[&folder, "--shard", "half"], &["--shard", "0/8"]),
+        (&[&small, "--shard", "0/3"], &["--shard 0/3", "--select"]),
+        (&[&folder, "--list", "--verify"], &["--list", "--verify"]),
+        (&[&folder, "--list", "--dtype", "f16"], &["--dtype"]),
+    ] {
+        refused(2, words, parts);
+    }
+}
+
+#[test]
+fn a_damaged_file_is_a_job_that_failed() {
+    let scratch = Scratch::new();
+    let file = zeros(&scratch, "cut.safetensors", 16);
+    let whole = fs::metadata(&file).expect("there").len();
+    let cut = File::options().write(true).open(&file).expect("there");
+    cut.set_len(whole - 1).expect("cut");
+    refused(1, &[&file], &[&file, "tensor \"w\"", "65535 bytes of data"]);
+    refused(1, &[&data("refused/fortran.npy")], &["ascontiguousarray"]);
+}
+
+#[test]
+fn too_little_pinned_memory_is_told_with_the_variable() {
+    let output = pinlane(&["--device", "sim", "load", &data("sharded")])
+        .env("PINLANE_PINNED_LIMIT", "1MiB")
+        .output()
+        .expect("the tool starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("PINLANE_PINNED_LIMIT"));
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_there_is() {
+    let scratch = Scratch::new();
+    let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
+    // Far more than it will come to load.
+    let words = ["--device", "sim", "--json", "load", "--repeat", "1000"];
+    let child = pinlane(&[&words[..], &[&file]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the tool starts");
+    let status = format!("/proc/{}/status", child.id());
+    let listens = || {
+        let status = fs::read_to_string(&status).expect("it runs");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.expect("a line on signals").trim();
+        u64::from_str_radix(caught, 16).expect("a number") & 2 != 0
+    };
+    while !listens() {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    let killed = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(killed.expect("kill is there").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = "pinlane: interrupted: not all was done\n";
+    assert_eq!(stderr(&output), said);
+    let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+    assert_eq!(report["complete"], false);
+    assert!(report["runs"].as_array().expect("a list").len() < 1000);
+}

@@ -1,0 +1,222 @@
+//! The rendered load, byte for byte.
+
+use pinlane_report::{
+    Load, LoadConversion, LoadCopies, LoadJob, LoadLimitedBy, LoadList, LoadListTensor, LoadMemory,
+    LoadRun, LoadShard, LoadTimes, LoadVerify, Origin,
+};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+const RUNS: &str = "\
+Weights to the GPU
+Measured on NVIDIA H200
+288 tensors of 2 files: 13 GiB; rows of rank 1 of 4
+
+run                     time          rate    page cache       past it
+1                     400 ms     34.9 GB/s        13 GiB           0 B
+2                     260 ms     53.7 GB/s        13 GiB           0 B
+3                     250 ms     55.8 GB/s        12 GiB         1 GiB
+4                     270 ms     51.7 GB/s        13 GiB           0 B
+2 to 4, median        260 ms     53.7 GB/s
+From open to all tensors ready: headers 2.00 ms, memory and loading 258 ms. GB is 10^9 bytes.
+
+Limit: the link; 14 threads waited for copies to the device for 60% of their time.
+Memory: 13 GiB on the device, 168 MiB pinned.
+Converted to BF16: 280 tensors; 6 had this type before; 2 of other types left as they are.
+Verified: 288 tensors read back, every byte as in the files.
+";
+
+fn job() -> LoadJob {
+    LoadJob {
+        files: 2,
+        tensors: 288,
+        bytes: 13 << 30,
+        shard: None,
+    }
+}
+
+/// A run of so many milliseconds, so many MiB of it past the page cache.
+fn times(total_ms: u64, direct_mib: u64, limit: LoadLimitedBy) -> LoadTimes {
+    let total_ns = total_ms * 1_000_000;
+    LoadTimes {
+        headers_ns: 2_000_000,
+        load_ns: total_ns - 2_000_000,
+        total_ns,
+        gb_per_s: job().bytes as f64 / total_ns as f64,
+        threads: 14,
+        page_cache_bytes: job().bytes - direct_mib * MIB,
+        direct_bytes: direct_mib * MIB,
+        reading_ns: 300,
+        converting_ns: 100,
+        waiting_ns: 600,
+        limit,
+    }
+}
+
+fn run(times: LoadTimes) -> LoadRun {
+    LoadRun {
+        times: Some(times),
+        simulated_copies: None,
+    }
+}
+
+fn measured(runs: impl IntoIterator<Item = LoadTimes>) -> Load {
+    let mut report = Load::new(Origin::new("NVIDIA H200", None), job());
+    runs.into_iter().for_each(|times| report.push(run(times)));
+    report.complete = true;
+    report
+}
+
+fn simulated(copies: Option<LoadCopies>) -> Load {
+    let mut report = Load::new(Origin::new("GPU", Some("h200".into())), job());
+    report.push(LoadRun {
+        times: None,
+        simulated_copies: copies,
+    });
+    report.complete = true;
+    report
+}
+
+fn json(report: &Load) -> Value {
+    serde_json::from_str(&report.to_json()).expect("valid JSON")
+}
+
+#[test]
+fn several_runs_and_all_that_can_be_told() {
+    let link = LoadLimitedBy::Link;
+    let mut report = measured([
+        times(400, 0, link),
+        times(260, 0, link),
+        times(250, 1024, link),
+        times(270, 0, link),
+    ]);
+    report.job.shard = Some(LoadShard { rank: 1, world: 4 });
+    report.memory = Some(LoadMemory {
+        pinned_bytes: Some(168 * MIB),
+        device_bytes: 13 << 30,
+    });
+    report.conversion = Some(LoadConversion {
+        to: "BF16".to_owned(),
+        converted: 280,
+        already: 6,
+        left: 2,
+    });
+    report.verify = Some(LoadVerify {
+        tensors: 288,
+        failure: None,
+    });
+    assert_eq!(report.to_text(), RUNS);
+    let json = json(&report);
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["origin"], "MEASURED");
+    assert_eq!(json["median_of_later"]["total_ns"], 260_000_000);
+    assert_eq!(json["median_of_later"]["runs"], 3);
+    assert_eq!(json["runs"][2]["times"]["direct_bytes"], 1024 * MIB);
+    assert_eq!(json["runs"][0]["times"]["limit"], "link");
+}
+
+#[test]
+fn one_run_has_no_median_and_two_have_the_later_one() {
+    let one = measured([times(400, 0, LoadLimitedBy::Link)]);
+    assert_eq!(one.median_of_later, None);
+    assert!(!one.to_text().contains("median"), "{}", one.to_text());
+    assert!(one.to_text().contains("memory and loading 398 ms"));
+    let two = measured([
+        times(400, 0, LoadLimitedBy::Link),
+        times(300, 0, LoadLimitedBy::Link),
+    ]);
+    assert!(two.to_text().contains("\nlater                 300 ms"));
+    assert_eq!(two.median_of_later.map(|it| it.total_ns), Some(300_000_000));
+}
+
+#[test]
+fn every_limit_is_a_sentence_with_its_figure() {
+    let limit = |times: LoadTimes| {
+        let text = measured([times]).to_text();
+        let line = text.lines().find(|line| line.starts_with("Limit: "));
+        line.expect("a limit").to_owned()
+    };
+    assert_eq!(
+        limit(times(400, 2048, LoadLimitedBy::Disk)),
+        "Limit: the disk; 14 threads read for 30% of their time, 2 GiB past the page cache."
+    );
+    assert_eq!(
+        limit(times(400, 0, LoadLimitedBy::Cpu)),
+        "Limit: the CPU; 14 threads copied out of the page cache for 30% of their time."
+    );
+    let mut converting = times(400, 0, LoadLimitedBy::Cpu);
+    (converting.converting_ns, converting.threads) = (9100, 1);
+    assert_eq!(
+        limit(converting),
+        "Limit: the CPU; 1 thread converted for 91% of its time."
+    );
+}
+
+#[test]
+fn a_simulated_device_shows_simulated_time_alone() {
+    let copies = LoadCopies {
+        count: 4,
+        bytes: 12 * MIB,
+        ns: 1_048_576,
+    };
+    let text = simulated(Some(copies)).to_text();
+    assert!(text.contains("\nSIMULATED: sim:h200, not a real GPU\n"));
+    assert!(text.contains("Copies: 12 MiB in 1.05 ms of simulated time, 12.0 GB/s.\n"));
+    assert!(!text.contains("Limit"), "{text}");
+    for (copies, says) in [
+        (None, "not seen"),
+        (Some(LoadCopies { ns: 0, ..copies }), "take no time"),
+        (Some(LoadCopies { count: 0, ..copies }), "none"),
+    ] {
+        let text = simulated(copies).to_text();
+        assert!(text.contains(&format!("Copies: {says}")), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+    assert!(json(&simulated(Some(copies)))["runs"][0]["times"].is_null());
+}
+
+#[test]
+fn what_is_not_done_or_not_right_is_said() {
+    let mut report = Load::new(Origin::new("NVIDIA H200", None), job());
+    let text = report.to_text();
+    assert!(text.ends_with("\nNothing was loaded.\nNot all was done.\n"));
+    report.push(run(times(400, 0, LoadLimitedBy::Link)));
+    report.verify = Some(LoadVerify {
+        tensors: 3,
+        failure: Some("a.safetensors: tensor \"w\": byte 7\u{1b}[2J".to_owned()),
+    });
+    let text = report.to_text();
+    let line = "\nNOT VERIFIED: a.safetensors: tensor \"w\": byte 7 [2J\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn a_list_has_straight_columns_whatever_the_names() {
+    let tensor = |name: &str, shape: &[u64], bytes| LoadListTensor {
+        name: name.to_owned(),
+        dtype: "F16".to_owned(),
+        shape: shape.to_vec(),
+        bytes,
+        file: "a.safetensors".to_owned(),
+    };
+    let tensors = vec![
+        tensor("lm_head", &[3, 5], 30),
+        tensor("漢字\u{202e}\n", &[], 2),
+    ];
+    let list = LoadList::new(1, 1, tensors);
+    let text = "\
+name     dtype  shape   bytes  file
+lm_head  F16    [3, 5]     30  a.safetensors
+漢字     F16    []          2  a.safetensors
+2 tensors of 1 file: 32 B
+The files have 1 tensor more, which their index does not name there.
+";
+    assert_eq!(list.to_text(), text);
+    let json: Value = serde_json::from_str(&list.to_json()).expect("valid JSON");
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["bytes"], 32);
+    assert_eq!(json["tensors"][0]["shape"], serde_json::json!([3, 5]));
+    let nothing = LoadList::new(0, 0, Vec::new());
+    assert_eq!(nothing.to_text(), "0 tensors of 0 files: 0 B\n");
+}
