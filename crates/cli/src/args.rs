@@ -95,6 +95,16 @@ Examples:
   pinlane load model.safetensors --dtype bf16 --verify
   pinlane load ./llama --select 'model.layers.0.*' --shard 0/8 --list")]
     Load(crate::load::Args),
+    /// Run a dataset through the loader: samples/s, GB/s, and which stage limits
+    #[command(after_help = "\
+Batches are copied ahead and dropped, or worked on for the time that --kernel says. Ctrl-C ends it at once and
+prints what was done: exit status 1, \"complete\": false.
+
+Examples:
+  pinlane feed synthetic --shape 3x224x224 --batch 256 --kernel 20ms
+  pinlane feed images.npy labels.npy --normalize 0.485,0.456,0.406/0.229,0.224,0.225 --to bf16
+  pinlane feed shards/ --field jpg=u8:..500000 --field cls=u8:..8 --skip-bad --html feed.html")]
+    Feed(Box<crate::feed::Args>),
 
     /// Run one job five ways and see what overlaps
     #[command(after_help = "\

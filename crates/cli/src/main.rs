@@ -13,6 +13,7 @@ mod device;
 mod doctor;
 mod dot;
 mod duration;
+mod feed;
 mod file;
 mod interrupt;
 mod load;
@@ -67,6 +68,7 @@ fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
         Command::Doctor(doctor) => doctor::run(&args.device, doctor, args.json, output),
         Command::Dot(dot) => dot::run(&args.device, dot, args.json, output),
         Command::Load(load) => load::run(&args.device, load, args.json, output),
+        Command::Feed(feed) => feed::run(&args.device, feed, args.json, output),
         Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
         Command::Plan(plan) => plan::run(&args.device, plan, args.json, output),
         Command::Completions(completions) => manual::completions(completions, output),

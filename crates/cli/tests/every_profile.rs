@@ -13,11 +13,12 @@ const WEIGHTS: &str = concat!(
 );
 
 /// Words of each command, small enough for all profiles.
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &["compare", "--size", "1MiB"],
     &["bench", "--sizes", "64KiB,1MiB"],
     &["overlap", "--size", "4MiB", "--kernel", "500us"],
     &["dot", "-n", "100003"],
+    &["feed", "synthetic", "--samples", "300", "--kernel", "1ms"],
     &["plan", "--in", "4MiB", "--out", "1MiB", "--kernel", "1ms"],
     &["calibrate"],
     &["load", WEIGHTS, "--dtype", "f32", "--verify"],

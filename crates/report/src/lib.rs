@@ -15,6 +15,7 @@ mod colour;
 mod compare;
 mod doctor;
 mod dot;
+mod feed;
 mod figure;
 mod format;
 mod load;
@@ -35,6 +36,9 @@ pub use calibration::{BothRates, Calibration, CalibrationFigures, ExpressFigures
 pub use compare::{Compare, LinkBasis, LinkLimit, Row};
 pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus};
 pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
+pub use feed::{
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedStage,
+};
 pub use figure::{Figure, MemoryKind, Route};
 pub use format::amount;
 pub use load::{

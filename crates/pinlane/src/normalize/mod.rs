@@ -69,6 +69,34 @@ impl Kernels {
             to_bf16: module.kernel("pinlane_normalize_u8_bf16")?,
         })
     }
+
+    /// As [`Builtin::normalize`] says.
+    pub(crate) fn run<T: NormalizeTarget>(
+        &self,
+        stream: &Stream,
+        normalizer: &Normalizer,
+        source: DeviceSlice<'_, u8>,
+        target: DeviceSliceMut<'_, T>,
+    ) -> Result<()> {
+        let items = source.len();
+        same_len(items, target.len())?;
+        let table = &normalizer.table;
+        // SAFETY: these are its parameters. It reads as many factors as there are channels and the
+        // first `items` bytes, and writes as many elements.
+        unsafe {
+            let (channels, table) = (table.len() as u32, table.whole());
+            let (items_u64, inner) = (items as u64, normalizer.inner);
+            let values = (items_u64, inner, channels, table, source, target);
+            stream.launch(T::kernel(self), normalize_shape(items), values)
+        }
+    }
+}
+
+impl Normalizer {
+    /// Whether it may be used: no launch on it went so wrong that nobody knows when it ends.
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.table.is_stranded()
+    }
 }
 
 impl Normalize {
@@ -122,16 +150,6 @@ impl Builtin {
         target: impl Into<DeviceSliceMut<'b, T>>,
     ) -> Result<()> {
         let (source, target) = (source.into(), target.into());
-        let items = source.len();
-        same_len(items, target.len())?;
-        let table = &normalizer.table;
-        // SAFETY: these are its parameters. It reads as many factors as there are channels and the
-        // first `items` bytes, and writes as many elements.
-        unsafe {
-            let (channels, table) = (table.len() as u32, table.whole());
-            let (items_u64, inner) = (items as u64, normalizer.inner);
-            let values = (items_u64, inner, channels, table, source, target);
-            stream.launch(T::kernel(&self.normalize), normalize_shape(items), values)
-        }
+        self.normalize.run(stream, normalizer, source, target)
     }
 }

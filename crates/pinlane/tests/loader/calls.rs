@@ -1,7 +1,8 @@
 //! A driver that refuses each call in turn: the error is told, nothing hangs or is left, and the next
 //! epoch works.
 
-use pinlane::load::{Batch, Finish, Loader, LoaderConfig, LoaderError};
+use pinlane::Normalize;
+use pinlane::load::{Batch, Dtype, Finish, Loader, LoaderConfig, LoaderError};
 use pinlane_driver::Call;
 use pinlane_sim::{FaultKind, Faults};
 
@@ -34,12 +35,16 @@ fn injected(error: &LoaderError) -> bool {
 }
 
 fn setup(workers: usize) -> LoaderConfig {
-    let finish = Finish::U8ToF32 {
+    let scale = Finish::U8ToF32 {
         scale: 1.0,
         offset: 0.0,
     };
+    let normalize = Finish::Normalize {
+        normalize: Normalize::new(&[0.5; 3], &[1.0; 3], 4).expect("three channels"),
+        to: Dtype::Bf16,
+    };
     LoaderConfig {
-        finish: vec![("image".to_owned(), finish)],
+        finish: vec![("image".to_owned(), normalize), ("text".to_owned(), scale)],
         ..config(4, workers)
     }
 }

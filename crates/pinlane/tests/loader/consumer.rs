@@ -1,9 +1,12 @@
 //! Consumers that are slow, hold on to batches, or work on them on streams of their own.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use pinlane::Builtin;
+use pinlane::load::Dtype;
+use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
 use pinlane_sim::SpanKind;
 
 use super::common::{must_return, open, seeded};
@@ -126,4 +129,70 @@ fn the_same_run_again() {
         trace
     };
     assert_eq!(run(), run());
+}
+
+/// A dataset that waits until it may go on.
+#[derive(Clone)]
+struct Gate(Arc<(Mutex<bool>, Condvar)>, [Field; 1]);
+
+impl Gate {
+    fn new() -> Self {
+        Self(Arc::default(), [Field::fixed("number", Dtype::U8, [])])
+    }
+
+    fn open(&self) {
+        *self.0.0.lock().expect("no panic") = true;
+        self.0.1.notify_all();
+    }
+}
+
+impl Dataset for Gate {
+    fn len(&self) -> usize {
+        8
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.1
+    }
+
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+        let open = self.0.0.lock().expect("no panic");
+        let wait = self.0.1.wait_while(open, |open| !*open);
+        drop(wait.expect("no panic"));
+        sample.fixed(0)[0] = index as u8;
+        Ok(())
+    }
+}
+
+#[test]
+fn waiting_for_a_batch_ends_in_time() {
+    let rig = Rig::new();
+    let gate = Gate::new();
+    let loader = rig.loader(gate.clone(), config(4, 2));
+    let mut epoch = loader.epoch(0).expect("none is under way");
+    assert!(!epoch.wait_timeout(Duration::ZERO), "nothing can be read");
+    assert!(!epoch.wait_timeout(Duration::from_millis(1)));
+    assert_eq!(loader.stats().batches, 0);
+    gate.open();
+    for _ in 0..2 {
+        assert!(epoch.wait_timeout(Duration::MAX));
+        epoch.next().expect("a batch").expect("no fault");
+    }
+    assert!(epoch.wait_timeout(Duration::MAX), "the end is known");
+    assert!(epoch.next().is_none());
+    assert!(epoch.wait_timeout(Duration::ZERO), "it is over");
+    drop((epoch, loader));
+    rig.assert_clean();
+}
+
+#[test]
+fn without_workers_nothing_is_waited_for() {
+    let rig = Rig::new();
+    let loader = rig.loader(Made::new(9), config(4, 0));
+    let mut epoch = loader.epoch(0).expect("none is under way");
+    assert!(epoch.wait_timeout(Duration::ZERO));
+    assert_eq!(loader.workers(), 0);
+    epoch.next().expect("a batch").expect("no fault");
+    drop((epoch, loader));
+    rig.assert_clean();
 }

@@ -1,5 +1,7 @@
 //! What the device makes of fields.
 
+use half::bf16;
+use pinlane::Normalize;
 use pinlane::load::{Dtype, Finish, LoaderConfig, OnError};
 
 use super::support::{IMAGE, Made, Rig, TEXT, Trouble, config};
@@ -58,6 +60,67 @@ fn bytes_become_numbers() {
         }
         assert_eq!(seen, 16);
         drop(loader);
+        rig.assert_clean();
+    }
+}
+
+/// As the documentation says, on the CPU.
+fn normalized(bytes: &[u8], normalize: &Normalize) -> Vec<f32> {
+    let channel = |at: usize| normalize.factors()[at / normalize.inner() % normalize.channels()];
+    let number = |(at, &byte): (usize, &u8)| {
+        let [scale, offset] = channel(at);
+        f32::from(byte) * scale + offset
+    };
+    bytes.iter().enumerate().map(number).collect()
+}
+
+#[test]
+fn channels_have_their_own_factors_to_the_last_bit() {
+    let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+    let (planes, pixels) = (4, 1);
+    let trouble = Trouble {
+        fail: [2, 3, 11].into(),
+        ..Trouble::default()
+    };
+    for (inner, workers) in [(planes, 0), (pixels, 0), (planes, 3), (pixels, 2)] {
+        let image = Normalize::mean_std(&mean, &std, inner).expect("the usual ones");
+        let text = Normalize::new(&[0.1], &[-7.3], 1).expect("one channel");
+        let rig = Rig::new();
+        let step = |name: &str, normalize: &Normalize, to| {
+            let normalize = normalize.clone();
+            (name.to_owned(), Finish::Normalize { normalize, to })
+        };
+        for to in [Dtype::F32, Dtype::Bf16] {
+            let config = LoaderConfig {
+                finish: vec![step("image", &image, to), step("text", &text, to)],
+                on_error: OnError::Skip,
+                ..config(4, workers)
+            };
+            let loader = rig.loader(Made::with(18, trouble.clone()), config);
+            let mut seen = 0;
+            for batch in loader.epoch(0).expect("none is under way") {
+                let batch = batch.expect("no fault");
+                let samples: Vec<_> = batch.indices().iter().map(|&i| Made::sample(i)).collect();
+                for (name, at, normalize) in [("image", IMAGE, &image), ("text", TEXT, &text)] {
+                    let bytes: Vec<u8> = samples.iter().flat_map(|s| s[at].clone()).collect();
+                    let expected = normalized(&bytes, normalize);
+                    let field = batch.field(name).expect("a field");
+                    assert_eq!(field.dtype(), to);
+                    let found = rig.stream.copy_to_vec(field.bytes());
+                    let found = found.expect("the device is alive");
+                    let expected: Vec<u8> = match to {
+                        Dtype::F32 => expected.iter().flat_map(|x| x.to_le_bytes()).collect(),
+                        _ => {
+                            let half = |x: &f32| bf16::from_f32(*x).to_le_bytes();
+                            expected.iter().flat_map(half).collect()
+                        }
+                    };
+                    assert_eq!(found, expected, "{name}, {inner} in a row, {to}");
+                }
+                seen += batch.len();
+            }
+            assert_eq!(seen, 15);
+        }
         rig.assert_clean();
     }
 }

@@ -1,5 +1,6 @@
 //! Setups that are not possible, with the reason.
 
+use pinlane::Normalize;
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
 use pinlane::load::{Dtype, Finish, Loader, LoaderConfig, LoaderError};
 
@@ -82,6 +83,39 @@ fn steps() {
     refused(Made::new(9), with(&["image", "label"]), text);
     let text = "finish: field `image`: there are two steps for it";
     refused(Made::new(9), with(&["image", "image"]), text);
+}
+
+#[test]
+fn channels() {
+    let with = |name: &str, channels: usize, inner: usize, to: Dtype| {
+        let factors = vec![1.0; channels];
+        let normalize = Normalize::new(&factors, &factors, inner).expect("usual factors");
+        let finish = Finish::Normalize { normalize, to };
+        LoaderConfig {
+            finish: vec![(name.to_owned(), finish)],
+            ..config(4, 1)
+        }
+    };
+    let text = "finish: field `label`: it holds U32, not U8";
+    refused(Made::new(9), with("label", 1, 1, Dtype::F32), text);
+    for (to, name) in [(Dtype::F16, "F16"), (Dtype::U8, "U8"), (Dtype::F64, "F64")] {
+        let text =
+            format!("finish: field `image`: it can be normalised to F32 or BF16, not to {name}");
+        refused(Made::new(9), with("image", 3, 4, to), &text);
+    }
+    for (channels, inner) in [(5, 1), (3, 5), (1, 24), (16, usize::MAX)] {
+        let text = format!(
+            "finish: field `image`: a sample has 12 elements, which {channels} channels of {inner} \
+             elements in a row do not divide"
+        );
+        refused(
+            Made::new(9),
+            with("image", channels, inner, Dtype::F32),
+            &text,
+        );
+    }
+    let text = "finish: field `text`: its samples differ in length, so it has one channel, not 2";
+    refused(Made::new(9), with("text", 2, 1, Dtype::F32), text);
 }
 
 #[test]

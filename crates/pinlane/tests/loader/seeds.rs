@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
 
-use pinlane::load::{Finish, Loader, LoaderConfig, LoaderError, Tail};
-use pinlane::{Device, Error, Stream};
+use pinlane::load::{Dtype, Finish, Loader, LoaderConfig, LoaderError, Tail};
+use pinlane::{Device, Error, Normalize, Stream};
 use pinlane_sim::{FaultKind, Faults, Sim};
 
 use super::common::{assert_empty, must_return, profile};
@@ -105,9 +105,15 @@ fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> b
     let mut config = config(random);
     let finished = random.below(3) == 0;
     if finished {
-        let finish = Finish::U8ToF32 {
-            scale: 1.0,
-            offset: 0.0,
+        let finish = match random.below(2) {
+            0 => Finish::U8ToF32 {
+                scale: 1.0,
+                offset: 0.0,
+            },
+            _ => Finish::Normalize {
+                normalize: Normalize::new(&[0.5; 3], &[1.0; 3], 1).expect("three channels"),
+                to: Dtype::F32,
+            },
         };
         config.finish = vec![("image".to_owned(), finish)];
     }

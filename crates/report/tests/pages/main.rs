@@ -2,6 +2,7 @@
 
 mod bench;
 mod compare;
+mod feed;
 mod hostile;
 mod markup;
 mod sample;

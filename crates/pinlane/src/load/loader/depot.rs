@@ -66,20 +66,22 @@ impl From<Error> for Failed {
 }
 
 impl Depot {
+    /// All copies go onto `stream`.
     pub(super) fn new(
         device: &Device,
+        stream: Stream,
         sizes: Sizes,
         counters: &Arc<Counters>,
-    ) -> crate::Result<Self> {
-        Ok(Self {
-            stream: device.stream()?,
+    ) -> Self {
+        Self {
+            stream,
             device: device.clone(),
             sizes,
             counters: Arc::clone(counters),
             made: Arc::default(),
             store: Mutex::default(),
             back: Condvar::new(),
-        })
+        }
     }
 
     /// An epoch begins: more slots may be had than in the last, and copies of that are not its own.

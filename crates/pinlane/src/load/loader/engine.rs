@@ -17,7 +17,7 @@ use crate::load::Order;
 use crate::load::dataset::Dataset;
 
 use super::depot::{Depot, Failed};
-use super::finish::Finisher;
+use super::finisher::Finisher;
 use super::layout::Layout;
 use super::sheet::Sheet;
 use super::stats::Counters;
@@ -145,6 +145,30 @@ impl Engine {
         }
         self.work.notify_all();
         taken
+    }
+
+    /// Wait until there is something to take, or nothing left, at most until then. Whether it is so.
+    pub(super) fn await_next(&self, until: Instant) -> bool {
+        let began = Instant::now();
+        let mut waited = false;
+        let mut desk = self.desk();
+        let ready = loop {
+            if desk.taken >= desk.end || desk.done.contains_key(&desk.taken) {
+                break true;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break false;
+            }
+            waited = true;
+            let woken = self.ready.wait_timeout(desk, left);
+            desk = woken.unwrap_or_else(PoisonError::into_inner).0;
+        };
+        drop(desk);
+        if waited {
+            self.means.counters.consumer_wait_ns.add_since(began);
+        }
+        ready
     }
 
     /// Nobody wants the rest.

@@ -72,6 +72,22 @@ impl Epoch {
         self.core.state()
     }
 
+    /// Wait until the next batch is ready, or the end is known, at most this long. Whether it is so:
+    /// then [`next`](Iterator::next) does not wait for samples. Without workers nothing is ready before
+    /// it is asked for, so this is true at once.
+    ///
+    /// For consumers that look after something else meanwhile, such as whether to stop.
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        if self.ended || self.alone.is_some() {
+            return true;
+        }
+        let now = Instant::now();
+        let until = now.checked_add(timeout);
+        // As good as never.
+        self.engine
+            .await_next(until.unwrap_or_else(|| now + Duration::from_secs(1 << 30)))
+    }
+
     /// Stop the threads, and let another epoch begin.
     fn end(&mut self) {
         if self.ended {

@@ -1,13 +1,10 @@
-//! What the device makes of a field once it is there.
+//! What the device can make of a field once it is there.
 
-use crate::kernel::{In, Out};
+use crate::Normalize;
 use crate::load::Dtype;
-use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Stream};
+use crate::load::dataset::{Extent, Field};
 
 use super::LoaderError;
-use super::layout::{Layout, aligned};
-use super::pack::Packed;
-use super::slot::Berth;
 
 /// What the device makes of a field once it is there, so that fewer bytes go over the link.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,146 +17,85 @@ pub enum Finish {
         /// What is added then.
         offset: f32,
     },
+    /// Bytes become numbers, each channel with its own factors, as
+    /// [`Builtin::normalize`](crate::Builtin::normalize) does it.
+    ///
+    /// A sample holds whole rounds of its channels: its elements are a multiple of
+    /// [`channels`](Normalize::channels) times [`inner`](Normalize::inner). A field whose samples
+    /// differ in length can have one channel only.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// use pinlane::Normalize;
+    /// use pinlane::load::{Dtype, Finish, LoaderConfig};
+    ///
+    /// let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+    /// let finish = Finish::Normalize {
+    ///     normalize: Normalize::mean_std(&mean, &std, 224 * 224)?,
+    ///     to: Dtype::Bf16,
+    /// };
+    /// let config = LoaderConfig { finish: vec![("image".into(), finish)], ..LoaderConfig::default() };
+    /// # Ok(())
+    /// # }
+    /// ```
+    Normalize {
+        /// The factors, and how channels lie in a sample.
+        normalize: Normalize,
+        /// What the numbers are: [`Dtype::F32`] or [`Dtype::Bf16`].
+        to: Dtype,
+    },
 }
 
 impl Finish {
-    /// What the field must hold, and what comes of it.
-    fn dtypes(&self) -> (Dtype, Dtype) {
+    /// What comes of the field.
+    pub(super) fn dtype(&self) -> Dtype {
         match self {
-            Self::U8ToF32 { .. } => (Dtype::U8, Dtype::F32),
+            Self::U8ToF32 { .. } => Dtype::F32,
+            Self::Normalize { to, .. } => *to,
         }
     }
-}
 
-/// The steps of a loader, with the kernels that they need.
-pub(super) struct Finisher {
-    steps: Vec<Step>,
-    u8_to_f32: Option<Kernel<Scale>>,
-    /// Bytes of what comes out.
-    bytes: usize,
-}
-
-/// How many elements, scale and offset, and both ends.
-type Scale = (u64, f32, f32, In<u8>, Out<f32>);
-
-pub(super) struct Step {
-    pub(super) field: usize,
-    pub(super) dtype: Dtype,
-    /// Where its results start.
-    pub(super) start: usize,
-    finish: Finish,
-}
-
-impl Step {
-    /// Bytes that come of so many bytes of the field.
-    pub(super) fn bytes_of(&self, bytes: usize) -> usize {
-        match self.finish {
-            Finish::U8ToF32 { .. } => bytes * size_of::<f32>(),
+    /// Whether it can be done with this field, of which a sample takes `stride` bytes.
+    pub(super) fn check(&self, field: &Field, stride: usize) -> Result<(), LoaderError> {
+        let name = field.name();
+        if field.dtype() != Dtype::U8 {
+            let holds = field.dtype();
+            return Err(wrong(name, &format!("it holds {holds}, not U8")));
         }
-    }
-}
-
-impl Finisher {
-    /// For batches of so many samples at most.
-    pub(super) fn new(
-        device: &Device,
-        layout: &Layout,
-        finish: &[(String, Finish)],
-        samples: usize,
-    ) -> Result<Self, LoaderError> {
-        let mut bytes = 0;
-        let mut steps: Vec<Step> = Vec::new();
-        for (name, finish) in finish {
-            let fields = layout.fields();
-            let field = fields.iter().position(|field| field.name() == name);
-            let field = field.ok_or_else(|| wrong(name, "the dataset has no such field"))?;
-            if steps.iter().any(|step| step.field == field) {
-                return Err(wrong(name, "there are two steps for it"));
-            }
-            let (from, dtype) = finish.dtypes();
-            if fields[field].dtype() != from {
-                let holds = fields[field].dtype();
-                return Err(wrong(name, &format!("it holds {holds}, not {from}")));
-            }
-            let too_large = || wrong(name, "what comes of it is too large");
-            let start = aligned(bytes).ok_or_else(too_large)?;
-            let elements = layout.stride(field).checked_mul(samples);
-            bytes = elements
-                .and_then(|elements| elements.checked_mul(dtype.bits() as usize / 8))
-                .and_then(|bytes| bytes.checked_add(start))
-                .ok_or_else(too_large)?;
-            steps.push(Step {
-                field,
-                dtype,
-                start,
-                finish: finish.clone(),
-            });
-        }
-        let u8_to_f32 = match steps.is_empty() {
-            true => None,
-            false => {
-                let module = device.load_ptx(pinlane_kernels::PTX)?;
-                Some(module.kernel("pinlane_u8_to_f32")?)
-            }
+        let Self::Normalize { normalize, to } = self else {
+            return Ok(());
         };
-        Ok(Self {
-            steps,
-            u8_to_f32,
-            bytes,
-        })
-    }
-
-    /// Bytes of what comes out.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The step of a field, if it has one.
-    pub(super) fn step(&self, field: usize) -> Option<&Step> {
-        self.steps.iter().find(|step| step.field == field)
-    }
-
-    /// Submit all steps for a batch whose copy is submitted.
-    pub(super) fn run(
-        &self,
-        stream: &Stream,
-        packed: &Packed,
-        berth: &mut Berth,
-    ) -> crate::Result<()> {
-        for step in &self.steps {
-            let field = &packed.fields[step.field];
-            if field.bytes == 0 {
-                continue;
-            }
-            let raw = berth.raw.range(field.start..field.start + field.bytes);
-            match step.finish {
-                Finish::U8ToF32 { scale, offset } => {
-                    let end = step.start + step.bytes_of(field.bytes);
-                    let target = berth.finished.range_mut(step.start..end).cast();
-                    self.scale(stream, (scale, offset), raw, target)?;
+        if !matches!(to, Dtype::F32 | Dtype::Bf16) {
+            let reason = format!("it can be normalised to F32 or BF16, not to {to}");
+            return Err(wrong(name, &reason));
+        }
+        let (channels, inner) = (normalize.channels(), normalize.inner());
+        match field.extent() {
+            Extent::Variable { .. } if channels > 1 => Err(wrong(
+                name,
+                &format!("its samples differ in length, so it has one channel, not {channels}"),
+            )),
+            Extent::Variable { .. } => Ok(()),
+            Extent::Fixed(_) => {
+                // A round that overflows is longer than any sample.
+                let round = channels.checked_mul(inner);
+                match round.is_some_and(|round| stride.is_multiple_of(round)) || stride == 0 {
+                    true => Ok(()),
+                    false => Err(wrong(
+                        name,
+                        &format!(
+                            "a sample has {stride} elements, which {channels} channels of {inner} \
+                             elements in a row do not divide"
+                        ),
+                    )),
                 }
             }
         }
-        Ok(())
-    }
-
-    fn scale(
-        &self,
-        stream: &Stream,
-        (scale, offset): (f32, f32),
-        source: DeviceSlice<'_, u8>,
-        target: DeviceSliceMut<'_, f32>,
-    ) -> crate::Result<()> {
-        let kernel = self.u8_to_f32.as_ref().expect("loaded for the steps");
-        let items = source.len();
-        let values = (items as u64, scale, offset, source, target);
-        // SAFETY: these are its parameters; it reads and writes the first `items` elements of slices
-        // that have as many.
-        unsafe { stream.launch(kernel, LaunchShape::for_items(items), values) }
     }
 }
 
-fn wrong(name: &str, reason: &str) -> LoaderError {
+/// A step for the field of this name that cannot be.
+pub(super) fn wrong(name: &str, reason: &str) -> LoaderError {
     LoaderError::Config {
         field: "finish",
         reason: format!("field `{name}`: {reason}"),

@@ -8,7 +8,7 @@
 //!     sheet            one batch while it is read
 //!     engine           one epoch: open, read, deliver, take
 //!     depot, landing   slots and device memory, kept from batch to batch
-//!     finish           what the device makes of a field
+//!     finish, finisher what the device makes of a field
 //! ```
 
 mod batch;
@@ -19,6 +19,7 @@ mod engine;
 mod epoch;
 mod error;
 mod finish;
+mod finisher;
 mod landing;
 mod layout;
 mod open;
@@ -45,7 +46,7 @@ use super::{Order, OrderConfig, Progress};
 use crate::Device;
 use depot::{Depot, Sizes};
 use engine::Means;
-use finish::Finisher;
+use finisher::Finisher;
 use layout::Layout;
 
 /// Batches of a dataset, on the device, ahead of whoever uses them. Cheap to clone; all clones are the
@@ -134,7 +135,8 @@ impl Loader {
             _ => first.batch_len(0),
         };
         let slot_bytes = layout.places(batch)?.bytes;
-        let finisher = Finisher::new(device, &layout, &config.finish, batch)?;
+        let stream = device.stream()?;
+        let finisher = Finisher::new(device, &stream, &layout, &config.finish, batch)?;
         let sizes = Sizes {
             slot_bytes,
             finished_bytes: finisher.bytes(),
@@ -144,7 +146,7 @@ impl Loader {
         let counters = Arc::default();
         let workers = config.workers_on(device);
         let means = Means {
-            depot: Arc::new(Depot::new(device, sizes, &counters)?),
+            depot: Arc::new(Depot::new(device, stream, sizes, &counters)),
             dataset: Arc::new(dataset),
             workers,
             run: run_length(&layout, batch, workers),
@@ -221,6 +223,12 @@ impl Loader {
     pub fn batches(&self) -> usize {
         let order = Order::new(self.core.samples, 0, &self.core.order);
         order.expect("checked when the loader was made").batches()
+    }
+
+    /// Threads that read samples; with 0 the thread that asks for a batch does.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.core.means.workers
     }
 
     /// What was done so far, and how long each stage took.

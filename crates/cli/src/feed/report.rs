@@ -1,0 +1,113 @@
+//! What the report says.
+
+use pinlane::Device;
+use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, LoaderStats};
+use pinlane_report::{Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, Origin};
+
+use super::Args;
+use super::course::Went;
+use super::normalize::Normalized;
+use crate::device::Target;
+
+/// What is to be done; the number of threads comes with the loader.
+pub(super) fn job(
+    args: &Args,
+    dataset: &dyn Dataset,
+    config: &LoaderConfig,
+    normalized: Option<&Normalized>,
+) -> FeedJob {
+    FeedJob {
+        source: args.source.join(", "),
+        dataset_samples: dataset.len() as u64,
+        fields: dataset.fields().iter().map(field).collect(),
+        batch: config.batch as u64,
+        shuffle: config.shuffle,
+        seed: config.seed,
+        workers: 0,
+        prefetch: config.prefetch as u64,
+        rank: config.shard.rank() as u64,
+        world: config.shard.world() as u64,
+        skip_bad: args.skip_bad,
+        normalize: normalized.map(Normalized::words),
+        kernel_ns: args.kernel,
+    }
+}
+
+fn field(field: &Field) -> FeedField {
+    let bits = field.dtype().bits();
+    let (shape, elements) = match field.extent() {
+        Extent::Fixed(shape) => {
+            let shape: Vec<u64> = shape.iter().map(|dim| *dim as u64).collect();
+            let elements = shape
+                .iter()
+                .fold(1, |all: u64, dim| all.saturating_mul(*dim));
+            (Some(shape), elements)
+        }
+        Extent::Variable { at_most } => (None, *at_most as u64),
+    };
+    FeedField {
+        name: field.name().to_owned(),
+        dtype: field.dtype().name().to_owned(),
+        shape,
+        bytes: elements.saturating_mul(bits).div_ceil(8),
+    }
+}
+
+/// What came of it.
+pub(super) fn feed(
+    target: &Target,
+    device: &Device,
+    loader: &Loader,
+    job: FeedJob,
+    went: &Went,
+    stats: &LoaderStats,
+) -> Feed {
+    let info = device.info();
+    let workers = loader.workers() as u64;
+    // Where threads of this machine run beside a simulated clock, its time means nothing; and that of
+    // a simulated device behind the name of a real one cannot be read from here.
+    let clock_counts = match (&info.simulated, target.sim()) {
+        (None, _) => true,
+        (Some(_), Some(_)) => workers == 0,
+        (Some(_), None) => false,
+    };
+    let done = FeedDone {
+        epochs: went.epochs,
+        batches: stats.batches,
+        samples: stats.samples,
+        skipped: stats.skipped,
+        bytes: stats.bytes,
+        elapsed_ns: clock_counts.then_some(went.elapsed_ns),
+        first_batch_ns: went.first_batch_ns.filter(|_| clock_counts),
+    };
+    let link = FeedLink {
+        copy_ns: stats.copy_ns,
+        copy_bytes: stats.copy_bytes,
+    };
+    let host = FeedHost {
+        threads: workers.max(1),
+        wall_ns: went.wall_ns,
+        read_ns: stats.read_ns,
+        slot_wait_ns: stats.slot_wait_ns,
+        held_back_ns: stats.held_back_ns,
+        consumer_wait_ns: stats.consumer_wait_ns,
+    };
+    let origin = Origin::new(&info.name, info.simulated.clone());
+    let job = FeedJob { workers, ..job };
+    let kernel = went.kernel.filter(|_| clock_counts);
+    let mut report = Feed::new(origin, job, done, link, host, kernel);
+    if info.simulated.is_some() && !clock_counts {
+        report.notes.push(
+            "Threads of this machine ran beside the simulated clock, so there are no rates; leave \
+             out --workers for them"
+                .to_owned(),
+        );
+    }
+    if went.timeless {
+        report.notes.push(
+            "Nothing takes time on this device, so one epoch was run; give --epochs for more"
+                .to_owned(),
+        );
+    }
+    report
+}

@@ -1,0 +1,398 @@
+//! `pinlane feed` on simulated devices, as a user sees it.
+
+#[path = "support/scratch.rs"]
+mod scratch;
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use scratch::Scratch;
+use serde_json::Value;
+use support::{pinlane, run, stderr, stdout};
+
+/// On the textbook's link.
+fn feed(words: &[&str]) -> Output {
+    run(&[&["--device", "sim:pcie3-x16", "feed"], words].concat())
+}
+
+/// The report of these words, as data.
+#[track_caller]
+fn report(words: &[&str]) -> Value {
+    let output = feed(&[words, &["--json"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    serde_json::from_str(stdout(&output)).expect("valid JSON")
+}
+
+#[track_caller]
+fn refused(words: &[&str], status: i32, parts: &[&str]) {
+    let output = feed(words);
+    assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    for part in parts {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+}
+
+/// Files of the library's own tests, written by numpy, safetensors and GNU tar.
+fn data(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pinlane/tests/data/dataset");
+    folder.join(name).to_str().expect("plain text").to_owned()
+}
+
+/// A few bytes a sample.
+const SMALL: [&str; 5] = ["synthetic", "--shape", "3x8x8", "--samples", "100"];
+
+/// All but the line on real time, which is another in each run.
+fn without_real_time(text: &str) -> String {
+    let (real, rest): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with("Host: "));
+    assert_eq!(real.len(), 1, "{text}");
+    assert!(
+        real[0].starts_with("Host: reading took ") && real[0].contains("this machine's real time"),
+        "{text}"
+    );
+    rest.join("\n") + "\n"
+}
+
+#[test]
+fn the_textbook_link_gives_the_golden_text() {
+    for (words, golden) in [
+        (
+            &["synthetic", "--samples", "1024"][..],
+            include_str!("golden/feed.txt"),
+        ),
+        (
+            &[
+                "synthetic",
+                "--shape",
+                "64x64x3",
+                "--samples",
+                "1000",
+                "--batch",
+                "64",
+                "--kernel",
+                "2ms",
+                "--epochs",
+                "3",
+                "--normalize",
+                "0.485,0.456,0.406/0.229,0.224,0.225",
+                "--to",
+                "bf16",
+            ],
+            include_str!("golden/feed-kernel.txt"),
+        ),
+    ] {
+        let output = feed(words);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(stderr(&output), "");
+        assert_eq!(without_real_time(stdout(&output)), golden);
+    }
+}
+
+#[test]
+fn every_sample_of_every_epoch_is_counted() {
+    let found = report(&[&SMALL[..], &["--batch", "32", "--epochs", "3"]].concat());
+    assert_eq!(found["epochs"], 3);
+    assert_eq!(
+        (&found["samples"], &found["batches"]),
+        (&300.into(), &12.into())
+    );
+    assert_eq!(found["bytes"], 300 * 192);
+    assert_eq!(found["link"]["copy_bytes"], 300 * 192);
+    assert_eq!(
+        (&found["skipped"], &found["complete"]),
+        (&0.into(), &true.into())
+    );
+    assert_eq!(found["pinned_bytes"], 4 * 32 * 192);
+    assert_eq!(found["workers"], 0);
+}
+
+#[test]
+fn the_last_word_on_shuffling_counts() {
+    for (more, shuffle) in [
+        (&[][..], true),
+        (&["--no-shuffle"], false),
+        (&["--no-shuffle", "--shuffle"], true),
+        (&["--shuffle", "--no-shuffle"], false),
+    ] {
+        let found = report(&[&SMALL[..], more].concat());
+        assert_eq!(found["shuffle"], shuffle, "{more:?}");
+    }
+}
+
+#[test]
+fn ranks_share_the_samples() {
+    for (rank, samples) in [("0", 34), ("1", 34), ("2", 34)] {
+        let found = report(&[&SMALL[..], &["--rank", rank, "--world", "3"]].concat());
+        assert_eq!(found["samples"], samples);
+        assert_eq!(found["world"], 3);
+    }
+    let words = ["--json", "--device", "sim", "feed"];
+    let output = pinlane(&[&words[..], &SMALL].concat())
+        .env("RANK", "1")
+        .env("WORLD_SIZE", "4")
+        .output()
+        .expect("the tool starts");
+    let found: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+    assert_eq!((&found["rank"], &found["samples"]), (&1.into(), &25.into()));
+}
+
+#[test]
+fn arrays_in_files_are_fed() {
+    let (image, label) = (data("npy/image.npy"), data("npy/label.npy"));
+    let found = report(&[&image, &label]);
+    assert_eq!(found["dataset_samples"], 7);
+    assert_eq!(found["fields"][0]["name"], "image");
+    assert_eq!(found["fields"][1]["dtype"], "I64");
+    assert_eq!(found["samples"], 7);
+    let found = report(&[&data("npy")]);
+    assert_eq!(found["fields"].as_array().map(Vec::len), Some(3));
+    let found = report(&[&data("one.safetensors"), "--epochs", "2"]);
+    assert_eq!(found["samples"], 10);
+    // Channels are the last dimension there.
+    let found = report(&[&image, &label, "--normalize", "image=0.5,0.5,0.5/1,1,1"]);
+    assert_eq!(found["normalize"], "image normalised to f32");
+}
+
+#[test]
+fn archives_are_fed_as_they_are_declared() {
+    let archive = data("tar/gnu-ustar.tar");
+    let found = report(&[&archive, "--field", "jpg=u8:..1000"]);
+    let samples = found["samples"].as_u64().expect("a number");
+    assert!(samples > 3, "{found}");
+    assert!(found["fields"][0]["shape"].is_null());
+    let scratch = Scratch::new();
+    for name in ["a.tar", "b.tar"] {
+        std::fs::copy(&archive, scratch.file(name)).expect("copied");
+    }
+    let folder = scratch.folder().to_str().expect("plain text");
+    let found = report(&[folder, "--field", "jpg=u8:..1000"]);
+    assert_eq!(found["samples"], 2 * samples);
+}
+
+#[test]
+fn bad_samples_fail_or_are_skipped() {
+    let archive = data("tar/gnu-ustar.tar");
+    // One file is empty, and one field has another length.
+    let words = [archive.as_str(), "--field", "cls=u8:1"];
+    refused(&words, 1, &["train/0002", "--skip-bad"]);
+    let all = report(&[&archive, "--field", "jpg=u8:..1000"]);
+    let found = report(&[&words[..], &["--skip-bad"]].concat());
+    let number = |value: &Value| value.as_u64().expect("a number");
+    assert!(number(&found["skipped"]) > 0);
+    assert_eq!(
+        number(&found["samples"]) + number(&found["skipped"]),
+        number(&all["samples"])
+    );
+    let text = feed(&[&words[..], &["--skip-bad"]].concat());
+    assert!(stdout(&text).contains(" skipped\n"), "{}", stdout(&text));
+}
+
+#[test]
+fn the_same_words_give_the_same_times() {
+    let words = [&SMALL[..], &["--kernel", "100us", "--batch", "8"]].concat();
+    let (first, second) = (report(&words), report(&words));
+    for field in ["elapsed_ns", "first_batch_ns", "kernel", "link", "limit"] {
+        assert_eq!(first[field], second[field], "{field}");
+        assert!(!first[field].is_null(), "{field}");
+    }
+}
+
+#[test]
+fn the_gpu_is_kept_busy_where_batches_come_fast_enough() {
+    let words = [&SMALL[..], &["--batch", "4", "--kernel", "1ms"]].concat();
+    let found = report(&words);
+    assert_eq!(found["kernel"]["count"], 25);
+    let idle = found["gpu_idle_share"].as_f64().expect("a number");
+    assert!((0.0..0.02).contains(&idle), "{idle}");
+    assert_eq!(found["limit"], "kernel");
+    // Copies of more than a millisecond cannot keep up with kernels of a tenth of it.
+    let large = ["synthetic", "--shape", "1000x1000", "--samples", "200"];
+    let found = report(&[&large[..], &["--batch", "20", "--kernel", "100us"]].concat());
+    let idle = found["gpu_idle_share"].as_f64().expect("a number");
+    assert!(idle > 0.5, "{idle}");
+    assert_eq!(found["limit"], "link");
+}
+
+#[test]
+fn simulated_time_ends_it() {
+    let words = [&SMALL[..], &["--batch", "10", "--kernel", "1ms"]].concat();
+    let found = report(&[&words[..], &["--time", "95ms"]].concat());
+    let elapsed_ns = found["elapsed_ns"].as_u64().expect("a number");
+    assert!(
+        (95_000_000..110_000_000).contains(&elapsed_ns),
+        "{elapsed_ns}"
+    );
+    assert_eq!(found["complete"], true);
+    // Whichever comes first.
+    let found = report(&[&words[..], &["--time", "95ms", "--epochs", "2"]].concat());
+    assert_eq!(
+        (&found["epochs"], &found["samples"]),
+        (&2.into(), &200.into())
+    );
+}
+
+#[test]
+fn where_nothing_takes_time_one_epoch_is_run() {
+    let words = [
+        &["--device", "sim:null", "feed"],
+        &SMALL[..],
+        &["--time", "5s"],
+    ]
+    .concat();
+    let output = run(&words);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("100 samples in 1 batch"));
+    assert!(stdout(&output).contains("No rate: nothing takes time on this device"));
+    assert!(stdout(&output).contains("give --epochs for more"));
+}
+
+#[test]
+fn threads_beside_a_simulated_clock_give_no_rates() {
+    for workers in ["1", "3"] {
+        let found = report(&[&SMALL[..], &["--workers", workers]].concat());
+        assert!(found["samples_per_s"].is_null() && found["elapsed_ns"].is_null());
+        assert_eq!(found["samples"], 100);
+        let note = found["notes"][0].as_str().expect("a note");
+        assert!(note.contains("--workers"), "{note}");
+    }
+}
+
+#[test]
+fn the_page_is_written_beside_the_text() {
+    let scratch = Scratch::new();
+    let file = scratch.file("feed.html");
+    let output = feed(&[&SMALL[..], &["--html", &file]].concat());
+    assert!(stdout(&output).ends_with(&format!("Written to {file}\n")));
+    let page = std::fs::read_to_string(&file).expect("written");
+    assert!(page.contains("SIMULATED: sim:pcie3-x16"));
+    let output = feed(&[&SMALL[..], &["--html", "/no/such/folder/file"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("100 samples in 1 batch"));
+}
+
+#[test]
+fn wrong_words_name_the_flag_and_the_remedy() {
+    let archive = data("tar/gnu-ustar.tar");
+    let image = data("npy/image.npy");
+    for (words, parts) in [
+        (&[][..], &["SOURCE"][..]),
+        (&["synthetic", "--batch", "0"], &["--batch", "at least 1"]),
+        (&["synthetic", "--shape", "3x"], &["--shape", "3x224x224"]),
+        (&["synthetic", "--dtype", "u9"], &["--dtype", "bf16"]),
+        (&["synthetic", "--samples", "x"], &["--samples"]),
+        (
+            &["synthetic", "--dtype", "f4", "--shape", "3"],
+            &["--shape", "inside of a byte"],
+        ),
+        (
+            &["synthetic", "--prefetch", "2000"],
+            &["--prefetch", "1024"],
+        ),
+        (&["synthetic", "--workers", "1000"], &["--workers", "256"]),
+        (&["synthetic", "--epochs", "0"], &["--epochs"]),
+        (&["synthetic", "--time", "0s"], &["--time", "5s"]),
+        (&["synthetic", "--kernel", "2s"], &["--kernel", "400ms"]),
+        (&["synthetic", "--rank", "1"], &["--world"]),
+        (
+            &["synthetic", "--rank", "2", "--world", "2"],
+            &["--rank 2 --world 2"],
+        ),
+        (&["synthetic", "--to", "bf16"], &["--normalize"]),
+        (
+            &["synthetic", "--normalize", "0.5"],
+            &["--normalize", "a slash"],
+        ),
+        (
+            &["synthetic", "--normalize", "1,2/3,4"],
+            &["--normalize", "[3, 224, 224]"],
+        ),
+        (
+            &["synthetic", "--normalize", "image=0.5/0.5"],
+            &["--normalize", "`image`", "data"],
+        ),
+        (
+            &["synthetic", "--dtype", "f32", "--normalize", "0.5/0.5"],
+            &["--normalize", "u8", "leave it out"],
+        ),
+        (&["synthetic", &image], &["./synthetic"]),
+        (&[&image, &archive], &["archives and other files"]),
+        (&[&image, "--samples", "3"], &["--samples", "leave it out"]),
+        (&[&image, "--field", "jpg=u8:3"], &["--field", ".tar"]),
+        (&[&archive], &["--field", "img=u8:3x224x224"]),
+        (&[&archive, "--field", "jpg"], &["--field", "img=u8"]),
+        (&["/no/such.npy"], &["SOURCE", "/no/such.npy"]),
+        (&["/no/such.tar", "--field", "a=u8:1"], &["/no/such.tar"]),
+        (&[&data("unequal.safetensors")], &["SOURCE", "rows"]),
+        (&[&image, &image], &["SOURCE", "same name"]),
+    ] {
+        refused(words, 2, parts);
+    }
+    let words = [&["--device", "sim", "feed"], &SMALL[..]].concat();
+    let output = pinlane(&words)
+        .env("RANK", "1")
+        .output()
+        .expect("the tool starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("WORLD_SIZE") && stderr(&output).contains("--world"));
+}
+
+#[test]
+fn more_than_there_is_names_the_flag() {
+    let most = "9999999999999";
+    refused(
+        &["synthetic", "--samples", most],
+        1,
+        &["--samples", "or less"],
+    );
+    let words = [&["--device", "sim", "feed"], &SMALL[..]].concat();
+    let output = pinlane(&words)
+        .env("PINLANE_PINNED_LIMIT", "4KiB")
+        .output()
+        .expect("the tool starts");
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(
+        said.contains("--batch") && said.contains("PINLANE_PINNED_LIMIT"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_there_is() {
+    for more in [&[][..], &["--kernel", "1ms"], &["--workers", "2"]] {
+        let endless = ["--epochs", "1000000000"];
+        let words = [
+            &["--device", "sim", "--json", "feed"],
+            &SMALL[..],
+            &endless,
+            more,
+        ]
+        .concat();
+        let child = pinlane(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the tool starts");
+        let status = format!("/proc/{}/status", child.id());
+        let listens = || {
+            let status = std::fs::read_to_string(&status).expect("it runs");
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught = caught.expect("a line on signals").trim();
+            u64::from_str_radix(caught, 16).expect("a number") & 2 != 0
+        };
+        while !listens() {
+            std::thread::yield_now();
+        }
+        let pid = child.id().to_string();
+        let killed = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(killed.expect("kill is there").success());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert_eq!(stderr(&output), "pinlane: interrupted: not all was fed\n");
+        let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+        assert_eq!(report["complete"], false);
+    }
+}

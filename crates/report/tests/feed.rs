@@ -1,0 +1,320 @@
+//! The report of a feed: rates, shares, the limit, as text and as JSON.
+
+use pinlane_report::{
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, Origin,
+};
+use serde_json::Value;
+
+const TEXT: &str = "\
+=== Dataset to GPU ===
+synthetic: 20000 samples, 147 KiB each (data u8 3×224×224)
+Batches of 256, shuffled by seed 7, read by 12 threads, 3 ahead
+Measured on NVIDIA H200
+
+204800 samples/s, 30.8 GB/s
+1024000 samples in 4000 batches, 144 GiB, in 5.00 s; 51 whole epochs
+First batch after 12.0 ms
+
+What the reading threads did:
+  reading samples                 75%  ████████████████████████
+  waiting for copies              10%  ███
+  held back by the consumer        5%  ██
+  packing, submitting, starting   10%  ███
+
+Link: busy 56% of the time, 55.1 GB/s while it was
+Pinned memory: 147 MiB
+
+Reading samples limits; the link was busy only 56% of the time.
+More --workers help as long as there are CPUs for them; after that, a faster source does: samples that need less decoding, files on a faster disk or in memory.
+";
+
+const SECOND: u64 = 1_000_000_000;
+
+fn job() -> FeedJob {
+    FeedJob {
+        source: "synthetic".to_owned(),
+        dataset_samples: 20_000,
+        fields: vec![FeedField {
+            name: "data".to_owned(),
+            dtype: "U8".to_owned(),
+            shape: Some(vec![3, 224, 224]),
+            bytes: 150_528,
+        }],
+        batch: 256,
+        shuffle: true,
+        seed: 7,
+        workers: 12,
+        prefetch: 3,
+        rank: 0,
+        world: 1,
+        skip_bad: false,
+        normalize: None,
+        kernel_ns: None,
+    }
+}
+
+fn done() -> FeedDone {
+    FeedDone {
+        epochs: 51,
+        batches: 4000,
+        samples: 1_024_000,
+        skipped: 0,
+        bytes: 1_024_000 * 150_528,
+        elapsed_ns: Some(5 * SECOND),
+        first_batch_ns: Some(12_000_000),
+    }
+}
+
+/// Copies that took so long.
+fn link(copy_ns: u64) -> FeedLink {
+    FeedLink {
+        copy_ns,
+        copy_bytes: done().bytes,
+    }
+}
+
+/// 12 threads for five seconds, with so many percent of reading, of waiting and of being held back.
+fn host(read: u64, slot_wait: u64, held_back: u64) -> FeedHost {
+    let percent = 12 * 5 * SECOND / 100;
+    FeedHost {
+        threads: 12,
+        wall_ns: 5 * SECOND,
+        read_ns: read * percent,
+        slot_wait_ns: slot_wait * percent,
+        held_back_ns: held_back * percent,
+        consumer_wait_ns: SECOND,
+    }
+}
+
+fn measured() -> Origin {
+    Origin::new("NVIDIA H200", None)
+}
+
+fn simulated() -> Origin {
+    Origin::new("GPU", Some("pcie3-x16".to_owned()))
+}
+
+fn kernel(busy_ns: u64, span_ns: u64) -> FeedKernel {
+    FeedKernel {
+        count: 200,
+        busy_ns,
+        span_ns,
+    }
+}
+
+fn report(origin: Origin, copy_ns: u64, host: FeedHost, kernel: Option<FeedKernel>) -> Feed {
+    let mut report = Feed::new(origin, job(), done(), link(copy_ns), host, kernel);
+    report.pinned_bytes = 4 * 256 * 150_528;
+    report
+}
+
+#[test]
+fn a_measured_feed_as_text() {
+    let report = report(measured(), 2_800_000_000, host(75, 10, 5), None);
+    assert_eq!(report.to_text(), TEXT);
+}
+
+#[test]
+fn the_limit_is_what_takes_the_time() {
+    let limit = |copy_ns, host, kernel| report(measured(), copy_ns, host, kernel).limit;
+    let (slow, full) = (SECOND, 9 * SECOND / 2);
+    for (found, expected) in [
+        (limit(slow, host(80, 5, 5), None), FeedLimit::Dataset),
+        (limit(slow, host(5, 80, 5), None), FeedLimit::Copies),
+        (limit(slow, host(5, 5, 80), None), FeedLimit::Consumer),
+        // Most of the time was nobody's.
+        (limit(slow, host(20, 10, 10), None), FeedLimit::Start),
+        // The link carries what it can, whatever threads did meanwhile.
+        (limit(full, host(80, 5, 5), None), FeedLimit::Link),
+        // A GPU that is always busy gains nothing.
+        (
+            limit(full, host(5, 80, 5), Some(kernel(97, 100))),
+            FeedLimit::Kernel,
+        ),
+        (
+            limit(slow, host(80, 5, 5), Some(kernel(60, 100))),
+            FeedLimit::Dataset,
+        ),
+    ] {
+        assert_eq!(found, Some(expected));
+    }
+}
+
+#[test]
+fn every_limit_has_its_advice() {
+    for (report, part) in [
+        (
+            report(measured(), SECOND, host(80, 5, 5), None),
+            "More --workers help",
+        ),
+        (
+            report(measured(), SECOND, host(5, 80, 5), None),
+            "A larger --batch",
+        ),
+        (
+            report(measured(), SECOND, host(5, 5, 80), None),
+            "--prefetch",
+        ),
+        (
+            report(measured(), SECOND, host(5, 5, 5), None),
+            "Feed more, with --epochs",
+        ),
+        (
+            report(simulated(), SECOND, host(5, 5, 5), None),
+            "Feed more, with --epochs",
+        ),
+        (
+            report(measured(), 9 * SECOND / 2, host(5, 5, 5), None),
+            "smaller samples",
+        ),
+        (
+            report(measured(), SECOND, host(5, 5, 5), Some(kernel(99, 100))),
+            "Nothing is gained by a faster feed",
+        ),
+    ] {
+        let text = report.to_text();
+        assert!(text.contains(part), "{text}");
+        assert!(report.advice().iter().all(|line| text.contains(line)));
+    }
+    let mut large = job();
+    large.fields[0].dtype = "F32".to_owned();
+    let report = Feed::new(
+        measured(),
+        large,
+        done(),
+        link(5 * SECOND),
+        host(0, 0, 0),
+        None,
+    );
+    assert!(report.to_text().contains("such as u8 with --normalize"));
+}
+
+#[test]
+fn a_simulated_feed_says_which_clock_it_is_by() {
+    let kernel = Some(kernel(4 * SECOND, 5 * SECOND));
+    let mut report = report(simulated(), SECOND, host(75, 10, 5), kernel);
+    report.job.workers = 0;
+    let text = report.to_text();
+    for part in [
+        "SIMULATED: sim:pcie3-x16, not a real GPU\n",
+        "30.8 GB/s, by the simulated clock, on which reading samples takes no time\n",
+        "GPU: idle 20.0% of the time between 200 kernels of 20.0 ms\n",
+        "Host: reading took 45.0 s of this machine's real time, 22756 samples/s a thread\n",
+        "read by the thread that asks for them",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Shares of real threads' time would stand beside times that no thread spent.
+    assert!(report.stages.is_empty() && !text.contains("reading threads"));
+    assert_eq!(report.limit, Some(FeedLimit::Kernel));
+}
+
+#[test]
+fn what_no_clock_saw_has_no_rate() {
+    for (elapsed_ns, words) in [
+        (None, "No rate: no clock saw how long it took\n"),
+        (Some(0), "No rate: nothing takes time on this device\n"),
+    ] {
+        let done = FeedDone {
+            elapsed_ns,
+            first_batch_ns: None,
+            ..done()
+        };
+        let (link, host) = (FeedLink::default(), host(1, 1, 1));
+        let report = Feed::new(simulated(), job(), done, link, host, None);
+        let text = report.to_text();
+        assert!(text.contains(words), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+        assert_eq!((report.samples_per_s, report.limit), (None, None));
+    }
+}
+
+#[test]
+fn nothing_fed_is_no_division_by_zero() {
+    let (done, link) = (FeedDone::default(), FeedLink::default());
+    let mut report = Feed::new(measured(), job(), done, link, FeedHost::default(), None);
+    report.complete = false;
+    let text = report.to_text();
+    assert!(text.contains("INTERRUPTED: this is what was done until then\nNothing was fed\n"));
+    assert!(text.contains("0 samples in 0 batches"), "{text}");
+    assert!(report.advice().is_empty() && report.stages.is_empty());
+    assert!(report.to_html().contains("Interrupted"));
+}
+
+#[test]
+fn the_whole_job_is_told() {
+    let job = FeedJob {
+        source: "shards/\u{1b}[2J".to_owned(),
+        shuffle: false,
+        rank: 1,
+        world: 4,
+        skip_bad: true,
+        normalize: Some("jpg normalised to bf16".to_owned()),
+        kernel_ns: Some(20_000_000),
+        fields: ["jpg", "cls", "a", "b", "c", "d"]
+            .map(|name| FeedField {
+                name: name.to_owned(),
+                dtype: "U8".to_owned(),
+                shape: (name != "jpg").then(Vec::new),
+                bytes: 1,
+            })
+            .into(),
+        ..job()
+    };
+    let done = FeedDone {
+        skipped: 1,
+        ..done()
+    };
+    let report = Feed::new(measured(), job, done, link(1), host(1, 1, 1), None);
+    let text = report.to_text();
+    for part in [
+        "at most 6 B each (jpg u8 of any length, cls u8, a u8, b u8, 2 more)",
+        "in their order",
+        "; rank 1 of 4\n",
+        "On the device: jpg normalised to bf16, then a kernel of 20.0 ms a batch\n",
+        "; 1 sample skipped\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
+fn json_holds_the_same() {
+    let kernel = Some(kernel(4 * SECOND, 5 * SECOND));
+    let report = report(measured(), 2_800_000_000, host(75, 10, 5), kernel);
+    let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["origin"], "MEASURED");
+    assert_eq!(json["source"], "synthetic");
+    assert_eq!(json["fields"][0]["shape"][2], 224);
+    assert_eq!(
+        (&json["batches"], &json["samples"]),
+        (&4000.into(), &1_024_000.into())
+    );
+    assert_eq!(json["samples_per_s"], 204_800.0);
+    assert_eq!(json["stages"][0]["share"], 0.75);
+    assert_eq!(json["host"]["read_ns"], 45 * SECOND);
+    assert_eq!(json["kernel"]["count"], 200);
+    assert!((json["gpu_idle_share"].as_f64().expect("a number") - 0.2).abs() < 1e-9);
+    assert_eq!(json["limit"], "dataset");
+    assert_eq!(json["complete"], true);
+}
+
+#[test]
+fn parts_that_are_more_than_the_whole_stay_shares() {
+    let report = report(measured(), SECOND, host(90, 30, 0), None);
+    let sum: f64 = report.stages.iter().map(|stage| stage.share).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    let huge = FeedHost {
+        read_ns: u64::MAX,
+        slot_wait_ns: u64::MAX,
+        ..host(0, 0, 0)
+    };
+    let report = report_with(huge);
+    assert!(report.stages.iter().all(|stage| stage.share <= 1.0));
+}
+
+fn report_with(host: FeedHost) -> Feed {
+    report(measured(), SECOND, host, None)
+}

@@ -1,0 +1,105 @@
+//! Feeds as pages.
+
+use pinlane_report::{Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLink, Origin};
+
+use crate::markup::{check_html, pictures, tips};
+use crate::sample::{measured, simulated};
+
+fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
+    let job = FeedJob {
+        source: text.to_owned(),
+        dataset_samples: ns,
+        fields: vec![FeedField {
+            name: text.to_owned(),
+            dtype: text.to_owned(),
+            shape: None,
+            bytes: ns,
+        }],
+        batch: 256,
+        shuffle: true,
+        seed: 0,
+        workers: 2,
+        prefetch: 3,
+        rank: 0,
+        world: 2,
+        skip_bad: true,
+        normalize: Some(text.to_owned()),
+        kernel_ns: Some(ns),
+    };
+    let done = FeedDone {
+        epochs: 1,
+        batches: 10,
+        samples: 2560,
+        skipped: 1,
+        bytes: 1 << 30,
+        elapsed_ns: Some(ns),
+        first_batch_ns: Some(ns),
+    };
+    let link = FeedLink {
+        copy_ns: ns / 4,
+        copy_bytes: 1 << 30,
+    };
+    let host = FeedHost {
+        threads: 2,
+        wall_ns: ns,
+        read_ns: ns,
+        slot_wait_ns: ns / 2,
+        held_back_ns: ns / 5,
+        consumer_wait_ns: 0,
+    };
+    let kernel = FeedKernel {
+        count: 10,
+        busy_ns: ns / 2,
+        span_ns: ns,
+    };
+    let mut feed = Feed::new(origin, job, done, link, host, Some(kernel));
+    feed.notes = vec![text.to_owned()];
+    feed
+}
+
+#[test]
+fn the_page_says_what_the_report_says() {
+    let html = feed(measured(), "images.npy", 1_000_000_000).to_html();
+    check_html(&html, "measured");
+    assert_eq!(pictures(&html).len(), 2);
+    let tips = tips(&html);
+    assert_eq!(tips.len(), 6);
+    assert_eq!(tips[0]["title"], "reading threads, reading samples");
+    assert_eq!(tips[0]["rows"][0]["cells"][0], "50.0%");
+    assert_eq!(tips[4]["title"], "link, busy");
+    assert_eq!(tips[5]["rows"][0]["cells"][0], "50.0%");
+    for part in [
+        "2560 samples/s, 1.07 GB/s.",
+        "Reading samples limits",
+        "images.npy: 1000000000 samples",
+        "<tr><th scope=\"row\">link</th><td>busy</td><td>25.0%</td></tr>",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_simulated_page_says_so_and_has_no_shares_of_real_threads() {
+    let html = feed(simulated(), "synthetic", 1_000_000).to_html();
+    check_html(&html, "simulated");
+    assert!(html.contains("SIMULATED"));
+    assert_eq!(tips(&html).len(), 2);
+}
+
+#[test]
+fn nothing_breaks_out_or_is_no_number() {
+    for text in [
+        "</script><script>alert(1)</script>",
+        "\"><svg onload=alert(1)>",
+        "\u{0}\u{1b}[2J\u{202e}\n",
+        "",
+    ] {
+        for ns in [0, 1, 12_345, u64::MAX] {
+            for origin in [measured(), Origin::new(text, Some(text.to_owned()))] {
+                let feed = feed(origin, text, ns);
+                check_html(&feed.to_html(), text);
+                assert!(!feed.to_text().contains("NaN"), "{}", feed.to_text());
+            }
+        }
+    }
+}
