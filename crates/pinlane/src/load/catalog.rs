@@ -108,6 +108,18 @@ impl Catalog {
         selection.of(self)
     }
 
+    /// Whether a tensor is one of these, or rows of one.
+    pub(super) fn holds(&self, part: &TensorInfo) -> bool {
+        self.tensor(part.name()).is_ok_and(|whole| {
+            let (whole_bytes, bytes) = (whole.bytes(), part.bytes());
+            let skipped = bytes.start.saturating_sub(whole_bytes.start);
+            (whole.file(), whole.dtype()) == (part.file(), part.dtype())
+                && whole_bytes.start <= bytes.start
+                && bytes.end <= whole_bytes.end
+                && (u128::from(skipped) * 8).is_multiple_of(u128::from(part.dtype().bits()))
+        })
+    }
+
     pub(super) fn push(&mut self, file: FileInfo, tensors: Vec<TensorInfo>) {
         let number = self.files.len();
         self.files.push(file);

@@ -5,37 +5,8 @@ use std::fs;
 
 use pinlane::load::{Catalog, Dtype, Fault, Format};
 
+use super::expected::expected;
 use super::support::{data, told};
-
-/// A line of `expected.tsv`.
-struct Expected {
-    file: String,
-    tensor: String,
-    dtype: String,
-    shape: Vec<u64>,
-    bytes: Vec<u8>,
-}
-
-fn expected() -> Vec<Expected> {
-    let text = fs::read_to_string(data().join("expected.tsv")).expect("the list");
-    let lines = text.lines().map(|line| {
-        let [file, tensor, dtype, shape, hex] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("five columns: {line}");
-        };
-        let numbers = shape.split(',').filter(|dim| !dim.is_empty());
-        let pairs = (0..hex.len()).step_by(2);
-        Expected {
-            file: file.to_owned(),
-            tensor: serde_json::from_str(tensor).expect("a string"),
-            dtype: dtype.to_owned(),
-            shape: numbers.map(|dim| dim.parse().expect("a number")).collect(),
-            bytes: pairs
-                .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex"))
-                .collect(),
-        }
-    });
-    lines.collect()
-}
 
 #[test]
 fn everything_is_where_the_packages_say() {

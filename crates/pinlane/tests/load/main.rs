@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod counting;
+mod expected;
 mod faults;
 mod faults_npy;
 mod fixtures;
@@ -10,6 +11,7 @@ mod glob;
 mod hostile;
 mod open;
 mod plan;
+mod plan_converting;
 mod reference;
 mod rows;
 mod support;

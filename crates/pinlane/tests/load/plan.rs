@@ -7,7 +7,7 @@ use pinlane::load::{Catalog, Dtype, Fault, Plan, PlanOptions, TensorInfo};
 use super::support::{Random, Scratch, written};
 
 /// Files with random tensors in them.
-fn random_catalog(random: &mut Random, scratch: &Scratch) -> Catalog {
+pub fn random_catalog(random: &mut Random, scratch: &Scratch) -> Catalog {
     let files = 1 + random.below(3);
     let paths: Vec<_> = (0..files)
         .map(|file| {
@@ -31,7 +31,7 @@ fn random_catalog(random: &mut Random, scratch: &Scratch) -> Catalog {
 }
 
 /// Some tensors, in any order, whole or in rows, some of them twice.
-fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInfo> {
+pub fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInfo> {
     let tensors = catalog.tensors();
     if tensors.is_empty() {
         return Vec::new();
@@ -48,7 +48,7 @@ fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInfo> {
         .collect()
 }
 
-fn random_options(random: &mut Random) -> PlanOptions {
+pub fn random_options(random: &mut Random) -> PlanOptions {
     let grain_bytes = 1 << random.below(7);
     PlanOptions {
         align_bytes: 1 << random.below(9),

@@ -19,6 +19,11 @@ impl Conversion {
         })
     }
 
+    /// Bytes of an element in the file.
+    pub(super) fn element_bytes(self) -> u64 {
+        self.from_bytes
+    }
+
     /// Bytes on the device for so many in the file, which are whole elements.
     pub(super) fn on_device(self, bytes: u64) -> Option<u64> {
         (bytes / self.from_bytes).checked_mul(self.to_bytes)

@@ -44,7 +44,7 @@ impl Plan {
     /// # Errors
     ///
     /// As [`new`](Self::new), and [`Fault::NotAFloat`](super::Fault::NotAFloat) for a type that
-    /// numbers cannot be turned into.
+    /// numbers cannot be turned into. Pieces must have room for an element wherever it starts.
     pub fn converting(
         tensors: &[TensorInfo],
         to: Option<Dtype>,
@@ -58,6 +58,8 @@ impl Plan {
             .iter()
             .map(|tensor| Conversion::of(tensor, to))
             .collect();
+        let elements = conversions.iter().flatten().map(|c| c.element_bytes());
+        options.check_elements(elements.max().unwrap_or(1))?;
         let sources = pieces::sources(tensors, &conversions);
         let (allocations, placements) = place::place(tensors, &conversions, &options)?;
         Ok(Self {

@@ -42,4 +42,17 @@ impl PlanOptions {
             Ok(())
         }
     }
+
+    /// Whether an element that is never torn fits a piece, though it starts with the last byte of
+    /// a grain.
+    pub(super) fn check_elements(&self, element_bytes: u64) -> Result<(), LoadError> {
+        match self.piece_bytes - (self.grain_bytes - 1) >= element_bytes {
+            true => Ok(()),
+            false => Err(Fault::BadPlan {
+                field: "piece_bytes",
+                reason: "must have room for an element that starts at the end of a grain",
+            }
+            .into()),
+        }
+    }
 }

@@ -25,7 +25,7 @@ pub enum Io {
 pub struct LoadConfig {
     /// How files are read.
     pub io: Io,
-    /// Threads that read; `None`: as many as the express lane has lanes.
+    /// Threads that read, at most one a piece; `None`: as many as the express lane has lanes.
     pub threads: Option<usize>,
     /// Turn tensors of floating-point numbers into this type.
     pub convert: Option<Dtype>,
@@ -57,6 +57,9 @@ pub struct LoadProgress {
 /// large copies, and what was read is still in the CPU's caches when it is copied.
 const PIECE_BYTES: usize = 4 << 20;
 
+/// An element that starts with the last byte of a page is not torn where two pages are read.
+const READ_BYTES_AT_LEAST: usize = 2 * 4096;
+
 impl LoadConfig {
     /// Call `told` as bytes land.
     #[must_use]
@@ -73,11 +76,17 @@ impl LoadConfig {
         }
     }
 
+    /// How many times larger the smallest elements become.
+    fn growth(&self) -> usize {
+        let kind = self.convert.and_then(Dtype::float_kind);
+        kind.map_or(1, |kind| kind.bytes() / 2)
+    }
+
     /// Bytes of a slot.
     pub(super) fn slot_bytes(&self) -> Result<usize, LoadError> {
         let bytes = self.piece_bytes.unwrap_or(PIECE_BYTES);
         match bytes.is_multiple_of(4096) && (4 * 4096..=1 << 30).contains(&bytes) {
-            true => Ok(bytes),
+            true => Ok(bytes.max(READ_BYTES_AT_LEAST * self.growth())),
             false => Err(bad(
                 "piece_bytes",
                 "a multiple of 4096, from 16384 to 1073741824",
@@ -87,12 +96,8 @@ impl LoadConfig {
 
     /// Elements that become larger still fit a slot.
     pub(super) fn plan_options(&self) -> Result<PlanOptions, LoadError> {
-        let growth = match self.convert {
-            None => 1,
-            Some(to) => to.float_kind().map_or(1, |kind| kind.bytes() / 2),
-        };
         let options = PlanOptions::default();
-        let piece_bytes = self.slot_bytes()? / growth;
+        let piece_bytes = self.slot_bytes()? / self.growth();
         Ok(PlanOptions {
             piece_bytes: (piece_bytes / 4096 * 4096) as u64,
             ..options

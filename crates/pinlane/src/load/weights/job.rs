@@ -1,7 +1,7 @@
 //! What all threads of a load share: files, places, and what is left to read.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,11 @@ pub(super) struct Job {
     memory: Vec<Arc<DeviceBuf<u8>>>,
     queue: Mutex<Queue>,
     stop: AtomicBool,
+    /// Threads that have page-locked memory, or may get some.
+    able: AtomicUsize,
     began: Instant,
+    /// When the last bytes landed, counted from the start.
+    landed_ns: AtomicU64,
     pub(super) spent: Spent,
 }
 
@@ -66,8 +70,13 @@ impl Job {
         config: &LoadConfig,
     ) -> Result<Self, LoadError> {
         let plan = Plan::converting(tensors, config.convert, config.plan_options()?)?;
+        // More would only page-lock memory.
+        let threads = plan.pieces().take(config.threads_for(device)?).count();
         let mut sources: Vec<_> = catalog.files().iter().map(|_| None).collect();
         for tensor in tensors {
+            if !catalog.holds(tensor) {
+                return Err(LoadError::from(Fault::OtherCatalog).with_tensor(tensor.name()));
+            }
             let source = &mut sources[tensor.file()];
             if source.is_none() {
                 *source = Some(Source::open(&catalog.files()[tensor.file()], config.io)?);
@@ -77,13 +86,15 @@ impl Job {
             device: device.clone(),
             convert: config.convert,
             slot_bytes: config.slot_bytes()?,
-            threads: config.threads_for(device)?,
+            able: AtomicUsize::new(threads),
+            threads,
             stream: device.stream().map_err(Fault::device)?,
             tensors: tensors.to_vec(),
             memory: Vec::new(),
             queue: Mutex::default(),
             stop: AtomicBool::new(false),
             began: Instant::now(),
+            landed_ns: AtomicU64::new(0),
             spent: Spent::default(),
             sources,
             plan,
@@ -224,6 +235,17 @@ impl Job {
         }
     }
 
+    /// So many threads cannot work. Whether nobody is left who can.
+    pub(super) fn give_up(&self, threads: usize) -> bool {
+        self.able.fetch_sub(threads, Ordering::AcqRel) == threads
+    }
+
+    /// Bytes have landed.
+    pub(super) fn landed(&self) {
+        let ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.landed_ns.fetch_max(ns, Ordering::Relaxed);
+    }
+
     /// A piece has been read.
     pub(super) fn read(&self, task: &Task, took: Duration) {
         let spent = &self.spent;
@@ -243,7 +265,7 @@ impl Job {
         let of = |value: &AtomicU64| value.load(Ordering::Relaxed);
         let time = |value: &AtomicU64| Duration::from_nanos(of(value));
         LoadStats {
-            elapsed: self.began.elapsed(),
+            elapsed: time(&self.landed_ns),
             threads: self.threads,
             buffered_bytes: of(&spent.buffered_bytes),
             direct_bytes: of(&spent.direct_bytes),

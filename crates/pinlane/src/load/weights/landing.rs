@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::job::Job;
+use super::slots::keep_stray;
 use super::stats::LoadStats;
 use super::worker::{self, Report};
 use super::{LoadConfig, LoadProgress, OnProgress, Tensor, Tensors};
@@ -35,14 +36,15 @@ impl Landing {
         let (tell, reports) = mpsc::channel();
         let missing: Vec<_> = job.tensors().iter().map(TensorInfo::len_bytes).collect();
         let empty = |(number, bytes): (usize, &u64)| (*bytes == 0).then_some(number);
+        let complete: VecDeque<_> = missing.iter().enumerate().filter_map(empty).collect();
         let mut landing = Self {
-            complete: missing.iter().enumerate().filter_map(empty).collect(),
             progress: LoadProgress {
                 bytes: 0,
                 total_bytes: job.total_bytes(),
-                tensors: 0,
+                tensors: complete.len(),
                 total_tensors: missing.len(),
             },
+            complete,
             threads: Vec::with_capacity(job.threads),
             told: config.progress.clone(),
             failed: false,
@@ -50,17 +52,14 @@ impl Landing {
             reports,
             job,
         };
-        let wanted = match landing.progress.total_bytes {
-            0 => 0,
-            _ => landing.job.threads,
-        };
+        let wanted = landing.job.threads;
         for number in 0..wanted {
             let (job, tell) = (Arc::clone(&landing.job), tell.clone());
             let thread = std::thread::Builder::new().name(format!("pinlane-load-{number}"));
-            let spawned = thread.spawn(move || worker::run(&job, number == 0, &tell));
+            let spawned = thread.spawn(move || worker::run(&job, &tell));
             match spawned {
                 Ok(thread) => landing.threads.push(thread),
-                Err(error) if number == 0 => {
+                Err(error) if landing.job.give_up(wanted - number) => {
                     return Err(Fault::io("start a thread", &error).into());
                 }
                 Err(_) => break, // fewer will do
@@ -148,18 +147,42 @@ impl Landing {
                 Err(RecvTimeoutError::Timeout) => return Poll::Pending,
             };
             if let Err(error) = self.landed(report) {
-                self.failed = true;
-                self.end();
-                return Poll::Ready(Some(Err(error)));
+                return Poll::Ready(Some(Err(self.fail(error))));
             }
         }
     }
 
-    fn end(&mut self) {
+    /// Stop, and wait until nothing is in flight. What threads have failed with that was not taken.
+    fn end(&mut self) -> Vec<LoadError> {
         self.job.stop();
         for thread in self.threads.drain(..) {
             // It has told of its panic.
             let _ = thread.join();
+        }
+        let failed = |report| match report {
+            Report::Landed(_) => None,
+            Report::Failed(error) => Some(error),
+        };
+        self.reports.try_iter().filter_map(failed).collect()
+    }
+
+    /// End with the first error, or with a panic, which may be the cause of what others failed with.
+    fn fail(&mut self, first: LoadError) -> LoadError {
+        self.failed = true;
+        let mut errors = vec![first];
+        errors.extend(self.end());
+        let panicked = |error: &LoadError| matches!(error.fault(), Fault::Panicked { .. });
+        let told = errors.iter().position(panicked).unwrap_or(0);
+        let told = errors.remove(told);
+        self.keep_stray(errors);
+        told
+    }
+
+    fn keep_stray(&self, errors: Vec<LoadError>) {
+        for error in errors {
+            if let Fault::Device { error } = error.fault() {
+                keep_stray(&self.job.device, (**error).clone());
+            }
         }
     }
 }
@@ -178,7 +201,8 @@ impl Iterator for Landing {
 
 impl Drop for Landing {
     fn drop(&mut self) {
-        self.end();
+        let errors = self.end();
+        self.keep_stray(errors);
     }
 }
 

@@ -9,6 +9,7 @@
 //! ```
 
 mod config;
+mod convert;
 mod files;
 mod job;
 mod landing;
@@ -97,7 +98,8 @@ impl Weights {
         Ok(self)
     }
 
-    /// Only these tensors, or rows of them. They belong to the catalog of these weights.
+    /// Only these tensors, or rows of them. They belong to the catalog of these weights; others are
+    /// refused when the load starts.
     #[must_use]
     pub fn only(mut self, tensors: Vec<TensorInfo>) -> Self {
         self.tensors = tensors;
@@ -141,8 +143,9 @@ impl Weights {
     /// Begin to load them; they come one by one, in the order in which they are complete.
     ///
     /// # Errors
-    /// Files that cannot be opened, and a device that has no room. What goes wrong later comes from
-    /// the iterator.
+    /// Settings that are not possible, [`Fault::OtherCatalog`](super::Fault::OtherCatalog), files
+    /// that cannot be opened, and a device that has no room. What goes wrong later comes from the
+    /// iterator.
     pub fn start(&self, device: &Device, config: &LoadConfig) -> Result<Landing, LoadError> {
         let job = Job::new(device, &self.catalog, &self.tensors, config)?;
         Landing::start(job, config)

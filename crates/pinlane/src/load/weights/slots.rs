@@ -63,15 +63,12 @@ impl<'d, L> Slots<'d, L> {
         if let Some(slot) = self.spare.take() {
             return Ok((slot, None));
         }
-        let is_done = |(transfer, _): &(Transfer<_>, L)| matches!(transfer.is_done(), Ok(true));
-        if self.flying.len() < self.at_most && !self.flying.front().is_some_and(is_done) {
+        if self.flying.len() < self.at_most && !self.first_is_done() {
             match self.another() {
                 Ok(slot) => return Ok((slot, None)),
                 // Fewer will do.
                 Err(error) => {
-                    if let Error::Driver(error) = error {
-                        self.device.shared.link.keep_stray(error);
-                    }
+                    keep_stray(self.device, error);
                     self.at_most = self.flying.len();
                 }
             }
@@ -109,11 +106,34 @@ impl<'d, L> Slots<'d, L> {
         })
     }
 
+    /// Whether there is no need for another one.
+    fn first_is_done(&self) -> bool {
+        let first = self.flying.front();
+        first.is_some_and(|(transfer, _)| {
+            transfer.is_done().unwrap_or_else(|error| {
+                keep_stray(self.device, error);
+                false
+            })
+        })
+    }
+
     fn another(&self) -> Result<PinnedBuf<u8>> {
-        match self.device.shared.idle_slots.take(self.bytes) {
-            Some(slot) => Ok(slot),
-            None => self.device.pinned(self.bytes),
+        let idle = &self.device.shared.idle_slots;
+        if let Some(slot) = idle.take(self.bytes) {
+            return Ok(slot);
         }
+        match self.device.pinned(self.bytes) {
+            // Those of another size make room.
+            Err(Error::OverBudget { .. }) if idle.clear() > 0 => self.device.pinned(self.bytes),
+            pinned => pinned,
+        }
+    }
+}
+
+/// Keep an error of the driver's that the load does not end with.
+pub(super) fn keep_stray(device: &Device, error: Error) {
+    if let Error::Driver(error) = error {
+        device.shared.link.keep_stray(error);
     }
 }
 
@@ -124,8 +144,9 @@ impl<L> Drop for Slots<'_, L> {
     /// All slots go back, those in flight when they have landed.
     fn drop(&mut self) {
         while let Some(landed) = self.land() {
-            if let Ok((slot, _)) = landed {
-                self.put(slot);
+            match landed {
+                Ok((slot, _)) => self.put(slot),
+                Err((error, _)) => keep_stray(self.device, error),
             }
         }
         if let Some(slot) = self.spare.take() {

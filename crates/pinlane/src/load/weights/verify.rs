@@ -15,9 +15,13 @@ impl Weights {
     /// Read a tensor back, and compare every byte with its file, converted as it was.
     ///
     /// # Errors
-    /// [`Fault::NotTheSame`] with the first byte that differs; errors of file and device.
+    /// [`Fault::NotTheSame`] with the first byte that differs, [`Fault::OtherCatalog`] for a tensor of
+    /// other weights; errors of file and device.
     pub fn verify(&self, device: &Device, tensor: &Tensor) -> Result<(), LoadError> {
         let info = tensor.info();
+        if !self.catalog.holds(info) {
+            return Err(LoadError::from(Fault::OtherCatalog).with_tensor(info.name()));
+        }
         let file_info = &self.catalog.files()[info.file()];
         let at_tensor = |error: LoadError| error.of(file_info.path()).with_tensor(info.name());
         let failed = |fault: Fault| at_tensor(fault.into());

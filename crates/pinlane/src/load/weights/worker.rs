@@ -4,10 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use pinlane_kernels::convert;
-
+use super::convert::converted;
 use super::job::{Job, Task, add};
-use super::slots::Slots;
+use super::slots::{Slots, keep_stray};
 use crate::load::{Fault, LoadError, Piece, PiecePart, panic};
 use crate::{Error, PinnedBuf, Stream};
 
@@ -23,10 +22,10 @@ pub(super) enum Report {
     Failed(LoadError),
 }
 
-/// Reads pieces until there are none, or nobody wants them. `first` must have a slot; others go
-/// without where no more memory can be pinned.
-pub(super) fn run(job: &Job, first: bool, told: &Sender<Report>) {
-    let worked = catch_unwind(AssertUnwindSafe(|| work(job, first, told)));
+/// Reads pieces until there are none, or nobody wants them. Where no more memory can be pinned, it
+/// leaves them to the threads that have some.
+pub(super) fn run(job: &Job, told: &Sender<Report>) {
+    let worked = catch_unwind(AssertUnwindSafe(|| work(job, told)));
     let error = match worked {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
@@ -40,14 +39,22 @@ pub(super) fn run(job: &Job, first: bool, told: &Sender<Report>) {
     let _ = told.send(Report::Failed(error));
 }
 
-fn work(job: &Job, first: bool, told: &Sender<Report>) -> Result<(), LoadError> {
+fn work(job: &Job, told: &Sender<Report>) -> Result<(), LoadError> {
     let mut slots = match Slots::new(&job.device, job.slot_bytes, SLOTS) {
         Ok(slots) => slots,
-        Err(error) if first => return Err(Fault::device(error).into()),
-        Err(_) => return Ok(()),
+        Err(error) if job.give_up(1) => return Err(Fault::device(error).into()),
+        Err(error) => {
+            keep_stray(&job.device, error);
+            return Ok(());
+        }
     };
     let lost = |(error, parts): (Error, Vec<PiecePart>)| {
         job.failed(Fault::device(error), parts.first().map(|part| part.tensor))
+    };
+    let tell = |parts| {
+        job.landed();
+        // Nobody is told where nobody listens.
+        let _ = told.send(Report::Landed(parts));
     };
     let mut scratch = Vec::new();
     while let Some(task) = job.take() {
@@ -55,7 +62,7 @@ fn work(job: &Job, first: bool, told: &Sender<Report>) -> Result<(), LoadError> 
         let (slot, landed) = slots.free().map_err(lost)?;
         add(&job.spent.waiting_ns, began.elapsed());
         if let Some(parts) = landed {
-            let _ = told.send(Report::Landed(parts));
+            tell(parts);
         }
         match ship(job, &task, slot, &job.stream, &mut scratch) {
             Ok(transfer) => slots.sent(transfer, task.piece.parts),
@@ -70,7 +77,7 @@ fn work(job: &Job, first: bool, told: &Sender<Report>) -> Result<(), LoadError> 
     while let Some(landed) = slots.land() {
         let (slot, parts) = landed.map_err(lost)?;
         slots.put(slot);
-        let _ = told.send(Report::Landed(parts));
+        tell(parts);
     }
     Ok(())
 }
@@ -124,11 +131,11 @@ fn ship(
 const PAGE_BYTES: usize = 4096;
 
 /// Bytes of a slot that go to one place.
-struct Copy {
-    from: usize,
-    allocation: usize,
-    to: usize,
-    bytes: usize,
+pub(super) struct Copy {
+    pub(super) from: usize,
+    pub(super) allocation: usize,
+    pub(super) to: usize,
+    pub(super) bytes: usize,
 }
 
 fn read(job: &Job, task: &Task, slot: &mut [u8]) -> Result<usize, LoadError> {
@@ -152,33 +159,4 @@ fn plain(piece: &Piece, start: usize) -> Vec<Copy> {
             bytes: copy.len_bytes as usize,
         })
         .collect()
-}
-
-/// Fill a slot with the parts of a piece, converted where they are to be.
-fn converted(job: &Job, piece: &Piece, read: &[u8], slot: &mut [u8]) -> Vec<Copy> {
-    let began = Instant::now();
-    let mut copies = Vec::with_capacity(piece.parts.len());
-    let mut filled = 0;
-    for PiecePart { tensor, copy, .. } in &piece.parts {
-        let source = &read[copy.from_bytes as usize..][..copy.len_bytes as usize];
-        let bytes = copy.to_len_bytes as usize;
-        let target = &mut slot[filled..filled + bytes];
-        let kinds = (
-            job.tensors()[*tensor].dtype().float_kind(),
-            job.dtype(*tensor).float_kind(),
-        );
-        match kinds {
-            (Some(from), Some(to)) => convert::floats(from, to, source, target),
-            _ => target.copy_from_slice(source),
-        }
-        copies.push(Copy {
-            from: filled,
-            allocation: copy.allocation,
-            to: copy.to_bytes as usize,
-            bytes,
-        });
-        filled += bytes;
-    }
-    add(&job.spent.converting_ns, began.elapsed());
-    copies
 }

@@ -1,0 +1,75 @@
+//! Little page-locked memory, and none.
+
+use pinlane::load::{Dtype, Weights};
+use pinlane::{Budget, Device, Error};
+
+use super::common::{must_return, sim};
+use super::rig::{PIECE_BYTES, Rig, config, converting, device_error, model};
+use super::support::Scratch;
+
+/// A device that may page-lock so many slots.
+fn with_slots(slots: usize) -> Rig {
+    let sim = sim();
+    let budget = Budget::with_limit((slots * PIECE_BYTES) as u64);
+    let device = Device::with_budget(sim.driver(), &budget);
+    Rig::with(sim, device)
+}
+
+#[test]
+fn fewer_slots_will_do() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    for slots in [1, 2, 3, 10] {
+        for threads in [1, 3] {
+            let weights = weights.clone();
+            must_return(move || {
+                // Whichever thread is the first.
+                for _ in 0..20 {
+                    let rig = with_slots(slots);
+                    let tensors = weights.load(&rig.device, &config(threads));
+                    let tensors = tensors.unwrap_or_else(|error| panic!("{slots} slots: {error}"));
+                    let pinned = rig.device.stats().pinned_bytes as usize;
+                    assert!((1..=slots * PIECE_BYTES).contains(&pinned));
+                    drop(tensors);
+                    rig.assert_clean();
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn no_slot_is_an_error() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    for threads in [1, 4] {
+        let weights = weights.clone();
+        must_return(move || {
+            let rig = with_slots(0);
+            for _ in 0..2 {
+                let error = weights
+                    .load(&rig.device, &config(threads))
+                    .expect_err("no memory");
+                let error = device_error(&error);
+                assert!(matches!(error, Error::OverBudget { .. }), "{error}");
+            }
+            rig.assert_clean();
+        });
+    }
+}
+
+/// Slots of another size, which an earlier load has left, make room.
+#[test]
+fn what_is_kept_does_not_stand_in_the_way() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let rig = with_slots(6);
+    for pages in [4, 24, 5, 20, 4] {
+        let mut config = converting(config(2), Dtype::F16);
+        config.piece_bytes = Some(pages * 4096);
+        let tensors = weights.load(&rig.device, &config);
+        let tensors = tensors.unwrap_or_else(|error| panic!("{pages} pages: {error}"));
+        assert_eq!(tensors["deep"].dtype(), Dtype::F16);
+    }
+    rig.assert_clean();
+}

@@ -1,0 +1,29 @@
+//! Weights on simulated devices: every byte of every tensor is there, however it was read and
+//! converted, and what happens when files, memory or the device fail.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../load/expected.rs"]
+mod expected;
+#[path = "../load/support.rs"]
+#[allow(dead_code)] // a part of it is used
+mod support;
+#[path = "../express/support.rs"]
+#[allow(dead_code)] // a part of it is used
+mod tools;
+
+mod budget;
+mod calls;
+mod changes;
+mod convert;
+mod dropped;
+mod fixtures;
+mod full;
+mod io;
+mod landing;
+mod refusals;
+mod rig;
+mod seeds;
+mod selection;
+mod slots;
+mod verify;

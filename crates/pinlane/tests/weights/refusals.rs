@@ -1,0 +1,60 @@
+//! Settings that are not possible.
+
+use pinlane::load::{Dtype, Fault, LoadConfig, Weights};
+
+use super::rig::{Rig, config, converting, model};
+use super::support::Scratch;
+
+#[test]
+fn each_is_named() {
+    let scratch = Scratch::new();
+    let rig = Rig::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let refused = |config: &LoadConfig| {
+        let started = weights.start(&rig.device, config);
+        started.expect_err("not possible").fault().clone()
+    };
+    for piece_bytes in [
+        0,
+        1,
+        4096,
+        12288,
+        16383,
+        16385,
+        20_000,
+        (1 << 30) + 4096,
+        usize::MAX,
+    ] {
+        let mut config = config(1);
+        config.piece_bytes = Some(piece_bytes);
+        let fault = refused(&config);
+        let named = matches!(
+            fault,
+            Fault::BadConfig {
+                field: "piece_bytes",
+                ..
+            }
+        );
+        assert!(named, "{piece_bytes}: {fault}");
+    }
+    let fault = refused(&config(0));
+    assert!(
+        matches!(
+            fault,
+            Fault::BadConfig {
+                field: "threads",
+                ..
+            }
+        ),
+        "{fault}"
+    );
+    for dtype in Dtype::ALL {
+        if [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64].contains(&dtype) {
+            continue;
+        }
+        let fault = refused(&converting(config(1), dtype));
+        assert_eq!(fault, Fault::NotAFloat { to: dtype });
+        assert!(fault.to_string().contains("choose F16"), "{fault}");
+    }
+    rig.assert_clean();
+}
