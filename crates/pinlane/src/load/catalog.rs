@@ -113,7 +113,8 @@ impl Catalog {
         self.tensor(part.name()).is_ok_and(|whole| {
             let (whole_bytes, bytes) = (whole.bytes(), part.bytes());
             let skipped = bytes.start.saturating_sub(whole_bytes.start);
-            (whole.file(), whole.dtype()) == (part.file(), part.dtype())
+            whole.is_beside(part)
+                && whole.dtype() == part.dtype()
                 && whole_bytes.start <= bytes.start
                 && bytes.end <= whole_bytes.end
                 && (u128::from(skipped) * 8).is_multiple_of(u128::from(part.dtype().bits()))
@@ -121,10 +122,11 @@ impl Catalog {
     }
 
     pub(super) fn push(&mut self, file: FileInfo, tensors: Vec<TensorInfo>) {
-        let number = self.files.len();
+        let (number, stamp) = (self.files.len(), file.stamp);
         self.files.push(file);
+        let tensors = tensors.into_iter();
         self.tensors
-            .extend(tensors.into_iter().map(|tensor| tensor.in_file(number)));
+            .extend(tensors.map(|tensor| tensor.in_file(number, stamp)));
     }
 
     pub(super) fn add_metadata(&mut self, metadata: BTreeMap<String, String>) {

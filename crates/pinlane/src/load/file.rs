@@ -1,8 +1,9 @@
 //! One file of a catalog.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{Fault, LoadError};
@@ -66,7 +67,7 @@ impl FileInfo {
     ///
     /// [`Fault::Io`], or [`Fault::Changed`] if it is not what it was.
     pub fn open(&self) -> Result<File, LoadError> {
-        let file = File::open(&self.path)
+        let file = open_at_once(&self.path)
             .map_err(|error| LoadError::from(Fault::io("open", &error)).of(&self.path))?;
         self.check(&file)?;
         Ok(file)
@@ -90,7 +91,7 @@ impl FileInfo {
 }
 
 /// What tells one state of a file from another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Stamp {
     pub(super) len_bytes: u64,
     device: u64,
@@ -111,13 +112,20 @@ impl Stamp {
     }
 }
 
+/// Open without waiting: what was a file may be a pipe by now, which would wait for a writer. For a
+/// file that makes no difference.
+fn open_at_once(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
 /// Open a plain file. Anything else is not opened at all: a pipe would wait for a writer.
 pub(super) fn open_plain(path: &Path) -> Result<(File, Stamp), Fault> {
     let before = fs::metadata(path).map_err(|error| Fault::io("open", &error))?;
     if !before.is_file() {
         return Err(Fault::NotAFile);
     }
-    let file = File::open(path).map_err(|error| Fault::io("open", &error))?;
+    let file = open_at_once(path).map_err(|error| Fault::io("open", &error))?;
     let metadata = file.metadata().map_err(|error| Fault::io("read", &error))?;
     match metadata.is_file() {
         true => Ok((file, Stamp::of(&metadata))),

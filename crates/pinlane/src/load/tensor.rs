@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::file::Stamp;
 use super::{Dtype, Fault, LoadError};
 
 /// Where a tensor lies, and what it is; or some of its rows, as if the file held only those.
@@ -16,6 +17,8 @@ pub struct TensorInfo {
     dtype: Dtype,
     shape: Arc<[u64]>,
     file: usize,
+    /// Which file that was, so that tensors of another catalog are known as such.
+    stamp: Option<Stamp>,
     bytes: Range<u64>,
 }
 
@@ -28,13 +31,19 @@ impl TensorInfo {
             dtype,
             shape: shape.into(),
             file: 0,
+            stamp: None,
             bytes,
         }
     }
 
-    pub(super) fn in_file(mut self, file: usize) -> Self {
-        self.file = file;
+    pub(super) fn in_file(mut self, file: usize, stamp: Stamp) -> Self {
+        (self.file, self.stamp) = (file, Some(stamp));
         self
+    }
+
+    /// Whether it is of the same file as another one.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        (self.file, self.stamp) == (other.file, other.stamp)
     }
 
     /// Its name: the key in a safetensors file, the file's name without `.npy` for an array.

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -46,18 +47,25 @@ fn replace(path: &Path) {
     fs::rename(other, path).expect("our own folder");
 }
 
+fn become_a_pipe(path: &Path) {
+    fs::remove_file(path).expect("our own file");
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo is everywhere").success());
+}
+
 fn remove(path: &Path) {
     fs::remove_file(path).expect("our own file");
 }
 
 #[test]
 fn between_the_header_and_the_load() {
-    let changes: [(Change, bool); 6] = [
+    let changes: [(Change, bool); 7] = [
         (shrink, true),
         (empty, true),
         (grow, true),
         (write, true),
         (replace, true),
+        (become_a_pipe, true),
         (remove, false),
     ];
     for (change, is_change) in changes {
@@ -68,9 +76,9 @@ fn between_the_header_and_the_load() {
         change(&path);
         for io in [Io::Auto, Io::Buffered, Io::Direct] {
             let config = with_io(config(2), io);
-            let error = weights
-                .load(&rig.device, &config)
-                .expect_err("not what it was");
+            let (weights, device) = (weights.clone(), rig.device.clone());
+            let loaded = must_return(move || weights.load(&device, &config));
+            let error = loaded.expect_err("not what it was");
             assert_eq!(error.file(), Some(path.as_path()));
             match is_change {
                 true => assert_eq!(error.fault(), &Fault::Changed),

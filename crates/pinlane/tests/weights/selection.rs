@@ -123,9 +123,12 @@ fn tensors_of_other_files_are_refused() {
     );
     let large = Weights::open(large).expect("a good file");
     let one = Weights::open(&small).expect("a good file");
+    let twin = file(&scratch, "twin.safetensors", &[("w", Dtype::F32, &[3])], 2);
+    let twin = Weights::open(twin).expect("a good file");
     let foreign = [
+        twin.catalog().tensor("w").expect("there").clone(), // another file that looks the same
         two.catalog().tensor("deep").expect("there").clone(), // no such file
-        large.catalog().tensor("w").expect("there").clone(),  // another type, not so long
+        large.catalog().tensor("w").expect("there").clone(), // another type, not so long
     ];
     for tensor in foreign {
         let name = tensor.name().to_owned();
@@ -139,4 +142,20 @@ fn tensors_of_other_files_are_refused() {
     }
     assert_eq!(MODEL.len(), two.tensors().len() - 1);
     rig.assert_clean();
+}
+
+#[test]
+fn a_selection_narrows_what_is_wanted() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let pattern = |text| Selection::new().glob(text).expect("a pattern");
+    let shapes = |weights: &Weights| -> Vec<Vec<u64>> {
+        let tensors = weights.tensors().iter();
+        tensors.map(|tensor| tensor.shape().to_vec()).collect()
+    };
+    let rows = weights.clone().shard(1, 10).expect("a rank");
+    let some = rows.select(&pattern("h.*.w")).expect("they are there");
+    assert_eq!(shapes(&some), [[7, 100], [10, 83]]);
+    let one = some.select(&pattern("h.0.*")).expect("they are there");
+    assert_eq!(shapes(&one), [[7, 100]]);
 }

@@ -96,16 +96,17 @@ impl Source {
         let read = match (way, &self.direct) {
             (Way::Direct, Some(direct)) => match read_direct(direct, &piece.bytes, slot) {
                 // This file system wants other multiples than ours.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => match self.io {
-                    Io::Direct => {
-                        let reason = error.to_string();
-                        return Err(self.failed(Fault::NoDirectReads { reason }));
-                    }
-                    _ => {
-                        self.no_direct.store(true, Ordering::Relaxed);
-                        read_buffered(&self.file, &piece.bytes, slot)
-                    }
-                },
+                Err(error)
+                    if self.io == Io::Direct && error.raw_os_error() == Some(libc::EINVAL) =>
+                {
+                    let reason = error.to_string();
+                    return Err(self.failed(Fault::NoDirectReads { reason }));
+                }
+                // Whatever it has against direct reading: what is really wrong shows here, too.
+                Err(_) if self.io == Io::Auto => {
+                    self.no_direct.store(true, Ordering::Relaxed);
+                    read_buffered(&self.file, &piece.bytes, slot)
+                }
                 read => read,
             },
             _ => read_buffered(&self.file, &piece.bytes, slot),

@@ -128,6 +128,10 @@ impl Landing {
         Ok(())
     }
 
+    fn is_complete(&self) -> bool {
+        self.progress.tensors == self.progress.total_tensors
+    }
+
     /// The next tensor, with reports that are waited for in this way.
     fn next_by(
         &mut self,
@@ -143,7 +147,14 @@ impl Landing {
             let report = match wait(&self.reports) {
                 Ok(report) => report,
                 // All threads have ended.
-                Err(RecvTimeoutError::Disconnected) => return Poll::Ready(None),
+                Err(RecvTimeoutError::Disconnected) if self.is_complete() => {
+                    return Poll::Ready(None);
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let says = "it told nothing".to_owned();
+                    let error = self.fail(Fault::Panicked { says }.into());
+                    return Poll::Ready(Some(Err(error)));
+                }
                 Err(RecvTimeoutError::Timeout) => return Poll::Pending,
             };
             if let Err(error) = self.landed(report) {

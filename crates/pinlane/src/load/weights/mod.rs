@@ -20,6 +20,7 @@ mod tensor;
 mod verify;
 mod worker;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 pub use config::{Io, LoadConfig, LoadProgress, OnProgress};
@@ -89,12 +90,14 @@ impl Weights {
         Self { catalog, tensors }
     }
 
-    /// Only some of the tensors.
+    /// Of what is wanted so far, only tensors of a selection: rows of a rank stay rows of a rank.
     ///
     /// # Errors
     /// As [`Catalog::select`].
     pub fn select(mut self, selection: &Selection) -> Result<Self, LoadError> {
-        self.tensors = self.catalog.select(selection)?;
+        let selected = self.catalog.select(selection)?;
+        let names: HashSet<&str> = selected.iter().map(TensorInfo::name).collect();
+        self.tensors.retain(|tensor| names.contains(tensor.name()));
         Ok(self)
     }
 

@@ -6,30 +6,63 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const PAGE_BYTES: u64 = 4096;
+use crate::memory::page_bytes;
 
 /// The part of a range that is in the page cache, from 0 to 1. `None` where the system does not
 /// say.
 pub(super) fn resident_share(file: &File, range: &Range<u64>) -> Option<f64> {
     static NO_CACHESTAT: AtomicBool = AtomicBool::new(false);
-    let start = range.start / PAGE_BYTES * PAGE_BYTES;
-    let pages = (range.end - start).div_ceil(PAGE_BYTES);
+    let page_bytes = page_bytes() as u64;
+    let start = range.start / page_bytes * page_bytes;
+    let pages = (range.end - start).div_ceil(page_bytes);
     if pages == 0 {
         return None;
     }
-    let mut cached = None;
-    if !NO_CACHESTAT.load(Ordering::Relaxed) {
-        match cachestat(file, start, pages * PAGE_BYTES) {
-            Ok(pages) => cached = Some(pages),
-            // Before Linux 6.5, in some sandboxes, or a file that is not ours.
-            Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
-                NO_CACHESTAT.store(true, Ordering::Relaxed);
-            }
-            Err(_) => {}
-        }
+    if NO_CACHESTAT.load(Ordering::Relaxed) {
+        return share(mincore(file, start, pages).ok()?, pages);
     }
-    let cached = cached.or_else(|| mincore(file, start, pages).ok())?;
+    match cachestat(file, start, pages * page_bytes) {
+        Ok(cached) => share(cached, pages),
+        // Before Linux 6.5, and in some sandboxes.
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
+            NO_CACHESTAT.store(true, Ordering::Relaxed);
+            share(mincore(file, start, pages).ok()?, pages)
+        }
+        // A file that is neither ours nor to be written by us: `mincore` then says that all of it is
+        // there, whatever is.
+        Err(_) => share(probe(file, start, pages), pages.min(PROBES)),
+    }
+}
+
+fn share(cached: u64, pages: u64) -> Option<f64> {
     Some(cached as f64 / pages as f64)
+}
+
+/// Places that are looked at where the system does not tell of all.
+const PROBES: u64 = 16;
+
+/// Of as many places, evenly over the range: how many can be read without a wait.
+fn probe(file: &File, start: u64, pages: u64) -> u64 {
+    let probes = pages.min(PROBES);
+    let at = |number: u64| start + number * pages / probes * page_bytes() as u64;
+    (0..probes)
+        .map(|number| u64::from(is_there(file, at(number))))
+        .sum()
+}
+
+fn is_there(file: &File, at: u64) -> bool {
+    let mut byte = 0u8;
+    let place = libc::iovec {
+        iov_base: (&raw mut byte).cast(),
+        iov_len: 1,
+    };
+    let Ok(at) = libc::off_t::try_from(at) else {
+        return false;
+    };
+    // SAFETY: one byte is written, to a place that is there.
+    let read =
+        unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, at, libc::RWF_NOWAIT) };
+    read == 1
 }
 
 /// Pages of a range that are in the cache.
@@ -65,9 +98,9 @@ fn cachestat(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
 /// The same for older systems.
 fn mincore(file: &File, start: u64, pages: u64) -> io::Result<u64> {
     let too_far = || io::Error::from(io::ErrorKind::InvalidInput);
-    let bytes = usize::try_from(pages * PAGE_BYTES).map_err(|_| too_far())?;
+    let bytes = usize::try_from(pages * page_bytes() as u64).map_err(|_| too_far())?;
     let offset = libc::off_t::try_from(start).map_err(|_| too_far())?;
-    let mut seen = vec![0u8; bytes / PAGE_BYTES as usize];
+    let mut seen = vec![0u8; bytes / page_bytes()];
     // SAFETY: a new mapping at a place that the system chooses; nobody reads through it, and it is
     // gone before this returns. One byte for each page is written.
     let result = unsafe {
@@ -101,6 +134,12 @@ mod tests {
         if let Ok(pages) = cachestat(&file, 4096, 10 * 4096) {
             assert_eq!(pages, 10);
         }
+        assert_eq!(probe(&file, 4096, 10), 10);
+        assert_eq!(
+            probe(&file, 0, 100),
+            2,
+            "every sixth page, and there are eleven"
+        );
         assert_eq!(resident_share(&file, &(5000..40_000)), Some(1.0));
         assert_eq!(resident_share(&file, &(0..0)), None);
         std::fs::remove_file(&path).unwrap();

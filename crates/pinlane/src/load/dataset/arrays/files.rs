@@ -57,7 +57,7 @@ impl Arrays {
                 }
             };
             let info = file
-                .filter(|file| tensor.bytes().end <= file.len_bytes())
+                .filter(|_| catalog.holds(tensor))
                 .ok_or_else(|| placed(Fault::OtherCatalog))?;
             let number = match mapped.iter().position(|number| *number == tensor.file()) {
                 Some(number) => number,

@@ -130,7 +130,8 @@ impl Dataset for Arrays {
                 Home::Memory(memory) => memory.copy_to(start, place)?,
             }
         }
-        Ok(())
+        // A file that was written to meanwhile may have given some of both.
+        Ok(self.check()?)
     }
 
     fn source(&self, index: usize) -> String {

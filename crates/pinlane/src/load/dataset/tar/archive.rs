@@ -42,7 +42,7 @@ impl Archive {
         &self.path
     }
 
-    /// Do something with the file, after a look at whether it is what it was.
+    /// Do something with the file, with a look before and one behind whether it is what it was.
     pub(super) fn with<T>(
         &self,
         work: impl FnOnce(&File) -> Result<T, LoadError>,
@@ -50,8 +50,7 @@ impl Archive {
         let opened;
         let file = match &self.file {
             Some(file) => {
-                let now = file.metadata().map_err(|error| Fault::io("read", &error));
-                self.same(now.map(|now| Stamp::of(&now)))?;
+                self.check(file)?;
                 file
             }
             None => {
@@ -61,7 +60,14 @@ impl Archive {
                 &opened
             }
         };
-        work(file)
+        let done = work(file)?;
+        self.check(file)?;
+        Ok(done)
+    }
+
+    fn check(&self, file: &File) -> Result<(), LoadError> {
+        let now = file.metadata().map_err(|error| Fault::io("read", &error));
+        self.same(now.map(|now| Stamp::of(&now)))
     }
 
     /// Read the data of an entry.
