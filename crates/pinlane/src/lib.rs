@@ -41,7 +41,9 @@
 //!      ├── PinnedBuf  Registered  WriteCombinedBuf  MappedBuf     host memory   (memory/)
 //!      ├── PinnedPool ── PoolBuf                                  the same, reused
 //!      ├── Budget                                                 how much may be page-locked
-//!      └── DeviceBuf  DeviceSlice  DeviceSliceMut                 device memory (memory/)
+//!      ├── DeviceBuf  DeviceSlice  DeviceSliceMut                 device memory (memory/)
+//!      ├── pipeline::Pipeline      chunks to the device, through a kernel and back
+//!      └── load::Weights, Loader   weights and datasets from files
 //!   core/     the protocol of all this, free of any GPU
 //! ```
 

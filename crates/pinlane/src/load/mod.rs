@@ -1,18 +1,23 @@
-//! Weights in files: what is there, which of it is wanted, and how it is read. Samples of datasets:
-//! what they are made of ([`dataset`]), and the order in which they come ([`order`]).
+//! Weights and datasets from files to the device.
 //!
 //! ```text
-//!   Catalog ── opens files, a folder or an index; reads headers, never data
-//!      │  FileInfo     path, length, metadata
+//!   Weights ── load, start: tensors on the device, all together or as they land
+//!      │  Catalog      opens files, a folder or an index; reads headers, never data
 //!      │  TensorInfo   name, dtype, shape, bytes in the file; rows and shards of it
 //!      │  Selection    names and patterns (Glob)
-//!      ▼
-//!   Plan ── few device allocations with aligned places in them, and
-//!           Pieces: ranges of files that fit a pinned slot, with the place of every byte
+//!      │  Plan         few device allocations with aligned places in them, and
+//!      │               Pieces: ranges of files that fit a pinned slot, with the place of every byte
+//!      └─ Landing, Tensor, Tensors
+//!
+//!   Loader ── epoch: batches of a dataset on the device, ahead of whoever uses them
+//!      │  Dataset      Arrays, Tar, FnDataset, Map, or your own
+//!      │  Order        which samples a rank sees in an epoch: seed, epoch, Shard
+//!      └─ Epoch, Batch, BatchField
 //! ```
 //!
-//! All of this is free of any GPU. Files are untrusted: whatever is in them gives a [`LoadError`]
-//! that names the file and the tensor, or a catalog in which every tensor is inside of its file.
+//! Catalogs, plans, orders and datasets are free of any GPU. Files are untrusted: whatever is in them
+//! gives a [`LoadError`] that names the file and the tensor, or a catalog in which every tensor is inside
+//! of its file. [`Weights`] and [`Loader`] have examples of their own; what lies below them:
 //!
 //! ```
 //! use pinlane::load::{Catalog, Dtype, Plan, PlanOptions, Selection};

@@ -20,6 +20,15 @@ pub enum Io {
 }
 
 /// How weights are loaded. The defaults are good for a GPU and a disk of today.
+///
+/// ```
+/// use pinlane::load::{Dtype, Io, LoadConfig};
+///
+/// let config = LoadConfig::default()
+///     .convert(Dtype::Bf16)
+///     .io(Io::Direct)
+///     .on_progress(|so_far| eprint!("\r{} of {} bytes", so_far.bytes, so_far.total_bytes));
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LoadConfig {
@@ -29,7 +38,7 @@ pub struct LoadConfig {
     pub threads: Option<usize>,
     /// Turn tensors of floating-point numbers into this type.
     pub convert: Option<Dtype>,
-    /// Bytes that are read at once: a multiple of 4096.
+    /// Bytes that are read at once: a multiple of 4096, from 16 KiB to 1 GiB.
     pub piece_bytes: Option<usize>,
     /// Called by the thread that takes the tensors, as bytes land.
     pub progress: Option<OnProgress>,
@@ -61,6 +70,27 @@ const PIECE_BYTES: usize = 4 << 20;
 const READ_BYTES_AT_LEAST: usize = 2 * 4096;
 
 impl LoadConfig {
+    /// Read files in this way.
+    #[must_use]
+    pub fn io(mut self, io: Io) -> Self {
+        self.io = io;
+        self
+    }
+
+    /// Read with so many threads.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Turn tensors of floating-point numbers into this type.
+    #[must_use]
+    pub fn convert(mut self, to: Dtype) -> Self {
+        self.convert = Some(to);
+        self
+    }
+
     /// Call `told` as bytes land.
     #[must_use]
     pub fn on_progress(mut self, told: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
