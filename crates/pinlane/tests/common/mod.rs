@@ -58,6 +58,7 @@ pub fn too_much_for_miri(name: &str) -> bool {
     let large = [
         "library/dot",
         "library/large",
+        "library/normalized-to-the-last-bit",
         "library/express",
         "library/to-pinned",
         "library/pool",
