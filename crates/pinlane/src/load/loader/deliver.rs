@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::load::Sample;
+use crate::load::{Sample, panic};
 
 use super::batch::Span;
 use super::engine::{Engine, told};
@@ -123,7 +123,7 @@ impl Engine {
         let dataset = &self.means.dataset;
         let origin = catch_unwind(AssertUnwindSafe(|| dataset.source(index)));
         let origin = origin.unwrap_or_else(|panic| {
-            let text = super::read::text_of(panic);
+            let text = panic::text(panic);
             format!("whose source cannot be told: {text}")
         });
         match trouble {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::load::{Order, Progress};
+use crate::load::{Order, Progress, panic};
 
 use super::engine::{Engine, told};
 use super::read::Reader;
@@ -115,7 +115,7 @@ fn run(engine: &Engine) {
     let work = AssertUnwindSafe(|| engine.work(&mut Reader::default(), true));
     if let Err(panic) = catch_unwind(work) {
         engine.died();
-        super::read::text_of(panic);
+        panic::text(panic);
     }
 }
 

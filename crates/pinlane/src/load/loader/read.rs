@@ -1,10 +1,10 @@
 //! Reading samples into the slot of their batch.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use crate::load::dataset::SampleMut;
+use crate::load::panic;
 
 use super::OnError;
 use super::engine::Engine;
@@ -63,7 +63,7 @@ impl Engine {
         let read = match read {
             Ok(Ok(())) => sheet.keep(layout, number, &sample).map_err(Trouble::Failed),
             Ok(Err(error)) => Err(Trouble::Failed(error)),
-            Err(panic) => Err(Trouble::Panicked(text_of(panic))),
+            Err(panic) => Err(Trouble::Panicked(panic::text(panic))),
         };
         reader.places = sample.recycled();
         match read {
@@ -74,16 +74,4 @@ impl Engine {
             Err(trouble) => sheet.fail(number, trouble),
         }
     }
-}
-
-/// What a panic says.
-pub(super) fn text_of(panic: Box<dyn Any + Send>) -> String {
-    let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => (*text).to_owned(),
-        (_, Some(text)) => text.clone(),
-        _ => "no text".to_owned(),
-    };
-    // It is the user's, and may panic again.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
-    text
 }

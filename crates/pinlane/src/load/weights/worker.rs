@@ -30,7 +30,7 @@ pub(super) fn run(job: &Job, told: &Sender<Report>) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
         Err(panic) => {
-            let says = panic::text(&*panic);
+            let says = panic::text(panic);
             Fault::Panicked { says }.into()
         }
     };
