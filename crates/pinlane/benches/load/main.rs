@@ -1,14 +1,15 @@
 //! Weights from files to a GPU.
 //!
 //! `cargo bench -p pinlane --bench load -- SECTION PATH…`, on a machine with a GPU. Sections: `once`
-//! (the first load of this process and five later ones), `sweep` (threads and pieces), `io` (one load
+//! (the first load of this process, five later ones while the tensors of all earlier ones are kept, and
+//! five that begin when those of the one before have just been freed), `sweep` (threads and pieces), `io` (one load
 //! with each way of reading; what is in the page cache is up to the caller), `convert` (to bf16).
 //! Every time is from opening the files to all tensors on the device.
 
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane::load::{Dtype, Io, LoadConfig, Weights};
+use pinlane::load::{Dtype, Io, LoadConfig, Tensors, Weights};
 
 const MIB: usize = 1 << 20;
 
@@ -51,8 +52,8 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// GB/s of one load, and a line about it.
-    fn load(&self, config: &LoadConfig) -> anyhow::Result<(f64, String)> {
+    /// One load: its tensors, GB/s, and a line about it.
+    fn load(&self, config: &LoadConfig) -> anyhow::Result<(Tensors, f64, String)> {
         let began = Instant::now();
         let weights = Weights::open_all(self.paths)?;
         let opened = began.elapsed();
@@ -64,7 +65,7 @@ impl Bench<'_> {
             100.0 * time.as_secs_f64() / stats.elapsed.as_secs_f64() / stats.threads as f64
         };
         let line = format!(
-            "{gb_per_s:5.1} GB/s: {} tensors, {:.2} GB in {:.1} ms (headers {:.1}, room {:.1}); {} threads: reading {:.0}%, waiting {:.0}%, converting {:.0}%; {:.2} GB direct; limit: {}; {} MiB pinned",
+            "{gb_per_s:5.1} GB/s: {} tensors, {:.2} GB in {:.1} ms (headers {:.1}, room {:.1}); {} threads: reading {:.0}% (blocked {:.0}%), waiting {:.0}%, converting {:.0}%; {:.2} GB direct; limit: {}; {} MiB pinned",
             tensors.len(),
             stats.bytes() as f64 / 1e9,
             took.as_secs_f64() * 1e3,
@@ -72,46 +73,67 @@ impl Bench<'_> {
             (took - opened).saturating_sub(stats.elapsed).as_secs_f64() * 1e3,
             stats.threads,
             share(stats.reading),
+            share(stats.blocked),
             share(stats.waiting),
             share(stats.converting),
             stats.direct_bytes as f64 / 1e9,
             stats.limit(),
             self.device.stats().pinned_bytes / MIB as u64,
         );
-        Ok((gb_per_s, line))
+        Ok((tensors, gb_per_s, line))
     }
 
-    fn several(&self, name: &str, config: &LoadConfig, count: usize) -> anyhow::Result<()> {
+    /// Several loads. Where tensors are not kept, the driver is still busy with the memory of the
+    /// load before when the next one begins.
+    fn several(
+        &self,
+        name: &str,
+        config: &LoadConfig,
+        count: usize,
+        keep: bool,
+    ) -> anyhow::Result<()> {
+        let mut kept = Vec::new();
         let mut rates = Vec::new();
         let mut last = String::new();
         for _ in 0..count {
-            let (rate, line) = self.load(config)?;
+            let (tensors, rate, line) = self.load(config)?;
             rates.push(rate);
             last = line;
+            kept.extend(keep.then_some(tensors));
         }
+        let each: Vec<_> = rates.iter().map(|rate| format!("{rate:.1}")).collect();
         rates.sort_by(f64::total_cmp);
         println!(
-            "{name}: median {:5.1} GB/s of {count}; the last: {last}",
-            rates[count / 2]
+            "{name}: median {:5.1} GB/s of {}; the last: {last}",
+            rates[count / 2],
+            each.join(" ")
         );
         Ok(())
     }
 
     fn once(&self) -> anyhow::Result<()> {
         let config = LoadConfig::default();
-        println!("first: {}", self.load(&config)?.1);
-        self.several("later", &config, 5)
+        let (tensors, _, line) = self.load(&config)?;
+        println!("first: {line}");
+        self.several("later, tensors kept", &config, 5, true)?;
+        drop(tensors);
+        self.several("later, tensors freed", &config, 5, false)
     }
 
     fn sweep(&self) -> anyhow::Result<()> {
         let mut config = LoadConfig::default();
         self.load(&config)?;
         for threads in [8, 10, 12, 14, 16] {
-            for piece in [2, 4, 8] {
+            for piece in [4, 8, 16, 32] {
                 config.threads = Some(threads);
                 config.piece_bytes = Some(piece * MIB);
                 self.device.trim();
-                self.several(&format!("{threads} threads, {piece} MiB"), &config, 3)?;
+                self.several(
+                    &format!("{threads} threads, {piece} MiB"),
+                    &config,
+                    3,
+                    false,
+                )?;
             }
         }
         Ok(())
@@ -125,7 +147,7 @@ impl Bench<'_> {
             "direct" => Io::Direct,
             _ => Io::Auto,
         };
-        println!("{:?}: {}", config.io, self.load(&config)?.1);
+        println!("{:?}: {}", config.io, self.load(&config)?.2);
         Ok(())
     }
 
@@ -133,7 +155,7 @@ impl Bench<'_> {
         let mut config = LoadConfig::default();
         for dtype in [Dtype::Bf16, Dtype::F16, Dtype::F32] {
             config.convert = Some(dtype);
-            self.several(dtype.name(), &config, 3)?;
+            self.several(dtype.name(), &config, 3, false)?;
         }
         Ok(())
     }

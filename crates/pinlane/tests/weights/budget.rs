@@ -1,6 +1,6 @@
 //! Little page-locked memory, and none.
 
-use pinlane::load::{Dtype, Weights};
+use pinlane::load::{Dtype, LoadConfig, Weights};
 use pinlane::{Budget, Device, Error};
 
 use super::common::{must_return, sim};
@@ -72,4 +72,40 @@ fn what_is_kept_does_not_stand_in_the_way() {
         assert_eq!(tensors["deep"].dtype(), Dtype::F16);
     }
     rig.assert_clean();
+}
+
+/// What a load takes by itself is no more than there is.
+#[test]
+fn the_usual_sizes_in_a_small_budget() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    for slots in [2, 3, 7] {
+        for convert in [None, Some(Dtype::F32), Some(Dtype::F64)] {
+            let rig = with_slots(slots);
+            let mut config = LoadConfig::default().threads(3);
+            config.convert = convert;
+            for _ in 0..2 {
+                let tensors = weights.load(&rig.device, &config);
+                tensors.unwrap_or_else(|error| panic!("{slots} slots, {convert:?}: {error}"));
+            }
+            rig.assert_clean();
+        }
+    }
+}
+
+#[test]
+fn as_much_as_it_may_take() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    for pinned_bytes in [32 << 10, 33_000, 50_000, 100_000] {
+        let rig = Rig::new();
+        let config = LoadConfig::default().pinned_bytes(pinned_bytes);
+        for threads in [1, 3] {
+            rig.load(&weights, &config.clone().threads(threads));
+            let stats = rig.device.stats();
+            let taken = (stats.pinned_bytes - stats.express_bytes) as usize;
+            assert!((1..=pinned_bytes).contains(&taken), "{taken}");
+        }
+        rig.assert_clean();
+    }
 }

@@ -94,18 +94,18 @@ fn with_conversions() {
     fail_each(&converting(config(2), Dtype::F32), 60);
 }
 
-/// Threads that get no memory leave the work to those that have some.
+/// Where no more memory can be had, what there is will do.
 #[test]
-fn a_thread_without_memory_is_not_missed() {
+fn fewer_slots_will_do() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for _ in 0..30 {
-        for at in 0..3 {
+        for at in 1..4 {
             let sim = sim();
             let (device, trap) = Trap::under(&sim);
             let rig = Rig::with(sim, device);
             trap.set(Call::HostAlloc, at, Spring::Fail);
-            run(&rig, &weights, &config(3)).expect("others have memory");
+            run(&rig, &weights, &config(3)).expect("there is one slot");
             let sprung = trap.disarm();
             assert_eq!(rig.device.take_stray_errors().len() as u64, sprung);
             rig.assert_clean();

@@ -37,6 +37,17 @@ fn each_is_named() {
         );
         assert!(named, "{piece_bytes}: {fault}");
     }
+    for pinned_bytes in [0, 4096, 32_767] {
+        let fault = refused(&config(1).pinned_bytes(pinned_bytes));
+        let named = matches!(
+            fault,
+            Fault::BadConfig {
+                field: "pinned_bytes",
+                ..
+            }
+        );
+        assert!(named, "{pinned_bytes}: {fault}");
+    }
     let fault = refused(&config(0));
     assert!(
         matches!(

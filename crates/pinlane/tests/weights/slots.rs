@@ -8,8 +8,8 @@ use super::rig::{PIECE_BYTES, Rig, config, file, model};
 use super::support::Scratch;
 use super::tools::Trap;
 
-/// Slots that one thread has at most.
-const SLOTS: usize = 3;
+/// Slots that a load has at most.
+const SLOTS: usize = 8;
 
 #[test]
 fn the_next_load_has_them() {
@@ -33,7 +33,7 @@ fn the_next_load_has_them() {
         (first * PIECE_BYTES) as u64
     );
     for _ in 0..5 {
-        // Never more than a thread may have, however often it is done.
+        // Never more than a load may have, however often it is done.
         pinned(&config(1));
         assert!(rig.device.stats().pinned_bytes <= (SLOTS * PIECE_BYTES) as u64);
     }

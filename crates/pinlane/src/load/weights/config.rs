@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Device;
-use crate::load::{Dtype, Fault, LoadError, PlanOptions};
+use crate::load::{Dtype, Fault, LoadError};
 
 /// How files are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -38,8 +38,11 @@ pub struct LoadConfig {
     pub threads: Option<usize>,
     /// Turn tensors of floating-point numbers into this type.
     pub convert: Option<Dtype>,
-    /// Bytes that are read at once: a multiple of 4096, from 16 KiB to 1 GiB.
+    /// Bytes that are copied at once: a multiple of 4096, from 16 KiB to 1 GiB.
     pub piece_bytes: Option<usize>,
+    /// Page-locked memory that is taken at most, from 32 KiB; `None`: 128 MiB, or 8 MiB a thread where
+    /// elements are converted. Never more than the budget has left.
+    pub pinned_bytes: Option<usize>,
     /// Called by the thread that takes the tensors, as bytes land.
     pub progress: Option<OnProgress>,
 }
@@ -61,13 +64,6 @@ pub struct LoadProgress {
     /// All of them.
     pub total_tensors: usize,
 }
-
-/// Bytes that a thread reads at once. With a few of them under way for each thread, the link sees
-/// large copies, and what was read is still in the CPU's caches when it is copied.
-const PIECE_BYTES: usize = 4 << 20;
-
-/// An element that starts with the last byte of a page is not torn where two pages are read.
-const READ_BYTES_AT_LEAST: usize = 2 * 4096;
 
 impl LoadConfig {
     /// Read files in this way.
@@ -91,6 +87,13 @@ impl LoadConfig {
         self
     }
 
+    /// Take so many bytes of page-locked memory at most.
+    #[must_use]
+    pub fn pinned_bytes(mut self, bytes: usize) -> Self {
+        self.pinned_bytes = Some(bytes);
+        self
+    }
+
     /// Call `told` as bytes land.
     #[must_use]
     pub fn on_progress(mut self, told: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
@@ -105,37 +108,9 @@ impl LoadConfig {
             None => Ok(device.express_config().lanes),
         }
     }
-
-    /// How many times larger the smallest elements become.
-    fn growth(&self) -> usize {
-        let kind = self.convert.and_then(Dtype::float_kind);
-        kind.map_or(1, |kind| kind.bytes() / 2)
-    }
-
-    /// Bytes of a slot.
-    pub(super) fn slot_bytes(&self) -> Result<usize, LoadError> {
-        let bytes = self.piece_bytes.unwrap_or(PIECE_BYTES);
-        match bytes.is_multiple_of(4096) && (4 * 4096..=1 << 30).contains(&bytes) {
-            true => Ok(bytes.max(READ_BYTES_AT_LEAST * self.growth())),
-            false => Err(bad(
-                "piece_bytes",
-                "a multiple of 4096, from 16384 to 1073741824",
-            )),
-        }
-    }
-
-    /// Elements that become larger still fit a slot.
-    pub(super) fn plan_options(&self) -> Result<PlanOptions, LoadError> {
-        let options = PlanOptions::default();
-        let piece_bytes = self.slot_bytes()? / self.growth();
-        Ok(PlanOptions {
-            piece_bytes: (piece_bytes / 4096 * 4096) as u64,
-            ..options
-        })
-    }
 }
 
-fn bad(field: &'static str, reason: &'static str) -> LoadError {
+pub(super) fn bad(field: &'static str, reason: &'static str) -> LoadError {
     Fault::BadConfig { field, reason }.into()
 }
 

@@ -1,14 +1,16 @@
 //! What all threads of a load share: files, places, and what is left to read.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::files::{Source, Way};
+use super::filling::slices;
+use super::sizes::Sizes;
+use super::slots::left_bytes;
 use super::stats::LoadStats;
+use super::team::{Team, Turn};
 use super::{LoadConfig, Tensor};
-use crate::load::plan::Cursor;
 use crate::load::{Catalog, Dtype, Fault, LoadError, Piece, Plan, TensorInfo};
 use crate::memory::DeviceBuf;
 use crate::{Device, Stream};
@@ -17,7 +19,7 @@ use crate::{Device, Stream};
 pub(super) struct Job {
     pub(super) device: Device,
     pub(super) convert: Option<Dtype>,
-    pub(super) slot_bytes: usize,
+    pub(super) sizes: Sizes,
     pub(super) threads: usize,
     /// All copies go here, one behind the other: engines take a while to turn to another stream.
     pub(super) stream: Stream,
@@ -25,10 +27,7 @@ pub(super) struct Job {
     tensors: Vec<TensorInfo>,
     sources: Vec<Option<Source>>,
     memory: Vec<Arc<DeviceBuf<u8>>>,
-    queue: Mutex<Queue>,
-    stop: AtomicBool,
-    /// Threads that have page-locked memory, or may get some.
-    able: AtomicUsize,
+    pub(super) team: Team,
     began: Instant,
     /// When the last bytes landed, counted from the start.
     landed_ns: AtomicU64,
@@ -39,26 +38,11 @@ pub(super) struct Job {
 #[derive(Default)]
 pub(super) struct Spent {
     pub(super) reading_ns: AtomicU64,
+    pub(super) blocked_ns: AtomicU64,
     pub(super) converting_ns: AtomicU64,
     pub(super) waiting_ns: AtomicU64,
     pub(super) buffered_bytes: AtomicU64,
     pub(super) direct_bytes: AtomicU64,
-}
-
-/// What is left to read.
-#[derive(Default)]
-struct Queue {
-    cursor: Cursor,
-    /// Pieces that are not in the page cache, put off while enough threads wait for the disk.
-    put_off: VecDeque<Piece>,
-    /// Threads that wait for the disk.
-    at_disk: usize,
-}
-
-/// A piece to read, and how.
-pub(super) struct Task {
-    pub(super) piece: Piece,
-    pub(super) way: Way,
 }
 
 impl Job {
@@ -69,9 +53,12 @@ impl Job {
         tensors: &[TensorInfo],
         config: &LoadConfig,
     ) -> Result<Self, LoadError> {
-        let plan = Plan::converting(tensors, config.convert, config.plan_options()?)?;
-        // More would only page-lock memory.
-        let threads = plan.pieces().take(config.threads_for(device)?).count();
+        let wanted = config.threads_for(device)?;
+        let sizes = Sizes::of(config, wanted, left_bytes(device).map_err(Fault::device)?)?;
+        let plan = Plan::converting(tensors, config.convert, sizes.plan_options())?;
+        // More than there are slices would have nothing to do.
+        let slices = plan.pieces().map(|piece| slices(&piece, sizes.slice_bytes));
+        let threads = wanted.min(slices.take(wanted).sum());
         let mut sources: Vec<_> = catalog.files().iter().map(|_| None).collect();
         for tensor in tensors {
             if !catalog.holds(tensor) {
@@ -85,14 +72,12 @@ impl Job {
         let job = Self {
             device: device.clone(),
             convert: config.convert,
-            slot_bytes: config.slot_bytes()?,
-            able: AtomicUsize::new(threads),
+            sizes,
             threads,
             stream: device.stream().map_err(Fault::device)?,
             tensors: tensors.to_vec(),
             memory: Vec::new(),
-            queue: Mutex::default(),
-            stop: AtomicBool::new(false),
+            team: Team::new(threads, sizes.slots),
             began: Instant::now(),
             landed_ns: AtomicU64::new(0),
             spent: Spent::default(),
@@ -185,59 +170,12 @@ impl Job {
 
     /// Nobody wants the rest.
     pub(super) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.team.stop();
     }
 
-    /// What to read next. `None` at the end, or when nobody wants the rest.
-    ///
-    /// Pieces come as they lie in the files, but for those that have to come from a disk while
-    /// enough threads wait for it: others of the page cache go before them.
-    pub(super) fn take(&self) -> Option<Task> {
-        let at_disk_at_most = (self.threads * 2 / 3).max(1);
-        loop {
-            if self.stop.load(Ordering::Relaxed) {
-                return None;
-            }
-            let piece = {
-                let mut queue = self.queue();
-                let late = queue.at_disk < at_disk_at_most;
-                match late.then(|| queue.put_off.pop_front()).flatten() {
-                    Some(piece) => {
-                        queue.at_disk += 1;
-                        let way = Way::Direct;
-                        return Some(Task { piece, way });
-                    }
-                    None => self.plan.next(&mut queue.cursor),
-                }
-            };
-            let Some(piece) = piece else {
-                let mut queue = self.queue();
-                let piece = queue.put_off.pop_front()?;
-                queue.at_disk += 1;
-                let way = Way::Direct;
-                return Some(Task { piece, way });
-            };
-            // Asked without the lock, since it takes a while.
-            match self.source(&piece).way(&piece.bytes) {
-                Way::Buffered => {
-                    let way = Way::Buffered;
-                    return Some(Task { piece, way });
-                }
-                way => {
-                    let mut queue = self.queue();
-                    if queue.at_disk < at_disk_at_most {
-                        queue.at_disk += 1;
-                        return Some(Task { piece, way });
-                    }
-                    queue.put_off.push_back(piece);
-                }
-            }
-        }
-    }
-
-    /// So many threads cannot work. Whether nobody is left who can.
-    pub(super) fn give_up(&self, threads: usize) -> bool {
-        self.able.fetch_sub(threads, Ordering::AcqRel) == threads
+    /// What a thread does next.
+    pub(super) fn turn(&self) -> Turn {
+        self.team.turn(&self.plan)
     }
 
     /// Bytes have landed.
@@ -246,18 +184,13 @@ impl Job {
         self.landed_ns.fetch_max(ns, Ordering::Relaxed);
     }
 
-    /// A piece has been read.
-    pub(super) fn read(&self, task: &Task, took: Duration) {
-        let spent = &self.spent;
-        let bytes = match task.way {
-            Way::Buffered => &spent.buffered_bytes,
-            Way::Direct => {
-                self.queue().at_disk -= 1;
-                &spent.direct_bytes
-            }
+    /// Bytes have been read.
+    pub(super) fn read(&self, way: Way, bytes: u64) {
+        let read_bytes = match way {
+            Way::Buffered => &self.spent.buffered_bytes,
+            Way::Direct => &self.spent.direct_bytes,
         };
-        bytes.fetch_add(task.piece.len_bytes(), Ordering::Relaxed);
-        add(&spent.reading_ns, took);
+        read_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn stats(&self) -> LoadStats {
@@ -270,13 +203,16 @@ impl Job {
             buffered_bytes: of(&spent.buffered_bytes),
             direct_bytes: of(&spent.direct_bytes),
             reading: time(&spent.reading_ns),
+            blocked: time(&spent.blocked_ns),
             converting: time(&spent.converting_ns),
             waiting: time(&spent.waiting_ns),
         }
     }
+}
 
-    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.team.end(&self.device);
     }
 }
 

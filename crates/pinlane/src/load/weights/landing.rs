@@ -59,7 +59,7 @@ impl Landing {
             let spawned = thread.spawn(move || worker::run(&job, &tell));
             match spawned {
                 Ok(thread) => landing.threads.push(thread),
-                Err(error) if landing.job.give_up(wanted - number) => {
+                Err(error) if number == 0 => {
                     return Err(Fault::io("start a thread", &error).into());
                 }
                 Err(_) => break, // fewer will do

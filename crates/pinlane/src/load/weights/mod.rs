@@ -3,7 +3,8 @@
 //! ```text
 //!   Weights    a catalog, and which of its tensors are wanted
 //!     Job      files, room on the device, what is left to read                   (job)
-//!     worker   a thread: take a piece, read it into a slot, send it on its way    (worker, slots)
+//!     Team     pieces are opened one by one; all threads read slices of them      (team, filling, slots)
+//!     worker   a thread: read a slice; the last one sends the slot on its way     (worker)
 //!       Source   through the page cache or past it, as the system says            (files, resident)
 //!     Landing  tensors in the order in which they are complete                    (landing)
 //! ```
@@ -11,11 +12,14 @@
 mod config;
 mod convert;
 mod files;
+mod filling;
 mod job;
 mod landing;
 mod resident;
+mod sizes;
 mod slots;
 mod stats;
+mod team;
 mod tensor;
 mod verify;
 mod worker;

@@ -1,18 +1,20 @@
-//! A thread that reads pieces into pinned slots and sends them to the device.
+//! A thread that reads slices of pieces into pinned slots, and sends slots that are full to the device.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use super::convert::converted;
-use super::job::{Job, Task, add};
-use super::slots::{Slots, keep_stray};
+use super::files::{GRAIN_BYTES, Way};
+use super::filling::{Filling, Slice};
+use super::job::{Job, add};
+use super::slots::{another, keep_stray};
+use super::stats::thread_time;
+use super::team::{Slot, Turn};
 use crate::load::{Fault, LoadError, Piece, PiecePart, panic};
-use crate::{Error, PinnedBuf, Stream};
-
-/// Slots that a thread has in flight: the next one is filled meanwhile. More do not make it faster,
-/// and what was read is then no longer in the CPU's caches when it is copied.
-const SLOTS: usize = 2;
+use crate::{Error, PinnedBuf};
 
 /// What a thread tells.
 pub(super) enum Report {
@@ -22,10 +24,22 @@ pub(super) enum Report {
     Failed(LoadError),
 }
 
-/// Reads pieces until there are none, or nobody wants them. Where no more memory can be pinned, it
-/// leaves them to the threads that have some.
+/// A thread of a load.
+pub(super) struct Worker<'j> {
+    job: &'j Job,
+    told: &'j Sender<Report>,
+    /// What is read before it is converted.
+    scratch: Vec<u8>,
+}
+
+/// Reads until nothing is left, or nobody wants it.
 pub(super) fn run(job: &Job, told: &Sender<Report>) {
-    let worked = catch_unwind(AssertUnwindSafe(|| work(job, told)));
+    let mut worker = Worker {
+        job,
+        told,
+        scratch: Vec::new(),
+    };
+    let worked = catch_unwind(AssertUnwindSafe(|| worker.work()));
     let error = match worked {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
@@ -35,100 +49,188 @@ pub(super) fn run(job: &Job, told: &Sender<Report>) {
         }
     };
     job.stop();
-    // Nobody is told where nobody listens.
-    let _ = told.send(Report::Failed(error));
+    worker.tell(Report::Failed(error));
 }
 
-fn work(job: &Job, told: &Sender<Report>) -> Result<(), LoadError> {
-    let mut slots = match Slots::new(&job.device, job.slot_bytes, SLOTS) {
-        Ok(slots) => slots,
-        Err(error) if job.give_up(1) => return Err(Fault::device(error).into()),
-        Err(error) => {
-            keep_stray(&job.device, error);
-            return Ok(());
-        }
-    };
-    let lost = |(error, parts): (Error, Vec<PiecePart>)| {
-        job.failed(Fault::device(error), parts.first().map(|part| part.tensor))
-    };
-    let tell = |parts| {
-        job.landed();
-        // Nobody is told where nobody listens.
-        let _ = told.send(Report::Landed(parts));
-    };
-    let mut scratch = Vec::new();
-    while let Some(task) = job.take() {
-        let began = Instant::now();
-        let (slot, landed) = slots.free().map_err(lost)?;
-        add(&job.spent.waiting_ns, began.elapsed());
-        if let Some(parts) = landed {
-            tell(parts);
-        }
-        match ship(job, &task, slot, &job.stream, &mut scratch) {
-            Ok(transfer) => slots.sent(transfer, task.piece.parts),
-            Err((error, slot)) => {
-                if let Some(slot) = slot {
-                    slots.put(slot);
+impl Worker<'_> {
+    fn work(&mut self) -> Result<(), LoadError> {
+        let job = self.job;
+        loop {
+            let began = Instant::now();
+            let turn = job.turn();
+            add(&job.spent.waiting_ns, began.elapsed());
+            match turn {
+                Turn::Open(piece, way) => self.open(piece, way)?,
+                Turn::Look(piece) => {
+                    let way = job.source(&piece).way(&piece.bytes);
+                    if let Some(piece) = job.team.consider(piece, way) {
+                        self.open(piece, way)?;
+                    }
                 }
-                return Err(error);
+                Turn::Read(slice) => self.read(slice)?,
+                Turn::End => break,
+            }
+        }
+        while let Some((transfer, parts)) = job.team.flying() {
+            let slot = self.land(transfer.wait(), parts)?;
+            job.team.put(slot);
+        }
+        Ok(())
+    }
+
+    /// Find a slot for a piece.
+    fn open(&mut self, piece: Piece, way: Way) -> Result<(), LoadError> {
+        let job = self.job;
+        let began = Instant::now();
+        let slot = match job.team.slot() {
+            Slot::Free(slot) => slot,
+            Slot::Flying((transfer, parts)) => self.land(transfer.wait(), parts)?,
+            Slot::None => return Ok(()),
+            Slot::New => match another(&job.device, job.sizes.slot_bytes) {
+                Ok(slot) => slot,
+                Err(error) if job.team.no_slot(piece, way) => {
+                    return Err(Fault::device(error).into());
+                }
+                Err(error) => {
+                    keep_stray(&job.device, error);
+                    return Ok(());
+                }
+            },
+        };
+        add(&job.spent.waiting_ns, began.elapsed());
+        let filling = Filling::new(piece, way, job.sizes.slice_bytes, slot);
+        job.team.opened(filling);
+        Ok(())
+    }
+
+    /// Read a slice, and send the slot on its way if it was the last one.
+    fn read(&mut self, mut slice: Slice) -> Result<(), LoadError> {
+        let filling = Arc::clone(slice.filling());
+        let piece = &filling.piece;
+        if self.job.convert.is_some() {
+            let slot = slice.end().expect("all of it is this thread's");
+            return self.convert(&filling, slot);
+        }
+        self.fetch(piece, &slice.bytes(), filling.way, slice.target())?;
+        match slice.end() {
+            Some(slot) => self.ship(piece, slot, plain(piece, filling.start())),
+            None => Ok(()),
+        }
+    }
+
+    /// Read all of a piece, and convert what is to be converted.
+    fn convert(&mut self, filling: &Filling, mut slot: PinnedBuf<u8>) -> Result<(), LoadError> {
+        let (job, piece) = (self.job, &filling.piece);
+        let copies = match piece.converts() {
+            false => {
+                let read = self.fetch(piece, &piece.bytes, filling.way, &mut slot);
+                read.map(|()| plain(piece, filling.start()))
+            }
+            true => {
+                let mut scratch = std::mem::take(&mut self.scratch);
+                scratch.resize(job.sizes.slot_bytes + PAGE_BYTES, 0);
+                let page = scratch.as_ptr().align_offset(PAGE_BYTES);
+                let target = &mut scratch[page..page + job.sizes.slot_bytes];
+                let read = self.fetch(piece, &piece.bytes, filling.way, target);
+                let copies =
+                    read.map(|()| converted(job, piece, &target[filling.start()..], &mut slot));
+                self.scratch = scratch;
+                copies
+            }
+        };
+        match copies {
+            Ok(copies) => self.ship(piece, slot, copies),
+            Err(error) => {
+                job.team.put(slot);
+                Err(error)
             }
         }
     }
-    while let Some(landed) = slots.land() {
-        let (slot, parts) = landed.map_err(lost)?;
-        slots.put(slot);
-        tell(parts);
-    }
-    Ok(())
-}
 
-type Transfer = crate::Transfer<PinnedBuf<u8>>;
-type Unsent = (LoadError, Option<PinnedBuf<u8>>);
-
-/// Read a piece into a slot, and send it on its way.
-fn ship(
-    job: &Job,
-    task: &Task,
-    mut slot: PinnedBuf<u8>,
-    stream: &Stream,
-    scratch: &mut Vec<u8>,
-) -> Result<Transfer, Unsent> {
-    let piece = &task.piece;
-    let filled = match piece.converts() {
-        false => read(job, task, &mut slot).map(|start| plain(piece, start)),
-        true => {
-            scratch.resize(job.slot_bytes + PAGE_BYTES, 0);
-            let page = scratch.as_ptr().align_offset(PAGE_BYTES);
-            let read = read(job, task, &mut scratch[page..page + job.slot_bytes]);
-            read.map(|start| converted(job, piece, &scratch[page + start..], &mut slot))
+    /// Read bytes of a piece.
+    fn fetch(
+        &self,
+        piece: &Piece,
+        range: &Range<u64>,
+        way: Way,
+        target: &mut [u8],
+    ) -> Result<(), LoadError> {
+        let job = self.job;
+        let (began, ran) = (Instant::now(), thread_time());
+        let read = job.source(piece).read(range, way, target);
+        let took = began.elapsed();
+        add(&job.spent.reading_ns, took);
+        let ran = thread_time().saturating_sub(ran);
+        add(&job.spent.blocked_ns, took.saturating_sub(ran));
+        job.team.read(way);
+        match read {
+            Ok(way) => {
+                job.read(way, range.end - range.start);
+                Ok(())
+            }
+            Err(error) => Err(match piece.parts.first() {
+                Some(part) => error.with_tensor(job.tensors()[part.tensor].name()),
+                None => error,
+            }),
         }
-    };
-    let copies = match filled {
-        Ok(copies) => copies,
-        Err(error) => return Err((error, Some(slot))),
-    };
-    let places: Vec<_> = copies
-        .into_iter()
-        .map(
-            |Copy {
-                 from,
-                 allocation,
-                 to,
-                 bytes,
-             }| {
-                let memory = job.memory(allocation);
-                (from..from + bytes, memory.shared_range_mut(to..to + bytes))
-            },
-        )
-        .collect();
-    stream.upload_pieces(slot, &places).map_err(|failure| {
-        let tensor = piece.parts.first().map(|part| part.tensor);
-        let error = job.failed(Fault::device(failure.error), tensor);
-        (error, failure.buffer)
-    })
+    }
+
+    /// Send a full slot on its way.
+    fn ship(&self, piece: &Piece, slot: PinnedBuf<u8>, copies: Vec<Copy>) -> Result<(), LoadError> {
+        let job = self.job;
+        let place = |copy: Copy| {
+            let memory = job.memory(copy.allocation);
+            let target = memory.shared_range_mut(copy.to..copy.to + copy.bytes);
+            (copy.from..copy.from + copy.bytes, target)
+        };
+        let places: Vec<_> = copies.into_iter().map(place).collect();
+        match job.stream.upload_pieces(slot, &places) {
+            Ok(transfer) => {
+                job.team.sent((transfer, piece.parts.clone()));
+                Ok(())
+            }
+            Err(failure) => {
+                if let Some(slot) = failure.buffer {
+                    job.team.put(slot);
+                }
+                Err(self.lost(failure.error, &piece.parts))
+            }
+        }
+    }
+
+    /// A slot has landed, or not.
+    fn land(
+        &self,
+        landed: Result<PinnedBuf<u8>, crate::TransferError<PinnedBuf<u8>>>,
+        parts: Vec<PiecePart>,
+    ) -> Result<PinnedBuf<u8>, LoadError> {
+        match landed {
+            Ok(slot) => {
+                self.job.landed();
+                self.tell(Report::Landed(parts));
+                Ok(slot)
+            }
+            Err(failure) => {
+                if let Some(slot) = failure.buffer {
+                    self.job.team.put(slot);
+                }
+                Err(self.lost(failure.error, &parts))
+            }
+        }
+    }
+
+    fn lost(&self, error: Error, parts: &[PiecePart]) -> LoadError {
+        let tensor = parts.first().map(|part| part.tensor);
+        self.job.failed(Fault::device(error), tensor)
+    }
+
+    fn tell(&self, report: Report) {
+        // Nobody is told where nobody listens.
+        let _ = self.told.send(report);
+    }
 }
 
-const PAGE_BYTES: usize = 4096;
+const PAGE_BYTES: usize = GRAIN_BYTES as usize;
 
 /// Bytes of a slot that go to one place.
 pub(super) struct Copy {
@@ -136,16 +238,6 @@ pub(super) struct Copy {
     pub(super) allocation: usize,
     pub(super) to: usize,
     pub(super) bytes: usize,
-}
-
-fn read(job: &Job, task: &Task, slot: &mut [u8]) -> Result<usize, LoadError> {
-    let began = Instant::now();
-    let read = job.source(&task.piece).read(&task.piece, task.way, slot);
-    job.read(task, began.elapsed());
-    read.map_err(|error| match task.piece.parts.first() {
-        Some(part) => error.with_tensor(job.tensors()[part.tensor].name()),
-        None => error,
-    })
 }
 
 /// The copies of a piece that starts there in its slot.
