@@ -1,7 +1,9 @@
 //! All tensors of one or many files.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Fault, FileInfo, LoadError, Selection, TensorInfo, open};
 
@@ -11,7 +13,7 @@ pub struct Catalog {
     files: Vec<FileInfo>,
     tensors: Vec<TensorInfo>,
     /// Numbers of the tensors, by name.
-    by_name: Vec<usize>,
+    by_name: HashMap<Arc<str>, usize>,
     metadata: BTreeMap<String, String>,
 }
 
@@ -60,13 +62,13 @@ impl Catalog {
         let mut catalog = Self {
             files: Vec::new(),
             tensors: Vec::new(),
-            by_name: Vec::new(),
+            by_name: HashMap::new(),
             metadata: BTreeMap::new(),
         };
         for path in paths {
             open::add(&mut catalog, path.as_ref())?;
         }
-        catalog.sort_names()?;
+        catalog.note_names()?;
         Ok(catalog)
     }
 
@@ -92,10 +94,10 @@ impl Catalog {
     ///
     /// [`Fault::UnknownTensor`] if there is none.
     pub fn tensor(&self, name: &str) -> Result<&TensorInfo, LoadError> {
-        self.by_name
-            .binary_search_by(|number| self.tensors[*number].name().cmp(name))
-            .map(|at| &self.tensors[self.by_name[at]])
-            .map_err(|_| LoadError::from(Fault::UnknownTensor).with_tensor(name))
+        let number = self.by_name.get(name);
+        number
+            .map(|number| &self.tensors[*number])
+            .ok_or_else(|| LoadError::from(Fault::UnknownTensor).with_tensor(name))
     }
 
     /// The tensors of a selection, in the order of the catalog, each once.
@@ -133,23 +135,23 @@ impl Catalog {
         self.metadata.extend(metadata);
     }
 
-    fn sort_names(&mut self) -> Result<(), LoadError> {
-        let name = |number: &usize| self.tensors[*number].name();
-        let mut by_name: Vec<usize> = (0..self.tensors.len()).collect();
-        by_name.sort_by(|a, b| name(a).cmp(name(b)));
-        if let Some(twins) = by_name
-            .windows(2)
-            .find(|pair| name(&pair[0]) == name(&pair[1]))
-        {
-            let file = |number: usize| self.files[self.tensors[number].file()].path();
-            let fault = Fault::DuplicateTensor {
-                other: file(twins[0]).to_owned(),
-            };
-            return Err(LoadError::from(fault)
-                .with_tensor(name(&twins[1]))
-                .of(file(twins[1])));
+    fn note_names(&mut self) -> Result<(), LoadError> {
+        self.by_name.reserve(self.tensors.len());
+        for (number, tensor) in self.tensors.iter().enumerate() {
+            match self.by_name.entry(tensor.shared_name()) {
+                Entry::Vacant(entry) => {
+                    entry.insert(number);
+                }
+                Entry::Occupied(first) => {
+                    let file = |number: usize| self.files[self.tensors[number].file()].path();
+                    let fault = Fault::DuplicateTensor {
+                        other: file(*first.get()).to_owned(),
+                    };
+                    let error = LoadError::from(fault).with_tensor(tensor.name());
+                    return Err(error.of(file(number)));
+                }
+            }
         }
-        self.by_name = by_name;
         Ok(())
     }
 }

@@ -51,6 +51,10 @@ impl TensorInfo {
         &self.name
     }
 
+    pub(super) fn shared_name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
     /// Type of its elements.
     pub fn dtype(&self) -> Dtype {
         self.dtype

@@ -1,7 +1,7 @@
 //! Headers of safetensors files: eight bytes of length, a JSON object, then the data without holes.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::ops::Range;
 
@@ -185,13 +185,12 @@ fn dims(raw: &RawValue) -> Result<Vec<u64>, Fault> {
 }
 
 fn check_names(tensors: &[TensorInfo]) -> Result<(), LoadError> {
-    let mut names: Vec<&str> = tensors.iter().map(TensorInfo::name).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+    let mut names = HashSet::with_capacity(tensors.len());
+    match tensors.iter().find(|tensor| !names.insert(tensor.name())) {
         None => Ok(()),
-        Some(pair) => {
-            let key = pair[0].to_owned();
-            Err(LoadError::from(Fault::DuplicateKey { key }).with_tensor(pair[0]))
+        Some(twin) => {
+            let key = twin.name().to_owned();
+            Err(LoadError::from(Fault::DuplicateKey { key }).with_tensor(twin.name()))
         }
     }
 }
