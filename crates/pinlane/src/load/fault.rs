@@ -493,6 +493,27 @@ pub enum Fault {
         /// What it should be named.
         entry: String,
     },
+    /// A sample whose file for a field lies elsewhere in the archive.
+    #[error(
+        "{} does not follow the other files of its sample; pack them in the order of their names (tar --sort=name)",
+        Quoted(entry)
+    )]
+    TarScattered {
+        /// Its name.
+        entry: String,
+    },
+    /// An extension that no file of any sample has.
+    #[error(
+        "no sample has a file with the extension {}; there are {}",
+        Quoted(extension),
+        listed(others)
+    )]
+    TarNoSuchExtension {
+        /// The extension.
+        extension: String,
+        /// Some that there are.
+        others: Vec<String>,
+    },
     /// A file that is not of the field's size.
     #[error("{} has {bytes} bytes, {}", Quoted(entry), takes(field))]
     TarLength {
@@ -514,6 +535,11 @@ fn takes(field: &Field) -> String {
             format!("but the field {name} is at most {at_most} of {dtype}")
         }
     }
+}
+
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| Quoted(name).to_string()).collect();
+    quoted.join(", ")
 }
 
 fn at_key(key: &Option<String>) -> String {

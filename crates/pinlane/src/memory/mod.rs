@@ -34,6 +34,7 @@ mod to_pinned;
 mod transferable;
 mod write_combined;
 
+pub(crate) use budget::local_world_size;
 pub use budget::{Budget, ControlGroups, GroupMemory, Reservation};
 pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
 pub(crate) use device::{DeviceRegion, Touch};

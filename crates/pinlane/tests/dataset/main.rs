@@ -13,3 +13,4 @@ mod tar_faults;
 mod tar_gnu;
 mod tar_hostile;
 mod tar_large;
+mod tar_layout;

@@ -106,7 +106,12 @@ fn errors_and_sources_come_through() {
     let error = read(&mapped, 0)
         .expect_err("nothing is written")
         .to_string();
-    assert_eq!(error, "field \"text\" was not written");
+    assert_eq!(error, "field `text` was not written");
+
+    let forgetful = from_fn(1, fields(), |_, _| Ok(()));
+    let mapped = forgetful.map(fields(), same);
+    let error = read(&mapped, 0).expect_err("nothing is written");
+    assert_eq!(error.to_string(), "field `n` was not written");
 
     let endless = from_fn(1, [Field::fixed("x", Dtype::F64, [usize::MAX])], |_, _| {
         Ok(())
@@ -116,6 +121,31 @@ fn errors_and_sources_come_through() {
     let arrays = Arrays::open(data().join("npy/label.npy")).expect("a good file");
     let source = arrays.source(4);
     assert_eq!(arrays.map(fields(), same).source(4), source);
+}
+
+/// A source that writes into a sample of its own shows nobody what lies beside it.
+#[test]
+fn a_sample_of_the_sources_own_is_an_error() {
+    for bytes in [1, 4, 5000] {
+        let source = from_fn(
+            1,
+            [Field::variable("text", Dtype::U8, 4)],
+            move |_, sample| {
+                let mut other = SampleMut::new();
+                other.push_variable(Box::leak(vec![7; bytes].into()));
+                other.variable(0, bytes)?;
+                *sample = other;
+                Ok(())
+            },
+        );
+        let mapped = source.map([Field::fixed("n", Dtype::U8, [])], |_, input, output| {
+            output.fixed(0)[0] = input.field(0)[0];
+            Ok(())
+        });
+        let error = read(&mapped, 0).expect_err("it is another sample");
+        let text = "the dataset has put another sample in the place of the given one";
+        assert_eq!(error.to_string(), text);
+    }
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub fn read(dataset: &dyn Dataset, index: usize) -> Result<Vec<Vec<u8>>, SampleE
     let written: Vec<Option<usize>> = (0..fields.len()).map(|at| sample.written(at)).collect();
     for ((place, field), written) in places.iter_mut().zip(fields).zip(written) {
         match field.extent() {
-            Extent::Fixed(_) => assert_eq!(written, None),
+            Extent::Fixed(_) => assert_eq!(written, Some(place.len())),
             Extent::Variable { .. } => place.truncate(written.expect("it is written")),
         }
     }

@@ -41,7 +41,13 @@ fn no_slot_is_an_error() {
             for _ in 0..2 {
                 let first = loader.epoch(0).expect("none is under way").next();
                 let error = first.expect("an error").expect_err("no memory");
-                let LoaderError::Device { batch: 0, error } = error else {
+                let text = error.to_string();
+                let field = "; field `tokens` takes its limit of 7 U16 for each of 4 samples";
+                assert!(text.ends_with(field), "{text}");
+                let LoaderError::Device {
+                    batch: 0, error, ..
+                } = error
+                else {
                     panic!("{error:?}");
                 };
                 assert!(matches!(error, Error::OverBudget { .. }), "{error}");

@@ -217,37 +217,3 @@ fn a_hostile_dataset() {
         rig.assert_clean();
     });
 }
-
-/// Says that it has more than there is room for, by way of a sample of its own.
-struct Swapper([Field; 1]);
-
-impl Dataset for Swapper {
-    fn len(&self) -> usize {
-        1
-    }
-
-    fn fields(&self) -> &[Field] {
-        &self.0
-    }
-
-    fn read(&self, _: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
-        let mut other = SampleMut::new();
-        other.push_variable(Box::leak(vec![0; 100].into()));
-        other.variable(0, 100)?;
-        *sample = other;
-        Ok(())
-    }
-}
-
-#[test]
-fn a_sample_that_is_put_in_the_place_of_another() {
-    let rig = Rig::new();
-    let dataset = Swapper([Field::variable("bytes", Dtype::U8, 4)]);
-    let loader = rig.loader(dataset, config(1, 1));
-    let first = loader.epoch(0).expect("none is under way").next();
-    let error = first.expect("a batch").expect_err("too large");
-    let text = "batch 0, sample 0: field `bytes` has 100 bytes, at most 4 are allowed";
-    assert_eq!(error.to_string(), text);
-    drop(loader);
-    rig.assert_clean();
-}

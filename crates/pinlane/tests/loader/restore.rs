@@ -53,6 +53,29 @@ fn at_every_batch() {
     }
 }
 
+/// At the end nothing of the epoch is left; the next one is begun by its number.
+#[test]
+fn at_the_end() {
+    let rig = Rig::new();
+    let loader = rig.loader(Made::new(30), shuffled(2));
+    let mut epoch = loader.epoch(5).expect("none is under way");
+    assert_eq!(epoch.by_ref().filter(Result::is_ok).count(), 8);
+    let state = epoch.state();
+    assert_eq!((state.epoch, state.batch), (5, 8));
+    drop((epoch, loader));
+
+    let loader = rig.loader(Made::new(30), shuffled(2));
+    let mut left = loader.restore(&state).expect("the same order");
+    assert_eq!(left.size_hint().1, Some(1), "an error at most");
+    assert!(left.next().is_none());
+    assert_eq!((left.state(), loader.state()), (state, state));
+    let next = loader.epoch(state.epoch + 1).expect("it has ended");
+    assert_eq!((loader.state().epoch, loader.state().batch), (6, 0));
+    assert_eq!(next.filter(Result::is_ok).count(), 8);
+    drop((left, loader));
+    rig.assert_clean();
+}
+
 #[test]
 fn of_another_order() {
     let rig = Rig::new();

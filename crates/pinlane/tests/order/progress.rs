@@ -24,6 +24,40 @@ fn a_state_is_the_same_in_json() {
 }
 
 #[test]
+fn hostile_states_are_refused() {
+    let json = serde_json::to_string(&Progress::new(2, 3, &config(), 100)).expect("JSON");
+    for end in 0..json.len() {
+        assert!(serde_json::from_str::<Progress>(&json[..end]).is_err());
+    }
+    for (good, bad) in [
+        ("\"batch\":3", "\"batch\":-1"),
+        ("\"batch\":3", "\"batch\":3.5"),
+        ("\"batch\":3", "\"batch\":18446744073709551616"),
+        ("\"batch\":3", "\"batch\":3,\"batch\":4"),
+        ("\"epoch\":2,", ""),
+        ("\"tail\":\"pad\"", "\"tail\":\"wag\""),
+        ("\"shuffle\":true", "\"shuffle\":\"yes\""),
+        ("\"version\":1", "\"version\":null"),
+    ] {
+        assert!(json.contains(good));
+        let text = json.replace(good, bad);
+        assert!(serde_json::from_str::<Progress>(&text).is_err(), "{text}");
+    }
+    // What can be read is looked at before it is gone on with.
+    for (good, bad) in [
+        ("\"batch\":3", "\"batch\":18446744073709551615"),
+        ("\"batch_size\":4", "\"batch_size\":0"),
+        ("\"world\":2", "\"world\":0"),
+        ("\"rank\":1", "\"rank\":18446744073709551615"),
+        ("\"version\":1", "\"version\":0"),
+    ] {
+        let text = json.replace(good, bad);
+        let state: Progress = serde_json::from_str(&text).expect("of the right types");
+        assert!(state.check(&config(), 100).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn what_is_left_is_what_was_not_done() {
     let epoch = |progress: &Progress| {
         let order = Order::new(100, progress.epoch, &config()).expect("an order");

@@ -30,7 +30,7 @@ fn every_launcher_is_known_in_this_order() {
         ("RANK", "WORLD_SIZE"),
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
         ("PMI_RANK", "PMI_SIZE"),
-        ("SLURM_PROCID", "SLURM_NTASKS"),
+        ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
     ];
     let ranks = ["0", "1", "2", "3"];
     let vars: Vec<(&str, &str)> = launchers
@@ -39,8 +39,12 @@ fn every_launcher_is_known_in_this_order() {
         .flat_map(|((rank, world), value)| [(*rank, value), (*world, "4")])
         .collect();
     for first in 0..4 {
-        assert_eq!(from(&vars[2 * first..]), Ok(Some(shard(first, 4))));
-        assert_eq!(from(&vars[2 * first..][..2]), Ok(Some(shard(first, 4))));
+        let with_step = |vars: &[_]| from(&[vars, &[("SLURM_STEP_ID", "0")]].concat());
+        assert_eq!(with_step(&vars[2 * first..]), Ok(Some(shard(first, 4))));
+        assert_eq!(
+            with_step(&vars[2 * first..][..2]),
+            Ok(Some(shard(first, 4)))
+        );
     }
     assert_eq!(from(&[]), Ok(None));
     assert_eq!(from(&[("LOCAL_RANK", "1")]), Ok(None));
@@ -51,9 +55,71 @@ fn half_set_variables_name_the_other() {
     let missing = |missing, set| Err(OrderError::MissingVariable { missing, set });
     assert_eq!(from(&[("RANK", "0")]), missing("WORLD_SIZE", "RANK"));
     assert_eq!(from(&[("WORLD_SIZE", "2")]), missing("RANK", "WORLD_SIZE"));
-    let under_slurm = [("RANK", "0"), ("SLURM_PROCID", "1"), ("SLURM_NTASKS", "2")];
-    assert_eq!(from(&under_slurm), missing("WORLD_SIZE", "RANK"));
     assert_eq!(from(&[("PMI_SIZE", "2")]), missing("PMI_RANK", "PMI_SIZE"));
+    // The first of several is told.
+    let two = [("PMI_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "0")];
+    assert_eq!(
+        from(&two),
+        missing("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK")
+    );
+    let step = ("SLURM_STEP_ID", "3");
+    assert_eq!(
+        from(&[step, ("SLURM_PROCID", "0")]),
+        missing("SLURM_STEP_NUM_TASKS", "SLURM_PROCID")
+    );
+    assert_eq!(
+        from(&[step, ("SLURM_NTASKS", "2")]),
+        missing("SLURM_PROCID", "SLURM_NTASKS")
+    );
+    assert_eq!(from(&[step]), Ok(None));
+}
+
+#[test]
+fn a_launcher_that_is_half_set_makes_way_for_one_that_is_not() {
+    let pmi = [("PMI_RANK", "1"), ("PMI_SIZE", "2")];
+    for half in [("RANK", "0"), ("WORLD_SIZE", "7"), ("RANK", "nonsense")] {
+        assert_eq!(from(&[&[half][..], &pmi].concat()), Ok(Some(shard(1, 2))));
+    }
+    let srun = [
+        ("PMI_RANK", "0"),
+        ("SLURM_STEP_ID", "0"),
+        ("SLURM_PROCID", "5"),
+        ("SLURM_NTASKS", "6"),
+    ];
+    assert_eq!(from(&srun), Ok(Some(shard(5, 6))));
+    // One that is set but makes no sense does not.
+    let nonsense = [&[("RANK", "0"), ("WORLD_SIZE", "zero")][..], &pmi].concat();
+    assert!(matches!(
+        from(&nonsense),
+        Err(OrderError::BadVariable {
+            variable: "WORLD_SIZE",
+            ..
+        })
+    ));
+}
+
+/// Variables of SLURM count in tasks of `srun`, nowhere else.
+#[test]
+fn slurm_outside_of_srun_has_started_nobody() {
+    let tasks = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")];
+    assert_eq!(from(&tasks), Ok(None), "a batch script");
+    assert_eq!(from(&tasks[1..]), Ok(None), "the shell of salloc");
+    let within = |step| from(&[&tasks[..], &[step]].concat());
+    // A shell in a step of its own, a batch script, what no step has.
+    for number in ["4294967290", "4294967291", "4294967295", "", "batch", "-5"] {
+        assert_eq!(within(("SLURM_STEP_ID", number)), Ok(None), "{number:?}");
+    }
+    for number in ["0", "17", "4294967280"] {
+        for name in ["SLURM_STEP_ID", "SLURM_STEPID"] {
+            assert_eq!(within((name, number)), Ok(Some(shard(0, 8))), "{number}");
+        }
+    }
+    // Fewer tasks than the job has.
+    let part = [
+        &tasks[..],
+        &[("SLURM_STEP_ID", "1"), ("SLURM_STEP_NUM_TASKS", "2")],
+    ];
+    assert_eq!(from(&part.concat()), Ok(Some(shard(0, 2))));
 }
 
 #[test]

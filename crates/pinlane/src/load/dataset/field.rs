@@ -34,6 +34,10 @@ impl Field {
     }
 
     /// Up to `at_most` elements in each sample.
+    ///
+    /// While a batch is read each of its samples has room for `at_most` elements, in page-locked memory
+    /// and on the device, whatever they have: 256 images of at most 1 MiB take 256 MiB a batch in
+    /// flight. What is copied is only what there is. So choose the least that all samples fit.
     #[must_use]
     pub fn variable(name: impl Into<String>, dtype: Dtype, at_most: usize) -> Self {
         Self {

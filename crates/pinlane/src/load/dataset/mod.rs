@@ -47,7 +47,8 @@ pub trait Dataset: Send + Sync + 'static {
     fn fields(&self) -> &[Field];
 
     /// Write sample `index`, which is less than [`len`](Self::len): all of every fixed field, and a
-    /// call of [`SampleMut::variable`] for every other one.
+    /// call of [`SampleMut::variable`] for every other one. A field that is left out is an error of the
+    /// sample, and so is a `sample` that another was put in the place of.
     ///
     /// # Errors
     /// Whatever keeps this sample from being had. Other samples are not concerned.

@@ -53,13 +53,10 @@ impl Layout {
         places: &SampleMut<'_>,
         fields: &mut Vec<Range<usize>>,
     ) -> Result<(), SampleError> {
+        places.check(self.rooms.iter().map(|room| room.name.as_str()))?;
         for (field, room) in self.rooms.iter().enumerate() {
-            let written = match room.fixed {
-                true => Some(room.bytes),
-                false => places.written(field),
-            };
-            let missing = || format!("field {:?} was not written", room.name);
-            fields.push(room.start..room.start + written.ok_or_else(missing)?);
+            let written = places.written(field).expect("checked above");
+            fields.push(room.start..room.start + written);
         }
         Ok(())
     }
@@ -121,6 +118,7 @@ impl Scratch {
             }
             left = behind;
         }
+        places.seal();
         let read = source
             .read(index, &mut places)
             .and_then(|()| layout.written(&places, &mut self.fields));

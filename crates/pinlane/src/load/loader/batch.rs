@@ -9,9 +9,9 @@ use crate::load::Dtype;
 use crate::load::dataset::{Extent, Field};
 use crate::{DeviceSlice, DeviceSliceMut};
 
-use super::LoaderError;
 use super::depot::Depot;
 use super::slot::Berth;
+use super::{LoaderError, Skipped};
 
 /// Some samples on the device, or on their way there: work on its memory waits for the copy by itself,
 /// on any stream. Dropped, its memory goes back to the loader, which copies the next batch into it when
@@ -26,15 +26,6 @@ pub struct Batch {
     /// Taken out by `drop`.
     pub(super) berth: Option<Berth>,
     pub(super) depot: Weak<Depot>,
-}
-
-/// A sample that was left out of its batch.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Skipped {
-    /// Its number in the dataset.
-    pub index: usize,
-    /// Why it could not be had.
-    pub why: String,
 }
 
 /// Where a field of the batch lies.

@@ -1,7 +1,10 @@
 //! How a loader is set up.
 
+use std::{env, thread};
+
 use crate::Device;
 use crate::load::{OrderConfig, Shard, Tail};
+use crate::memory::local_world_size;
 
 use super::{Finish, LoaderError};
 
@@ -18,8 +21,11 @@ pub struct LoaderConfig {
     pub tail: Tail,
     /// Which part of the samples is for this process.
     pub shard: Shard,
-    /// Threads that read samples. By default three of four CPUs; one on a simulated device. With 0 the
-    /// thread that asks for a batch reads it, and some more ahead: slow, and the same in every run.
+    /// Threads that read samples. By default three of four CPUs that this process may use, divided by
+    /// the processes that a launcher says it has started on this machine (`LOCAL_WORLD_SIZE` and its
+    /// like); one on a simulated device. Where a launcher has bound each process to CPUs of its own,
+    /// give the number. With 0 the thread that asks for a batch reads it, and some more ahead: slow, and
+    /// the same in every run.
     pub workers: Option<usize>,
     /// Batches that are made ready ahead of the consumer, from 1 to 1024.
     pub prefetch: usize,
@@ -100,8 +106,8 @@ impl LoaderConfig {
             if device.info().simulated.is_some() {
                 return 1;
             }
-            let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-            (cpus - cpus / 4).min(WORKERS_AT_MOST)
+            let cpus = thread::available_parallelism().map_or(1, usize::from);
+            workers_for(cpus, local_world_size(|name| env::var(name).ok()))
         };
         self.workers.unwrap_or_else(by_default)
     }
@@ -111,5 +117,33 @@ impl LoaderConfig {
     pub(super) fn slots(&self, slot_bytes: usize) -> usize {
         let wanted = (self.prefetch + 1).min(4);
         wanted.min(self.pinned_bytes / slot_bytes.max(1)).max(1)
+    }
+}
+
+/// Threads of one of so many processes that share these CPUs.
+fn workers_for(cpus: usize, processes: u64) -> usize {
+    let share = (cpus - cpus / 4) as u64 / processes.max(1);
+    usize::try_from(share).map_or(1, |share| share.clamp(1, WORKERS_AT_MOST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::workers_for;
+
+    #[test]
+    fn processes_share_the_cpus() {
+        for (cpus, processes, workers) in [
+            (1, 1, 1),
+            (4, 1, 3),
+            (16, 1, 12),
+            (16, 4, 3),
+            (16, 5, 2),
+            (16, 100, 1),
+            (64, 0, 48),
+            (2048, 1, 256),
+            (2048, 8, 192),
+        ] {
+            assert_eq!(workers_for(cpus, processes), workers, "{cpus} {processes}");
+        }
     }
 }

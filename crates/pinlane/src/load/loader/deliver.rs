@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::load::{Sample, panic};
 
 use super::batch::Span;
-use super::engine::{Engine, told};
+use super::engine::Engine;
 use super::pack::Packed;
 use super::sheet::{Sheet, Trouble};
 use super::slot::{Berth, Flying, Slot};
@@ -28,7 +28,7 @@ impl Engine {
         let (packed, samples) = sheet.pack(&self.means.layout, &mut slot.buffer);
         let outcome = match self.submit(sheet.number, slot, &packed) {
             Ok(berth) => Ok(self.batch(sheet, packed, &samples, berth)),
-            Err(error) => Err(told(sheet.number, error.into())),
+            Err(error) => Err(self.told(sheet.number, error.into())),
         };
         self.put(sheet.number, outcome);
     }
@@ -74,7 +74,8 @@ impl Engine {
         let skipped: Vec<_> = skipped
             .map(|(sample, why)| Skipped {
                 index: sample.index,
-                why: why.to_string(),
+                origin: self.origin(sample.index),
+                why: why.in_full(),
             })
             .collect();
         counters.batches.add(1);
@@ -120,12 +121,7 @@ impl Engine {
 
     fn failure(&self, sheet: &Sheet, sample: Sample, trouble: Trouble) -> LoaderError {
         let (batch, index) = (sheet.number, sample.index);
-        let dataset = &self.means.dataset;
-        let origin = catch_unwind(AssertUnwindSafe(|| dataset.source(index)));
-        let origin = origin.unwrap_or_else(|panic| {
-            let text = panic::text(panic);
-            format!("whose source cannot be told: {text}")
-        });
+        let origin = self.origin(index);
         match trouble {
             Trouble::Failed(cause) => LoaderError::Sample {
                 batch,
@@ -140,5 +136,15 @@ impl Engine {
                 text,
             },
         }
+    }
+
+    /// Where a sample comes from, as the dataset says.
+    fn origin(&self, index: usize) -> String {
+        let dataset = &self.means.dataset;
+        let origin = catch_unwind(AssertUnwindSafe(|| dataset.source(index)));
+        origin.unwrap_or_else(|panic| {
+            let text = panic::text(panic);
+            format!("whose source cannot be told: {text}")
+        })
     }
 }

@@ -55,13 +55,25 @@ pub(super) struct Store {
 pub(super) struct Failed {
     /// Which batch, if it is known to be another than the one at hand.
     pub(super) batch: Option<u64>,
+    /// That batch is not on the device, or nobody can tell.
+    pub(super) lost: bool,
     pub(super) error: Error,
+}
+
+impl Failed {
+    /// Whether it is the one to tell of both.
+    pub(super) fn comes_before(&self, other: &Self) -> bool {
+        (!self.lost, self.batch) < (!other.lost, other.batch)
+    }
 }
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        let batch = None;
-        Self { batch, error }
+        Self {
+            batch: None,
+            lost: false,
+            error,
+        }
     }
 }
 
@@ -146,7 +158,8 @@ impl Depot {
             return Ok(Some(slot));
         }
         let made = self.made.load(Ordering::Relaxed);
-        if made >= self.sizes.slots || store.refused {
+        // Where there are none, none will come back: then the refusal is told.
+        if made >= self.sizes.slots || (store.refused && made > 0) {
             return Ok(None);
         }
         drop(store);
@@ -227,6 +240,6 @@ impl Drop for Depot {
     }
 }
 
-fn is_fatal(error: &Error) -> bool {
+pub(super) fn is_fatal(error: &Error) -> bool {
     matches!(error, Error::Driver(error) if error.is_fatal())
 }

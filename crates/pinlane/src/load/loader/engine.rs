@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use pinlane_driver::ErrorKind;
+
+use crate::Error;
 use crate::load::Order;
 use crate::load::dataset::Dataset;
 
@@ -47,6 +50,8 @@ pub(super) struct Engine {
     stop: AtomicBool,
     /// The first batch that failed: what comes after it is not needed.
     failed: AtomicU64,
+    /// The first batch that did not get to the device, though it was submitted.
+    lost: AtomicU64,
     desk: Mutex<Desk>,
     /// For workers: there may be something to do.
     pub(super) work: Condvar,
@@ -77,6 +82,7 @@ impl Engine {
             order,
             stop: AtomicBool::new(false),
             failed: AtomicU64::new(u64::MAX),
+            lost: AtomicU64::new(u64::MAX),
             desk: Mutex::new(Desk {
                 next: first.min(end),
                 end,
@@ -114,12 +120,12 @@ impl Engine {
         self.means.depot.rouse();
     }
 
-    /// A thread of ours died: all that is not ready never will be.
-    pub(super) fn died(&self) {
+    /// A thread died with these words: all that is not ready never will be.
+    pub(super) fn died(&self, text: String) {
         let mut desk = self.desk();
         let missing = |batch: &u64| !desk.done.contains_key(batch);
         let batch = (desk.taken..).find(missing).expect("batches end");
-        self.fail(&mut desk, batch, LoaderError::Died { batch });
+        self.fail(&mut desk, batch, LoaderError::Died { batch, text });
     }
 
     /// The next batch for the consumer; `None` at the end. Waits for it.
@@ -199,6 +205,26 @@ impl Engine {
         desk.end - desk.taken
     }
 
+    /// The first batch that is known not to have got to the device, though it was submitted.
+    pub(super) fn first_lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The error of a batch, or of the one that it had to wait for.
+    pub(super) fn told(&self, number: u64, failed: Failed) -> LoaderError {
+        let Failed { batch, lost, error } = failed;
+        let batch = batch.unwrap_or(number);
+        if lost {
+            self.lost.fetch_min(batch, Ordering::Relaxed);
+        }
+        let room = lacks_memory(&error).then(|| self.means.layout.largest_room(&self.order));
+        LoaderError::Device {
+            batch,
+            room: room.flatten(),
+            error,
+        }
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -213,16 +239,11 @@ impl Engine {
     }
 }
 
-/// The error of a batch, or of the one that it had to wait for.
-pub(super) fn told(
-    batch: u64,
-    Failed {
-        batch: other,
-        error,
-    }: Failed,
-) -> LoaderError {
-    LoaderError::Device {
-        batch: other.unwrap_or(batch),
-        error,
+/// Whether there is too little memory of either kind.
+fn lacks_memory(error: &Error) -> bool {
+    match error {
+        Error::OverBudget { .. } => true,
+        Error::Driver(error) => matches!(error.kind, ErrorKind::OutOfMemory),
+        _ => false,
     }
 }

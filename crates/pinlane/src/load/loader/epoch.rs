@@ -9,17 +9,21 @@ use std::time::{Duration, Instant};
 
 use crate::load::{Order, Progress, panic};
 
-use super::engine::{Engine, told};
+use super::common::Core;
+use super::engine::Engine;
 use super::read::Reader;
-use super::{Batch, Core, LoaderError};
+use super::{Batch, LoaderError};
 
 /// How long the end of an epoch waits for its last copies.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The same after an error, to find out which of them got to the device.
+const PATIENCE_AFTER_ERROR: Duration = Duration::from_millis(100);
+
 /// The batches of one epoch, in their order. Threads read ahead while it lives; dropped, it stops them.
 ///
-/// It ends after an error. Before it ends it waits until its last copies are done, so that the error of
-/// one is told; otherwise no call waits for the device.
+/// It ends after an error. Before it ends it waits until its last copies are done, for some seconds at
+/// most, so that the error of one is told; otherwise no call waits for the device.
 pub struct Epoch {
     core: Arc<Core>,
     engine: Arc<Engine>,
@@ -51,7 +55,7 @@ impl Epoch {
         for worker in 0..core.means.workers {
             let engine = Arc::clone(&epoch.engine);
             let named = thread::Builder::new().name(format!("pinlane-load-{worker}"));
-            match named.spawn(move || run(&engine)) {
+            match named.spawn(move || work(&engine, &mut Reader::default(), true)) {
                 Ok(thread) => epoch.threads.push(thread),
                 Err(error) if epoch.threads.is_empty() => return Err(LoaderError::Threads(error)),
                 Err(_) => break, // fewer will do
@@ -88,10 +92,11 @@ impl Epoch {
             .await_next(until.unwrap_or_else(|| now + Duration::from_secs(1 << 30)))
     }
 
-    /// Stop the threads, and let another epoch begin.
-    fn end(&mut self) {
+    /// Stop the threads, wait for the last copies, unless there is no patience, and let another epoch
+    /// begin. The error of a copy.
+    fn end(&mut self, patience: Duration) -> Option<LoaderError> {
         if self.ended {
-            return;
+            return None;
         }
         self.ended = true;
         self.engine.stop();
@@ -100,22 +105,34 @@ impl Epoch {
             let _ = thread.join();
         }
         self.engine.clear();
+        let failed = match patience.is_zero() {
+            true => None,
+            false => self.settle(patience),
+        };
+        self.core.lost(self.engine.first_lost());
         self.core.release();
+        failed
     }
 
-    /// Nothing is left: the last copies must not fail unseen.
-    fn settle(&self) -> Option<LoaderError> {
-        let settled = self.core.means.depot.settle(PATIENCE);
-        settled.err().map(|failed| told(0, failed))
+    /// The last copies must not fail unseen.
+    fn settle(&self, patience: Duration) -> Option<LoaderError> {
+        let depot = &self.core.means.depot;
+        let batch = self.core.state().batch;
+        match catch_unwind(AssertUnwindSafe(|| depot.settle(patience))) {
+            Ok(settled) => settled.err().map(|failed| self.engine.told(batch, failed)),
+            Err(panic) => {
+                let text = panic::text(panic);
+                Some(LoaderError::Died { batch, text })
+            }
+        }
     }
 }
 
-/// What a thread does.
-fn run(engine: &Engine) {
-    let work = AssertUnwindSafe(|| engine.work(&mut Reader::default(), true));
+/// Read and deliver. A panic is told to the consumer.
+fn work(engine: &Engine, reader: &mut Reader, patient: bool) {
+    let work = AssertUnwindSafe(|| engine.work(reader, patient));
     if let Err(panic) = catch_unwind(work) {
-        engine.died();
-        panic::text(panic);
+        engine.died(panic::text(panic));
     }
 }
 
@@ -128,7 +145,7 @@ impl Iterator for Epoch {
         }
         if let Some(reader) = &mut self.alone {
             let start = Instant::now();
-            self.engine.work(reader, false);
+            work(&self.engine, reader, false);
             self.core.means.counters.consumer_wait_ns.add_since(start);
         }
         match self.engine.take() {
@@ -137,14 +154,12 @@ impl Iterator for Epoch {
                 Some(Ok(batch))
             }
             Some(Err(error)) => {
-                self.end();
+                if let Some(LoaderError::Device { error, .. }) = self.end(PATIENCE_AFTER_ERROR) {
+                    self.core.means.depot.keep_stray(error);
+                }
                 Some(Err(error))
             }
-            None => {
-                let failed = self.settle();
-                self.end();
-                failed.map(Err)
-            }
+            None => self.end(PATIENCE).map(Err),
         }
     }
 
@@ -161,7 +176,7 @@ impl FusedIterator for Epoch {}
 
 impl Drop for Epoch {
     fn drop(&mut self) {
-        self.end();
+        self.end(Duration::ZERO);
     }
 }
 

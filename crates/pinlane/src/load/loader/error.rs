@@ -32,6 +32,7 @@ pub enum LoaderError {
         /// Where it comes from, as the dataset says.
         origin: String,
         /// Why it cannot be had.
+        #[source]
         cause: SampleError,
     },
     /// The dataset panicked.
@@ -47,10 +48,12 @@ pub enum LoaderError {
         text: String,
     },
     /// Memory cannot be had, or a batch cannot be copied.
-    #[error("batch {batch}: {error}")]
+    #[error("batch {batch}: {error}{}", behind(room.as_deref()))]
     Device {
         /// The batch, counted from the first of its epoch.
         batch: u64,
+        /// Where there is too little memory: the variable field that takes most of it, and its limit.
+        room: Option<String>,
         /// Why.
         #[source]
         error: Error,
@@ -61,11 +64,13 @@ pub enum LoaderError {
     /// No thread could be started.
     #[error("no thread to read samples could be started: {0}")]
     Threads(#[source] std::io::Error),
-    /// A thread of the loader died.
-    #[error("a thread of the loader panicked in batch {batch}")]
+    /// The loader panicked outside of the dataset: in the driver, most likely.
+    #[error("the loader panicked in batch {batch}: {text}")]
     Died {
         /// The first batch that is lost, counted from the first of the epoch.
         batch: u64,
+        /// What the panic says.
+        text: String,
     },
     /// A field holds elements of another size.
     #[error("field `{field}` holds {dtype}, which is not {element_bytes} bytes an element")]
@@ -80,10 +85,15 @@ pub enum LoaderError {
 }
 
 /// The sample, by number and, where that says more, by its origin.
-fn told(index: usize, origin: &str) -> String {
+pub(super) fn told(index: usize, origin: &str) -> String {
     let plain = format!("sample {index}");
     match origin == plain {
         true => plain,
         false => format!("{plain} ({origin})"),
     }
+}
+
+/// What is said behind an error.
+fn behind(more: Option<&str>) -> String {
+    more.map(|more| format!("; {more}")).unwrap_or_default()
 }

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::depot::{Depot, Failed, GLANCE};
-use super::slot::{Flying, Slot};
+use crate::{Part, PinnedBuf, Transfer};
+
+use super::depot::{Depot, Failed, GLANCE, is_fatal};
+use super::slot::{Flying, Gear, Slot};
 
 impl Depot {
     /// Wait until the copy is done. `None` when it is not, and is in the store again, or when its slot
@@ -27,21 +29,41 @@ impl Depot {
         }
     }
 
-    /// The copy is done, as far as the wait for it can tell: the slot is free again.
+    /// The copy is done, as far as the wait for it can tell: the slot is free again. Where a failed wait
+    /// tells nothing and another look neither, the copy is left to the device, which frees the memory
+    /// when it is done: to wait on might take for ever.
     pub(super) fn land(
         &self,
         flying: Flying,
         waited: crate::Result<()>,
     ) -> Result<Option<Slot>, Failed> {
-        let (batch, bytes, stale) = (Some(flying.batch), flying.bytes, flying.stale);
-        let (slot, result) = take_back(flying);
-        if let Err(error) = waited.and(result) {
+        let Flying {
+            transfer,
+            gear,
+            batch,
+            bytes,
+            stale,
+        } = flying;
+        let done = match &waited {
+            Ok(()) => true,
+            Err(error) => is_fatal(error) || matches!(transfer.wait_timeout(GLANCE), Ok(true)),
+        };
+        let (slot, copied) = match done {
+            true => take_back(transfer, gear),
+            false => (None, Ok(())),
+        };
+        let lost = !done || copied.is_err();
+        if let Err(error) = waited.and(copied) {
             if stale {
                 self.keep_stray(error);
                 return Ok(slot);
             }
             self.store().idle.extend(slot);
-            return Err(Failed { batch, error });
+            return Err(Failed {
+                batch: Some(batch),
+                lost,
+                error,
+            });
         }
         if let Some(slot) = &slot {
             match slot.gear.stopwatch.elapsed_ns() {
@@ -57,6 +79,7 @@ impl Depot {
     }
 
     /// Wait until all copies are done, as long as `patience` lasts. Those that are not stay in the store.
+    /// Of several failures, the one of the first batch that is lost: threads submit them in any order.
     pub(super) fn settle(&self, patience: Duration) -> Result<(), Failed> {
         let end = Instant::now() + patience;
         let stopped = || Instant::now() >= end;
@@ -70,18 +93,29 @@ impl Depot {
                 Ok(Some(slot)) => self.put(slot),
                 Ok(None) if stopped() => return outcome,
                 Ok(None) => {}
-                // The first is told here.
-                Err(failed) if outcome.is_ok() => outcome = Err(failed),
-                Err(failed) => self.keep_stray(failed.error),
+                Err(failed) => {
+                    let (told, other) = match outcome {
+                        Ok(()) => (failed, None),
+                        Err(other) if failed.comes_before(&other) => (failed, Some(other)),
+                        Err(other) => (other, Some(failed)),
+                    };
+                    outcome = Err(told);
+                    if let Some(other) = other {
+                        self.keep_stray(other.error);
+                    }
+                }
             }
         }
     }
 }
 
-/// The slot, and how its copy ended. None when nobody can tell whether the device has let go of it.
-fn take_back(flying: Flying) -> (Option<Slot>, crate::Result<()>) {
-    let gear = flying.gear;
-    let (part, result) = match flying.transfer.wait() {
+/// The slot of a copy that is done, and how it ended. None when nobody can tell whether the device has
+/// let go of it.
+fn take_back(
+    transfer: Transfer<Part<PinnedBuf<u8>>>,
+    gear: Gear,
+) -> (Option<Slot>, crate::Result<()>) {
+    let (part, result) = match transfer.wait() {
         Ok(part) => (Some(part), Ok(())),
         Err(failed) => (failed.buffer, Err(failed.error)),
     };

@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use crate::load::Dtype;
 use crate::load::dataset::{Extent, Field};
+use crate::load::{Dtype, Order};
 
 use super::LoaderError;
 
@@ -81,6 +81,21 @@ impl Layout {
             field: "batch",
             reason: format!("{samples} samples are more than the address space holds"),
         })
+    }
+
+    /// The variable field that takes most of a batch, and why, in words. `None` if there is none.
+    pub(super) fn largest_room(&self, order: &Order) -> Option<String> {
+        let field = self
+            .of_kind(true)
+            .max_by_key(|&field| self.strides[field])?;
+        let Extent::Variable { at_most } = self.fields[field].extent() else {
+            return None;
+        };
+        let (name, dtype) = (self.fields[field].name(), self.fields[field].dtype());
+        let samples = order.batch_len(0); // the most that a batch has
+        Some(format!(
+            "field `{name}` takes its limit of {at_most} {dtype} for each of {samples} samples"
+        ))
     }
 
     fn places_or_none(&self, samples: usize) -> Option<Places> {

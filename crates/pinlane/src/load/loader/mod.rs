@@ -6,12 +6,14 @@
 //!     layout, pack     where fields lie while they are read, and when they are copied
 //!     shared_slot      several threads on one slot; the only memory that is shared
 //!     sheet            one batch while it is read
+//!     common           what a loader and its epochs share: the place that was reached
 //!     engine           one epoch: open, read, deliver, take
 //!     depot, landing   slots and device memory, kept from batch to batch
 //!     finish, finisher what the device makes of a field
 //! ```
 
 mod batch;
+mod common;
 mod config;
 mod deliver;
 mod depot;
@@ -27,23 +29,26 @@ mod pack;
 mod read;
 mod shared_slot;
 mod sheet;
+mod skipped;
 mod slot;
 mod stats;
 
-pub use batch::{Batch, BatchField, Skipped};
+pub use batch::{Batch, BatchField};
 pub use config::{LoaderConfig, OnError};
 pub use epoch::Epoch;
 pub use error::LoaderError;
 pub use finish::Finish;
+pub use skipped::Skipped;
 pub use stats::LoaderStats;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::dataset::Dataset;
-use super::{Order, OrderConfig, Progress};
+use super::{Order, Progress};
 use crate::Device;
+use common::Core;
 use depot::{Depot, Sizes};
 use engine::Means;
 use finisher::Finisher;
@@ -104,17 +109,6 @@ pub struct Loader {
     core: Arc<Core>,
 }
 
-/// What a loader and its epoch share.
-struct Core {
-    order: OrderConfig,
-    samples: usize,
-    means: Means,
-    /// Epoch, and batches of it that were handed out.
-    place: Mutex<(u64, u64)>,
-    /// There is an epoch under way.
-    busy: AtomicBool,
-}
-
 impl Loader {
     /// A loader of a dataset. Nothing is read before the first epoch.
     ///
@@ -157,13 +151,7 @@ impl Loader {
             prefetch: config.prefetch as u64,
         };
         Ok(Self {
-            core: Arc::new(Core {
-                order,
-                samples,
-                means,
-                place: Mutex::new((0, 0)),
-                busy: AtomicBool::new(false),
-            }),
+            core: Arc::new(Core::new(order, samples, means)),
         })
     }
 
@@ -177,6 +165,11 @@ impl Loader {
 
     /// Where the consumer is: the epoch, and how many batches of it were handed out. What was only
     /// read ahead does not count.
+    ///
+    /// At the end of an epoch nothing of it is left, and [`restore`](Self::restore) gives no batch:
+    /// the one after it begins with `epoch(state.epoch + 1)`. After an error it is the place of the
+    /// first batch that did not get to the device, even if it was handed out before that was known;
+    /// those behind it come again.
     #[must_use]
     pub fn state(&self) -> Progress {
         self.core.state()
@@ -245,24 +238,6 @@ impl Loader {
         }
         core.handed_out(epoch, first.min(order.batches() as u64));
         Epoch::start(core, epoch, order, first)
-    }
-}
-
-impl Core {
-    fn state(&self) -> Progress {
-        let place = self.place.lock();
-        let (epoch, batch) = *place.unwrap_or_else(PoisonError::into_inner);
-        Progress::new(epoch, batch, &self.order, self.samples)
-    }
-
-    fn handed_out(&self, epoch: u64, batches: u64) {
-        let place = self.place.lock();
-        *place.unwrap_or_else(PoisonError::into_inner) = (epoch, batches);
-    }
-
-    /// The epoch is over.
-    fn release(&self) {
-        self.busy.store(false, Ordering::Release);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::load::Sample;
 
 use super::LoaderError;
-use super::engine::{Desk, Engine, Means, told};
+use super::engine::{Desk, Engine, Means};
 use super::sheet::Sheet;
 
 /// What there is to do for a worker.
@@ -107,7 +107,7 @@ impl Engine {
             true => depot.slot(|| self.is_abandoned(number)),
             false => depot.slot_at_once(),
         };
-        let slot = slot.map_err(|failed| told(number, failed))?;
+        let slot = slot.map_err(|failed| self.told(number, failed))?;
         let samples: Vec<Sample> = self.order.batch(number as usize).collect();
         let Some(slot) = slot else {
             return Ok(None);

@@ -58,6 +58,7 @@ impl Engine {
                 false => sample.push_fixed(place),
             }
         }
+        sample.seal();
         let dataset = &self.means.dataset;
         let read = catch_unwind(AssertUnwindSafe(|| dataset.read(index, &mut sample)));
         let read = match read {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::load::Sample;
-use crate::load::dataset::{SampleError, SampleMut};
+use crate::load::dataset::{Field, SampleError, SampleMut};
 
 use super::layout::{Layout, Places, elements};
 use super::pack::{Packed, pack};
@@ -75,27 +75,19 @@ impl Sheet {
         self.failed_at.load(Ordering::Relaxed) < sample
     }
 
-    /// A sample was read: note what it has of each variable field.
+    /// A sample was read: note what it has of each variable field, once all fields are there.
     pub(super) fn keep(
         &self,
         layout: &Layout,
         sample: usize,
         read: &SampleMut<'_>,
     ) -> Result<(), SampleError> {
+        read.check(layout.fields().iter().map(Field::name))?;
         for field in layout.of_kind(true) {
             let kind = &layout.fields()[field];
-            let name = kind.name();
-            let Some(bytes) = read.written(field) else {
-                return Err(format!("field `{name}` was not written").into());
-            };
-            let room = layout.stride(field);
-            if bytes > room {
-                // Only where the dataset has put something else into its place.
-                let says = format!("field `{name}` has {bytes} bytes, at most {room} are allowed");
-                return Err(says.into());
-            }
+            let bytes = read.written(field).expect("checked above");
             if elements(kind.dtype(), bytes).is_none() {
-                let dtype = kind.dtype();
+                let (name, dtype) = (kind.name(), kind.dtype());
                 let says = format!("field `{name}` has {bytes} bytes, no whole number of {dtype}");
                 return Err(says.into());
             }

@@ -33,6 +33,7 @@
 
 mod config;
 mod error;
+mod launcher;
 #[expect(
     clippy::module_inception,
     reason = "the order itself, beside its parts"

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use super::OrderError;
+use super::{OrderError, launcher};
 
 /// One rank of a world of ranks that share the samples.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -10,15 +10,6 @@ pub struct Shard {
     rank: usize,
     world: usize,
 }
-
-/// Variables of a launcher: this process's rank, and how many there are. The first that is set
-/// counts.
-const LAUNCHERS: [(&str, &str); 4] = [
-    ("RANK", "WORLD_SIZE"),                           // torchrun
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), // Open MPI
-    ("PMI_RANK", "PMI_SIZE"),                         // MPICH, Intel MPI
-    ("SLURM_PROCID", "SLURM_NTASKS"),                 // srun
-];
 
 impl Shard {
     /// Rank `rank` of `world`, counted from 0.
@@ -40,16 +31,23 @@ impl Shard {
         Self { rank: 0, world: 1 }
     }
 
-    /// The rank that a launcher has given to this process, or `None` if there is no launcher:
-    /// torchrun (`RANK`, `WORLD_SIZE`), Open MPI (`OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE`),
-    /// PMI (`PMI_RANK`, `PMI_SIZE`), SLURM (`SLURM_PROCID`, `SLURM_NTASKS`), the first of these.
+    /// The rank that a launcher has given to this process, or `None` if there is no launcher. The
+    /// first of these that has set both of its variables counts:
     ///
-    /// SLURM sets its variables in a batch script, too, outside of `srun`, and there speaks of
-    /// tasks that nobody has started: give the shard explicitly there.
+    /// | launcher | rank | world |
+    /// |---|---|---|
+    /// | torchrun | `RANK` | `WORLD_SIZE` |
+    /// | Open MPI | `OMPI_COMM_WORLD_RANK` | `OMPI_COMM_WORLD_SIZE` |
+    /// | PMI (MPICH, Intel MPI) | `PMI_RANK` | `PMI_SIZE` |
+    /// | SLURM, started by `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS`, else `SLURM_NTASKS` |
+    ///
+    /// SLURM sets such variables in the shell of `salloc` and in a batch script, too, where they speak
+    /// of tasks that nobody has started. So they count only where `SLURM_STEP_ID` (or `SLURM_STEPID`)
+    /// is the number of a step that `srun` started; anywhere else a process has all samples.
     ///
     /// # Errors
-    /// [`OrderError::MissingVariable`] where only one of the two is set, and
-    /// [`OrderError::BadVariable`] for anything but a rank less than the world.
+    /// [`OrderError::MissingVariable`] where a launcher has set one of the two and no other has set
+    /// both, and [`OrderError::BadVariable`] for anything but a rank less than the world.
     pub fn from_env() -> Result<Option<Self>, OrderError> {
         let var = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         Self::from_vars(var)
@@ -73,15 +71,7 @@ impl Shard {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub fn from_vars(vars: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, OrderError> {
-        for (rank, world) in LAUNCHERS {
-            return match (vars(rank), vars(world)) {
-                (None, None) => continue,
-                (Some(_), None) => Err(missing(world, rank)),
-                (None, Some(_)) => Err(missing(rank, world)),
-                (Some(here), Some(all)) => launched((rank, here), (world, all)).map(Some),
-            };
-        }
-        Ok(None)
+        launcher::shard(vars)
     }
 
     /// Which of them this is.
@@ -101,42 +91,4 @@ impl Default for Shard {
     fn default() -> Self {
         Self::whole()
     }
-}
-
-fn missing(missing: &'static str, set: &'static str) -> OrderError {
-    OrderError::MissingVariable { missing, set }
-}
-
-fn launched(
-    (rank_name, rank_value): (&'static str, String),
-    (world_name, world_value): (&'static str, String),
-) -> Result<Shard, OrderError> {
-    let bad = |variable, value, expected| OrderError::BadVariable {
-        variable,
-        value,
-        expected,
-    };
-    let world = match number(&world_value) {
-        Some(world) if world > 0 => world,
-        _ => {
-            return Err(bad(
-                world_name,
-                world_value,
-                "a number of at least 1".to_owned(),
-            ));
-        }
-    };
-    match number(&rank_value) {
-        Some(rank) if rank < world => Ok(Shard { rank, world }),
-        _ => {
-            let expected = format!("a number less than {world_name}, which is {world},");
-            Err(bad(rank_name, rank_value, expected))
-        }
-    }
-}
-
-/// Digits and nothing else.
-fn number(text: &str) -> Option<usize> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits)
 }

@@ -21,6 +21,7 @@ mod tests;
 
 pub use cgroup::{ControlGroups, GroupMemory};
 pub(super) use memlock::explain;
+pub(crate) use setting::local_world_size;
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};

@@ -33,7 +33,7 @@ pub(super) fn pinned_limit(variable: impl Fn(&str) -> Option<String>) -> Result<
 }
 
 /// How many processes share this machine; 1 where nothing says so.
-pub(super) fn local_world_size(variable: impl Fn(&str) -> Option<String>) -> u64 {
+pub(crate) fn local_world_size(variable: impl Fn(&str) -> Option<String>) -> u64 {
     let sane = |size: &u64| (1..=LOCAL_WORLD_SIZE_MAX).contains(size);
     LOCAL_WORLD_SIZES
         .iter()

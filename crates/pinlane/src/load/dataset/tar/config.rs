@@ -5,7 +5,8 @@ use crate::load::Field;
 /// Files with one extension, as a field of the samples.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TarField {
-    /// What their names end with, behind the first dot, large or small: `jpg`, `seg.png`.
+    /// What their names end with, behind the first dot, large or small: `jpg`, `seg.png`. A dot before
+    /// it changes nothing.
     pub extension: String,
     /// The field. Its bytes are the file's.
     pub field: Field,

@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU64;
 
-use super::TarField;
 use super::entries::{Entries, Entry};
+use super::extensions::Extensions;
+use super::{TarField, scattered};
 use crate::load::Fault;
 
 /// The samples of one archive. It takes 8 bytes a sample, its key, and 16 for each of its fields.
@@ -16,6 +17,9 @@ pub(super) struct Index {
     key_ends: Vec<usize>,
     /// For each sample, the place of each field.
     places: Vec<Option<Place>>,
+    pub(super) extensions: Extensions,
+    /// Samples and fields whose file lies apart from the others of the sample.
+    scattered: Vec<(usize, usize)>,
 }
 
 /// Where a field of a sample is in its archive.
@@ -30,11 +34,13 @@ impl Index {
     pub(super) fn read(mut entries: Entries<'_>, fields: &[TarField]) -> Result<Self, Fault> {
         let mut index = Self {
             fields: fields.len(),
+            extensions: Extensions::of(fields),
             ..Self::default()
         };
         while let Some(entry) = entries.next()? {
             index.add(&entry, fields)?;
         }
+        index.scattered = scattered::find(&index);
         Ok(index)
     }
 
@@ -47,12 +53,14 @@ impl Index {
             self.key_ends.push(self.keys.len());
             self.places.resize(self.places.len() + self.fields, None);
         }
+        self.extensions.note(extension);
         let sample = self.places.len() - self.fields;
         let place = Place {
             at: NonZeroU64::new(entry.at).expect("behind its header"),
             bytes: entry.bytes,
         };
-        for (field, there) in fields.iter().zip(&mut self.places[sample..]) {
+        let parts = fields.iter().zip(&mut self.places[sample..]);
+        for (number, (field, there)) in parts.enumerate() {
             if !extension.eq_ignore_ascii_case(field.extension.as_bytes()) {
                 continue;
             }
@@ -60,6 +68,7 @@ impl Index {
                 let entry = String::from_utf8_lossy(&entry.name).into_owned();
                 return Err(Fault::TarDuplicate { entry });
             }
+            self.extensions.used(number);
         }
         Ok(())
     }
@@ -76,6 +85,11 @@ impl Index {
             None => 0,
         };
         &self.keys[start..self.key_ends[sample]]
+    }
+
+    /// Whether a field that a sample lacks lies elsewhere in the archive.
+    pub(super) fn is_scattered(&self, sample: usize, field: usize) -> bool {
+        self.scattered.binary_search(&(sample, field)).is_ok()
     }
 
     /// Where the fields of a sample are.

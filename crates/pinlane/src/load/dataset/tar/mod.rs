@@ -4,10 +4,12 @@ mod archive;
 mod blocks;
 mod config;
 mod entries;
+mod extensions;
 mod header;
 mod index;
 mod open;
 mod pax;
+mod scattered;
 
 use std::fs::File;
 use std::path::Path;
@@ -33,7 +35,8 @@ use crate::load::{Fault, LoadError};
 /// over: those without a dot, hidden ones, and what is in `__…__`.
 ///
 /// A sample that lacks a file, or whose file is not of the field's size, is an error of that
-/// sample.
+/// sample. Files of a sample that do not follow one another are several samples that each lack
+/// something: `tar --sort=name` packs them together.
 #[derive(Debug)]
 pub struct Tar {
     fields: Vec<TarField>,
@@ -76,13 +79,19 @@ impl Tar {
     /// ```
     ///
     /// # Errors
-    /// [`LoadError`] for what is wrong with the first archive that has something wrong, and
-    /// [`Fault::NoFields`] for a configuration without fields.
+    /// [`LoadError`] for what is wrong with the first archive that has something wrong,
+    /// [`Fault::NoFields`] for a configuration without fields, and [`Fault::TarNoSuchExtension`] for an
+    /// extension that no sample of any archive has.
     pub fn open(
         paths: impl IntoIterator<Item = impl AsRef<Path>>,
         config: TarConfig,
     ) -> Result<Self, LoadError> {
-        let TarConfig { fields } = config;
+        let TarConfig { mut fields } = config;
+        for TarField { extension, .. } in &mut fields {
+            if let Some(bare) = extension.strip_prefix('.') {
+                *extension = bare.to_owned();
+            }
+        }
         if fields.is_empty() {
             return Err(Fault::NoFields.into());
         }
@@ -92,6 +101,7 @@ impl Tar {
         });
         let rooms: Vec<u64> = rooms.collect::<Result<_, LoadError>>()?;
         let archives = open::archives(paths, &fields)?;
+        extensions::check(&archives, &fields)?;
         let ends = archives.iter().scan(0, |end, archive| {
             *end += archive.index.len();
             Some(*end)
@@ -168,7 +178,13 @@ impl Part<'_> {
             format!("{key}.{}", self.field.extension)
         };
         let Some(place) = place else {
-            return Err(self.archive.error(Fault::TarMissing { entry: entry() }));
+            let entry = entry();
+            return Err(self.archive.error(
+                match self.archive.index.is_scattered(self.number, at) {
+                    true => Fault::TarScattered { entry },
+                    false => Fault::TarMissing { entry },
+                },
+            ));
         };
         let field = &self.field.field;
         let fixed = matches!(field.extent(), Extent::Fixed(_));
