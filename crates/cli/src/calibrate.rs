@@ -9,7 +9,7 @@ use pinlane::Device;
 use pinlane_driver::DeviceInfo;
 use pinlane_model::{Direction, HostKind, Profile};
 use pinlane_report::{
-    BothRates, Calibration, CalibrationFigures, ExpressFigures, Origin, PinningFigures,
+    BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, Origin, PinningFigures,
 };
 
 use crate::device::{self, Choice, Target};
@@ -189,6 +189,10 @@ fn figures(profile: &Profile) -> CalibrationFigures {
                 d2h_gb_per_s: gb_per_s(express.down.bytes_per_s),
             },
             both_percent: express.both_percent(1 << 30),
+        }),
+        files: profile.files.map(|files| FileFigures {
+            threads: files.threads,
+            gb_per_s: files.bytes_per_s as f64 / 1e9,
         }),
         launch_ns: profile.kernel.launch_ns,
         handover_ns: profile.device.handover_ns,

@@ -36,6 +36,6 @@ pub mod search;
 pub use curve::{Area, CostCurve};
 pub use error::ProfileError;
 pub use profile::{
-    CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, HostKind, HostMemoryCosts,
-    KernelCosts, PciFacts, Profile,
+    CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,
+    HostMemoryCosts, KernelCosts, PciFacts, Profile,
 };

@@ -49,6 +49,9 @@ pub struct Profile {
     /// How fast the express lane moves ordinary memory, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub express: Option<ExpressCosts>,
+    /// How files that are in the page cache are read best, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FileCosts>,
 }
 
 /// What the device is.
@@ -153,6 +156,16 @@ pub struct HostMemoryCosts {
     pub register: Area,
     /// Undoing that.
     pub unregister: Area,
+}
+
+/// Files that are in the page cache, to the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileCosts {
+    /// Threads that read: the fewest that are nearly as fast as any number.
+    pub threads: u32,
+    /// What they bring to the device.
+    pub bytes_per_s: u64,
 }
 
 /// Copies of ordinary memory by the express lane: lanes and link together, from the call until it
@@ -289,6 +302,10 @@ impl Profile {
                 curve.validate(field)?;
                 at_least(&format!("{field}.bytes_per_s"), curve.bytes_per_s, 1)?;
             }
+        }
+        if let Some(files) = self.files {
+            at_least("files.threads", files.threads.into(), 1)?;
+            at_least("files.bytes_per_s", files.bytes_per_s, 1)?;
         }
         Ok(())
     }

@@ -32,7 +32,9 @@ pub use bench::{
     Bench, BenchAgainst, BenchChange, BenchLatency, BenchLine, BenchPoint, BenchReadError,
     BenchVerdict,
 };
-pub use calibration::{BothRates, Calibration, CalibrationFigures, ExpressFigures, PinningFigures};
+pub use calibration::{
+    BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, PinningFigures,
+};
 pub use compare::{Compare, LinkBasis, LinkLimit, Row};
 pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus};
 pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};

@@ -1,7 +1,7 @@
 //! The rendered calibration, byte for byte.
 
 use pinlane_report::{
-    BothRates, Calibration, CalibrationFigures, ExpressFigures, Origin, PinningFigures,
+    BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, Origin, PinningFigures,
 };
 
 const TEXT: &str = "\
@@ -12,6 +12,7 @@ copies                  host to device  device to host
 pinned                       55.4 GB/s       55.2 GB/s
 pageable                     12.5 GB/s       13.3 GB/s
 express, 14 lanes            53.9 GB/s       52.0 GB/s
+files, 12 threads            50.2 GB/s               -
 Pinned both ways at once: 101.8 GB/s; a copy takes 109% of its time alone.
 32 MiB a copy; GB is 10^9 bytes.
 
@@ -47,6 +48,10 @@ fn report(origin: Origin) -> Calibration {
             lanes: 14,
             rates: rates(53.9, 52.0),
             both_percent: 145,
+        }),
+        files: Some(FileFigures {
+            threads: 12,
+            gb_per_s: 50.2,
         }),
         launch_ns: 2_000,
         handover_ns: 1_500,

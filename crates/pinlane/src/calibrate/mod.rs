@@ -8,12 +8,14 @@
 //!     calls     what calls cost the host
 //!     pinning   what page-locking costs
 //!     lanes     the express lane
+//!     files     threads that read files
 //!     fit       from times to curves
 //! ```
 
 mod bench;
 mod calls;
 mod copies;
+mod files;
 mod fit;
 mod kernels;
 mod lanes;
@@ -76,6 +78,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
         calls,
         host_memory: pinning::measure(&bench)?,
         express: lanes::measure(&bench)?,
+        files: files::measure(&bench)?,
     };
     match profile.validate() {
         Ok(()) => Ok(profile),

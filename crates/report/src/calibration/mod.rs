@@ -27,6 +27,15 @@ pub struct ExpressFigures {
     pub both_percent: u64,
 }
 
+/// Files that are in the page cache, read and copied to the device.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct FileFigures {
+    /// Threads that read.
+    pub threads: u32,
+    /// Bytes of files, 1e9 a second.
+    pub gb_per_s: f64,
+}
+
 /// What page-locking costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PinningFigures {
@@ -51,6 +60,8 @@ pub struct CalibrationFigures {
     pub both_ways_gb_per_s: Option<f64>,
     /// Ordinary memory, copied by the express lane; `None` where it was not measured.
     pub express: Option<ExpressFigures>,
+    /// Files that are in the page cache; `None` where that was not measured.
+    pub files: Option<FileFigures>,
     /// A kernel that does nothing.
     pub launch_ns: u64,
     /// From one engine to the next.

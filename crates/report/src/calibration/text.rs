@@ -56,6 +56,17 @@ fn copies(figures: &CalibrationFigures) -> String {
         }
         None => text.push_str(&row("express", "not measured", "not measured")),
     }
+    if let Some(files) = &figures.files {
+        let threads = match files.threads {
+            1 => "1 thread".to_owned(),
+            threads => format!("{threads} threads"),
+        };
+        text.push_str(&row(
+            &format!("files, {threads}"),
+            &rate(Some(files.gb_per_s)),
+            "-",
+        ));
+    }
     if let Some(together) = figures.both_ways_gb_per_s {
         text.push_str(&format!(
             "Pinned both ways at once: {together:.1} GB/s; a copy takes {}% of its time alone.\n",

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Device;
+use pinlane_model::Profile;
+
 use crate::load::{Dtype, Fault, LoadError};
+use crate::{Device, crew};
 
 /// How files are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -66,6 +68,30 @@ pub struct LoadProgress {
 }
 
 impl LoadConfig {
+    /// As a calibration of this machine says.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use pinlane::load::LoadConfig;
+    /// use pinlane_model::Profile;
+    ///
+    /// # let text = Profile::builtin("h200").unwrap().to_toml() + "\n[files]\nthreads = 2\nbytes_per_s = 9_000_000_000\n";
+    /// let profile = Profile::from_toml(&text)?; // what `pinlane calibrate` wrote
+    /// let config = LoadConfig::calibrated(&profile);
+    /// # assert!(config.threads.is_some_and(|threads| (1..=2).contains(&threads)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn calibrated(profile: &Profile) -> Self {
+        let cpus = crew::helpers_at_most() + 1;
+        Self {
+            // This process may have fewer CPUs than that one had.
+            threads: profile.files.map(|files| cpus.min(files.threads as usize)),
+            ..Self::default()
+        }
+    }
+
     /// Read files in this way.
     #[must_use]
     pub fn io(mut self, io: Io) -> Self {
