@@ -51,6 +51,20 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// As [`run`], for programs that run beside others: what it prints comes when it has ended.
+pub(crate) fn run_told_at_end(command: &mut Command) -> anyhow::Result<()> {
+    let output = command
+        .output()
+        .with_context(|| format!("{} does not start", name(command)))?;
+    let [told, complained] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    println!("$ {}\n{complained}{told}", line(command));
+    if !output.status.success() {
+        bail!("`{}` ended with {}", line(command), output.status);
+    }
+    Ok(())
+}
+
 /// Whether the program starts and succeeds, without its output.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
