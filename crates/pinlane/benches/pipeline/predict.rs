@@ -2,7 +2,8 @@
 //!
 //! In several passes, each with a calibration of its own: a machine that is slower for a while is
 //! slower for some of what is predicted and for some of what is measured. Medians of all passes are
-//! compared, and the passes one by one.
+//! compared; each calibration with the medians of what was measured in all passes; and the passes one
+//! by one.
 
 use std::time::Duration;
 
@@ -52,6 +53,12 @@ pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
             ms(median(each.measured.clone())),
             each.error()
         );
+    }
+    for pass in 1..=PASSES {
+        let usual =
+            |each: &Combination| error(each.predicted[pass - 1], median(each.measured.clone()));
+        let name = format!("calibration {pass}, medians of all passes");
+        sum_up(&name, all.iter().map(usual));
     }
     for memory in [Memory::Pinned, Memory::Express] {
         let some = all.iter().filter(|each| each.job.input == memory);
