@@ -103,7 +103,11 @@ prints what was done: exit status 1, \"complete\": false.
 Examples:
   pinlane feed synthetic --shape 3x224x224 --batch 256 --kernel 20ms
   pinlane feed images.npy labels.npy --normalize 0.485,0.456,0.406/0.229,0.224,0.225 --to bf16
-  pinlane feed shards/ --field jpg=u8:..500000 --field cls=u8:..8 --skip-bad --html feed.html")]
+  pinlane feed shards/ --field jpg=u8:..500000 --field cls=u8:..8 --skip-bad --html feed.html
+  pinlane feed shards/ --field img=u8:3x224x224 --field id=i64:
+
+In archives cls=u8:..8 is for labels in text, id=i64: for integers of 8 bytes, img=u8:3x224x224 for images
+that are pixels, jpg=u8:..500000 for images that are compressed.")]
     Feed(Box<crate::feed::Args>),
 
     /// Run one job five ways and see what overlaps

@@ -44,6 +44,7 @@ pub(crate) fn run(
     json: bool,
     output: &mut Output,
 ) -> anyhow::Result<bool> {
+    file::check(&[("--svg", &args.svg), ("--html", &args.html)])?;
     let (target, profile) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let report = measure(&device, Clock::of(&target), profile, args)?;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use crate::output::UsageError;
+
 /// The file of a flag that writes to files alone.
 pub(crate) fn named(text: &str) -> Result<PathBuf, String> {
     match text {
@@ -25,20 +27,62 @@ pub(crate) fn write(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let result = match fs::metadata(path) {
-        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(there) if !there.is_file() => OpenOptions::new()
+    let result = place(path).and_then(|place| match place {
+        Place::AsItIs => OpenOptions::new()
             .write(true)
             .open(path)
             .and_then(|file| fill(file, content).map(drop)),
-        // Behind a link, the file is replaced and not the link.
-        Ok(_) => fs::canonicalize(path).and_then(|path| replace(&path, content)),
-        Err(_) => replace(path, content),
-    };
+        Place::Replaced(path) => replace(&path, content),
+    });
     // A closed pipe behind a named file is a failure, unlike one behind standard output.
     result
         .map_err(|error| anyhow::anyhow!("{error}"))
         .with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Fails where the file of one of these flags could not be written, before work is done for it. Leaves
+/// everything as it is.
+pub(crate) fn check(flags: &[(&str, &Option<PathBuf>)]) -> Result<(), UsageError> {
+    for (flag, path) in flags {
+        let Some(path) = path else { continue };
+        place(path).and_then(try_out).map_err(|error| {
+            UsageError::new(format!(
+                "{flag}: {} cannot be written: {error}; name a file in a folder that is there and \
+                 can be written to",
+                path.display()
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// How a file is written.
+enum Place {
+    /// It is no plain file, and written to as it is.
+    AsItIs,
+    /// A new file takes its place.
+    Replaced(PathBuf),
+}
+
+fn place(path: &Path) -> io::Result<Place> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(there) if !there.is_file() => Ok(Place::AsItIs),
+        // Behind a link, the file is replaced and not the link.
+        Ok(_) => fs::canonicalize(path).map(Place::Replaced),
+        Err(_) => Ok(Place::Replaced(path.to_owned())),
+    }
+}
+
+/// Whether there could be a file beside it. Opening a pipe would wait for its reader.
+fn try_out(place: Place) -> io::Result<()> {
+    let Place::Replaced(path) = place else {
+        return Ok(());
+    };
+    let draft = draft_of(&path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).open(&draft)?;
+    fs::remove_file(&draft)
 }
 
 fn replace(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -109,6 +153,34 @@ mod tests {
         write(&link, |out| out.write_all(b"new")).expect("written");
         assert!(link.is_symlink());
         assert_eq!(fs::read(&target).expect("there"), b"new");
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn trying_out_leaves_everything_as_it_is() {
+        let folder = folder("check");
+        let (there, new) = (folder.join("there"), folder.join("new"));
+        fs::write(&there, "kept").expect("written");
+        let flags = [&there, &new].map(|path| Some(path.clone()));
+        check(&[
+            ("--svg", &flags[0]),
+            ("--html", &flags[1]),
+            ("--csv", &None),
+        ])
+        .expect("fine");
+        assert_eq!(fs::read(&there).expect("still there"), b"kept");
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        check(&[("--svg", &Some("/dev/null".into()))]).expect("fine");
+        for wrong in [
+            folder.clone(),
+            folder.join("no/such"),
+            there.join("x"),
+            "".into(),
+        ] {
+            let error = check(&[("--svg", &None), ("--html", &Some(wrong))]);
+            let error = error.expect_err("nothing to write to").to_string();
+            assert!(error.starts_with("--html: ") && error.contains("name a file"));
+        }
         fs::remove_dir_all(&folder).expect("removed");
     }
 

@@ -27,6 +27,13 @@ impl Interrupt {
         Ok(Self(raised))
     }
 
+    /// One that a test raises.
+    #[cfg(test)]
+    pub(crate) fn by_hand() -> (Self, Arc<AtomicBool>) {
+        let raised = Arc::new(AtomicBool::new(false));
+        (Self(Arc::clone(&raised)), raised)
+    }
+
     /// Whether it came.
     pub(crate) fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -227,10 +227,10 @@ fn a_gate_with_nothing_to_compare_is_shut() {
 #[test]
 fn what_was_measured_is_shown_though_a_file_cannot_be_written() {
     for flag in ["--csv", "--svg", "--html"] {
-        let output = bench(&["--memory", "pinned", flag, "/no/such/folder/file"]);
+        let output = bench(&["--memory", "pinned", flag, "/dev/full"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(stdout(&output).contains("Host to device"));
-        assert!(stderr(&output).contains("/no/such/folder/file cannot be written"));
+        assert!(stderr(&output).contains("/dev/full cannot be written"));
     }
 }
 

@@ -113,13 +113,14 @@ fn more_than_there_is_names_the_flag() {
 
 #[test]
 fn what_was_measured_is_shown_though_a_file_cannot_be_written() {
-    let file = "/no/such/folder/file";
+    // A file that opens, and then takes nothing.
+    let file = "/dev/full";
     let output = run(&[
         "--device", "sim", "compare", "--size", "1MiB", "--html", file,
     ]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("=== Pinned vs Pageable"));
-    assert!(stderr(&output).contains("/no/such/folder/file cannot be written"));
+    assert!(stderr(&output).contains("/dev/full cannot be written"));
 }
 
 #[test]
@@ -204,6 +205,6 @@ fn pictures_and_pages_are_written_and_named() {
         assert!(text.contains("SIMULATED: sim:h200"), "{file}");
     }
     let nowhere = run(&[&words[..], &["--html", "/no/such/folder/x.html"]].concat());
-    assert_eq!(nowhere.status.code(), Some(1));
+    assert_eq!(nowhere.status.code(), Some(2));
     assert!(stderr(&nowhere).contains("/no/such/folder/x.html cannot be written"));
 }

@@ -1,45 +1,17 @@
 //! `pinlane feed` on simulated devices, as a user sees it.
 
+#[path = "support/feeding.rs"]
+mod feeding;
 #[path = "support/scratch.rs"]
 mod scratch;
 mod support;
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use feeding::{data, feed, refused, report};
 use scratch::Scratch;
 use serde_json::Value;
 use support::{pinlane, run, stderr, stdout};
-
-/// On the textbook's link.
-fn feed(words: &[&str]) -> Output {
-    run(&[&["--device", "sim:pcie3-x16", "feed"], words].concat())
-}
-
-/// The report of these words, as data.
-#[track_caller]
-fn report(words: &[&str]) -> Value {
-    let output = feed(&[words, &["--json"]].concat());
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stderr(&output), "");
-    serde_json::from_str(stdout(&output)).expect("valid JSON")
-}
-
-#[track_caller]
-fn refused(words: &[&str], status: i32, parts: &[&str]) {
-    let output = feed(words);
-    assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "");
-    for part in parts {
-        assert!(stderr(&output).contains(part), "{}", stderr(&output));
-    }
-}
-
-/// Files of the library's own tests, written by numpy, safetensors and GNU tar.
-fn data(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pinlane/tests/data/dataset");
-    folder.join(name).to_str().expect("plain text").to_owned()
-}
 
 /// A few bytes a sample.
 const SMALL: [&str; 5] = ["synthetic", "--shape", "3x8x8", "--samples", "100"];
@@ -173,21 +145,33 @@ fn archives_are_fed_as_they_are_declared() {
 }
 
 #[test]
-fn bad_samples_fail_or_are_skipped() {
-    let archive = data("tar/gnu-ustar.tar");
-    // One file is empty, and one field has another length.
-    let words = [archive.as_str(), "--field", "cls=u8:1"];
-    refused(&words, 1, &["train/0002", "--skip-bad"]);
-    let all = report(&[&archive, "--field", "jpg=u8:..1000"]);
-    let found = report(&[&words[..], &["--skip-bad"]].concat());
-    let number = |value: &Value| value.as_u64().expect("a number");
-    assert!(number(&found["skipped"]) > 0);
-    assert_eq!(
-        number(&found["samples"]) + number(&found["skipped"]),
-        number(&all["samples"])
-    );
-    let text = feed(&[&words[..], &["--skip-bad"]].concat());
-    assert!(stdout(&text).contains(" skipped\n"), "{}", stdout(&text));
+fn small_copies_are_limited_by_latency_and_large_ones_by_the_link() {
+    let words = |shape, batch| {
+        let sizes = ["--shape", shape, "--batch", batch];
+        report(&[&["synthetic", "--samples", "1000"], &sizes[..]].concat())
+    };
+    let small = words("4", "1");
+    assert_eq!(small["limit"], "latency");
+    let (count, ns) = (&small["batches"], &small["link"]["copy_ns"]);
+    let one_byte_ns = small["link"]["one_byte_ns"].as_u64().expect("measured");
+    let mean_ns = ns.as_u64().expect("a number") / count.as_u64().expect("a number");
+    assert!(one_byte_ns <= mean_ns && mean_ns < 2 * one_byte_ns);
+    assert_eq!(words("100x1000", "50")["limit"], "link");
+    // Kernels wait for what the host does for each batch.
+    let more = ["--shape", "4", "--batch", "1", "--kernel", "1us"];
+    let found = report(&[&["synthetic", "--samples", "1000"], &more[..]].concat());
+    assert_eq!(found["limit"], "batches");
+    let text = feed(&[
+        "synthetic",
+        "--samples",
+        "1000",
+        "--shape",
+        "4",
+        "--batch",
+        "1",
+    ]);
+    assert!(stdout(&text).contains("a copy of 4 B takes"));
+    assert!(stdout(&text).contains("A larger --batch"));
 }
 
 #[test]
@@ -268,7 +252,8 @@ fn the_page_is_written_beside_the_text() {
     assert!(stdout(&output).ends_with(&format!("Written to {file}\n")));
     let page = std::fs::read_to_string(&file).expect("written");
     assert!(page.contains("SIMULATED: sim:pcie3-x16"));
-    let output = feed(&[&SMALL[..], &["--html", "/no/such/folder/file"]].concat());
+    // A file that opens, and then takes nothing.
+    let output = feed(&[&SMALL[..], &["--html", "/dev/full"]].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("100 samples in 1 batch"));
 }
@@ -280,6 +265,24 @@ fn wrong_words_name_the_flag_and_the_remedy() {
     for (words, parts) in [
         (&[][..], &["SOURCE"][..]),
         (&["synthetic", "--batch", "0"], &["--batch", "at least 1"]),
+        (&["synthetic", "--batch", "x"], &["--batch", "at least 1"]),
+        (&["synthetic", "--batch", "-1"], &["--batch", "at least 1"]),
+        (
+            &["synthetic", "--workers", "-1"],
+            &["--workers", "from 0 to 256"],
+        ),
+        (
+            &["synthetic", "--normalize", "0.5/-0.2"],
+            &["--normalize", "unlike -0.2"],
+        ),
+        (
+            &[&archive, "--field", "cls=u8:1", "--field", "cls=u8:2"],
+            &["--field", "once"],
+        ),
+        (
+            &[&archive, "--field", "bmp=u8:1"],
+            &["--field", "\"bmp\"", "\"jpg\"", "name one of these"],
+        ),
         (&["synthetic", "--shape", "3x"], &["--shape", "3x224x224"]),
         (&["synthetic", "--dtype", "u9"], &["--dtype", "bf16"]),
         (&["synthetic", "--samples", "x"], &["--samples"]),
@@ -326,7 +329,7 @@ fn wrong_words_name_the_flag_and_the_remedy() {
         (&["/no/such.npy"], &["SOURCE", "/no/such.npy"]),
         (&["/no/such.tar", "--field", "a=u8:1"], &["/no/such.tar"]),
         (&[&data("unequal.safetensors")], &["SOURCE", "rows"]),
-        (&[&image, &image], &["SOURCE", "same name"]),
+        (&[&image, &image], &["SOURCE", "twice", "once"]),
     ] {
         refused(words, 2, parts);
     }

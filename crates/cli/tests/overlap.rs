@@ -123,7 +123,7 @@ fn words_that_are_off_are_named() {
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
     let output = run(&with(&["--svg", "/no/such/folder/o.svg"]));
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("/no/such/folder/o.svg"),
         "{}",

@@ -258,7 +258,7 @@ fn a_file_that_cannot_be_written_is_named() {
     let scratch = Scratch::new();
     let file = scratch.file("no-folder/plan.svg");
     let output = run(&job_with(&["--profile", "h200", "--svg", &file]));
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert_eq!(stdout(&output), "");
     assert!(stderr(&output).contains(&file), "{}", stderr(&output));
 }

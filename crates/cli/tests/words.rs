@@ -70,6 +70,29 @@ fn a_filter_that_matches_nothing() {
 }
 
 #[test]
+fn files_are_tried_before_anything_is_done_for_them() {
+    let job = ["--in", "1MiB", "--out", "0", "--kernel", "0"];
+    for (command, words, flags) in [
+        ("compare", &[][..], &["--svg", "--html"][..]),
+        ("bench", &[], &["--csv", "--svg", "--html"]),
+        ("overlap", &[], &["--svg", "--html", "--trace"]),
+        ("plan", &job, &["--svg", "--html", "--trace"]),
+        ("calibrate", &[], &["--output"]),
+        ("feed", &["synthetic"], &["--html"]),
+    ] {
+        for flag in flags {
+            let words = [
+                &["--device", "sim", command],
+                words,
+                &[flag, "/no/such/file"],
+            ]
+            .concat();
+            refused(&words, &[flag, "/no/such/file", "name a file"]);
+        }
+    }
+}
+
+#[test]
 fn help_shows_two_examples_each() {
     for words in [
         &["--help"][..],

@@ -1,5 +1,6 @@
 //! Numbers as people read them.
 
+use crate::plot::figures::rate;
 use crate::timeline::layout::words::roughly;
 
 /// One decimal, a trailing `.0` dropped: `6`, `55.4`.
@@ -36,6 +37,17 @@ pub fn amount(bytes: u64) -> String {
     }
 }
 
+/// A rate of so many 1e9 bytes a second, with its unit: `55.4 GB/s`, `7.21 MB/s`.
+pub(crate) fn byte_rate(gb_per_s: f64) -> String {
+    match gb_per_s {
+        value if value == 0.0 || value >= 0.0995 || !value.is_finite() => {
+            format!("{} GB/s", rate(value))
+        }
+        value if value >= 0.0000995 => format!("{} MB/s", rate(value * 1e3)),
+        value => format!("{} KB/s", rate(value * 1e6)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +77,20 @@ mod tests {
             (1, "1 B"),
         ] {
             assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn rates_have_the_unit_that_shows_them() {
+        for (gb_per_s, text) in [
+            (55.44, "55.4 GB/s"),
+            (0.38, "0.38 GB/s"),
+            (0.0994, "99.4 MB/s"),
+            (0.000_764, "0.76 MB/s"),
+            (0.000_000_5, "0.50 KB/s"),
+            (0.0, "0.00 GB/s"),
+        ] {
+            assert_eq!(byte_rate(gb_per_s), text);
         }
     }
 

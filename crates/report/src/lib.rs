@@ -39,13 +39,15 @@ pub use compare::{Compare, LinkBasis, LinkLimit, Row};
 pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus};
 pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 pub use feed::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedStage,
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedSkipped,
+    FeedStage,
 };
 pub use figure::{Figure, MemoryKind, Route};
 pub use format::amount;
 pub use load::{
-    Load, LoadConversion, LoadCopies, LoadJob, LoadLimitedBy, LoadList, LoadListTensor, LoadMedian,
-    LoadMemory, LoadRun, LoadShard, LoadTimes, LoadVerify,
+    Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
+    LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,
+    LoadVerify,
 };
 pub use origin::Origin;
 pub use overlap::Overlap;

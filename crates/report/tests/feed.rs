@@ -1,15 +1,16 @@
 //! The report of a feed: rates, shares, the limit, as text and as JSON.
 
 use pinlane_report::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, Origin,
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedSkipped,
+    Origin,
 };
 use serde_json::Value;
 
 const TEXT: &str = "\
-=== Dataset to GPU ===
+Dataset to the GPU
+Measured on NVIDIA H200
 synthetic: 20000 samples, 147 KiB each (data u8 3×224×224)
 Batches of 256, shuffled by seed 7, read by 12 threads, 3 ahead
-Measured on NVIDIA H200
 
 204800 samples/s, 30.8 GB/s
 1024000 samples in 4000 batches, 144 GiB, in 5.00 s; 51 whole epochs
@@ -70,6 +71,7 @@ fn link(copy_ns: u64) -> FeedLink {
     FeedLink {
         copy_ns,
         copy_bytes: done().bytes,
+        one_byte_ns: Some(2_000),
     }
 }
 
@@ -123,7 +125,7 @@ fn the_limit_is_what_takes_the_time() {
         (limit(slow, host(5, 80, 5), None), FeedLimit::Copies),
         (limit(slow, host(5, 5, 80), None), FeedLimit::Consumer),
         // Most of the time was nobody's.
-        (limit(slow, host(20, 10, 10), None), FeedLimit::Start),
+        (limit(slow, host(20, 10, 10), None), FeedLimit::Batches),
         // The link carries what it can, whatever threads did meanwhile.
         (limit(full, host(80, 5, 5), None), FeedLimit::Link),
         // A GPU that is always busy gains nothing.
@@ -138,6 +140,81 @@ fn the_limit_is_what_takes_the_time() {
     ] {
         assert_eq!(found, Some(expected));
     }
+}
+
+/// The limit of a feed of these copies, of which one of a byte takes so long.
+fn limit_of(origin: Origin, copy_ns: u64, host: FeedHost, one_byte_ns: Option<u64>) -> Feed {
+    let link = FeedLink {
+        one_byte_ns,
+        ..link(copy_ns)
+    };
+    Feed::new(origin, job(), done(), link, host, None)
+}
+
+#[test]
+fn copies_that_are_mostly_latency_are_not_the_link() {
+    let (slow, full) = (SECOND, 9 * SECOND / 2);
+    // 4000 copies.
+    for (copy_ns, host, expected) in [
+        (full, host(80, 5, 5), FeedLimit::Link),
+        (slow, host(5, 80, 5), FeedLimit::Copies),
+    ] {
+        for (one_byte_ns, expected) in [
+            (None, expected),
+            (Some(copy_ns / 4000 / 3), expected),
+            (Some(copy_ns / 4000 * 2 / 3), FeedLimit::Latency),
+        ] {
+            let found = limit_of(measured(), copy_ns, host, one_byte_ns);
+            assert_eq!(found.limit, Some(expected), "{one_byte_ns:?}");
+        }
+    }
+    let text = limit_of(simulated(), full, host(0, 0, 0), Some(1_000_000)).to_text();
+    let part = "a copy of 36.8 MiB takes 1.12 ms, one of 1 byte 1.00 ms.\nA larger --batch";
+    assert!(text.contains(part), "{text}");
+}
+
+#[test]
+fn too_little_to_tell_is_not_what_a_batch_takes() {
+    let start = |batches, first_batch_ns| {
+        let done = FeedDone {
+            batches,
+            first_batch_ns: Some(first_batch_ns),
+            ..done()
+        };
+        Feed::new(simulated(), job(), done, link(SECOND), host(0, 0, 0), None).limit
+    };
+    assert_eq!(start(8, 1), Some(FeedLimit::Start));
+    assert_eq!(start(4000, 3 * SECOND), Some(FeedLimit::Start));
+    assert_eq!(start(4000, 1), Some(FeedLimit::Batches));
+}
+
+#[test]
+fn bad_samples_are_told_with_their_reasons() {
+    let skipped = |index, why: &str| FeedSkipped {
+        index,
+        why: why.to_owned(),
+    };
+    let mut some = done();
+    some.skipped = 5;
+    let host = host(5, 5, 80);
+    let mut report = Feed::new(measured(), job(), some, link(SECOND), host, None);
+    report.first_skipped = vec![skipped(7, "no \u{1b}[2J file"), skipped(3, "too long")];
+    let text = report.to_text();
+    let lines = "; 5 samples skipped\nSkipped: sample 7: no  [2J file\nSkipped: sample 3: too long\n\
+                 Skipped: 3 more\n";
+    assert!(text.contains(lines), "{text}");
+    assert!(report.to_html().contains("Skipped: sample 3: too long"));
+    assert!(!report.all_skipped());
+
+    let all = FeedDone {
+        samples: 0,
+        bytes: 0,
+        ..some
+    };
+    let report = Feed::new(measured(), job(), all, FeedLink::default(), host, None);
+    assert!(report.all_skipped());
+    assert!(report.to_text().contains("\nNothing was fed\n"));
+    assert!(report.advice().is_empty() && report.limit.is_none());
 }
 
 #[test]
@@ -157,11 +234,11 @@ fn every_limit_has_its_advice() {
         ),
         (
             report(measured(), SECOND, host(5, 5, 5), None),
-            "Feed more, with --epochs",
+            "limits: 1.25 ms a batch, of which the copy is 250 µs.\nA larger --batch",
         ),
         (
             report(simulated(), SECOND, host(5, 5, 5), None),
-            "Feed more, with --epochs",
+            "A larger --batch makes fewer of them",
         ),
         (
             report(measured(), 9 * SECOND / 2, host(5, 5, 5), None),
@@ -198,7 +275,7 @@ fn a_simulated_feed_says_which_clock_it_is_by() {
     for part in [
         "SIMULATED: sim:pcie3-x16, not a real GPU\n",
         "30.8 GB/s, by the simulated clock, on which reading samples takes no time\n",
-        "GPU: idle 20.0% of the time between 200 kernels of 20.0 ms\n",
+        "GPU: idle 20.0% of the time from the first to the last of 200 kernels of 20.0 ms\n",
         "Host: reading took 45.0 s of this machine's real time, 22756 samples/s a thread\n",
         "read by the thread that asks for them",
     ] {

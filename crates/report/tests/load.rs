@@ -1,8 +1,8 @@
 //! The rendered load, byte for byte.
 
 use pinlane_report::{
-    Load, LoadConversion, LoadCopies, LoadJob, LoadLimitedBy, LoadList, LoadListTensor, LoadMemory,
-    LoadRun, LoadShard, LoadTimes, LoadVerify, Origin,
+    Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList, LoadListTensor,
+    LoadMemory, LoadRun, LoadShard, LoadTimes, LoadVerify, Origin,
 };
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ const MIB: u64 = 1 << 20;
 const RUNS: &str = "\
 Weights to the GPU
 Measured on NVIDIA H200
-288 tensors of 2 files: 13 GiB; rows of rank 1 of 4
+288 tensors of 2 files: 13 GiB; rows of rank 1 of 4; loaded 4 times
 
 run                     time          rate    page cache       past it
 1                     400 ms     34.9 GB/s        13 GiB           0 B
@@ -24,7 +24,7 @@ From open to all tensors ready: headers 2.00 ms, memory and loading 258 ms. GB i
 Limit: the link; 14 threads waited for copies to the device for 60% of their time.
 Memory: 13 GiB on the device, 168 MiB pinned.
 Converted to BF16: 280 tensors; 6 had this type before; 2 of other types left as they are.
-Verified: 288 tensors read back, every byte as in the files.
+Verified: 288 tensors read back, every byte as the files' numbers, converted again to BF16 where they were.
 ";
 
 fn job() -> LoadJob {
@@ -48,6 +48,7 @@ fn times(total_ms: u64, direct_mib: u64, limit: LoadLimitedBy) -> LoadTimes {
         page_cache_bytes: job().bytes - direct_mib * MIB,
         direct_bytes: direct_mib * MIB,
         reading_ns: 300,
+        blocked_ns: 240,
         converting_ns: 100,
         waiting_ns: 600,
         limit,
@@ -58,6 +59,7 @@ fn run(times: LoadTimes) -> LoadRun {
     LoadRun {
         times: Some(times),
         simulated_copies: None,
+        host: None,
     }
 }
 
@@ -73,6 +75,14 @@ fn simulated(copies: Option<LoadCopies>) -> Load {
     report.push(LoadRun {
         times: None,
         simulated_copies: copies,
+        host: Some(LoadHost {
+            headers_ns: 2_000_000,
+            threads: 3,
+            reading_ns: 40_000_000,
+            converting_ns: 0,
+            page_cache_bytes: 12 * MIB,
+            direct_bytes: MIB,
+        }),
     });
     report.complete = true;
     report
@@ -139,7 +149,7 @@ fn every_limit_is_a_sentence_with_its_figure() {
     };
     assert_eq!(
         limit(times(400, 2048, LoadLimitedBy::Disk)),
-        "Limit: the disk; 14 threads read for 30% of their time, 2 GiB past the page cache."
+        "Limit: the disk; 14 threads waited for it for 24% of their time; 2 GiB past the page cache."
     );
     assert_eq!(
         limit(times(400, 0, LoadLimitedBy::Cpu)),
@@ -162,18 +172,61 @@ fn a_simulated_device_shows_simulated_time_alone() {
     };
     let text = simulated(Some(copies)).to_text();
     assert!(text.contains("\nSIMULATED: sim:h200, not a real GPU\n"));
-    assert!(text.contains("Copies: 12 MiB in 1.05 ms of simulated time, 12.0 GB/s.\n"));
+    let lines = "
+run                     time          rate        copied        copies
+1                    1.05 ms     12.0 GB/s        12 MiB             4
+SIMULATED time of the copies alone; reading files takes none of it. GB is 10^9 bytes.
+
+Host: real time of this machine: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB from the page cache, \
+1 MiB past it.
+";
+    assert!(text.contains(lines), "{text}");
     assert!(!text.contains("Limit"), "{text}");
+    let none = LoadCopies {
+        count: 0,
+        bytes: 0,
+        ns: 0,
+    };
     for (copies, says) in [
-        (None, "not seen"),
-        (Some(LoadCopies { ns: 0, ..copies }), "take no time"),
-        (Some(LoadCopies { count: 0, ..copies }), "none"),
+        (None, "not seen\n"),
+        (
+            Some(LoadCopies { ns: 0, ..copies }),
+            "0 ns             –        12 MiB",
+        ),
+        (Some(none), "0 B             0\n"),
     ] {
         let text = simulated(copies).to_text();
-        assert!(text.contains(&format!("Copies: {says}")), "{text}");
+        assert!(text.contains(says), "{text}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
     assert!(json(&simulated(Some(copies)))["runs"][0]["times"].is_null());
+}
+
+#[test]
+fn every_run_on_a_simulated_device_is_told() {
+    let copies = LoadCopies {
+        count: 1,
+        bytes: MIB,
+        ns: 1_000_000,
+    };
+    let mut report = simulated(Some(copies));
+    let mut again = report.runs[0];
+    again.simulated_copies = Some(LoadCopies {
+        ns: 2_000_000,
+        ..copies
+    });
+    report.push(again);
+    let text = report.to_text();
+    assert!(text.contains("; loaded 2 times\n"), "{text}");
+    assert!(
+        text.contains("\n1                    1.00 ms     1.05 GB/s"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n2                    2.00 ms     0.52 GB/s"),
+        "{text}"
+    );
+    assert_eq!(json(&report)["runs"][1]["host"]["reading_ns"], 40_000_000);
 }
 
 #[test]
@@ -198,6 +251,7 @@ fn a_list_has_straight_columns_whatever_the_names() {
         dtype: "F16".to_owned(),
         shape: shape.to_vec(),
         bytes,
+        converted: None,
         file: "a.safetensors".to_owned(),
     };
     let tensors = vec![

@@ -94,6 +94,12 @@ pub(crate) fn run(
         let reason = "--csv - and --json both want standard output; give --csv a file";
         return Err(UsageError::new(reason.to_owned()).into());
     }
+    let csv = args.csv.clone().filter(|_| !csv_alone);
+    file::check(&[
+        ("--csv", &csv),
+        ("--svg", &args.svg),
+        ("--html", &args.html),
+    ])?;
     let earlier = args.against.as_deref().map(Earlier::read).transpose()?;
     let interrupt = Interrupt::listen()?;
     let report = measure(choice, args, &interrupt)?;
@@ -110,7 +116,6 @@ pub(crate) fn run(
     })?;
     // What was measured is shown even where a file could not be written.
     written?;
-    let csv = args.csv.clone().filter(|_| !csv_alone);
     output.written([&csv, &args.svg, &args.html], json || csv_alone)?;
     let mut good = report.complete && !report.lines.is_empty();
     if !report.complete {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane::load::{Epoch, Loader};
+use pinlane::load::{Epoch, Loader, LoaderError, Skipped};
 use pinlane_report::FeedKernel;
 
 use super::consumer::{Consumer, GLANCE};
@@ -34,6 +34,9 @@ impl End {
     }
 }
 
+/// Bad samples that are told one by one.
+const TOLD_AT_MOST: usize = 3;
+
 /// How it went.
 pub(super) struct Went {
     /// It was not interrupted.
@@ -46,6 +49,8 @@ pub(super) struct Went {
     /// By the machine's own clock.
     pub(super) wall_ns: u64,
     pub(super) kernel: Option<FeedKernel>,
+    /// The first samples that were left out.
+    pub(super) first_skipped: Vec<Skipped>,
     /// An epoch took no time on the clock, so that it would never have ended.
     pub(super) timeless: bool,
 }
@@ -61,6 +66,7 @@ pub(super) struct Course<'a> {
     progress: Progress,
     start_ns: u64,
     first_batch_ns: Option<u64>,
+    first_skipped: Vec<Skipped>,
 }
 
 impl<'a> Course<'a> {
@@ -82,6 +88,7 @@ impl<'a> Course<'a> {
             progress: Progress::new(end, loader.batches() as u64),
             start_ns: clock.now_ns(),
             first_batch_ns: None,
+            first_skipped: Vec::new(),
         }
     }
 
@@ -104,6 +111,7 @@ impl<'a> Course<'a> {
             first_batch_ns: self.first_batch_ns,
             wall_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
             kernel,
+            first_skipped: std::mem::take(&mut self.first_skipped),
             timeless,
         })
     }
@@ -118,6 +126,10 @@ impl<'a> Course<'a> {
                 break;
             }
             epochs += 1;
+            // Another epoch has the same samples, all of them bad.
+            if self.loader.stats().samples == 0 {
+                break;
+            }
             if self.end.epochs.is_none() && self.clock.now_ns() == before_ns {
                 return Ok((epochs, true));
             }
@@ -137,7 +149,16 @@ impl<'a> Course<'a> {
             let Some(batch) = epoch.next() else {
                 return Ok(true);
             };
-            let batch = batch?;
+            let batch = match batch {
+                // See `Watched`.
+                Err(LoaderError::Panicked { .. }) if self.interrupt.is_raised() => {
+                    return Ok(false);
+                }
+                batch => batch?,
+            };
+            let untold = TOLD_AT_MOST - self.first_skipped.len();
+            let skipped = batch.skipped().iter().take(untold);
+            self.first_skipped.extend(skipped.cloned());
             if self.first_batch_ns.is_none() {
                 self.first_batch_ns = Some(self.elapsed_ns());
             }

@@ -2,30 +2,35 @@
 
 mod consumer;
 mod course;
+mod latency;
 mod normalize;
 mod progress;
 mod report;
 mod shard;
 mod source;
 mod synthetic;
+mod trouble;
+mod watched;
 mod words;
 
 use std::path::PathBuf;
 
 use pinlane::Device;
-use pinlane::load::{Dataset, Dtype, Loader, LoaderConfig, LoaderError, OnError};
-use pinlane_driver::ErrorKind;
+use pinlane::load::{Dataset, Dtype, Loader, LoaderConfig, OnError};
 use pinlane_report::Feed;
 
 use crate::device::{self, Choice, Target};
+use crate::dtype;
 use crate::file;
 use crate::interrupt::Interrupt;
 use crate::measure::Clock;
-use crate::output::{self, Output, UsageError};
+use crate::number;
+use crate::output::{self, Output};
 use consumer::Consumer;
 use course::{Course, End};
 use normalize::Normalized;
-use words::TarField;
+use watched::Watched;
+use words::{TarField, To};
 
 /// How long it runs where nothing is said of it.
 const TIME_NS: u64 = 5_000_000_000;
@@ -42,7 +47,13 @@ pub(crate) struct Args {
     source: Vec<String>,
 
     /// Samples of a batch
-    #[arg(long, default_value_t = 256, value_name = "N", value_parser = words::count)]
+    #[arg(
+        long,
+        default_value_t = 256,
+        value_name = "N",
+        value_parser = number::at_least_1,
+        allow_negative_numbers = true
+    )]
     batch: usize,
 
     /// Take samples as they are numbered, instead of in another order in each epoch
@@ -54,21 +65,33 @@ pub(crate) struct Args {
     shuffle: bool,
 
     /// Decides the order: the same number, the same order
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "N",
+        value_parser = words::seed,
+        allow_negative_numbers = true
+    )]
     seed: u64,
 
     /// Threads that read samples; with 0 the thread that asks for batches does
     ///
     /// [default: three of four CPUs; 0 on a simulated device]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = words::workers, allow_negative_numbers = true)]
     workers: Option<usize>,
 
     /// Batches that are made ready ahead
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = words::count)]
+    #[arg(
+        long,
+        default_value_t = 3,
+        value_name = "N",
+        value_parser = words::prefetch,
+        allow_negative_numbers = true
+    )]
     prefetch: usize,
 
     /// Run so many epochs [default: as many as --time allows; one on a simulated device]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = words::epochs, allow_negative_numbers = true)]
     epochs: Option<u64>,
 
     /// Stop after this time, such as 5s [default: 5s, unless --epochs is given]
@@ -87,30 +110,50 @@ pub(crate) struct Args {
 
     /// Make numbers of a field of u8 on the device: means, a slash, standard deviations
     ///
-    /// One of each for every channel, such as 0.485,0.456,0.406/0.229,0.224,0.225. Channels are the
-    /// first dimension of a sample or else the last. FIELD= in front names the field where there are
-    /// several of u8.
+    /// Each byte x becomes (x / 255 - mean) / std, so that means and deviations are those of numbers
+    /// from 0 to 1. One of each for every channel, such as 0.485,0.456,0.406/0.229,0.224,0.225.
+    /// Channels are the first dimension of a sample or else the last. FIELD= in front names the field
+    /// where there are several of u8.
     #[arg(long, value_name = "[FIELD=]MEAN,…/STD,…", value_parser = words::factors)]
     normalize: Option<words::Factors>,
 
-    /// With --normalize: what comes of it
-    #[arg(long, value_name = "TYPE", requires = "normalize", default_value = "f32", value_parser = ["f32", "bf16"])]
-    to: String,
+    /// With --normalize: what comes of it, f32 or bf16
+    #[arg(
+        long,
+        value_name = "TYPE",
+        requires = "normalize",
+        default_value = "f32",
+        value_parser = words::to
+    )]
+    to: To,
 
     /// Which process of all that share the dataset, from 0; with --world
     ///
     /// [default: as torchrun, Open MPI, PMI or SLURM say; else all samples are for this one]
-    #[arg(long, value_name = "N", requires = "world")]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "world",
+        value_parser = number::at_least_0,
+        allow_negative_numbers = true
+    )]
     rank: Option<usize>,
 
     /// How many processes share the dataset; with --rank
-    #[arg(long, value_name = "N", requires = "rank")]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "rank",
+        value_parser = number::at_least_1,
+        allow_negative_numbers = true
+    )]
     world: Option<usize>,
 
     /// Files in tar archives that are a field of the samples: extension, type, shape; may be repeated
     ///
-    /// Such as img=u8:3x224x224, cls=i64: for a single number, or jpg=u8:..500000 for up to so many
-    /// elements, in each sample another number.
+    /// Bytes are taken as they are in the archive, nothing is decoded. cls=u8:..8 is for text of up to 8
+    /// bytes, such as a label 281; id=i64: for a number of 8 bytes, little-endian; img=u8:3x224x224 for
+    /// pixels; jpg=u8:..500000 for images as they are compressed, up to so many bytes.
     #[arg(long, value_name = "EXT=TYPE:SHAPE", value_parser = words::tar_field)]
     field: Vec<TarField>,
 
@@ -119,11 +162,11 @@ pub(crate) struct Args {
     shape: Option<words::Shape>,
 
     /// Synthetic samples [default: 20000, on a simulated device 1024]
-    #[arg(long, value_name = "N", value_parser = words::count)]
+    #[arg(long, value_name = "N", value_parser = number::at_least_1, allow_negative_numbers = true)]
     samples: Option<usize>,
 
     /// Type of the elements of a synthetic sample [default: u8]
-    #[arg(long, value_name = "TYPE", value_parser = words::dtype)]
+    #[arg(long, value_name = "TYPE", value_parser = dtype::any)]
     dtype: Option<Dtype>,
 
     /// Also write a page to open in a browser; it needs no network
@@ -138,6 +181,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> anyhow::Result<bool> {
     source::check(args)?;
+    file::check(&[("--html", &args.html)])?;
     let shard = shard::of(args)?;
     let interrupt = Interrupt::listen()?;
     let (target, _) = device::start_to_measure(choice)?;
@@ -145,7 +189,7 @@ pub(crate) fn run(
     let simulated = device.info().simulated.is_some();
     let dataset = source::open(args, simulated, &interrupt)?;
     let normalized = match &args.normalize {
-        Some(factors) => Some(Normalized::new(factors, &args.to, dataset.fields())?),
+        Some(factors) => Some(Normalized::new(factors, args.to, dataset.fields())?),
         None => None,
     };
     let config = LoaderConfig {
@@ -165,9 +209,11 @@ pub(crate) fn run(
     };
     let job = report::job(args, &dataset, &config, normalized.as_ref());
     if dataset.is_empty() {
-        anyhow::bail!("{} has no samples", job.source);
+        return Err(source::no_samples(args).into());
     }
-    let loader = Loader::new(&device, dataset, config).map_err(|error| explained(error, args))?;
+    let dataset = Watched::new(dataset, &interrupt);
+    let loader =
+        Loader::new(&device, dataset, config).map_err(|error| trouble::explained(error, args))?;
     let report = feed(&target, &device, &loader, args, job, &interrupt)?;
     let written = match &args.html {
         Some(path) => file::write_text(path, &report.to_html()),
@@ -182,8 +228,10 @@ pub(crate) fn run(
     output.written([&args.html], json)?;
     if !report.complete {
         output::complain("interrupted: not all was fed");
+    } else if report.all_skipped() {
+        output::complain(&format!("error: {}", trouble::all_bad(&report, args)));
     }
-    Ok(report.complete)
+    Ok(report.complete && !report.all_skipped())
 }
 
 fn feed(
@@ -207,41 +255,13 @@ fn feed(
     let clock = Clock::of(target);
     let mut course = Course::new(device, loader, &clock, end, consumer, interrupt);
     let went = course.run().map_err(|error| match error.downcast() {
-        Ok(error) => explained(error, args),
+        Ok(error) => trouble::explained(error, args),
         Err(error) => error,
     })?;
     let stats = loader.stats();
+    let pinned_bytes = device.stats().pinned_bytes;
     let mut report = report::feed(target, device, loader, job, &went, &stats);
     report.complete = went.complete;
-    report.pinned_bytes = device.stats().pinned_bytes;
+    report.pinned_bytes = pinned_bytes;
     Ok(report)
-}
-
-/// The error of a loader, with the flag that it is about and the remedy.
-fn explained(error: LoaderError, args: &Args) -> anyhow::Error {
-    let remedy = match &error {
-        LoaderError::Config { field, reason } => {
-            let flag = match *field {
-                "dataset" => "SOURCE",
-                "finish" => "--normalize",
-                "prefetch" => "--prefetch",
-                "workers" => "--workers",
-                _ => "--batch",
-            };
-            return UsageError::new(format!("{flag}: {reason}")).into();
-        }
-        LoaderError::Order(_) => {
-            return UsageError::new(format!("--batch {}: {error}", args.batch)).into();
-        }
-        LoaderError::Sample { .. } => "--skip-bad leaves out such samples",
-        LoaderError::Setup(inner) | LoaderError::Device { error: inner, .. } => match inner {
-            pinlane::Error::OverBudget { .. } => "choose a smaller --batch",
-            pinlane::Error::Driver(inner) if matches!(inner.kind, ErrorKind::OutOfMemory) => {
-                "choose a smaller --batch or --prefetch"
-            }
-            _ => return error.into(),
-        },
-        _ => return error.into(),
-    };
-    anyhow::anyhow!("{error}; {remedy}")
 }

@@ -3,7 +3,7 @@
 use pinlane::Normalize;
 use pinlane::load::{Dtype, Extent, Field, Finish};
 
-use super::words::Factors;
+use super::words::{Factors, To};
 use crate::output::UsageError;
 
 /// A field that the device makes numbers of.
@@ -15,16 +15,12 @@ pub(super) struct Normalized {
 
 impl Normalized {
     /// The field that the factors are for.
-    pub(super) fn new(factors: &Factors, to: &str, fields: &[Field]) -> Result<Self, UsageError> {
+    pub(super) fn new(factors: &Factors, To(to): To, fields: &[Field]) -> Result<Self, UsageError> {
         let field = find(factors.field.as_deref(), fields)?;
         let channels = factors.mean.len();
         let inner = inner(field, channels)?;
         let normalize = Normalize::mean_std(&factors.mean, &factors.std, inner)
             .map_err(|error| UsageError::new(format!("--normalize: {error}")))?;
-        let to = match to {
-            "bf16" => Dtype::Bf16,
-            _ => Dtype::F32,
-        };
         Ok(Self {
             field: field.name().to_owned(),
             finish: Finish::Normalize { normalize, to },

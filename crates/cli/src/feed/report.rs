@@ -1,12 +1,12 @@
 //! What the report says.
 
 use pinlane::Device;
-use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, LoaderStats};
-use pinlane_report::{Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, Origin};
+use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, LoaderStats, Skipped};
+use pinlane_report::{Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, Origin};
 
-use super::Args;
 use super::course::Went;
 use super::normalize::Normalized;
+use super::{Args, latency};
 use crate::device::Target;
 
 /// What is to be done; the number of threads comes with the loader.
@@ -53,6 +53,13 @@ fn field(field: &Field) -> FeedField {
     }
 }
 
+fn skipped(skipped: &Skipped) -> FeedSkipped {
+    FeedSkipped {
+        index: skipped.index as u64,
+        why: skipped.why.clone(),
+    }
+}
+
 /// What came of it.
 pub(super) fn feed(
     target: &Target,
@@ -80,9 +87,15 @@ pub(super) fn feed(
         elapsed_ns: clock_counts.then_some(went.elapsed_ns),
         first_batch_ns: went.first_batch_ns.filter(|_| clock_counts),
     };
+    // It says nothing of copies beside which threads of this machine ran.
+    let one_byte_ns = match went.complete && clock_counts {
+        true => latency::one_byte_ns(device).ok(),
+        false => None,
+    };
     let link = FeedLink {
         copy_ns: stats.copy_ns,
         copy_bytes: stats.copy_bytes,
+        one_byte_ns,
     };
     let host = FeedHost {
         threads: workers.max(1),
@@ -96,6 +109,7 @@ pub(super) fn feed(
     let job = FeedJob { workers, ..job };
     let kernel = went.kernel.filter(|_| clock_counts);
     let mut report = Feed::new(origin, job, done, link, host, kernel);
+    report.first_skipped = went.first_skipped.iter().map(skipped).collect();
     if info.simulated.is_some() && !clock_counts {
         report.notes.push(
             "Threads of this machine ran beside the simulated clock, so there are no rates; leave \

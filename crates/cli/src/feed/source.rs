@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use pinlane::load::{Arrays, Dataset, Tar, TarConfig};
+use pinlane::load::{Arrays, Dataset, Fault, LoadError, Tar, TarConfig};
 
 use super::{Args, synthetic};
 use crate::interrupt::Interrupt;
 use crate::output::UsageError;
+use crate::source_file;
 
 /// The word for samples that are made up.
 const SYNTHETIC: &str = "synthetic";
@@ -21,6 +22,9 @@ enum Kind {
 /// Fails where words do not belong together, before anything is opened.
 pub(super) fn check(args: &Args) -> Result<(), UsageError> {
     let kind = kind(args)?;
+    if !matches!(kind, Kind::Synthetic) {
+        check_paths(args, &kind)?;
+    }
     let synthetic_only = [
         ("--shape", args.shape.is_some()),
         ("--samples", args.samples.is_some()),
@@ -33,14 +37,77 @@ pub(super) fn check(args: &Args) -> Result<(), UsageError> {
         )),
         (Kind::Tar, None) if args.field.is_empty() => wrong(
             "archives do not say what they hold; add --field for each extension to read, such as \
-             --field img=u8:3x224x224 --field cls=i64:"
+             --field img=u8:3x224x224 --field cls=u8:..8 (text of up to 8 bytes)"
                 .to_owned(),
         ),
-        (Kind::Synthetic | Kind::Arrays, _) if !args.field.is_empty() => wrong(
-            "--field is for tar archives; leave it out, or name .tar files as SOURCE".to_owned(),
-        ),
+        (Kind::Synthetic | Kind::Arrays, _) if !args.field.is_empty() => wrong(no_archive(args)),
         _ => Ok(()),
     }
+}
+
+/// There is --field, and no archive.
+fn no_archive(args: &Args) -> String {
+    let mut words = args.source.iter();
+    let Some(folder) = words.find(|word| Path::new(word).is_dir()) else {
+        return "--field is for tar archives; leave it out, or name .tar files as SOURCE"
+            .to_owned();
+    };
+    let remedy = source_file::other_in(Path::new(folder));
+    let remedy = remedy.unwrap_or("name a folder that has some, or leave out --field".to_owned());
+    format!("--field is for tar archives, and SOURCE {folder} has no .tar file; {remedy}")
+}
+
+/// What is not there, and what is there twice.
+fn check_paths(args: &Args, kind: &Kind) -> Result<(), UsageError> {
+    for (number, word) in args.source.iter().enumerate() {
+        let path = Path::new(word);
+        if let Err(error) = path.metadata() {
+            return wrong(format!(
+                "SOURCE {word} cannot be opened: {error}; name files that are there, or synthetic"
+            ));
+        }
+        let before = args.source[..number].iter().map(Path::new);
+        // An archive may well be fed twice as often as others.
+        if matches!(kind, Kind::Arrays)
+            && before
+                .into_iter()
+                .any(|other| source_file::is_same(path, other))
+        {
+            return wrong(format!("SOURCE names {word} twice; name it once"));
+        }
+    }
+    Ok(())
+}
+
+/// There is nothing to feed.
+pub(super) fn no_samples(args: &Args) -> UsageError {
+    let remedy = match args.field.is_empty() {
+        true => "name files with rows in them",
+        false => "name archives that hold files, such as 0001.jpg and 0001.cls",
+    };
+    UsageError::new(format!(
+        "SOURCE {} has no samples; {remedy}",
+        args.source.join(", ")
+    ))
+}
+
+/// Why files cannot be fed.
+fn cannot(error: LoadError) -> UsageError {
+    if let Fault::TarNoSuchExtension { .. } = error.fault() {
+        return UsageError::new(format!("--field: {error}; name one of these"));
+    }
+    let message = source_file::told(&error).unwrap_or_else(|| match error.fault() {
+        Fault::NothingHere => {
+            let folder = error.file().unwrap_or(Path::new("")).display();
+            format!(
+                "{folder}: the folder has no .tar, .npy or .safetensors file; name one that has"
+            )
+        }
+        // These say themselves what to do, or ask.
+        Fault::TarCompressed { .. } | Fault::HeaderTooLarge { .. } => error.to_string(),
+        _ => format!("{error}; name other files"),
+    });
+    UsageError::new(format!("SOURCE cannot be fed: {message}"))
 }
 
 /// Open it.
@@ -49,9 +116,6 @@ pub(super) fn open(
     simulated: bool,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Box<dyn Dataset>> {
-    let cannot = |error: pinlane::load::LoadError| {
-        UsageError::new(format!("SOURCE cannot be fed: {error}; name other files"))
-    };
     Ok(match kind(args)? {
         Kind::Synthetic => Box::new(synthetic::make(args, simulated, interrupt)?),
         Kind::Arrays => {

@@ -3,7 +3,7 @@
 use pinlane::Normalize;
 use pinlane::load::{Dtype, Field};
 
-use crate::duration;
+use crate::{dtype, duration, number};
 
 /// A kernel that is much longer would keep Ctrl-C waiting.
 const KERNEL_AT_MOST_NS: u64 = 400_000_000;
@@ -27,13 +27,33 @@ pub(super) struct Factors {
     pub(super) std: Vec<f32>,
 }
 
-/// A number of things, at least one.
-pub(super) fn count(text: &str) -> Result<usize, String> {
-    match text.parse::<usize>() {
-        Ok(0) => Err("choose at least 1".to_owned()),
-        Ok(count) => Ok(count),
-        Err(_) => Err("not a whole number; write such as 256".to_owned()),
-    }
+/// What the device makes of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct To(pub(super) Dtype);
+
+/// Threads, as many as the loader takes.
+pub(super) fn workers(text: &str) -> Result<usize, String> {
+    number::within(text, 0..=256).and_then(number::fitting)
+}
+
+/// Batches ahead, as many as the loader takes.
+pub(super) fn prefetch(text: &str) -> Result<usize, String> {
+    number::within(text, 1..=1024).and_then(number::fitting)
+}
+
+/// Epochs, at least one.
+pub(super) fn epochs(text: &str) -> Result<u64, String> {
+    number::within(text, 1..=u64::MAX)
+}
+
+/// Any number.
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    number::within(text, 0..=u64::MAX)
+}
+
+/// `f32` or `bf16`, or another name for them.
+pub(super) fn to(text: &str) -> Result<To, String> {
+    dtype::one_of(text, &[Dtype::F32, Dtype::Bf16]).map(To)
 }
 
 /// `3x224x224`.
@@ -45,30 +65,19 @@ pub(super) fn shape(text: &str) -> Result<Shape, String> {
         .ok_or_else(|| "not a shape; write whole numbers with x between, such as 3x224x224".into())
 }
 
-/// `u8`, `bf16`, …, large or small.
-pub(super) fn dtype(text: &str) -> Result<Dtype, String> {
-    Dtype::from_name(&text.to_ascii_uppercase()).ok_or_else(|| {
-        let names: Vec<String> = Dtype::ALL
-            .iter()
-            .map(|dtype| dtype.name().to_ascii_lowercase())
-            .collect();
-        format!("not a type of elements; write one of {}", names.join(", "))
-    })
-}
-
-/// `cls=i64:`, `img=u8:3x224x224`, `jpg=u8:..500000`.
+/// `cls=u8:..8`, `id=i64:`, `img=u8:3x224x224`, `jpg=u8:..500000`.
 pub(super) fn tar_field(text: &str) -> Result<TarField, String> {
     let form = "write the extension, `=`, the type, `:` and the shape, such as img=u8:3x224x224, \
-                cls=i64: or jpg=u8:..500000";
+                jpg=u8:..500000, cls=u8:..8 for text or id=i64: for a number";
     let (extension, rest) = text.split_once('=').ok_or(form)?;
     let (name, extent) = rest.split_once(':').ok_or(form)?;
     if extension.is_empty() || extension.starts_with('.') {
         return Err(format!("the extension stands without its dot; {form}"));
     }
-    let dtype = dtype(name)?;
+    let dtype = dtype::any(name)?;
     let field = match (extent, extent.strip_prefix("..")) {
         ("", _) => Field::fixed(extension, dtype, []),
-        (_, Some(most)) => Field::variable(extension, dtype, count(most)?),
+        (_, Some(most)) => Field::variable(extension, dtype, number::at_least_1(most)?),
         (_, None) => Field::fixed(extension, dtype, shape(extent)?.0),
     };
     Ok(TarField {
@@ -92,6 +101,12 @@ pub(super) fn factors(text: &str) -> Result<Factors, String> {
     };
     let (mean, std) = numbers.split_once('/').ok_or(form)?;
     let (mean, std) = (list(mean).ok_or(form)?, list(std).ok_or(form)?);
+    // A network that learned with one of another sign would see its images inverted.
+    if let Some(wrong) = std.iter().find(|std| std.is_nan() || **std <= 0.0) {
+        return Err(format!(
+            "a standard deviation is more than 0, unlike {wrong}; {form}"
+        ));
+    }
     // Whether these can be: how channels lie comes later.
     Normalize::mean_std(&mean, &std, 1).map_err(|error| format!("{error}; {form}"))?;
     Ok(Factors { field, mean, std })
@@ -142,7 +157,7 @@ mod tests {
             ("jpg=u8:3x", "not a shape"),
             ("jpg=u8:0", "not a shape"),
             ("jpg=u8:..0", "at least 1"),
-            ("jpg=u8:..", "not a whole number"),
+            ("jpg=u8:..", "a whole number"),
             ("jpg=u8:-3", "not a shape"),
         ] {
             let error = tar_field(text).expect_err(text);
@@ -162,7 +177,10 @@ mod tests {
             ("0.5/", "a slash"),
             ("0.5/x", "a slash"),
             ("0.5,0.5/1", "as many as mean"),
-            ("0.5/0", "must not be 0"),
+            ("0.5/0", "unlike 0;"),
+            ("0.5,0.5/1,-0.2", "unlike -0.2;"),
+            ("0.5/nan", "unlike NaN;"),
+            ("0.5/inf", "must be finite"),
             ("nan/1", "must be finite"),
             ("0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0/1", "1 to 16"),
         ] {
@@ -176,6 +194,8 @@ mod tests {
         assert_eq!(kernel("20ms"), Ok(20_000_000));
         assert!(kernel("0").is_err() && kernel("1s").is_err_and(|error| error.contains("400ms")));
         assert!(time("0s").is_err() && time("5").is_err());
-        assert!(count("0").is_err() && count("-1").is_err() && count("7") == Ok(7));
+        assert!(workers("257").is_err() && workers("0") == Ok(0) && prefetch("0").is_err());
+        assert_eq!(to("torch.bfloat16"), Ok(To(Dtype::Bf16)));
+        assert!(to("f16").is_err_and(|error| error.contains("f32, bf16")));
     }
 }

@@ -12,15 +12,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane::load::{LoadConfig, LoadError, Selection, Weights};
+use pinlane::load::{Dtype, LoadConfig, LoadError, Selection, Weights};
 use pinlane_report::{Load, LoadVerify};
 
 use crate::device::{self, Choice, Chosen};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
+use crate::profile_cache;
 use runs::Runs;
 use simulated::Simulated;
-use words::{Dtype, Io, Shard};
+use words::{Io, Shard};
 
 /// The words of `pinlane load`.
 #[derive(clap::Args)]
@@ -36,12 +37,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GLOB", value_parser = words::pattern)]
     select: Vec<String>,
 
-    /// Turn floating-point numbers into this type on the way; other types stay as they are
-    #[arg(long, value_enum, value_name = "TYPE")]
+    /// Turn floating-point numbers into this type on the way: bf16, f16, f32 or f64
+    ///
+    /// Torch's names are known, too, such as torch.bfloat16 or half. Tensors of other types, such as
+    /// integers, stay as they are.
+    #[arg(long, value_name = "TYPE", value_parser = words::float)]
     dtype: Option<Dtype>,
 
     /// Read every tensor back and compare each byte with its file
     ///
+    /// With --dtype it is compared with what the file's numbers become when they are converted again.
     /// With --repeat the tensors of the last run are compared. The first difference is told with file,
     /// tensor and byte: exit status 1.
     #[arg(long)]
@@ -52,11 +57,13 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "auto", value_name = "WAY")]
     io: Io,
 
-    /// Threads that read [default: as many as the express lane has lanes]
+    /// Threads that read [default: as many as `pinlane calibrate` found best, or as the express lane has
+    /// lanes]
     #[arg(
         long,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=256)
+        value_parser = words::threads,
+        allow_negative_numbers = true
     )]
     threads: Option<u32>,
 
@@ -69,13 +76,14 @@ pub(crate) struct Args {
         long,
         default_value_t = 1,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=1000)
+        value_parser = words::repeat,
+        allow_negative_numbers = true
     )]
     repeat: u32,
 
     /// Print names, types, shapes, bytes and files of the tensors, and load nothing: no device is
-    /// needed
-    #[arg(long, conflicts_with_all = ["dtype", "verify", "io", "threads", "repeat"])]
+    /// needed; with --dtype also what types become
+    #[arg(long, conflicts_with_all = ["verify", "io", "threads", "repeat"])]
     list: bool,
 }
 
@@ -93,13 +101,31 @@ impl Args {
         }
     }
 
-    fn config(&self) -> LoadConfig {
-        let mut config = LoadConfig::default();
+    fn config(&self, device: &Device) -> LoadConfig {
+        let mut config = match self.dtype {
+            // Conversions are more work than what was calibrated.
+            None => calibrated(device),
+            Some(_) => LoadConfig::default(),
+        };
         config.io = self.io.into();
-        config.threads = self.threads.map(|threads| threads as usize);
-        config.convert = self.dtype.map(pinlane::load::Dtype::from);
+        if let Some(threads) = self.threads {
+            config.threads = Some(threads as usize);
+        }
+        config.convert = self.dtype;
         config
     }
+}
+
+/// What the calibration of a GPU says, if there is one.
+fn calibrated(device: &Device) -> LoadConfig {
+    let info = device.info();
+    let named = match info.simulated {
+        Some(_) => None,
+        None => profile_cache::read(info).ok(),
+    };
+    named.map_or_else(LoadConfig::default, |named| {
+        LoadConfig::calibrated(&named.profile)
+    })
 }
 
 pub(crate) fn run(
@@ -112,7 +138,7 @@ pub(crate) fn run(
     let weights = args.open().map_err(|error| trouble::told(error, args))?;
     let headers = began.elapsed();
     if args.list {
-        let list = list::of(&weights);
+        let list = list::of(&weights, args.dtype);
         output.print(&if json { list.to_json() } else { list.to_text() })?;
         return Ok(true);
     }

@@ -9,8 +9,8 @@ use pinlane::load::{
     LoadConfig, LoadLimit, LoadStats, Plan, PlanOptions, Tensor, TensorInfo, Weights,
 };
 use pinlane_report::{
-    Load, LoadConversion, LoadJob, LoadLimitedBy, LoadMemory, LoadRun, LoadShard, LoadTimes,
-    Origin, amount,
+    Load, LoadConversion, LoadHost, LoadJob, LoadLimitedBy, LoadMemory, LoadRun, LoadShard,
+    LoadTimes, Origin, amount,
 };
 
 use super::progress::Progress;
@@ -44,7 +44,7 @@ impl<'a> Runs<'a> {
             device,
             simulated,
             interrupt,
-            config: args.config(),
+            config: args.config(device),
             loaded: None,
         }
     }
@@ -117,6 +117,7 @@ impl<'a> Runs<'a> {
                 .as_ref()
                 .zip(ran)
                 .map(|(simulated, ran)| simulated.copies_since(ran)),
+            host: is_simulated.then(|| host(headers, &stats)),
         };
         Ok(Some((run, tensors)))
     }
@@ -219,13 +220,27 @@ fn bytes_of(tensors: &[TensorInfo]) -> u64 {
 
 /// Bytes that the tensors take on the device.
 fn on_device(args: &Args, weights: &Weights) -> Option<u64> {
-    let to = args.dtype.map(pinlane::load::Dtype::from);
-    let plan = Plan::converting(weights.tensors(), to, PlanOptions::default()).ok()?;
+    let plan = Plan::converting(weights.tensors(), args.dtype, PlanOptions::default()).ok()?;
     Some(plan.allocations().iter().sum())
 }
 
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What is real of a load to a simulated device.
+fn host(headers: Duration, stats: &LoadStats) -> LoadHost {
+    LoadHost {
+        headers_ns: ns(headers),
+        threads: stats.threads as u64,
+        reading_ns: ns(stats.reading),
+        converting_ns: ns(stats.converting),
+        page_cache_bytes: stats.buffered_bytes,
+        direct_bytes: stats.direct_bytes,
+    }
+}
+
 fn times(headers: Duration, load: Duration, stats: &LoadStats) -> LoadTimes {
-    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let total_ns = ns(headers + load);
     LoadTimes {
         headers_ns: ns(headers),
@@ -237,6 +252,7 @@ fn times(headers: Duration, load: Duration, stats: &LoadStats) -> LoadTimes {
         page_cache_bytes: stats.buffered_bytes,
         direct_bytes: stats.direct_bytes,
         reading_ns: ns(stats.reading),
+        blocked_ns: ns(stats.blocked),
         converting_ns: ns(stats.converting),
         waiting_ns: ns(stats.waiting),
         limit: match stats.limit() {

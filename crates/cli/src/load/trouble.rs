@@ -9,6 +9,7 @@ use pinlane_report::amount;
 
 use super::Args;
 use crate::output::UsageError;
+use crate::source_file;
 
 /// What can be named.
 const NAME_A_FILE: &str =
@@ -20,6 +21,9 @@ const LOAD_LESS: &str =
 
 /// The error for the user: wrong words where another word would do, else a job that failed.
 pub(super) fn told(error: LoadError, args: &Args) -> anyhow::Error {
+    if let Some(message) = source_file::told(&error) {
+        return UsageError::new(message).into();
+    }
     let wrong_word = match error.fault() {
         Fault::NothingMatches { .. } | Fault::BadGlob { .. } => {
             Some(format!("--select: {error}; --list shows the names"))

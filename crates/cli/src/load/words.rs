@@ -1,25 +1,30 @@
 //! Types, ways and shards as people write them.
 
-use pinlane::load::{self, Glob};
+use pinlane::load::{self, Dtype, Glob};
 
-/// A type of floating-point numbers.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub(super) enum Dtype {
-    Bf16,
-    F16,
-    F32,
-    F64,
+use crate::{dtype, number};
+
+/// Types of floating-point numbers that become each other.
+pub(super) const FLOATS: [Dtype; 4] = [Dtype::Bf16, Dtype::F16, Dtype::F32, Dtype::F64];
+
+/// One of them.
+pub(super) fn float(text: &str) -> Result<Dtype, String> {
+    dtype::one_of(text, &FLOATS)
 }
 
-impl From<Dtype> for load::Dtype {
-    fn from(dtype: Dtype) -> Self {
-        match dtype {
-            Dtype::Bf16 => Self::Bf16,
-            Dtype::F16 => Self::F16,
-            Dtype::F32 => Self::F32,
-            Dtype::F64 => Self::F64,
-        }
-    }
+/// Threads that read.
+pub(super) fn threads(text: &str) -> Result<u32, String> {
+    small(text, 256)
+}
+
+/// How often to load.
+pub(super) fn repeat(text: &str) -> Result<u32, String> {
+    small(text, 1000)
+}
+
+fn small(text: &str, at_most: u32) -> Result<u32, String> {
+    let number = number::within(text, 1..=u64::from(at_most))?;
+    Ok(u32::try_from(number).expect("at most one of 32 bits"))
 }
 
 /// How files are read.

@@ -93,6 +93,11 @@ pub(crate) fn run(
         }
         other => other,
     };
+    file::check(&[
+        ("--svg", &args.svg),
+        ("--html", &args.html),
+        ("--trace", &args.trace),
+    ])?;
     let (target, simulated) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let clock = match &target {

@@ -35,6 +35,11 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> anyhow::Result<bool> {
     let job = job::job(args)?;
+    file::check(&[
+        ("--svg", &args.svg),
+        ("--html", &args.html),
+        ("--trace", &args.trace),
+    ])?;
     let source = source::find(choice, args)?;
     let mut plan = plan(args, &job, &source)?;
     export(args, &mut plan)?;

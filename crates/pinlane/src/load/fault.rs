@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::error::{Quoted, Shape};
-use super::{Dtype, Extent, Field};
+use super::{Dtype, Extent, Field, OtherFormat};
 
 /// What is wrong. The [`LoadError`](super::LoadError) around it says with which file and tensor.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,6 +38,13 @@ pub enum Fault {
     /// The file is not the one that was opened first, or was written to since.
     #[error("the file has changed since it was opened")]
     Changed,
+
+    /// Another kind of file, by how it begins.
+    #[error("{}", found.says())]
+    OtherFormat {
+        /// What it is.
+        found: OtherFormat,
+    },
 
     // Headers.
     /// Shorter than the smallest file of its kind.

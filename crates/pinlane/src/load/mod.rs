@@ -69,6 +69,7 @@ pub use dtype::Dtype;
 pub use error::LoadError;
 pub use fault::Fault;
 pub use file::{FileInfo, Format};
+pub use format::OtherFormat;
 pub use glob::Glob;
 pub use loader::{
     Batch, BatchField, Epoch, Finish, Loader, LoaderConfig, LoaderError, LoaderStats, OnError,

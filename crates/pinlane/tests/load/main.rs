@@ -10,6 +10,7 @@ mod fixtures;
 mod glob;
 mod hostile;
 mod open;
+mod other_formats;
 mod plan;
 mod plan_converting;
 mod reference;

@@ -30,15 +30,17 @@ impl Feed {
             header.push_str(&format!("<p class=\"advice\">{}</p>\n", escape(&sentence)));
         }
         let lines = [self.job.dataset_line(), self.job.way_line()].into_iter();
-        let lines = lines.chain(self.job.device_line()).chain([self.counts()]);
+        let lines = lines.chain(self.job.device_line());
+        let (counts, gpu) = (self.counts(), self.gpu_line());
+        let lines = lines.chain(counts.lines().map(str::to_owned)).chain(gpu);
         for line in lines {
-            header.push_str(&format!("<p class=\"dim\">{}</p>\n", escape(line.trim())));
+            header.push_str(&format!("<p class=\"dim\">{}</p>\n", escape(&line)));
         }
         let more = [self.host_line()].into_iter().flatten();
         let more: Vec<String> = more.chain(self.notes.iter().cloned()).collect();
         header.push_str(&notes(&more));
         let page = Page {
-            title: "Dataset to GPU",
+            title: super::text::TITLE,
             origin: &self.origin,
             styles: &[&style::sheet(), FIGURES_STYLE],
             header: &header,
@@ -61,7 +63,8 @@ impl Feed {
             .map(|stage| ("reading threads", stage.name, stage.share))
             .collect();
         let link = self.link_busy_share.map(|busy| ("link", "busy", busy));
-        let gpu = self.gpu_idle_share.map(|idle| ("GPU", "busy", 1.0 - idle));
+        // Of the same time as the others: before the first kernel and behind the last, too.
+        let gpu = self.gpu_busy_share().map(|busy| ("GPU", "busy", busy));
         shares.extend(link.into_iter().chain(gpu));
         shares
     }

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::Feed;
 use crate::Origin;
-use crate::plot::figures::rate;
-use crate::timeline::layout::words::percent;
+use crate::format::{amount, byte_rate};
+use crate::timeline::layout::words::{duration, percent};
 
 /// A GPU that is idle less than this has all that it needs.
 const FED_IDLE_SHARE: f64 = 0.05;
@@ -16,6 +16,9 @@ const FULL_BUSY_SHARE: f64 = 0.8;
 /// Where less of the time than this is known, the rest is what counts.
 const HALF: f64 = 0.5;
 
+/// Memory comes with the first batches: of so few nobody can tell what the others would take.
+const STARTING_BATCHES: u64 = 8;
+
 /// What keeps a dataset from coming faster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -24,6 +27,10 @@ pub enum FeedLimit {
     Kernel,
     /// The link to the device.
     Link,
+    /// What a copy takes whatever its size.
+    Latency,
+    /// What every batch takes beside its copy.
+    Batches,
     /// Waiting for copies, of which each is too small to fill the link.
     Copies,
     /// Reading samples.
@@ -36,7 +43,7 @@ pub enum FeedLimit {
 
 impl Feed {
     pub(super) fn find_limit(&self) -> Option<FeedLimit> {
-        if self.done.batches == 0 {
+        if self.done.batches == 0 || self.done.samples == 0 {
             return None;
         }
         let idle = self.gpu_idle_share;
@@ -45,21 +52,21 @@ impl Feed {
         }
         let busy = self.link_busy_share?;
         if busy >= FULL_BUSY_SHARE {
-            return Some(FeedLimit::Link);
+            return Some(self.link_or_latency());
         }
         if !matches!(self.origin, Origin::Measured { .. }) {
-            // Nothing else takes time there but getting memory.
+            // Nothing else takes time there but getting memory and calling the driver.
             let kernels = idle.map_or(0.0, |idle| 1.0 - idle);
             return Some(match (kernels > busy, busy.max(kernels) < HALF) {
-                (_, true) => FeedLimit::Start,
+                (_, true) => self.start_or_batches(),
                 (true, _) => FeedLimit::Kernel,
-                (false, _) => FeedLimit::Link,
+                (false, _) => self.link_or_latency(),
             });
         }
         let host = &self.host;
         let known = self.stages.iter().filter(|stage| stage.is_known());
         if known.map(|stage| stage.share).sum::<f64>() < HALF {
-            return Some(FeedLimit::Start);
+            return Some(self.start_or_batches());
         }
         let stages = [
             (host.read_ns, FeedLimit::Dataset),
@@ -67,7 +74,34 @@ impl Feed {
             (host.held_back_ns, FeedLimit::Consumer),
         ];
         let longest = stages.into_iter().max_by_key(|(ns, _)| *ns);
-        longest.map(|(_, limit)| limit)
+        longest.map(|(_, limit)| match limit {
+            FeedLimit::Copies if self.link_or_latency() == FeedLimit::Latency => FeedLimit::Latency,
+            limit => limit,
+        })
+    }
+
+    /// What makes copies take the time that they take.
+    fn link_or_latency(&self) -> FeedLimit {
+        let one_byte_ns = self.link.one_byte_ns.unwrap_or(0);
+        match one_byte_ns as f64 >= HALF * self.copy_ns() as f64 {
+            true => FeedLimit::Latency,
+            false => FeedLimit::Link,
+        }
+    }
+
+    /// What the time went into that no stage knows of.
+    fn start_or_batches(&self) -> FeedLimit {
+        let first_ns = self.done.first_batch_ns.unwrap_or(0) as f64;
+        let elapsed_ns = self.done.elapsed_ns.unwrap_or(0) as f64;
+        match self.done.batches <= STARTING_BATCHES || first_ns >= HALF * elapsed_ns {
+            true => FeedLimit::Start,
+            false => FeedLimit::Batches,
+        }
+    }
+
+    /// Time of a copy, on average.
+    fn copy_ns(&self) -> u64 {
+        self.link.copy_ns / self.done.batches.max(1)
     }
 
     /// Which stage limits and what would help, in sentences; empty where nothing was done.
@@ -85,12 +119,30 @@ impl Feed {
             FeedLimit::Link => [
                 match self.link_gb_per_s {
                     Some(gb_per_s) => format!(
-                        "The link limits: it was busy {busy} of the time, at {} GB/s.",
-                        rate(gb_per_s)
+                        "The link limits: it was busy {busy} of the time, at {}.",
+                        byte_rate(gb_per_s)
                     ),
                     None => format!("The link limits: it was busy {busy} of the time."),
                 },
                 self.fewer_bytes().to_owned(),
+            ],
+            FeedLimit::Latency => [
+                format!(
+                    "The latency of copies limits, not the link's rate: a copy of {} takes {}, one of \
+                     1 byte {}.",
+                    amount(self.link.copy_bytes / self.done.batches.max(1)),
+                    duration(self.copy_ns()),
+                    duration(self.link.one_byte_ns.unwrap_or(0))
+                ),
+                "A larger --batch makes fewer and longer copies.".to_owned(),
+            ],
+            FeedLimit::Batches => [
+                format!(
+                    "What every batch takes beside its copy limits: {} a batch, of which the copy is {}.",
+                    duration(self.done.elapsed_ns.unwrap_or(0) / self.done.batches.max(1)),
+                    duration(self.copy_ns())
+                ),
+                "A larger --batch makes fewer of them.".to_owned(),
             ],
             FeedLimit::Copies => [
                 format!(

@@ -38,6 +38,17 @@ pub struct FeedLink {
     pub copy_ns: u64,
     /// Bytes of these.
     pub copy_bytes: u64,
+    /// What a copy of one byte takes, where it was measured.
+    pub one_byte_ns: Option<u64>,
+}
+
+/// A sample that could not be had and was left out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FeedSkipped {
+    /// Its number in the dataset.
+    pub index: u64,
+    /// Why.
+    pub why: String,
 }
 
 /// What the threads that read samples spent their time with, all of them together, on the real
@@ -138,6 +149,8 @@ pub struct Feed {
     pub pinned_bytes: u64,
     /// What kept it from being faster.
     pub limit: Option<FeedLimit>,
+    /// The first of the samples that were left out.
+    pub first_skipped: Vec<FeedSkipped>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
@@ -178,10 +191,24 @@ impl Feed {
             kernel,
             pinned_bytes: 0,
             limit: None,
+            first_skipped: Vec::new(),
             notes: Vec::new(),
         };
         report.limit = report.find_limit();
         report
+    }
+
+    /// Whether samples were left out, and none was fed.
+    #[must_use]
+    pub fn all_skipped(&self) -> bool {
+        self.done.samples == 0 && self.done.skipped > 0
+    }
+
+    /// Share of all the time in which a kernel ran.
+    fn gpu_busy_share(&self) -> Option<f64> {
+        let elapsed_ns = self.done.elapsed_ns.filter(|ns| *ns > 0)?;
+        let busy_ns = self.kernel?.busy_ns;
+        Some((busy_ns as f64 / elapsed_ns as f64).min(1.0))
     }
 
     /// The report as JSON, over several lines, with a line end.

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use super::job::counted;
-use super::{Feed, FeedStage};
+use super::{Feed, FeedSkipped, FeedStage};
 use crate::Origin;
-use crate::format::amount;
-use crate::plot::figures::rate;
+use crate::format::{amount, byte_rate};
 use crate::timeline::layout::words::{clean, duration, percent};
+
+/// What it is.
+pub(super) const TITLE: &str = "Dataset to the GPU";
 
 /// Columns of a bar that is all of it.
 const BAR_COLUMNS: f64 = 32.0;
@@ -17,14 +19,15 @@ impl Feed {
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!(
-            "=== Dataset to GPU ===\n{}\n{}\n",
+            "{TITLE}\n{}\n{}\n{}\n",
+            clean(&self.origin.line()),
             self.job.dataset_line(),
             self.job.way_line()
         );
         if let Some(line) = self.job.device_line() {
             let _ = writeln!(text, "{line}");
         }
-        let _ = writeln!(text, "{}\n", clean(&self.origin.line()));
+        text.push('\n');
         if !self.complete {
             text.push_str("INTERRUPTED: this is what was done until then\n");
         }
@@ -56,15 +59,15 @@ impl Feed {
     /// Rates, in one line without its end, or why there are none.
     pub(super) fn rates(&self) -> String {
         let Some(samples) = self.samples_per_s else {
-            return match (self.done.batches, self.done.elapsed_ns) {
+            return match (self.done.samples, self.done.elapsed_ns) {
                 (0, _) => "Nothing was fed",
                 (_, None) => "No rate: no clock saw how long it took",
                 (_, Some(_)) => "No rate: nothing takes time on this device",
             }
             .to_owned();
         };
-        let bytes = self.gb_per_s.map(rate);
-        let bytes = bytes.map_or(String::new(), |rate| format!(", {rate} GB/s"));
+        let bytes = self.gb_per_s.map(byte_rate);
+        let bytes = bytes.map_or(String::new(), |rate| format!(", {rate}"));
         format!("{} samples/s{bytes}{}", whole(samples), self.clock_words())
     }
 
@@ -84,6 +87,13 @@ impl Feed {
             let _ = write!(text, "; {} skipped", counted(done.skipped, "sample"));
         }
         text.push('\n');
+        for FeedSkipped { index, why } in &self.first_skipped {
+            let _ = writeln!(text, "Skipped: sample {index}: {}", clean(why));
+        }
+        let untold = done.skipped.saturating_sub(self.first_skipped.len() as u64);
+        if untold > 0 && !self.first_skipped.is_empty() {
+            let _ = writeln!(text, "Skipped: {untold} more");
+        }
         if let Some(ns) = done.first_batch_ns {
             let _ = writeln!(text, "First batch after {}", duration(ns));
         }
@@ -113,21 +123,21 @@ impl Feed {
 
     /// Of copies that took time.
     fn link_line(&self) -> Option<String> {
-        let gb_per_s = rate(self.link_gb_per_s?);
+        let rate = byte_rate(self.link_gb_per_s?);
         Some(match self.link_busy_share {
             Some(busy) => format!(
-                "Link: busy {} of the time, {gb_per_s} GB/s while it was",
+                "Link: busy {} of the time, {rate} while it was",
                 percent(busy)
             ),
-            None => format!("Link: {gb_per_s} GB/s while it was busy"),
+            None => format!("Link: {rate} while it was busy"),
         })
     }
 
-    fn gpu_line(&self) -> Option<String> {
+    pub(super) fn gpu_line(&self) -> Option<String> {
         let (kernel, idle) = (self.kernel?, self.gpu_idle_share?);
         let each_ns = kernel.busy_ns / kernel.count.max(1);
         Some(format!(
-            "GPU: idle {:.1}% of the time between {} of {}",
+            "GPU: idle {:.1}% of the time from the first to the last of {} of {}",
             idle * 100.0,
             counted(kernel.count, "kernel"),
             duration(each_ns)

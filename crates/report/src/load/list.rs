@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::text::{count, tensors_of_files};
 use crate::SCHEMA_VERSION;
+use crate::format::amount;
 use crate::timeline::layout::words::{clean, columns};
 
 /// A tensor in a file.
@@ -17,8 +18,19 @@ pub struct LoadListTensor {
     pub shape: Vec<u64>,
     /// Its bytes in the file.
     pub bytes: u64,
+    /// What it becomes on the way, where that is another type.
+    pub converted: Option<LoadListConverted>,
     /// Its file.
     pub file: String,
+}
+
+/// What a tensor becomes on the way.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LoadListConverted {
+    /// The type.
+    pub to: String,
+    /// Its bytes then.
+    pub bytes: u64,
 }
 
 /// What is in files, from their headers alone. No device is behind it.
@@ -65,7 +77,7 @@ impl LoadList {
         for tensor in &self.tensors {
             rows.push([
                 clean(&tensor.name),
-                clean(&tensor.dtype),
+                tensor.types(),
                 format!("{:?}", tensor.shape),
                 tensor.bytes.to_string(),
                 clean(&tensor.file),
@@ -77,6 +89,10 @@ impl LoadList {
         }
         let tensors = self.tensors.len() as u64;
         text.push_str(&tensors_of_files(tensors, self.files, self.bytes));
+        if self.tensors.iter().any(|tensor| tensor.converted.is_some()) {
+            let loaded = self.tensors.iter().map(LoadListTensor::loaded_bytes).sum();
+            text.push_str(&format!(", {} as they are loaded", amount(loaded)));
+        }
         text.push('\n');
         if self.unlisted > 0 {
             let more = count(self.unlisted, "tensor");
@@ -85,6 +101,24 @@ impl LoadList {
             ));
         }
         text
+    }
+}
+
+impl LoadListTensor {
+    /// The type in the file, and what becomes of it.
+    fn types(&self) -> String {
+        let dtype = clean(&self.dtype);
+        match &self.converted {
+            Some(LoadListConverted { to, .. }) => format!("{dtype}→{}", clean(to)),
+            None => dtype,
+        }
+    }
+
+    /// Bytes of it that are loaded.
+    fn loaded_bytes(&self) -> u64 {
+        self.converted
+            .as_ref()
+            .map_or(self.bytes, |converted| converted.bytes)
     }
 }
 

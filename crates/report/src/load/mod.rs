@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{Origin, SCHEMA_VERSION};
 
-pub use list::{LoadList, LoadListTensor};
+pub use list::{LoadList, LoadListConverted, LoadListTensor};
 
 /// What was to be loaded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -62,6 +62,8 @@ pub struct LoadTimes {
     pub direct_bytes: u64,
     /// Threads in reads.
     pub reading_ns: u64,
+    /// How much of it they did not run, but waited for the disk.
+    pub blocked_ns: u64,
     /// Threads in conversions.
     pub converting_ns: u64,
     /// Threads that waited for copies to the device.
@@ -78,6 +80,26 @@ pub struct LoadRun {
     pub times: Option<LoadTimes>,
     /// What the copies take on a simulated device.
     pub simulated_copies: Option<LoadCopies>,
+    /// What was real of it on a simulated device.
+    pub host: Option<LoadHost>,
+}
+
+/// What the machine behind a simulated device did, by its own clock. Times of threads are those of all
+/// of them together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct LoadHost {
+    /// Opening files and reading their headers.
+    pub headers_ns: u64,
+    /// Threads that read.
+    pub threads: u64,
+    /// Threads in reads.
+    pub reading_ns: u64,
+    /// Threads in conversions.
+    pub converting_ns: u64,
+    /// Bytes that were read through the page cache.
+    pub page_cache_bytes: u64,
+    /// Bytes that were read past it.
+    pub direct_bytes: u64,
 }
 
 /// Copies to a simulated device, one behind the other.
@@ -118,7 +140,7 @@ pub struct LoadConversion {
 /// What reading back and comparing gave.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadVerify {
-    /// Tensors that were read back and are as in the files.
+    /// Tensors that were read back and are as in the files, converted as they were on the way.
     pub tensors: u64,
     /// The first thing that was wrong: file, tensor and byte.
     pub failure: Option<String>,

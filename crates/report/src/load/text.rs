@@ -1,8 +1,8 @@
 //! A load as text.
 
-use super::{Load, LoadConversion, LoadCopies, LoadLimitedBy, LoadTimes, LoadVerify};
+use super::{Load, LoadConversion, LoadCopies, LoadHost, LoadLimitedBy, LoadTimes, LoadVerify};
 use crate::Origin;
-use crate::format::amount;
+use crate::format::{amount, byte_rate};
 use crate::timeline::layout::words::{clean, duration, percent};
 
 impl Load {
@@ -18,6 +18,9 @@ impl Load {
         );
         if let Some(shard) = job.shard {
             text.push_str(&format!("; rows of rank {} of {}", shard.rank, shard.world));
+        }
+        if self.runs.len() > 1 {
+            text.push_str(&format!("; loaded {} times", self.runs.len()));
         }
         text.push_str("\n\n");
         text.push_str(&match (self.runs.is_empty(), &self.origin) {
@@ -36,7 +39,7 @@ impl Load {
             text.push_str(&converted(conversion));
         }
         if let Some(verify) = &self.verify {
-            text.push_str(&verified(verify));
+            text.push_str(&verified(verify, self.conversion.as_ref()));
         }
         if !self.complete {
             text.push_str("Not all was done.\n");
@@ -74,26 +77,52 @@ impl Load {
         text
     }
 
-    /// Runs are all alike there.
+    /// The copies of each run by the simulated clock, and what was real of the last one.
     fn simulated(&self) -> String {
-        let copies = self.runs.first().and_then(|run| run.simulated_copies);
-        let mut text = match copies {
-            None => "Copies: not seen from here.\n".to_owned(),
-            Some(LoadCopies { count: 0, .. }) => {
-                "Copies: none, since there are no bytes.\n".to_owned()
-            }
-            Some(LoadCopies { ns: 0, .. }) => "Copies: take no time on this device.\n".to_owned(),
-            Some(LoadCopies { bytes, ns, .. }) => format!(
-                "Copies: {} in {} of simulated time, {:.1} GB/s.\n",
-                amount(bytes),
-                duration(ns),
-                bytes as f64 / ns as f64
-            ),
-        };
+        let names = ["time", "rate", "copied", "copies"].map(str::to_owned);
+        let mut text = row("run", names);
+        for (number, run) in self.runs.iter().enumerate() {
+            let cells = run.simulated_copies.map_or(
+                ["not seen", "", "", ""].map(str::to_owned),
+                |LoadCopies { count, bytes, ns }| {
+                    let rate = (ns > 0).then(|| byte_rate(bytes as f64 / ns as f64));
+                    [
+                        duration(ns),
+                        rate.unwrap_or_else(|| "–".to_owned()),
+                        amount(bytes),
+                        count.to_string(),
+                    ]
+                },
+            );
+            text.push_str(&row(&(number + 1).to_string(), cells));
+        }
         text.push_str(
-            "Reading: by threads of this machine, which a simulated clock does not see.\n",
+            "SIMULATED time of the copies alone; reading files takes none of it. GB is 10^9 bytes.\n\n",
         );
+        if let Some(host) = self.runs.last().and_then(|run| run.host) {
+            text.push_str(&host.line());
+        }
         text
+    }
+}
+
+impl LoadHost {
+    /// What is real, in one line.
+    fn line(&self) -> String {
+        let mut line = format!(
+            "Host: real time of this machine: headers {}, reading {} by {}",
+            duration(self.headers_ns),
+            duration(self.reading_ns),
+            count(self.threads, "thread"),
+        );
+        if self.converting_ns > 0 {
+            line.push_str(&format!(", converting {}", duration(self.converting_ns)));
+        }
+        let (cached, direct) = (amount(self.page_cache_bytes), amount(self.direct_bytes));
+        line.push_str(&format!(
+            "; {cached} from the page cache, {direct} past it.\n"
+        ));
+        line
     }
 }
 
@@ -108,9 +137,11 @@ fn limit(times: &LoadTimes) -> String {
             format!("Limit: the link; {threads} waited for copies to the device {waited}.\n")
         }
         LoadLimitedBy::Disk => {
-            let read = of_their_time(times.reading_ns);
+            let waited = of_their_time(times.blocked_ns);
             let direct = amount(times.direct_bytes);
-            format!("Limit: the disk; {threads} read {read}, {direct} past the page cache.\n")
+            format!(
+                "Limit: the disk; {threads} waited for it {waited}; {direct} past the page cache.\n"
+            )
         }
         LoadLimitedBy::Cpu if times.converting_ns > times.reading_ns => {
             let converted = of_their_time(times.converting_ns);
@@ -145,12 +176,20 @@ fn converted(conversion: &LoadConversion) -> String {
     text
 }
 
-fn verified(verify: &LoadVerify) -> String {
-    let tensors = count(verify.tensors, "tensor");
-    match &verify.failure {
-        None => format!("Verified: {tensors} read back, every byte as in the files.\n"),
-        Some(failure) => format!("NOT VERIFIED: {}\n", clean(failure)),
+fn verified(verify: &LoadVerify, conversion: Option<&LoadConversion>) -> String {
+    if let Some(failure) = &verify.failure {
+        return format!("NOT VERIFIED: {}\n", clean(failure));
     }
+    let tensors = count(verify.tensors, "tensor");
+    let converted = conversion.filter(|conversion| conversion.converted > 0);
+    let Some(LoadConversion { to, .. }) = converted else {
+        return format!("Verified: {tensors} read back, every byte as in the files.\n");
+    };
+    let to = clean(to);
+    format!(
+        "Verified: {tensors} read back, every byte as the files' numbers, converted again to {to} where \
+         they were.\n"
+    )
 }
 
 fn cells(times: &LoadTimes) -> [String; 4] {
@@ -164,7 +203,7 @@ fn cells(times: &LoadTimes) -> [String; 4] {
 }
 
 fn time_and_rate(total_ns: u64, gb_per_s: f64) -> [String; 2] {
-    [duration(total_ns), format!("{gb_per_s:.1} GB/s")]
+    [duration(total_ns), byte_rate(gb_per_s)]
 }
 
 fn row(name: &str, cells: [String; 4]) -> String {

@@ -38,6 +38,7 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
     let link = FeedLink {
         copy_ns: ns / 4,
         copy_bytes: 1 << 30,
+        one_byte_ns: Some(ns / 1000),
     };
     let host = FeedHost {
         threads: 2,
@@ -47,10 +48,11 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
         held_back_ns: ns / 5,
         consumer_wait_ns: 0,
     };
+    // They ran in the second half.
     let kernel = FeedKernel {
         count: 10,
-        busy_ns: ns / 2,
-        span_ns: ns,
+        busy_ns: ns / 5 * 2,
+        span_ns: ns / 2,
     };
     let mut feed = Feed::new(origin, job, done, link, host, Some(kernel));
     feed.notes = vec![text.to_owned()];
@@ -67,12 +69,17 @@ fn the_page_says_what_the_report_says() {
     assert_eq!(tips[0]["title"], "reading threads, reading samples");
     assert_eq!(tips[0]["rows"][0]["cells"][0], "50.0%");
     assert_eq!(tips[4]["title"], "link, busy");
-    assert_eq!(tips[5]["rows"][0]["cells"][0], "50.0%");
+    // Of the same time as all others.
+    assert_eq!(tips[5]["title"], "GPU, busy");
+    assert_eq!(tips[5]["rows"][0]["cells"][0], "40.0%");
     for part in [
         "2560 samples/s, 1.07 GB/s.",
         "Reading samples limits",
         "images.npy: 1000000000 samples",
         "<tr><th scope=\"row\">link</th><td>busy</td><td>25.0%</td></tr>",
+        "<tr><th scope=\"row\">GPU</th><td>busy</td><td>40.0%</td></tr>",
+        "<p class=\"dim\">GPU: idle 20.0% of the time from the first to the last of 10 kernels",
+        "<p class=\"dim\">First batch after 1.00 s</p>",
     ] {
         assert!(html.contains(part), "{part}");
     }

@@ -1,12 +1,13 @@
 //! Index files (`….safetensors.index.json`): which tensor is in which file.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Component, Path};
 
 use serde_json::value::RawValue;
 
 use super::json::{each, fields, is_object, value};
-use super::{HEADER_BYTES_MAX, read_exactly, utf8};
+use super::{HEADER_BYTES_MAX, other, read_exactly, utf8};
 use crate::load::{Fault, LoadError, file};
 
 /// What an index says.
@@ -23,13 +24,17 @@ pub(in crate::load) fn read(path: &Path) -> Result<Index, LoadError> {
 
 fn parse_file(path: &Path) -> Result<Index, LoadError> {
     let (mut file, stamp) = file::open_plain(path)?;
-    if stamp.len_bytes > HEADER_BYTES_MAX {
+    parse(&mut file, stamp.len_bytes).map_err(|error| other::instead(&file, None, error))
+}
+
+fn parse(file: &mut File, len_bytes: u64) -> Result<Index, LoadError> {
+    if len_bytes > HEADER_BYTES_MAX {
         return Err(LoadError::from(Fault::HeaderTooLarge {
-            header_bytes: stamp.len_bytes,
+            header_bytes: len_bytes,
             limit_bytes: HEADER_BYTES_MAX,
         }));
     }
-    let text = read_exactly(&mut file, stamp.len_bytes)?;
+    let text = read_exactly(file, len_bytes)?;
     let [metadata, weight_map] = fields(utf8(&text)?, ["metadata", "weight_map"])?;
     let weight_map = weight_map.ok_or(Fault::MissingField {
         field: "weight_map",

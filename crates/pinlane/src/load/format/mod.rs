@@ -12,6 +12,7 @@ mod index;
 mod json;
 mod literal;
 mod npy;
+mod other;
 mod safetensors;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use std::io::Read;
 use std::path::Path;
 
 pub(super) use index::{Index, read as read_index};
+pub use other::OtherFormat;
 
 use super::file::{self, FileInfo, Format};
 use super::{Fault, LoadError, TensorInfo};
@@ -41,9 +43,10 @@ pub(super) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorI
     let read = || {
         let (mut file, stamp) = file::open_plain(path)?;
         let header = match format {
-            Format::Safetensors => safetensors::read(&mut file, stamp.len_bytes)?,
-            Format::Npy => npy::read(&mut file, stamp.len_bytes, path)?,
+            Format::Safetensors => safetensors::read(&mut file, stamp.len_bytes),
+            Format::Npy => npy::read(&mut file, stamp.len_bytes, path),
         };
+        let header = header.map_err(|error| other::instead(&file, Some(format), error))?;
         let info = FileInfo {
             path: path.to_owned(),
             format,

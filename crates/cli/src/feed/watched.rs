@@ -1,0 +1,92 @@
+//! Samples that nobody waits for once the user wants an end.
+
+use std::panic;
+
+use pinlane::load::{Dataset, Field, SampleError, SampleMut};
+
+use crate::interrupt::Interrupt;
+
+/// A dataset that ends the epoch between two samples when the user wants an end: a batch may be so large
+/// that it takes minutes.
+pub(super) struct Watched<D> {
+    dataset: D,
+    interrupt: Interrupt,
+}
+
+impl<D: Dataset> Watched<D> {
+    pub(super) fn new(dataset: D, interrupt: &Interrupt) -> Self {
+        Self {
+            dataset,
+            interrupt: interrupt.clone(),
+        }
+    }
+}
+
+impl<D: Dataset> Dataset for Watched<D> {
+    fn len(&self) -> usize {
+        self.dataset.len()
+    }
+
+    fn fields(&self) -> &[Field] {
+        self.dataset.fields()
+    }
+
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+        if self.interrupt.is_raised() {
+            // An error would count as a bad sample with --skip-bad. The loader ends the epoch with this
+            // one, and no panic hook hears of it.
+            panic::resume_unwind(Box::new("interrupted"));
+        }
+        self.dataset.read(index, sample)
+    }
+
+    fn source(&self, index: usize) -> String {
+        self.dataset.source(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use pinlane::Device;
+    use pinlane::load::{Dtype, Loader, LoaderConfig, LoaderError, OnError, dataset};
+    use pinlane_model::Profile;
+    use pinlane_sim::Sim;
+
+    use super::*;
+
+    #[test]
+    fn an_interrupt_is_noticed_in_the_middle_of_a_batch() {
+        let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
+        let device = Device::open(&sim, 0).expect("a device");
+        for on_error in [OnError::Fail, OnError::Skip] {
+            let (interrupt, raised) = Interrupt::by_hand();
+            let read = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&read);
+            let fields = [Field::fixed("a", Dtype::U8, [])];
+            let samples = dataset::from_fn(1000, fields, move |index, sample| {
+                sample.fixed(0).fill(0);
+                count.fetch_add(1, Ordering::Relaxed);
+                if index == 10 {
+                    raised.store(true, Ordering::Relaxed);
+                }
+                Ok(())
+            });
+            let config = LoaderConfig {
+                batch: 1000,
+                workers: Some(0),
+                on_error,
+                ..LoaderConfig::default()
+            };
+            let watched = Watched::new(samples, &interrupt);
+            let loader = Loader::new(&device, watched, config).expect("a loader");
+            let mut epoch = loader.epoch(0).expect("an epoch");
+            let batch = epoch.next().expect("an outcome");
+            assert!(matches!(batch, Err(LoaderError::Panicked { .. })));
+            assert_eq!(read.load(Ordering::Relaxed), 11);
+            assert_eq!(loader.stats().skipped, 0);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! What is wrong with a file that was named, where that is clear enough to say what to do.
+
+use std::fs;
+use std::path::Path;
+
+use pinlane::load::{Fault, LoadError, OtherFormat};
+
+/// The message with its remedy, for faults that have the same one wherever files are named.
+pub(crate) fn told(error: &LoadError) -> Option<String> {
+    let file = error.file()?;
+    let name = file.display();
+    match error.fault() {
+        // This says itself what to do.
+        Fault::OtherFormat { .. } => Some(error.to_string()),
+        Fault::TooShort { file_bytes: 0, .. } => Some(format!(
+            "{name} is empty; was it written or downloaded to its end? Write it again"
+        )),
+        Fault::DuplicateTensor { other } if is_same(file, other) => Some(format!(
+            "{name} is named twice, by itself or by its folder or index; name it once"
+        )),
+        Fault::NothingHere => {
+            let other = other_in(file)?;
+            Some(format!("{error}; {other}"))
+        }
+        // An archive by its name, and no archive at all from its first byte on.
+        Fault::TarChecksum { at_bytes: 0 } | Fault::TarTruncated { at_bytes: 0 } => {
+            let fault = Fault::OtherFormat {
+                found: OtherFormat::of(file)?,
+            };
+            Some(format!("{name}: {fault}"))
+        }
+        _ => None,
+    }
+}
+
+/// The first file of a folder that is known to be of another kind: what it is and what to do.
+pub(crate) fn other_in(folder: &Path) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let mut others = paths.iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        let found = OtherFormat::of(path)?;
+        Some(format!("{name} in it {}", Fault::OtherFormat { found }))
+    });
+    others.next()
+}
+
+/// Whether both paths lead to one file.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(one).is_some_and(|one| Some(one) == real(other))
+}
