@@ -14,6 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 DATA=${DATA:-/tmp/pinlane-load}
 NEW=${NEW:-$here/safetensors09}
 export PYTHONUNBUFFERED=1
+export XDG_CACHE_HOME=$OUT/cache
 began=$SECONDS
 mkdir -p "$DATA"
 : > $OUT/load.txt; : > $OUT/cold.txt
@@ -33,7 +34,8 @@ timeout 60 python3 $here/cache.py fill "$DATA/big" "$DATA/many" 2>&1 | tee -a $O
 # --- Cached: pinlane, then the peers, then pinlane again --------------------------------------------------------
 cached_pinlane() {
   step "pinlane, cached"
-  # PINLANE >>> the first call of a fresh process and five later ones; two processes a set
+  # PINLANE >>> the first call of a fresh process, five later ones with the tensors of all earlier ones kept,
+  # and five right after those of the one before were freed; two processes a set
   for set in big many; do
     for process in 1 2; do echo -n "$set "; timeout 30 ./load once "$DATA/$set" 2>&1; done
   done
@@ -43,6 +45,8 @@ cached_pinlane | tee -a $OUT/load.txt
 { step "safetensors, cached"
   timeout 150 python3 $here/safetensors_peers.py "$DATA" --new "$NEW" 2>&1; } | tee $OUT/peers.txt
 cached_pinlane | tee -a $OUT/load.txt
+{ step "calibrate"
+  timeout 40 ./pinlane --device cuda calibrate --output $OUT/profile.toml 2>&1; } | tee $OUT/calibrate.txt
 { step "pinlane, the tool"
   # PINLANE >>> plain, then: what is on the GPU is what the files hold
   for set in big many; do
