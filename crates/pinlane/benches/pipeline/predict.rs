@@ -40,6 +40,10 @@ pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
         }
         let last = |each: &Combination| error(each.predicted[pass - 1], each.measured[pass - 1]);
         sum_up(&format!("pass {pass}"), all.iter().map(last));
+        for memory in [Memory::Pinned, Memory::Express] {
+            let some = all.iter().filter(|each| each.job.input == memory);
+            sum_up(&format!("pass {pass}, {memory:?}"), some.map(last));
+        }
     }
     for each in &all {
         println!(
@@ -129,10 +133,13 @@ fn error(predicted: Duration, measured: Duration) -> f64 {
 }
 
 fn sum_up(name: &str, errors: impl Iterator<Item = f64>) {
-    let mut errors: Vec<_> = errors.map(f64::abs).collect();
+    let mut errors: Vec<_> = errors.collect();
+    errors.sort_by(f64::total_cmp);
+    let signed = errors[errors.len() / 2];
+    let mut errors: Vec<_> = errors.into_iter().map(f64::abs).collect();
     errors.sort_by(f64::total_cmp);
     println!(
-        "{name}: {} combinations, median error {:.1}%, 95th percentile {:.1}%, worst {:.1}%",
+        "{name}: {} combinations, median error {:.1}% ({signed:+.1}%), 95th percentile {:.1}%, worst {:.1}%",
         errors.len(),
         errors[errors.len() / 2],
         errors[errors.len() * 95 / 100],

@@ -4,7 +4,7 @@ use pinlane_model::{CallCosts, CostCurve};
 
 use super::bench::{BYTES, Bench, COPIES, KIB, MIB};
 use super::fit::curve;
-use crate::Result;
+use crate::{PinnedBuf, Result};
 
 /// Where the curves have their knots.
 const SIZES: [usize; 9] = [
@@ -74,7 +74,8 @@ pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
     // Copies of the size that pipelines are made of: very large ones disturb each other more.
     const EACH: usize = 16 * MIB;
     const COUNT: usize = COPIES * BYTES / EACH;
-    let mut inbound = bench.device.pinned::<u8>(COUNT * EACH)?;
+    let (outbound, mut inbound) = far_memory(bench, COUNT * EACH)?;
+    let mut round = 0;
     let mut there = bench.device.alloc::<u8>(EACH)?;
     let [percent] = bench.medians(|bench| {
         let alone_ns = bench.up_ns(EACH, COUNT)?;
@@ -83,9 +84,14 @@ pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
             let (begin, came_back) = (bench.device.event()?, bench.device.event()?);
             bench.stream.record(&begin)?;
             bench.other.wait(&begin)?;
+            let start = round * COUNT * EACH % outbound.len();
+            round += 1;
             bench.device.scope(|scope| {
-                for here in inbound.range_mut(..).pieces(EACH) {
-                    scope.upload(&bench.stream, bench.outbound.range(..EACH), &mut there)?;
+                let window = inbound.range_mut(start..start + COUNT * EACH);
+                for (number, here) in window.pieces(EACH).enumerate() {
+                    let at = start + number * EACH;
+                    let source = outbound.range(at..at + EACH);
+                    scope.upload(&bench.stream, source, &mut there)?;
                     scope.download(&bench.other, bench.back.range(..EACH), here)?;
                 }
                 bench.other.record(&came_back)?;
@@ -96,4 +102,22 @@ pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
         Ok([(both_ns * 100 + alone_ns / 2) / alone_ns])
     })?;
     Ok(percent.max(100))
+}
+
+/// How many times as much memory as one round takes.
+const WINDOWS: usize = 4;
+
+/// Memory to send from and to fetch into: so much that what a round uses has left the caches of the CPU
+/// when it is used again, as memory of a program has. Both directions at once are slower there.
+fn far_memory(bench: &Bench<'_>, bytes: usize) -> Result<(PinnedBuf<u8>, PinnedBuf<u8>)> {
+    let get = |windows: usize| -> Result<_> {
+        let mut outbound = bench.device.pinned(windows * bytes)?;
+        outbound.fill(1);
+        Ok((outbound, bench.device.pinned(windows * bytes)?))
+    };
+    match bench.device.info().simulated {
+        Some(_) => get(1),
+        // Little may be page-locked here.
+        None => get(WINDOWS).or_else(|_| get(1)),
+    }
 }

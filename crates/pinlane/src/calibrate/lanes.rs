@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pinlane_model::ExpressCosts;
 
-use super::bench::{Bench, MIB, median};
+use super::bench::{Bench, MIB};
 use super::fit::curve;
 use crate::memory::DeviceBuf;
 use crate::pipeline::{Pipeline, PipelineConfig};
@@ -34,13 +34,14 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
         return Ok(None);
     }
     let mut lanes = Lanes::new(bench)?;
-    let mut times: [[Vec<u64>; KNOTS.len()]; 3] = Default::default();
+    let mut times: [[Vec<u64>; KNOTS.len()]; 4] = Default::default();
     for round in 0..=ROUNDS {
-        for (index, (bytes, _)) in KNOTS.into_iter().enumerate() {
+        for (index, (bytes, [few, many])) in KNOTS.into_iter().enumerate() {
             let measured = [
                 lanes.up_ns(bytes)?,
                 lanes.down_ns(bytes)?,
-                lanes.both_ns(index)?,
+                lanes.pipeline_ns(index, few * bytes)?,
+                lanes.pipeline_ns(index, many * bytes)?,
             ];
             // The first round wakes the lanes and touches all memory.
             for (times, ns) in times.iter_mut().zip(measured) {
@@ -50,12 +51,15 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
             }
         }
     }
-    let mut curves = Vec::with_capacity(times.len());
-    for times in times {
-        let mut points = Vec::with_capacity(KNOTS.len());
-        for ((bytes, _), times) in KNOTS.into_iter().zip(times) {
-            points.push((bytes, median(times)));
-        }
+    let [up, down, few, many] = times.map(|times| times.map(undisturbed));
+    // What a chunk takes that goes in while another comes out: what more chunks take more.
+    let both = std::array::from_fn(|index| {
+        let (_, counts) = KNOTS[index];
+        many[index].saturating_sub(few[index]) / (counts[1] - counts[0]) as u64
+    });
+    let mut curves = Vec::with_capacity(3);
+    for times in [up, down, both] {
+        let points: Vec<_> = KNOTS.iter().map(|(bytes, _)| *bytes).zip(times).collect();
         let curve = curve(&points);
         if curve.bytes_per_s == 0 {
             let says = "a larger copy by the express lane took no longer than a smaller one";
@@ -70,6 +74,13 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
         down,
         both,
     }))
+}
+
+/// What it takes where nothing disturbs: all CPUs work on one copy, so whatever else runs on the machine
+/// makes it slower, never faster, and may do so for most of the time that the calibration takes.
+fn undisturbed(mut times: Vec<u64>) -> u64 {
+    times.sort_unstable();
+    times[times.len() / 3]
 }
 
 /// Memory, and a pipeline for each size.
@@ -131,14 +142,7 @@ impl<'b, 'd> Lanes<'b, 'd> {
         Ok(self.bench.now_ns().saturating_sub(began))
     }
 
-    /// What a chunk takes that goes in while another comes out: what more chunks take more.
-    fn both_ns(&mut self, index: usize) -> Result<u64> {
-        let (bytes, [few, many]) = KNOTS[index];
-        let few_ns = self.pipeline_ns(index, few * bytes)?;
-        let many_ns = self.pipeline_ns(index, many * bytes)?;
-        Ok(many_ns.saturating_sub(few_ns) / (many - few) as u64)
-    }
-
+    /// A pipeline of chunks of the knot's size.
     fn pipeline_ns(&mut self, index: usize, bytes: usize) -> Result<u64> {
         let range = self.next(bytes);
         let kernels = &self.bench.kernels;
