@@ -10,7 +10,7 @@ use pinlane_driver::{HostFlags, HostPtr};
 use super::host::HostMemory;
 use super::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, to_pinned};
 use crate::link::Link;
-use crate::{Device, Result};
+use crate::{Device, Error, Result};
 
 /// Page-locked memory. The GPU's copy engine reads and writes it directly.
 ///
@@ -39,7 +39,12 @@ impl Device {
             portable,
             ..HostFlags::default()
         };
-        PinnedBuf::allocate(&self.shared.link, len, flags)
+        let pin = || PinnedBuf::allocate(&self.shared.link, len, flags);
+        match pin() {
+            // What loads of weights keep for the next one makes room.
+            Err(Error::OverBudget { .. }) if self.shared.idle_slots.clear() > 0 => pin(),
+            pinned => pinned,
+        }
     }
 
     /// Pinned memory with a copy of `values`. Also called

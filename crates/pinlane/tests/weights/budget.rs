@@ -109,3 +109,16 @@ fn as_much_as_it_may_take() {
         rig.assert_clean();
     }
 }
+
+/// Nor in that of others.
+#[test]
+fn what_is_kept_makes_room_for_others() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let rig = with_slots(4);
+    drop(weights.load(&rig.device, &config(2)).expect("no fault"));
+    assert!(rig.device.stats().pinned_bytes > 0);
+    let buffer = rig.device.pinned::<u8>(4 * PIECE_BYTES);
+    drop(buffer.expect("all of the budget"));
+    rig.assert_clean();
+}

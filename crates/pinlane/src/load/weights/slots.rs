@@ -36,14 +36,9 @@ impl IdleSlots {
 
 /// A slot: one of an earlier load, or a new one.
 pub(super) fn another(device: &Device, bytes: usize) -> Result<PinnedBuf<u8>> {
-    let idle = &device.shared.idle_slots;
-    if let Some(slot) = idle.take(bytes) {
-        return Ok(slot);
-    }
-    match device.pinned(bytes) {
-        // Those of another size make room.
-        Err(Error::OverBudget { .. }) if idle.clear() > 0 => device.pinned(bytes),
-        pinned => pinned,
+    match device.shared.idle_slots.take(bytes) {
+        Some(slot) => Ok(slot),
+        None => device.pinned(bytes),
     }
 }
 
