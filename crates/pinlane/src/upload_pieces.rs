@@ -8,11 +8,11 @@ use pinlane_driver::{CopyOp, Place};
 use crate::memory::{DeviceSliceMut, PinnedSource};
 use crate::stream::SubmitError;
 use crate::transfer::{copy_unless_empty, host_ptr};
-use crate::{Stream, Transfer, TransferError};
+use crate::{Error, Stream, Transfer, TransferError};
 
 impl Stream {
     /// Copy ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer
-    /// until all are there.
+    /// until all are there. An error comes with the number of the piece that it is about.
     ///
     /// # Panics
     /// When a range is outside of the buffer, or of another length than its place.
@@ -20,14 +20,14 @@ impl Stream {
         &self,
         source: B,
         pieces: &[(Range<usize>, DeviceSliceMut<'_, u8>)],
-    ) -> Result<Transfer<B>, TransferError<B>> {
+    ) -> Result<Transfer<B>, (TransferError<B>, usize)> {
         if let Err(error) = source.home().serves(&self.shared().link) {
-            return Err(TransferError::new(error, source));
+            return Err((TransferError::new(error, source), 0));
         }
         let (start, len) = (source.start(), source.len());
         let source = ManuallyDrop::new(source); // kept by a panic of the driver's
         let mut last = None;
-        for (range, target) in pieces {
+        for (number, (range, target)) in pieces.iter().enumerate() {
             assert!(range.end <= len && range.len() == target.len(), "{range:?}");
             let copy = CopyOp {
                 // SAFETY: inside of the buffer, as was seen to.
@@ -45,14 +45,23 @@ impl Stream {
                 (Ok(fence), _) => last = Some(fence),
                 // Those before are in flight.
                 (Err(SubmitError::Refused(error)), Some(before)) => {
-                    let transfer = self.in_flight(Ok(before), ManuallyDrop::into_inner(source))?;
-                    return Err(match transfer.wait() {
+                    let source = ManuallyDrop::into_inner(source);
+                    let transfer = self.in_flight(Ok(before), source);
+                    let failure = match transfer.and_then(Transfer::wait) {
                         Ok(source) => TransferError::new(error, source),
-                        Err(failure) => TransferError { error, ..failure },
-                    });
+                        Err(failure) => {
+                            if let Error::Driver(other) = failure.error {
+                                self.shared().link.keep_stray(other);
+                            }
+                            TransferError { error, ..failure }
+                        }
+                    };
+                    return Err((failure, number));
                 }
                 (refused, _) => {
-                    return self.in_flight(refused, ManuallyDrop::into_inner(source));
+                    let source = ManuallyDrop::into_inner(source);
+                    let transfer = self.in_flight(refused, source);
+                    return transfer.map_err(|failure| (failure, number));
                 }
             }
         }
@@ -60,6 +69,7 @@ impl Stream {
             Some(fence) => Ok(fence),
             None => self.submit(&[], |_, _| Ok(())),
         };
-        self.in_flight(submitted, ManuallyDrop::into_inner(source))
+        let transfer = self.in_flight(submitted, ManuallyDrop::into_inner(source));
+        transfer.map_err(|failure| (failure, 0))
     }
 }

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use pinlane_model::FileCosts;
 
 use super::bench::{Bench, MIB, median};
+use crate::crew;
 use crate::load::{Io, LoadConfig, LoadError, Weights};
-use crate::{Error, Result, crew};
 
 /// Bytes of the file: some twelve pieces.
 const FILE_BYTES: usize = 192 * MIB;
@@ -23,13 +23,19 @@ const ROUNDS: usize = 9;
 /// Fewer threads are better where they lose no more than this.
 const LOSS_PERCENT: u64 = 2;
 
-pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<FileCosts>> {
+/// None where there is no such file, or no room for it on the device.
+pub(super) fn measure(bench: &Bench<'_>) -> Option<FileCosts> {
     if bench.device.info().simulated.is_some() {
-        return Ok(None);
+        return None;
     }
-    let file = in_memory().map_err(|error| failed(&error))?;
+    let file = in_memory().ok()?;
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let weights = Weights::open(path).map_err(|error| unloaded(&error))?;
+    let measured = Weights::open(path).and_then(|weights| best(bench, &weights));
+    bench.device.trim();
+    measured.ok()
+}
+
+fn best(bench: &Bench<'_>, weights: &Weights) -> Result<FileCosts, LoadError> {
     let cpus = crew::helpers_at_most() + 1;
     let tried: Vec<usize> = THREADS.into_iter().filter(|tried| *tried <= cpus).collect();
     let mut times = vec![Vec::new(); tried.len()];
@@ -37,24 +43,23 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<FileCosts>> {
         for (threads, times) in tried.iter().zip(&mut times) {
             let config = LoadConfig::default().io(Io::Buffered).threads(*threads);
             let began = bench.now_ns();
-            let tensors = weights.load(bench.device, &config);
+            let tensors = weights.load(bench.device, &config)?;
             let took_ns = bench.now_ns().saturating_sub(began);
-            tensors.map_err(|error| unloaded(&error))?;
+            drop(tensors);
             // The first round page-locks the slots.
             if round > 0 {
                 times.push(took_ns);
             }
         }
     }
-    bench.device.trim();
     let times: Vec<u64> = times.into_iter().map(median).collect();
     let chosen = fewest(&times);
     let ns = u128::from(times[chosen].max(1));
     let bytes_per_s = FILE_BYTES as u128 * 1_000_000_000 / ns;
-    Ok(Some(FileCosts {
+    Ok(FileCosts {
         threads: tried[chosen] as u32,
         bytes_per_s: u64::try_from(bytes_per_s).unwrap_or(u64::MAX),
-    }))
+    })
 }
 
 /// The first that is nearly as good as the best.
@@ -84,14 +89,6 @@ fn in_memory() -> io::Result<File> {
         file.write_all(&block)?;
     }
     Ok(file)
-}
-
-fn unloaded(error: &LoadError) -> Error {
-    Error::Calibration(format!("reading a file: {error}"))
-}
-
-fn failed(error: &io::Error) -> Error {
-    Error::Calibration(format!("a file in memory: {error}"))
 }
 
 #[cfg(test)]

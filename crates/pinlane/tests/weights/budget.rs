@@ -1,11 +1,13 @@
 //! Little page-locked memory, and none.
 
-use pinlane::load::{Dtype, LoadConfig, Weights};
+use std::fs::File;
+
+use pinlane::load::{Dtype, Io, LoadConfig, Weights};
 use pinlane::{Budget, Device, Error};
 
 use super::common::{must_return, sim};
 use super::rig::{PIECE_BYTES, Rig, config, converting, device_error, model};
-use super::support::Scratch;
+use super::support::{Scratch, safetensors};
 
 /// A device that may page-lock so many slots.
 fn with_slots(slots: usize) -> Rig {
@@ -120,5 +122,29 @@ fn what_is_kept_makes_room_for_others() {
     assert!(rig.device.stats().pinned_bytes > 0);
     let buffer = rig.device.pinned::<u8>(4 * PIECE_BYTES);
     drop(buffer.expect("all of the budget"));
+    rig.assert_clean();
+}
+
+/// The field's own words: 128 MiB where nothing is said.
+#[test]
+fn large_pieces_take_no_more_memory_than_the_documentation_says() {
+    let scratch = Scratch::new();
+    let bytes: u64 = 320 << 20;
+    let header =
+        format!(r#"{{"w":{{"dtype":"U8","shape":[{bytes}],"data_offsets":[0,{bytes}]}}}}"#);
+    let path = scratch.file("large.safetensors", safetensors(&header, &[]));
+    let file = File::options().write(true).open(&path).expect("our own");
+    file.set_len(8 + header.len() as u64 + bytes)
+        .expect("a hole");
+    let weights = Weights::open(path).expect("a good file");
+    let sim = sim();
+    let budget = Budget::with_limit(1 << 30);
+    let rig = Rig::with(sim.clone(), Device::with_budget(sim.driver(), &budget));
+    let mut config = LoadConfig::default().threads(2).io(Io::Buffered);
+    config.piece_bytes = Some(32 << 20);
+    drop(weights.load(&rig.device, &config).expect("no fault"));
+    let stats = rig.device.stats();
+    let taken = stats.pinned_bytes - stats.express_bytes;
+    assert!(taken <= 128 << 20, "{} MiB", taken >> 20);
     rig.assert_clean();
 }

@@ -62,7 +62,7 @@ fn model(scratch: &Scratch) -> Weights {
 
 fn random_config(random: &mut Random) -> LoadConfig {
     let mut config = config([1, 3][random.below(2)]);
-    config.io = [Io::Auto, Io::Buffered][random.below(2)];
+    config.io = [Io::Auto, Io::Buffered, Io::Direct][random.below(3)];
     let to = [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64];
     if random.below(2) == 0 {
         config.convert = Some(to[random.below(4)]);

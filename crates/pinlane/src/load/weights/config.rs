@@ -36,14 +36,15 @@ pub enum Io {
 pub struct LoadConfig {
     /// How files are read.
     pub io: Io,
-    /// Threads that read, at most one a piece; `None`: as many as the express lane has lanes.
+    /// Threads that read, never more than there is work for; `None`: as many as the express lane has
+    /// lanes.
     pub threads: Option<usize>,
     /// Turn tensors of floating-point numbers into this type.
     pub convert: Option<Dtype>,
     /// Bytes that are copied at once: a multiple of 4096, from 16 KiB to 1 GiB.
     pub piece_bytes: Option<usize>,
     /// Page-locked memory that is taken at most, from 32 KiB; `None`: 128 MiB, or 8 MiB a thread where
-    /// elements are converted. Never more than the budget has left.
+    /// elements are converted, and at least two pieces. Never more than the budget has left.
     pub pinned_bytes: Option<usize>,
     /// Called by the thread that takes the tensors, as bytes land.
     pub progress: Option<OnProgress>,
@@ -68,7 +69,7 @@ pub struct LoadProgress {
 }
 
 impl LoadConfig {
-    /// As a calibration of this machine says.
+    /// As a calibration of this machine says, for loads that do not convert.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

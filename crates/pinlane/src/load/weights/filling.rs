@@ -68,6 +68,12 @@ impl Filling {
         })
     }
 
+    /// The slot, unless somebody has a slice.
+    pub(super) fn into_slot(filling: Arc<Self>) -> Option<PinnedBuf<u8>> {
+        let slot = Arc::into_inner(filling)?.slot;
+        slot.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether there is a slice that nobody has.
     pub(super) fn has_more(&self) -> bool {
         self.next.load(Ordering::Relaxed) < slices(&self.piece, self.slice_bytes)

@@ -54,7 +54,9 @@ impl Job {
         config: &LoadConfig,
     ) -> Result<Self, LoadError> {
         let wanted = config.threads_for(device)?;
-        let sizes = Sizes::of(config, wanted, left_bytes(device).map_err(Fault::device)?)?;
+        let left_bytes = left_bytes(device).map_err(Fault::device)?;
+        let total_bytes = tensors.iter().map(TensorInfo::len_bytes).sum();
+        let sizes = Sizes::of(config, wanted, total_bytes, left_bytes)?;
         let plan = Plan::converting(tensors, config.convert, sizes.plan_options())?;
         // More than there are slices would have nothing to do.
         let slices = plan.pieces().map(|piece| slices(&piece, sizes.slice_bytes));

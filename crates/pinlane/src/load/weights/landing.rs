@@ -20,6 +20,8 @@ use crate::load::{Fault, LoadError, TensorInfo};
 pub struct Landing {
     job: Arc<Job>,
     threads: Vec<JoinHandle<()>>,
+    /// How many there were.
+    started: usize,
     reports: Receiver<Report>,
     /// Bytes of each tensor that are missing.
     missing: Vec<u64>,
@@ -46,6 +48,7 @@ impl Landing {
             },
             complete,
             threads: Vec::with_capacity(job.threads),
+            started: 0,
             told: config.progress.clone(),
             failed: false,
             missing,
@@ -58,7 +61,10 @@ impl Landing {
             let thread = std::thread::Builder::new().name(format!("pinlane-load-{number}"));
             let spawned = thread.spawn(move || worker::run(&job, &tell));
             match spawned {
-                Ok(thread) => landing.threads.push(thread),
+                Ok(thread) => {
+                    landing.threads.push(thread);
+                    landing.started += 1;
+                }
                 Err(error) if number == 0 => {
                     return Err(Fault::io("start a thread", &error).into());
                 }
@@ -99,7 +105,10 @@ impl Landing {
     /// What the load has done so far.
     #[must_use]
     pub fn stats(&self) -> LoadStats {
-        self.job.stats()
+        LoadStats {
+            threads: self.started,
+            ..self.job.stats()
+        }
     }
 
     /// How far it has come, as far as reports were taken.

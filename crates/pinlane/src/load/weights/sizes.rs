@@ -12,7 +12,7 @@ pub(super) struct Sizes {
     /// How many of these there are at most, filled or in flight.
     pub(super) slots: usize,
     /// Bytes of a file that go into a slot.
-    piece_bytes: usize,
+    pub(super) piece_bytes: usize,
     /// Bytes of a piece that a thread reads at once; all of it where this is more.
     pub(super) slice_bytes: u64,
 }
@@ -43,10 +43,12 @@ const READ_BYTES_AT_LEAST: usize = 2 * PAGE_BYTES;
 const PAGE_BYTES: usize = 4096;
 
 impl Sizes {
-    /// For so many threads, with so many bytes of page-locked memory that the budget has left.
+    /// For so many threads and bytes to read, with so many bytes of page-locked memory that the budget
+    /// has left.
     pub(super) fn of(
         config: &LoadConfig,
         threads: usize,
+        total_bytes: u64,
         left_bytes: u64,
     ) -> Result<Self, LoadError> {
         let (usual_bytes, usual_slots) = match config.convert {
@@ -67,7 +69,9 @@ impl Sizes {
                 return Err(bad("pinned_bytes", "at least 32768"));
             }
             Some(bytes) => bytes,
-            None => usize::MAX,
+            None => usual_bytes
+                .saturating_mul(usual_slots)
+                .max(2 * wanted_bytes),
         };
         // With nothing left the budget says so itself, when it is asked for the least.
         let left_bytes = usize::try_from(left_bytes).unwrap_or(usize::MAX);
@@ -75,8 +79,15 @@ impl Sizes {
         // While one is in flight another one is filled.
         let half_bytes = at_most_bytes / 2 / PAGE_BYTES * PAGE_BYTES;
         let growth = growth(config.convert);
+        // Little to read takes little memory, in few sizes, so that the next load finds its own.
+        let total_bytes = usize::try_from(total_bytes).unwrap_or(usize::MAX);
+        let all_bytes = total_bytes
+            .saturating_add(2 * PAGE_BYTES)
+            .saturating_mul(growth)
+            .checked_next_power_of_two();
         let slot_bytes = wanted_bytes
             .min(half_bytes)
+            .min(all_bytes.unwrap_or(usize::MAX).max(PIECE_BYTES_AT_LEAST))
             .max(READ_BYTES_AT_LEAST * growth);
         Ok(Self {
             slot_bytes,

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::files::Way;
 use super::filling::{Filling, Slice};
@@ -42,6 +43,8 @@ struct State {
     opening: bool,
     /// Nobody wants the rest.
     stopped: bool,
+    /// Threads that wait for others.
+    waiting: usize,
     free: Vec<PinnedBuf<u8>>,
     flying: VecDeque<Flying>,
     /// Slots there are, and how many there may be.
@@ -92,6 +95,7 @@ impl Team {
                 at_disk_at_most: (threads * 2 / 3).max(1),
                 opening: false,
                 stopped: false,
+                waiting: 0,
                 free: Vec::new(),
                 flying: VecDeque::new(),
                 slots: 0,
@@ -135,7 +139,7 @@ impl Team {
     }
 
     /// A slot for the piece that this thread opens. Waits while all are being filled.
-    pub(super) fn slot(&self) -> Slot {
+    pub(super) fn slot(&self, device: &Device) -> Slot {
         let mut state = self.lock();
         loop {
             if state.stopped {
@@ -144,15 +148,24 @@ impl Team {
             if let Some(slot) = state.free.pop() {
                 return Slot::Free(slot);
             }
-            if state.slots < state.slots_at_most {
+            let may_grow = state.slots < state.slots_at_most;
+            if (!may_grow || state.has_landed(device))
+                && let Some(flying) = state.flying.pop_front()
+            {
+                return Slot::Flying(flying);
+            }
+            if may_grow {
                 state.slots += 1;
                 return Slot::New;
             }
-            if let Some(flying) = state.flying.pop_front() {
-                return Slot::Flying(flying);
-            }
             state = self.wait(state);
         }
+    }
+
+    /// A thread has waited so long for a slot in flight, and others for that thread.
+    pub(super) fn waited_for_the_link(&self, waited: Duration) -> Duration {
+        let others = self.lock().waiting;
+        waited.saturating_mul(u32::try_from(others + 1).unwrap_or(u32::MAX))
     }
 
     /// A new slot could not be made for a piece. Whether there is no other one, either; else fewer
@@ -172,6 +185,7 @@ impl Team {
         let mut state = self.lock();
         state.opening = false;
         if state.stopped {
+            state.free.extend(Filling::into_slot(filling));
             return;
         }
         match filling.way {
@@ -206,13 +220,12 @@ impl Team {
         let mut state = self.lock();
         state.stopped = true;
         state.opening = false;
-        let open = [
-            std::mem::take(&mut state.cached),
-            std::mem::take(&mut state.cold),
-        ];
-        drop(state);
-        // Memory may take a while to free.
-        drop(open);
+        let State {
+            cached, cold, free, ..
+        } = &mut *state;
+        // Where somebody still reads, memory goes with whoever reads last.
+        let unread = cached.drain(..).chain(cold.drain(..));
+        free.extend(unread.filter_map(Filling::into_slot));
         self.changed.notify_all();
     }
 
@@ -235,9 +248,12 @@ impl Team {
         }
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    fn wait<'s>(&self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        state.waiting += 1;
         let waited = self.changed.wait(state);
-        waited.unwrap_or_else(PoisonError::into_inner)
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -272,6 +288,17 @@ impl State {
         };
         self.opening = true;
         Some(turn)
+    }
+
+    /// Whether the slot that is in flight longest has landed.
+    fn has_landed(&self, device: &Device) -> bool {
+        let Some((transfer, _)) = self.flying.front() else {
+            return false;
+        };
+        transfer.is_done().unwrap_or_else(|error| {
+            keep_stray(device, error);
+            false
+        })
     }
 
     /// Whether a thread may go and wait for the disk.

@@ -56,10 +56,7 @@ impl Worker<'_> {
     fn work(&mut self) -> Result<(), LoadError> {
         let job = self.job;
         loop {
-            let began = Instant::now();
-            let turn = job.turn();
-            add(&job.spent.waiting_ns, began.elapsed());
-            match turn {
+            match job.turn() {
                 Turn::Open(piece, way) => self.open(piece, way)?,
                 Turn::Look(piece) => {
                     let way = job.source(&piece).way(&piece.bytes);
@@ -81,10 +78,15 @@ impl Worker<'_> {
     /// Find a slot for a piece.
     fn open(&mut self, piece: Piece, way: Way) -> Result<(), LoadError> {
         let job = self.job;
-        let began = Instant::now();
-        let slot = match job.team.slot() {
+        let slot = match job.team.slot(&job.device) {
             Slot::Free(slot) => slot,
-            Slot::Flying((transfer, parts)) => self.land(transfer.wait(), parts)?,
+            Slot::Flying((transfer, parts)) => {
+                let began = Instant::now();
+                let landed = transfer.wait();
+                let waited = job.team.waited_for_the_link(began.elapsed());
+                add(&job.spent.waiting_ns, waited);
+                self.land(landed, parts)?
+            }
             Slot::None => return Ok(()),
             Slot::New => match another(&job.device, job.sizes.slot_bytes) {
                 Ok(slot) => slot,
@@ -97,7 +99,6 @@ impl Worker<'_> {
                 }
             },
         };
-        add(&job.spent.waiting_ns, began.elapsed());
         let filling = Filling::new(piece, way, job.sizes.slice_bytes, slot);
         job.team.opened(filling);
         Ok(())
@@ -128,9 +129,9 @@ impl Worker<'_> {
             }
             true => {
                 let mut scratch = std::mem::take(&mut self.scratch);
-                scratch.resize(job.sizes.slot_bytes + PAGE_BYTES, 0);
+                scratch.resize(job.sizes.piece_bytes + PAGE_BYTES, 0);
                 let page = scratch.as_ptr().align_offset(PAGE_BYTES);
-                let target = &mut scratch[page..page + job.sizes.slot_bytes];
+                let target = &mut scratch[page..page + job.sizes.piece_bytes];
                 let read = self.fetch(piece, &piece.bytes, filling.way, target);
                 let copies =
                     read.map(|()| converted(job, piece, &target[filling.start()..], &mut slot));
@@ -168,32 +169,40 @@ impl Worker<'_> {
                 job.read(way, range.end - range.start);
                 Ok(())
             }
-            Err(error) => Err(match piece.parts.first() {
-                Some(part) => error.with_tensor(job.tensors()[part.tensor].name()),
-                None => error,
-            }),
+            Err(error) => {
+                let there = |part: &&PiecePart| {
+                    piece.bytes.start + part.copy.from_bytes + part.copy.len_bytes > range.start
+                };
+                Err(match piece.parts.iter().find(there) {
+                    Some(part) => error.with_tensor(job.tensors()[part.tensor].name()),
+                    None => error,
+                })
+            }
         }
     }
 
     /// Send a full slot on its way.
     fn ship(&self, piece: &Piece, slot: PinnedBuf<u8>, copies: Vec<Copy>) -> Result<(), LoadError> {
         let job = self.job;
-        let place = |copy: Copy| {
+        let place = |copy: &Copy| {
             let memory = job.memory(copy.allocation);
             let target = memory.shared_range_mut(copy.to..copy.to + copy.bytes);
             (copy.from..copy.from + copy.bytes, target)
         };
-        let places: Vec<_> = copies.into_iter().map(place).collect();
+        let places: Vec<_> = copies.iter().map(place).collect();
         match job.stream.upload_pieces(slot, &places) {
             Ok(transfer) => {
                 job.team.sent((transfer, piece.parts.clone()));
                 Ok(())
             }
-            Err(failure) => {
+            Err((failure, at)) => {
                 if let Some(slot) = failure.buffer {
                     job.team.put(slot);
                 }
-                Err(self.lost(failure.error, &piece.parts))
+                let there =
+                    |part: &&PiecePart| copies.get(at).is_some_and(|copy| copy.brings(part));
+                let part = piece.parts.iter().find(there);
+                Err(self.lost(failure.error, part.or(piece.parts.first())))
             }
         }
     }
@@ -214,13 +223,13 @@ impl Worker<'_> {
                 if let Some(slot) = failure.buffer {
                     self.job.team.put(slot);
                 }
-                Err(self.lost(failure.error, &parts))
+                Err(self.lost(failure.error, parts.first()))
             }
         }
     }
 
-    fn lost(&self, error: Error, parts: &[PiecePart]) -> LoadError {
-        let tensor = parts.first().map(|part| part.tensor);
+    fn lost(&self, error: Error, part: Option<&PiecePart>) -> LoadError {
+        let tensor = part.map(|part| part.tensor);
         self.job.failed(Fault::device(error), tensor)
     }
 
@@ -238,6 +247,14 @@ pub(super) struct Copy {
     pub(super) allocation: usize,
     pub(super) to: usize,
     pub(super) bytes: usize,
+}
+
+impl Copy {
+    /// Whether some of a part goes where this copy goes.
+    fn brings(&self, part: &PiecePart) -> bool {
+        let (start, end) = (self.to as u64, (self.to + self.bytes) as u64);
+        part.copy.allocation == self.allocation && (start..end).contains(&part.copy.to_bytes)
+    }
 }
 
 /// The copies of a piece that starts there in its slot.

@@ -19,6 +19,7 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use pinlane_driver::{HostFlags, HostPtr};
@@ -111,16 +112,18 @@ fn whole_pages(bytes: usize) -> Result<usize> {
 impl Drop for Block {
     fn drop(&mut self) {
         let ptr = self.start;
-        let origin = self.origin.take().expect("there until here");
+        // A panic of the driver's keeps it: the pages may still be locked under this address.
+        let origin = ManuallyDrop::new(self.origin.take().expect("there until here"));
         // SAFETY: it came from `host_alloc` or was registered under this address, as `origin`
         // tells, this was its only owner, and a buffer in flight is owned by its transfer or
         // parked, so nothing uses it any more.
         let gone = self.link.give_back(|driver| unsafe {
-            match &origin {
+            match &*origin {
                 Origin::Allocated(_) => driver.host_free(ptr),
                 Origin::Registered(..) => driver.host_unregister(ptr),
             }
         });
+        let origin = ManuallyDrop::into_inner(origin);
         if gone {
             // Unmaps what was mapped, and gives the bytes back to the budget.
             drop(origin);
