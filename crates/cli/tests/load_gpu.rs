@@ -58,8 +58,11 @@ fn each_run_has_its_times_and_the_later_ones_a_median() {
     assert_eq!(number(&report["median_of_later"]["total_ns"]), later[1]);
     let memory = &report["memory"];
     assert_eq!(number(&memory["device_bytes"]), 542);
-    // A slot of 4 MiB or more for a thread that found something to do.
-    assert!(number(&memory["pinned_bytes"]) >= 4 << 20, "{memory}");
+    // So little to read takes little.
+    assert!(
+        (1..=64 << 10).contains(&number(&memory["pinned_bytes"])),
+        "{memory}"
+    );
 }
 
 #[test]

@@ -56,6 +56,9 @@ pub unsafe trait Hook: Send + Sync {
     /// `Ok` lets the call through; an error is what the caller gets, and the driver never sees
     /// the call.
     fn before(&self, call: Call) -> Result<()>;
+
+    /// The driver has returned from a call that was let through.
+    fn after(&self, _call: Call) {}
 }
 
 /// A driver with a [`Hook`] in front of it.
@@ -76,7 +79,7 @@ impl<H: Hook> Intercepted<H> {
     }
 }
 
-/// Forwards each listed method: ask the hook, then call the driver.
+/// Forwards each listed method: ask the hook, then call the driver, then tell the hook.
 macro_rules! forward {
     ($($call:ident => $(#[$safety:ident])? fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
         $(forward!(@one $call, $($safety)?, $name, ($($arg: $type),*), $result);)*
@@ -84,14 +87,18 @@ macro_rules! forward {
     (@one $call:ident, , $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {
         fn $name(&self, $($arg: $type),*) -> Result<$result> {
             self.hook.before(Call::$call)?;
-            self.driver.$name($($arg),*)
+            let returned = self.driver.$name($($arg),*);
+            self.hook.after(Call::$call);
+            returned
         }
     };
     (@one $call:ident, unsafety, $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {
         unsafe fn $name(&self, $($arg: $type),*) -> Result<$result> {
             self.hook.before(Call::$call)?;
             // SAFETY: the caller vouches for the same contract, and the arguments are unchanged.
-            unsafe { self.driver.$name($($arg),*) }
+            let returned = unsafe { self.driver.$name($($arg),*) };
+            self.hook.after(Call::$call);
+            returned
         }
     };
 }
