@@ -73,7 +73,8 @@ pub(crate) fn run(
             file::write(path, |out| out.write_all(text.as_bytes())),
         );
     }
-    report.next = next(info, args.output.as_deref());
+    let output_file = args.output.as_deref().filter(|_| failed.is_none());
+    report.next = next(info, output_file);
     // What was measured is told even where it cannot be kept.
     output.print(&if json {
         report.to_json()

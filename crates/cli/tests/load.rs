@@ -40,7 +40,7 @@ fn without_real_time(text: &str) -> String {
         text.lines().partition(|line| line.starts_with("Host: "));
     assert_eq!(real.len(), 1, "{text}");
     assert!(real[0].contains("real time of this machine"), "{text}");
-    assert!(real[0].contains("from the page cache"), "{text}");
+    assert!(real[0].contains("through the page cache"), "{text}");
     rest.join("\n") + "\n"
 }
 

@@ -177,7 +177,7 @@ run                     time          rate        copied        copies
 1                    1.05 ms     12.0 GB/s        12 MiB             4
 SIMULATED time of the copies alone; reading files takes none of it. GB is 10^9 bytes.
 
-Host: real time of this machine: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB from the page cache, \
+Host: real time of this machine: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB through the page cache, \
 1 MiB past it.
 ";
     assert!(text.contains(lines), "{text}");

@@ -140,6 +140,8 @@ pub(crate) struct Args {
     rank: Option<usize>,
 
     /// How many processes share the dataset; with --rank
+    ///
+    /// Each has as many samples: where they do not share out evenly, some come twice.
     #[arg(
         long,
         value_name = "N",

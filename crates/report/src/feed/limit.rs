@@ -16,6 +16,9 @@ const FULL_BUSY_SHARE: f64 = 0.8;
 /// Where less of the time than this is known, the rest is what counts.
 const HALF: f64 = 0.5;
 
+/// Where more of a copy than this is its latency, longer copies would be better.
+const LATENCY_SHARE: f64 = 0.25;
+
 /// Memory comes with the first batches: of so few nobody can tell what the others would take.
 const STARTING_BATCHES: u64 = 8;
 
@@ -46,22 +49,22 @@ impl Feed {
         if self.done.batches == 0 || self.done.samples == 0 {
             return None;
         }
-        let idle = self.gpu_idle_share;
-        if idle.is_some_and(|idle| idle < FED_IDLE_SHARE) {
+        if self.start_share() >= HALF {
+            return Some(FeedLimit::Start);
+        }
+        if self
+            .gpu_idle_share
+            .is_some_and(|idle| idle < FED_IDLE_SHARE)
+        {
             return Some(FeedLimit::Kernel);
         }
         let busy = self.link_busy_share?;
-        if busy >= FULL_BUSY_SHARE {
+        if busy.max(self.busy_since_the_first()) >= FULL_BUSY_SHARE {
             return Some(self.link_or_latency());
         }
         if !matches!(self.origin, Origin::Measured { .. }) {
             // Nothing else takes time there but getting memory and calling the driver.
-            let kernels = idle.map_or(0.0, |idle| 1.0 - idle);
-            return Some(match (kernels > busy, busy.max(kernels) < HALF) {
-                (_, true) => self.start_or_batches(),
-                (true, _) => FeedLimit::Kernel,
-                (false, _) => self.link_or_latency(),
-            });
+            return Some(self.start_or_batches());
         }
         let host = &self.host;
         let known = self.stages.iter().filter(|stage| stage.is_known());
@@ -83,7 +86,7 @@ impl Feed {
     /// What makes copies take the time that they take.
     fn link_or_latency(&self) -> FeedLimit {
         let one_byte_ns = self.link.one_byte_ns.unwrap_or(0);
-        match one_byte_ns as f64 >= HALF * self.copy_ns() as f64 {
+        match one_byte_ns as f64 >= LATENCY_SHARE * self.copy_ns() as f64 {
             true => FeedLimit::Latency,
             false => FeedLimit::Link,
         }
@@ -91,12 +94,24 @@ impl Feed {
 
     /// What the time went into that no stage knows of.
     fn start_or_batches(&self) -> FeedLimit {
-        let first_ns = self.done.first_batch_ns.unwrap_or(0) as f64;
-        let elapsed_ns = self.done.elapsed_ns.unwrap_or(0) as f64;
-        match self.done.batches <= STARTING_BATCHES || first_ns >= HALF * elapsed_ns {
+        match self.done.batches <= STARTING_BATCHES {
             true => FeedLimit::Start,
             false => FeedLimit::Batches,
         }
+    }
+
+    /// How much of the time the first batch took to come.
+    fn start_share(&self) -> f64 {
+        let first_ns = self.done.first_batch_ns.unwrap_or(0) as f64;
+        first_ns / self.done.elapsed_ns.unwrap_or(0).max(1) as f64
+    }
+
+    /// Share of the time behind the first batch for which the link was busy with the others.
+    fn busy_since_the_first(&self) -> f64 {
+        let first_ns = self.done.first_batch_ns.unwrap_or(0);
+        let since_ns = self.done.elapsed_ns.unwrap_or(0).saturating_sub(first_ns);
+        let copies_ns = self.link.copy_ns - self.copy_ns();
+        (copies_ns as f64 / since_ns.max(1) as f64).min(1.0)
     }
 
     /// Time of a copy, on average.
@@ -128,8 +143,8 @@ impl Feed {
             ],
             FeedLimit::Latency => [
                 format!(
-                    "The latency of copies limits, not the link's rate: a copy of {} takes {}, one of \
-                     1 byte {}.",
+                    "The latency of copies limits, more than the link's rate: a copy of {} takes {}, \
+                     one of 1 byte {}.",
                     amount(self.link.copy_bytes / self.done.batches.max(1)),
                     duration(self.copy_ns()),
                     duration(self.link.one_byte_ns.unwrap_or(0))

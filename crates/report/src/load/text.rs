@@ -120,7 +120,7 @@ impl LoadHost {
         }
         let (cached, direct) = (amount(self.page_cache_bytes), amount(self.direct_bytes));
         line.push_str(&format!(
-            "; {cached} from the page cache, {direct} past it.\n"
+            "; {cached} through the page cache, {direct} past it.\n"
         ));
         line
     }

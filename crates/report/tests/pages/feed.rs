@@ -33,7 +33,7 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
         skipped: 1,
         bytes: 1 << 30,
         elapsed_ns: Some(ns),
-        first_batch_ns: Some(ns),
+        first_batch_ns: Some(ns / 10),
     };
     let link = FeedLink {
         copy_ns: ns / 4,
@@ -79,7 +79,7 @@ fn the_page_says_what_the_report_says() {
         "<tr><th scope=\"row\">link</th><td>busy</td><td>25.0%</td></tr>",
         "<tr><th scope=\"row\">GPU</th><td>busy</td><td>40.0%</td></tr>",
         "<p class=\"dim\">GPU: idle 20.0% of the time from the first to the last of 10 kernels",
-        "<p class=\"dim\">First batch after 1.00 s</p>",
+        "<p class=\"dim\">First batch after 100 ms</p>",
     ] {
         assert!(html.contains(part), "{part}");
     }

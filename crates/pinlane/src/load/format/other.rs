@@ -100,7 +100,9 @@ impl OtherFormat {
             Self::Gguf => "use the safetensors files that it was made from",
             Self::Hdf5 => "convert it with safetensors.numpy.save_file",
             Self::Zip | Self::Compressed(_) => "unpack it first",
-            Self::Tar => "unpack it, or give it a name that ends in .tar to feed it as a dataset",
+            Self::Tar => {
+                "unpack it; `pinlane feed` takes it as a dataset, under a name that ends in .tar"
+            }
             Self::Npy => "give it a name that ends in .npy",
         }
     }
