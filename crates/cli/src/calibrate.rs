@@ -73,6 +73,7 @@ pub(crate) fn run(
             file::write(path, |out| out.write_all(text.as_bytes())),
         );
     }
+    report.write_failed = failed.is_some();
     let output_file = args.output.as_deref().filter(|_| failed.is_none());
     report.next = next(info, output_file);
     // What was measured is told even where it cannot be kept.

@@ -94,6 +94,12 @@ fn json_has_figures_and_profile_even_where_the_file_cannot_be_written() {
         "--output",
         file,
     ];
+    let plain: Vec<&str> = words.into_iter().filter(|word| *word != "--json").collect();
+    let output = calibrate(&plain, scratch.folder());
+    // Nobody is told to go on with it, nor to give what was given.
+    let text = stdout(&output);
+    assert!(text.contains("Written to no file\n"), "{text}");
+    assert!(!text.contains(file), "{text}");
     let output = calibrate(&words, scratch.folder());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(file), "{}", stderr(&output));

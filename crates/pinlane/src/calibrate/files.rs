@@ -23,7 +23,7 @@ const ROUNDS: usize = 9;
 /// Fewer threads are better where they lose no more than this.
 const LOSS_PERCENT: u64 = 2;
 
-/// None where there is no such file, or no room for it on the device.
+/// None where it cannot be done: no such file, no room on the device. The profile is good without it.
 pub(super) fn measure(bench: &Bench<'_>) -> Option<FileCosts> {
     if bench.device.info().simulated.is_some() {
         return None;

@@ -114,8 +114,7 @@ fn a_panic_of_the_driver_does_not_unmap_what_is_page_locked() {
         let counted = device.budget().in_use_bytes() - before;
         (sprung == 1).then_some(bytes as u64 - counted.min(bytes as u64))
     });
-    assert!(
-        lost.iter().all(|lost| lost.is_none_or(|bytes| bytes == 0)),
-        "{lost:?}"
-    );
+    // Large memory is registered only where the system maps it; small memory is always the driver's.
+    assert_eq!(lost[0], Some(0));
+    assert!(matches!(lost[1], None | Some(0)), "{lost:?}");
 }

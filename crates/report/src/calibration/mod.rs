@@ -96,6 +96,8 @@ pub struct Calibration {
     pub calibrated_profile: Value,
     /// Files that hold the profile now.
     pub written: Vec<String>,
+    /// Whether a file that should hold it could not be written.
+    pub write_failed: bool,
     /// A command to go on with.
     pub next: String,
 }
@@ -118,6 +120,7 @@ impl Calibration {
             figures,
             calibrated_profile,
             written: Vec::new(),
+            write_failed: false,
             next: String::new(),
         }
     }

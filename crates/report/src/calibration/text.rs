@@ -30,7 +30,7 @@ impl Calibration {
         }
         if self.written.is_empty() {
             text.push_str("Written to no file");
-            text.push_str(match simulated {
+            text.push_str(match simulated && !self.write_failed {
                 true => ": simulated devices are not kept; --output FILE writes one\n",
                 false => "\n",
             });
