@@ -3,9 +3,9 @@
 //! The list is `mutants.toml`. A copy of the tree is mutated, never the tree itself.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -156,7 +156,7 @@ fn run_sound(tree: &Path, mutant: &Mutant) -> anyhow::Result<Duration> {
     let start = Instant::now();
     match run_test(tree, mutant, PATIENCE)? {
         Ended::Passed => Ok(start.elapsed()),
-        Ended::Failed => bail!("the test fails"),
+        Ended::Failed => bail!("the test fails:\n{}", end_of(&output_file())?),
         Ended::TimedOut => bail!("the test takes longer than {} s", PATIENCE.as_secs()),
     }
 }
@@ -169,14 +169,29 @@ fn run_test(tree: &Path, mutant: &Mutant, patience: Duration) -> anyhow::Result<
         command.arg(&mutant.filter);
     }
     let package = package_folder(tree, &mutant.package)?;
+    let output = File::create(output_file())?;
     let child = command
         .current_dir(&package)
         .env("CARGO_MANIFEST_DIR", &package)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .env("RUST_BACKTRACE", "0")
+        .stdout(output.try_clone()?)
+        .stderr(output)
         .spawn()
         .with_context(|| format!("{} does not start", binary.display()))?;
     wait(child, patience)
+}
+
+/// Where the test that ran last has printed to.
+fn output_file() -> PathBuf {
+    target().join("mutants/output.txt")
+}
+
+/// The last lines of a test's output: its failures, and what they said.
+fn end_of(output: &Path) -> anyhow::Result<String> {
+    let bytes = fs::read(output).context("the test's output cannot be read")?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    Ok(lines[lines.len().saturating_sub(40)..].join("\n"))
 }
 
 fn build_test(tree: &Path, mutant: &Mutant) -> anyhow::Result<PathBuf> {

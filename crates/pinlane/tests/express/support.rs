@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pinlane::{Device, Stream};
+use pinlane::{Budget, Device, Stream};
 use pinlane_driver::{Call, Error, ErrorKind, Hook, Intercepted, Result};
 use pinlane_sim::{Sim, SpanKind};
 
@@ -136,7 +136,8 @@ struct Inner {
 pub const INJECTED: ErrorKind = ErrorKind::Other { code: 4242 };
 
 impl Trap {
-    /// A device of `sim` with a trap in its driver, which lets all calls through as yet.
+    /// A device of `sim` with a trap in its driver, which lets all calls through as yet. It has a
+    /// budget of its own, in which tests beside it do not count.
     pub fn under(sim: &Sim) -> (Device, Self) {
         let trap = Self {
             inner: Arc::new(Inner {
@@ -147,7 +148,8 @@ impl Trap {
             }),
         };
         let driver = Intercepted::new(sim.driver(), trap.clone());
-        (Device::from_driver(Arc::new(driver)), trap)
+        let budget = Budget::with_limit(u64::MAX);
+        (Device::with_budget(Arc::new(driver), &budget), trap)
     }
 
     /// From now on note all calls.
