@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pinlane::load::{Fault, LoadError, OtherFormat};
+use pinlane::load::{Fault, HeaderFault, LoadError, OtherFormat, TarFault};
 
 /// The message with its remedy, for faults that have the same one wherever files are named.
 pub(crate) fn told(error: &LoadError) -> Option<String> {
@@ -12,7 +12,7 @@ pub(crate) fn told(error: &LoadError) -> Option<String> {
     match error.fault() {
         // This says itself what to do.
         Fault::OtherFormat { .. } => Some(error.to_string()),
-        Fault::TooShort { file_bytes: 0, .. } => Some(format!(
+        Fault::Header(HeaderFault::TooShort { file_bytes: 0, .. }) => Some(format!(
             "{name} is empty; was it written or downloaded to its end? Write it again"
         )),
         Fault::DuplicateTensor { other } if is_same(file, other) => Some(format!(
@@ -23,7 +23,7 @@ pub(crate) fn told(error: &LoadError) -> Option<String> {
             Some(format!("{error}; {other}"))
         }
         // An archive by its name, and no archive at all from its first byte on.
-        Fault::TarChecksum { at_bytes: 0 } | Fault::TarTruncated { at_bytes: 0 } => {
+        Fault::Tar(TarFault::Checksum { at_bytes: 0 } | TarFault::Truncated { at_bytes: 0 }) => {
             let fault = Fault::OtherFormat {
                 found: OtherFormat::of(file)?,
             };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pinlane::load::{Arrays, Dataset, Fault, LoadError, Tar, TarConfig};
+use pinlane::load::{Arrays, Dataset, Fault, HeaderFault, LoadError, Tar, TarConfig, TarFault};
 
 use super::{Args, synthetic};
 use crate::interrupt::Interrupt;
@@ -93,7 +93,7 @@ pub(super) fn no_samples(args: &Args) -> UsageError {
 
 /// Why files cannot be fed.
 fn cannot(error: LoadError) -> UsageError {
-    if let Fault::TarNoSuchExtension { .. } = error.fault() {
+    if let Fault::Tar(TarFault::NoSuchExtension { .. }) = error.fault() {
         return UsageError::new(format!("--field: {error}; name one of these"));
     }
     let message = source_file::told(&error).unwrap_or_else(|| match error.fault() {
@@ -104,7 +104,9 @@ fn cannot(error: LoadError) -> UsageError {
             )
         }
         // These say themselves what to do, or ask.
-        Fault::TarCompressed { .. } | Fault::HeaderTooLarge { .. } => error.to_string(),
+        Fault::Tar(TarFault::Compressed { .. }) | Fault::Header(HeaderFault::TooLarge { .. }) => {
+            error.to_string()
+        }
         _ => format!("{error}; name other files"),
     });
     UsageError::new(format!("SOURCE cannot be fed: {message}"))

@@ -1,6 +1,6 @@
 //! What is wrong, with the flag that it is about and what to do.
 
-use pinlane::load::{Extent, Fault, LoadError, LoaderError};
+use pinlane::load::{Extent, Fault, LoadError, LoaderError, TarFault};
 use pinlane_driver::ErrorKind;
 use pinlane_report::Feed;
 
@@ -65,7 +65,7 @@ pub(super) fn all_bad(report: &Feed, args: &Args) -> String {
 
 /// For a file that is shorter or longer than its field, the field that takes it.
 fn any_length(cause: Option<&LoadError>) -> Option<String> {
-    let Fault::TarLength { bytes, field, .. } = cause?.fault() else {
+    let Fault::Tar(TarFault::Length { bytes, field, .. }) = cause?.fault() else {
         return None;
     };
     let name = field.name();

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use pinlane::load::{Fault, LoadError};
+use pinlane::load::{Fault, HeaderFault, LoadError, NpyFault};
 use pinlane::{Device, Error};
 use pinlane_driver as driver;
 use pinlane_report::amount;
@@ -41,13 +41,15 @@ pub(super) fn told(error: LoadError, args: &Args) -> anyhow::Error {
         }
         | Fault::NotAFile
         | Fault::NothingHere
-        | Fault::TooShort { .. }
-        | Fault::EmptyHeader
-        | Fault::HeaderTooLarge { .. }
-        | Fault::NotUtf8 { .. }
-        | Fault::NotJson { .. }
-        | Fault::NotAnObject
-        | Fault::NpyMagic => Some(with_remedy(&error.to_string(), NAME_A_FILE)),
+        | Fault::Header(
+            HeaderFault::TooShort { .. }
+            | HeaderFault::Empty
+            | HeaderFault::TooLarge { .. }
+            | HeaderFault::NotUtf8 { .. }
+            | HeaderFault::NotJson { .. }
+            | HeaderFault::NotAnObject,
+        )
+        | Fault::Npy(NpyFault::Magic) => Some(with_remedy(&error.to_string(), NAME_A_FILE)),
         // These say themselves what to name.
         Fault::SeveralIndexes { .. } | Fault::DuplicateTensor { .. } => Some(error.to_string()),
         _ => None,

@@ -4,18 +4,18 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::Fault;
+use super::{Fault, HeaderFault, NpyFault, TarFault};
 
 /// A file that cannot be loaded, or a selection that cannot be made: what is wrong, and where.
 ///
 /// ```
-/// use pinlane::load::{Catalog, Fault};
+/// use pinlane::load::{Catalog, Fault, NpyFault};
 ///
 /// # let path = std::env::temp_dir().join(format!("pinlane-doc-error-{}.npy", std::process::id()));
 /// std::fs::write(&path, "not an array")?;
 /// let error = Catalog::open(&path).unwrap_err();
 /// assert_eq!(error.file(), Some(path.as_path()));
-/// assert_eq!(error.fault(), &Fault::NpyMagic);
+/// assert_eq!(error.fault(), &Fault::Npy(NpyFault::Magic));
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -65,6 +65,24 @@ impl From<Fault> for LoadError {
             tensor: None,
             fault,
         }))
+    }
+}
+
+impl From<HeaderFault> for LoadError {
+    fn from(fault: HeaderFault) -> Self {
+        Fault::from(fault).into()
+    }
+}
+
+impl From<NpyFault> for LoadError {
+    fn from(fault: NpyFault) -> Self {
+        Fault::from(fault).into()
+    }
+}
+
+impl From<TarFault> for LoadError {
+    fn from(fault: TarFault) -> Self {
+        Fault::from(fault).into()
     }
 }
 

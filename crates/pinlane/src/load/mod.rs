@@ -63,13 +63,13 @@ mod weights;
 pub use catalog::Catalog;
 pub use dataset::{
     Arrays, Dataset, Extent, Field, FnDataset, Map, SampleError, SampleMut, SampleRef, Tar,
-    TarConfig, TarField,
+    TarConfig, TarFault, TarField,
 };
 pub use dtype::Dtype;
 pub use error::LoadError;
 pub use fault::Fault;
 pub use file::{FileInfo, Format};
-pub use format::OtherFormat;
+pub use format::{HeaderFault, NpyFault, OtherFormat};
 pub use glob::Glob;
 pub use loader::{
     Batch, BatchField, Epoch, Finish, Loader, LoaderConfig, LoaderError, LoaderStats, OnError,

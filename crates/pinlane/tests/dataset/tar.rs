@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, SampleMut, Tar, TarConfig};
+use pinlane::load::{Dataset, Dtype, Fault, Field, SampleMut, Tar, TarConfig, TarFault};
 
 use super::counting::allocations;
 use super::support::{Scratch, data, entry, from_hex, read, sample, sample_fault};
@@ -94,7 +94,7 @@ fn a_folder_stands_for_its_archives() {
     let error = Tar::open([nothing.path()], config()).expect_err("no archives");
     assert_eq!(
         (error.fault(), error.file()),
-        (&Fault::NoArchives, Some(nothing.path()))
+        (&Fault::Tar(TarFault::NoArchives), Some(nothing.path()))
     );
 }
 
@@ -170,17 +170,21 @@ fn bad_samples_are_told_apart() {
     let tar = Tar::open([&path], config).expect("a good archive");
     assert_eq!(tar.len(), 6);
     assert_eq!(sample(&tar, 0), [vec![0; 4], vec![0; 6]]);
-    let missing = |entry: &str| Fault::TarMissing {
-        entry: entry.to_owned(),
+    let missing = |entry: &str| {
+        Fault::Tar(TarFault::Missing {
+            entry: entry.to_owned(),
+        })
     };
     assert_eq!(sample_fault(&tar, 1), missing("1.text"));
     let length = |index| match sample_fault(&tar, index) {
-        Fault::TarLength { entry, bytes, .. } => (entry, bytes),
+        Fault::Tar(TarFault::Length { entry, bytes, .. }) => (entry, bytes),
         other => panic!("{other}"),
     };
     assert_eq!(length(2), ("2.num".to_owned(), 5));
-    let scattered = |entry: &str| Fault::TarScattered {
-        entry: entry.to_owned(),
+    let scattered = |entry: &str| {
+        Fault::Tar(TarFault::Scattered {
+            entry: entry.to_owned(),
+        })
     };
     assert_eq!(sample_fault(&tar, 3), scattered("3.num"));
     assert_eq!(length(4), ("4.text".to_owned(), 10));

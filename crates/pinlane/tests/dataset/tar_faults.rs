@@ -1,6 +1,6 @@
 //! Archives that are no good: each thing that can be wrong has its error.
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig};
+use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig, TarFault};
 
 use super::support::{Scratch, entry, header, put_sum, record, sample};
 
@@ -21,8 +21,11 @@ fn open(bytes: &[u8]) -> Result<Tar, LoadError> {
 }
 
 #[track_caller]
-fn fault(bytes: &[u8]) -> Fault {
-    open(bytes).expect_err("a bad archive").fault().clone()
+fn fault(bytes: &[u8]) -> TarFault {
+    match open(bytes).expect_err("a bad archive").fault() {
+        Fault::Tar(fault) => fault.clone(),
+        other => panic!("{other}"),
+    }
 }
 
 fn len(bytes: &[u8]) -> usize {
@@ -48,11 +51,11 @@ fn ends_of_archives() {
 #[test]
 fn truncated_archives() {
     let two = [good(), entry(b'0', b"b.cls", b"2")].concat();
-    let at = |at_bytes| Fault::TarTruncated { at_bytes };
+    let at = |at_bytes| TarFault::Truncated { at_bytes };
     assert_eq!(fault(&two[..1024 + 511]), at(1024));
     assert_eq!(fault(&two[..1024 + 1]), at(1024));
     assert_eq!(fault(&two[..2047]), at(1024 + 512)); // the data is there, what fills it up is not
-    let past = Fault::TarPastEnd {
+    let past = TarFault::PastEnd {
         entry: "b.cls".to_owned(),
         bytes: 1,
         left_bytes: 0,
@@ -71,8 +74,8 @@ fn truncated_archives() {
 fn damaged_headers() {
     let mut damaged = [good(), good()].concat();
     damaged[1024 + 3] ^= 1;
-    assert_eq!(fault(&damaged), Fault::TarChecksum { at_bytes: 1024 });
-    assert_eq!(fault(&[b'x'; 512]), Fault::TarChecksum { at_bytes: 0 });
+    assert_eq!(fault(&damaged), TarFault::Checksum { at_bytes: 1024 });
+    assert_eq!(fault(&[b'x'; 512]), TarFault::Checksum { at_bytes: 0 });
     for size in [
         b"0000000008\0".as_slice(),
         b"-1",
@@ -82,21 +85,21 @@ fn damaged_headers() {
     ] {
         assert_eq!(
             fault(&header(b'0', b"a.cls", size)),
-            Fault::TarSize { at_bytes: 0 }
+            TarFault::Size { at_bytes: 0 }
         );
     }
     // A binary size of more than 64 bits.
     let size = [&[0x80, 0, 0, 1][..], &[0; 8]].concat();
     assert_eq!(
         fault(&header(b'0', b"a.cls", &size)),
-        Fault::TarSize { at_bytes: 0 }
+        TarFault::Size { at_bytes: 0 }
     );
     // The largest of 64 bits.
     let size = [&[0x80, 0, 0, 0][..], &[0xff; 8]].concat();
     let past = fault(&header(b'0', b"a.cls", &size));
     assert!(matches!(
         past,
-        Fault::TarPastEnd {
+        TarFault::PastEnd {
             bytes: u64::MAX,
             left_bytes: 0,
             ..
@@ -116,7 +119,7 @@ fn sums_of_signed_bytes() {
     archive[148..154].copy_from_slice(format!("{:06o}", plain - 256).as_bytes());
     assert_eq!(len(&archive), 1);
     archive[148..154].copy_from_slice(format!("{:06o}", plain - 255).as_bytes());
-    assert_eq!(fault(&archive), Fault::TarChecksum { at_bytes: 0 });
+    assert_eq!(fault(&archive), TarFault::Checksum { at_bytes: 0 });
 }
 
 #[test]
@@ -149,7 +152,7 @@ fn compressed_archives() {
     for (start, how) in starts {
         let mut bytes = start.to_vec();
         bytes.resize(600, b'x');
-        assert_eq!(fault(&bytes), Fault::TarCompressed { how });
+        assert_eq!(fault(&bytes), TarFault::Compressed { how });
     }
 }
 
@@ -183,20 +186,20 @@ fn pax_headers() {
         let text_shown = String::from_utf8_lossy(text);
         assert_eq!(
             fault(&with(text)),
-            Fault::TarPax { at_bytes: 0 },
+            TarFault::Pax { at_bytes: 0 },
             "{text_shown:?}"
         );
     }
     let past = fault(&with(&record("size", "999")));
     assert!(matches!(
         past,
-        Fault::TarPastEnd {
+        TarFault::PastEnd {
             bytes: 999,
             left_bytes: 512,
             ..
         }
     ));
-    let sparse = Fault::TarSparse {
+    let sparse = TarFault::Sparse {
         entry: "a.cls".to_owned(),
     };
     assert_eq!(fault(&with(&record("GNU.sparse.major", "1"))), sparse);
@@ -206,19 +209,19 @@ fn pax_headers() {
 fn other_faults() {
     assert_eq!(
         fault(&[good(), good()].concat()),
-        Fault::TarDuplicate {
+        TarFault::Duplicate {
             entry: "a.cls".to_owned()
         }
     );
     let sparse = entry(b'S', b"a.cls", b"1");
     assert_eq!(
         fault(&sparse),
-        Fault::TarSparse {
+        TarFault::Sparse {
             entry: "a.cls".to_owned()
         }
     );
     let too_large = header(b'L', b"././@LongLink", b"00004000001\0");
-    let expected = Fault::TarExtensionTooLarge {
+    let expected = TarFault::ExtensionTooLarge {
         at_bytes: 0,
         header_bytes: (1 << 20) + 1,
         limit_bytes: 1 << 20,

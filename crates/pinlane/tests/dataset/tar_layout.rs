@@ -1,6 +1,6 @@
 //! Archives whose files are named or laid out in another way than the configuration expects.
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig};
+use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig, TarFault};
 
 use super::support::{Scratch, entry, sample, sample_fault};
 
@@ -50,7 +50,9 @@ fn an_extension_that_nothing_has_is_told_with_those_that_there_are() {
     let unknown = |archives: &[&[&str]], extensions: &[&str]| {
         let error = open(archives, extensions).expect_err("no such extension");
         match error.fault().clone() {
-            Fault::TarNoSuchExtension { extension, others } => (extension, others.join(" ")),
+            Fault::Tar(TarFault::NoSuchExtension { extension, others }) => {
+                (extension, others.join(" "))
+            }
             other => panic!("{other}"),
         }
     };
@@ -86,7 +88,7 @@ fn many_long_extensions() {
     let error = open(&[&names], &["jpg"]).expect_err("no such extension");
     let words = error.to_string();
     assert!(words.len() < 2500 && !words.contains(char::is_control));
-    let Fault::TarNoSuchExtension { others, .. } = error.fault() else {
+    let Fault::Tar(TarFault::NoSuchExtension { others, .. }) = error.fault() else {
         panic!("{error}");
     };
     assert_eq!(others.len(), 8);
@@ -94,11 +96,15 @@ fn many_long_extensions() {
 
 #[test]
 fn files_of_a_sample_that_lie_apart() {
-    let scattered = |entry: &str| Fault::TarScattered {
-        entry: entry.to_owned(),
+    let scattered = |entry: &str| {
+        Fault::Tar(TarFault::Scattered {
+            entry: entry.to_owned(),
+        })
     };
-    let missing = |entry: &str| Fault::TarMissing {
-        entry: entry.to_owned(),
+    let missing = |entry: &str| {
+        Fault::Tar(TarFault::Missing {
+            entry: entry.to_owned(),
+        })
     };
     let scratch = Scratch::new();
     // All images first, then all labels: as `find` or an unsorted folder may give them.

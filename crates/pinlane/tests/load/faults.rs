@@ -1,20 +1,21 @@
 //! Each way in which a safetensors file can be wrong has an error of its own, which names the file
 //! and, where it is about one, the tensor.
 
-use pinlane::load::{Dtype, Fault};
+use pinlane::load::{Dtype, Fault, HeaderFault};
 
 use super::support::{fault_of, safetensors};
 
 /// A file of this header, with eight bytes of data, is refused for this reason.
 #[track_caller]
-fn refused(header: &str, fault: Fault, tensor: Option<&str>) {
+fn refused(header: &str, fault: impl Into<Fault>, tensor: Option<&str>) {
     let found = fault_of("w.safetensors", &safetensors(header, &[7; 8]));
-    assert_eq!(found, (fault, tensor.map(str::to_owned)), "{header}");
+    let expected = (fault.into(), tensor.map(str::to_owned));
+    assert_eq!(found, expected, "{header}");
 }
 
 /// The same for the one tensor `w`.
 #[track_caller]
-fn refused_entry(entry: &str, fault: Fault) {
+fn refused_entry(entry: &str, fault: impl Into<Fault>) {
     refused(&format!("{{\"w\":{entry}}}"), fault, Some("w"));
 }
 
@@ -23,22 +24,22 @@ fn entry(shape: &str, start: &str, end: &str) -> String {
 }
 
 #[track_caller]
-fn refused_length(file: &[u8], fault: Fault) {
-    assert_eq!(fault_of("w.safetensors", file), (fault, None));
+fn refused_length(file: &[u8], fault: impl Into<Fault>) {
+    assert_eq!(fault_of("w.safetensors", file), (fault.into(), None));
 }
 
 #[test]
 fn length_of_the_header() {
     for file_bytes in 0..8 {
-        let fault = Fault::TooShort {
+        let fault = HeaderFault::TooShort {
             file_bytes,
             needed_bytes: 8,
         };
         refused_length(&vec![1; file_bytes as usize], fault);
     }
-    refused_length(&[0; 8], Fault::EmptyHeader);
+    refused_length(&[0; 8], HeaderFault::Empty);
     for header_bytes in [100_000_001, 1 << 32, u64::MAX - 8, u64::MAX] {
-        let fault = Fault::HeaderTooLarge {
+        let fault = HeaderFault::TooLarge {
             header_bytes,
             limit_bytes: 100_000_000,
         };
@@ -47,7 +48,7 @@ fn length_of_the_header() {
     for header_bytes in [3, 100_000_000] {
         let mut file = u64::to_le_bytes(header_bytes).to_vec();
         file.extend(b"{}");
-        let fault = Fault::HeaderPastEnd {
+        let fault = HeaderFault::PastEnd {
             header_bytes,
             file_bytes: 10,
         };
@@ -59,22 +60,28 @@ fn length_of_the_header() {
 fn text_of_the_header() {
     let mut file = safetensors("{\"w\":?}", &[]);
     file[13] = 0xff;
-    refused_length(&file, Fault::NotUtf8 { at_bytes: 5 });
+    refused_length(&file, HeaderFault::NotUtf8 { at_bytes: 5 });
     for header in ["[]", "null", "\"{}\"", " 3 "] {
-        refused(header, Fault::NotAnObject, None);
+        refused(header, HeaderFault::NotAnObject, None);
     }
     for header in ["{", "{\"a\":}", "{} {}", "{}\0", "nul", "{'a':1}"] {
         let (fault, _) = fault_of("w.safetensors", &safetensors(header, &[]));
-        assert!(matches!(fault, Fault::NotJson { .. }), "{header}: {fault}");
+        assert!(
+            matches!(fault, Fault::Header(HeaderFault::NotJson { .. })),
+            "{header}: {fault}"
+        );
     }
     let deep = format!("{{\"w\":{}", "[".repeat(100_000));
     let (fault, _) = fault_of("w.safetensors", &safetensors(&deep, &[]));
-    assert!(matches!(fault, Fault::NotJson { .. }), "{fault}");
+    assert!(
+        matches!(fault, Fault::Header(HeaderFault::NotJson { .. })),
+        "{fault}"
+    );
 }
 
 #[test]
 fn keys_that_occur_twice() {
-    let key = |key: &str| Fault::DuplicateKey {
+    let key = |key: &str| HeaderFault::DuplicateKey {
         key: key.to_owned(),
     };
     let (low, high) = (entry("[1]", "0", "4"), entry("[1]", "4", "8"));
@@ -103,19 +110,19 @@ fn keys_that_occur_twice() {
 fn metadata_that_is_not_strings() {
     for value in ["[]", "3", "\"a\"", "true"] {
         let header = format!("{{\"__metadata__\":{value}}}");
-        refused(&header, Fault::BadMetadata { key: None }, None);
+        refused(&header, HeaderFault::BadMetadata { key: None }, None);
     }
     for value in ["1", "null", "{}", "[\"a\"]"] {
         let header = format!("{{\"__metadata__\":{{\"a\":\"b\",\"c\":{value}}}}}");
         let key = Some("c".to_owned());
-        refused(&header, Fault::BadMetadata { key }, None);
+        refused(&header, HeaderFault::BadMetadata { key }, None);
     }
 }
 
 #[test]
 fn entries_of_the_wrong_kind() {
     for value in ["3", "null", "[]", "\"F32\""] {
-        let fault = Fault::BadField {
+        let fault = HeaderFault::BadField {
             field: "the entry",
             reason: "not an object".to_owned(),
         };
@@ -125,11 +132,14 @@ fn entries_of_the_wrong_kind() {
     for field in ["dtype", "shape", "data_offsets"] {
         refused_entry(
             &whole.replace(field, "other"),
-            Fault::MissingField { field },
+            HeaderFault::MissingField { field },
         );
     }
     let dtype = "F31".to_owned();
-    refused_entry(&whole.replace("F32", "F31"), Fault::UnknownDtype { dtype });
+    refused_entry(
+        &whole.replace("F32", "F31"),
+        HeaderFault::UnknownDtype { dtype },
+    );
     let cases = [
         ("dtype", whole.replace("\"F32\"", "32")),
         ("shape", entry("[-1]", "0", "8")),
@@ -148,7 +158,7 @@ fn entries_of_the_wrong_kind() {
         let (fault, tensor) = fault_of("w.safetensors", &safetensors(&header, &[7; 8]));
         assert_eq!(tensor.as_deref(), Some("w"));
         assert!(
-            matches!(fault, Fault::BadField { field, .. } if field == expected),
+            matches!(fault, Fault::Header(HeaderFault::BadField { field, .. }) if field == expected),
             "{entry}: {fault}"
         );
     }
@@ -174,7 +184,7 @@ fn sizes() {
         refused_entry(&entry(&format!("{shape:?}"), "0", "8"), fault);
     }
     for (shape, expected_bytes) in [(vec![], 4), (vec![3], 12), (vec![0], 0), (vec![2, 2], 16)] {
-        let fault = Fault::SizeMismatch {
+        let fault = HeaderFault::SizeMismatch {
             dtype,
             shape: shape.clone(),
             expected_bytes,
@@ -188,7 +198,7 @@ fn sizes() {
         refused_entry(&entry, Fault::PartialByte { dtype, shape });
     }
     let many = format!("[{}]", vec!["1"; 65].join(","));
-    let fault = Fault::TooManyDims {
+    let fault = HeaderFault::TooManyDims {
         dims: 65,
         limit: 64,
     };
@@ -199,14 +209,14 @@ fn sizes() {
 fn offsets() {
     refused_entry(
         &entry("[2]", "8", "0"),
-        Fault::ReversedOffsets { start: 8, end: 0 },
+        HeaderFault::ReversedOffsets { start: 8, end: 0 },
     );
     for end in [9, u64::MAX] {
-        let fault = Fault::PastEnd { end, data_bytes: 8 };
+        let fault = HeaderFault::DataPastEnd { end, data_bytes: 8 };
         refused_entry(&entry("[2]", "1", &end.to_string()), fault);
     }
     let two = |first: &str, second: &str| format!("{{\"a\":{first},\"b\":{second}}}");
-    let overlap = Fault::Overlap {
+    let overlap = HeaderFault::Overlap {
         start: 2,
         other: "a".to_owned(),
         other_end: 4,
@@ -215,16 +225,16 @@ fn offsets() {
     refused(&two(&low, &entry("[1]", "2", "6")), overlap, Some("b"));
     refused(
         &two(&high, &entry("[0]", "0", "0")),
-        Fault::Hole { start: 0, end: 4 },
+        HeaderFault::Hole { start: 0, end: 4 },
         Some("a"),
     );
     refused(
         &format!("{{\"a\":{low}}}"),
-        Fault::Hole { start: 4, end: 8 },
+        HeaderFault::Hole { start: 4, end: 8 },
         None,
     );
-    refused("{}", Fault::Hole { start: 0, end: 8 }, None);
-    let inside = Fault::Overlap {
+    refused("{}", HeaderFault::Hole { start: 0, end: 8 }, None);
+    let inside = HeaderFault::Overlap {
         start: 4,
         other: "a".to_owned(),
         other_end: 8,
@@ -246,5 +256,8 @@ fn long_and_strange_names_make_short_words() {
     assert_eq!(tensor.map(|name| name.len()), Some(20_000));
     let header = format!("{{\"w\":{{\"dtype\":\"{name}\",\"shape\":[],\"data_offsets\":[0,0]}}}}");
     let (fault, _) = fault_of("w.safetensors", &safetensors(&header, &[]));
-    assert!(matches!(fault, Fault::UnknownDtype { .. }));
+    assert!(matches!(
+        fault,
+        Fault::Header(HeaderFault::UnknownDtype { .. })
+    ));
 }

@@ -1,6 +1,6 @@
 //! The same for npy files.
 
-use pinlane::load::{Catalog, Dtype, Fault};
+use pinlane::load::{Catalog, Dtype, Fault, HeaderFault, NpyFault};
 
 use super::support::{Scratch, fault_of};
 
@@ -20,9 +20,9 @@ fn npy(version: (u8, u8), dict: &str, data: &[u8]) -> Vec<u8> {
 const GOOD: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }   \n";
 
 #[track_caller]
-fn refused(file: &[u8], fault: Fault, tensor: Option<&str>) {
+fn refused(file: &[u8], fault: impl Into<Fault>, tensor: Option<&str>) {
     let found = fault_of("a.npy", file);
-    assert_eq!(found, (fault, tensor.map(str::to_owned)));
+    assert_eq!(found, (fault.into(), tensor.map(str::to_owned)));
 }
 
 /// A file with this dictionary is refused, at this byte of it.
@@ -31,7 +31,7 @@ fn refused_dict(dict: &str, at_bytes: usize) {
     let (fault, tensor) = fault_of("a.npy", &npy((1, 0), dict, &[0; 8]));
     assert_eq!(tensor.as_deref(), Some("a"), "{dict}");
     assert!(
-        matches!(fault, Fault::NpyHeader { at_bytes: at, .. } if at == at_bytes),
+        matches!(fault, Fault::Npy(NpyFault::Header { at_bytes: at, .. }) if at == at_bytes),
         "{dict}: {fault}"
     );
 }
@@ -40,7 +40,7 @@ fn refused_dict(dict: &str, at_bytes: usize) {
 fn starts() {
     let good = npy((1, 0), GOOD, &[0; 8]);
     for file_bytes in 0..10 {
-        let fault = Fault::TooShort {
+        let fault = HeaderFault::TooShort {
             file_bytes,
             needed_bytes: 10,
         };
@@ -49,38 +49,38 @@ fn starts() {
     for at in 0..6 {
         let mut file = good.clone();
         file[at] ^= 0x20;
-        refused(&file, Fault::NpyMagic, None);
+        refused(&file, NpyFault::Magic, None);
     }
     for (major, minor) in [(0, 0), (1, 1), (4, 0), (255, 255)] {
         let file = npy((major, minor), GOOD, &[]);
-        refused(&file, Fault::NpyVersion { major, minor }, None);
+        refused(&file, NpyFault::Version { major, minor }, None);
     }
-    let short = Fault::TooShort {
+    let short = HeaderFault::TooShort {
         file_bytes: 11,
         needed_bytes: 12,
     };
     refused(&npy((2, 0), GOOD, &[])[..11], short, None);
     let mut lie = npy((3, 0), GOOD, &[0; 8]);
     lie[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-    let fault = Fault::HeaderTooLarge {
+    let fault = HeaderFault::TooLarge {
         header_bytes: u32::MAX.into(),
         limit_bytes: 1 << 20,
     };
     refused(&lie, fault, None);
-    let past = Fault::HeaderPastEnd {
+    let past = HeaderFault::PastEnd {
         header_bytes: GOOD.len() as u64,
         file_bytes: 30,
     };
     refused(&good[..30], past, None);
     let mut odd = npy((3, 0), GOOD, &[0; 8]);
     odd[15] = 0xff;
-    refused(&odd, Fault::NotUtf8 { at_bytes: 3 }, None);
+    refused(&odd, HeaderFault::NotUtf8 { at_bytes: 3 }, None);
 }
 
 #[test]
 fn data_of_another_length() {
     for found_bytes in [0, 7, 9, 100] {
-        let fault = Fault::SizeMismatch {
+        let fault = HeaderFault::SizeMismatch {
             dtype: Dtype::F32,
             shape: vec![2, 1],
             expected_bytes: 8,
@@ -133,23 +133,27 @@ fn dictionaries() {
             .map(|(key, value)| format!("'{key}':{value},"))
             .collect();
         let file = npy((1, 0), &format!("{{{rest}}}"), &[0; 8]);
-        refused(&file, Fault::MissingField { field }, Some("a"));
+        refused(&file, HeaderFault::MissingField { field }, Some("a"));
     }
     let key = "shape".to_owned();
     let twice = GOOD.replace(", }", ", 'shape': (2,)}");
     refused(
         &npy((1, 0), &twice, &[0; 8]),
-        Fault::DuplicateKey { key },
+        HeaderFault::DuplicateKey { key },
         Some("a"),
     );
     let many = GOOD.replace("(2, 1)", &format!("({})", "1, ".repeat(65)));
-    let fault = Fault::TooManyDims {
+    let fault = HeaderFault::TooManyDims {
         dims: 65,
         limit: 64,
     };
     refused(&npy((1, 0), &many, &[0; 4]), fault, Some("a"));
     let nested = GOOD.replace("'<f4'", "('<f4', (2,))");
-    refused(&npy((1, 0), &nested, &[0; 8]), Fault::Structured, Some("a"));
+    refused(
+        &npy((1, 0), &nested, &[0; 8]),
+        NpyFault::Structured,
+        Some("a"),
+    );
 }
 
 #[test]
@@ -163,14 +167,14 @@ fn element_types() {
         if descr == "<u1" {
             assert!(matches!(
                 fault,
-                Fault::SizeMismatch {
+                Fault::Header(HeaderFault::SizeMismatch {
                     dtype: Dtype::U8,
                     ..
-                }
+                })
             ));
         } else {
             let descr = descr.to_owned();
-            assert_eq!(fault, Fault::UnsupportedDescr { descr });
+            assert_eq!(fault, Fault::Npy(NpyFault::UnsupportedDescr { descr }));
         }
     }
 }

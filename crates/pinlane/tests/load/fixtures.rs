@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use pinlane::load::{Catalog, Dtype, Fault, Format};
+use pinlane::load::{Catalog, Dtype, Fault, Format, NpyFault};
 
 use super::expected::expected;
 use super::support::{data, told};
@@ -72,26 +72,27 @@ fn an_index_leads_to_all_its_files() {
 
 #[test]
 fn arrays_that_are_no_plain_numbers_are_refused() {
-    let text = |descr: &str| Fault::UnsupportedDescr {
+    let text = |descr: &str| NpyFault::UnsupportedDescr {
         descr: descr.to_owned(),
     };
-    let big = Fault::BigEndian {
+    let big = NpyFault::BigEndian {
         descr: ">f4".to_owned(),
     };
     let cases = [
         ("big_endian", big, Some("big_endian")),
         ("complex128", text("<c16"), Some("complex128")),
         ("datetime", text("<M8[D]"), Some("datetime")),
-        ("fortran", Fault::FortranOrder, Some("fortran")),
-        ("objects", Fault::PythonObjects, Some("objects")),
-        ("structured", Fault::Structured, Some("structured")),
+        ("fortran", NpyFault::FortranOrder, Some("fortran")),
+        ("objects", NpyFault::PythonObjects, Some("objects")),
+        ("structured", NpyFault::Structured, Some("structured")),
         ("text", text("<U2"), Some("text")),
-        ("field_names", Fault::Structured, None),
+        ("field_names", NpyFault::Structured, None),
     ];
     for (name, fault, tensor) in cases {
         let path = data().join(format!("refused/{name}.npy"));
         let error = Catalog::open(&path).expect_err(name);
         assert_eq!(error.file(), Some(path.as_path()));
-        assert_eq!(told(&error), (fault, tensor.map(str::to_owned)), "{name}");
+        let expected = (Fault::Npy(fault), tensor.map(str::to_owned));
+        assert_eq!(told(&error), expected, "{name}");
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use pinlane::load::{Catalog, Dtype, Fault, Selection};
+use pinlane::load::{Catalog, Dtype, Fault, HeaderFault, NpyFault, Selection};
 
 use super::common::must_return;
 use super::support::{Scratch, told, written};
@@ -94,7 +94,7 @@ fn paths_that_are_no_files() {
     file.push(1);
     fs::write(&path, file).expect("a file with an odd name");
     let error = Catalog::open(path).expect_err("no name");
-    assert_eq!(error.fault(), &Fault::NameNotUtf8);
+    assert_eq!(error.fault(), &Fault::Npy(NpyFault::NameNotUtf8));
 }
 
 #[test]
@@ -129,24 +129,27 @@ fn a_file_is_opened_once_however_it_is_spelled() {
 #[test]
 fn an_index_that_is_wrong() {
     let tensor = |name: &str| Some(name.to_owned());
-    let missing = |field| (Fault::MissingField { field }, None);
+    let missing = |field| (Fault::Header(HeaderFault::MissingField { field }), None);
     assert_eq!(open_index("{}").expect_err("empty"), missing("weight_map"));
     assert_eq!(
         open_index("[]").expect_err("a list"),
-        (Fault::NotAnObject, None)
+        (Fault::Header(HeaderFault::NotAnObject), None)
     );
     for index in ["{\"weight_map\":[]}", "{\"weight_map\":{},\"metadata\":3}"] {
         let (fault, _) = open_index(index).expect_err(index);
-        assert!(matches!(fault, Fault::BadField { .. }), "{fault}");
+        assert!(
+            matches!(fault, Fault::Header(HeaderFault::BadField { .. })),
+            "{fault}"
+        );
     }
     let (fault, name) = open_index("{\"weight_map\":{\"a\":3}}").expect_err("a number");
     assert!(
         matches!(
             fault,
-            Fault::BadField {
+            Fault::Header(HeaderFault::BadField {
                 field: "weight_map",
                 ..
-            }
+            })
         ),
         "{fault}"
     );
@@ -157,7 +160,10 @@ fn an_index_that_is_wrong() {
         "{\"weight_map\":{},\"weight_map\":{}}",
     ] {
         let (fault, _) = open_index(index).expect_err(index);
-        assert!(matches!(fault, Fault::DuplicateKey { .. }), "{fault}");
+        assert!(
+            matches!(fault, Fault::Header(HeaderFault::DuplicateKey { .. })),
+            "{fault}"
+        );
     }
     let target = "none.safetensors".to_owned();
     let found = open_index("{\"weight_map\":{\"a\":\"none.safetensors\"}}").expect_err("no file");

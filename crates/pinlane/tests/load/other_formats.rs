@@ -1,6 +1,6 @@
 //! Files of other kinds are told by what they are, with what to do.
 
-use pinlane::load::{Catalog, Fault, OtherFormat};
+use pinlane::load::{Catalog, Fault, HeaderFault, OtherFormat};
 
 use super::support::{Scratch, fault_of, safetensors};
 
@@ -89,10 +89,10 @@ fn a_name_that_says_otherwise_is_told_and_damage_is_not() {
     let found = OtherFormat::Npy;
     let fault = Fault::OtherFormat { found };
     assert_eq!(fault_of("w.safetensors", array), (fault, None));
-    let fault = Fault::HeaderPastEnd {
+    let fault = Fault::Header(HeaderFault::PastEnd {
         header_bytes: 118,
         file_bytes: 18,
-    };
+    });
     assert_eq!(fault_of("w.npy", array), (fault, None));
 }
 
@@ -108,7 +108,10 @@ fn a_header_whose_length_looks_like_another_kind_is_a_header() {
         assert_eq!(OtherFormat::of(&path), None);
         // And stays one when it is cut.
         let (fault, _) = fault_of("w.safetensors", &file[..100]);
-        assert!(matches!(fault, Fault::HeaderPastEnd { .. }), "{fault}");
+        assert!(
+            matches!(fault, Fault::Header(HeaderFault::PastEnd { .. })),
+            "{fault}"
+        );
     }
     let scratch = Scratch::new();
     for bytes in [&b""[..], b"P", b"PK\x03\x04", b"not any of these"] {

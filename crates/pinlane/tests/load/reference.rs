@@ -2,7 +2,7 @@
 
 use std::panic;
 
-use pinlane::load::{Catalog, Dtype, Fault, LoadError};
+use pinlane::load::{Catalog, Dtype, Fault, HeaderFault, LoadError};
 use safetensors::SafeTensors;
 
 use super::support::{Random, Scratch, safetensors};
@@ -35,7 +35,7 @@ pub fn compare(file: &[u8], ours: &Result<Catalog, LoadError>) {
         (Err(error), Some(_)) => assert!(
             matches!(
                 error.fault(),
-                Fault::DuplicateKey { .. } | Fault::SizeOverflow { .. }
+                Fault::Header(HeaderFault::DuplicateKey { .. }) | Fault::SizeOverflow { .. }
             ),
             "the reference implementation accepts what we refuse: {error}"
         ),

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use serde_json::value::RawValue;
 
 use super::json::{each, fields, is_object, value};
-use super::{HEADER_BYTES_MAX, other, read_exactly, utf8};
+use super::{HEADER_BYTES_MAX, HeaderFault, other, read_exactly, utf8};
 use crate::load::{Fault, LoadError, file};
 
 /// What an index says.
@@ -29,14 +29,14 @@ fn parse_file(path: &Path) -> Result<Index, LoadError> {
 
 fn parse(file: &mut File, len_bytes: u64) -> Result<Index, LoadError> {
     if len_bytes > HEADER_BYTES_MAX {
-        return Err(LoadError::from(Fault::HeaderTooLarge {
+        return Err(LoadError::from(HeaderFault::TooLarge {
             header_bytes: len_bytes,
             limit_bytes: HEADER_BYTES_MAX,
         }));
     }
     let text = read_exactly(file, len_bytes)?;
     let [metadata, weight_map] = fields(utf8(&text)?, ["metadata", "weight_map"])?;
-    let weight_map = weight_map.ok_or(Fault::MissingField {
+    let weight_map = weight_map.ok_or(HeaderFault::MissingField {
         field: "weight_map",
     })?;
     Ok(Index {
@@ -48,7 +48,7 @@ fn parse(file: &mut File, len_bytes: u64) -> Result<Index, LoadError> {
 fn files(weight_map: &RawValue) -> Result<BTreeMap<String, Vec<String>>, LoadError> {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     each(object("weight_map", weight_map)?, |tensor, raw| {
-        let target: Result<String, Fault> = value("weight_map", raw);
+        let target: Result<String, Fault> = value("weight_map", raw).map_err(Fault::Header);
         let target =
             target.and_then(|target| inside(&target).ok_or(Fault::OutsideFolder { target }));
         let target = target.map_err(|fault| LoadError::from(fault).with_tensor(&tensor))?;
@@ -61,16 +61,16 @@ fn files(weight_map: &RawValue) -> Result<BTreeMap<String, Vec<String>>, LoadErr
         None => Ok(files),
         Some(pair) => {
             let key = pair[0].clone();
-            Err(LoadError::from(Fault::DuplicateKey { key }).with_tensor(pair[0]))
+            Err(LoadError::from(HeaderFault::DuplicateKey { key }).with_tensor(pair[0]))
         }
     }
 }
 
 /// The text of a value that must be an object.
-fn object<'a>(field: &'static str, raw: &'a RawValue) -> Result<&'a str, Fault> {
+fn object<'a>(field: &'static str, raw: &'a RawValue) -> Result<&'a str, HeaderFault> {
     match is_object(raw.get()) {
         true => Ok(raw.get()),
-        false => Err(Fault::BadField {
+        false => Err(HeaderFault::BadField {
             field,
             reason: "not an object".to_owned(),
         }),
@@ -83,7 +83,7 @@ fn about(raw: &RawValue) -> Result<BTreeMap<String, String>, LoadError> {
     each(object("metadata", raw)?, |key, raw| {
         let text = value("metadata", raw).unwrap_or_else(|_| raw.get().to_owned());
         match about.insert(key.clone(), text) {
-            Some(_) => Err(LoadError::from(Fault::DuplicateKey { key })),
+            Some(_) => Err(LoadError::from(HeaderFault::DuplicateKey { key })),
             None => Ok(()),
         }
     })?;

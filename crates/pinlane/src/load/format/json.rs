@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::load::{Fault, LoadError};
+use super::HeaderFault;
+use crate::load::LoadError;
 
 /// Hand on each key of an object, with its value as it stands in the text. Keys may repeat.
 pub(super) fn each<'a>(
@@ -20,7 +21,7 @@ pub(super) fn each<'a>(
         // Say that it is no JSON at all, if so.
         return Err(LoadError::from(
             match serde_json::from_str::<&RawValue>(text) {
-                Ok(_) => Fault::NotAnObject,
+                Ok(_) => HeaderFault::NotAnObject,
                 Err(error) => not_json(&error),
             },
         ));
@@ -47,7 +48,9 @@ pub(super) fn fields<'a, const N: usize>(
     let mut values = [None; N];
     each(text, |key, value| {
         match keys.iter().position(|known| *known == key) {
-            Some(at) if values[at].is_some() => Err(LoadError::from(Fault::DuplicateKey { key })),
+            Some(at) if values[at].is_some() => {
+                Err(LoadError::from(HeaderFault::DuplicateKey { key }))
+            }
             Some(at) => {
                 values[at] = Some(value);
                 Ok(())
@@ -62,8 +65,8 @@ pub(super) fn fields<'a, const N: usize>(
 pub(super) fn value<'a, T: Deserialize<'a>>(
     field: &'static str,
     raw: &'a RawValue,
-) -> Result<T, Fault> {
-    serde_json::from_str(raw.get()).map_err(|error| Fault::BadField {
+) -> Result<T, HeaderFault> {
+    serde_json::from_str(raw.get()).map_err(|error| HeaderFault::BadField {
         field,
         reason: short(&error),
     })
@@ -74,8 +77,8 @@ pub(super) fn is_object(text: &str) -> bool {
         .starts_with('{')
 }
 
-fn not_json(error: &serde_json::Error) -> Fault {
-    Fault::NotJson {
+fn not_json(error: &serde_json::Error) -> HeaderFault {
+    HeaderFault::NotJson {
         reason: short(error),
     }
 }

@@ -8,9 +8,9 @@
 //! Memory grows with the bytes of a header that are really in the file (by a small factor), never
 //! with numbers that it contains.
 
+mod fault;
 mod index;
 mod json;
-mod literal;
 mod npy;
 mod other;
 mod safetensors;
@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+pub use fault::HeaderFault;
 pub(super) use index::{Index, read as read_index};
+pub use npy::NpyFault;
 pub use other::OtherFormat;
 
 use super::file::{self, FileInfo, Format};
@@ -75,8 +77,8 @@ fn read_exactly(source: &mut impl Read, bytes: u64) -> Result<Vec<u8>, Fault> {
 }
 
 /// A header as text.
-fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
-    std::str::from_utf8(bytes).map_err(|error| Fault::NotUtf8 {
+fn utf8(bytes: &[u8]) -> Result<&str, HeaderFault> {
+    std::str::from_utf8(bytes).map_err(|error| HeaderFault::NotUtf8 {
         at_bytes: error.valid_up_to(),
     })
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::{HeaderFault, NpyFault};
 use crate::load::{Fault, Format, LoadError, file};
 
 /// Bytes that are looked at: the mark of tar archives comes last, at byte 257.
@@ -154,14 +155,15 @@ fn is_page(head: &[u8]) -> bool {
 pub(super) fn instead(file: &File, format: Option<Format>, error: LoadError) -> LoadError {
     let of_another_kind = matches!(
         error.fault(),
-        Fault::TooShort { .. }
-            | Fault::EmptyHeader
-            | Fault::HeaderTooLarge { .. }
-            | Fault::HeaderPastEnd { .. }
-            | Fault::NotUtf8 { .. }
-            | Fault::NotJson { .. }
-            | Fault::NotAnObject
-            | Fault::NpyMagic
+        Fault::Header(
+            HeaderFault::TooShort { .. }
+                | HeaderFault::Empty
+                | HeaderFault::TooLarge { .. }
+                | HeaderFault::PastEnd { .. }
+                | HeaderFault::NotUtf8 { .. }
+                | HeaderFault::NotJson { .. }
+                | HeaderFault::NotAnObject
+        ) | Fault::Npy(NpyFault::Magic)
     );
     match OtherFormat::of_file(file).filter(|_| of_another_kind) {
         // One with something wrong behind its first bytes.

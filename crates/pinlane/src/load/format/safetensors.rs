@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::json::{each, fields, is_object, value};
-use super::{DIMS_MAX, HEADER_BYTES_MAX, Header, read_exactly, utf8};
+use super::{DIMS_MAX, HEADER_BYTES_MAX, Header, HeaderFault, read_exactly, utf8};
 use crate::load::{Dtype, Fault, LoadError, TensorInfo};
 
 /// Bytes of the header's length.
@@ -28,7 +28,7 @@ pub(super) fn read(source: &mut impl Read, file_bytes: u64) -> Result<Header, Lo
                 tensor(raw, data_start, file_bytes).map_err(|error| error.with_tensor(&name))?;
             tensors.push(TensorInfo::new(name, dtype, shape, bytes));
         } else if metadata.replace(strings(raw)?).is_some() {
-            return Err(LoadError::from(Fault::DuplicateKey { key: name }));
+            return Err(LoadError::from(HeaderFault::DuplicateKey { key: name }));
         }
         Ok(())
     })?;
@@ -51,29 +51,30 @@ fn order(tensor: &TensorInfo) -> (u64, u64, &str) {
 
 fn header_bytes(source: &mut impl Read, file_bytes: u64) -> Result<u64, Fault> {
     if file_bytes < LENGTH_BYTES {
-        return Err(Fault::TooShort {
+        return Err(Fault::Header(HeaderFault::TooShort {
             file_bytes,
             needed_bytes: LENGTH_BYTES,
-        });
+        }));
     }
     let length = read_exactly(source, LENGTH_BYTES)?;
     let length = length.try_into().expect("as many bytes as were asked for");
     let header_bytes = u64::from_le_bytes(length);
-    if header_bytes == 0 {
-        Err(Fault::EmptyHeader)
+    let fault = if header_bytes == 0 {
+        HeaderFault::Empty
     } else if header_bytes > HEADER_BYTES_MAX {
-        Err(Fault::HeaderTooLarge {
+        HeaderFault::TooLarge {
             header_bytes,
             limit_bytes: HEADER_BYTES_MAX,
-        })
+        }
     } else if header_bytes > file_bytes - LENGTH_BYTES {
-        Err(Fault::HeaderPastEnd {
+        HeaderFault::PastEnd {
             header_bytes,
             file_bytes,
-        })
+        }
     } else {
-        Ok(header_bytes)
-    }
+        return Ok(header_bytes);
+    };
+    Err(fault.into())
 }
 
 /// `__metadata__`: strings only. The reference implementation takes `null` for none.
@@ -83,14 +84,14 @@ fn strings(raw: &RawValue) -> Result<BTreeMap<String, String>, LoadError> {
         return Ok(strings);
     }
     if !is_object(raw.get()) {
-        return Err(LoadError::from(Fault::BadMetadata { key: None }));
+        return Err(LoadError::from(HeaderFault::BadMetadata { key: None }));
     }
     each(raw.get(), |key, raw| {
         let Ok(text) = value(METADATA, raw) else {
-            return Err(LoadError::from(Fault::BadMetadata { key: Some(key) }));
+            return Err(LoadError::from(HeaderFault::BadMetadata { key: Some(key) }));
         };
         match strings.insert(key.clone(), text) {
-            Some(_) => Err(LoadError::from(Fault::DuplicateKey { key })),
+            Some(_) => Err(LoadError::from(HeaderFault::DuplicateKey { key })),
             None => Ok(()),
         }
     })?;
@@ -130,15 +131,15 @@ fn plain(raw: &RawValue) -> Option<Said> {
 /// Any entry, field by field.
 fn careful(raw: &RawValue) -> Result<Said, LoadError> {
     if !is_object(raw.get()) {
-        return Err(LoadError::from(Fault::BadField {
+        return Err(LoadError::from(HeaderFault::BadField {
             field: "the entry",
             reason: "not an object".to_owned(),
         }));
     }
     let [dtype, shape, offsets] = fields(raw.get(), ["dtype", "shape", "data_offsets"])?;
-    let missing = |field| Fault::MissingField { field };
+    let missing = |field| HeaderFault::MissingField { field };
     let name: String = value("dtype", dtype.ok_or(missing("dtype"))?)?;
-    let dtype = Dtype::from_name(&name).ok_or(Fault::UnknownDtype { dtype: name })?;
+    let dtype = Dtype::from_name(&name).ok_or(HeaderFault::UnknownDtype { dtype: name })?;
     let shape = dims(shape.ok_or(missing("shape"))?)?;
     let offsets = value("data_offsets", offsets.ok_or(missing("data_offsets"))?)?;
     Ok((dtype, shape, offsets))
@@ -154,29 +155,29 @@ fn check(
 ) -> Result<Entry, Fault> {
     let data_bytes = file_bytes - data_start;
     if start > end {
-        return Err(Fault::ReversedOffsets { start, end });
+        return Err(HeaderFault::ReversedOffsets { start, end }.into());
     }
     if end > data_bytes {
-        return Err(Fault::PastEnd { end, data_bytes });
+        return Err(HeaderFault::DataPastEnd { end, data_bytes }.into());
     }
     let expected_bytes = dtype.bytes_of(&shape)?;
     if expected_bytes != end - start {
-        return Err(Fault::SizeMismatch {
+        return Err(Fault::Header(HeaderFault::SizeMismatch {
             dtype,
             shape,
             expected_bytes,
             found_bytes: end - start,
-        });
+        }));
     }
     // No overflow: `end` is inside of the file.
     Ok((dtype, shape, data_start + start..data_start + end))
 }
 
-fn dims(raw: &RawValue) -> Result<Vec<u64>, Fault> {
+fn dims(raw: &RawValue) -> Result<Vec<u64>, HeaderFault> {
     // Counted before it is parsed, which takes eight bytes for what may be two in the file.
     let dims = 1 + raw.get().bytes().filter(|byte| *byte == b',').count();
     if dims > DIMS_MAX && raw.get().starts_with('[') {
-        return Err(Fault::TooManyDims {
+        return Err(HeaderFault::TooManyDims {
             dims,
             limit: DIMS_MAX,
         });
@@ -190,7 +191,7 @@ fn check_names(tensors: &[TensorInfo]) -> Result<(), LoadError> {
         None => Ok(()),
         Some(twin) => {
             let key = twin.name().to_owned();
-            Err(LoadError::from(Fault::DuplicateKey { key }).with_tensor(twin.name()))
+            Err(LoadError::from(HeaderFault::DuplicateKey { key }).with_tensor(twin.name()))
         }
     }
 }
@@ -206,12 +207,12 @@ fn check_cover(tensors: &[TensorInfo], data_start: u64, file_bytes: u64) -> Resu
                 (end, previous) = (bytes.end, tensor.name());
                 continue;
             }
-            Ordering::Less => Fault::Overlap {
+            Ordering::Less => HeaderFault::Overlap {
                 start: bytes.start - data_start,
                 other: previous.to_owned(),
                 other_end: end - data_start,
             },
-            Ordering::Greater => Fault::Hole {
+            Ordering::Greater => HeaderFault::Hole {
                 start: end - data_start,
                 end: bytes.start - data_start,
             },
@@ -220,7 +221,7 @@ fn check_cover(tensors: &[TensorInfo], data_start: u64, file_bytes: u64) -> Resu
     }
     match end == file_bytes {
         true => Ok(()),
-        false => Err(LoadError::from(Fault::Hole {
+        false => Err(LoadError::from(HeaderFault::Hole {
             start: end - data_start,
             end: file_bytes - data_start,
         })),

@@ -86,8 +86,8 @@ impl Archive {
     }
 
     /// A fault of this archive.
-    pub(super) fn error(&self, fault: Fault) -> LoadError {
-        LoadError::from(fault).of(&self.path)
+    pub(super) fn error(&self, fault: impl Into<Fault>) -> LoadError {
+        LoadError::from(fault.into()).of(&self.path)
     }
 
     fn same(&self, stamp: Result<Stamp, Fault>) -> Result<(), LoadError> {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::header::{BLOCK_BYTES, Block};
-use crate::load::Fault;
+use crate::load::{Fault, TarFault};
 
 /// What is read at once: headers of small entries come together, those of large ones cost little
 /// more than their own block.
@@ -36,7 +36,7 @@ impl<'a> Blocks<'a> {
     /// The block at this place.
     pub(super) fn block(&mut self, at: u64) -> Result<&Block, Fault> {
         if self.left(at) < BLOCK_BYTES {
-            return Err(Fault::TarTruncated { at_bytes: at });
+            return Err(TarFault::Truncated { at_bytes: at }.into());
         }
         let window_end = self.window_start + self.window.len() as u64;
         if at < self.window_start || window_end < at + BLOCK_BYTES {

@@ -6,7 +6,7 @@
 use super::blocks::Blocks;
 use super::header::{BLOCK_BYTES, Header, text};
 use super::pax::{self, Pax};
-use crate::load::Fault;
+use crate::load::{Fault, TarFault};
 
 /// The most bytes of a long name or an extended header; real ones have some hundred.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
@@ -45,7 +45,7 @@ impl<'a> Entries<'a> {
         loop {
             let Some(header) = self.header()? else {
                 return match extensions.any {
-                    true => Err(Fault::TarTruncated { at_bytes: self.at }),
+                    true => Err(TarFault::Truncated { at_bytes: self.at }.into()),
                     false => Ok(None),
                 };
             };
@@ -54,7 +54,7 @@ impl<'a> Entries<'a> {
                 b'x' | b'X' => {
                     let at_bytes = self.at;
                     let pax = pax::parse(&self.extension(&header)?);
-                    extensions.pax = pax.ok_or(Fault::TarPax { at_bytes })?;
+                    extensions.pax = pax.ok_or(TarFault::Pax { at_bytes })?;
                 }
                 // The target of a link with a long name.
                 b'K' => self.skip(&header, header.bytes)?,
@@ -82,10 +82,11 @@ impl<'a> Entries<'a> {
             return Ok(None);
         }
         let block = self.blocks.block(at)?;
-        Header::parse(block, at).map_err(|fault| match compression(block) {
-            Some(how) if at == 0 => Fault::TarCompressed { how },
+        let header = Header::parse(block, at).map_err(|fault| match compression(block) {
+            Some(how) if at == 0 => TarFault::Compressed { how },
             _ => fault,
-        })
+        });
+        Ok(header?)
     }
 
     /// What a header is about, if it is a file. Goes on behind its data.
@@ -107,8 +108,8 @@ impl<'a> Entries<'a> {
                 self.at += BLOCK_BYTES;
                 return Ok(None);
             }
-            b'S' => return Err(sparse(&named)),
-            _ if pax.sparse => return Err(sparse(&named)),
+            b'S' => return Err(sparse(&named).into()),
+            _ if pax.sparse => return Err(sparse(&named).into()),
             _ => {}
         }
         let at = self.at + BLOCK_BYTES;
@@ -124,11 +125,11 @@ impl<'a> Entries<'a> {
     /// The data of a header that is about another one. Goes on behind it.
     fn extension(&mut self, header: &Header) -> Result<Vec<u8>, Fault> {
         if header.bytes > EXTENSION_BYTES_MAX {
-            return Err(Fault::TarExtensionTooLarge {
+            return Err(Fault::Tar(TarFault::ExtensionTooLarge {
                 at_bytes: self.at,
                 header_bytes: header.bytes,
                 limit_bytes: EXTENSION_BYTES_MAX,
-            });
+            }));
         }
         let at = self.at + BLOCK_BYTES;
         self.skip(header, header.bytes)?;
@@ -136,11 +137,11 @@ impl<'a> Entries<'a> {
     }
 
     /// Go on behind a header and its data, which is inside of the archive.
-    fn skip(&mut self, header: &Header, bytes: u64) -> Result<(), Fault> {
+    fn skip(&mut self, header: &Header, bytes: u64) -> Result<(), TarFault> {
         let at = self.at + BLOCK_BYTES;
         let left = self.blocks.left(at);
         if bytes > left {
-            return Err(Fault::TarPastEnd {
+            return Err(TarFault::PastEnd {
                 entry: String::from_utf8_lossy(&header.name).into_owned(),
                 bytes,
                 left_bytes: left,
@@ -151,13 +152,13 @@ impl<'a> Entries<'a> {
             .checked_next_multiple_of(BLOCK_BYTES)
             .and_then(|bytes| bytes.checked_add(at))
             .filter(|next| *next <= self.blocks.len_bytes());
-        self.at = next.ok_or(Fault::TarTruncated { at_bytes: at })?;
+        self.at = next.ok_or(TarFault::Truncated { at_bytes: at })?;
         Ok(())
     }
 }
 
-fn sparse(header: &Header) -> Fault {
-    Fault::TarSparse {
+fn sparse(header: &Header) -> TarFault {
+    TarFault::Sparse {
         entry: String::from_utf8_lossy(&header.name).into_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::load::Fault;
+use crate::load::TarFault;
 
 /// Everything in an archive starts at a multiple of this.
 pub(super) const BLOCK_BYTES: u64 = 512;
@@ -28,15 +28,15 @@ pub(super) struct Header {
 
 impl Header {
     /// The header in a block, or `None` if the block is all zeros, which ends an archive.
-    pub(super) fn parse(block: &Block, at_bytes: u64) -> Result<Option<Self>, Fault> {
+    pub(super) fn parse(block: &Block, at_bytes: u64) -> Result<Option<Self>, TarFault> {
         if block.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        let checksum = number(&block[CHECKSUM]).ok_or(Fault::TarChecksum { at_bytes })?;
+        let checksum = number(&block[CHECKSUM]).ok_or(TarFault::Checksum { at_bytes })?;
         if !i64::try_from(checksum).is_ok_and(|checksum| adds_up(block, checksum)) {
-            return Err(Fault::TarChecksum { at_bytes });
+            return Err(TarFault::Checksum { at_bytes });
         }
-        let bytes = number(&block[SIZE]).ok_or(Fault::TarSize { at_bytes })?;
+        let bytes = number(&block[SIZE]).ok_or(TarFault::Size { at_bytes })?;
         Ok(Some(Self {
             kind: block[KIND],
             bytes,

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use super::entries::{Entries, Entry};
 use super::extensions::Extensions;
 use super::{TarField, scattered};
-use crate::load::Fault;
+use crate::load::{Fault, TarFault};
 
 /// The samples of one archive. It takes 8 bytes a sample, its key, and 16 for each of its fields.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Index {
         Ok(index)
     }
 
-    fn add(&mut self, entry: &Entry, fields: &[TarField]) -> Result<(), Fault> {
+    fn add(&mut self, entry: &Entry, fields: &[TarField]) -> Result<(), TarFault> {
         let Some((key, extension)) = split(&entry.name) else {
             return Ok(());
         };
@@ -66,7 +66,7 @@ impl Index {
             }
             if there.replace(place).is_some() {
                 let entry = String::from_utf8_lossy(&entry.name).into_owned();
-                return Err(Fault::TarDuplicate { entry });
+                return Err(TarFault::Duplicate { entry });
             }
             self.extensions.used(number);
         }

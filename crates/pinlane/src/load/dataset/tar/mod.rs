@@ -5,6 +5,7 @@ mod blocks;
 mod config;
 mod entries;
 mod extensions;
+mod fault;
 mod header;
 mod index;
 mod open;
@@ -15,6 +16,7 @@ use std::fs::File;
 use std::path::Path;
 
 pub use config::{TarConfig, TarField};
+pub use fault::TarFault;
 
 use self::archive::Archive;
 use self::index::Place;
@@ -80,7 +82,7 @@ impl Tar {
     ///
     /// # Errors
     /// [`LoadError`] for what is wrong with the first archive that has something wrong,
-    /// [`Fault::NoFields`] for a configuration without fields, and [`Fault::TarNoSuchExtension`] for an
+    /// [`Fault::NoFields`] for a configuration without fields, and [`TarFault::NoSuchExtension`] for an
     /// extension that no sample of any archive has.
     pub fn open(
         paths: impl IntoIterator<Item = impl AsRef<Path>>,
@@ -181,8 +183,8 @@ impl Part<'_> {
             let entry = entry();
             return Err(self.archive.error(
                 match self.archive.index.is_scattered(self.number, at) {
-                    true => Fault::TarScattered { entry },
-                    false => Fault::TarMissing { entry },
+                    true => TarFault::Scattered { entry },
+                    false => TarFault::Missing { entry },
                 },
             ));
         };
@@ -197,7 +199,7 @@ impl Part<'_> {
             }
         };
         if !fits {
-            return Err(self.archive.error(Fault::TarLength {
+            return Err(self.archive.error(TarFault::Length {
                 entry: entry(),
                 bytes: place.bytes,
                 field: field.clone(),

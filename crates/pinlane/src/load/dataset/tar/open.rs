@@ -8,7 +8,7 @@ use std::thread;
 
 use super::TarField;
 use super::archive::Archive;
-use crate::load::{Fault, LoadError};
+use crate::load::{Fault, LoadError, TarFault};
 
 /// Archives that are kept open. Of more, each is opened when it is read: processes may have some
 /// thousand files open at most, and often a thousand.
@@ -76,7 +76,7 @@ fn folder(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
     });
     paths.sort();
     match paths.is_empty() {
-        true => Err(error(Fault::NoArchives)),
+        true => Err(error(TarFault::NoArchives.into())),
         false => Ok(paths),
     }
 }

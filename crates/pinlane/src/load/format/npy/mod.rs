@@ -1,11 +1,16 @@
 //! Headers of npy files: a magic, a version, a length, and a dictionary in Python's own syntax.
 
+mod fault;
+mod literal;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use super::literal::{self, Descr};
-use super::{DIMS_MAX, Header, read_exactly, utf8};
+pub use fault::NpyFault;
+
+use self::literal::Descr;
+use super::{DIMS_MAX, Header, HeaderFault, read_exactly, utf8};
 use crate::load::{Dtype, Fault, LoadError, TensorInfo};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -23,14 +28,14 @@ pub(super) fn read(
 ) -> Result<Header, LoadError> {
     let (header_bytes, prefix_bytes, latin1) = length(source, file_bytes)?;
     if header_bytes > HEADER_BYTES_MAX {
-        return Err(LoadError::from(Fault::HeaderTooLarge {
+        return Err(LoadError::from(HeaderFault::TooLarge {
             header_bytes,
             limit_bytes: HEADER_BYTES_MAX,
         }));
     }
     let data_start = prefix_bytes + header_bytes;
     if data_start > file_bytes {
-        return Err(LoadError::from(Fault::HeaderPastEnd {
+        return Err(LoadError::from(HeaderFault::PastEnd {
             header_bytes,
             file_bytes,
         }));
@@ -38,13 +43,15 @@ pub(super) fn read(
     let header = read_exactly(source, header_bytes)?;
     // Versions before 3 are Latin-1, which differs where field names do, and so is not needed.
     let header = match utf8(&header) {
-        Err(Fault::NotUtf8 { .. }) if latin1 => return Err(LoadError::from(Fault::Structured)),
+        Err(HeaderFault::NotUtf8 { .. }) if latin1 => {
+            return Err(LoadError::from(NpyFault::Structured));
+        }
         header => header?,
     };
     let name = path
         .file_stem()
         .and_then(|stem| stem.to_str())
-        .ok_or(Fault::NameNotUtf8)?;
+        .ok_or(NpyFault::NameNotUtf8)?;
     let tensor = tensor(name, header, data_start, file_bytes)
         .map_err(|fault| LoadError::from(fault).with_tensor(name))?;
     Ok(Header {
@@ -58,25 +65,25 @@ pub(super) fn read(
 fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), Fault> {
     let start = read_exactly(source, PREFIX_BYTES.min(file_bytes))?;
     if !start.starts_with(&MAGIC[..MAGIC.len().min(start.len())]) {
-        return Err(Fault::NpyMagic);
+        return Err(NpyFault::Magic.into());
     }
-    let too_short = |needed_bytes| Fault::TooShort {
+    let too_short = |needed_bytes| HeaderFault::TooShort {
         file_bytes,
         needed_bytes,
     };
     if start.len() as u64 != PREFIX_BYTES {
-        return Err(too_short(PREFIX_BYTES));
+        return Err(too_short(PREFIX_BYTES).into());
     }
     let (major, minor, low, high) = (start[6], start[7], start[8], start[9]);
     match (major, minor) {
         (1, 0) => Ok((u16::from_le_bytes([low, high]).into(), PREFIX_BYTES, true)),
-        (2 | 3, 0) if file_bytes < PREFIX_BYTES + 2 => Err(too_short(PREFIX_BYTES + 2)),
+        (2 | 3, 0) if file_bytes < PREFIX_BYTES + 2 => Err(too_short(PREFIX_BYTES + 2).into()),
         (2 | 3, 0) => {
             let rest = read_exactly(source, 2)?;
             let length = u32::from_le_bytes([low, high, rest[0], rest[1]]);
             Ok((length.into(), PREFIX_BYTES + 2, major == 2))
         }
-        _ => Err(Fault::NpyVersion { major, minor }),
+        _ => Err(NpyFault::Version { major, minor }.into()),
     }
 }
 
@@ -84,28 +91,28 @@ fn tensor(name: &str, header: &str, data_start: u64, file_bytes: u64) -> Result<
     let dict = literal::parse(header, DIMS_MAX)?;
     let dtype = match dict.descr {
         Descr::Plain(descr) => dtype(descr)?,
-        Descr::Structured => return Err(Fault::Structured),
+        Descr::Structured => return Err(NpyFault::Structured.into()),
     };
     if dict.fortran_order {
-        return Err(Fault::FortranOrder);
+        return Err(NpyFault::FortranOrder.into());
     }
     let expected_bytes = dtype.bytes_of(&dict.shape)?;
     let found_bytes = file_bytes - data_start;
     if expected_bytes != found_bytes {
-        return Err(Fault::SizeMismatch {
+        return Err(Fault::Header(HeaderFault::SizeMismatch {
             dtype,
             shape: dict.shape,
             expected_bytes,
             found_bytes,
-        });
+        }));
     }
     let bytes = data_start..file_bytes;
     Ok(TensorInfo::new(name.to_owned(), dtype, dict.shape, bytes))
 }
 
 /// The type that numpy writes as `<f4`: byte order, kind, bytes.
-fn dtype(descr: &str) -> Result<Dtype, Fault> {
-    let unsupported = || Fault::UnsupportedDescr {
+fn dtype(descr: &str) -> Result<Dtype, NpyFault> {
+    let unsupported = || NpyFault::UnsupportedDescr {
         descr: descr.to_owned(),
     };
     let mut chars = descr.chars();
@@ -124,13 +131,13 @@ fn dtype(descr: &str) -> Result<Dtype, Fault> {
         "f8" => Dtype::F64,
         "i8" => Dtype::I64,
         "u8" => Dtype::U64,
-        kind if kind.starts_with('O') => return Err(Fault::PythonObjects),
+        kind if kind.starts_with('O') => return Err(NpyFault::PythonObjects),
         _ => return Err(unsupported()),
     };
     match order {
         '<' => Ok(dtype),
         '|' | '>' if dtype.bits() == 8 => Ok(dtype),
-        '>' => Err(Fault::BigEndian {
+        '>' => Err(NpyFault::BigEndian {
             descr: descr.to_owned(),
         }),
         _ => Err(unsupported()),

@@ -1,7 +1,8 @@
 //! The dictionary in an npy header: `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`.
 //! A small part of Python's syntax is enough to read what numpy writes, and is all that is read.
 
-use crate::load::Fault;
+use super::NpyFault;
+use crate::load::{Fault, HeaderFault};
 
 /// What the dictionary holds.
 pub(super) struct Dict<'a> {
@@ -42,42 +43,42 @@ impl<'a> Reader<'a> {
                 "shape" => shape.replace(self.shape(dims_max)?).is_some(),
                 _ => {
                     self.at = key_at;
-                    return Err(self.wrong("'descr', 'fortran_order' or 'shape'"));
+                    return Err(self.wrong("'descr', 'fortran_order' or 'shape'").into());
                 }
             };
             if repeated {
-                return Err(Fault::DuplicateKey {
+                return Err(Fault::Header(HeaderFault::DuplicateKey {
                     key: key.to_owned(),
-                });
+                }));
             }
             if matches!(descr, Some(Descr::Structured)) {
                 // What follows cannot be read without reading the fields, and would not be used.
-                return Err(Fault::Structured);
+                return Err(NpyFault::Structured.into());
             }
             if !self.take(",") && !self.rest().starts_with('}') {
-                return Err(self.wrong(", or }"));
+                return Err(self.wrong(", or }").into());
             }
         }
         if !self.rest().is_empty() {
-            return Err(self.wrong("nothing behind }"));
+            return Err(self.wrong("nothing behind }").into());
         }
         Ok(Dict {
-            descr: descr.ok_or(Fault::MissingField { field: "descr" })?,
-            fortran_order: fortran_order.ok_or(Fault::MissingField {
+            descr: descr.ok_or(HeaderFault::MissingField { field: "descr" })?,
+            fortran_order: fortran_order.ok_or(HeaderFault::MissingField {
                 field: "fortran_order",
             })?,
-            shape: shape.ok_or(Fault::MissingField { field: "shape" })?,
+            shape: shape.ok_or(HeaderFault::MissingField { field: "shape" })?,
         })
     }
 
-    fn descr(&mut self) -> Result<Descr<'a>, Fault> {
+    fn descr(&mut self) -> Result<Descr<'a>, NpyFault> {
         match self.rest().starts_with(['[', '(']) {
             true => Ok(Descr::Structured),
             false => self.string().map(Descr::Plain),
         }
     }
 
-    fn bool(&mut self) -> Result<bool, Fault> {
+    fn bool(&mut self) -> Result<bool, NpyFault> {
         if self.take("True") {
             Ok(true)
         } else if self.take("False") {
@@ -93,22 +94,22 @@ impl<'a> Reader<'a> {
         let mut shape = Vec::new();
         while !self.take(")") {
             if shape.len() == dims_max {
-                return Err(Fault::TooManyDims {
+                return Err(Fault::Header(HeaderFault::TooManyDims {
                     dims: dims_max + 1,
                     limit: dims_max,
-                });
+                }));
             }
             shape.push(self.number()?);
             let comma = self.take(",");
             // `(3)` is a number in Python, not a tuple.
             if !comma && (shape.len() == 1 || !self.rest().starts_with(')')) {
-                return Err(self.wrong(", or )"));
+                return Err(self.wrong(", or )").into());
             }
         }
         Ok(shape)
     }
 
-    fn number(&mut self) -> Result<u64, Fault> {
+    fn number(&mut self) -> Result<u64, NpyFault> {
         let rest = self.rest();
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let Ok(number) = rest[..digits].parse() else {
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string without escapes, in either kind of quotes.
-    fn string(&mut self) -> Result<&'a str, Fault> {
+    fn string(&mut self) -> Result<&'a str, NpyFault> {
         let rest = self.rest();
         let quote = rest.chars().next().filter(|c| matches!(c, '\'' | '"'));
         let inner = quote.and_then(|quote| rest[1..].split_once(quote));
@@ -148,15 +149,15 @@ impl<'a> Reader<'a> {
         there
     }
 
-    fn expect(&mut self, word: &'static str) -> Result<(), Fault> {
+    fn expect(&mut self, word: &'static str) -> Result<(), NpyFault> {
         match self.take(word) {
             true => Ok(()),
             false => Err(self.wrong(word)),
         }
     }
 
-    fn wrong(&self, expected: &'static str) -> Fault {
-        Fault::NpyHeader {
+    fn wrong(&self, expected: &'static str) -> NpyFault {
+        NpyFault::Header {
             at_bytes: self.at,
             expected,
         }

@@ -1,0 +1,136 @@
+//! Code on the device, which stays there until its last launch is done.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pinlane_driver::{Driver, ModuleHandle};
+
+use super::{Kernel, Params};
+use crate::core::{Access, Extent, Fence, Ledger};
+use crate::device::Shared;
+use crate::fence::DeviceFence;
+use crate::link::Link;
+use crate::{Device, Result};
+
+/// A loaded PTX module. It is unloaded when it, its kernels and their launches are gone.
+#[derive(Clone)]
+pub struct Module {
+    pub(super) inner: Arc<Loaded>,
+}
+
+/// What a module and its kernels hold.
+pub(super) struct Loaded {
+    pub(super) shared: Arc<Shared>,
+    /// Taken out once, by `drop`.
+    code: ManuallyDrop<Code>,
+    /// The last launch on each stream.
+    launches: Mutex<Ledger<DeviceFence>>,
+    /// A launch whose end nobody can tell uses it: never to be unloaded.
+    pub(super) stranded: AtomicBool,
+}
+
+/// Code on the device, unloaded on drop.
+pub(crate) struct Code {
+    link: Arc<Link>,
+    handle: ModuleHandle,
+}
+
+impl Code {
+    pub(crate) fn load(link: &Arc<Link>, ptx: &str) -> Result<Self> {
+        Ok(Self {
+            handle: link.driver.module_load(ptx)?,
+            link: Arc::clone(link),
+        })
+    }
+
+    pub(crate) fn handle(&self) -> ModuleHandle {
+        self.handle
+    }
+
+    pub(crate) fn driver(&self) -> &dyn Driver {
+        &*self.link.driver
+    }
+}
+
+impl Device {
+    /// Load a PTX module.
+    pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
+        let code = Code::load(&self.shared.link, ptx)?;
+        Ok(Module {
+            inner: Arc::new(Loaded {
+                shared: Arc::clone(&self.shared),
+                code: ManuallyDrop::new(code),
+                launches: Mutex::new(Ledger::new()),
+                stranded: AtomicBool::new(false),
+            }),
+        })
+    }
+}
+
+impl Module {
+    /// The kernel of this name. That its parameters are `A` is vouched for at the launch.
+    pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
+        let driver = &self.inner.shared.link.driver;
+        Ok(Kernel {
+            handle: driver.module_function(self.inner.code.handle, name)?,
+            module: self.clone(),
+            params: PhantomData,
+        })
+    }
+}
+
+impl Loaded {
+    /// A later launch of a stream stands for its earlier ones.
+    pub(super) fn launched(&self, stream: u64, fence: DeviceFence) {
+        let access = Access {
+            stream,
+            extent: Extent::One(0..1),
+            writes: false,
+        };
+        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        launches.record(access, fence);
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if *self.stranded.get_mut() {
+            return;
+        }
+        // SAFETY: taken here only, and never used again.
+        let code = unsafe { ManuallyDrop::take(&mut self.code) };
+        let launches = self
+            .launches
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let running: Vec<_> = launches
+            .fences()
+            .filter(|fence| !fence.has_let_go())
+            .cloned()
+            .collect();
+        if running.is_empty() {
+            drop(code);
+        } else {
+            self.shared.lot.park(running, Box::new(code));
+        }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: its owner dropped it when no launch was running any more.
+        self.link
+            .give_back(|driver| unsafe { driver.module_unload(self.handle) });
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Module")
+            .field(&self.inner.code.handle.raw())
+            .finish()
+    }
+}

@@ -1,0 +1,118 @@
+//! Parameters of kernels, and what launches pass for them.
+
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+use pinlane_driver::{DevicePtr, KernelArg};
+
+use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
+
+/// A parameter that is device memory, read by the kernel.
+pub struct In<T>(PhantomData<T>);
+
+/// A parameter that is device memory, written by the kernel, or read and written.
+pub struct Out<T>(PhantomData<T>);
+
+/// A parameter of a kernel, and what a launch passes for it.
+pub trait Param {
+    /// What a launch passes.
+    type Value<'a>: Argument<'a>;
+}
+
+/// A value that a launch passes to a kernel.
+pub trait Argument<'a> {
+    /// As the driver wants it.
+    fn as_arg(&self) -> KernelArg;
+
+    #[doc(hidden)]
+    fn push_touch(&self, _touches: &mut Touches<'a>) {}
+}
+
+#[doc(hidden)]
+#[derive(Default)]
+pub struct Touches<'a>(pub(super) Vec<Touch<'a>>);
+
+/// All parameters of a kernel.
+pub trait Params {
+    /// What a launch passes.
+    type Values<'a>;
+
+    #[doc(hidden)]
+    fn collect<'a>(values: &Self::Values<'a>) -> (Vec<KernelArg>, Touches<'a>);
+}
+
+macro_rules! scalars {
+    ($($scalar:ty => $variant:ident,)*) => {$(
+        impl Param for $scalar {
+            type Value<'a> = $scalar;
+        }
+        impl Argument<'_> for $scalar {
+            fn as_arg(&self) -> KernelArg {
+                KernelArg::$variant(*self)
+            }
+        }
+    )*};
+}
+
+scalars! {
+    u32 => U32,
+    i32 => I32,
+    u64 => U64,
+    i64 => I64,
+    f32 => F32,
+    f64 => F64,
+    DevicePtr => Ptr,
+}
+
+impl<T: Pod> Param for In<T> {
+    type Value<'a> = DeviceSlice<'a, T>;
+}
+
+impl<T: Pod> Param for Out<T> {
+    type Value<'a> = DeviceSliceMut<'a, T>;
+}
+
+impl<'a, T: Pod> Argument<'a> for DeviceSlice<'a, T> {
+    fn as_arg(&self) -> KernelArg {
+        KernelArg::Ptr(self.device_ptr())
+    }
+
+    fn push_touch(&self, touches: &mut Touches<'a>) {
+        touches.0.push(self.touch());
+    }
+}
+
+impl<'a, T: Pod> Argument<'a> for DeviceSliceMut<'a, T> {
+    fn as_arg(&self) -> KernelArg {
+        KernelArg::Ptr(self.device_ptr())
+    }
+
+    fn push_touch(&self, touches: &mut Touches<'a>) {
+        touches.0.push(self.touch());
+    }
+}
+
+macro_rules! params {
+    ($($name:ident)*) => {
+        impl<$($name: Param),*> Params for ($($name,)*) {
+            type Values<'a> = ($($name::Value<'a>,)*);
+
+            #[allow(non_snake_case, unused_mut)]
+            fn collect<'a>(values: &Self::Values<'a>) -> (Vec<KernelArg>, Touches<'a>) {
+                let ($($name,)*) = values;
+                let mut touches = Touches::default();
+                $($name.push_touch(&mut touches);)*
+                (vec![$($name.as_arg()),*], touches)
+            }
+        }
+    };
+}
+
+params!(A);
+params!(A B);
+params!(A B C);
+params!(A B C D);
+params!(A B C D E);
+params!(A B C D E F);
+params!(A B C D E F G);
+params!(A B C D E F G H);
