@@ -13,7 +13,11 @@ use crate::{bench, calibrate, compare, manual, plan};
     after_help = "\
 Examples:
   pinlane compare                        pageable against pinned memory on this machine's GPU
-  pinlane --device sim:h200 selftest     check the simulated H200"
+  pinlane --device sim:h200 selftest     check the simulated H200
+
+Exit status: 0 done; 1 the job failed or was interrupted; 2 the words are off, or a file that they name
+cannot be opened or understood. What goes wrong with a file later, such as a bad sample, one that changes
+or one that --verify finds to differ, is a job that failed: 1."
 )]
 pub(crate) struct Args {
     /// Where to run: auto, cuda, cuda:N, sim, sim:PROFILE or sim:FILE
@@ -85,11 +89,13 @@ Examples:
   pinlane --device sim:pcie3-x16 dot --kernel atomic")]
     Dot(crate::dot::Args),
 
-    /// Load weights from files to the device, and say what the limit was
+    /// Load weights from files to the device and, on a GPU, say what the limit was
     #[command(after_help = "\
 Prints how long it takes from opening the files to all tensors ready, with GB/s, what came from the
-page cache and what past it, whether disk, CPU or link was the limit, and the memory in use. Ctrl-C ends
-it at once and prints what it has: exit status 1, \"complete\": false.
+page cache and what past it, whether disk, CPU or link was the limit, and the memory in use. On a
+simulated device only the copies take simulated time, so no limit is told there. Ctrl-C ends it at once and
+prints what it has: exit status 1, \"complete\": false. A file that cannot be opened or understood is exit
+status 2; what goes wrong later is 1.
 
 Examples:
   pinlane load model.safetensors --dtype bf16 --verify
@@ -98,7 +104,8 @@ Examples:
     /// Run a dataset through the loader: samples/s, GB/s, and which stage limits
     #[command(after_help = "\
 Batches are copied ahead and dropped, or worked on for the time that --kernel says. Ctrl-C ends it at once and
-prints what was done: exit status 1, \"complete\": false.
+prints what was done: exit status 1, \"complete\": false. A source that cannot be opened or understood is
+exit status 2; a bad sample in it, found later, is 1.
 
 Examples:
   pinlane feed synthetic --shape 3x224x224 --batch 256 --kernel 20ms

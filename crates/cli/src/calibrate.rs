@@ -40,7 +40,7 @@ pub(crate) fn run(
     json: bool,
     output: &mut Output,
 ) -> anyhow::Result<bool> {
-    file::check(&[("--output", &args.output)])?;
+    file::check(&[("--output", &args.output)], choice.file())?;
     let target = device::open(choice, |sim| sim.checks(false).record_timeline(false), None)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let info = device.info();

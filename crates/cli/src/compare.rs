@@ -10,6 +10,7 @@ use pinlane_report::{Compare, Figure, MemoryKind, Origin, Route, Row};
 use crate::device::{self, Choice};
 use crate::measure::{Clock, Meter, link};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::{file, size};
 
 /// The words of `pinlane compare`.
@@ -44,7 +45,8 @@ pub(crate) fn run(
     json: bool,
     output: &mut Output,
 ) -> anyhow::Result<bool> {
-    file::check(&[("--svg", &args.svg), ("--html", &args.html)])?;
+    let files = [("--svg", &args.svg), ("--html", &args.html)];
+    file::check(&files, choice.file())?;
     let (target, profile) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let report = measure(&device, Clock::of(&target), profile, args)?;
@@ -82,8 +84,13 @@ fn measure(
     let link_profile = profile.clone();
     let mut meter = Meter::new(device, clock, profile, args.size).context("--size")?;
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
-    for kind in MemoryKind::ALL {
+    let progress = Progress::new(MemoryKind::ALL.len());
+    for (before, kind) in MemoryKind::ALL.into_iter().enumerate() {
         let name = kind.name();
+        if before > 0 {
+            progress.step();
+        }
+        progress.begin(|| name.to_owned());
         if let Some(reason) = meter.refusal(kind) {
             notes.push(format!("{name}: not measured: {reason}"));
             continue;
@@ -104,6 +111,7 @@ fn measure(
         }
         meter.close(kind);
     }
+    drop(progress);
     let origin = Origin::new(&info.name, info.simulated.clone());
     let limit = link::limit(info, link_profile.as_ref());
     let report = Compare::new(origin, args.size as u64, repeat.unwrap_or(1), limit, rows);

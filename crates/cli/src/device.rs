@@ -1,5 +1,7 @@
 //! Which device the user means, and opening it.
 
+use std::path::Path;
+
 use anyhow::Context;
 use pinlane_cuda::Cuda;
 use pinlane_driver::{Error, ErrorKind, Platform};
@@ -7,7 +9,7 @@ use pinlane_model::Profile;
 use pinlane_sim::{Sim, SimBuilder};
 
 use crate::output::{self, UsageError};
-use crate::profile;
+use crate::profile::{self, Named};
 
 /// What `auto` takes where there is no GPU.
 const FALLBACK_PROFILE: &str = "pcie3-x16";
@@ -17,7 +19,17 @@ const FALLBACK_PROFILE: &str = "pcie3-x16";
 pub(crate) enum Choice {
     Auto,
     Cuda(u32),
-    Sim(Box<Profile>),
+    Sim(Box<Named>),
+}
+
+impl Choice {
+    /// The file that says what to simulate.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sim(named) => named.file.as_deref(),
+            Self::Auto | Self::Cuda(_) => None,
+        }
+    }
 }
 
 /// What `--device` comes to on this machine.
@@ -76,8 +88,7 @@ pub(crate) fn parse(text: &str) -> Result<Choice, String> {
 }
 
 fn profile(name: &str) -> Result<Choice, String> {
-    let named = profile::named(name)?;
-    Ok(Choice::Sim(Box::new(named.profile)))
+    Ok(Choice::Sim(Box::new(profile::named(name)?)))
 }
 
 /// Open what the user chose. `prepare` sets up a simulated machine; `for_sim_only` names a flag
@@ -131,7 +142,7 @@ pub(crate) fn choose(choice: &Choice) -> anyhow::Result<Chosen> {
             })?,
             ordinal: *ordinal,
         }),
-        Choice::Sim(profile) => Ok(Chosen::Sim(profile.clone())),
+        Choice::Sim(named) => Ok(Chosen::Sim(Box::new(named.profile.clone()))),
         Choice::Auto => match cuda(0) {
             Ok(platform) => Ok(Chosen::Cuda {
                 platform,
@@ -170,7 +181,7 @@ mod tests {
         assert!(matches!(parse("cuda:3"), Ok(Choice::Cuda(3))));
         for (text, name) in [("sim", "pcie3-x16"), ("sim:h200", "h200")] {
             match parse(text) {
-                Ok(Choice::Sim(profile)) => assert_eq!(profile.name, name),
+                Ok(Choice::Sim(named)) => assert_eq!(named.profile.name, name),
                 _ => panic!("{text} is a simulated device"),
             }
         }

@@ -8,6 +8,9 @@ use anyhow::Context;
 
 use crate::output::UsageError;
 
+/// Extensions of what is read in folders.
+const READ_IN_FOLDERS: [&str; 4] = ["json", "npy", "safetensors", "tar"];
+
 /// The file of a flag that writes to files alone.
 pub(crate) fn named(text: &str) -> Result<PathBuf, String> {
     match text {
@@ -40,11 +43,20 @@ pub(crate) fn write(
         .with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// Fails where the file of one of these flags could not be written, before work is done for it. Leaves
-/// everything as it is.
-pub(crate) fn check(flags: &[(&str, &Option<PathBuf>)]) -> Result<(), UsageError> {
+/// Fails where the file of one of these flags could not be written, or would take the place of an
+/// input, before work is done for it. Leaves everything as it is.
+pub(crate) fn check<'a>(
+    flags: &[(&str, &Option<PathBuf>)],
+    inputs: impl IntoIterator<Item = &'a Path> + Clone,
+) -> Result<(), UsageError> {
     for (flag, path) in flags {
         let Some(path) = path else { continue };
+        if inputs.clone().into_iter().any(|input| is_of(path, input)) {
+            return Err(UsageError::new(format!(
+                "{flag}: {} is read from, and would be overwritten; name another file",
+                path.display()
+            )));
+        }
         place(path).and_then(try_out).map_err(|error| {
             UsageError::new(format!(
                 "{flag}: {} cannot be written: {error}; name a file in a folder that is there and \
@@ -54,6 +66,19 @@ pub(crate) fn check(flags: &[(&str, &Option<PathBuf>)]) -> Result<(), UsageError
         })?;
     }
     Ok(())
+}
+
+/// Whether this is the input, or a file that is read in the folder that is the input.
+fn is_of(path: &Path, input: &Path) -> bool {
+    let Ok(path) = fs::canonicalize(path) else {
+        return false;
+    };
+    let Ok(input) = fs::canonicalize(input) else {
+        return false;
+    };
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_read = extension.is_some_and(|extension| READ_IN_FOLDERS.contains(&extension));
+    path == input || (is_read && path.parent() == Some(&input))
 }
 
 /// How a file is written.
@@ -162,24 +187,53 @@ mod tests {
         let (there, new) = (folder.join("there"), folder.join("new"));
         fs::write(&there, "kept").expect("written");
         let flags = [&there, &new].map(|path| Some(path.clone()));
-        check(&[
-            ("--svg", &flags[0]),
-            ("--html", &flags[1]),
-            ("--csv", &None),
-        ])
+        check(
+            &[
+                ("--svg", &flags[0]),
+                ("--html", &flags[1]),
+                ("--csv", &None),
+            ],
+            [],
+        )
         .expect("fine");
         assert_eq!(fs::read(&there).expect("still there"), b"kept");
         assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
-        check(&[("--svg", &Some("/dev/null".into()))]).expect("fine");
+        check(&[("--svg", &Some("/dev/null".into()))], []).expect("fine");
         for wrong in [
             folder.clone(),
             folder.join("no/such"),
             there.join("x"),
             "".into(),
         ] {
-            let error = check(&[("--svg", &None), ("--html", &Some(wrong))]);
+            let error = check(&[("--svg", &None), ("--html", &Some(wrong))], []);
             let error = error.expect_err("nothing to write to").to_string();
             assert!(error.starts_with("--html: ") && error.contains("name a file"));
+        }
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn an_input_is_not_overwritten() {
+        let folder = folder("input");
+        let (input, link) = (folder.join("a.npy"), folder.join("link"));
+        fs::write(&input, "kept").expect("written");
+        std::os::unix::fs::symlink(&input, &link).expect("a link");
+        let report = folder.join("report.html");
+        fs::write(&report, "earlier").expect("written");
+        let check = |path: &Path, input: &Path| {
+            let path = Some(path.to_owned());
+            check(&[("--html", &path)], [Path::new("/no/such"), input])
+        };
+        for path in [&input, &link, &folder.join("./a.npy")] {
+            for input in [&input, &folder] {
+                let error = check(path, input).expect_err("read from").to_string();
+                assert!(error.contains("--html") && error.contains("name another"));
+            }
+        }
+        // An earlier report, and a new one.
+        for path in [&report, &folder.join("b.npy")] {
+            check(path, &folder).expect("fine");
+            check(path, &input).expect("fine");
         }
         fs::remove_dir_all(&folder).expect("removed");
     }

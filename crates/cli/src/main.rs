@@ -1,6 +1,7 @@
 //! `pinlane`: the tool.
 //!
-//! Exit status: 0 done, 1 the job failed, 2 the words are off.
+//! Exit status: 0 done, 1 the job failed, 2 the words are off, or a file that they name cannot be opened or
+//! understood (see [`source_file::failed`]).
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod pcie;
 mod plan;
 mod profile;
 mod profile_cache;
+mod progress;
 mod random;
 mod rate;
 mod selftest;

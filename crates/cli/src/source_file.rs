@@ -1,9 +1,29 @@
-//! What is wrong with a file that was named, where that is clear enough to say what to do.
+//! What is wrong with a file that was named: what to do, where that is clear enough, and the exit status.
 
 use std::fs;
 use std::path::Path;
 
 use pinlane::load::{Fault, HeaderFault, LoadError, OtherFormat, TarFault};
+
+use crate::output::UsageError;
+
+/// When something was wrong with a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    /// As the words were followed to it: other words, or another file, would do.
+    Opening,
+    /// Later, when it had been found good.
+    Loading,
+}
+
+/// The error of a file, with its exit status, which is decided here alone: 2 for files that cannot be
+/// opened or understood, 1 for what comes later.
+pub(crate) fn failed(when: When, message: String) -> anyhow::Error {
+    match when {
+        When::Opening => UsageError::new(message).into(),
+        When::Loading => anyhow::Error::msg(message),
+    }
+}
 
 /// The message with its remedy, for faults that have the same one wherever files are named.
 pub(crate) fn told(error: &LoadError) -> Option<String> {
@@ -15,6 +35,9 @@ pub(crate) fn told(error: &LoadError) -> Option<String> {
         Fault::Header(HeaderFault::TooShort { file_bytes: 0, .. }) => Some(format!(
             "{name} is empty; was it written or downloaded to its end? Write it again"
         )),
+        Fault::Header(HeaderFault::PastEnd { .. } | HeaderFault::DataPastEnd { .. }) => Some(
+            format!("{error}; was it written or downloaded to its end? Write it again"),
+        ),
         Fault::DuplicateTensor { other } if is_same(file, other) => Some(format!(
             "{name} is named twice, by itself or by its folder or index; name it once"
         )),
@@ -50,4 +73,18 @@ pub(crate) fn other_in(folder: &Path) -> Option<String> {
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     real(one).is_some_and(|one| Some(one) == real(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_error_is_a_wrong_word_at_first_and_a_failed_job_later() {
+        for (when, is_wrong_word) in [(When::Opening, true), (When::Loading, false)] {
+            let error = failed(when, "it is gone".to_owned());
+            assert_eq!(error.is::<UsageError>(), is_wrong_word);
+            assert_eq!(error.to_string(), "it is gone");
+        }
+    }
 }

@@ -4,6 +4,8 @@
 mod scratch;
 mod support;
 
+use std::process::{Command, Output, Stdio};
+
 use pinlane_cuda::Cuda;
 use pinlane_driver::Platform;
 use pinlane_model::Profile;
@@ -44,6 +46,31 @@ fn the_textbook_link_gives_the_classic_block() {
     assert!(stdout(&output).starts_with(BLOCK), "{}", stdout(&output));
     assert_eq!(stdout(&output), include_str!("golden/compare.txt"));
     assert_eq!(stderr(&output), "");
+}
+
+/// A command with a terminal of its own for both outputs.
+fn in_a_terminal(line: &str) -> std::io::Result<Output> {
+    Command::new("script")
+        .args(["--quiet", "--return", "--command", line, "/dev/null"])
+        .stdin(Stdio::null())
+        .env("TERM", "xterm")
+        .output()
+}
+
+#[test]
+fn a_terminal_shows_how_far_it_is() {
+    if !in_a_terminal("true").is_ok_and(|output| output.status.success()) {
+        println!("SKIPPED: script, of util-linux, makes no terminal here");
+        return;
+    }
+    let tool = env!("CARGO_BIN_EXE_pinlane");
+    let line = format!("{tool} --device sim:pcie3-x16 compare --size 1MiB");
+    let output = in_a_terminal(&line).expect("it did a moment ago");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(said.contains("   0%  pageable"), "{said:?}");
+    let (_, block) = said.split_once("=== Pinned").expect("the block");
+    assert!(!block.contains('░'), "{said:?}");
 }
 
 #[test]

@@ -71,7 +71,9 @@ fn every_sample_of_every_epoch_is_counted() {
         (&found["samples"], &found["batches"]),
         (&300.into(), &12.into())
     );
-    assert_eq!(found["bytes"], 300 * 192);
+    assert_eq!(found["sample_bytes"], 300 * 192);
+    assert_eq!(found["moved_bytes"], 300 * 192);
+    assert_eq!(found["sample_gb_per_s"], found["moved_gb_per_s"]);
     assert_eq!(found["link"]["copy_bytes"], 300 * 192);
     assert_eq!(
         (&found["skipped"], &found["complete"]),
@@ -95,23 +97,6 @@ fn the_last_word_on_shuffling_counts() {
 }
 
 #[test]
-fn ranks_share_the_samples() {
-    for (rank, samples) in [("0", 34), ("1", 34), ("2", 34)] {
-        let found = report(&[&SMALL[..], &["--rank", rank, "--world", "3"]].concat());
-        assert_eq!(found["samples"], samples);
-        assert_eq!(found["world"], 3);
-    }
-    let words = ["--json", "--device", "sim", "feed"];
-    let output = pinlane(&[&words[..], &SMALL].concat())
-        .env("RANK", "1")
-        .env("WORLD_SIZE", "4")
-        .output()
-        .expect("the tool starts");
-    let found: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
-    assert_eq!((&found["rank"], &found["samples"]), (&1.into(), &25.into()));
-}
-
-#[test]
 fn arrays_in_files_are_fed() {
     let (image, label) = (data("npy/image.npy"), data("npy/label.npy"));
     let found = report(&[&image, &label]);
@@ -125,7 +110,10 @@ fn arrays_in_files_are_fed() {
     assert_eq!(found["samples"], 10);
     // Channels are the last dimension there.
     let found = report(&[&image, &label, "--normalize", "image=0.5,0.5,0.5/1,1,1"]);
-    assert_eq!(found["normalize"], "image normalised to f32");
+    let inner = serde_json::json!({
+        "field": "image", "to": "F32", "mean": [0.5, 0.5, 0.5], "std": [1.0, 1.0, 1.0], "inner": 1
+    });
+    assert_eq!(found["normalize"], inner);
 }
 
 #[test]
@@ -252,6 +240,18 @@ fn the_page_is_written_beside_the_text() {
     assert!(stdout(&output).ends_with(&format!("Written to {file}\n")));
     let page = std::fs::read_to_string(&file).expect("written");
     assert!(page.contains("SIMULATED: sim:pcie3-x16"));
+    // An earlier page may go, what is read may not.
+    let again = feed(&[&SMALL[..], &["--html", &file]].concat());
+    assert!(again.status.success(), "{}", stderr(&again));
+    let array = scratch.file("image.npy");
+    std::fs::copy(data("npy/image.npy"), &array).expect("copied");
+    let folder = scratch.folder().to_str().expect("plain text");
+    for source in [&array, folder] {
+        refused(&[source, "--html", &array], 2, &["--html", "name another"]);
+    }
+    refused(&[&array, "--html", folder], 2, &["--html", "directory"]);
+    let kept = std::fs::read(&array).expect("there");
+    assert_eq!(kept, std::fs::read(data("npy/image.npy")).expect("there"));
     // A file that opens, and then takes nothing.
     let output = feed(&[&SMALL[..], &["--html", "/dev/full"]].concat());
     assert_eq!(output.status.code(), Some(1));
@@ -309,7 +309,15 @@ fn wrong_words_name_the_flag_and_the_remedy() {
             &["--normalize", "a slash"],
         ),
         (
-            &["synthetic", "--normalize", "1,2/3,4"],
+            &[
+                "synthetic",
+                "--normalize",
+                "123.675,116.28,103.53/58.395,57.12,57.375",
+            ],
+            &["--normalize", "divide 123.675 by 255"],
+        ),
+        (
+            &["synthetic", "--normalize", "0.1,0.2/0.3,0.4"],
             &["--normalize", "[3, 224, 224]"],
         ),
         (
@@ -397,5 +405,6 @@ fn an_interrupt_ends_it_with_what_there_is() {
         assert_eq!(stderr(&output), "pinlane: interrupted: not all was fed\n");
         let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
         assert_eq!(report["complete"], false);
+        assert_eq!(report["asked"]["epochs"], 1_000_000_000);
     }
 }

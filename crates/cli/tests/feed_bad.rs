@@ -69,6 +69,27 @@ fn a_field_of_another_length_is_told_with_one_that_fits() {
     }
 }
 
+/// As for `load`: damaged at first is a wrong word, and what shows later is a job that failed.
+#[test]
+fn damaged_files_are_wrong_words() {
+    let scratch = Scratch::new();
+    let cut = |name: &str, bytes: usize| {
+        let whole = std::fs::read(data(name)).expect("there");
+        let path = scratch.file(name.rsplit('/').next().expect("a name"));
+        std::fs::write(&path, &whole[..bytes]).expect("written");
+        path
+    };
+    let field = ["--field", "jpg=u8:..1000"];
+    let (array, archive) = (cut("npy/image.npy", 140), cut("tar/gnu-ustar.tar", 3000));
+    refused(&[&array], 2, &["SOURCE", "image.npy"]);
+    refused(&[&archive, field[0], field[1]], 2, &["SOURCE", "gnu-ustar"]);
+    refused(
+        &[&cut("one.safetensors", 40)],
+        2,
+        &["SOURCE", "Write it again"],
+    );
+}
+
 #[test]
 fn files_that_cannot_be_fed_are_told_by_what_they_are() {
     let scratch = Scratch::new();

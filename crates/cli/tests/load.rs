@@ -6,7 +6,7 @@ mod support;
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use scratch::Scratch;
 use serde_json::Value;
@@ -391,14 +391,32 @@ fn wrong_words_name_the_flag_or_the_file_and_the_remedy() {
 }
 
 #[test]
-fn a_damaged_file_is_a_job_that_failed() {
+fn a_damaged_file_is_a_wrong_word() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "cut.safetensors", 16);
     let whole = fs::metadata(&file).expect("there").len();
     let cut = File::options().write(true).open(&file).expect("there");
     cut.set_len(whole - 1).expect("cut");
-    refused(1, &[&file], &[&file, "tensor \"w\"", "65535 bytes of data"]);
-    refused(1, &[&data("refused/fortran.npy")], &["ascontiguousarray"]);
+    refused(
+        2,
+        &[&file],
+        &[
+            &file,
+            "tensor \"w\"",
+            "65535 bytes of data",
+            "Write it again",
+        ],
+    );
+    // Another header: its length is said to be more than there is.
+    let header = scratch.file("header.safetensors");
+    fs::write(&header, [&64u64.to_le_bytes()[..], b"{\"w\":"].concat()).expect("written");
+    refused(2, &[&header], &[&header, "Write it again"]);
+    refused(2, &[&data("refused/fortran.npy")], &["ascontiguousarray"]);
+    let closed = scratch.file("index.json");
+    fs::write(&closed, r#"{"weight_map":{"w":"lost.safetensors"}}"#).expect("written");
+    refused(2, &[&closed], &["lost.safetensors", "not there"]);
+    let output = run(&["--help"]);
+    assert!(stdout(&output).contains("2 the words are off, or a file"));
 }
 
 #[test]
@@ -411,13 +429,9 @@ fn too_little_pinned_memory_is_told_with_the_variable() {
     assert!(stderr(&output).contains("PINLANE_PINNED_LIMIT"));
 }
 
-#[test]
-fn an_interrupt_ends_it_with_what_there_is() {
-    let scratch = Scratch::new();
-    let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
-    // Far more than it will come to load.
-    let words = ["--device", "sim", "--json", "load", "--repeat", "1000"];
-    let child = pinlane(&[&words[..], &[&file]].concat())
+/// The tool when it has read headers and listens to signals.
+fn begun(words: &[&str]) -> Child {
+    let child = pinlane(words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -432,6 +446,30 @@ fn an_interrupt_ends_it_with_what_there_is() {
     while !listens() {
         std::thread::yield_now();
     }
+    child
+}
+
+#[test]
+fn a_file_that_goes_away_later_is_a_job_that_failed() {
+    let scratch = Scratch::new();
+    let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
+    // Far more than it will come to load.
+    let child = begun(&["--device", "sim", "load", "--repeat", "1000", &file]);
+    fs::remove_file(&file).expect("there");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&file), "{}", stderr(&output));
+    // The same at first.
+    refused(2, &[&file], &[&file]);
+}
+
+#[test]
+fn an_interrupt_ends_it_with_what_there_is() {
+    let scratch = Scratch::new();
+    let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
+    // Far more than it will come to load.
+    let words = ["--device", "sim", "--json", "load", "--repeat", "1000"];
+    let child = begun(&[&words[..], &["--verify", &file]].concat());
     let pid = child.id().to_string();
     let killed = Command::new("kill").args(["-INT", &pid]).status();
     assert!(killed.expect("kill is there").success());
@@ -442,4 +480,7 @@ fn an_interrupt_ends_it_with_what_there_is() {
     let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
     assert_eq!(report["complete"], false);
     assert!(report["runs"].as_array().expect("a list").len() < 1000);
+    assert_eq!(report["job"]["repeat"], 1000);
+    assert_eq!(report["job"]["verify"], true);
+    assert_eq!(report["verify"], Value::Null);
 }

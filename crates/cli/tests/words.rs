@@ -93,6 +93,33 @@ fn files_are_tried_before_anything_is_done_for_them() {
 }
 
 #[test]
+fn no_report_takes_the_place_of_what_is_read() {
+    let name = format!("pinlane-read-{}.toml", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let text = include_str!("../../model/profiles/pcie3-x16.toml");
+    std::fs::write(&path, text).expect("the file is written");
+    let file = path.to_str().expect("plain text");
+    let device = format!("sim:{file}");
+    let job = ["--in", "1MiB", "--out", "0", "--kernel", "0"];
+    let plan = [&job[..], &["--profile", file]].concat();
+    for (device, command, words, flag) in [
+        (device.as_str(), "compare", &[][..], "--svg"),
+        (&device, "bench", &[], "--csv"),
+        (&device, "overlap", &[], "--trace"),
+        (&device, "plan", &job, "--html"),
+        (&device, "calibrate", &[], "--output"),
+        (&device, "feed", &["synthetic"], "--html"),
+        ("sim", "plan", &plan, "--svg"),
+        ("sim", "bench", &["--against", file], "--html"),
+    ] {
+        let words = [&["--device", device, command], words, &[flag, file]].concat();
+        refused(&words, &[flag, file, "name another file"]);
+    }
+    assert_eq!(std::fs::read_to_string(&path).expect("kept"), text);
+    std::fs::remove_file(&path).expect("the file is there");
+}
+
+#[test]
 fn help_shows_two_examples_each() {
     for words in [
         &["--help"][..],

@@ -39,8 +39,8 @@ pub use compare::{Compare, LinkBasis, LinkLimit, Row};
 pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus};
 pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 pub use feed::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedSkipped,
-    FeedStage,
+    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink,
+    FeedNormalize, FeedShard, FeedSkipped, FeedStage,
 };
 pub use figure::{Figure, MemoryKind, Route};
 pub use format::amount;

@@ -1,8 +1,8 @@
 //! The report of a feed: rates, shares, the limit, as text and as JSON.
 
 use pinlane_report::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedSkipped,
-    Origin,
+    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink,
+    FeedNormalize, FeedShard, FeedSkipped, Origin,
 };
 use serde_json::Value;
 
@@ -46,8 +46,11 @@ fn job() -> FeedJob {
         seed: 7,
         workers: 12,
         prefetch: 3,
-        rank: 0,
-        world: 1,
+        shard: FeedShard::whole(),
+        asked: FeedAsked {
+            epochs: None,
+            time_ns: Some(5 * SECOND),
+        },
         skip_bad: false,
         normalize: None,
         kernel_ns: None,
@@ -60,7 +63,9 @@ fn done() -> FeedDone {
         batches: 4000,
         samples: 1_024_000,
         skipped: 0,
-        bytes: 1_024_000 * 150_528,
+        sample_bytes: 1_024_000 * 150_528,
+        sample_batches: 4000,
+        moved_bytes: 1_024_000 * 150_528,
         elapsed_ns: Some(5 * SECOND),
         first_batch_ns: Some(12_000_000),
     }
@@ -70,7 +75,7 @@ fn done() -> FeedDone {
 fn link(copy_ns: u64) -> FeedLink {
     FeedLink {
         copy_ns,
-        copy_bytes: done().bytes,
+        copy_bytes: done().moved_bytes,
         one_byte_ns: Some(2_000),
     }
 }
@@ -208,7 +213,8 @@ fn bad_samples_are_told_with_their_reasons() {
 
     let all = FeedDone {
         samples: 0,
-        bytes: 0,
+        sample_bytes: 0,
+        moved_bytes: 0,
         ..some
     };
     let report = Feed::new(measured(), job(), all, FeedLink::default(), host, None);
@@ -338,10 +344,59 @@ fn nothing_fed_is_no_division_by_zero() {
     let mut report = Feed::new(measured(), job(), done, link, FeedHost::default(), None);
     report.complete = false;
     let text = report.to_text();
-    assert!(text.contains("INTERRUPTED: this is what was done until then\nNothing was fed\n"));
+    assert!(
+        text.contains(
+            "INTERRUPTED: this is what was done until then, of 5.00 s\nNothing was fed\n"
+        )
+    );
     assert!(text.contains("0 samples in 0 batches"), "{text}");
     assert!(report.advice().is_empty() && report.stages.is_empty());
-    assert!(report.to_html().contains("Interrupted"));
+    assert!(
+        report
+            .to_html()
+            .contains("Interrupted: this is what was done until then, of 5.00 s.")
+    );
+    report.job.asked.epochs = Some(3);
+    assert!(
+        report
+            .to_text()
+            .contains("until then, of 3 epochs or 5.00 s\n")
+    );
+    let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
+    assert_eq!(json["asked"]["epochs"], 3);
+}
+
+#[test]
+fn bytes_of_samples_and_bytes_moved_are_told_apart() {
+    let told = |sample_batches| {
+        let done = FeedDone {
+            sample_bytes: 50_000_000_000,
+            sample_batches,
+            moved_bytes: 60_000_000_000,
+            ..done()
+        };
+        Feed::new(measured(), job(), done, link(SECOND), host(75, 10, 5), None)
+    };
+    let text = told(4000).to_text();
+    for part in [
+        "204800 samples/s, 10.0 GB/s of samples, 12.0 GB/s moved\n",
+        "in 4000 batches, 46.6 GiB of samples, 55.9 GiB moved with their lengths and padding, in 5.00 s",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Some were copied ahead, and nobody knows how long their samples are.
+    let text = told(3997).to_text();
+    for part in [
+        "204800 samples/s, 12.0 GB/s moved\n",
+        "46.6 GiB of samples in the 3997 that were taken, 55.9 GiB moved",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let json: Value = serde_json::from_str(&told(4000).to_json()).expect("valid JSON");
+    assert_eq!(json["sample_gb_per_s"], 10.0);
+    assert_eq!(json["moved_gb_per_s"], 12.0);
+    assert_eq!(json["sample_bytes"], 50_000_000_000u64);
+    assert_eq!(json["moved_bytes"], 60_000_000_000u64);
 }
 
 #[test]
@@ -349,10 +404,20 @@ fn the_whole_job_is_told() {
     let job = FeedJob {
         source: "shards/\u{1b}[2J".to_owned(),
         shuffle: false,
-        rank: 1,
-        world: 4,
+        shard: FeedShard {
+            rank: 1,
+            world: 4,
+            from: ["RANK", "WORLD_SIZE"].map(str::to_owned).into(),
+            padding_samples: 2,
+        },
         skip_bad: true,
-        normalize: Some("jpg normalised to bf16".to_owned()),
+        normalize: Some(FeedNormalize {
+            field: "jpg".to_owned(),
+            to: "BF16".to_owned(),
+            mean: vec![0.5],
+            std: vec![0.25],
+            inner: 1,
+        }),
         kernel_ns: Some(20_000_000),
         fields: ["jpg", "cls", "a", "b", "c", "d"]
             .map(|name| FeedField {
@@ -373,13 +438,20 @@ fn the_whole_job_is_told() {
     for part in [
         "at most 6 B each (jpg u8 of any length, cls u8, a u8, b u8, 2 more)",
         "in their order",
-        "; rank 1 of 4\n",
+        "\nRank 1 of 4, as RANK and WORLD_SIZE say; 2 samples of an epoch come again, so that all ranks have as many\n",
         "On the device: jpg normalised to bf16, then a kernel of 20.0 ms a batch\n",
         "; 1 sample skipped\n",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains('\u{1b}'), "{text:?}");
+    let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
+    let shard = serde_json::json!({
+        "rank": 1, "world": 4, "from": ["RANK", "WORLD_SIZE"], "padding_samples": 2
+    });
+    assert_eq!(json["shard"], shard);
+    assert_eq!(json["normalize"]["std"][0], 0.25);
+    assert!(report.to_html().contains("Rank 1 of 4, as RANK"));
 }
 
 #[test]

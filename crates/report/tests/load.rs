@@ -33,6 +33,8 @@ fn job() -> LoadJob {
         tensors: 288,
         bytes: 13 << 30,
         shard: None,
+        repeat: 1,
+        verify: false,
     }
 }
 
@@ -175,13 +177,13 @@ fn a_simulated_device_shows_simulated_time_alone() {
     let lines = "
 run                     time          rate        copied        copies
 1                    1.05 ms     12.0 GB/s        12 MiB             4
-SIMULATED time of the copies alone; reading files takes none of it. GB is 10^9 bytes.
+SIMULATED time of the copies alone; reading files takes none of it, so that no limit is told. GB is 10^9 bytes.
 
 Host: real time of this machine: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB through the page cache, \
 1 MiB past it.
 ";
     assert!(text.contains(lines), "{text}");
-    assert!(!text.contains("Limit"), "{text}");
+    assert!(!text.contains("Limit: "), "{text}");
     let none = LoadCopies {
         count: 0,
         bytes: 0,
@@ -233,7 +235,7 @@ fn every_run_on_a_simulated_device_is_told() {
 fn what_is_not_done_or_not_right_is_said() {
     let mut report = Load::new(Origin::new("NVIDIA H200", None), job());
     let text = report.to_text();
-    assert!(text.ends_with("\nNothing was loaded.\nNot all was done.\n"));
+    assert!(text.ends_with("\nNothing was loaded.\nINTERRUPTED: 0 of 1 run done.\n"));
     report.push(run(times(400, 0, LoadLimitedBy::Link)));
     report.verify = Some(LoadVerify {
         tensors: 3,
@@ -242,6 +244,31 @@ fn what_is_not_done_or_not_right_is_said() {
     let text = report.to_text();
     let line = "\nNOT VERIFIED: a.safetensors: tensor \"w\": byte 7 [2J\n";
     assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn an_interrupted_load_says_what_was_asked_for() {
+    let mut report = measured([times(400, 0, LoadLimitedBy::Link); 3]);
+    report.complete = false;
+    (report.job.repeat, report.job.verify) = (10, true);
+    let text = report.to_text();
+    assert!(text.contains("; loaded 3 of 10 times\n"), "{text}");
+    let end = "\nNot verified: interrupted.\nINTERRUPTED: 3 of 10 runs done.\n";
+    assert!(text.ends_with(end), "{text}");
+    let found = json(&report);
+    assert_eq!(found["job"]["repeat"], 10);
+    assert_eq!(found["job"]["verify"], true);
+    // Later, while they are compared.
+    report.job.repeat = 3;
+    report.verify = Some(LoadVerify {
+        tensors: 12,
+        failure: None,
+    });
+    let text = report.to_text();
+    assert!(text.contains("; loaded 3 times\n"), "{text}");
+    let end =
+        "\nVerified: 12 of 288 tensors read back, every byte as in the files; then INTERRUPTED.\n";
+    assert!(text.ends_with(end), "{text}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 mod against;
 mod points;
-mod progress;
 mod sweep;
 mod words;
 
@@ -16,10 +15,10 @@ use crate::device::Choice;
 use crate::interrupt::Interrupt;
 use crate::measure::{Clock, Meter};
 use crate::output::{self, Output, UsageError};
+use crate::progress::Progress;
 use crate::sizes::{self, Sizes};
 use crate::{date, device, duration, file};
 use against::Earlier;
-use progress::Progress;
 use sweep::Sweep;
 use words::{Kinds, Routes};
 
@@ -95,11 +94,14 @@ pub(crate) fn run(
         return Err(UsageError::new(reason.to_owned()).into());
     }
     let csv = args.csv.clone().filter(|_| !csv_alone);
-    file::check(&[
-        ("--csv", &csv),
-        ("--svg", &args.svg),
-        ("--html", &args.html),
-    ])?;
+    file::check(
+        &[
+            ("--csv", &csv),
+            ("--svg", &args.svg),
+            ("--html", &args.html),
+        ],
+        choice.file().into_iter().chain(args.against.as_deref()),
+    )?;
     let earlier = args.against.as_deref().map(Earlier::read).transpose()?;
     let interrupt = Interrupt::listen()?;
     let report = measure(choice, args, &interrupt)?;
@@ -185,7 +187,7 @@ fn measure(choice: &Choice, args: &Args, interrupt: &Interrupt) -> anyhow::Resul
     let mut sweep = Sweep::new(&mut meter, points, interrupt);
     let budget_ns = (!simulated).then_some(report.budget_ns);
     let went = sweep.run(args.seed, budget_ns, &progress);
-    progress.end();
+    drop(progress);
     went?;
     sweep.tell(&mut report)?;
     Ok(report)

@@ -7,10 +7,10 @@ use anyhow::Context;
 use pinlane_report::{Bench, Figure, MemoryKind, Route};
 
 use super::points::Point;
-use super::progress::Progress;
 use crate::compare::is_refusal;
 use crate::interrupt::Interrupt;
 use crate::measure::Meter;
+use crate::progress::Progress;
 use crate::random::Random;
 
 /// How often each combination has its turn, where time is real.

@@ -6,6 +6,7 @@ use pinlane::Device;
 use pinlane::load::{Epoch, Loader, LoaderError, Skipped};
 use pinlane_report::FeedKernel;
 
+use super::bytes::SampleBytes;
 use super::consumer::{Consumer, GLANCE};
 use super::progress::Progress;
 use crate::interrupt::Interrupt;
@@ -51,6 +52,8 @@ pub(super) struct Went {
     pub(super) kernel: Option<FeedKernel>,
     /// The first samples that were left out.
     pub(super) first_skipped: Vec<Skipped>,
+    /// Bytes of samples, and in how many batches these are.
+    pub(super) sample_bytes: (u64, u64),
     /// An epoch took no time on the clock, so that it would never have ended.
     pub(super) timeless: bool,
 }
@@ -62,6 +65,7 @@ pub(super) struct Course<'a> {
     clock: &'a Clock<'a>,
     end: End,
     consumer: Option<Consumer>,
+    sample_bytes: SampleBytes,
     interrupt: &'a Interrupt,
     progress: Progress,
     start_ns: u64,
@@ -76,6 +80,7 @@ impl<'a> Course<'a> {
         clock: &'a Clock<'a>,
         end: End,
         consumer: Option<Consumer>,
+        sample_bytes: SampleBytes,
         interrupt: &'a Interrupt,
     ) -> Self {
         Self {
@@ -84,6 +89,7 @@ impl<'a> Course<'a> {
             clock,
             end,
             consumer,
+            sample_bytes,
             interrupt,
             progress: Progress::new(end, loader.batches() as u64),
             start_ns: clock.now_ns(),
@@ -112,6 +118,7 @@ impl<'a> Course<'a> {
             wall_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
             kernel,
             first_skipped: std::mem::take(&mut self.first_skipped),
+            sample_bytes: self.sample_bytes.of(&self.loader.stats()),
             timeless,
         })
     }
@@ -156,6 +163,7 @@ impl<'a> Course<'a> {
                 }
                 batch => batch?,
             };
+            self.sample_bytes.take(&batch);
             let untold = TOLD_AT_MOST - self.first_skipped.len();
             let skipped = batch.skipped().iter().take(untold);
             self.first_skipped.extend(skipped.cloned());

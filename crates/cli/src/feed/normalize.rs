@@ -2,6 +2,7 @@
 
 use pinlane::Normalize;
 use pinlane::load::{Dtype, Extent, Field, Finish};
+use pinlane_report::FeedNormalize;
 
 use super::words::{Factors, To};
 use crate::output::UsageError;
@@ -10,7 +11,7 @@ use crate::output::UsageError;
 pub(super) struct Normalized {
     field: String,
     finish: Finish,
-    to: Dtype,
+    told: FeedNormalize,
 }
 
 impl Normalized {
@@ -24,7 +25,13 @@ impl Normalized {
         Ok(Self {
             field: field.name().to_owned(),
             finish: Finish::Normalize { normalize, to },
-            to,
+            told: FeedNormalize {
+                field: field.name().to_owned(),
+                to: to.name().to_owned(),
+                mean: factors.mean.clone(),
+                std: factors.std.clone(),
+                inner: inner as u64,
+            },
         })
     }
 
@@ -34,9 +41,8 @@ impl Normalized {
     }
 
     /// For the report.
-    pub(super) fn words(&self) -> String {
-        let to = self.to.name().to_ascii_lowercase();
-        format!("{} normalised to {to}", self.field)
+    pub(super) fn told(&self) -> FeedNormalize {
+        self.told.clone()
     }
 }
 

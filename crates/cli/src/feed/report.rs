@@ -2,11 +2,14 @@
 
 use pinlane::Device;
 use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, LoaderStats, Skipped};
-use pinlane_report::{Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, Origin};
+use pinlane_report::{
+    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, Origin,
+};
 
-use super::course::Went;
+use super::course::{End, Went};
 use super::normalize::Normalized;
-use super::{Args, latency};
+use super::shard::Part;
+use super::{Args, bytes, latency};
 use crate::device::Target;
 
 /// What is to be done; the number of threads comes with the loader.
@@ -15,6 +18,8 @@ pub(super) fn job(
     dataset: &dyn Dataset,
     config: &LoaderConfig,
     normalized: Option<&Normalized>,
+    part: &Part,
+    end: End,
 ) -> FeedJob {
     FeedJob {
         source: args.source.join(", "),
@@ -25,31 +30,27 @@ pub(super) fn job(
         seed: config.seed,
         workers: 0,
         prefetch: config.prefetch as u64,
-        rank: config.shard.rank() as u64,
-        world: config.shard.world() as u64,
+        shard: part.told(dataset.len(), config),
+        asked: FeedAsked {
+            epochs: end.epochs,
+            time_ns: end.time_ns,
+        },
         skip_bad: args.skip_bad,
-        normalize: normalized.map(Normalized::words),
+        normalize: normalized.map(Normalized::told),
         kernel_ns: args.kernel,
     }
 }
 
 fn field(field: &Field) -> FeedField {
-    let bits = field.dtype().bits();
-    let (shape, elements) = match field.extent() {
-        Extent::Fixed(shape) => {
-            let shape: Vec<u64> = shape.iter().map(|dim| *dim as u64).collect();
-            let elements = shape
-                .iter()
-                .fold(1, |all: u64, dim| all.saturating_mul(*dim));
-            (Some(shape), elements)
-        }
-        Extent::Variable { at_most } => (None, *at_most as u64),
+    let shape = match field.extent() {
+        Extent::Fixed(shape) => Some(shape.iter().map(|dim| *dim as u64).collect()),
+        Extent::Variable { .. } => None,
     };
     FeedField {
         name: field.name().to_owned(),
         dtype: field.dtype().name().to_owned(),
         shape,
-        bytes: elements.saturating_mul(bits).div_ceil(8),
+        bytes: bytes::at_most(field),
     }
 }
 
@@ -78,12 +79,15 @@ pub(super) fn feed(
         (Some(_), Some(_)) => workers == 0,
         (Some(_), None) => false,
     };
+    let (sample_bytes, sample_batches) = went.sample_bytes;
     let done = FeedDone {
         epochs: went.epochs,
         batches: stats.batches,
         samples: stats.samples,
         skipped: stats.skipped,
-        bytes: stats.bytes,
+        sample_bytes,
+        sample_batches,
+        moved_bytes: stats.bytes,
         elapsed_ns: clock_counts.then_some(went.elapsed_ns),
         first_batch_ns: went.first_batch_ns.filter(|_| clock_counts),
     };

@@ -7,7 +7,7 @@ use pinlane::load::{Arrays, Dataset, Fault, HeaderFault, LoadError, Tar, TarConf
 use super::{Args, synthetic};
 use crate::interrupt::Interrupt;
 use crate::output::UsageError;
-use crate::source_file;
+use crate::source_file::{self, When, failed};
 
 /// The word for samples that are made up.
 const SYNTHETIC: &str = "synthetic";
@@ -92,9 +92,10 @@ pub(super) fn no_samples(args: &Args) -> UsageError {
 }
 
 /// Why files cannot be fed.
-fn cannot(error: LoadError) -> UsageError {
+fn cannot(error: LoadError) -> anyhow::Error {
     if let Fault::Tar(TarFault::NoSuchExtension { .. }) = error.fault() {
-        return UsageError::new(format!("--field: {error}; name one of these"));
+        let message = format!("--field: {error}; name one of these");
+        return failed(When::Opening, message);
     }
     let message = source_file::told(&error).unwrap_or_else(|| match error.fault() {
         Fault::NothingHere => {
@@ -109,7 +110,7 @@ fn cannot(error: LoadError) -> UsageError {
         }
         _ => format!("{error}; name other files"),
     });
-    UsageError::new(format!("SOURCE cannot be fed: {message}"))
+    failed(When::Opening, format!("SOURCE cannot be fed: {message}"))
 }
 
 /// Open it.

@@ -6,6 +6,7 @@ use pinlane_report::Feed;
 
 use super::Args;
 use crate::output::UsageError;
+use crate::source_file::{When, failed};
 
 /// The error of a loader, with the flag that it is about and the remedy.
 pub(super) fn explained(error: LoaderError, args: &Args) -> anyhow::Error {
@@ -32,7 +33,8 @@ pub(super) fn explained(error: LoaderError, args: &Args) -> anyhow::Error {
         LoaderError::Sample { cause, .. } => {
             let field = any_length(cause.cause().downcast_ref());
             let field = field.map_or(String::new(), |field| format!("; {field}"));
-            return anyhow::anyhow!("{error}{field}; --skip-bad leaves out such samples");
+            let message = format!("{error}{field}; --skip-bad leaves out such samples");
+            return failed(When::Loading, message);
         }
         LoaderError::Setup(inner) | LoaderError::Device { error: inner, .. } => match inner {
             pinlane::Error::OverBudget { .. } => "choose a smaller --batch",

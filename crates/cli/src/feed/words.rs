@@ -109,6 +109,13 @@ pub(super) fn factors(text: &str) -> Result<Factors, String> {
     }
     // Whether these can be: how channels lie comes later.
     Normalize::mean_std(&mean, &std, 1).map_err(|error| format!("{error}; {form}"))?;
+    // Those of bytes from 0 to 255 would make about the same number of everything.
+    if let Some(large) = mean.iter().chain(&std).find(|number| **number > 1.0) {
+        return Err(format!(
+            "means and standard deviations are those of numbers from 0 to 1, since each byte is divided by \
+             255 first: divide {large} by 255, too, and the others"
+        ));
+    }
     Ok(Factors { field, mean, std })
 }
 
@@ -167,8 +174,8 @@ mod tests {
 
     #[test]
     fn means_and_deviations() {
-        let found = factors("0.5, 0.25/1,2").expect("two channels");
-        assert_eq!((found.mean, found.std), (vec![0.5, 0.25], vec![1.0, 2.0]));
+        let found = factors("0.5, 0.25/1,0.5").expect("two channels");
+        assert_eq!((found.mean, found.std), (vec![0.5, 0.25], vec![1.0, 0.5]));
         let found = factors("a=b=0.5/1").expect("one channel");
         assert_eq!(found.field.as_deref(), Some("a=b"));
         for (text, reason) in [
@@ -180,6 +187,8 @@ mod tests {
             ("0.5/0", "unlike 0;"),
             ("0.5,0.5/1,-0.2", "unlike -0.2;"),
             ("0.5/nan", "unlike NaN;"),
+            ("123.675/58.395", "divide 123.675 by 255"),
+            ("0.5,0.5/0.2,58.395", "divide 58.395 by 255"),
             ("0.5/inf", "must be finite"),
             ("nan/1", "must be finite"),
             ("0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0/1", "1 to 16"),

@@ -19,6 +19,7 @@ use crate::device::{self, Choice, Chosen};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::profile_cache;
+use crate::source_file::When;
 use runs::Runs;
 use simulated::Simulated;
 use words::{Io, Shard};
@@ -135,7 +136,9 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> anyhow::Result<bool> {
     let began = Instant::now();
-    let weights = args.open().map_err(|error| trouble::told(error, args))?;
+    let weights = args
+        .open()
+        .map_err(|error| trouble::told(error, args, When::Opening))?;
     let headers = began.elapsed();
     if args.list {
         let list = list::of(&weights, args.dtype);

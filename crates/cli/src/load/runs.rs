@@ -18,6 +18,7 @@ use super::simulated::Simulated;
 use super::{Args, list, trouble};
 use crate::doctor::facts;
 use crate::interrupt::Interrupt;
+use crate::source_file::When;
 
 /// How often somebody looks whether to go on.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -80,10 +81,11 @@ impl<'a> Runs<'a> {
         Ok(report)
     }
 
+    /// Open again what was found good before.
     fn open(&self) -> anyhow::Result<(Weights, Duration)> {
         let began = Instant::now();
         let opened = self.args.open();
-        let weights = opened.map_err(|error| trouble::told(error, self.args))?;
+        let weights = opened.map_err(|error| trouble::told(error, self.args, When::Loading))?;
         Ok((weights, began.elapsed()))
     }
 
@@ -150,7 +152,7 @@ impl<'a> Runs<'a> {
     fn told(&self, error: pinlane::load::LoadError, weights: &Weights) -> anyhow::Error {
         match trouble::is_out_of_memory(&error) {
             true => trouble::full(error, self.device, on_device(self.args, weights)),
-            false => trouble::told(error, self.args),
+            false => trouble::told(error, self.args, When::Loading),
         }
     }
 
@@ -187,6 +189,8 @@ impl<'a> Runs<'a> {
                 rank: shard.rank,
                 world: shard.world,
             }),
+            repeat: self.args.repeat.into(),
+            verify: self.args.verify,
         }
     }
 

@@ -8,8 +8,7 @@ use pinlane_driver as driver;
 use pinlane_report::amount;
 
 use super::Args;
-use crate::output::UsageError;
-use crate::source_file;
+use crate::source_file::{self, When, failed};
 
 /// What can be named.
 const NAME_A_FILE: &str =
@@ -19,21 +18,26 @@ const NAME_A_FILE: &str =
 const LOAD_LESS: &str =
     "choose some tensors with --select, rows with --shard, or a smaller --dtype";
 
-/// The error for the user: wrong words where another word would do, else a job that failed.
-pub(super) fn told(error: LoadError, args: &Args) -> anyhow::Error {
-    if let Some(message) = source_file::told(&error) {
-        return UsageError::new(message).into();
+/// The error for the user.
+pub(super) fn told(error: LoadError, args: &Args, when: When) -> anyhow::Error {
+    failed(when, message(&error, args))
+}
+
+/// With the flag or the file, and the remedy.
+fn message(error: &LoadError, args: &Args) -> String {
+    if let Some(message) = source_file::told(error) {
+        return message;
     }
-    let wrong_word = match error.fault() {
+    match error.fault() {
         Fault::NothingMatches { .. } | Fault::BadGlob { .. } => {
-            Some(format!("--select: {error}; --list shows the names"))
+            format!("--select: {error}; --list shows the names")
         }
         Fault::RowsSplitByte { .. } => {
             let shard = args.shard.map(|shard| (shard.rank, shard.world));
             let (rank, world) = shard.unwrap_or_default();
-            Some(format!(
+            format!(
                 "--shard {rank}/{world}: {error}; choose fewer ranks, or other tensors with --select"
-            ))
+            )
         }
         Fault::Io {
             kind: ErrorKind::NotFound | ErrorKind::NotADirectory,
@@ -49,21 +53,13 @@ pub(super) fn told(error: LoadError, args: &Args) -> anyhow::Error {
             | HeaderFault::NotJson { .. }
             | HeaderFault::NotAnObject,
         )
-        | Fault::Npy(NpyFault::Magic) => Some(with_remedy(&error.to_string(), NAME_A_FILE)),
-        // These say themselves what to name.
-        Fault::SeveralIndexes { .. } | Fault::DuplicateTensor { .. } => Some(error.to_string()),
-        _ => None,
-    };
-    match (wrong_word, error.fault()) {
-        (Some(message), _) => UsageError::new(message).into(),
-        (None, Fault::NoDirectReads { .. }) => {
-            let remedy = "--io auto and --io buffered do";
-            anyhow::anyhow!("--io direct: {error}; {remedy}")
+        | Fault::Npy(NpyFault::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
+        Fault::NoDirectReads { .. } => {
+            format!("--io direct: {error}; --io auto and --io buffered do")
         }
-        (None, Fault::Changed) => {
-            anyhow::anyhow!("{error}; load it again when nobody writes to it")
-        }
-        (None, _) => error.into(),
+        Fault::Changed => format!("{error}; load it again when nobody writes to it"),
+        // These say themselves what to do.
+        _ => error.to_string(),
     }
 }
 

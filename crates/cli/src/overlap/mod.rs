@@ -93,11 +93,14 @@ pub(crate) fn run(
         }
         other => other,
     };
-    file::check(&[
-        ("--svg", &args.svg),
-        ("--html", &args.html),
-        ("--trace", &args.trace),
-    ])?;
+    file::check(
+        &[
+            ("--svg", &args.svg),
+            ("--html", &args.html),
+            ("--trace", &args.trace),
+        ],
+        choice.file(),
+    )?;
     let (target, simulated) = device::start_to_measure(choice)?;
     let device = Device::open(target.platform(), target.ordinal())?;
     let clock = match &target {

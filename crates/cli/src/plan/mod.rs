@@ -35,11 +35,15 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> anyhow::Result<bool> {
     let job = job::job(args)?;
-    file::check(&[
-        ("--svg", &args.svg),
-        ("--html", &args.html),
-        ("--trace", &args.trace),
-    ])?;
+    let profile = args.profile.as_ref().and_then(|it| it.file.as_deref());
+    file::check(
+        &[
+            ("--svg", &args.svg),
+            ("--html", &args.html),
+            ("--trace", &args.trace),
+        ],
+        choice.file().into_iter().chain(profile),
+    )?;
     let source = source::find(choice, args)?;
     let mut plan = plan(args, &job, &source)?;
     export(args, &mut plan)?;

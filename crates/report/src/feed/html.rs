@@ -21,7 +21,8 @@ impl Feed {
         }
         let mut header = String::new();
         if !self.complete {
-            header.push_str("<p class=\"advice\">Interrupted: what was done until then.</p>\n");
+            let words = self.job.asked.interrupted();
+            header.push_str(&format!("<p class=\"advice\">Interrupted: {words}.</p>\n"));
         }
         for sentence in [format!("{}.", self.rates())]
             .into_iter()
@@ -29,8 +30,7 @@ impl Feed {
         {
             header.push_str(&format!("<p class=\"advice\">{}</p>\n", escape(&sentence)));
         }
-        let lines = [self.job.dataset_line(), self.job.way_line()].into_iter();
-        let lines = lines.chain(self.job.device_line());
+        let lines = self.job.lines().into_iter();
         let (counts, gpu) = (self.counts(), self.gpu_line());
         let lines = lines.chain(counts.lines().map(str::to_owned)).chain(gpu);
         for line in lines {

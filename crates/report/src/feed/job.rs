@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::shard::FeedShard;
 use crate::format::amount;
 use crate::timeline::layout::words::{clean, clip, duration};
 
@@ -18,8 +19,32 @@ pub struct FeedField {
     pub bytes: u64,
 }
 
+/// When it was to end: whichever comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct FeedAsked {
+    /// After so many epochs.
+    pub epochs: Option<u64>,
+    /// After this time.
+    pub time_ns: Option<u64>,
+}
+
+/// A field of bytes that the device made numbers of: each byte x became (x / 255 - mean) / std.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct FeedNormalize {
+    /// The field.
+    pub field: String,
+    /// Type of the numbers.
+    pub to: String,
+    /// For each channel, of numbers from 0 to 1.
+    pub mean: Vec<f32>,
+    /// For each channel, of numbers from 0 to 1.
+    pub std: Vec<f32>,
+    /// Elements of one channel that lie in a row: 1 where the channels are the last dimension.
+    pub inner: u64,
+}
+
 /// What was to be done.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FeedJob {
     /// The dataset, as the user named it.
     pub source: String,
@@ -37,14 +62,14 @@ pub struct FeedJob {
     pub workers: u64,
     /// Batches that were made ready ahead.
     pub prefetch: u64,
-    /// Which process of all that share the dataset.
-    pub rank: u64,
-    /// How many there are.
-    pub world: u64,
+    /// Which part of the samples was for this process.
+    pub shard: FeedShard,
+    /// When it was to end.
+    pub asked: FeedAsked,
     /// Whether bad samples were left out.
     pub skip_bad: bool,
-    /// What the device made of a field, in words.
-    pub normalize: Option<String>,
+    /// What the device made of a field.
+    pub normalize: Option<FeedNormalize>,
     /// Time of the kernel that stood for the consumer's work on a batch.
     pub kernel_ns: Option<u64>,
 }
@@ -54,7 +79,7 @@ const NAMED_AT_MOST: usize = 4;
 
 impl FeedJob {
     /// The dataset, in one line without its end.
-    pub(super) fn dataset_line(&self) -> String {
+    fn dataset_line(&self) -> String {
         let bytes = self.fields.iter().map(|field| field.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
         let mut fields: Vec<String> = self.fields.iter().map(FeedField::words).collect();
@@ -77,7 +102,7 @@ impl FeedJob {
     }
 
     /// How it was loaded, in one line without its end.
-    pub(super) fn way_line(&self) -> String {
+    fn way_line(&self) -> String {
         let order = match self.shuffle {
             true => format!("shuffled by seed {}", self.seed),
             false => "in their order".to_owned(),
@@ -86,24 +111,52 @@ impl FeedJob {
             0 => "read by the thread that asks for them".to_owned(),
             threads => format!("read by {}", counted(threads, "thread")),
         };
-        let mut line = format!(
+        format!(
             "Batches of {}, {order}, {readers}, {} ahead",
             self.batch, self.prefetch
-        );
-        if self.world > 1 {
-            line.push_str(&format!("; rank {} of {}", self.rank, self.world));
-        }
-        line
+        )
+    }
+
+    /// The job in some lines without their ends.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let lines = [self.dataset_line(), self.way_line()].into_iter();
+        let more = [self.shard.line(), self.device_line()];
+        lines.chain(more.into_iter().flatten()).collect()
     }
 
     /// What the device does with batches, if anything, in one line without its end.
-    pub(super) fn device_line(&self) -> Option<String> {
-        let normalize = self.normalize.as_ref().map(|words| clean(words));
+    fn device_line(&self) -> Option<String> {
+        let normalize = self.normalize.as_ref().map(FeedNormalize::words);
         let kernel = self
             .kernel_ns
             .map(|ns| format!("a kernel of {} a batch", duration(ns)));
         let parts: Vec<String> = normalize.into_iter().chain(kernel).collect();
         (!parts.is_empty()).then(|| format!("On the device: {}", parts.join(", then ")))
+    }
+}
+
+impl FeedAsked {
+    /// That it ended before, in words without a full stop.
+    pub(super) fn interrupted(&self) -> String {
+        let epochs = self.epochs.map(|epochs| counted(epochs, "epoch"));
+        let asked: Vec<String> = epochs
+            .into_iter()
+            .chain(self.time_ns.map(duration))
+            .collect();
+        match asked.is_empty() {
+            true => "this is what was done until then".to_owned(),
+            false => format!(
+                "this is what was done until then, of {}",
+                asked.join(" or ")
+            ),
+        }
+    }
+}
+
+impl FeedNormalize {
+    fn words(&self) -> String {
+        let to = clean(&self.to).to_lowercase();
+        format!("{} normalised to {to}", clean(&self.field))
     }
 }
 

@@ -1,35 +1,19 @@
 //! A dataset that was run through the loader.
 
+mod done;
 mod html;
 mod job;
 mod limit;
+mod shard;
 mod text;
 
 use serde::Serialize;
 
-pub use self::job::{FeedField, FeedJob};
+pub use self::done::FeedDone;
+pub use self::job::{FeedAsked, FeedField, FeedJob, FeedNormalize};
 pub use self::limit::FeedLimit;
+pub use self::shard::FeedShard;
 use crate::{Origin, SCHEMA_VERSION};
-
-/// What came to the device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct FeedDone {
-    /// Epochs that were run to their end.
-    pub epochs: u64,
-    /// Batches.
-    pub batches: u64,
-    /// Samples in them, padding included.
-    pub samples: u64,
-    /// Samples that could not be had and were left out.
-    pub skipped: u64,
-    /// Bytes that were copied.
-    pub bytes: u64,
-    /// From the start until all was done, by the clock of the device's machine: simulated for a
-    /// simulated device. `None` where that clock says nothing.
-    pub elapsed_ns: Option<u64>,
-    /// From the start until the first batch was handed out, by the same clock.
-    pub first_batch_ns: Option<u64>,
-}
 
 /// The copies, by the device's clock.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -128,8 +112,10 @@ pub struct Feed {
     pub done: FeedDone,
     /// Samples a second, over all of it.
     pub samples_per_s: Option<f64>,
-    /// 1e9 bytes a second, over all of it.
-    pub gb_per_s: Option<f64>,
+    /// 1e9 bytes of samples a second, over all of it. `None` where not all of them are known.
+    pub sample_gb_per_s: Option<f64>,
+    /// 1e9 bytes a second that were copied, over all of it.
+    pub moved_gb_per_s: Option<f64>,
     /// The copies.
     pub link: FeedLink,
     /// 1e9 bytes a second while copies ran.
@@ -174,7 +160,9 @@ impl Feed {
         let mut report = Self {
             schema: SCHEMA_VERSION,
             samples_per_s: over(done.samples, elapsed_ns).map(|rate| rate * 1e9),
-            gb_per_s: over(done.bytes, elapsed_ns),
+            sample_gb_per_s: over(done.sample_bytes, elapsed_ns)
+                .filter(|_| done.sample_batches == done.batches),
+            moved_gb_per_s: over(done.moved_bytes, elapsed_ns),
             link_gb_per_s: over(link.copy_bytes, Some(link.copy_ns)),
             link_busy_share: over(link.copy_ns, elapsed_ns).map(|share| share.min(1.0)),
             gpu_idle_share: kernel.map(|kernel| kernel.idle_share()),

@@ -19,17 +19,13 @@ impl Feed {
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!(
-            "{TITLE}\n{}\n{}\n{}\n",
+            "{TITLE}\n{}\n{}\n",
             clean(&self.origin.line()),
-            self.job.dataset_line(),
-            self.job.way_line()
+            self.job.lines().join("\n")
         );
-        if let Some(line) = self.job.device_line() {
-            let _ = writeln!(text, "{line}");
-        }
         text.push('\n');
         if !self.complete {
-            text.push_str("INTERRUPTED: this is what was done until then\n");
+            let _ = writeln!(text, "INTERRUPTED: {}", self.job.asked.interrupted());
         }
         let _ = writeln!(text, "{}", self.rates());
         text.push_str(&self.counts());
@@ -66,8 +62,7 @@ impl Feed {
             }
             .to_owned();
         };
-        let bytes = self.gb_per_s.map(byte_rate);
-        let bytes = bytes.map_or(String::new(), |rate| format!(", {rate}"));
+        let bytes = self.done.rates(self.sample_gb_per_s, self.moved_gb_per_s);
         format!("{} samples/s{bytes}{}", whole(samples), self.clock_words())
     }
 
@@ -77,7 +72,7 @@ impl Feed {
             "{} in {}, {}",
             counted(done.samples, "sample"),
             counted(done.batches, "batch"),
-            amount(done.bytes)
+            done.amounts()
         );
         if let Some(ns) = done.elapsed_ns {
             let _ = write!(text, ", in {}", duration(ns));

@@ -20,6 +20,10 @@ pub struct LoadJob {
     pub bytes: u64,
     /// Rows of which rank, where not all rows were wanted.
     pub shard: Option<LoadShard>,
+    /// How many times.
+    pub repeat: u64,
+    /// Whether the last time was to be read back and compared.
+    pub verify: bool,
 }
 
 /// The rows of one rank of several.

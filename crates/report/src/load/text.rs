@@ -19,9 +19,13 @@ impl Load {
         if let Some(shard) = job.shard {
             text.push_str(&format!("; rows of rank {} of {}", shard.rank, shard.world));
         }
-        if self.runs.len() > 1 {
-            text.push_str(&format!("; loaded {} times", self.runs.len()));
-        }
+        text.push_str(&match (self.runs.len() as u64, job.repeat) {
+            (runs, asked) if runs < asked && asked > 1 => {
+                format!("; loaded {runs} of {asked} times")
+            }
+            (0 | 1, _) => String::new(),
+            (runs, _) => format!("; loaded {runs} times"),
+        });
         text.push_str("\n\n");
         text.push_str(&match (self.runs.is_empty(), &self.origin) {
             (true, _) => "Nothing was loaded.\n".to_owned(),
@@ -38,13 +42,42 @@ impl Load {
         if let Some(conversion) = &self.conversion {
             text.push_str(&converted(conversion));
         }
-        if let Some(verify) = &self.verify {
-            text.push_str(&verified(verify, self.conversion.as_ref()));
+        match &self.verify {
+            Some(verify) => text.push_str(&self.verified(verify)),
+            None if job.verify => text.push_str("Not verified: interrupted.\n"),
+            None => {}
         }
-        if !self.complete {
-            text.push_str("Not all was done.\n");
+        if (self.runs.len() as u64) < job.repeat {
+            let runs = self.runs.len();
+            text.push_str(&format!(
+                "INTERRUPTED: {runs} of {} done.\n",
+                count(job.repeat, "run")
+            ));
         }
         text
+    }
+
+    fn verified(&self, verify: &LoadVerify) -> String {
+        if let Some(failure) = &verify.failure {
+            return format!("NOT VERIFIED: {}\n", clean(failure));
+        }
+        let (done, all) = (verify.tensors, self.job.tensors);
+        let (tensors, end) = match done < all {
+            true => (
+                format!("{done} of {}", count(all, "tensor")),
+                "; then INTERRUPTED",
+            ),
+            false => (count(done, "tensor"), ""),
+        };
+        let mut conversions = self.conversion.iter();
+        let Some(LoadConversion { to, .. }) = conversions.find(|it| it.converted > 0) else {
+            return format!("Verified: {tensors} read back, every byte as in the files{end}.\n");
+        };
+        let to = clean(to);
+        format!(
+            "Verified: {tensors} read back, every byte as the files' numbers, converted again to {to} where \
+             they were{end}.\n"
+        )
     }
 
     fn measured(&self) -> String {
@@ -97,7 +130,8 @@ impl Load {
             text.push_str(&row(&(number + 1).to_string(), cells));
         }
         text.push_str(
-            "SIMULATED time of the copies alone; reading files takes none of it. GB is 10^9 bytes.\n\n",
+            "SIMULATED time of the copies alone; reading files takes none of it, so that no limit is told. GB is \
+             10^9 bytes.\n\n",
         );
         if let Some(host) = self.runs.last().and_then(|run| run.host) {
             text.push_str(&host.line());
@@ -174,22 +208,6 @@ fn converted(conversion: &LoadConversion) -> String {
     }
     text.push_str(".\n");
     text
-}
-
-fn verified(verify: &LoadVerify, conversion: Option<&LoadConversion>) -> String {
-    if let Some(failure) = &verify.failure {
-        return format!("NOT VERIFIED: {}\n", clean(failure));
-    }
-    let tensors = count(verify.tensors, "tensor");
-    let converted = conversion.filter(|conversion| conversion.converted > 0);
-    let Some(LoadConversion { to, .. }) = converted else {
-        return format!("Verified: {tensors} read back, every byte as in the files.\n");
-    };
-    let to = clean(to);
-    format!(
-        "Verified: {tensors} read back, every byte as the files' numbers, converted again to {to} where \
-         they were.\n"
-    )
 }
 
 fn cells(times: &LoadTimes) -> [String; 4] {

@@ -1,6 +1,9 @@
 //! Feeds as pages.
 
-use pinlane_report::{Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLink, Origin};
+use pinlane_report::{
+    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLink, FeedNormalize,
+    FeedShard, Origin,
+};
 
 use crate::markup::{check_html, pictures, tips};
 use crate::sample::{measured, simulated};
@@ -20,10 +23,24 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
         seed: 0,
         workers: 2,
         prefetch: 3,
-        rank: 0,
-        world: 2,
+        shard: FeedShard {
+            rank: 0,
+            world: 2,
+            from: vec![text.to_owned()],
+            padding_samples: 1,
+        },
+        asked: FeedAsked {
+            epochs: Some(ns),
+            time_ns: Some(ns),
+        },
         skip_bad: true,
-        normalize: Some(text.to_owned()),
+        normalize: Some(FeedNormalize {
+            field: text.to_owned(),
+            to: text.to_owned(),
+            mean: vec![0.5],
+            std: vec![0.5],
+            inner: 1,
+        }),
         kernel_ns: Some(ns),
     };
     let done = FeedDone {
@@ -31,7 +48,9 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
         batches: 10,
         samples: 2560,
         skipped: 1,
-        bytes: 1 << 30,
+        sample_bytes: 1 << 29,
+        sample_batches: 10,
+        moved_bytes: 1 << 30,
         elapsed_ns: Some(ns),
         first_batch_ns: Some(ns / 10),
     };
@@ -73,7 +92,7 @@ fn the_page_says_what_the_report_says() {
     assert_eq!(tips[5]["title"], "GPU, busy");
     assert_eq!(tips[5]["rows"][0]["cells"][0], "40.0%");
     for part in [
-        "2560 samples/s, 1.07 GB/s.",
+        "2560 samples/s, 0.54 GB/s of samples, 1.07 GB/s moved.",
         "Reading samples limits",
         "images.npy: 1000000000 samples",
         "<tr><th scope=\"row\">link</th><td>busy</td><td>25.0%</td></tr>",

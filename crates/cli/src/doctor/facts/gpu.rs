@@ -72,7 +72,7 @@ impl Gpus {
                 Ok(platform) => Self::real(&platform, Some(*ordinal), true, host, root),
                 Err(error) => Self::none(error, true),
             },
-            Choice::Sim(profile) => Self::simulated(profile),
+            Choice::Sim(named) => Self::simulated(&named.profile),
         }
     }
 

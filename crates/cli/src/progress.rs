@@ -6,11 +6,11 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar with the time that is left.
-pub(super) struct Progress(ProgressBar);
+pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     /// For so many steps of about the same length.
-    pub(super) fn new(steps: usize) -> Self {
+    pub(crate) fn new(steps: usize) -> Self {
         let target = match io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
@@ -22,14 +22,14 @@ impl Progress {
     }
 
     /// A step begins.
-    pub(super) fn begin(&self, what: impl FnOnce() -> String) {
+    pub(crate) fn begin(&self, what: impl FnOnce() -> String) {
         if !self.0.is_hidden() {
             self.0.set_message(what());
         }
     }
 
     /// A step is done.
-    pub(super) fn step(&self) {
+    pub(crate) fn step(&self) {
         if self.0.position() == 0 {
             // Before that nobody knows what is left.
             self.0
@@ -37,9 +37,11 @@ impl Progress {
         }
         self.0.inc(1);
     }
+}
 
+impl Drop for Progress {
     /// Nothing is left of it on the screen.
-    pub(super) fn end(&self) {
+    fn drop(&mut self) {
         self.0.finish_and_clear();
     }
 }
