@@ -439,6 +439,7 @@ fn begun(words: &[&str]) -> Child {
     let status = format!("/proc/{}/status", child.id());
     let listens = || {
         let status = fs::read_to_string(&status).expect("it runs");
+        assert!(!status.contains("State:\tZ"), "it has ended");
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let caught = caught.expect("a line on signals").trim();
         u64::from_str_radix(caught, 16).expect("a number") & 2 != 0
@@ -453,7 +454,7 @@ fn begun(words: &[&str]) -> Child {
 fn a_file_that_goes_away_later_is_a_job_that_failed() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
-    // Far more than it will come to load.
+    // 64 MiB each time: far more than it will come to load.
     let child = begun(&["--device", "sim", "load", "--repeat", "1000", &file]);
     fs::remove_file(&file).expect("there");
     let output = child.wait_with_output().expect("it ends");
@@ -467,7 +468,7 @@ fn a_file_that_goes_away_later_is_a_job_that_failed() {
 fn an_interrupt_ends_it_with_what_there_is() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
-    // Far more than it will come to load.
+    // 64 MiB each time: far more than it will come to load.
     let words = ["--device", "sim", "--json", "load", "--repeat", "1000"];
     let child = begun(&[&words[..], &["--verify", &file]].concat());
     let pid = child.id().to_string();
