@@ -442,3 +442,25 @@ fn no_ring_is_longer_than_the_job() {
         assert!(u64::from(shape.ring_slots) <= needed, "{shape:?}");
     }
 }
+
+/// A copy of a real device is late now and then: with one slot more the other direction goes on meanwhile.
+#[test]
+fn a_stream_a_stage_has_a_slot_to_spare_where_there_is_room() {
+    let (job, profile) = (
+        job(Memory::Pinned, 4_200_000),
+        Profile::builtin("h200").unwrap(),
+    );
+    let roomy = plan(&job, "h200", Limits::default());
+    assert_eq!(roomy.shape.order, Order::StageStreams);
+    let fewer = Shape {
+        ring_slots: roomy.shape.ring_slots - 1,
+        ..roomy.shape
+    };
+    let fewer_ns = predict_ns(&job, &profile, &fewer).unwrap();
+    assert_eq!(fewer_ns, roomy.predicted_ns, "the model needs one less");
+    let tight = Limits {
+        device_bytes: fewer.device_bytes(&job).unwrap(),
+        ..Limits::default()
+    };
+    assert!(plan(&job, "h200", tight).shape.device_bytes(&job).unwrap() <= tight.device_bytes);
+}

@@ -72,8 +72,10 @@ pub struct Stats {
     pub express_bytes: u64,
     /// Registered host memory, in bytes.
     pub registered_bytes: u64,
-    /// Device memory, in bytes.
+    /// Device memory, in bytes, what is kept included.
     pub device_bytes: u64,
+    /// Device memory of dropped buffers that is kept for the next ones, in bytes.
+    pub kept_bytes: u64,
     /// Buffers whose owner is gone while they are in flight.
     pub parked: usize,
 }
@@ -204,11 +206,29 @@ impl Device {
         Ok(())
     }
 
-    /// Give pinned memory back that the express lane and loads of weights keep for the next time
-    /// and do not use now. How many bytes.
+    /// Give memory back that is kept for the next time and not used now: pinned memory of the express
+    /// lane and of loads of weights, and device memory (see [`keep_device_memory`]). How many bytes.
+    ///
+    /// [`keep_device_memory`]: Self::keep_device_memory
     pub fn trim(&self) -> usize {
         self.shared.lot.reclaim();
-        self.shared.express().trim() + self.shared.idle_slots.clear()
+        let pinned = self.shared.express().trim() + self.shared.idle_slots.clear();
+        pinned + self.shared.link.free_kept()
+    }
+
+    /// From now on keep up to so many bytes of device memory whose buffers were dropped, for the next
+    /// ones of about their size; with 0, as at first, all of it goes back to the driver at once.
+    ///
+    /// For programs that load weights again and again: the driver clears memory that was freed, and copies
+    /// to the device get half of the link meanwhile. On an H200 a load that begins when 14 GB have just been
+    /// freed takes 25 ms longer; from kept memory it does not.
+    ///
+    /// What is kept is missing to other libraries and processes until [`trim`](Self::trim). Allocations of
+    /// this device that would fail get it by themselves. Where other libraries use a buffer by its address,
+    /// that must be over before it is dropped: only the driver's own free waits for them.
+    pub fn keep_device_memory(&self, at_most_bytes: u64) {
+        self.shared.lot.reclaim();
+        self.shared.link.keep_memory(at_most_bytes);
     }
 
     /// What the device holds right now.
@@ -220,6 +240,7 @@ impl Device {
             express_bytes: self.shared.express().pinned_bytes() as u64,
             registered_bytes: books.registered_bytes.value(),
             device_bytes: books.device_bytes.value(),
+            kept_bytes: self.shared.link.kept_memory.bytes(),
             parked: self.shared.lot.len(),
         }
     }
@@ -329,6 +350,7 @@ impl Drop for Shared {
                 closed.abandoned
             );
         }
+        self.link.keep_memory(0);
         self.heralds.dismiss(&self.link);
         let returns = self
             .returns

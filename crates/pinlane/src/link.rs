@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pinlane_driver::{Driver, Error, Result, StreamHandle};
 
-use crate::memory::Budget;
+use crate::memory::{Budget, KeptMemory};
 
-/// The lowest layer of an opened device. Owns no resource, so resources may own it.
+/// The lowest layer of an opened device. Resources may own it: what memory it keeps, the shutdown
+/// of the device gives back.
 pub(crate) struct Link {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) books: Books,
@@ -15,6 +16,8 @@ pub(crate) struct Link {
     pub(crate) budget: Budget,
     /// The driver refuses to register memory, for good.
     pub(crate) registration_refused: Flag,
+    /// Device memory that nobody uses.
+    pub(crate) kept_memory: KeptMemory,
     stray: Mutex<Vec<Error>>,
 }
 
@@ -66,6 +69,7 @@ impl Link {
             books: Books::default(),
             budget,
             registration_refused: Flag::default(),
+            kept_memory: KeptMemory::default(),
             stray: Mutex::default(),
         }
     }

@@ -72,7 +72,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RANK/WORLD", value_parser = words::shard)]
     shard: Option<Shard>,
 
-    /// Load so many times, each with new memory on the device, once that of the run before is freed
+    /// Load so many times, each when the tensors of the run before are gone, into the memory on the device
+    /// that they had
     #[arg(
         long,
         default_value_t = 1,

@@ -40,6 +40,8 @@ impl<'a> Runs<'a> {
         simulated: Option<Simulated<'a>>,
         interrupt: &'a Interrupt,
     ) -> Self {
+        // The driver would clear what was freed while the next run copies.
+        device.keep_device_memory(u64::MAX);
         Self {
             args,
             device,

@@ -60,6 +60,29 @@ pub(super) fn dropped_device_buffer(device: &Device) -> Result<()> {
     Ok(())
 }
 
+/// A buffer that goes while it is written keeps its memory to itself until then; the next ones of its
+/// size have it afterwards.
+pub(super) fn kept_device_memory(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    device.keep_device_memory(1 << 20);
+    let mut first = device.alloc::<u32>(1000)?;
+    let there = stream.upload(device.pinned_from(&numbers(1000))?, &mut first)?;
+    let ptr = first.device_ptr();
+    drop(first);
+    let mut second = device.alloc::<u32>(1000)?;
+    stream.copy_to_device(&[7; 1000], &mut second)?;
+    there.wait()?;
+    let mut back = vec![0; 1000];
+    stream.copy_to_host(&second, &mut back)?;
+    assert_eq!(back, [7; 1000]);
+    device.reclaim();
+    if second.device_ptr() != ptr {
+        // In flight when the second one was made.
+        assert_eq!(device.alloc::<u32>(1000)?.device_ptr(), ptr);
+    }
+    Ok(())
+}
+
 pub(super) fn dropped_module(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let mut on_device = device.alloc::<f32>(100)?;

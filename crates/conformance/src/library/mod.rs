@@ -78,6 +78,7 @@ scenarios! {
     "library/scope-with-leaked-transfer" => lifetime::scope_leaked,
     "library/dropped-transfer" => lifetime::dropped_transfer,
     "library/dropped-device-buffer" => lifetime::dropped_device_buffer,
+    "library/kept-device-memory" => lifetime::kept_device_memory,
     "library/dropped-module" => lifetime::dropped_module,
     "library/dropped-stream" => lifetime::dropped_stream,
     "library/mapped-and-held" => lifetime::mapped,

@@ -102,6 +102,22 @@ impl Search<'_> {
         }
     }
 
+    /// The same with a slot to spare, where there is room for it. Copies of a schedule are never late;
+    /// those of a device are, and with no slot to spare the other direction then waits for them. Chunks of
+    /// the express lane have slots of their own beside.
+    pub(super) fn with_a_spare(&mut self, found: Found) -> Result<Found, PlanError> {
+        let shape = Shape {
+            ring_slots: found.shape.ring_slots + 1,
+            ..found.shape
+        };
+        let wants_one = shape.order == Order::StageStreams && !self.job.uses_lanes();
+        if !wants_one || self.limits.check(&self.job, &shape).is_err() {
+            return Ok(found);
+        }
+        let spared = self.found(shape, Sample::FULL)?;
+        Ok(if spared.ns <= found.ns { spared } else { found })
+    }
+
     /// Half and twice the chunk.
     pub(super) fn neighbours(&self, shape: &Shape) -> [u64; 2] {
         let half = (shape.chunk_bytes / 2).max(1);

@@ -39,7 +39,8 @@ pub struct Alternative {
 }
 
 /// The shape that takes the least time. Of several it is the one with the fewest streams, and of
-/// these the one with the least pinned memory.
+/// these the one with the least pinned memory. With a stream a stage it has a slot more than it needs, where
+/// the limits have room.
 ///
 /// # Errors
 /// [`PlanError`] with the field that makes no sense or leaves no room.
@@ -65,7 +66,8 @@ pub fn best(job: &Job, profile: &Profile, limits: &Limits) -> Result<Plan, PlanE
     let Some(best) = best else {
         return Err(no_room(job, limits));
     };
-    let best = search.refine(settle(best, &orders))?.no_longer_than(job)?;
+    let best = search.refine(settle(best, &orders))?;
+    let best = search.with_a_spare(best)?.no_longer_than(job)?;
     for found in &mut orders {
         if found.shape.order == best.shape.order {
             *found = best;

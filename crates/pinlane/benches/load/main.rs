@@ -1,8 +1,9 @@
 //! Weights from files to a GPU.
 //!
 //! `cargo bench -p pinlane --bench load -- SECTION PATH…`, on a machine with a GPU. Sections: `once`
-//! (the first load of this process, five later ones while the tensors of all earlier ones are kept, and
-//! five that begin when those of the one before have just been freed), `sweep` (threads and pieces), `io` (one load
+//! (the first load of this process, five later ones while the tensors of all earlier ones are kept, five
+//! that begin when those of the one before have just been freed, and five where the device keeps the memory
+//! of those), `sweep` (threads and pieces), `io` (one load
 //! with each way of reading; what is in the page cache is up to the caller), `convert` (to bf16).
 //! Every time is from opening the files to all tensors on the device.
 
@@ -83,8 +84,8 @@ impl Bench<'_> {
         Ok((tensors, gb_per_s, line))
     }
 
-    /// Several loads. Where tensors are not kept, the driver is still busy with the memory of the
-    /// load before when the next one begins.
+    /// Several loads. Where neither tensors nor their memory are kept, the driver still clears the memory of
+    /// the load before when the next one begins.
     fn several(
         &self,
         name: &str,
@@ -117,7 +118,11 @@ impl Bench<'_> {
         println!("first: {line}");
         self.several("later, tensors kept", &config, 5, true)?;
         drop(tensors);
-        self.several("later, tensors freed", &config, 5, false)
+        self.several("later, tensors freed", &config, 5, false)?;
+        self.device.keep_device_memory(u64::MAX);
+        // Those of the series before are cleared meanwhile, and the first of this one has to be allocated.
+        self.load(&config)?;
+        self.several("later, tensors freed, memory kept", &config, 5, false)
     }
 
     fn sweep(&self) -> anyhow::Result<()> {

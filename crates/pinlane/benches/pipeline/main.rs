@@ -1,21 +1,23 @@
 //! Pipelines against the link's limit, and the model against what was measured, in one run.
 //!
 //! `cargo bench -p pinlane --bench pipeline [-- SECTION…]`, on a machine with a GPU. Sections: rates,
-//! predict, sweep. Every figure is a median of wall-clock times, from the call to its return.
+//! predict, sweep, slots. Every figure is a median of wall-clock times, from the call to its return.
 
 mod bench;
 mod predict;
 mod rates;
+mod slots;
 mod sweep;
 
 use bench::Bench;
 
 type Section = (&'static str, fn(&mut Bench) -> anyhow::Result<()>);
 
-const SECTIONS: [Section; 3] = [
+const SECTIONS: [Section; 4] = [
     ("rates", rates::run),
     ("predict", predict::run),
     ("sweep", sweep::run),
+    ("slots", slots::run),
 ];
 
 fn main() -> anyhow::Result<()> {

@@ -13,13 +13,12 @@
 //!   stable                  what memory must promise to be page-locked in place
 //!   part       Part         an owned sub-range, for transfers of a piece
 //!   slice      PinnedSlice  a borrowed sub-range, for scopes
-//!   device_memory, device   DeviceBuf and its typed sub-ranges
+//!   device     DeviceBuf    device memory, and its typed sub-ranges
 //!   transferable            what a buffer must promise to be the end of a transfer
 //! ```
 
 mod budget;
 mod device;
-mod device_memory;
 mod host;
 mod mapped;
 mod part;
@@ -36,11 +35,10 @@ mod write_combined;
 
 pub(crate) use budget::local_world_size;
 pub use budget::{Budget, ControlGroups, GroupMemory, Reservation};
-pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
-pub(crate) use device::{DeviceRegion, Touch};
-pub(crate) use device_memory::DeviceMemory;
 #[cfg(feature = "cudarc")]
-pub(crate) use device_memory::Owner;
+pub(crate) use device::Owner;
+pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
+pub(crate) use device::{DeviceMemory, DeviceRegion, KeptMemory, Touch};
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;

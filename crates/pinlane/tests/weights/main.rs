@@ -22,6 +22,7 @@ mod fixtures;
 mod full;
 mod in_time;
 mod io;
+mod kept;
 mod landing;
 mod named;
 mod refusals;

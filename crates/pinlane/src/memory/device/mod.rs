@@ -2,6 +2,8 @@
 //!
 //! ```text
 //!   alloc       ways to get a DeviceBuf
+//!   memory      DeviceMemory: one allocation, freed the way it was made
+//!   kept        memory of dropped buffers, kept for the next ones
 //!   region      the memory of one, with the books of its uses; a Touch is one use
 //!   slice       DeviceSlice: a piece, to be read; it enters its uses into the same books
 //!   slice_mut   DeviceSliceMut: a piece, to be written
@@ -11,6 +13,8 @@
 mod alloc;
 #[cfg(feature = "cudarc")]
 mod foreign;
+mod kept;
+mod memory;
 mod region;
 mod slice;
 mod slice_mut;
@@ -23,10 +27,14 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pinlane_driver::DevicePtr;
 
+pub(crate) use self::kept::KeptMemory;
+pub(crate) use self::memory::DeviceMemory;
+#[cfg(feature = "cudarc")]
+pub(crate) use self::memory::Owner;
 pub(crate) use self::region::{DeviceRegion, Touch};
 pub use self::slice::DeviceSlice;
 pub use self::slice_mut::DeviceSliceMut;
-use super::{DeviceMemory, resolve};
+use super::resolve;
 use crate::device::Shared;
 
 /// Memory on the device.

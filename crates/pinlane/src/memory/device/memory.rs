@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use pinlane_driver::{DevicePtr, Result, StreamHandle};
+use pinlane_driver::{DevicePtr, ErrorKind, Result, StreamHandle};
 
+use super::kept::Block;
 use crate::link::Link;
 
 /// Device memory, freed the way it was allocated. Its owner sees to it that nothing uses it when
@@ -32,7 +33,16 @@ enum Origin {
 }
 
 impl DeviceMemory {
+    /// Memory that was kept, or new one.
     pub(crate) fn plain(link: &Arc<Link>, bytes: usize) -> Result<Self> {
+        if let Some(Block { ptr, bytes }) = link.kept_memory.take(bytes) {
+            return Ok(Self {
+                link: Arc::clone(link),
+                ptr,
+                bytes,
+                origin: Origin::Plain,
+            });
+        }
         Self::allocate(link, bytes, Origin::Plain, || {
             link.driver.device_alloc(bytes)
         })
@@ -85,11 +95,11 @@ impl DeviceMemory {
         link: &Arc<Link>,
         bytes: usize,
         origin: Origin,
-        call: impl FnOnce() -> Result<DevicePtr>,
+        call: impl Fn() -> Result<DevicePtr>,
     ) -> Result<Self> {
         let (ptr, origin) = match bytes {
             0 => (DevicePtr(0), Origin::Nothing),
-            _ => (call()?, origin),
+            _ => (or_without_kept(link, call)?, origin),
         };
         link.books.device_bytes.add(bytes);
         Ok(Self {
@@ -131,11 +141,14 @@ impl Drop for DeviceMemory {
         let ptr = self.ptr;
         let freed = match self.origin {
             Origin::Nothing | Origin::Gone => true,
-            // SAFETY: it came from `device_alloc`, was not freed, and its owner drops it only when
-            // nothing uses it any more.
-            Origin::Plain => self
-                .link
-                .give_back(|driver| unsafe { driver.device_free(ptr) }),
+            Origin::Plain => {
+                let bytes = self.bytes;
+                let excess = self.link.kept_memory.put(Block { ptr, bytes });
+                // SAFETY: it came from `device_alloc`, was not freed, and its owner drops it only when
+                // nothing uses it any more; that holds for all that was kept.
+                unsafe { self.link.free_blocks(excess) };
+                return;
+            }
             // SAFETY: as above, from `device_alloc_async`; no use is left to be ordered with.
             Origin::StreamOrdered => self.link.give_back(|driver| unsafe {
                 driver.device_free_async(ptr, driver.default_stream())
@@ -146,5 +159,46 @@ impl Drop for DeviceMemory {
         if freed {
             self.link.books.device_bytes.subtract(self.bytes);
         }
+    }
+}
+
+/// Memory is kept for speed: where there is none left, what was kept goes back first.
+fn or_without_kept(link: &Link, call: impl Fn() -> Result<DevicePtr>) -> Result<DevicePtr> {
+    match call() {
+        Err(error) if error.kind == ErrorKind::OutOfMemory && link.free_kept() > 0 => call(),
+        result => result,
+    }
+}
+
+/// Memory that is kept, given back to the driver.
+impl Link {
+    /// Keep so much from now on.
+    pub(crate) fn keep_memory(&self, at_most_bytes: u64) {
+        let excess = self.kept_memory.limit(at_most_bytes);
+        // SAFETY: what is kept came from `device_alloc` and is nobody's.
+        unsafe { self.free_blocks(excess) };
+    }
+
+    /// Free all that is kept now. How many bytes.
+    pub(crate) fn free_kept(&self) -> usize {
+        let all = self.kept_memory.take_all();
+        // SAFETY: what is kept came from `device_alloc` and is nobody's.
+        unsafe { self.free_blocks(all) }
+    }
+
+    /// How many bytes the driver took back.
+    ///
+    /// # Safety
+    /// They came from `device_alloc`, were not freed, and nobody uses them.
+    unsafe fn free_blocks(&self, blocks: Vec<Block>) -> usize {
+        let mut freed = 0;
+        for Block { ptr, bytes } in blocks {
+            // SAFETY: the caller promises it.
+            if self.give_back(|driver| unsafe { driver.device_free(ptr) }) {
+                self.books.device_bytes.subtract(bytes);
+                freed += bytes;
+            }
+        }
+        freed
     }
 }

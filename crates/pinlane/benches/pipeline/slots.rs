@@ -1,0 +1,49 @@
+//! What one more slot brings: shapes that a plan could have, in turns.
+
+use pinlane_model::pipeline::{Memory, Shape};
+
+use crate::bench::{Bench, LEN, median, ms};
+use crate::rates::{show, stages};
+
+/// None, one and three more than the least with which nothing has to wait.
+const SLOTS: [u32; 3] = [3, 4, 6];
+
+const CHUNKS_KIB: [usize; 5] = [8192, 11_584, 12_480, 14_368, 16_384];
+
+const TURNS: usize = 7;
+
+pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    for ns in [0, 8_000_000] {
+        let rounds = match ns {
+            0 => 1,
+            _ => bench.rounds_for(LEN, ns)?,
+        };
+        let job = bench.job(LEN, rounds, Memory::Pinned)?;
+        let shapes = CHUNKS_KIB.into_iter().flat_map(|kib| {
+            SLOTS.map(|ring_slots| Shape {
+                ring_slots,
+                ..stages(kib << 10)
+            })
+        });
+        let mut found: Vec<_> = shapes.map(|shape| (shape, Vec::new())).collect();
+        for _ in 0..TURNS {
+            for (shape, times) in &mut found {
+                times.push(bench.measure(&job, rounds, shape)?);
+            }
+        }
+        for (shape, times) in found {
+            let each: Vec<_> = times
+                .iter()
+                .map(|time| format!("{:.2}", ms(*time)))
+                .collect();
+            println!(
+                "kernel {:.2} ms/GiB, {}: median {:.2} ms of {}",
+                job.kernel.ns_per_gib as f64 / 1e6,
+                show(&shape),
+                ms(median(times)),
+                each.join(" ")
+            );
+        }
+    }
+    Ok(())
+}
