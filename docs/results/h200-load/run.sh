@@ -2,7 +2,7 @@
 # What was run on the H200, in the folder of the binaries:
 #   pinlane   cargo build --release -p pinlane-cli
 #   load      cargo bench -p pinlane --bench load --no-run
-# OUT is where the outputs go (seven files). DATA is a folder on the disk to measure, with 19 GB free.
+# OUT is where the outputs go. DATA is a folder on the disk to measure, with 19 GB free.
 # safetensors 0.9.0rc1's wheel is unpacked beside this script, or in NEW (not kept with it):
 #   pip download safetensors==0.9.0rc1 --no-deps --python-version 3.12 --only-binary=:all:
 #   python3 -m zipfile -e safetensors-0.9.0rc1-*.whl safetensors09
@@ -35,7 +35,8 @@ timeout 60 python3 $here/cache.py fill "$DATA/big" "$DATA/many" 2>&1 | tee -a $O
 cached_pinlane() {
   step "pinlane, cached"
   # PINLANE >>> the first call of a fresh process, five later ones with the tensors of all earlier ones kept,
-  # and five right after those of the one before were freed; two processes a set
+  # five right after those of the one before were freed, and five where the device keeps the memory of those; two
+  # processes a set
   for set in big many; do
     for process in 1 2; do echo -n "$set "; timeout 30 ./load once "$DATA/$set" 2>&1; done
   done
@@ -45,6 +46,8 @@ cached_pinlane | tee -a $OUT/load.txt
 { step "safetensors, cached"
   timeout 150 python3 $here/safetensors_peers.py "$DATA" --new "$NEW" 2>&1; } | tee $OUT/peers.txt
 cached_pinlane | tee -a $OUT/load.txt
+{ step "freed memory"
+  timeout 30 python3 $here/freed.py 2>&1; } | tee $OUT/freed.txt
 { step "calibrate"
   timeout 40 ./pinlane --device cuda calibrate --output $OUT/profile.toml 2>&1; } | tee $OUT/calibrate.txt
 { step "pinlane, the tool"
@@ -71,15 +74,20 @@ cached_pinlane | tee -a $OUT/load.txt
   timeout 120 python3 $here/direct.py "$DATA/big" --seconds 3 2>&1; } | tee -a $OUT/cold.txt
 best=$(sed -n 's/^direct best: .* with //p' $OUT/cold.txt | tail -1)
 best=${best:---threads 8 --mib 4}
-for turn in 1 2 3; do
-  step "cold, turn $turn"
-  timeout 60 python3 $here/direct.py "$DATA/big" --whole $best 2>&1 | grep -v "^direct best"
+cold_plain() { timeout 60 python3 $here/direct.py "$DATA/big" --whole $best 2>&1 | grep -v "^direct best"; }
+cold_pinlane() {
   timeout 30 python3 $here/cache.py drop "$DATA/big" 2>&1
   # PINLANE >>>
   IO=auto timeout 60 ./load io "$DATA/big" 2>&1
   # PINLANE <<<
   timeout 30 python3 $here/cache.py status "$DATA/big" 2>&1
+}
+# The disk changes within seconds: many turns, and neither is always the first of its turn.
+for turn in 1 2 3 4 5 6 7 8; do
+  step "cold, turn $turn"
+  if ((turn % 2)); then cold_plain; cold_pinlane; else cold_pinlane; cold_plain; fi
 done | tee -a $OUT/cold.txt
+python3 $here/ratio.py $OUT/cold.txt 2>&1 | tee -a $OUT/cold.txt
 
 # --- Half cached: three ways in turns, the state set before each -------------------------------------------------
 for turn in 1 2; do
