@@ -9,12 +9,13 @@ use crate::process::{self, program, succeeds};
 
 /// What runs: test targets of the library that need neither files nor a compiler. Those that take
 /// longest first.
-const TARGETS: [&str; 5] = [
+const TARGETS: [&str; 6] = [
     "--test=scenarios",
     "--test=fail_each_call",
     "--lib",
     "--test=hostile",
     "--test=in_flight",
+    "--test=kept_memory",
 ];
 
 /// Targets that run at the same time: miri has one thread for each.

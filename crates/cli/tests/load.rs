@@ -296,7 +296,7 @@ fn the_figures_do_not_depend_on_threads_or_ways_of_reading() {
 }
 
 #[test]
-fn each_run_frees_what_the_run_before_had() {
+fn each_run_has_the_room_that_the_run_before_had() {
     let scratch = Scratch::new();
     // Room for one, and not for two.
     let device = device_of(&scratch, 12 << 20);
@@ -328,6 +328,14 @@ fn a_full_device_says_what_is_missing_and_what_helps() {
     }
     let half = run(&["--device", &device, "load", &file, "--dtype", "bf16"]);
     assert!(good(&half).contains("Memory: 8 MiB on the device."));
+    // Two allocations of which the first one fits: it does not count as taken.
+    let device = device_of(&scratch, 1 << 30);
+    let rows = (900 << 20) / 4096;
+    let files = ["a", "b"].map(|name| named_zeros(&scratch, &format!("{name}.st"), name, rows));
+    let output = run(&["--device", &device, "load", &files[0], &files[1]]);
+    assert_eq!(output.status.code(), Some(1));
+    let free = "take 1.76 GiB of device memory, and 1 GiB of 1 GiB are free";
+    assert!(stderr(&output).contains(free), "{}", stderr(&output));
 }
 
 #[test]

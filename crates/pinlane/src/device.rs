@@ -212,35 +212,44 @@ impl Device {
     /// [`keep_device_memory`]: Self::keep_device_memory
     pub fn trim(&self) -> usize {
         self.shared.lot.reclaim();
+        let link = &self.shared.link;
+        let kept = link.free_kept();
         let pinned = self.shared.express().trim() + self.shared.idle_slots.clear();
-        pinned + self.shared.link.free_kept()
+        link.free_kept(); // scratch memory that came of it
+        pinned + kept
     }
 
     /// From now on keep up to so many bytes of device memory whose buffers were dropped, for the next
-    /// ones of about their size; with 0, as at first, all of it goes back to the driver at once.
+    /// ones of about their size; with 0, as at first, all of it goes back to the driver at once. How many
+    /// bytes it was before. That of [`Stream::alloc`] is not kept: the driver does that itself.
     ///
     /// For programs that load weights again and again: the driver clears memory that was freed, and copies
     /// to the device get half of the link meanwhile. On an H200 a load that begins when 14 GB have just been
     /// freed takes 25 ms longer; from kept memory it does not.
     ///
-    /// What is kept is missing to other libraries and processes until [`trim`](Self::trim). Allocations of
-    /// this device that would fail get it by themselves. Where other libraries use a buffer by its address,
-    /// that must be over before it is dropped: only the driver's own free waits for them.
-    pub fn keep_device_memory(&self, at_most_bytes: u64) {
+    /// What is kept is missing to all others until [`trim`](Self::trim): other libraries and processes,
+    /// another device opened on the same GPU, modules that are loaded. Allocations of this device that would
+    /// fail get it by themselves. Where other libraries use a buffer by its address, that must be over before
+    /// it is dropped: only the driver's own free waits for them. A device that was lost may still give out
+    /// what it kept; nothing can be done with it.
+    pub fn keep_device_memory(&self, at_most_bytes: u64) -> u64 {
         self.shared.lot.reclaim();
-        self.shared.link.keep_memory(at_most_bytes);
+        self.shared.link.keep_memory(at_most_bytes)
     }
 
     /// What the device holds right now.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let books = &self.shared.link.books;
+        let kept_bytes = self.shared.link.kept_memory.bytes();
+        let device_bytes = books.device_bytes.value();
         Stats {
             pinned_bytes: books.pinned_bytes.value(),
             express_bytes: self.shared.express().pinned_bytes() as u64,
             registered_bytes: books.registered_bytes.value(),
-            device_bytes: books.device_bytes.value(),
-            kept_bytes: self.shared.link.kept_memory.bytes(),
+            device_bytes,
+            // Others may have freed some between the two.
+            kept_bytes: kept_bytes.min(device_bytes),
             parked: self.shared.lot.len(),
         }
     }
@@ -340,6 +349,8 @@ impl Drop for Shared {
     /// No stream, device buffer or transfer is left. Parked buffers are waited for, but not
     /// forever, and never freed under a device that may still write to them.
     fn drop(&mut self) {
+        // What comes back from here on goes to the driver.
+        self.link.keep_memory(0);
         // Its slots in flight are parked like all others.
         drop(self.express_slot().take());
         let closed = self.lot.close(SHUTDOWN_PATIENCE);
@@ -350,7 +361,6 @@ impl Drop for Shared {
                 closed.abandoned
             );
         }
-        self.link.keep_memory(0);
         self.heralds.dismiss(&self.link);
         let returns = self
             .returns

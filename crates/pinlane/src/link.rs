@@ -7,8 +7,8 @@ use pinlane_driver::{Driver, Error, Result, StreamHandle};
 
 use crate::memory::{Budget, KeptMemory};
 
-/// The lowest layer of an opened device. Resources may own it: what memory it keeps, the shutdown
-/// of the device gives back.
+/// The lowest layer of an opened device. Nothing in it points back to it, so resources may own it. The
+/// memory that it keeps is freed by the shutdown of the device.
 pub(crate) struct Link {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) books: Books,

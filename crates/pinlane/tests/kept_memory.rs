@@ -2,8 +2,13 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use pinlane::{Device, Error};
-use pinlane_driver::ErrorKind;
+use pinlane_driver::{Call, ErrorKind, Hook, Intercepted, Result};
 use pinlane_sim::Sim;
 
 const KIB: usize = 1 << 10;
@@ -122,6 +127,84 @@ fn no_more_is_kept_than_was_allowed() {
     assert_eq!(held(&device), (3 * KIB, 3 * KIB));
     device.keep_device_memory(0);
     assert_eq!(held(&device), (0, 0));
+    drop(device);
+    common::assert_clean(&sim);
+}
+
+/// One that finds nothing kept, since the other one has just taken it, tries again as well.
+#[test]
+fn several_threads_that_need_it_all_get_it() {
+    let rounds = if cfg!(miri) { 3 } else { 500 };
+    for _ in 0..rounds {
+        let (sim, device) = with_memory(10 * KIB);
+        device.keep_device_memory(u64::MAX);
+        drop(device.alloc::<u8>(8 * KIB).unwrap());
+        thread::scope(|scope| {
+            let threads = [(); 2].map(|()| scope.spawn(|| device.alloc::<u8>(4 * KIB)));
+            let _both = threads.map(|thread| thread.join().unwrap().expect("there is room"));
+        });
+        drop(device);
+        common::assert_clean(&sim);
+    }
+}
+
+/// Panics at the next free of device memory.
+struct Panics(Arc<AtomicBool>);
+
+// SAFETY: it gives no errors.
+unsafe impl Hook for Panics {
+    fn before(&self, call: Call) -> Result<()> {
+        if call == Call::DeviceFree && self.0.swap(false, Ordering::Relaxed) {
+            panic!("the driver's");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_of_the_driver_costs_one_block_and_no_other() {
+    let sim = common::sim();
+    let armed = Arc::new(AtomicBool::new(false));
+    let hook = Panics(Arc::clone(&armed));
+    let device = Device::from_driver(Arc::new(Intercepted::new(sim.driver(), hook)));
+    device.keep_device_memory(u64::MAX);
+    let buffers: Vec<_> = (1..=5).map(|kib| device.alloc::<u8>(kib * KIB)).collect();
+    drop(buffers);
+    assert_eq!(held(&device), (15 * KIB, 15 * KIB));
+    armed.store(true, Ordering::Relaxed);
+    let trimmed = catch_unwind(AssertUnwindSafe(|| device.trim()));
+    assert!(trimmed.is_err(), "the panic goes on");
+    assert_eq!(held(&device), (KIB, 0), "the oldest one is lost");
+    drop(device);
+    assert_eq!(sim.finish().len(), 1);
+}
+
+/// What comes back at the end is not kept by a device that is gone.
+#[test]
+fn a_panic_at_the_end_leaks_nothing_that_was_kept() {
+    let sim = common::sim();
+    let armed = Arc::new(AtomicBool::new(false));
+    let hook = Panics(Arc::clone(&armed));
+    let device = Device::from_driver(Arc::new(Intercepted::new(sim.driver(), hook)));
+    device.keep_device_memory(u64::MAX);
+    drop([1, 2, 3].map(|kib| device.alloc::<u8>(kib * KIB).unwrap()));
+    armed.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(device))).is_err());
+    assert_eq!(sim.finish().len(), 1, "the one that panicked");
+}
+
+/// Whoever measures puts the limit back as it was; allocations are measured as they come.
+#[test]
+#[cfg_attr(miri, ignore = "takes miri minutes")]
+fn a_calibration_measures_the_driver_and_not_what_is_kept() {
+    let sim = common::sim();
+    let device = common::open(&sim);
+    device.keep_device_memory(1 << 30);
+    let profile = pinlane::calibrate::calibrate(&device, &|| sim.now_ns()).unwrap();
+    let must_ns = common::profile().calls.device_alloc_ns;
+    assert_eq!(profile.calls.device_alloc_ns, must_ns);
+    assert_eq!(held(&device).1, 0);
+    assert_eq!(device.keep_device_memory(0), 1 << 30);
     drop(device);
     common::assert_clean(&sim);
 }

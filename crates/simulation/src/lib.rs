@@ -84,8 +84,8 @@ fn live(sim: &Sim, choice: &mut Choice, outcome: &mut Outcome) -> Result<(), Str
             return Ok(());
         }
     };
-    // Half of them keep some device memory for later buffers.
-    device.keep_device_memory([0, 4096][choice.below(2)]);
+    // Two in three keep some device memory for later buffers.
+    device.keep_device_memory([0, 4096, u64::MAX][choice.below(3)]);
     let mut program = Program::new(sim, device, choice);
     let ended = program.run(TRANSFERS - outcome.transfers);
     outcome.transfers += program.transfers;

@@ -83,7 +83,7 @@ cold_pinlane() {
   timeout 30 python3 $here/cache.py status "$DATA/big" 2>&1
 }
 # The disk changes within seconds: many turns, and neither is always the first of its turn.
-for turn in 1 2 3 4 5 6 7 8; do
+for turn in 1 2 3 4 5 6; do
   step "cold, turn $turn"
   if ((turn % 2)); then cold_plain; cold_pinlane; else cold_pinlane; cold_plain; fi
 done | tee -a $OUT/cold.txt

@@ -201,7 +201,7 @@ impl<'a> Runs<'a> {
         let simulated = self.device.info().simulated.is_some();
         LoadMemory {
             pinned_bytes: (!simulated).then_some(stats.pinned_bytes),
-            device_bytes: stats.device_bytes,
+            device_bytes: stats.device_bytes - stats.kept_bytes,
         }
     }
 

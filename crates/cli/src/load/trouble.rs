@@ -84,6 +84,8 @@ pub(super) fn is_out_of_memory(error: &LoadError) -> bool {
 
 /// The device has no room for tensors of so many bytes.
 pub(super) fn full(error: LoadError, device: &Device, needed_bytes: Option<u64>) -> anyhow::Error {
+    // Of a load that did not fit some has been allocated, and kept.
+    device.trim();
     let has = match (needed_bytes, device.memory_info()) {
         (Some(needed), Ok(memory)) => format!(
             "the tensors take {} of device memory, and {} of {} are free; ",

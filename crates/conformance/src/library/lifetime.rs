@@ -63,11 +63,13 @@ pub(super) fn dropped_device_buffer(device: &Device) -> Result<()> {
 /// A buffer that goes while it is written keeps its memory to itself until then; the next ones of its
 /// size have it afterwards.
 pub(super) fn kept_device_memory(device: &Device) -> Result<()> {
-    let stream = device.stream()?;
+    let (late, stream) = (device.stream()?, device.stream()?);
+    let kernels = Builtin::load(device)?;
     device.keep_device_memory(1 << 20);
     let mut first = device.alloc::<u32>(1000)?;
-    let there = stream.upload(device.pinned_from(&numbers(1000))?, &mut first)?;
     let ptr = first.device_ptr();
+    kernels.spin(&late, 20_000_000)?;
+    let there = late.upload(device.pinned_from(&numbers(1000))?, &mut first)?;
     drop(first);
     let mut second = device.alloc::<u32>(1000)?;
     stream.copy_to_device(&[7; 1000], &mut second)?;
@@ -76,8 +78,8 @@ pub(super) fn kept_device_memory(device: &Device) -> Result<()> {
     stream.copy_to_host(&second, &mut back)?;
     assert_eq!(back, [7; 1000]);
     device.reclaim();
+    // Unless the first one had landed before the second was made.
     if second.device_ptr() != ptr {
-        // In flight when the second one was made.
         assert_eq!(device.alloc::<u32>(1000)?.device_ptr(), ptr);
     }
     Ok(())

@@ -40,7 +40,7 @@ pub struct Alternative {
 
 /// The shape that takes the least time. Of several it is the one with the fewest streams, and of
 /// these the one with the least pinned memory. With a stream a stage it has a slot more than it needs, where
-/// the limits have room.
+/// the limits have room, the job has so many chunks and no express lane is used.
 ///
 /// # Errors
 /// [`PlanError`] with the field that makes no sense or leaves no room.

@@ -33,6 +33,7 @@ use bench::Bench;
 /// Of the device; or a profile that makes no sense, such as that of a device on which nothing
 /// takes any time.
 pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
+    let _as_it_comes = NothingKept::new(device);
     let mut bench = Bench::new(device, clock)?;
     let info = device.info();
     let kernels = kernels::measure(&mut bench)?;
@@ -83,6 +84,28 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     match profile.validate() {
         Ok(()) => Ok(profile),
         Err(error) => Err(Error::Calibration(error.to_string())),
+    }
+}
+
+/// While it is there the device keeps no memory: allocating is measured, too.
+struct NothingKept<'a> {
+    device: &'a Device,
+    usual_bytes: u64,
+}
+
+impl<'a> NothingKept<'a> {
+    fn new(device: &'a Device) -> Self {
+        let usual_bytes = device.keep_device_memory(0);
+        Self {
+            device,
+            usual_bytes,
+        }
+    }
+}
+
+impl Drop for NothingKept<'_> {
+    fn drop(&mut self) {
+        self.device.keep_device_memory(self.usual_bytes);
     }
 }
 

@@ -163,7 +163,6 @@ fn run(seed: u64, tally: &mut Tally) {
     let lived = match make(|| Device::open(&sim, 0)) {
         None => false,
         Some(device) => {
-            device.keep_device_memory([0, 64 << 10, u64::MAX][random.below(3)]);
             let lived = live(&device, &sim, &mut random, tally);
             // Twice: the first may be the one that meets an injected fault.
             let _ = device.synchronize();

@@ -14,6 +14,8 @@ const IDLE_PART: usize = 8;
 #[derive(Default)]
 pub(crate) struct KeptMemory {
     kept: Mutex<Kept>,
+    /// Held by whoever takes all and frees it.
+    emptying: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -36,18 +38,26 @@ pub(crate) struct Block {
 }
 
 impl KeptMemory {
-    /// Keep so many bytes from now on. What is more than that.
+    /// Keep so many bytes from now on. How many it was before, and what is more than that now.
     #[must_use]
-    pub(crate) fn limit(&self, at_most_bytes: u64) -> Vec<Block> {
+    pub(crate) fn limit(&self, at_most_bytes: u64) -> (u64, Vec<Block>) {
         let mut kept = self.lock();
-        kept.at_most_bytes = at_most_bytes;
-        kept.shrink_to(at_most_bytes)
+        let before = std::mem::replace(&mut kept.at_most_bytes, at_most_bytes);
+        (before, kept.shrink_to(at_most_bytes))
     }
 
-    /// All blocks. More are kept as before.
-    #[must_use]
-    pub(crate) fn take_all(&self) -> Vec<Block> {
-        self.lock().shrink_to(0)
+    /// Whether anything may be kept.
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.lock().at_most_bytes > 0
+    }
+
+    /// Hand all blocks to `free`. More are kept as before. Whoever else wants that waits: when it
+    /// returns, all that was kept is free.
+    pub(crate) fn empty<T>(&self, free: impl FnOnce(Vec<Block>) -> T) -> T {
+        let emptying = &self.emptying;
+        let _turn = emptying.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.lock().shrink_to(0);
+        free(all)
     }
 
     /// The smallest block with room for so many bytes, if it is not much too large.
@@ -132,7 +142,7 @@ mod tests {
     #[test]
     fn the_smallest_that_fits_is_taken_and_none_that_is_much_too_large() {
         let kept = KeptMemory::default();
-        assert_eq!(kept.limit(u64::MAX), []);
+        assert_eq!(kept.limit(u64::MAX), (0, vec![]));
         for (number, bytes) in [(1, 9 * MIB), (2, 8 * MIB), (3, 9 * MIB + 1)] {
             assert_eq!(kept.put(block(number, bytes)), []);
         }
@@ -142,21 +152,23 @@ mod tests {
         assert_eq!(kept.take(8 * MIB), Some(block(1, 9 * MIB)));
         assert_eq!(kept.take(8 * MIB), None, "one byte more than an eighth");
         assert_eq!(kept.bytes(), 9 * MIB as u64 + 1);
-        assert_eq!(kept.take_all(), [block(3, 9 * MIB + 1)]);
+        assert_eq!(kept.empty(|all| all), [block(3, 9 * MIB + 1)]);
         assert_eq!(kept.bytes(), 0);
     }
 
     #[test]
     fn older_blocks_make_room_for_newer_ones() {
         let kept = KeptMemory::default();
-        assert_eq!(kept.limit(10 * MIB as u64), []);
+        let ten = 10 * MIB as u64;
+        assert_eq!(kept.limit(ten), (0, vec![]));
         assert_eq!(kept.put(block(1, 4 * MIB)), []);
         assert_eq!(kept.put(block(2, 4 * MIB)), []);
         assert_eq!(kept.put(block(3, 11 * MIB)), [block(3, 11 * MIB)]);
         assert_eq!(kept.put(block(5, 4 * MIB)), [block(1, 4 * MIB)]);
         assert_eq!(kept.bytes(), 8 * MIB as u64);
-        assert_eq!(kept.limit(7 * MIB as u64), [block(2, 4 * MIB)]);
-        assert_eq!(kept.limit(0), [block(5, 4 * MIB)]);
+        let seven = 7 * MIB as u64;
+        assert_eq!(kept.limit(seven), (ten, vec![block(2, 4 * MIB)]));
+        assert_eq!(kept.limit(0), (seven, vec![block(5, 4 * MIB)]));
         assert_eq!(kept.bytes(), 0);
     }
 }

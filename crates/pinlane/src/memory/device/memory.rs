@@ -1,5 +1,6 @@
 //! One allocation of device memory.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use pinlane_driver::{DevicePtr, ErrorKind, Result, StreamHandle};
@@ -164,40 +165,61 @@ impl Drop for DeviceMemory {
 
 /// Memory is kept for speed: where there is none left, what was kept goes back first.
 fn or_without_kept(link: &Link, call: impl Fn() -> Result<DevicePtr>) -> Result<DevicePtr> {
-    match call() {
-        Err(error) if error.kind == ErrorKind::OutOfMemory && link.free_kept() > 0 => call(),
-        result => result,
+    let is_full = |result: &Result<DevicePtr>| {
+        let error = result.as_ref().err();
+        error.is_some_and(|error| error.kind == ErrorKind::OutOfMemory)
+    };
+    let mut result = call();
+    // Another thread may have freed it meanwhile, so it is tried again whoever did; and while some comes
+    // back, more may.
+    let mut freed = usize::from(link.kept_memory.is_allowed());
+    while freed > 0 && is_full(&result) {
+        freed = link.free_kept();
+        result = call();
     }
+    result
 }
 
 /// Memory that is kept, given back to the driver.
 impl Link {
-    /// Keep so much from now on.
-    pub(crate) fn keep_memory(&self, at_most_bytes: u64) {
-        let excess = self.kept_memory.limit(at_most_bytes);
+    /// Keep so much from now on. How much it was before.
+    pub(crate) fn keep_memory(&self, at_most_bytes: u64) -> u64 {
+        let (before, excess) = self.kept_memory.limit(at_most_bytes);
         // SAFETY: what is kept came from `device_alloc` and is nobody's.
         unsafe { self.free_blocks(excess) };
+        before
     }
 
     /// Free all that is kept now. How many bytes.
     pub(crate) fn free_kept(&self) -> usize {
-        let all = self.kept_memory.take_all();
         // SAFETY: what is kept came from `device_alloc` and is nobody's.
-        unsafe { self.free_blocks(all) }
+        self.kept_memory
+            .empty(|all| unsafe { self.free_blocks(all) })
     }
 
-    /// How many bytes the driver took back.
+    /// How many bytes the driver took back. A panic of the driver's does not keep the others from being
+    /// freed; the first goes on when all are.
     ///
     /// # Safety
     /// They came from `device_alloc`, were not freed, and nobody uses them.
     unsafe fn free_blocks(&self, blocks: Vec<Block>) -> usize {
-        let mut freed = 0;
+        let (mut freed, mut panicked) = (0, None);
         for Block { ptr, bytes } in blocks {
             // SAFETY: the caller promises it.
-            if self.give_back(|driver| unsafe { driver.device_free(ptr) }) {
-                self.books.device_bytes.subtract(bytes);
-                freed += bytes;
+            let free = || self.give_back(|driver| unsafe { driver.device_free(ptr) });
+            match catch_unwind(AssertUnwindSafe(free)) {
+                Ok(true) => {
+                    self.books.device_bytes.subtract(bytes);
+                    freed += bytes;
+                }
+                Ok(false) => {}
+                Err(panic) => {
+                    panicked.get_or_insert(panic);
+                }
             }
+        }
+        if let Some(panic) = panicked {
+            resume_unwind(panic);
         }
         freed
     }

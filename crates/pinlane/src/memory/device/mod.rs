@@ -70,7 +70,8 @@ impl<T: Pod> DeviceBuf<T> {
     }
 
     /// The address of the first element, for kernels and foreign libraries. What they do with it
-    /// is not tracked.
+    /// is not tracked, and must be over when the buffer is dropped: its memory may be the next
+    /// buffer's then (see [`Device::keep_device_memory`](crate::Device::keep_device_memory)).
     #[must_use]
     pub fn device_ptr(&self) -> DevicePtr {
         self.region.ptr()
