@@ -44,7 +44,10 @@ fn each_run_has_its_times_and_the_later_ones_a_median() {
     for run in runs {
         let times = &run["times"];
         let of = |name: &str| number(&times[name]);
-        assert_eq!(of("total_ns"), of("headers_ns") + of("load_ns"));
+        let parts = ["headers_ns", "context_ns", "load_ns"].map(of);
+        assert_eq!(of("total_ns"), parts.iter().sum::<u64>());
+        // Made by the first run alone.
+        assert_eq!(of("context_ns") > 0, later.is_empty());
         assert_eq!(of("page_cache_bytes") + of("direct_bytes"), 94);
         assert_eq!(of("threads"), 2);
         assert!(run["simulated_copies"].is_null());

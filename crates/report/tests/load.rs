@@ -43,6 +43,7 @@ fn times(total_ms: u64, direct_mib: u64, limit: LoadLimitedBy) -> LoadTimes {
     let total_ns = total_ms * 1_000_000;
     LoadTimes {
         headers_ns: 2_000_000,
+        context_ns: 0,
         load_ns: total_ns - 2_000_000,
         total_ns,
         gb_per_s: job().bytes as f64 / total_ns as f64,
@@ -140,6 +141,18 @@ fn one_run_has_no_median_and_two_have_the_later_one() {
     ]);
     assert!(two.to_text().contains("\nlater                 300 ms"));
     assert_eq!(two.median_of_later.map(|it| it.total_ns), Some(300_000_000));
+}
+
+#[test]
+fn the_context_is_told_apart() {
+    let mut first = times(400, 0, LoadLimitedBy::Link);
+    (first.context_ns, first.load_ns) = (135_000_000, 263_000_000);
+    let text = measured([first]).to_text();
+    let must = "headers 2.00 ms, context on the device 135 ms, memory and loading 263 ms. GB is 10^9 bytes.\n\
+                Without the context, which a process makes once: 52.7 GB/s.\n\nLimit: ";
+    assert!(text.contains(must), "{text}");
+    let later = times(260, 0, LoadLimitedBy::Link);
+    assert!(!measured([first, later]).to_text().contains("context"));
 }
 
 #[test]

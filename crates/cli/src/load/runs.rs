@@ -104,6 +104,10 @@ impl<'a> Runs<'a> {
         };
         let bar = Progress::new(what, bytes_of(weights.tensors()));
         let ran = self.simulated.as_ref().map(Simulated::ran);
+        let context = match number {
+            1 => self.context()?,
+            _ => Duration::ZERO,
+        };
         let began = Instant::now();
         let went = self.land(weights, &bar);
         let took = began.elapsed();
@@ -115,7 +119,7 @@ impl<'a> Runs<'a> {
         tensors.sort_by_key(|tensor| (tensor.info().file(), tensor.info().bytes().start));
         let is_simulated = self.device.info().simulated.is_some();
         let run = LoadRun {
-            times: (!is_simulated).then(|| times(headers, took, &stats)),
+            times: (!is_simulated).then(|| times(headers, context, took, &stats)),
             simulated_copies: self
                 .simulated
                 .as_ref()
@@ -124,6 +128,13 @@ impl<'a> Runs<'a> {
             host: is_simulated.then(|| host(headers, &stats)),
         };
         Ok(Some((run, tensors)))
+    }
+
+    /// The first call to a device makes the context of the process. How long that takes.
+    fn context(&self) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        self.device.synchronize()?;
+        Ok(began.elapsed())
     }
 
     fn land(
@@ -246,10 +257,11 @@ fn host(headers: Duration, stats: &LoadStats) -> LoadHost {
     }
 }
 
-fn times(headers: Duration, load: Duration, stats: &LoadStats) -> LoadTimes {
-    let total_ns = ns(headers + load);
+fn times(headers: Duration, context: Duration, load: Duration, stats: &LoadStats) -> LoadTimes {
+    let total_ns = ns(headers + context + load);
     LoadTimes {
         headers_ns: ns(headers),
+        context_ns: ns(context),
         load_ns: ns(load),
         total_ns,
         // Bytes a nanosecond are GB/s.

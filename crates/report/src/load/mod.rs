@@ -52,11 +52,13 @@ pub enum LoadLimitedBy {
 pub struct LoadTimes {
     /// Opening files and reading their headers.
     pub headers_ns: u64,
+    /// Making the context of the process on the device, which the first run has to wait for.
+    pub context_ns: u64,
     /// From then to all tensors on the device, with getting memory there.
     pub load_ns: u64,
-    /// Both.
+    /// All three.
     pub total_ns: u64,
-    /// 1e9 bytes of files a second, by both.
+    /// 1e9 bytes of files a second, by all three.
     pub gb_per_s: f64,
     /// Threads that read.
     pub threads: u64,

@@ -100,10 +100,22 @@ impl Load {
             return text;
         };
         text.push_str(&format!(
-            "From open to all tensors ready: headers {}, memory and loading {}. GB is 10^9 bytes.\n\n",
+            "From open to all tensors ready: headers {}, {}memory and loading {}. GB is 10^9 bytes.\n",
             duration(typical.headers_ns),
+            match typical.context_ns {
+                0 => String::new(),
+                ns => format!("context on the device {}, ", duration(ns)),
+            },
             duration(typical.load_ns)
         ));
+        if typical.context_ns > 0 {
+            let without_ns = typical.total_ns - typical.context_ns;
+            let rate = byte_rate(self.job.bytes as f64 / without_ns.max(1) as f64);
+            text.push_str(&format!(
+                "Without the context, which a process makes once: {rate}.\n"
+            ));
+        }
+        text.push('\n');
         if self.job.bytes > 0 {
             text.push_str(&limit(&typical));
         }
