@@ -1,13 +1,16 @@
 //! `pinlane bench` and `compare` the way they run on a GPU: by rounds and time, both ways with two
 //! host threads. The GPU is the stand-in for libcuda, which here keeps to itself that it is one.
 
+#[path = "support/signals.rs"]
+mod signals;
 mod support;
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use pinlane_report::{Bench, MemoryKind, Route};
 use pinlane_simcuda::testing::Stage;
+use signals::{Signal, begun, stopped};
 use support::{stderr, stdout};
 
 fn as_real() -> Stage {
@@ -90,26 +93,9 @@ fn interrupted_after(stage: &Stage, delay: Duration) -> Output {
         "--time",
         "100000s",
     ];
-    let child = on(stage, &words)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tool starts");
-    let status = format!("/proc/{}/status", child.id());
-    let listens = || {
-        let status = std::fs::read_to_string(&status).expect("it runs");
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        let caught = caught.expect("a line on signals").trim();
-        u64::from_str_radix(caught, 16).expect("a number") & (1 << 14) != 0
-    };
-    while !listens() {
-        std::thread::yield_now();
-    }
+    let child = begun(&mut on(stage, &words), Signal::Terminate);
     std::thread::sleep(delay);
-    let pid = child.id().to_string();
-    let killed = Command::new("kill").args(["-TERM", &pid]).status();
-    assert!(killed.expect("kill is there").success());
-    child.wait_with_output().expect("it ends")
+    stopped(child, Signal::Terminate)
 }
 
 #[test]

@@ -4,13 +4,14 @@
 mod feeding;
 #[path = "support/scratch.rs"]
 mod scratch;
+#[path = "support/signals.rs"]
+mod signals;
 mod support;
-
-use std::process::{Command, Stdio};
 
 use feeding::{data, feed, refused, report};
 use scratch::Scratch;
 use serde_json::Value;
+use signals::{Signal, begun, stopped};
 use support::{pinlane, run, stderr, stdout};
 
 /// A few bytes a sample.
@@ -382,25 +383,8 @@ fn an_interrupt_ends_it_with_what_there_is() {
             more,
         ]
         .concat();
-        let child = pinlane(&words)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the tool starts");
-        let status = format!("/proc/{}/status", child.id());
-        let listens = || {
-            let status = std::fs::read_to_string(&status).expect("it runs");
-            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-            let caught = caught.expect("a line on signals").trim();
-            u64::from_str_radix(caught, 16).expect("a number") & 2 != 0
-        };
-        while !listens() {
-            std::thread::yield_now();
-        }
-        let pid = child.id().to_string();
-        let killed = Command::new("kill").args(["-INT", &pid]).status();
-        assert!(killed.expect("kill is there").success());
-        let output = child.wait_with_output().expect("it ends");
+        let child = begun(&mut pinlane(&words), Signal::Interrupt);
+        let output = stopped(child, Signal::Interrupt);
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         assert_eq!(stderr(&output), "pinlane: interrupted: not all was fed\n");
         let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");

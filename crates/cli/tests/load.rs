@@ -2,14 +2,17 @@
 
 #[path = "support/scratch.rs"]
 mod scratch;
+#[path = "support/signals.rs"]
+mod signals;
 mod support;
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use scratch::Scratch;
 use serde_json::Value;
+use signals::{Signal, begun, stopped};
 use support::{pinlane, run, stderr, stdout};
 
 /// Files that the real packages have written.
@@ -437,33 +440,14 @@ fn too_little_pinned_memory_is_told_with_the_variable() {
     assert!(stderr(&output).contains("PINLANE_PINNED_LIMIT"));
 }
 
-/// The tool when it has read headers and listens to signals.
-fn begun(words: &[&str]) -> Child {
-    let child = pinlane(words)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tool starts");
-    let status = format!("/proc/{}/status", child.id());
-    let listens = || {
-        let status = fs::read_to_string(&status).expect("it runs");
-        assert!(!status.contains("State:\tZ"), "it has ended");
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        let caught = caught.expect("a line on signals").trim();
-        u64::from_str_radix(caught, 16).expect("a number") & 2 != 0
-    };
-    while !listens() {
-        std::thread::yield_now();
-    }
-    child
-}
-
 #[test]
 fn a_file_that_goes_away_later_is_a_job_that_failed() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
     // 64 MiB each time: far more than it will come to load.
-    let child = begun(&["--device", "sim", "load", "--repeat", "1000", &file]);
+    let words = ["--device", "sim", "load", "--repeat", "1000", &file];
+    // Then it has read headers.
+    let child = begun(&mut pinlane(&words), Signal::Interrupt);
     fs::remove_file(&file).expect("there");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
@@ -478,11 +462,9 @@ fn an_interrupt_ends_it_with_what_there_is() {
     let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
     // 64 MiB each time: far more than it will come to load.
     let words = ["--device", "sim", "--json", "load", "--repeat", "1000"];
-    let child = begun(&[&words[..], &["--verify", &file]].concat());
-    let pid = child.id().to_string();
-    let killed = Command::new("kill").args(["-INT", &pid]).status();
-    assert!(killed.expect("kill is there").success());
-    let output = child.wait_with_output().expect("it ends");
+    let words = [&words[..], &["--verify", &file]].concat();
+    let child = begun(&mut pinlane(&words), Signal::Interrupt);
+    let output = stopped(child, Signal::Interrupt);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let said = "pinlane: interrupted: not all was done\n";
     assert_eq!(stderr(&output), said);

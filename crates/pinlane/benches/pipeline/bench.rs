@@ -113,6 +113,15 @@ impl Bench {
         })
     }
 
+    /// All elements, pinned, with a light kernel and with one of 8 ms: each job with its rounds.
+    pub fn two_jobs(&mut self) -> anyhow::Result<[(Job, u32); 2]> {
+        let longer = self.rounds_for(LEN, 8_000_000)?;
+        Ok([
+            (self.job(LEN, 1, Memory::Pinned)?, 1),
+            (self.job(LEN, longer, Memory::Pinned)?, longer),
+        ])
+    }
+
     /// Time of a pipeline over the first `len` elements.
     pub fn piped(
         &mut self,

@@ -1,8 +1,8 @@
 //! What one more slot brings: shapes that a plan could have, in turns.
 
-use pinlane_model::pipeline::{Memory, Shape};
+use pinlane_model::pipeline::Shape;
 
-use crate::bench::{Bench, LEN, median, ms};
+use crate::bench::{Bench, median, ms};
 use crate::rates::{show, stages};
 
 /// None, one and three more than the least with which nothing has to wait.
@@ -13,12 +13,7 @@ const CHUNKS_KIB: [usize; 5] = [8192, 11_584, 12_480, 14_368, 16_384];
 const TURNS: usize = 7;
 
 pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
-    for ns in [0, 8_000_000] {
-        let rounds = match ns {
-            0 => 1,
-            _ => bench.rounds_for(LEN, ns)?,
-        };
-        let job = bench.job(LEN, rounds, Memory::Pinned)?;
+    for (job, rounds) in bench.two_jobs()? {
         let shapes = CHUNKS_KIB.into_iter().flat_map(|kib| {
             SLOTS.map(|ring_slots| Shape {
                 ring_slots,

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use pinlane_model::pipeline::{Memory, Order, Shape};
+use pinlane_model::pipeline::{Order, Shape};
 use pinlane_model::search::{Limits, best};
 
-use crate::bench::{Bench, LEN, MIB, median, ms};
+use crate::bench::{Bench, MIB, median, ms};
 use crate::rates::show;
 
 /// Of the sweep, how many are measured again, and how often.
@@ -13,12 +13,7 @@ const FINALISTS: usize = 8;
 const TURNS: usize = 7;
 
 pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
-    for ns in [0, 8_000_000] {
-        let rounds = match ns {
-            0 => 1,
-            _ => bench.rounds_for(LEN, ns)?,
-        };
-        let job = bench.job(LEN, rounds, Memory::Pinned)?;
+    for (job, rounds) in bench.two_jobs()? {
         let began = Instant::now();
         let plan = best(&job, &bench.profile, &Limits::default())?;
         let took = began.elapsed();
