@@ -232,6 +232,21 @@ impl Device {
     /// fail get it by themselves. Where other libraries use a buffer by its address, that must be over before
     /// it is dropped: only the driver's own free waits for them. A device that was lost may still give out
     /// what it kept; nothing can be done with it.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+    /// # let device = pinlane::Device::open(&sim, 0)?;
+    /// device.keep_device_memory(16 << 30);
+    /// drop(device.alloc::<u8>(1 << 20)?);
+    /// assert_eq!(device.stats().kept_bytes, 1 << 20);
+    ///
+    /// let next = device.alloc::<u8>(1 << 20)?; // the same memory
+    /// assert_eq!(device.stats().kept_bytes, 0);
+    /// # drop(next);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn keep_device_memory(&self, at_most_bytes: u64) -> u64 {
         self.shared.lot.reclaim();
         self.shared.link.keep_memory(at_most_bytes)
