@@ -221,11 +221,11 @@ impl Device {
 
     /// From now on keep up to so many bytes of device memory whose buffers were dropped, for the next
     /// ones of about their size; with 0, as at first, all of it goes back to the driver at once. How many
-    /// bytes it was before. That of [`Stream::alloc`] is not kept: the driver does that itself.
+    /// bytes it was before. Memory of [`Stream::alloc`] is the driver's to keep, and is not kept here.
     ///
-    /// For programs that load weights again and again: the driver clears memory that was freed, and copies
-    /// to the device get half of the link meanwhile. On an H200 a load that begins when 14 GB have just been
-    /// freed takes 25 ms longer; from kept memory it does not.
+    /// For programs that load weights again and again: on an H200 copies to the device have half of the link
+    /// for a while after device memory was freed. A load that begins when 14 GB have just been freed takes
+    /// 25 ms longer; into kept memory it does not.
     ///
     /// What is kept is missing to all others until [`trim`](Self::trim): other libraries and processes,
     /// another device opened on the same GPU, modules that are loaded. Allocations of this device that would

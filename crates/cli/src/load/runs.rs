@@ -40,7 +40,7 @@ impl<'a> Runs<'a> {
         simulated: Option<Simulated<'a>>,
         interrupt: &'a Interrupt,
     ) -> Self {
-        // The driver would clear what was freed while the next run copies.
+        // Right after memory was freed copies are slow.
         device.keep_device_memory(u64::MAX);
         Self {
             args,

@@ -84,8 +84,8 @@ impl Bench<'_> {
         Ok((tensors, gb_per_s, line))
     }
 
-    /// Several loads. Where neither tensors nor their memory are kept, the driver still clears the memory of
-    /// the load before when the next one begins.
+    /// Several loads. Where neither tensors nor their memory are kept, memory of the load before has just been
+    /// freed when the next one begins, which slows it.
     fn several(
         &self,
         name: &str,
@@ -120,7 +120,7 @@ impl Bench<'_> {
         drop(tensors);
         self.several("later, tensors freed", &config, 5, false)?;
         self.device.keep_device_memory(u64::MAX);
-        // Those of the series before are cleared meanwhile, and the first of this one has to be allocated.
+        // The first one has to allocate, right after memory of the series before was freed.
         self.load(&config)?;
         self.several("later, tensors freed, memory kept", &config, 5, false)
     }
