@@ -1,6 +1,7 @@
 //! An opened device.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -364,8 +365,9 @@ impl Drop for Shared {
     /// No stream, device buffer or transfer is left. Parked buffers are waited for, but not
     /// forever, and never freed under a device that may still write to them.
     fn drop(&mut self) {
-        // What comes back from here on goes to the driver.
-        self.link.keep_memory(0);
+        // What comes back from here on goes to the driver. Should it panic over what was kept, all else
+        // is still given back.
+        let freed = catch_unwind(AssertUnwindSafe(|| self.link.keep_memory(0)));
         // Its slots in flight are parked like all others.
         drop(self.express_slot().take());
         let closed = self.lot.close(SHUTDOWN_PATIENCE);
@@ -385,6 +387,9 @@ impl Drop for Shared {
             // SAFETY: created by `returns`, and taken out, so that nobody uses it again.
             self.link
                 .give_back(|driver| unsafe { driver.stream_destroy(stream) });
+        }
+        if let Err(panic) = freed {
+            resume_unwind(panic);
         }
     }
 }

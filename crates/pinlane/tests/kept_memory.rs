@@ -148,26 +148,38 @@ fn several_threads_that_need_it_all_get_it() {
     }
 }
 
-/// Panics at the next free of device memory.
-struct Panics(Arc<AtomicBool>);
+/// Panics at the next such call, once armed.
+struct Panics {
+    call: Call,
+    armed: Arc<AtomicBool>,
+}
 
 // SAFETY: it gives no errors.
 unsafe impl Hook for Panics {
     fn before(&self, call: Call) -> Result<()> {
-        if call == Call::DeviceFree && self.0.swap(false, Ordering::Relaxed) {
+        if call == self.call && self.armed.swap(false, Ordering::Relaxed) {
             panic!("the driver's");
         }
         Ok(())
     }
 }
 
+/// A device that keeps memory, and what arms its driver.
+fn panicking_at(call: Call, sim: &Sim) -> (Device, Arc<AtomicBool>) {
+    let armed = Arc::new(AtomicBool::new(false));
+    let hook = Panics {
+        call,
+        armed: Arc::clone(&armed),
+    };
+    let device = Device::from_driver(Arc::new(Intercepted::new(sim.driver(), hook)));
+    device.keep_device_memory(u64::MAX);
+    (device, armed)
+}
+
 #[test]
 fn a_panic_of_the_driver_costs_one_block_and_no_other() {
     let sim = common::sim();
-    let armed = Arc::new(AtomicBool::new(false));
-    let hook = Panics(Arc::clone(&armed));
-    let device = Device::from_driver(Arc::new(Intercepted::new(sim.driver(), hook)));
-    device.keep_device_memory(u64::MAX);
+    let (device, armed) = panicking_at(Call::DeviceFree, &sim);
     let buffers: Vec<_> = (1..=5).map(|kib| device.alloc::<u8>(kib * KIB)).collect();
     drop(buffers);
     assert_eq!(held(&device), (15 * KIB, 15 * KIB));
@@ -179,18 +191,26 @@ fn a_panic_of_the_driver_costs_one_block_and_no_other() {
     assert_eq!(sim.finish().len(), 1);
 }
 
-/// What comes back at the end is not kept by a device that is gone.
+/// Neither what was kept nor what is still in flight, whatever panics.
 #[test]
-fn a_panic_at_the_end_leaks_nothing_that_was_kept() {
-    let sim = common::sim();
-    let armed = Arc::new(AtomicBool::new(false));
-    let hook = Panics(Arc::clone(&armed));
-    let device = Device::from_driver(Arc::new(Intercepted::new(sim.driver(), hook)));
-    device.keep_device_memory(u64::MAX);
-    drop([1, 2, 3].map(|kib| device.alloc::<u8>(kib * KIB).unwrap()));
-    armed.store(true, Ordering::Relaxed);
-    assert!(catch_unwind(AssertUnwindSafe(|| drop(device))).is_err());
-    assert_eq!(sim.finish().len(), 1, "the one that panicked");
+fn a_panic_at_the_end_leaks_nothing_but_what_panicked() {
+    for call in [Call::DeviceFree, Call::HostFree] {
+        let sim = common::sim();
+        let (device, armed) = panicking_at(call, &sim);
+        drop([1, 2, 3].map(|kib| device.alloc::<u8>(kib * KIB).unwrap()));
+        let stream = device.stream().unwrap();
+        let source = device.pinned_from(&[7u8; 5 * KIB]).unwrap();
+        let mut target = device.alloc::<u8>(5 * KIB).unwrap();
+        sim.hold();
+        drop(stream.upload(source, &mut target).unwrap());
+        drop((target, stream));
+        assert_eq!(device.stats().parked, 2, "the source and the target");
+        sim.release();
+        armed.store(true, Ordering::Relaxed);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(device))).is_err());
+        let left = sim.finish();
+        assert_eq!(left.len(), 1, "{call:?}: {left:#?}");
+    }
 }
 
 /// Whoever measures puts the limit back as it was; allocations are measured as they come.
