@@ -24,7 +24,7 @@ pub(crate) fn clippy_cudarc() -> Result {
     run(&mut cargo([
         "clippy",
         "-p",
-        "pinlane",
+        "pinlane-core",
         "--features",
         "cudarc",
         "--all-targets",

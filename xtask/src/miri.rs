@@ -54,7 +54,7 @@ pub(crate) fn run() -> Result {
 }
 
 fn tests(words: &[&str]) -> Command {
-    let mut command = nightly(&["miri", "test", "-p", "pinlane"]);
+    let mut command = nightly(&["miri", "test", "-p", "pinlane-core"]);
     command
         .args(words)
         .env("CARGO_TARGET_DIR", process::target().join("miri"))

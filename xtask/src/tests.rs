@@ -21,7 +21,7 @@ pub(crate) fn feature_cudarc() -> Result {
     run(&mut cargo([
         "test",
         "-p",
-        "pinlane",
+        "pinlane-core",
         "--features",
         "cudarc",
     ]))?;
@@ -30,7 +30,14 @@ pub(crate) fn feature_cudarc() -> Result {
 
 /// The protocol under every interleaving. Optimised: a model has many of them.
 pub(crate) fn loom() -> Result {
-    let words = ["test", "-p", "pinlane", "--release", "--lib", "loom_models"];
+    let words = [
+        "test",
+        "-p",
+        "pinlane-core",
+        "--release",
+        "--lib",
+        "loom_models",
+    ];
     run(cargo(words)
         .env("RUSTFLAGS", "--cfg loom")
         .env("CARGO_TARGET_DIR", target().join("loom")))?;

@@ -72,6 +72,7 @@ mod leaks;
 mod lookup;
 mod machine;
 mod module;
+mod named;
 mod op;
 mod pinned_alloc;
 mod plan;

@@ -1,0 +1,123 @@
+//! Copies over the link.
+
+use pinlane_model::{CallCosts, CostCurve};
+
+use super::bench::{BYTES, Bench, COPIES, KIB, MIB};
+use super::fit::curve;
+use pinlane_core::{PinnedBuf, Result};
+
+/// Where the curves have their knots.
+const SIZES: [usize; 9] = [
+    4 * KIB,
+    16 * KIB,
+    64 * KIB,
+    256 * KIB,
+    MIB,
+    4 * MIB,
+    8 * MIB,
+    16 * MIB,
+    BYTES,
+];
+
+/// What the engine needs for a copy when others are before and behind it: to the device, and back.
+pub(super) fn pinned(bench: &mut Bench<'_>) -> Result<[CostCurve; 2]> {
+    in_turns(bench, |bench, bytes| {
+        let count = (COPIES * BYTES / bytes).min(100);
+        Ok([bench.up_ns(bytes, count)?, bench.down_ns(bytes, count)?])
+    })
+}
+
+/// What a call of the driver's takes for ordinary memory, less what all calls cost.
+pub(super) fn pageable(bench: &mut Bench<'_>, calls: &CallCosts) -> Result<[CostCurve; 2]> {
+    // On the way there the call has done its work when it returns, on the way back it waits.
+    let up_calls_ns = calls.submit_ns + calls.sync_ns;
+    let down_calls_ns = up_calls_ns + calls.wake_ns;
+    let source = vec![1u8; BYTES];
+    let mut target = vec![1u8; BYTES];
+    let mut on_device = bench.device.alloc::<u8>(BYTES)?;
+    in_turns(bench, |bench, bytes| {
+        let (stream, count) = (&bench.stream, (4 * MIB / bytes).clamp(1, 50));
+        let up_ns = bench.calls_ns(count, || {
+            stream.driver_copy_to_device(&source[..bytes], on_device.range_mut(..bytes))
+        })?;
+        let down_ns = bench.calls_ns(count, || {
+            stream.driver_copy_to_host(on_device.range(..bytes), &mut target[..bytes])
+        })?;
+        Ok([
+            up_ns.saturating_sub(up_calls_ns),
+            down_ns.saturating_sub(down_calls_ns),
+        ])
+    })
+}
+
+/// The curves of both directions, measured size after size, again and again.
+fn in_turns<'a>(
+    bench: &mut Bench<'a>,
+    mut measure: impl FnMut(&mut Bench<'a>, usize) -> Result<[u64; 2]>,
+) -> Result<[CostCurve; 2]> {
+    let times = bench.medians(|bench| {
+        let mut times = [0; 2 * SIZES.len()];
+        for (at, bytes) in SIZES.into_iter().enumerate() {
+            [times[at], times[SIZES.len() + at]] = measure(bench, bytes)?;
+        }
+        Ok(times)
+    })?;
+    let (up, down) = times.split_at(SIZES.len());
+    Ok([up, down].map(|times| {
+        let points: Vec<_> = SIZES.into_iter().zip(times.iter().copied()).collect();
+        curve(&points)
+    }))
+}
+
+/// What a copy takes while the other direction is busy, in percent of its time alone.
+pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
+    // Copies of the size that pipelines are made of: very large ones disturb each other more.
+    const EACH: usize = 16 * MIB;
+    const COUNT: usize = COPIES * BYTES / EACH;
+    let (outbound, mut inbound) = far_memory(bench, COUNT * EACH)?;
+    let mut round = 0;
+    let mut there = bench.device.alloc::<u8>(EACH)?;
+    let [percent] = bench.medians(|bench| {
+        let alone_ns = bench.up_ns(EACH, COUNT)?;
+        let alone_ns = alone_ns.max(bench.down_ns(EACH, COUNT)?).max(1);
+        let both_ns = bench.span_ns(2 * COUNT, |end| {
+            let (begin, came_back) = (bench.device.event()?, bench.device.event()?);
+            bench.stream.record(&begin)?;
+            bench.other.wait(&begin)?;
+            let start = round * COUNT * EACH % outbound.len();
+            round += 1;
+            bench.device.scope(|scope| {
+                let window = inbound.range_mut(start..start + COUNT * EACH);
+                for (number, here) in window.pieces(EACH).enumerate() {
+                    let at = start + number * EACH;
+                    let source = outbound.range(at..at + EACH);
+                    scope.upload(&bench.stream, source, &mut there)?;
+                    scope.download(&bench.other, bench.back.range(..EACH), here)?;
+                }
+                bench.other.record(&came_back)?;
+                bench.stream.wait(&came_back)?;
+                end.mark()
+            })
+        })? / COUNT as u64;
+        Ok([(both_ns * 100 + alone_ns / 2) / alone_ns])
+    })?;
+    Ok(percent.max(100))
+}
+
+/// How many times as much memory as one round takes.
+const WINDOWS: usize = 4;
+
+/// Memory to send from and to fetch into: so much that what a round uses has left the caches of the CPU
+/// when it is used again, as memory of a program has. Both directions at once are slower there.
+fn far_memory(bench: &Bench<'_>, bytes: usize) -> Result<(PinnedBuf<u8>, PinnedBuf<u8>)> {
+    let get = |windows: usize| -> Result<_> {
+        let mut outbound = bench.device.pinned(windows * bytes)?;
+        outbound.fill(1);
+        Ok((outbound, bench.device.pinned(windows * bytes)?))
+    };
+    match bench.device.info().simulated {
+        Some(_) => get(1),
+        // Little may be page-locked here.
+        None => get(WINDOWS).or_else(|_| get(1)),
+    }
+}

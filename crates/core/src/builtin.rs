@@ -1,0 +1,196 @@
+//! The built-in kernels, safe to launch.
+
+use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
+
+use crate::kernel::{In, Out};
+use crate::normalize;
+use crate::transfer::same_len;
+use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, Stream};
+
+/// Small kernels that come with Pinlane, for a GPU as PTX and for the simulator as Rust.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// # let stream = device.stream()?;
+/// let kernels = pinlane::Builtin::load(&device)?;
+/// let mut counters = stream.alloc::<u32>(100)?;
+/// stream.fill_bytes(&mut counters, 0)?;
+/// kernels.add(&stream, 5, &mut counters)?;
+/// # let mut back = [0; 100];
+/// # stream.copy_to_host(&counters, &mut back)?;
+/// # assert_eq!(back, [5; 100]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Builtin {
+    add_u32: Kernel<(u64, u32, Out<u32>)>,
+    saxpy_f32: Kernel<(u64, f32, In<f32>, Out<f32>)>,
+    churn_u32: Kernel<(u64, u32, Out<u32>)>,
+    dot_partials_f32: Kernel<TwoVectors<f64>>,
+    dot_sum_f64: Kernel<(u64, In<f64>, Out<f64>)>,
+    dot_atomic_f32: Kernel<TwoVectors<f32>>,
+    pub(crate) normalize: normalize::Kernels,
+    spin: Kernel<(u64,)>,
+}
+
+/// How many elements, two vectors of them, and what is made of both.
+type TwoVectors<T> = (u64, In<f32>, In<f32>, Out<T>);
+
+impl Builtin {
+    /// Load them onto a device.
+    pub fn load(device: &Device) -> Result<Self> {
+        let module = device.load_ptx(pinlane_kernels::PTX)?;
+        Ok(Self {
+            add_u32: module.kernel("pinlane_add_u32")?,
+            saxpy_f32: module.kernel("pinlane_saxpy_f32")?,
+            churn_u32: module.kernel("pinlane_churn_u32")?,
+            dot_partials_f32: module.kernel("pinlane_dot_partials_f32")?,
+            dot_sum_f64: module.kernel("pinlane_dot_sum_f64")?,
+            dot_atomic_f32: module.kernel("pinlane_dot_atomic_f32")?,
+            normalize: normalize::Kernels::find(&module)?,
+            spin: module.kernel("pinlane_spin")?,
+        })
+    }
+
+    /// `data[i] += value`, wrapping.
+    pub fn add<'a>(
+        &self,
+        stream: &Stream,
+        value: u32,
+        data: impl Into<DeviceSliceMut<'a, u32>>,
+    ) -> Result<()> {
+        let data = data.into();
+        let items = data.len();
+        let values = (items as u64, value, data);
+        // SAFETY: these are its parameters, and it touches the first `items` elements only.
+        unsafe { stream.launch(&self.add_u32, LaunchShape::for_items(items), values) }
+    }
+
+    /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, wrapping: as much work as is
+    /// wanted for the arithmetic units of the whole device.
+    pub fn churn<'a>(
+        &self,
+        stream: &Stream,
+        rounds: u32,
+        data: impl Into<DeviceSliceMut<'a, u32>>,
+    ) -> Result<()> {
+        let data = data.into();
+        let items = data.len();
+        let values = (items as u64, rounds, data);
+        // SAFETY: these are its parameters, and it touches the first `items` elements only.
+        unsafe { stream.launch(&self.churn_u32, LaunchShape::for_items(items), values) }
+    }
+
+    /// `y[i] = a * x[i] + y[i]`, rounded once.
+    pub fn saxpy<'a, 'b>(
+        &self,
+        stream: &Stream,
+        a: f32,
+        x: impl Into<DeviceSlice<'a, f32>>,
+        y: impl Into<DeviceSliceMut<'b, f32>>,
+    ) -> Result<()> {
+        let (x, y) = (x.into(), y.into());
+        same_len(x.len(), y.len())?;
+        let items = x.len();
+        // SAFETY: these are its parameters, and it touches the first `items` elements only.
+        unsafe {
+            let values = (items as u64, a, x, y);
+            stream.launch(&self.saxpy_f32, LaunchShape::for_items(items), values)
+        }
+    }
+
+    /// Elements that [`dot`](Self::dot) needs for its partial sums: at most 1024.
+    #[must_use]
+    pub const fn dot_partials(items: usize) -> usize {
+        dot_partials(items)
+    }
+
+    /// `result[0]` = the dot product of `x` and `y`, added in `f64`.
+    ///
+    /// The order of the additions is fixed, so that the bits are the same in every run, on every GPU
+    /// and on the simulator; each product is exact. No elements make 0. A NaN is always the same one.
+    /// `partials` holds at least [`dot_partials`](Self::dot_partials) elements, whose values are
+    /// unspecified before and after; `result` holds one. Other lengths, and vectors of two lengths,
+    /// are an [`Error::LengthMismatch`](crate::Error::LengthMismatch).
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// # let stream = device.stream()?;
+    /// use pinlane::Builtin;
+    ///
+    /// let kernels = Builtin::load(&device)?;
+    /// let (mut x, mut y) = (device.alloc::<f32>(1000)?, device.alloc::<f32>(1000)?);
+    /// stream.copy_to_device(&[0.5; 1000], &mut x)?;
+    /// stream.copy_to_device(&[3.0; 1000], &mut y)?;
+    /// let mut partials = device.alloc::<f64>(Builtin::dot_partials(1000))?;
+    /// let mut result = device.alloc::<f64>(1)?;
+    /// kernels.dot(&stream, &x, &y, &mut partials, &mut result)?;
+    /// assert_eq!(stream.copy_to_vec(&result)?, [1500.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn dot<'a, 'b, 'c, 'd>(
+        &self,
+        stream: &Stream,
+        x: impl Into<DeviceSlice<'a, f32>>,
+        y: impl Into<DeviceSlice<'b, f32>>,
+        partials: impl Into<DeviceSliceMut<'c, f64>>,
+        result: impl Into<DeviceSliceMut<'d, f64>>,
+    ) -> Result<()> {
+        let (x, y, partials, result) = (x.into(), y.into(), partials.into(), result.into());
+        let items = x.len();
+        let needed = dot_partials(items);
+        same_len(items, y.len())?;
+        same_len(needed, partials.len().min(needed))?;
+        same_len(1, result.len())?;
+        let mut partials = partials.range(..needed);
+        if items > 0 {
+            let shape = dot_partials_shape(items);
+            let values = (items as u64, x, y, partials.reborrow());
+            // SAFETY: these are its parameters and its shape; it reads the first `items` elements
+            // and writes as many partial sums as are needed for them.
+            unsafe { stream.launch(&self.dot_partials_f32, shape, values)? };
+        }
+        let values = (items as u64, partials.as_read(), result);
+        // SAFETY: these are its parameters and its shape; it reads those partial sums and writes
+        // one result.
+        unsafe { stream.launch(&self.dot_sum_f64, dot_sum_shape(), values) }
+    }
+
+    /// `result[0]` = the dot product of `x` and `y` as textbooks begin: every product is added to one
+    /// `f32` by an atomic addition, in any order. It is here to be compared with [`dot`](Self::dot),
+    /// which is right and hundreds of times as fast. The simulator adds in the order of the elements.
+    pub fn dot_atomic<'a, 'b, 'c>(
+        &self,
+        stream: &Stream,
+        x: impl Into<DeviceSlice<'a, f32>>,
+        y: impl Into<DeviceSlice<'b, f32>>,
+        result: impl Into<DeviceSliceMut<'c, f32>>,
+    ) -> Result<()> {
+        let (x, y, mut result) = (x.into(), y.into(), result.into());
+        let items = x.len();
+        same_len(items, y.len())?;
+        same_len(1, result.len())?;
+        stream.fill_bytes(result.reborrow(), 0)?;
+        if items == 0 {
+            return Ok(());
+        }
+        let values = (items as u64, x, y, result);
+        // SAFETY: these are its parameters; it reads the first `items` elements and writes one.
+        unsafe { stream.launch(&self.dot_atomic_f32, LaunchShape::for_items(items), values) }
+    }
+
+    /// Keep the stream busy for about this long.
+    pub fn spin(&self, stream: &Stream, nanoseconds: u64) -> Result<()> {
+        let shape = LaunchShape {
+            grid: [1, 1, 1],
+            block: [1, 1, 1],
+            shared_bytes: 0,
+        };
+        // SAFETY: its only parameter; it touches no memory.
+        unsafe { stream.launch(&self.spin, shape, (nanoseconds,)) }
+    }
+}

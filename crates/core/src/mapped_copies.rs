@@ -1,0 +1,149 @@
+//! Copies that a kernel does, in mapped host memory.
+
+use std::mem::ManuallyDrop;
+
+use pinlane_kernels::Piece;
+
+use crate::fence::DeviceFence;
+use crate::kernel::In;
+use crate::memory::{PinnedSource, Touch};
+use crate::stream::SubmitError;
+use crate::transfer::same_len;
+use crate::{
+    Device, DeviceBuf, DevicePtr, DeviceSlice, DeviceSliceMut, Error, Kernel, LaunchShape,
+    MappedBuf, Result, Stream, Transfer, TransferError,
+};
+
+/// Threads of a block, and bytes that are worth one: a few large loads a thread.
+const THREADS: u32 = 256;
+const BLOCK_BYTES: usize = 16 << 10;
+
+/// Blocks that keep any GPU busy.
+const BLOCKS_AT_MOST: usize = 1024;
+
+/// (pieces, parts of a piece, table, mapped memory, bytes in all)
+type Pieces = (u64, u32, In<Piece>, DevicePtr, u64);
+
+/// Copies between device memory and mapped host memory that no copy engine does, but a kernel that
+/// reads or writes the host's memory itself, over the link.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// # let stream = device.stream()?;
+/// let mut copies = pinlane::MappedCopies::load(&device)?;
+/// let mut mapped = device.mapped::<u8>(1000)?;
+/// mapped.fill(7);
+/// let mut on_device = device.alloc::<u8>(1000)?;
+/// let mapped = copies.to_device(&stream, mapped, &mut on_device)?.wait()?;
+/// # assert_eq!(stream.copy_to_vec(&on_device)?, mapped[..]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct MappedCopies {
+    up: Way,
+    down: Way,
+}
+
+/// One direction.
+#[derive(Debug)]
+struct Way {
+    kernel: Kernel<Pieces>,
+    /// One piece, which is all of the copy.
+    table: DeviceBuf<Piece>,
+    /// What the table says, since a copy like the last one need not write it again.
+    written: Option<Piece>,
+}
+
+impl MappedCopies {
+    /// Load the kernels onto a device.
+    pub fn load(device: &Device) -> Result<Self> {
+        let module = device.load_ptx(pinlane_kernels::PTX)?;
+        let way = |name| {
+            Ok::<_, Error>(Way {
+                kernel: module.kernel(name)?,
+                table: device.alloc(1)?,
+                written: None,
+            })
+        };
+        Ok(Self {
+            up: way("pinlane_scatter")?,
+            down: way("pinlane_gather")?,
+        })
+    }
+
+    /// Let a kernel read as many bytes as `target` has from the front of `source`. The transfer owns
+    /// `source` until then.
+    pub fn to_device<'a>(
+        &mut self,
+        stream: &Stream,
+        source: MappedBuf<u8>,
+        target: impl Into<DeviceSliceMut<'a, u8>>,
+    ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
+        let target = target.into();
+        let (place, bytes) = (target.device_ptr(), target.len());
+        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let submitted = self
+            .up
+            .submit(stream, &source, (place, bytes), target.touch());
+        stream.in_flight(submitted, ManuallyDrop::into_inner(source))
+    }
+
+    /// Let a kernel write all of `source` to the front of `target`. The transfer owns `target` until
+    /// then.
+    pub fn to_host<'a>(
+        &mut self,
+        stream: &Stream,
+        source: impl Into<DeviceSlice<'a, u8>>,
+        target: MappedBuf<u8>,
+    ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
+        let source = source.into();
+        let (place, bytes) = (source.device_ptr(), source.len());
+        let target = ManuallyDrop::new(target); // kept by a panic of the driver's
+        let submitted = self
+            .down
+            .submit(stream, &target, (place, bytes), source.touch());
+        stream.in_flight(submitted, ManuallyDrop::into_inner(target))
+    }
+}
+
+impl Way {
+    fn submit(
+        &mut self,
+        stream: &Stream,
+        mapped: &MappedBuf<u8>,
+        (place, bytes): (DevicePtr, usize),
+        touch: Touch<'_>,
+    ) -> std::result::Result<DeviceFence, SubmitError> {
+        let checked = match mapped.len() < bytes {
+            true => same_len(mapped.len(), bytes),
+            // Other devices may know the memory under other addresses.
+            false => mapped.home().is_on(&stream.shared().link),
+        };
+        checked
+            .and_then(|()| self.write_table(stream, Piece::new(place, 0, bytes)))
+            .map_err(SubmitError::Refused)?;
+        let splits = (bytes / BLOCK_BYTES).clamp(1, BLOCKS_AT_MOST) as u32;
+        let shape = LaunchShape {
+            grid: [splits, 1, 1],
+            block: [THREADS, 1, 1],
+            shared_bytes: 0,
+        };
+        let table = self.table.whole();
+        let values = (1, splits, table, mapped.device_ptr(), bytes as u64);
+        // SAFETY: these are its parameters. It stays inside of `bytes` of both ends: the device's is
+        // entered by `touch`, the host's is owned by the transfer that the fence goes to.
+        unsafe { stream.launch_touching(&self.kernel, shape, &values, &[touch]) }
+    }
+
+    fn write_table(&mut self, stream: &Stream, piece: Piece) -> Result<()> {
+        if self.written == Some(piece) {
+            return Ok(());
+        }
+        self.written = None;
+        stream.copy_to_device(&[piece], &mut self.table)?;
+        self.written = Some(piece);
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! How much memory may be page-locked: pinning never starves the machine.
+//!
+//! ```text
+//!   Budget      what is in use, and who waits for it        (this file, bell)
+//!   rule        where the limit comes from
+//!     setting   variables of the environment
+//!     machine   what is available now: /proc/meminfo
+//!     cgroup                           and control groups
+//!   memlock     what RLIMIT_MEMLOCK has to do with a pin that failed
+//! ```
+
+mod bell;
+mod cgroup;
+mod machine;
+mod memlock;
+mod rule;
+mod setting;
+
+#[cfg(test)]
+mod tests;
+
+pub use cgroup::{ControlGroups, GroupMemory};
+pub(super) use memlock::explain;
+pub use setting::local_world_size;
+
+use std::fmt;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use self::bell::Bell;
+use self::rule::Rule;
+use crate::{Error, Result};
+
+/// A cap on page-locked memory. Cheap to clone; all clones are the same budget.
+///
+/// Every buffer that the library page-locks counts with its whole pages, until they are unlocked:
+/// pinned, write-combined, mapped and registered ones and the memory of pools. Past the limit a
+/// call returns [`Error::OverBudget`] and the driver is not asked.
+///
+/// Devices share [`Budget::process`] unless they are opened
+/// [`with_budget`](crate::Device::with_budget). Its limit is half of what is available (free
+/// memory of the machine, or of the process's control group where that is less), divided by the
+/// number of processes that a launcher says it started here (`LOCAL_WORLD_SIZE` and its like). No
+/// single buffer may then take more than half of what is still available, since others may have
+/// taken memory meanwhile. `PINLANE_PINNED_LIMIT` sets another limit: bytes, `512M`, `8GiB`, or
+/// `none`.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+/// use pinlane::{Budget, Device, Error};
+///
+/// let budget = Budget::with_limit(1 << 20);
+/// let device = Device::with_budget(sim.driver(), &budget);
+/// let small = device.pinned::<u8>(4096)?;
+/// assert_eq!(budget.in_use_bytes(), 4096);
+/// let large = device.pinned::<u8>(2 << 20);
+/// assert!(matches!(large, Err(Error::OverBudget { limit_bytes: 1_048_576, .. })));
+/// # drop(small);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Budget {
+    account: Arc<Account>,
+}
+
+struct Account {
+    rule: Rule,
+    in_use_bytes: Mutex<u64>,
+    bell: Bell,
+}
+
+/// Bytes of a [`Budget`], given back when it is dropped.
+#[must_use = "dropping it gives the bytes back"]
+pub struct Reservation {
+    account: Arc<Account>,
+    bytes: u64,
+}
+
+/// How often a wait looks by itself for what nobody tells: memory that other processes freed, and
+/// buffers in flight that have landed.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+impl Budget {
+    /// The budget that all devices of the process share by default.
+    #[must_use]
+    pub fn process() -> Self {
+        static PROCESS: LazyLock<Budget> = LazyLock::new(|| Budget::new(Rule::of_process()));
+        PROCESS.clone()
+    }
+
+    /// A budget of `bytes`, whatever the machine has.
+    #[must_use]
+    pub fn with_limit(bytes: u64) -> Self {
+        Self::new(Rule::Fixed(bytes))
+    }
+
+    fn new(rule: Rule) -> Self {
+        Self {
+            account: Arc::new(Account {
+                rule,
+                in_use_bytes: Mutex::new(0),
+                bell: Bell::default(),
+            }),
+        }
+    }
+
+    /// The most that may be page-locked; `u64::MAX` where there is no limit. Fails where
+    /// `PINLANE_PINNED_LIMIT` cannot be understood.
+    pub fn limit_bytes(&self) -> Result<u64> {
+        self.account.rule.limit_bytes()
+    }
+
+    /// What is page-locked now.
+    #[must_use]
+    pub fn in_use_bytes(&self) -> u64 {
+        *self.account.in_use()
+    }
+
+    /// Take `bytes`, for memory that is page-locked by other means than this library's. Its own
+    /// buffers do this by themselves.
+    pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
+        // Outside of the lock, since it reads files.
+        let limits = self.account.rule.limits_now()?;
+        let mut in_use = self.account.in_use();
+        let limit_bytes = limits.with_in_use(*in_use);
+        match in_use.checked_add(bytes) {
+            Some(sum) if sum <= limit_bytes => *in_use = sum,
+            _ => {
+                return Err(Error::OverBudget {
+                    requested_bytes: bytes,
+                    in_use_bytes: *in_use,
+                    limit_bytes,
+                });
+            }
+        }
+        Ok(Reservation {
+            account: Arc::clone(&self.account),
+            bytes,
+        })
+    }
+
+    /// As [`reserve`](Self::reserve), and wait up to `timeout` until others give back.
+    pub fn reserve_within(&self, bytes: u64, timeout: Duration) -> Result<Reservation> {
+        self.retry_within(timeout, || self.reserve(bytes))
+    }
+
+    /// Call `attempt` until it is not over the budget, or the time is over, or there is no point.
+    pub(crate) fn retry_within<T>(
+        &self,
+        timeout: Duration,
+        attempt: impl Fn() -> Result<T>,
+    ) -> Result<T> {
+        // A time that the clock cannot hold never ends.
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            let listener = self.account.bell.listen();
+            let over = match attempt() {
+                Err(error @ Error::OverBudget { .. }) => error,
+                result => return result,
+            };
+            let left = deadline.map_or(LOOK_EVERY, |deadline| {
+                deadline.saturating_duration_since(Instant::now())
+            });
+            if left.is_zero() || self.is_hopeless(&over) {
+                return Err(over);
+            }
+            listener.wait(left.min(LOOK_EVERY));
+        }
+    }
+
+    /// Whether it would not fit if everything else were given back.
+    fn is_hopeless(&self, over: &Error) -> bool {
+        matches!((over, self.limit_bytes()), (Error::OverBudget { requested_bytes, .. }, Ok(limit))
+            if *requested_bytes > limit)
+    }
+
+    /// Something came free that those who wait may want.
+    pub(crate) fn ring(&self) {
+        self.account.bell.ring();
+    }
+}
+
+impl Account {
+    fn in_use(&self) -> MutexGuard<'_, u64> {
+        self.in_use_bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reservation {
+    /// How many bytes it holds.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The memory stays page-locked for good, and counted.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        *self.account.in_use() -= self.bytes;
+        self.account.bell.ring();
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reservation")
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget")
+            .field("limit_bytes", &self.limit_bytes())
+            .field("in_use_bytes", &self.in_use_bytes())
+            .finish()
+    }
+}

@@ -1,0 +1,112 @@
+//! Device memory with the books of its uses.
+
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pinlane_driver::DevicePtr;
+
+use crate::core::{Access, Extent, Ledger};
+use crate::device::Shared;
+use crate::fence::DeviceFence;
+use crate::memory::DeviceMemory;
+use crate::{Error, Result};
+
+/// Device memory with its books. Sub-ranges write into the same books as the whole.
+pub(crate) struct DeviceRegion {
+    shared: Arc<Shared>,
+    /// Taken out once, by `drop`.
+    memory: ManuallyDrop<DeviceMemory>,
+    ledger: Mutex<Ledger<DeviceFence>>,
+    /// Work whose end nobody can tell uses it: never to be freed.
+    stranded: AtomicBool,
+}
+
+impl DeviceRegion {
+    pub(super) fn new(shared: &Arc<Shared>, memory: DeviceMemory) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            memory: ManuallyDrop::new(memory),
+            ledger: Mutex::new(Ledger::new()),
+            stranded: AtomicBool::new(false),
+        }
+    }
+
+    /// The address of its first byte.
+    pub(crate) fn ptr(&self) -> DevicePtr {
+        self.memory.ptr()
+    }
+
+    /// Whether streams of this device may use it.
+    pub(crate) fn may_be_used_by(&self, shared: &Arc<Shared>) -> Result<()> {
+        if !Arc::ptr_eq(&self.shared, shared) {
+            Err(Error::WrongDevice)
+        } else if self.stranded.load(Ordering::Relaxed) {
+            Err(Error::Stranded)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger<DeviceFence>> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Work whose end nobody can tell uses the memory.
+    pub(crate) fn strand(&self) {
+        self.stranded.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether earlier work on it can never be waited for.
+    pub(super) fn is_stranded(&self) -> bool {
+        self.stranded.load(Ordering::Relaxed)
+    }
+}
+
+/// For memory of another library.
+#[cfg(feature = "cudarc")]
+impl DeviceRegion {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) fn memory_mut(&mut self) -> &mut DeviceMemory {
+        &mut self.memory
+    }
+
+    /// Begin new books, in which nobody uses it.
+    pub(super) fn forget_uses(&mut self) {
+        *self.ledger() = Ledger::new();
+        *self.stranded.get_mut() = false;
+    }
+}
+
+impl Drop for DeviceRegion {
+    fn drop(&mut self) {
+        if self.stranded.load(Ordering::Relaxed) {
+            return;
+        }
+        // SAFETY: taken here only, and never used again.
+        let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
+        let uses = self.ledger().fences().cloned().collect();
+        self.shared.return_memory(memory, uses);
+    }
+}
+
+/// One use of device memory by work that is about to be submitted.
+#[derive(Clone)]
+pub struct Touch<'a> {
+    pub(crate) region: &'a DeviceRegion,
+    pub(crate) extent: Extent,
+    pub(crate) writes: bool,
+}
+
+impl Touch<'_> {
+    pub(crate) fn access(&self, stream: u64) -> Access {
+        Access {
+            stream,
+            extent: self.extent.clone(),
+            writes: self.writes,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Buffers, each freed the way it was made, exactly once, after its last use.
+//!
+//! ```text
+//!   budget     Budget       how much may be page-locked
+//!   pinning    Block        page-locked memory, made the fastest way and freed the same way
+//!   host       HostMemory   a block for elements of one type
+//!     pinned   PinnedBuf    reads and writes like a slice
+//!     write_combined        written by the CPU, never read
+//!     mapped   MappedBuf    seen by kernels, too
+//!   pool       PinnedPool   pinned memory to take and give back, without asking the driver
+//!   to_pinned  ToPinned     copies into fresh pinned memory
+//!   registered Registered   ordinary memory, page-locked in place and given back
+//!   stable                  what memory must promise to be page-locked in place
+//!   part       Part         an owned sub-range, for transfers of a piece
+//!   slice      PinnedSlice  a borrowed sub-range, for scopes
+//!   device     DeviceBuf    device memory, and its typed sub-ranges
+//!   transferable            what a buffer must promise to be the end of a transfer
+//! ```
+
+mod budget;
+mod device;
+mod host;
+mod idle;
+mod mapped;
+mod part;
+mod pinned;
+mod pinning;
+mod pool;
+mod prefault;
+mod registered;
+mod slice;
+mod stable;
+mod to_pinned;
+mod transferable;
+mod write_combined;
+
+#[doc(hidden)]
+pub use budget::local_world_size;
+pub use budget::{Budget, ControlGroups, GroupMemory, Reservation};
+#[cfg(feature = "cudarc")]
+pub(crate) use device::Owner;
+#[doc(hidden)]
+pub use device::Touch;
+pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
+pub(crate) use device::{DeviceMemory, DeviceRegion, KeptMemory};
+#[doc(hidden)]
+pub use idle::IdleBuffers;
+pub use mapped::MappedBuf;
+pub use part::Part;
+pub use pinned::PinnedBuf;
+pub use pool::{HostBuf, PinnedPool, PoolBuf, PoolBuilder, PoolStats};
+pub(crate) use prefault::{is_fresh, prefault, prefer_huge_pages};
+pub use registered::Registered;
+pub use slice::{PinnedSlice, PinnedSliceMut};
+pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
+pub use to_pinned::ToPinned;
+pub use transferable::{Home, PinnedSource, PinnedTarget};
+pub use write_combined::{WriteCombinedBuf, WriteCombinedSink};
+
+use std::ops::{Bound, Range, RangeBounds};
+use std::sync::LazyLock;
+
+use crate::{Error, Result};
+
+/// Pinned memory starts at a page, and no page is smaller.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// What the system locks at a time. Some systems have larger pages.
+#[doc(hidden)]
+pub fn page_bytes() -> usize {
+    static PAGE: LazyLock<usize> = LazyLock::new(|| {
+        // SAFETY: it only asks.
+        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(bytes).unwrap_or(0).max(PAGE_BYTES)
+    });
+    *PAGE
+}
+
+/// Whether elements can lie in memory that starts at a page.
+#[doc(hidden)]
+pub fn check_align<T>() -> Result<()> {
+    let align = align_of::<T>();
+    if align > PAGE_BYTES {
+        return Err(Error::TooAligned { align });
+    }
+    Ok(())
+}
+
+/// Bytes of `len` elements, if they fit the address space.
+pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
+    let element_bytes = size_of::<T>();
+    len.checked_mul(element_bytes)
+        .filter(|&bytes| isize::try_from(bytes).is_ok())
+        .ok_or(Error::TooLarge { len, element_bytes })
+}
+
+/// The range inside of `len` elements.
+///
+/// # Panics
+/// When it is outside.
+pub(crate) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&start) => start.checked_add(1).expect("range overflows"),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&end) => end.checked_add(1).expect("range overflows"),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    assert!(
+        start <= end && end <= len,
+        "range {start}..{end} of a buffer of {len}"
+    );
+    start..end
+}

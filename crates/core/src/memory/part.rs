@@ -1,0 +1,72 @@
+//! An owned piece of a buffer.
+
+use std::ops::{Range, RangeBounds};
+
+use bytemuck::Pod;
+
+use super::{Home, PinnedSource, PinnedTarget, resolve};
+
+/// A buffer of which only a range takes part in a transfer.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// # let stream = device.stream()?;
+/// # let mut target = device.alloc::<u8>(16)?;
+/// let buffer = device.pinned_from(&[7u8; 64])?;
+/// let part = stream.upload(buffer.part(8..24), &mut target)?.wait()?;
+/// let buffer = part.into_whole();
+/// # assert_eq!(buffer.len(), 64);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Part<B> {
+    whole: B,
+    range: Range<usize>,
+}
+
+impl<B> Part<B> {
+    pub(crate) fn new<T: Pod>(whole: B, range: impl RangeBounds<usize>) -> Self
+    where
+        B: PinnedSource<T>,
+    {
+        let range = resolve(range, whole.len());
+        Self { whole, range }
+    }
+
+    /// Which elements of the whole it is.
+    #[must_use]
+    pub fn bounds(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// The whole buffer again.
+    #[must_use]
+    pub fn into_whole(self) -> B {
+        self.whole
+    }
+}
+
+// SAFETY: a range inside of memory for which all of it holds; `new` checked the bounds, and
+// `StableMemory` and pinned memory never shrink.
+unsafe impl<T: Pod, B: PinnedSource<T>> PinnedSource<T> for Part<B> {
+    fn start(&self) -> *const T {
+        self.whole.start().wrapping_add(self.range.start)
+    }
+
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn home(&self) -> Home<'_> {
+        self.whole.home()
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<T: Pod, B: PinnedTarget<T>> PinnedTarget<T> for Part<B> {
+    fn start_mut(&mut self) -> *mut T {
+        self.whole.start_mut().wrapping_add(self.range.start)
+    }
+}

@@ -1,0 +1,139 @@
+//! Pinned memory that reads and writes like a slice.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut, RangeBounds};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use pinlane_driver::{HostFlags, HostPtr};
+
+use super::host::HostMemory;
+use super::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, to_pinned};
+use crate::link::Link;
+use crate::{Device, Error, Result};
+
+/// Page-locked memory. The GPU's copy engine reads and writes it directly.
+///
+/// It is used like a slice. A transfer takes it by value and gives it back, so that it cannot be
+/// touched while it is in flight:
+///
+/// ```compile_fail
+/// # fn example(stream: &pinlane::Stream, mut buffer: pinlane::PinnedBuf<u8>, mut target: pinlane::DeviceBuf<u8>) {
+/// let transfer = stream.upload(buffer, &mut target);
+/// buffer[0] = 1; // moved into the transfer: does not compile
+/// # }
+/// ```
+pub struct PinnedBuf<T> {
+    memory: HostMemory<T>,
+}
+
+impl Device {
+    /// Pinned memory for `len` elements. Their values are unspecified.
+    pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuf<T>> {
+        self.pinned_with(len, HostFlags::default().portable)
+    }
+
+    /// Pinned memory that only this device may use where `portable` is false.
+    pub fn pinned_with<T: Pod>(&self, len: usize, portable: bool) -> Result<PinnedBuf<T>> {
+        let flags = HostFlags {
+            portable,
+            ..HostFlags::default()
+        };
+        let pin = || PinnedBuf::allocate(&self.shared.link, len, flags);
+        match pin() {
+            // What loads of weights keep for the next one makes room.
+            Err(Error::OverBudget { .. }) if self.shared.idle_buffers.clear() > 0 => pin(),
+            pinned => pinned,
+        }
+    }
+
+    /// Pinned memory with a copy of `values`. Also called
+    /// [`to_pinned`](crate::ToPinned::to_pinned).
+    pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuf<T>> {
+        let mut buffer = self.pinned(values.len())?;
+        to_pinned::copy(values, &mut buffer);
+        Ok(buffer)
+    }
+}
+
+impl<T: Pod> PinnedBuf<T> {
+    pub(crate) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
+        let memory = HostMemory::allocate(link, len, flags)?;
+        Ok(Self { memory })
+    }
+
+    pub(super) fn host_ptr(&self) -> HostPtr {
+        self.memory.host_ptr()
+    }
+}
+
+impl<T: Pod + Send> PinnedBuf<T> {
+    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        Part::new(self, range)
+    }
+
+    /// A borrowed piece, to be read by transfers of a [`scope`](crate::Device::scope).
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn range(&self, range: impl RangeBounds<usize>) -> PinnedSlice<'_, T> {
+        PinnedSlice::from(self).range(range)
+    }
+
+    /// A borrowed piece, to be written by transfers of a [`scope`](crate::Device::scope).
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedSliceMut<'_, T> {
+        PinnedSliceMut::from(self).range(range)
+    }
+}
+
+impl<T> Deref for PinnedBuf<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` initialised elements, aligned; writes need `&mut self` or ownership.
+        unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.memory.len()) }
+    }
+}
+
+impl<T> DerefMut for PinnedBuf<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and `&mut self` excludes every other access.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.memory.len()) }
+    }
+}
+
+// SAFETY: the memory is page-locked, does not move with the value, and is reached through
+// the value only.
+unsafe impl<T: Pod + Send> PinnedSource<T> for PinnedBuf<T> {
+    fn start(&self) -> *const T {
+        self.memory.start().as_ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn home(&self) -> Home<'_> {
+        self.memory.home()
+    }
+}
+
+// SAFETY: as above; it is ordinary writable memory.
+unsafe impl<T: Pod + Send> PinnedTarget<T> for PinnedBuf<T> {
+    fn start_mut(&mut self) -> *mut T {
+        self.memory.start().as_ptr()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PinnedBuf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,259 @@
+//! Ordinary memory, page-locked in place.
+
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ops::{Deref, DerefMut, RangeBounds};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use pinlane_driver::{Driver, HostPtr, RegisterFlags};
+
+use super::budget::{Reservation, explain};
+use super::{
+    Home, Part, PinnedSource, PinnedTarget, ReadOnly, StableMemory, StableMemoryMut, page_bytes,
+};
+use crate::link::Link;
+use crate::{Device, RegisterError, Result};
+
+/// Memory that was page-locked in place. [`into_inner`](Self::into_inner) gives it back.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// let registered = device.register(vec![1u32, 2, 3])?;
+/// assert_eq!(registered[1], 2);
+/// let vec: Vec<u32> = registered.into_inner()?;
+/// # assert_eq!(vec, [1, 2, 3]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Registered<M: StableMemory> {
+    /// Always initialised; dropped by hand, after the registration is undone. `MaybeUninit`, since
+    /// moving a `Box` claims its memory, which would cut off `start`.
+    memory: MaybeUninit<M>,
+    /// Taken once, when it was registered.
+    start: NonNull<M::Element>,
+    len: usize,
+    link: Arc<Link>,
+    portable: bool,
+    /// Given back when nothing is registered any more.
+    reservation: Option<Reservation>,
+    element: PhantomData<M::Element>,
+}
+
+// SAFETY: it owns `memory`, which is `Send`, and a pointer into it.
+unsafe impl<M: StableMemory> Send for Registered<M> {}
+// SAFETY: shared access only reads elements, which are plain data.
+unsafe impl<M: StableMemory + Sync> Sync for Registered<M> where M::Element: Sync {}
+
+impl Device {
+    /// Page-lock `memory` in place. Where that fails the memory comes back.
+    pub fn register<M: StableMemoryMut>(
+        &self,
+        memory: M,
+    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+        let mut memory = MaybeUninit::new(memory);
+        // SAFETY: just initialised.
+        let (start, len) = unsafe { memory.assume_init_mut() }.parts_mut();
+        self.register_parts(memory, start, len, RegisterFlags::default())
+    }
+
+    /// Page-lock `memory` in place: [`register`](Self::register) under the name that other
+    /// libraries have for it. To copy into fresh pinned memory instead, see
+    /// [`ToPinned`](crate::ToPinned).
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// let pinned = device.pin(vec![1u32, 2, 3])?;
+    /// let vec: Vec<u32> = pinned.into_inner()?;
+    /// # assert_eq!(vec, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pin<M: StableMemoryMut>(
+        &self,
+        memory: M,
+    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+        self.register(memory)
+    }
+
+    /// Page-lock `memory` in place for reading only: it can be the source of transfers.
+    pub fn register_read_only<M: StableMemory>(
+        &self,
+        memory: M,
+    ) -> std::result::Result<Registered<ReadOnly<M>>, RegisterError<ReadOnly<M>>> {
+        // Devices without read-only registration take writable memory as it is.
+        let read_only = memory.is_read_only() || self.info().can_register_read_only;
+        let flags = RegisterFlags {
+            read_only,
+            ..RegisterFlags::default()
+        };
+        let memory = MaybeUninit::new(ReadOnly(memory));
+        // SAFETY: just initialised.
+        let (start, len) = unsafe { memory.assume_init_ref() }.parts();
+        self.register_parts(memory, start.cast_mut(), len, flags)
+    }
+
+    /// `memory` is initialised, and was put where it stays before `start` was taken from it.
+    fn register_parts<M: StableMemory>(
+        &self,
+        memory: MaybeUninit<M>,
+        start: *mut M::Element,
+        len: usize,
+        flags: RegisterFlags,
+    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+        let start = NonNull::new(start).unwrap_or(NonNull::dangling());
+        let bytes = len * size_of::<M::Element>();
+        let reservation = match self.lock_pages(start.cast(), bytes, flags) {
+            Ok(reservation) => reservation,
+            Err(error) => {
+                return Err(RegisterError {
+                    error,
+                    // SAFETY: initialised, as the caller vouches.
+                    memory: unsafe { memory.assume_init() },
+                });
+            }
+        };
+        self.shared.link.books.registered_bytes.add(bytes);
+        Ok(Registered {
+            memory,
+            start,
+            len,
+            link: Arc::clone(&self.shared.link),
+            portable: flags.portable,
+            reservation,
+            element: PhantomData,
+        })
+    }
+
+    /// `start` is the memory of a `Registered` to be, which owns it and drops it only after
+    /// `host_unregister`. Nothing is registered, and nothing reserved, where there are no bytes.
+    fn lock_pages(
+        &self,
+        start: HostPtr,
+        bytes: usize,
+        flags: RegisterFlags,
+    ) -> Result<Option<Reservation>> {
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let locked_bytes = spanned_pages(start.addr().get(), bytes);
+        let reservation = self.budget().reserve(locked_bytes)?;
+        // SAFETY: the memory is mapped and stays so, as said above.
+        let result = unsafe { self.driver().host_register(start, bytes, flags) };
+        result.map_err(|error| {
+            let others_bytes = self.budget().in_use_bytes().saturating_sub(locked_bytes);
+            explain(error, locked_bytes, others_bytes)
+        })?;
+        Ok(Some(reservation))
+    }
+}
+
+/// Bytes of all pages that the range touches: they are locked as a whole.
+fn spanned_pages(address: usize, bytes: usize) -> u64 {
+    let page_bytes = page_bytes() as u64;
+    let (start, end) = (address as u64, address as u64 + bytes as u64);
+    end.next_multiple_of(page_bytes) - start / page_bytes * page_bytes
+}
+
+impl<M: StableMemory> Registered<M> {
+    /// Undo the registration and give the memory back. Where that fails it stays registered.
+    pub fn into_inner(self) -> std::result::Result<M, RegisterError<Self>> {
+        if self.bytes() > 0 {
+            // SAFETY: a registration in flight is owned by its transfer, so nothing uses it.
+            if let Err(error) = unsafe { self.link.driver.host_unregister(self.base()) } {
+                let error = error.into();
+                return Err(RegisterError {
+                    error,
+                    memory: self,
+                });
+            }
+        }
+        let mut this = ManuallyDrop::new(self);
+        this.link.books.registered_bytes.subtract(this.bytes());
+        drop(this.reservation.take());
+        // SAFETY: `this` is never used or dropped again; `link` and `memory` are taken out once,
+        // and nothing is left in `reservation`.
+        unsafe {
+            std::ptr::drop_in_place(&mut this.link);
+            Ok(this.memory.assume_init_read())
+        }
+    }
+
+    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        Part::new::<M::Element>(self, range)
+    }
+
+    fn base(&self) -> HostPtr {
+        self.start.cast()
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * size_of::<M::Element>()
+    }
+}
+
+impl<M: StableMemory> Deref for Registered<M> {
+    type Target = [M::Element];
+
+    fn deref(&self) -> &[M::Element] {
+        // SAFETY: `StableMemory` promises `len` initialised elements; writes need `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<M: StableMemoryMut> DerefMut for Registered<M> {
+    fn deref_mut(&mut self) -> &mut [M::Element] {
+        // SAFETY: as in `deref`, writable by `StableMemoryMut`, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<M: StableMemory> Drop for Registered<M> {
+    fn drop(&mut self) {
+        let (bytes, base) = (self.bytes(), self.base());
+        let unregister = |driver: &dyn Driver| {
+            // SAFETY: a registration in flight is owned by its transfer or parked, so nothing
+            // uses it any more.
+            unsafe { driver.host_unregister(base) }
+        };
+        if bytes == 0 || self.link.give_back(unregister) {
+            self.link.books.registered_bytes.subtract(bytes);
+            // SAFETY: initialised, and dropped here only.
+            unsafe { self.memory.assume_init_drop() };
+        } else if let Some(reservation) = self.reservation.take() {
+            // The pages are still locked under this address: the memory must stay, and counts.
+            reservation.keep();
+        }
+    }
+}
+
+// SAFETY: registered memory is page-locked, and `StableMemory` says that it does not move.
+unsafe impl<M: StableMemory> PinnedSource<M::Element> for Registered<M> {
+    fn start(&self) -> *const M::Element {
+        self.start.as_ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn home(&self) -> Home<'_> {
+        Home {
+            link: &self.link,
+            portable: self.portable,
+        }
+    }
+}
+
+// SAFETY: as above, and `StableMemoryMut` says that it may be written.
+unsafe impl<M: StableMemoryMut> PinnedTarget<M::Element> for Registered<M> {
+    fn start_mut(&mut self) -> *mut M::Element {
+        self.start.as_ptr()
+    }
+}

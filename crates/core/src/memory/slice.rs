@@ -1,0 +1,243 @@
+//! Borrowed pieces of pinned memory, for scopes.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, RangeBounds};
+use std::ptr::NonNull;
+
+use bytemuck::Pod;
+
+use super::{Home, PinnedBuf, PinnedSource, PinnedTarget, resolve};
+use super::{MappedBuf, PoolBuf, Registered, StableMemory, StableMemoryMut, WriteCombinedBuf};
+
+/// Pinned memory, borrowed to be read by the device. Its owner may read it meanwhile.
+#[derive(Clone, Copy)]
+pub struct PinnedSlice<'a, T> {
+    start: NonNull<T>,
+    len: usize,
+    home: Home<'a>,
+    borrow: PhantomData<&'a T>,
+}
+
+/// Pinned memory, borrowed to be written by the device. Nobody else can touch it meanwhile.
+pub struct PinnedSliceMut<'a, T> {
+    start: NonNull<T>,
+    len: usize,
+    home: Home<'a>,
+    borrow: PhantomData<&'a mut T>,
+}
+
+// SAFETY: like `&[T]`.
+unsafe impl<T: Sync> Send for PinnedSlice<'_, T> {}
+// SAFETY: like `&[T]`.
+unsafe impl<T: Sync> Sync for PinnedSlice<'_, T> {}
+// SAFETY: like `&mut [T]`.
+unsafe impl<T: Send> Send for PinnedSliceMut<'_, T> {}
+// SAFETY: like `&mut [T]`.
+unsafe impl<T: Sync> Sync for PinnedSliceMut<'_, T> {}
+
+impl<'a, T: Pod> PinnedSlice<'a, T> {
+    fn of(source: &'a impl PinnedSource<T>) -> Self {
+        Self {
+            start: NonNull::new(source.start().cast_mut()).expect("pinned memory is never at 0"),
+            len: source.len(),
+            home: source.home(),
+            borrow: PhantomData,
+        }
+    }
+
+    /// A piece of it.
+    ///
+    /// # Panics
+    /// When the range is outside.
+    #[must_use]
+    pub fn range(self, range: impl RangeBounds<usize>) -> Self {
+        let range = resolve(range, self.len);
+        Self {
+            // SAFETY: `resolve` checked that the range is inside.
+            start: unsafe { self.start.add(range.start) },
+            len: range.len(),
+            ..self
+        }
+    }
+
+    /// The same memory as bytes.
+    #[doc(hidden)]
+    pub fn into_bytes(self) -> PinnedSlice<'a, u8> {
+        PinnedSlice {
+            start: self.start.cast(),
+            len: self.len * size_of::<T>(),
+            home: self.home,
+            borrow: PhantomData,
+        }
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn start(&self) -> NonNull<T> {
+        self.start
+    }
+
+    pub(crate) fn home(&self) -> Home<'a> {
+        self.home
+    }
+}
+
+impl<'a, T: Pod> PinnedSliceMut<'a, T> {
+    fn of(target: &'a mut impl PinnedTarget<T>) -> Self {
+        let start = NonNull::new(target.start_mut()).expect("pinned memory is never at 0");
+        let target = &*target;
+        Self {
+            start,
+            len: target.len(),
+            home: target.home(),
+            borrow: PhantomData,
+        }
+    }
+
+    /// A piece of it.
+    ///
+    /// # Panics
+    /// When the range is outside.
+    #[must_use]
+    pub fn range(self, range: impl RangeBounds<usize>) -> Self {
+        let range = resolve(range, self.len);
+        Self {
+            // SAFETY: `resolve` checked that the range is inside.
+            start: unsafe { self.start.add(range.start) },
+            len: range.len(),
+            ..self
+        }
+    }
+
+    /// Two pieces, before and from element `at`.
+    ///
+    /// # Panics
+    /// When `at` is outside.
+    #[must_use]
+    pub fn split_at(self, at: usize) -> (Self, Self) {
+        let tail = resolve(at.., self.len);
+        let second = Self {
+            // SAFETY: `resolve` checked that `at` is inside or at the end.
+            start: unsafe { self.start.add(tail.start) },
+            len: tail.len(),
+            ..self
+        };
+        let first = Self { len: at, ..self };
+        (first, second)
+    }
+
+    /// Pieces of `len` elements each; the last may be shorter.
+    ///
+    /// # Panics
+    /// When `len` is 0.
+    pub fn pieces(self, len: usize) -> impl Iterator<Item = Self> {
+        assert!(len > 0, "pieces of no elements");
+        let mut rest = Some(self);
+        std::iter::from_fn(move || {
+            let all = rest.take().filter(|rest| !rest.is_empty())?;
+            let at = len.min(all.len);
+            let (first, second) = all.split_at(at);
+            rest = Some(second);
+            Some(first)
+        })
+    }
+
+    /// The same memory as bytes.
+    #[doc(hidden)]
+    pub fn into_bytes(self) -> PinnedSliceMut<'a, u8> {
+        PinnedSliceMut {
+            start: self.start.cast(),
+            len: self.len * size_of::<T>(),
+            home: self.home,
+            borrow: PhantomData,
+        }
+    }
+
+    pub(crate) fn start(&mut self) -> NonNull<T> {
+        self.start
+    }
+
+    pub(crate) fn home(&self) -> Home<'a> {
+        self.home
+    }
+}
+
+impl<T> Deref for PinnedSliceMut<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory is borrowed exclusively, and a transfer that writes it owns the value.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for PinnedSliceMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a PinnedBuf<T>> for PinnedSlice<'a, T> {
+    fn from(buffer: &'a PinnedBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a WriteCombinedBuf<T>> for PinnedSlice<'a, T> {
+    fn from(buffer: &'a WriteCombinedBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a MappedBuf<T>> for PinnedSlice<'a, T> {
+    fn from(buffer: &'a MappedBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a PoolBuf<T>> for PinnedSlice<'a, T> {
+    fn from(buffer: &'a PoolBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, M: StableMemory> From<&'a Registered<M>> for PinnedSlice<'a, M::Element> {
+    fn from(buffer: &'a Registered<M>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a mut PinnedBuf<T>> for PinnedSliceMut<'a, T> {
+    fn from(buffer: &'a mut PinnedBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a mut MappedBuf<T>> for PinnedSliceMut<'a, T> {
+    fn from(buffer: &'a mut MappedBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, T: Pod + Send> From<&'a mut PoolBuf<T>> for PinnedSliceMut<'a, T> {
+    fn from(buffer: &'a mut PoolBuf<T>) -> Self {
+        Self::of(buffer)
+    }
+}
+
+impl<'a, M: StableMemoryMut> From<&'a mut Registered<M>> for PinnedSliceMut<'a, M::Element> {
+    fn from(buffer: &'a mut Registered<M>) -> Self {
+        Self::of(buffer)
+    }
+}

@@ -1,0 +1,95 @@
+//! Copies of ordinary memory in fresh pinned memory.
+
+use std::sync::{Mutex, PoisonError};
+
+use bytemuck::Pod;
+
+use super::PinnedBuf;
+use crate::crew;
+use crate::{Device, Result};
+
+/// Less is copied by one thread before others have woken up.
+const PARALLEL_FROM_BYTES: usize = 4 << 20;
+
+/// What one thread copies at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Memory that can be copied to pinned memory. To page-lock it where it is, see
+/// [`Device::pin`](crate::Device::pin).
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// use pinlane::ToPinned;
+///
+/// let from_vec = vec![1u32, 2, 3].to_pinned(&device)?;
+/// let from_array = [1u32, 2, 3].to_pinned(&device)?;
+/// assert_eq!(from_vec[..], from_array[..]);
+/// # Ok(())
+/// # }
+/// ```
+pub trait ToPinned {
+    /// What it holds.
+    type Element: Pod;
+
+    /// A copy in fresh pinned memory. Large ones are copied by several threads.
+    fn to_pinned(&self, device: &Device) -> Result<PinnedBuf<Self::Element>>;
+}
+
+/// Arrays, `Vec`s and boxes of elements are reached through it.
+impl<T: Pod> ToPinned for [T] {
+    type Element = T;
+
+    fn to_pinned(&self, device: &Device) -> Result<PinnedBuf<T>> {
+        device.pinned_from(self)
+    }
+}
+
+/// Copies `source` to `target`, which is as long, on several threads where that is worth it.
+pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
+    let bytes = size_of_val(source);
+    if bytes < PARALLEL_FROM_BYTES {
+        target.copy_from_slice(source);
+        return;
+    }
+    let helpers = crew::helpers_at_most().min(bytes / PIECE_BYTES - 1);
+    // As bytes, which every thread may touch, whatever the elements are.
+    let source: &[u8] = bytemuck::cast_slice(source);
+    let target: &mut [u8] = bytemuck::cast_slice_mut(target);
+    assert_eq!(source.len(), target.len());
+    let pieces = source
+        .chunks(PIECE_BYTES)
+        .zip(target.chunks_mut(PIECE_BYTES));
+    let pieces = Mutex::new(pieces);
+    let next = || {
+        let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.next()
+    };
+    crew::together(helpers, &|_| {
+        while let Some((source, target)) = next() {
+            target.copy_from_slice(source);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_copied_whatever_the_size() {
+        let sizes = [
+            0,
+            1,
+            1000,
+            PARALLEL_FROM_BYTES / 4,
+            PARALLEL_FROM_BYTES / 4 + 12_345,
+        ];
+        for len in sizes.into_iter().take(if cfg!(miri) { 3 } else { 5 }) {
+            let source: Vec<u32> = (0..len as u32).map(|i| i.wrapping_mul(77)).collect();
+            let mut target = vec![0; len];
+            copy(&source, &mut target);
+            assert!(source == target, "{len}");
+        }
+    }
+}

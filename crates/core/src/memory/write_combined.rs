@@ -1,0 +1,167 @@
+//! Pinned memory for the CPU to write and the GPU to read.
+
+use std::fmt;
+use std::ops::RangeBounds;
+
+use bytemuck::Pod;
+use pinlane_driver::HostFlags;
+
+use super::host::HostMemory;
+use super::{Home, Part, PinnedSource, PinnedTarget};
+use crate::{Device, Result};
+
+/// Write-combined pinned memory: not cached, so that writing it does not evict what is, and
+/// reading it on the CPU is slower than anything else. Hence there is no way to read it here.
+///
+/// ```compile_fail
+/// # fn example(buffer: &pinlane::WriteCombinedBuf<u8>) -> u8 {
+/// buffer[0] // no view for reading: does not compile
+/// # }
+/// ```
+pub struct WriteCombinedBuf<T> {
+    memory: HostMemory<T>,
+}
+
+impl Device {
+    /// Write-combined memory for `len` elements. Their values are unspecified.
+    pub fn write_combined<T: Pod>(&self, len: usize) -> Result<WriteCombinedBuf<T>> {
+        let flags = HostFlags {
+            write_combined: true,
+            ..HostFlags::default()
+        };
+        let memory = HostMemory::allocate(&self.shared.link, len, flags)?;
+        Ok(WriteCombinedBuf { memory })
+    }
+}
+
+impl<T: Pod> WriteCombinedBuf<T> {
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Write `values` at element `at`.
+    ///
+    /// # Panics
+    /// When they do not fit.
+    pub fn write(&mut self, at: usize, values: &[T]) {
+        let end = at.checked_add(values.len()).expect("range overflows");
+        assert!(
+            end <= self.len(),
+            "elements {at}..{end} of a buffer of {}",
+            self.len()
+        );
+        // SAFETY: the range was checked; `values` cannot overlap memory that has no other view.
+        unsafe {
+            let target = self.memory.start().as_ptr().add(at);
+            std::ptr::copy_nonoverlapping(values.as_ptr(), target, values.len());
+        }
+    }
+
+    /// Write `value` to every element, front to back.
+    pub fn fill(&mut self, value: T) {
+        for at in 0..self.len() {
+            // SAFETY: `at` is inside.
+            unsafe { self.memory.start().as_ptr().add(at).write(value) };
+        }
+    }
+}
+
+impl<T: Pod + Send> WriteCombinedBuf<T> {
+    /// The same memory as the target of downloads, which is rarely wanted.
+    #[must_use]
+    pub fn into_sink(self) -> WriteCombinedSink<T> {
+        WriteCombinedSink(self)
+    }
+}
+
+/// Write-combined memory that downloads may go to. What has arrived cannot be read here either: it
+/// can only be sent on, so this is of use for measuring, and for passing bytes from one device to
+/// another.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// # let stream = device.stream()?;
+/// # let mut source = device.alloc::<u8>(64)?;
+/// # let mut target = device.alloc::<u8>(64)?;
+/// # stream.copy_to_device(&[7; 64], &mut source)?;
+/// let sink = device.write_combined(64)?.into_sink();
+/// let sink = stream.download(&source, sink)?.wait()?;
+/// let sink = stream.upload(sink, &mut target)?.wait()?;
+/// # assert_eq!(stream.copy_to_vec(&target)?, [7; 64]);
+/// # drop(sink);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct WriteCombinedSink<T>(WriteCombinedBuf<T>);
+
+impl<T: Pod + Send> WriteCombinedSink<T> {
+    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    ///
+    /// # Panics
+    /// When the range is outside of the buffer.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        Part::new(self, range)
+    }
+
+    /// The buffer, to be written again.
+    #[must_use]
+    pub fn into_inner(self) -> WriteCombinedBuf<T> {
+        self.0
+    }
+}
+
+// SAFETY: as for the buffer inside, which is reached through the value only.
+unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedSink<T> {
+    fn start(&self) -> *const T {
+        PinnedSource::start(&self.0)
+    }
+
+    fn len(&self) -> usize {
+        PinnedSource::len(&self.0)
+    }
+
+    fn home(&self) -> Home<'_> {
+        self.0.home()
+    }
+}
+
+// SAFETY: as above; devices write it like any page-locked memory.
+unsafe impl<T: Pod + Send> PinnedTarget<T> for WriteCombinedSink<T> {
+    fn start_mut(&mut self) -> *mut T {
+        self.0.memory.start().as_ptr()
+    }
+}
+
+// SAFETY: the memory comes from `host_alloc`, does not move with the value, and is reached through
+// the value only.
+unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedBuf<T> {
+    fn start(&self) -> *const T {
+        self.memory.start().as_ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn home(&self) -> Home<'_> {
+        self.memory.home()
+    }
+}
+
+impl<T> fmt::Debug for WriteCombinedBuf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteCombinedBuf")
+            .field("len", &self.memory.len())
+            .finish_non_exhaustive()
+    }
+}

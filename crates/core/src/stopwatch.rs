@@ -1,0 +1,115 @@
+//! What one copy takes on the device.
+
+use bytemuck::Pod;
+use pinlane_driver::{Driver, StreamHandle};
+
+use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
+use crate::{Device, Event, Result, Stream, Transfer, TransferError};
+
+/// Takes the time of one copy, by the device's clock: from when its stream gets to the copy until it
+/// is done. Nothing but the copy lies between.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// let stream = device.stream()?;
+/// let stopwatch = device.stopwatch()?;
+/// let mut target = device.alloc::<u8>(1 << 20)?;
+/// let source = device.pinned_from(&[7u8; 1 << 20])?;
+/// let source = stream.timed(&stopwatch).upload(source, &mut target)?.wait()?;
+/// println!("1 MiB in {} ns", stopwatch.elapsed_ns()?);
+/// # assert!(stopwatch.elapsed_ns()? > 80_000 && source[0] == 7);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Stopwatch {
+    start: Event,
+    end: Event,
+}
+
+/// A stream whose next copy is timed, see [`Stream::timed`].
+#[derive(Clone, Copy, Debug)]
+pub struct Timed<'s> {
+    stream: &'s Stream,
+    stopwatch: &'s Stopwatch,
+}
+
+impl Device {
+    /// A new stopwatch.
+    pub fn stopwatch(&self) -> Result<Stopwatch> {
+        Ok(Stopwatch {
+            start: self.event_with_timing()?,
+            end: self.event_with_timing()?,
+        })
+    }
+}
+
+impl Stopwatch {
+    /// Nanoseconds that the last copy took. Waits until it is done.
+    pub fn elapsed_ns(&self) -> Result<u64> {
+        self.end.synchronize()?;
+        let ns = self.start.elapsed_ns(&self.end)?;
+        Ok(u64::try_from(ns).unwrap_or(0))
+    }
+
+    /// Put what `enqueue` does between the marks. Whether the mark behind it could be put is told
+    /// apart: the work is under way by then.
+    pub(crate) fn around(
+        &self,
+        driver: &dyn Driver,
+        stream: StreamHandle,
+        enqueue: impl FnOnce() -> pinlane_driver::Result<()>,
+    ) -> pinlane_driver::Result<pinlane_driver::Result<()>> {
+        driver.event_record(self.start.handle, stream)?;
+        enqueue()?;
+        Ok(driver.event_record(self.end.handle, stream))
+    }
+}
+
+impl Stream {
+    /// This stream, with a stopwatch for its next copy.
+    #[must_use]
+    pub fn timed<'s>(&'s self, stopwatch: &'s Stopwatch) -> Timed<'s> {
+        Timed {
+            stream: self,
+            stopwatch,
+        }
+    }
+}
+
+impl Timed<'_> {
+    /// [`Stream::upload`], timed.
+    pub fn upload<'a, T: Pod, B: PinnedSource<T>>(
+        &self,
+        source: B,
+        target: impl Into<DeviceSliceMut<'a, T>>,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        if let Err(error) = self.fits() {
+            return Err(TransferError::new(error, source));
+        }
+        let target = target.into();
+        self.stream
+            .upload_timed(source, target, Some(self.stopwatch))
+    }
+
+    /// [`Stream::download`], timed.
+    pub fn download<'a, T: Pod, B: PinnedTarget<T>>(
+        &self,
+        source: impl Into<DeviceSlice<'a, T>>,
+        target: B,
+    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        if let Err(error) = self.fits() {
+            return Err(TransferError::new(error, target));
+        }
+        let source = source.into();
+        self.stream
+            .download_timed(source, target, Some(self.stopwatch))
+    }
+
+    /// Whether stream and stopwatch are of one device.
+    fn fits(&self) -> Result<()> {
+        let link = &self.stream.shared().link;
+        self.stopwatch.start.belongs_to(link)
+    }
+}

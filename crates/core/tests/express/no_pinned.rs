@@ -1,0 +1,141 @@
+//! Where no memory can be pinned, copies go at the driver's speed, but they go.
+
+use half::bf16;
+use pinlane::{Budget, Device, Error, F32ToBf16, Stream};
+use pinlane_driver::Call;
+
+use pinlane_testing::{CHUNK_BYTES, POCKET_BYTES, Trap, assert_same, is_injected, pattern, set_up};
+
+/// Copies of every kind that needs no pinned memory.
+fn all_copies_work(device: &Device, stream: &Stream) {
+    for bytes in [
+        1,
+        POCKET_BYTES,
+        POCKET_BYTES + 1,
+        CHUNK_BYTES,
+        5 * CHUNK_BYTES + 1,
+        9 << 20,
+    ] {
+        let source = pattern(bytes, bytes as u64);
+        let mut on_device = device.alloc::<u8>(bytes).unwrap();
+        stream.copy_to_device(&source, &mut on_device).unwrap();
+        let mut back = vec![0; bytes];
+        stream.copy_to_host(&on_device, &mut back).unwrap();
+        assert_same(&back, &source, &format!("{bytes} bytes"));
+        let back = stream.copy_to_vec(&on_device).unwrap();
+        assert_same(&back, &source, &format!("{bytes} bytes, fresh"));
+    }
+    let source = pattern(3000, 1);
+    let mut on_device = device.alloc::<u8>(6000).unwrap();
+    let places = on_device
+        .whole_mut()
+        .chunks(20)
+        .map(|place| place.range(..10));
+    stream.upload_many(source.chunks(10).zip(places)).unwrap();
+    let mut back = vec![0; 3000];
+    let sources = (0..300).map(|at| on_device.range(20 * at..20 * at + 10));
+    stream
+        .download_many(sources.zip(back.chunks_mut(10)))
+        .unwrap();
+    assert_same(&back, &source, "pieces");
+}
+
+fn convert(device: &Device, stream: &Stream) -> [pinlane::Result<()>; 2] {
+    let mut narrow = device.alloc::<bf16>(1000).unwrap();
+    let floats = device.alloc::<f32>(1000).unwrap();
+    [
+        stream.upload_as(F32ToBf16, &[1.0; 1000], &mut narrow),
+        stream.download_as(F32ToBf16, &floats, &mut [bf16::ZERO; 1000]),
+    ]
+}
+
+#[test]
+fn a_budget_of_nothing() {
+    let sim = pinlane_testing::sim();
+    let budget = Budget::with_limit(0);
+    let device = Device::with_budget(sim.driver(), &budget);
+    set_up(&device, 2, 3);
+    let stream = device.stream().unwrap();
+    all_copies_work(&device, &stream);
+    for refused in convert(&device, &stream) {
+        let error = refused.expect_err("it has no other way");
+        assert!(
+            matches!(error, Error::OverBudget { limit_bytes: 0, .. }),
+            "{error}"
+        );
+    }
+    assert_eq!((device.stats().pinned_bytes, budget.in_use_bytes()), (0, 0));
+    drop((stream, device));
+    pinlane_testing::assert_clean(&sim);
+}
+
+#[test]
+fn a_budget_of_less_than_a_ring() {
+    // One pocket and two slots of the four that the ring may have.
+    let budget = Budget::with_limit((POCKET_BYTES + 2 * CHUNK_BYTES) as u64);
+    let sim = pinlane_testing::sim();
+    let device = Device::with_budget(sim.driver(), &budget);
+    set_up(&device, 2, 4);
+    let stream = device.stream().unwrap();
+    all_copies_work(&device, &stream);
+    for converted in convert(&device, &stream) {
+        converted.unwrap();
+    }
+    assert!(budget.in_use_bytes() > 0);
+    stream.synchronize().unwrap();
+    pinlane_testing::assert_empty(&device);
+    assert_eq!(budget.in_use_bytes(), 0);
+    drop((stream, device));
+    pinlane_testing::assert_clean(&sim);
+}
+
+#[test]
+fn a_driver_that_pins_nothing() {
+    let sim = pinlane_testing::sim();
+    let (device, trap) = Trap::under(&sim);
+    set_up(&device, 2, 3);
+    let stream = device.stream().unwrap();
+    trap.refuse_all(Call::HostAlloc);
+    all_copies_work(&device, &stream);
+    for refused in convert(&device, &stream) {
+        assert!(is_injected(&refused.expect_err("it has no other way")));
+    }
+    assert!(trap.disarm() > 0);
+    let stray = device.take_stray_errors();
+    assert!(
+        !stray.is_empty() && stray.iter().all(is_injected),
+        "no error is lost"
+    );
+    assert_eq!(device.stats().pinned_bytes, 0);
+
+    // Once it does again, all is as ever.
+    for converted in convert(&device, &stream) {
+        converted.unwrap();
+    }
+    all_copies_work(&device, &stream);
+    assert!(device.stats().express_bytes > 0);
+    stream.synchronize().unwrap();
+    pinlane_testing::assert_empty(&device);
+    assert_eq!(device.take_stray_errors(), []);
+    drop((stream, device));
+    pinlane_testing::assert_clean(&sim);
+}
+
+#[test]
+fn chunks_that_cannot_be_registered_are_allocated() {
+    let sim = pinlane_testing::sim();
+    let (device, trap) = Trap::under(&sim);
+    let mut config = device.express_config();
+    config.chunk_bytes = 2 << 20; // mapped and registered by ourselves
+    config.ring_chunks = 2;
+    device.set_express_config(config).unwrap();
+    let stream = device.stream().unwrap();
+    trap.refuse_all(Call::HostRegister);
+    all_copies_work(&device, &stream);
+    assert!(device.stats().express_bytes >= 2 << 20);
+    trap.disarm();
+    stream.synchronize().unwrap();
+    pinlane_testing::assert_empty(&device);
+    drop((stream, device));
+    pinlane_testing::assert_clean(&sim);
+}

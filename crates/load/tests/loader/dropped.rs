@@ -1,0 +1,131 @@
+//! Dropping things at any time, in any order.
+
+use std::sync::Arc;
+use std::thread;
+
+use pinlane::load::dataset::Dataset;
+use pinlane::load::{Batch, Epoch, Loader, LoaderError};
+
+use super::support::{Made, Rig, config, drain};
+use pinlane_testing::must_return;
+
+#[test]
+fn an_epoch_at_every_batch() {
+    for workers in [0, 1, 4] {
+        must_return(move || {
+            for at in 0..=8 {
+                let rig = Rig::new();
+                let dataset = Made::new(30);
+                let reads = Arc::clone(&dataset.reads);
+                let loader = rig.loader(dataset, config(4, workers));
+                let mut epoch = loader.epoch(0).expect("none is under way");
+                for batch in epoch.by_ref().take(at) {
+                    rig.check(&batch.expect("no fault"));
+                }
+                drop(epoch);
+                // All threads are gone: nobody but this test and the loader holds on to it.
+                assert_eq!(Arc::strong_count(&reads), 2);
+                let (batches, error) = drain(&rig, loader.epoch(1).expect("the last is dropped"));
+                assert!(batches.concat().into_iter().eq(0..30) && error.is_none());
+                drop(loader);
+                rig.assert_nothing_pinned();
+                assert_eq!(Arc::strong_count(&reads), 1);
+                rig.assert_clean();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_loader_before_its_epoch_and_its_batches() {
+    let rig = Rig::new();
+    let loader = rig.loader(Made::new(30), config(4, 2));
+    let mut epoch = loader.epoch(0).expect("none is under way");
+    drop(loader);
+    let first = epoch.next().expect("a batch").expect("no fault");
+    let second = epoch.next().expect("a batch").expect("no fault");
+    drop(epoch);
+    rig.assert_nothing_pinned();
+    rig.check(&second);
+    let rig = thread::spawn(move || {
+        rig.check(&first);
+        drop(first);
+        rig
+    });
+    let rig = rig.join().expect("no panic");
+    rig.check(&second);
+    drop(second);
+    rig.assert_clean();
+}
+
+#[test]
+fn one_epoch_at_a_time() {
+    let rig = Rig::new();
+    let loader = rig.loader(Made::new(30), config(4, 1));
+    let mut epoch = loader.epoch(0).expect("none is under way");
+    let refused = loader.clone().epoch(1).expect_err("one is under way");
+    assert!(matches!(refused, LoaderError::Busy), "{refused}");
+    epoch
+        .by_ref()
+        .for_each(|batch| drop(batch.expect("no fault")));
+    // It has ended, though it is still there.
+    let next = loader.epoch(1).expect("the last has ended");
+    drop(epoch);
+    assert!(matches!(loader.epoch(2), Err(LoaderError::Busy)));
+    drop((next, loader));
+    rig.assert_clean();
+}
+
+#[test]
+fn a_shared_dataset_of_any_kind() {
+    let rig = Rig::new();
+    let dataset: Arc<dyn Dataset> = Arc::new(Made::new(9));
+    let one = rig.loader(Arc::clone(&dataset), config(4, 1));
+    let other = rig.loader(dataset, config(2, 1));
+    for loader in [one, other] {
+        let (batches, error) = drain(&rig, loader.epoch(0).expect("none is under way"));
+        assert!(batches.concat().into_iter().eq(0..9) && error.is_none());
+    }
+    rig.assert_clean();
+}
+
+/// The device does not get on with its work, and still nobody who drops something waits for it.
+#[test]
+fn everything_while_copies_are_held_up() {
+    for workers in [1, 4] {
+        for loader_first in [false, true] {
+            let (rig, batches) = must_return(move || {
+                let rig = Rig::new();
+                let loader = rig.loader(Made::new(90), config(3, workers));
+                rig.sim.hold();
+                let mut epoch = loader.epoch(0).expect("none is under way");
+                let batches: Vec<Batch> = epoch
+                    .by_ref()
+                    .take(3)
+                    .map(|batch| batch.expect("no fault"))
+                    .collect();
+                match loader_first {
+                    true => drop((loader, epoch)),
+                    false => drop((epoch, loader)),
+                }
+                (rig, batches)
+            });
+            // What is under way is still there, and goes when it is done.
+            assert!(rig.device.stats().parked > 0);
+            rig.sim.release();
+            batches.iter().for_each(|batch| rig.check(batch));
+            rig.device.synchronize().expect("the device is alive");
+            rig.assert_nothing_pinned();
+            drop(batches);
+            rig.assert_clean();
+        }
+    }
+}
+
+#[test]
+fn all_can_be_sent_and_shared() {
+    fn sent<T: Send + 'static>() {}
+    fn shared<T: Sync>() {}
+    sent::<(Loader, Epoch, Batch, LoaderError)>();
+    shared::<(Loader, Batch, LoaderError)>();
+}

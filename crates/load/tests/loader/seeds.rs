@@ -1,0 +1,214 @@
+//! Random loaders under adversarial schedules and with faults: each batch is right, or there is an
+//! error where a fault struck; nothing in flight is touched, nothing is left, and the loader works
+//! again as long as the device lives.
+
+use std::collections::BTreeMap;
+use std::panic::{catch_unwind, resume_unwind};
+
+use pinlane::load::{Dtype, Finish, Loader, LoaderConfig, LoaderError, Tail};
+use pinlane::{Device, Error, Normalize, Stream};
+use pinlane_sim::{FaultKind, Faults, Sim};
+
+use super::support::{Made, check};
+use pinlane_testing::Random;
+use pinlane_testing::{assert_empty, must_return, profile};
+
+const SEEDS: u64 = if cfg!(miri) { 10 } else { 2000 };
+/// Attempts after which a living device must have let one through.
+const ATTEMPTS: usize = 60;
+
+/// What the seeds came to.
+#[derive(Default)]
+struct Tally {
+    right: u64,
+    failed: u64,
+    dead: u64,
+    faults: BTreeMap<FaultKind, u64>,
+}
+
+/// A third meets no fault, a third those that can be survived, the rest all.
+fn faults(random: &mut Random) -> Faults {
+    match random.below(3) {
+        0 => Faults::none(),
+        1 => Faults::all(4)
+            .with(FaultKind::LateError, 0)
+            .with(FaultKind::LostDevice, 0)
+            .with(FaultKind::StuckCompletion, 0),
+        _ => Faults::all(2).with(FaultKind::LostDevice, 1),
+    }
+}
+
+fn config(random: &mut Random) -> LoaderConfig {
+    LoaderConfig {
+        batch: 1 + random.below(6),
+        shuffle: random.below(2) == 0,
+        seed: random.next(),
+        tail: [Tail::Keep, Tail::Drop, Tail::Pad][random.below(3)],
+        workers: Some(random.below(4)),
+        prefetch: 1 + random.below(4),
+        ..LoaderConfig::default()
+    }
+}
+
+/// The driver's error, if it says that the device is dead.
+fn is_fatal(error: &Error) -> bool {
+    matches!(error, Error::Driver(error) if error.is_fatal())
+}
+
+/// Make what a program needs, as often as it takes. `None` when the device is dead.
+fn make<T>(make: impl Fn() -> pinlane::Result<T>) -> Option<T> {
+    for _ in 0..ATTEMPTS {
+        match make() {
+            Ok(made) => return Some(made),
+            Err(error) if is_fatal(&error) => return None,
+            Err(_) => {}
+        }
+    }
+    panic!("refused {ATTEMPTS} times");
+}
+
+fn as_error(error: LoaderError) -> Error {
+    match error {
+        LoaderError::Setup(error) | LoaderError::Device { error, .. } => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An epoch, with each batch compared; now and then left in the middle. Batches are held and dropped at
+/// random.
+fn attempt(loader: &Loader, stream: &Stream, seed: u64, finished: bool) -> pinlane::Result<()> {
+    let mut random = Random(seed);
+    let mut held = Vec::new();
+    for batch in loader.epoch(random.next() % 3).map_err(as_error)? {
+        let batch = batch.map_err(as_error)?;
+        if !finished {
+            check(stream, &batch)?;
+        }
+        held.push(batch);
+        while held.len() > random.below(4) {
+            held.remove(random.below(held.len()));
+        }
+        if random.below(20) == 0 {
+            break;
+        }
+    }
+    if !finished {
+        for batch in &held {
+            check(stream, batch)?;
+        }
+    }
+    Ok(())
+}
+
+/// Some epochs of one loader. Whether the device lived.
+fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> bool {
+    let mut config = config(random);
+    let finished = random.below(3) == 0;
+    if finished {
+        let finish = match random.below(2) {
+            0 => Finish::U8ToF32 {
+                scale: 1.0,
+                offset: 0.0,
+            },
+            _ => Finish::Normalize {
+                normalize: Normalize::new(&[0.5; 3], &[1.0; 3], 1).expect("three channels"),
+                to: Dtype::F32,
+            },
+        };
+        config.finish = vec![("image".to_owned(), finish)];
+    }
+    let samples = random.below(30);
+    let new = || Loader::new(device, Made::new(samples), config.clone()).map_err(as_error);
+    let (Some(loader), Some(stream)) = (make(new), make(|| device.stream())) else {
+        return false;
+    };
+    for _ in 0..2 {
+        let seed = random.next();
+        let mut right = false;
+        for _ in 0..ATTEMPTS {
+            let before = sim.faults_hit();
+            match attempt(&loader, &stream, seed, finished) {
+                Ok(()) => {
+                    tally.right += 1;
+                    right = true;
+                    break;
+                }
+                Err(error) => {
+                    tally.failed += 1;
+                    if is_fatal(&error) {
+                        return false;
+                    }
+                    assert_ne!(
+                        sim.faults_hit(),
+                        before,
+                        "{config:?}: {error}, with no fault"
+                    );
+                }
+            }
+        }
+        assert!(right, "{config:?}: {ATTEMPTS} attempts failed");
+    }
+    true
+}
+
+fn run(seed: u64, tally: &mut Tally) {
+    let mut random = Random(seed);
+    let sim = Sim::builder()
+        .profile(profile())
+        .seed(random.next())
+        .faults(faults(&mut random))
+        .record_timeline(false)
+        .idle_progress(false)
+        .build();
+    let lived = match make(|| Device::open(&sim, 0)) {
+        None => false,
+        Some(device) => {
+            let lived = live(&device, &sim, &mut random, tally);
+            // Twice: the first may be the one that meets an injected fault.
+            let _ = device.synchronize();
+            let _ = device.synchronize();
+            assert_empty(&device);
+            lived
+        }
+    };
+    tally.dead += u64::from(!lived);
+    let findings = sim.finish();
+    assert!(findings.is_empty(), "{findings:#?}");
+    for (kind, count) in sim.faults_hit() {
+        *tally.faults.entry(kind).or_default() += count;
+    }
+}
+
+#[test]
+fn right_batches_or_an_error_under_every_schedule_and_fault() {
+    let mut tally = Tally::default();
+    for seed in 0..SEEDS {
+        tally = must_return(move || {
+            let ran = catch_unwind(move || {
+                run(seed, &mut tally);
+                tally
+            });
+            ran.unwrap_or_else(|panic| {
+                eprintln!("seed {seed} fails");
+                resume_unwind(panic)
+            })
+        });
+    }
+    let Tally {
+        right,
+        failed,
+        dead,
+        faults,
+    } = tally;
+    println!("{right} epochs right, {failed} failed, {dead} devices died, {faults:?}");
+    if cfg!(miri) {
+        return;
+    }
+    assert!(right > SEEDS, "only {right} epochs gave bytes to compare");
+    assert!(failed > SEEDS / 10, "only {failed} epochs failed");
+    for kind in FaultKind::ALL {
+        // Only large memory is registered, of which there is none here.
+        let struck = faults.contains_key(&kind) || kind == FaultKind::RefusedRegistration;
+        assert!(struck, "{kind:?} never struck");
+    }
+}

@@ -1,0 +1,213 @@
+//! A driver that refuses each call in turn, or panics: the error is told, nothing hangs or is left, and
+//! the next load works.
+
+use pinlane::load::{Dtype, Fault, LoadConfig, LoadError, Tensor, Weights};
+use pinlane_driver::Call;
+use pinlane_sim::{FaultKind, Faults, Sim};
+
+use super::rig::{MODEL, Rig, config, converting, file, model};
+use super::support::Scratch;
+use pinlane_testing::{Spring, Trap, is_injected, misuse};
+use pinlane_testing::{must_return, open, profile, sim};
+
+/// Calls that a load makes.
+const CALLS: [Call; 13] = [
+    Call::CopyAsync,
+    Call::StreamCreate,
+    Call::StreamDestroy,
+    Call::StreamWaitEvent,
+    Call::StreamSynchronize,
+    Call::EventCreate,
+    Call::EventRecord,
+    Call::EventQuery,
+    Call::EventSynchronize,
+    Call::HostAlloc,
+    Call::HostFree,
+    Call::DeviceAllocAsync,
+    Call::DeviceAlloc,
+];
+
+fn injected(error: &LoadError) -> bool {
+    matches!(error.fault(), Fault::Device { error } if is_injected(error))
+}
+
+fn run(rig: &Rig, weights: &Weights, config: &LoadConfig) -> Result<(), LoadError> {
+    let tensors = weights.load(&rig.device, config)?;
+    assert_eq!(tensors.len(), MODEL.len());
+    for tensor in tensors.iter() {
+        rig.check(weights, tensor, config);
+    }
+    Ok(())
+}
+
+/// Whether the trap sprang.
+fn fail_once(weights: &Weights, config: &LoadConfig, call: Call, at: u64) -> bool {
+    let what = format!("{config:?}, {call:?} {at}");
+    let sim = sim();
+    let (device, trap) = Trap::under(&sim);
+    let rig = Rig::with(sim, device);
+    trap.set(call, at, Spring::Fail);
+    let ran = weights.load(&rig.device, config);
+    let sprung = trap.disarm() > 0;
+    let stray = rig.device.take_stray_errors();
+    let told = ran.as_ref().is_err_and(injected) || stray.iter().any(is_injected);
+    assert_eq!(told, sprung, "{what}: {ran:?}, {stray:?}");
+    match &ran {
+        Ok(tensors) => tensors
+            .iter()
+            .for_each(|tensor| rig.check(weights, tensor, config)),
+        Err(error) => assert!(injected(error), "{what}: {error}"),
+    }
+    drop(ran);
+    run(&rig, weights, config).unwrap_or_else(|error| panic!("{what}: {error} lingers"));
+    rig.assert_clean();
+    sprung
+}
+
+fn fail_each(config: &LoadConfig, at_least: usize) {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let mut sprung = 0;
+    for call in CALLS {
+        let (weights, config) = (weights.clone(), config.clone());
+        sprung += must_return(move || {
+            // Until there is no such call any more.
+            let strikes = |at: &u64| fail_once(&weights, &config, call, *at);
+            (0..60).take_while(strikes).count()
+        });
+    }
+    assert!(sprung > at_least, "only {sprung} failures");
+}
+
+#[test]
+fn one_thread() {
+    fail_each(&config(1), 60);
+}
+
+#[test]
+fn some_threads() {
+    fail_each(&config(3), 60);
+}
+
+#[test]
+fn with_conversions() {
+    fail_each(&converting(config(2), Dtype::F32), 60);
+}
+
+/// Where no more memory can be had, what there is will do.
+#[test]
+fn fewer_slots_will_do() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    for _ in 0..30 {
+        for at in 1..4 {
+            let sim = sim();
+            let (device, trap) = Trap::under(&sim);
+            let rig = Rig::with(sim, device);
+            trap.set(Call::HostAlloc, at, Spring::Fail);
+            run(&rig, &weights, &config(3)).expect("there is one slot");
+            let sprung = trap.disarm();
+            assert_eq!(rig.device.take_stray_errors().len() as u64, sprung);
+            rig.assert_clean();
+        }
+    }
+}
+
+#[test]
+fn no_memory_at_all_is_told_once() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    for threads in [1, 4] {
+        let weights = weights.clone();
+        must_return(move || {
+            let sim = sim();
+            let (device, trap) = Trap::under(&sim);
+            let rig = Rig::with(sim, device);
+            trap.refuse_all(Call::HostAlloc);
+            let landing = weights.start(&rig.device, &config(threads));
+            let mut errors: Vec<_> = landing
+                .expect("it starts")
+                .filter_map(Result::err)
+                .collect();
+            assert!(injected(&errors.pop().expect("it fails")));
+            assert!(errors.is_empty(), "{errors:?}");
+            let refused = trap.disarm() as usize;
+            assert_eq!(rig.device.take_stray_errors().len(), refused - 1);
+            rig.assert_clean();
+        });
+    }
+}
+
+/// A driver that panics in the middle ends the load; it does not hang.
+#[test]
+fn a_panic_of_the_driver() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let calls = [
+        Call::CopyAsync,
+        Call::HostAlloc,
+        Call::EventRecord,
+        Call::EventSynchronize,
+    ];
+    let mut sprung = 0;
+    for call in calls {
+        for at in 0..4 {
+            for threads in [1, 3] {
+                let weights = weights.clone();
+                sprung += must_return(move || {
+                    let sim = sim();
+                    let (device, trap) = Trap::under(&sim);
+                    let rig = Rig::with(sim.clone(), device);
+                    trap.set(call, at, Spring::Panic);
+                    let ran = weights.load(&rig.device, &config(threads));
+                    let sprung = trap.disarm();
+                    if sprung > 0 {
+                        let error = ran.expect_err("a thread died");
+                        let panicked = matches!(error.fault(), Fault::Panicked { says } if says == "on purpose");
+                        assert!(panicked, "{call:?} {at}: {error}");
+                    }
+                    run(&rig, &weights, &config(threads)).expect("the driver is well again");
+                    drop(rig);
+                    assert_eq!(misuse(&sim), [""; 0], "{call:?} {at}");
+                    sprung
+                });
+            }
+        }
+    }
+    assert!(sprung > 15, "only {sprung} panics");
+}
+
+/// Copies that fail on the device, after they were submitted: their tensors are never given out.
+#[test]
+fn a_copy_that_fails_late() {
+    let scratch = Scratch::new();
+    let one = file(&scratch, "one.safetensors", &[("w", Dtype::U8, &[9])], 1);
+    for path in [one, model(&scratch)] {
+        for threads in [1, 3] {
+            let path = path.clone();
+            must_return(move || {
+                let weights = Weights::open(&path).expect("a good file");
+                let sim = Sim::builder()
+                    .profile(profile())
+                    .faults(Faults::none().with(FaultKind::LateError, 1000))
+                    .build();
+                let device = open(&sim);
+                let landing = weights.start(&device, &config(threads));
+                let outcomes: Vec<_> = landing.expect("it starts").collect();
+                let (last, first) = outcomes.split_last().expect("at least the error");
+                // Only what has no bytes is complete.
+                let complete = |tensor: &Result<Tensor, _>| {
+                    tensor.as_ref().is_ok_and(|tensor| tensor.name() == "none")
+                };
+                assert!(first.iter().all(complete), "{outcomes:?}");
+                let error = last.as_ref().expect_err("no copy works");
+                assert!(matches!(error.fault(), Fault::Device { .. }), "{error}");
+                assert_eq!(error.file(), Some(path.as_path()));
+                assert!(error.tensor().is_some());
+                drop(outcomes);
+                drop(device);
+                assert_eq!(misuse(&sim), [""; 0]);
+            });
+        }
+    }
+}

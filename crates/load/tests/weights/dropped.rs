@@ -1,0 +1,78 @@
+//! Loads that are dropped at any time, and tensors that outlive everything.
+
+use pinlane::load::{Dtype, Landing, LoadError, Tensor, Tensors, Weights};
+
+use super::rig::{MODEL, Rig, config, converting, model};
+use super::support::Scratch;
+use pinlane_testing::must_return;
+
+#[test]
+fn after_every_tensor() {
+    let scratch = Scratch::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    for threads in [1, 3] {
+        for at in 0..=MODEL.len() {
+            let weights = weights.clone();
+            must_return(move || {
+                let rig = Rig::new();
+                let config = converting(config(threads), Dtype::Bf16);
+                let mut landing = weights.start(&rig.device, &config).expect("it starts");
+                let kept: Vec<_> = landing.by_ref().take(at).collect();
+                drop(landing);
+                for tensor in &kept {
+                    rig.check(&weights, tensor.as_ref().expect("no fault"), &config);
+                }
+                rig.load(&weights, &config);
+                drop(kept);
+                assert_eq!(rig.device.stats().device_bytes, 0);
+                assert_eq!(rig.device.stats().parked, 0);
+                rig.assert_clean();
+            });
+        }
+    }
+}
+
+#[test]
+fn several_loads_at_once() {
+    let scratch = Scratch::new();
+    let rig = Rig::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let start = |threads| {
+        weights
+            .start(&rig.device, &config(threads))
+            .expect("it starts")
+    };
+    let loads = [start(1), start(2), start(3)];
+    for load in loads {
+        for tensor in load {
+            rig.check(&weights, &tensor.expect("no fault"), &config(1));
+        }
+    }
+    rig.assert_clean();
+}
+
+#[test]
+fn tensors_outlive_device_and_files() {
+    let scratch = Scratch::new();
+    let rig = Rig::new();
+    let weights = Weights::open(model(&scratch)).expect("a good file");
+    let tensors = weights.load(&rig.device, &config(2)).expect("no fault");
+    let Rig {
+        sim,
+        device,
+        stream,
+    } = rig;
+    drop((device, scratch));
+    let flag = stream.copy_to_vec(tensors["flag"].bytes()).expect("alive");
+    assert_eq!(flag.len(), 1);
+    drop((stream, tensors));
+    pinlane_testing::assert_clean(&sim);
+}
+
+#[test]
+fn all_can_be_sent_and_shared() {
+    fn sent<T: Send + 'static>() {}
+    fn shared<T: Sync>() {}
+    sent::<(Weights, Landing, Tensor, Tensors, LoadError)>();
+    shared::<(Weights, Tensor, Tensors, LoadError)>();
+}

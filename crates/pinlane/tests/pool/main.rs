@@ -1,9 +1,0 @@
-//! The pool: what it hands out, when it takes it back, and that nothing is left of it.
-
-#[path = "../common/mod.rs"]
-mod common;
-
-mod limits;
-mod reuse;
-mod support;
-mod threads;
