@@ -97,8 +97,7 @@ struct Lanes<'b, 'd> {
 impl<'b, 'd> Lanes<'b, 'd> {
     fn new(bench: &'b Bench<'d>) -> Result<Self> {
         let pipelines = KNOTS.into_iter().map(|(chunk_bytes, _)| {
-            let mut config = PipelineConfig::default();
-            config.chunk_bytes = chunk_bytes;
+            let config = PipelineConfig::default().chunk_bytes(chunk_bytes);
             Pipeline::new(bench.device, config)
         });
         Ok(Self {

@@ -1,40 +1,40 @@
-//! How a pipeline is set up.
+//! Configuration of a pipeline.
 
 use pinlane_model::pipeline::{Order as PlannedOrder, Shape};
 
 use pinlane_core::{Error, Result};
 
-/// In which order the stages of different chunks are submitted, and on which streams.
+/// The order in which stages of different chunks are submitted, and their streams.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Order {
-    /// All stages of one chunk, then of the next, on `streams` streams in turn.
+    /// All stages of one chunk, then of the next, round-robin over `streams` streams.
     DepthFirst,
-    /// One stage of as many chunks as there are streams, then the next stage of them.
+    /// One stage of `streams` chunks, then the next stage of the same chunks.
     BreadthFirst,
-    /// One stream a stage, joined by events.
+    /// One stream per stage, joined by events.
     StageStreams,
 }
 
-/// Size and number of chunks, and their order. The defaults are good on current hardware; the
-/// model's planner finds the best for a job.
+/// Size and number of chunks, and their order. The defaults suit current hardware; the planner
+/// ([`planned`](Self::planned)) finds the best for a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct PipelineConfig {
-    /// Bytes of a chunk, of the widest input or output. The last chunk may be smaller.
+    /// Bytes of a chunk of the widest input or output. The last chunk may be smaller.
     pub chunk_bytes: usize,
-    /// Streams that chunks take in turn; without meaning for [`Order::StageStreams`], which has
+    /// Streams that chunks use in turn. Ignored by [`Order::StageStreams`], which has
     /// three.
     pub streams: usize,
-    /// In which order stages are submitted.
+    /// The order in which stages are submitted.
     pub order: Order,
-    /// Device buffers of each input and output, and pinned ones where the host fills or empties
-    /// them: so many chunks can be under way. At least `streams` for [`Order::BreadthFirst`].
+    /// Chunks in flight: each input and output has this many device buffers, and as many pinned buffers if
+    /// the host fills or empties them. At least `streams` for [`Order::BreadthFirst`].
     pub slots: usize,
-    /// Note when each stage of each chunk was on the device, in [`Flow::spans`](super::Flow).
+    /// Record when each stage of each chunk ran on the device, in [`RunSummary::spans`](super::RunSummary).
     pub record: bool,
 }
 
-/// More streams than these are no use to anybody, and drivers slow down.
+/// Drivers slow down beyond this.
 const STREAMS_AT_MOST: usize = 128;
 
 impl Default for PipelineConfig {
@@ -50,12 +50,47 @@ impl Default for PipelineConfig {
 }
 
 impl PipelineConfig {
-    /// What the model's planner chose: [`best`](pinlane_model::search::best) gives a shape for a
-    /// job and a profile. Chunks are rounded up to whole items of so many bytes, of the widest input
-    /// or output: rounded down, the last few would be a chunk of their own.
+    /// Sets [`chunk_bytes`](Self#structfield.chunk_bytes).
+    #[must_use]
+    pub fn chunk_bytes(mut self, chunk_bytes: usize) -> Self {
+        self.chunk_bytes = chunk_bytes;
+        self
+    }
+
+    /// Sets [`streams`](Self#structfield.streams).
+    #[must_use]
+    pub fn streams(mut self, streams: usize) -> Self {
+        self.streams = streams;
+        self
+    }
+
+    /// Sets [`order`](Self#structfield.order).
+    #[must_use]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Sets [`slots`](Self#structfield.slots).
+    #[must_use]
+    pub fn slots(mut self, slots: usize) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// Sets [`record`](Self#structfield.record).
+    #[must_use]
+    pub fn record(mut self, record: bool) -> Self {
+        self.record = record;
+        self
+    }
+
+    /// The configuration that the planner chose: [`best`](pinlane_model::search::best) returns a shape for
+    /// a job and a profile. Chunks are rounded up to whole items, `item_bytes` each in the widest input or
+    /// output; rounding down would leave a tiny last chunk.
     ///
     /// # Errors
-    /// For chunks that the address space does not hold.
+    /// If a chunk does not fit the address space.
     pub fn planned(shape: &Shape, item_bytes: usize) -> Result<Self> {
         let whole_items = |bytes: usize| bytes.checked_next_multiple_of(item_bytes.max(1));
         let chunk_bytes = usize::try_from(shape.chunk_bytes).ok();
@@ -105,7 +140,7 @@ impl PipelineConfig {
         }
     }
 
-    /// Chunks whose stages are submitted side by side.
+    /// Chunks whose stages are submitted together.
     pub(super) fn group(&self) -> usize {
         match self.order {
             Order::BreadthFirst => self.streams,
@@ -113,7 +148,7 @@ impl PipelineConfig {
         }
     }
 
-    /// Which streams load, work on and store a chunk.
+    /// The streams that upload, compute and download a chunk.
     pub(super) fn streams_of(&self, chunk: u64) -> [usize; 3] {
         match self.order {
             Order::StageStreams => [0, 1, 2],

@@ -1,23 +1,23 @@
-//! The thread that empties what came back, where the host has work with it.
+//! The drain thread: hands results to the host while later chunks are in flight.
 
 use std::sync::mpsc::{Receiver, Sender};
 
+use super::buffers::BufferCache;
 use super::error::{PipelineError, StageKind};
-use super::record::Track;
-use super::shelf::Shelf;
-use super::store::TakeChunk;
+use super::record::StageStream;
+use super::target::TakeChunk;
 use pinlane_core::memory::Part;
 use pinlane_core::{DeviceBuf, PinnedBuf, Transfer};
 
-/// A chunk of results on its way to the host.
-pub(super) enum Landing {
-    /// On the device, for the express lane.
+/// A chunk of results, ready for the drain thread.
+pub(super) enum FinishedChunk {
+    /// On the device, to be copied by the express lane.
     Express {
         chunk: u64,
         buffer: DeviceBuf<u8>,
         bytes: usize,
     },
-    /// Flying into pinned memory.
+    /// In flight to pinned memory.
     Pinned {
         chunk: u64,
         transfer: Transfer<Part<PinnedBuf<u8>>>,
@@ -25,7 +25,7 @@ pub(super) enum Landing {
     },
 }
 
-impl Landing {
+impl FinishedChunk {
     fn chunk(&self) -> u64 {
         match self {
             Self::Express { chunk, .. } | Self::Pinned { chunk, .. } => *chunk,
@@ -33,81 +33,81 @@ impl Landing {
     }
 }
 
-/// A buffer that is free again.
-pub(super) enum Returned {
+/// A buffer that the drain thread has emptied.
+pub(super) enum FreedBuffer {
     Device(DeviceBuf<u8>),
     Pinned(PinnedBuf<u8>),
 }
 
-impl Returned {
-    /// For the next run.
-    pub(super) fn keep(self, shelf: &Shelf) {
+impl FreedBuffer {
+    /// Returns it to the cache.
+    pub(super) fn keep(self, cache: &BufferCache) {
         match self {
-            Self::Device(buffer) => shelf.put_device(buffer),
-            Self::Pinned(buffer) => shelf.put_pinned(buffer),
+            Self::Device(buffer) => cache.put_device(buffer),
+            Self::Pinned(buffer) => cache.put_pinned(buffer),
         }
     }
 }
 
-/// What is done with each chunk.
-pub(super) enum Bin<'a> {
-    /// Its place in ordinary memory; what is left of it.
+/// What the drain thread does with results.
+pub(super) enum DrainTarget<'a> {
+    /// Copies them here; the part that is still empty.
     Memory(&'a mut [u8]),
-    /// Handed to somebody.
+    /// Passes them to this function.
     Taker(TakeChunk<'a>),
 }
 
-/// Why the emptying thread ended early.
-pub(super) enum Failed {
-    /// A chunk could not be fetched or handed on: the feeding thread came to an end over it.
+/// Why the drain thread failed.
+pub(super) enum DrainError {
+    /// A chunk could not be downloaded or handed over. It also stopped the submitting thread.
     Chunk(PipelineError),
-    /// What was handed on could not be flushed in the end.
+    /// The writer could not be flushed after the last chunk.
     Flush(PipelineError),
 }
 
-/// The emptying thread.
-pub(super) struct Drain<'r, 'a> {
-    pub(super) bin: Bin<'a>,
-    pub(super) track: Track<'r>,
-    pub(super) shelf: &'r Shelf,
+/// The drain thread.
+pub(super) struct DrainThread<'r, 'a> {
+    pub(super) bin: DrainTarget<'a>,
+    pub(super) stage_stream: StageStream<'r>,
+    pub(super) cache: &'r BufferCache,
 }
 
-impl Drain<'_, '_> {
-    /// Empty chunks until there are no more, or one fails; then the feeding thread finds its
-    /// channels closed.
+impl DrainThread<'_, '_> {
+    /// Handles chunks until there are no more or one fails. The submitting thread then finds its channels
+    /// closed.
     pub(super) fn run(
         mut self,
-        landings: &Receiver<Landing>,
-        returned: &Sender<Returned>,
-    ) -> Result<(), Failed> {
+        finished: &Receiver<FinishedChunk>,
+        returned: &Sender<FreedBuffer>,
+    ) -> Result<(), DrainError> {
         let mut last = None;
-        while let Ok(landing) = landings.recv() {
-            last = Some(landing.chunk());
-            let buffer = self.empty(landing).map_err(Failed::Chunk)?;
+        while let Ok(chunk_done) = finished.recv() {
+            last = Some(chunk_done.chunk());
+            let buffer = self.empty(chunk_done).map_err(DrainError::Chunk)?;
             if let Err(unsent) = returned.send(buffer) {
-                unsent.0.keep(self.shelf); // the feeding thread needs no more
+                unsent.0.keep(self.cache); // the submitting thread needs no more
             }
         }
         match (self.bin, last) {
-            (Bin::Taker(mut take), Some(chunk)) => {
+            (DrainTarget::Taker(mut take), Some(chunk)) => {
                 let flushed = take(None);
                 flushed.map_err(|error| {
-                    Failed::Flush(PipelineError::at(chunk, StageKind::Write, error))
+                    DrainError::Flush(PipelineError::at(chunk, StageKind::Write, error))
                 })
             }
             _ => Ok(()),
         }
     }
 
-    fn empty(&mut self, landing: Landing) -> Result<Returned, PipelineError> {
-        match (landing, &mut self.bin) {
+    fn empty(&mut self, chunk_done: FinishedChunk) -> Result<FreedBuffer, PipelineError> {
+        match (chunk_done, &mut self.bin) {
             (
-                Landing::Express {
+                FinishedChunk::Express {
                     chunk,
                     buffer,
                     bytes,
                 },
-                Bin::Memory(rest),
+                DrainTarget::Memory(rest),
             ) => {
                 let (here, later) = std::mem::take(rest)
                     .split_at_mut_checked(bytes)
@@ -115,35 +115,35 @@ impl Drain<'_, '_> {
                 *rest = later;
                 let source = buffer.range(..bytes);
                 let touches = [source.touch()];
-                let copied = self
-                    .track
-                    .submit(StageKind::Download, chunk, &touches, |stream| {
-                        stream.copy_to_host(source, here)
-                    });
+                let copied =
+                    self.stage_stream
+                        .submit(StageKind::Download, chunk, &touches, |stream| {
+                            stream.copy_to_host(source, here)
+                        });
                 match copied {
-                    Ok(()) => Ok(Returned::Device(buffer)),
+                    Ok(()) => Ok(FreedBuffer::Device(buffer)),
                     Err(error) => {
-                        self.shelf.put_device(buffer);
+                        self.cache.put_device(buffer);
                         Err(PipelineError::at(chunk, StageKind::Download, error))
                     }
                 }
             }
             (
-                Landing::Pinned {
+                FinishedChunk::Pinned {
                     chunk,
                     transfer,
                     bytes,
                 },
-                Bin::Taker(take),
+                DrainTarget::Taker(take),
             ) => {
                 let part = transfer.wait().map_err(|failure| {
                     PipelineError::at(chunk, StageKind::Download, failure.error)
                 })?;
                 let buffer = part.into_whole();
                 match take(Some(&buffer[..bytes])) {
-                    Ok(()) => Ok(Returned::Pinned(buffer)),
+                    Ok(()) => Ok(FreedBuffer::Pinned(buffer)),
                     Err(error) => {
-                        self.shelf.put_pinned(buffer);
+                        self.cache.put_pinned(buffer);
                         Err(PipelineError::at(chunk, StageKind::Write, error))
                     }
                 }

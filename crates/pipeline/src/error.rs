@@ -1,4 +1,4 @@
-//! What stopped a pipeline, and where.
+//! Errors of pipelines.
 
 use std::fmt;
 use std::io;
@@ -8,15 +8,15 @@ use pinlane_core::ErrorKind;
 /// A stage of a chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StageKind {
-    /// The host fetches the chunk from its source.
+    /// The host reads the chunk from its source.
     Read,
-    /// It goes to the device.
+    /// Host to device.
     Upload,
-    /// The kernel works on it.
+    /// The kernel.
     Kernel,
-    /// It comes back.
+    /// Device to host.
     Download,
-    /// The host hands it on.
+    /// The host passes the results on.
     Write,
 }
 
@@ -32,24 +32,24 @@ impl fmt::Display for StageKind {
     }
 }
 
-/// Why a pipeline stopped. All its work is over when this is returned, and all buffers are free.
+/// Why a run failed. All its work is over by then, and all its buffers are free.
 #[derive(Debug)]
 pub struct PipelineError {
-    /// The chunk and its stage; `None` when it did not begin, or when the device failed after all
+    /// The chunk and the stage; `None` if the run did not start, or if the device failed after everything
     /// was submitted.
     pub place: Option<(u64, StageKind)>,
     /// What went wrong.
     pub cause: Cause,
 }
 
-/// What can go wrong in a stage.
+/// The cause of a failed run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// In this library, the driver or the kernel's own code.
+    /// An error of the library, the driver or the kernel function.
     #[error(transparent)]
     Pinlane(#[from] pinlane_core::Error),
-    /// In a reader or a writer, or in the code that fills or takes chunks.
+    /// An error of a reader, a writer, or a function that fills or takes chunks.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -62,12 +62,12 @@ impl PipelineError {
         }
     }
 
-    /// The thread that takes the results has ended early, and knows why.
+    /// The drain thread has failed; its own error says why.
     pub(super) fn stopped() -> Self {
-        Self::setup(io::Error::other("nobody takes the results any more"))
+        Self::setup(io::Error::other("the drain thread has stopped"))
     }
 
-    /// Before the first chunk, or after the last.
+    /// An error before the first chunk or after the last.
     pub(super) fn setup(cause: impl Into<Cause>) -> Self {
         Self {
             place: None,
@@ -87,7 +87,7 @@ impl fmt::Display for PipelineError {
 
 impl std::error::Error for PipelineError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.cause.source() // the text above holds the cause's own
+        self.cause.source() // Display already includes the cause itself
     }
 }
 

@@ -1,32 +1,33 @@
-//! Where chunks come from.
+//! Inputs of a pipeline: one, or a tuple of several.
 
 use std::io::{self, Read};
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
-use super::load::{Feed, Origin};
-use pinlane_core::memory::{DeviceSlice, PinnedSlice, check_align};
+use super::source::{ChunkSource, SourceKind};
+use pinlane_core::internal::check_align;
+use pinlane_core::memory::{DeviceSlice, PinnedSlice};
 use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result};
 
-/// One input of a pipeline: elements of `T`, `width` of which are an item.
+/// One input of a pipeline: elements of `T`, of which `width` form an item.
 pub struct Input<'a, T> {
-    origin: Origin<'a>,
+    origin: SourceKind<'a>,
     width: usize,
     elements: PhantomData<T>,
 }
 
-/// What can be an input: a slice, pinned memory, device memory, or an [`Input`].
+/// Anything that can be an input: a slice, pinned memory, device memory, or an [`Input`].
 pub trait IntoInput<'a> {
-    /// Its elements.
+    /// The element type.
     type Item: Pod;
 
-    /// As an input.
+    /// Converts it into an input.
     fn into_input(self) -> Input<'a, Self::Item>;
 }
 
 impl<'a, T: Pod> Input<'a, T> {
-    fn new(origin: Origin<'a>) -> Self {
+    fn new(origin: SourceKind<'a>) -> Self {
         Self {
             origin,
             width: 1,
@@ -34,16 +35,16 @@ impl<'a, T: Pod> Input<'a, T> {
         }
     }
 
-    /// All that `reader` gives, as bytes of `T`. The host reads straight into pinned memory while
-    /// the device works on earlier chunks.
+    /// Everything that `reader` returns, as bytes of `T`. The host reads directly into pinned memory while the
+    /// device works on earlier chunks.
     pub fn reader(mut reader: impl Read + 'a) -> Self {
-        Self::new(Origin::Fill(Box::new(move |chunk: &mut [u8]| {
+        Self::new(SourceKind::Fill(Box::new(move |chunk: &mut [u8]| {
             let mut filled = 0;
             while filled < chunk.len() {
                 match reader.read(&mut chunk[filled..]) {
                     Ok(0) => break,
                     Ok(bytes) if bytes > chunk.len() - filled => {
-                        let says = "the reader says that it read more than it was asked for";
+                        let says = "the reader returned more bytes than requested";
                         return Err(io::Error::new(io::ErrorKind::InvalidData, says));
                     }
                     Ok(bytes) => filled += bytes,
@@ -55,30 +56,33 @@ impl<'a, T: Pod> Input<'a, T> {
         })))
     }
 
-    /// Chunks that `fill` writes straight into pinned memory, while the device works on earlier
-    /// ones. It says how many elements it wrote; 0 ends the input.
+    /// Chunks that `fill` writes directly into pinned memory while the device works on earlier ones. `fill`
+    /// returns the number of elements it wrote; 0 ends the input.
     pub fn fill(mut fill: impl FnMut(&mut [T]) -> io::Result<usize> + 'a) -> Self {
-        Self::new(Origin::Fill(Box::new(move |chunk: &mut [u8]| {
+        Self::new(SourceKind::Fill(Box::new(move |chunk: &mut [u8]| {
             let chunk: &mut [T] = bytemuck::cast_slice_mut(chunk);
             let filled = fill(chunk)?;
             if filled > chunk.len() {
-                let says = format!("{filled} elements were filled of {}", chunk.len());
+                let says = format!(
+                    "`fill` returned {filled} for a chunk of {} elements",
+                    chunk.len()
+                );
                 return Err(io::Error::new(io::ErrorKind::InvalidData, says));
             }
             Ok(filled * size_of::<T>())
         })))
     }
 
-    /// One chunk for each batch of an iterator, made while the device works on earlier ones. A
-    /// batch holds no more elements than a chunk; empty ones are passed over. Of several inputs only
-    /// the first can be batches: it decides how long each chunk is.
+    /// One chunk per batch of an iterator, which runs while the device works on earlier chunks. A batch
+    /// must fit a chunk; empty batches are skipped. Only the first of several inputs can be
+    /// batches, because it decides the length of each chunk.
     pub fn batches<B: AsRef<[T]>>(batches: impl IntoIterator<Item = B> + 'a) -> Self
     where
         T: 'a,
     {
         let mut batches = Some(batches);
         let mut rest = None;
-        Self::new(Origin::Batches(Box::new(move |take| {
+        Self::new(SourceKind::Batches(Box::new(move |take| {
             if let Some(batches) = batches.take() {
                 rest = Some(batches.into_iter());
             }
@@ -90,30 +94,30 @@ impl<'a, T: Pod> Input<'a, T> {
         })))
     }
 
-    /// So many elements are one item: chunks never cut one, and all inputs and the output of a run
-    /// have the same number of items.
+    /// Sets how many elements form an item. Chunks never split an item, and all inputs and the output of a
+    /// run have the same number of items.
     #[must_use]
     pub fn wide(self, width: usize) -> Self {
         Self { width, ..self }
     }
 
-    pub(super) fn into_feed(self) -> Result<Feed<'a>> {
+    pub(super) fn into_source(self) -> Result<ChunkSource<'a>> {
         let item_bytes = item_bytes::<T>(self.width)?;
-        if let Origin::Fill(_) = self.origin {
-            check_align::<T>()?; // it writes into pinned memory
+        if let SourceKind::Fill(_) = self.origin {
+            check_align::<T>()?; // `fill` writes into pinned memory
         }
-        let feed = Feed::new(self.origin, item_bytes);
-        match feed.known_bytes() {
+        let source = ChunkSource::new(self.origin, item_bytes);
+        match source.known_bytes() {
             Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
                 field: "input",
                 reason: "a whole number of items",
             }),
-            _ => Ok(feed),
+            _ => Ok(source),
         }
     }
 }
 
-/// Bytes of an item of so many elements.
+/// Bytes of an item of `width` elements.
 pub(super) fn item_bytes<T>(width: usize) -> Result<usize> {
     match width.checked_mul(size_of::<T>()) {
         Some(0) => Err(Error::InvalidConfig {
@@ -144,12 +148,12 @@ impl<'a, T: Pod> IntoInput<'a> for Input<'a, T> {
     }
 }
 
-/// Ordinary memory, through the express lane.
+/// Ordinary memory, copied by the express lane.
 impl<'a, T: Pod> IntoInput<'a> for &'a [T] {
     type Item = T;
 
     fn into_input(self) -> Input<'a, T> {
-        Input::new(Origin::Pageable(bytemuck::cast_slice(self)))
+        Input::new(SourceKind::Pageable(bytemuck::cast_slice(self)))
     }
 }
 
@@ -161,12 +165,12 @@ impl<'a, T: Pod> IntoInput<'a> for &'a Vec<T> {
     }
 }
 
-/// Page-locked memory, copied from where it is.
+/// Pinned memory, copied directly.
 impl<'a, T: Pod> IntoInput<'a> for PinnedSlice<'a, T> {
     type Item = T;
 
     fn into_input(self) -> Input<'a, T> {
-        Input::new(Origin::Pinned(self.into_bytes()))
+        Input::new(SourceKind::Pinned(self.into_bytes()))
     }
 }
 
@@ -178,12 +182,12 @@ impl<'a, T: Pod + Send> IntoInput<'a> for &'a PinnedBuf<T> {
     }
 }
 
-/// Memory of the device, used where it is.
+/// Device memory, used in place.
 impl<'a, T: Pod> IntoInput<'a> for DeviceSlice<'a, T> {
     type Item = T;
 
     fn into_input(self) -> Input<'a, T> {
-        Input::new(Origin::Device(self.cast()))
+        Input::new(SourceKind::Device(self.cast()))
     }
 }
 
@@ -192,5 +196,72 @@ impl<'a, T: Pod> IntoInput<'a> for &'a DeviceBuf<T> {
 
     fn into_input(self) -> Input<'a, T> {
         self.whole().into_input()
+    }
+}
+
+/// The inputs of a run: one, or a tuple of up to four with the same number of items.
+pub trait Inputs<'a> {
+    /// The device memory of one chunk, for each input.
+    type Slices<'s>;
+
+    #[doc(hidden)]
+    fn into_sources(self) -> Result<Vec<ChunkSource<'a>>>;
+
+    #[doc(hidden)]
+    fn slices<'s>(slices: &[DeviceSlice<'s, u8>]) -> Self::Slices<'s>;
+}
+
+impl<'a, I: IntoInput<'a>> Inputs<'a> for I {
+    type Slices<'s> = DeviceSlice<'s, I::Item>;
+
+    fn into_sources(self) -> Result<Vec<ChunkSource<'a>>> {
+        Ok(vec![self.into_input().into_source()?])
+    }
+
+    fn slices<'s>(slices: &[DeviceSlice<'s, u8>]) -> Self::Slices<'s> {
+        typed(slices, 0)
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident $index:tt)*) => {
+        impl<'a, $($name: IntoInput<'a>),*> Inputs<'a> for ($($name,)*) {
+            type Slices<'s> = ($(DeviceSlice<'s, $name::Item>,)*);
+
+            #[allow(non_snake_case)]
+            fn into_sources(self) -> Result<Vec<ChunkSource<'a>>> {
+                let ($($name,)*) = self;
+                let sources = vec![$($name.into_input().into_source()?),*];
+                agree(&sources)?;
+                Ok(sources)
+            }
+
+            fn slices<'s>(slices: &[DeviceSlice<'s, u8>]) -> Self::Slices<'s> {
+                ($(typed(slices, $index),)*)
+            }
+        }
+    };
+}
+
+tuples!(A 0 B 1);
+tuples!(A 0 B 1 C 2);
+tuples!(A 0 B 1 C 2 D 3);
+
+fn typed<'s, T: Pod>(slices: &[DeviceSlice<'s, u8>], index: usize) -> DeviceSlice<'s, T> {
+    slices[index].cast()
+}
+
+/// Checks that inputs of known length have the same number of items.
+fn agree(sources: &[ChunkSource<'_>]) -> Result<()> {
+    let mut known = sources.iter().filter_map(ChunkSource::known_items);
+    let Some(first) = known.next() else {
+        return Ok(());
+    };
+    match known.find(|&items| items != first) {
+        Some(other) => Err(Error::InputsDiffer {
+            items: first,
+            other_items: other,
+        }),
+        None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Pipelines: chunks that flow to the device, through a kernel and back, all three at once.
+//! Pipelines: chunks to the device, through a kernel and back, all three at once.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Preparing the next batch while the GPU works on this one, with no race:
+//! The next batch is prepared while the GPU works on this one, without a race:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,123 +36,121 @@
 //! ```
 //!
 //! ```text
-//!   Pipeline   streams and buffers, kept between runs         (this file, shelf)
-//!     Input    pinned or ordinary memory, a reader, batches, device memory    (input)
-//!     Output   the same, or kept on the device                                (output)
-//!     flow     the loop: load a group of chunks, launch, store                (flow, config)
-//!       load   how a chunk gets to the device                                 (load)
-//!       store  how it comes back; a thread of its own where the host has work with it  (store, drain)
-//!     Recorder which chunk was where when, by events of the device            (record)
+//!   lib          Pipeline: streams and buffers, kept between runs
+//!   input        what chunks come from: any memory, a reader, batches; output: where results go
+//!   run          sets up a run; chunk_loop: uploads, launches and downloads its chunks
+//!     source     uploads a chunk of an input
+//!     target     downloads a chunk of results; drain: the thread that hands them to the host
+//!   buffers      device and pinned buffers for the next run
+//!   record       when each stage of each chunk ran on the device
 //! ```
 //!
-//! Device buffers know who uses them, so chunks that share one wait for each other where they must;
-//! nothing here repeats that.
+//! Device buffers track their uses, so chunks that share one wait for each other where they must. Nothing
+//! here repeats that.
 
+mod buffers;
+mod chunk_loop;
 mod config;
 mod drain;
 mod error;
-mod flow;
 mod input;
-mod inputs;
-mod load;
 mod output;
 mod record;
 mod run;
-mod shelf;
-mod store;
+mod source;
+mod target;
 
 pub use config::{Order, PipelineConfig};
 pub use error::{Cause, PipelineError, StageKind};
-pub use flow::{Flow, Stage};
-pub use input::{Input, IntoInput};
-pub use inputs::Inputs;
+pub use input::{Input, Inputs, IntoInput};
 pub use output::Output;
-pub use record::Recorded;
+pub use record::StageSpan;
+pub use run::{RunSummary, Stage};
 
 use bytemuck::Pod;
 
-use flow::Middle;
+use buffers::BufferCache;
 use pinlane_core::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};
-use shelf::Shelf;
+use run::KernelCall;
 
-/// Streams and buffers through which data flow. May be used again and again, by one run at a time
-/// or several.
+/// A pipeline with its streams and buffers. Reusable, also by several runs at the same
+/// time.
 #[derive(Debug)]
 pub struct Pipeline {
     device: Device,
     config: PipelineConfig,
     streams: Vec<Stream>,
-    /// Where inputs go that the host has work with: behind no kernel of an earlier chunk.
-    forth: Stream,
-    /// Where results go back that the host has work with.
-    back: Stream,
-    shelf: Shelf,
+    /// Uploads that occupy the host, so that they never wait behind a kernel of an earlier chunk.
+    upload_stream: Stream,
+    /// Downloads that occupy the host.
+    download_stream: Stream,
+    cache: BufferCache,
 }
 
 impl Pipeline {
-    /// A pipeline on a device.
+    /// Creates a pipeline on a device.
     pub fn new(device: &Device, config: PipelineConfig) -> Result<Self> {
         config.check()?;
         let streams = (0..config.stream_count()).map(|_| device.stream());
         Ok(Self {
             streams: streams.collect::<Result<_>>()?,
-            forth: device.stream()?,
-            back: device.stream()?,
+            upload_stream: device.stream()?,
+            download_stream: device.stream()?,
             device: device.clone(),
-            shelf: Shelf::new(device),
+            cache: BufferCache::new(device),
             config,
         })
     }
 
-    /// How it was set up.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &PipelineConfig {
         &self.config
     }
 
-    /// Run all of `inputs` through `kernel`, and its results into `output`. Returns when they are
+    /// Runs `inputs` through `kernel` and stores the results in `output`. Returns when all results are
     /// there.
     ///
-    /// `inputs` is one [`Input`] or a tuple of up to four with the same number of items. `kernel`
-    /// is called for each chunk, in order, to submit work to [`Stage::stream`]; it sees the chunk's
-    /// part of each input, and where its results belong.
+    /// `inputs` is one [`Input`] or a tuple of up to four with the same number of items. `kernel` is called
+    /// for each chunk, in order, to submit work to [`Stage::stream`]; it gets the chunk of each input and
+    /// the memory for its results.
     ///
     /// # Errors
-    /// The first thing that failed, with the number of the chunk. Everything submitted is done
-    /// then, all buffers are free again, and the contents of the output are unspecified.
+    /// The first failure, with the number of its chunk. By then everything submitted has ended, all buffers
+    /// are free, and the contents of the output are unspecified.
     pub fn run<'a, I: Inputs<'a>, O: Pod>(
         &self,
         inputs: I,
         output: impl Into<Output<'a, O>>,
         kernel: impl for<'s> FnMut(&Stage<'_>, I::Slices<'s>, DeviceSliceMut<'s, O>) -> Result<()>,
-    ) -> std::result::Result<Flow, PipelineError> {
+    ) -> std::result::Result<RunSummary, PipelineError> {
         let (flow, ()) = self.run_meanwhile(inputs, output, kernel, || ())?;
         Ok(flow)
     }
 
-    /// The same, with `work` for the host: it is called when everything has been submitted, and
-    /// what it returns comes back with the flow. With pinned input and output that is at once; with
-    /// inputs that the host itself reads or stages it is late: see [`beside`](Self::beside).
+    /// Like [`run`](Self::run), but also calls `work` on this thread once everything is submitted, and returns
+    /// its result. With pinned input and output that is almost at once. If the host has to read or stage the
+    /// inputs it is late: use [`beside`](Self::beside) then.
     ///
     /// # Errors
-    /// See [`run`](Self::run). Where submitting failed, `work` is not called.
+    /// See [`run`](Self::run). `work` is not called if submitting failed.
     pub fn run_meanwhile<'a, I: Inputs<'a>, O: Pod, R>(
         &self,
         inputs: I,
         output: impl Into<Output<'a, O>>,
         mut kernel: impl for<'s> FnMut(&Stage<'_>, I::Slices<'s>, DeviceSliceMut<'s, O>) -> Result<()>,
         work: impl FnOnce() -> R,
-    ) -> std::result::Result<(Flow, R), PipelineError> {
+    ) -> std::result::Result<(RunSummary, R), PipelineError> {
         let mut apart =
             |stage: &Stage<'_>, inputs: &[DeviceSlice<'_, u8>], output: DeviceSliceMut<'_, u8>| {
                 kernel(stage, I::slices(inputs), output.cast())
             };
-        let middle = Middle::Apart(&mut apart);
-        let (feeds, sink) = (inputs.into_feeds()?, output.into().into_sink()?);
-        self.flow(feeds, middle, sink, work)
+        let middle = KernelCall::OutOfPlace(&mut apart);
+        let (sources, spec) = (inputs.into_sources()?, output.into().into_spec()?);
+        self.flow(sources, middle, spec, work)
     }
 
-    /// The same with a kernel that puts its results where its input was.
+    /// Like [`run`](Self::run), with a kernel that overwrites its input with its results.
     ///
     /// # Errors
     /// See [`run`](Self::run).
@@ -161,12 +159,12 @@ impl Pipeline {
         input: I,
         output: impl Into<Output<'a, I::Item>>,
         kernel: impl FnMut(&Stage<'_>, DeviceSliceMut<'_, I::Item>) -> Result<()>,
-    ) -> std::result::Result<Flow, PipelineError> {
+    ) -> std::result::Result<RunSummary, PipelineError> {
         let (flow, ()) = self.run_in_place_meanwhile(input, output, kernel, || ())?;
         Ok(flow)
     }
 
-    /// The same, with `work` for the host. See [`run_meanwhile`](Self::run_meanwhile).
+    /// Like [`run_in_place`](Self::run_in_place), with `work` for the host as in [`run_meanwhile`](Self::run_meanwhile).
     ///
     /// # Errors
     /// See [`run`](Self::run).
@@ -176,22 +174,22 @@ impl Pipeline {
         output: impl Into<Output<'a, I::Item>>,
         mut kernel: impl FnMut(&Stage<'_>, DeviceSliceMut<'_, I::Item>) -> Result<()>,
         work: impl FnOnce() -> R,
-    ) -> std::result::Result<(Flow, R), PipelineError> {
+    ) -> std::result::Result<(RunSummary, R), PipelineError> {
         let mut in_place =
             |stage: &Stage<'_>, data: DeviceSliceMut<'_, u8>| kernel(stage, data.cast());
-        let middle = Middle::InPlace(&mut in_place);
-        let feed = input.into_input().into_feed()?;
-        let sink = output.into().into_sink()?;
-        if feed.item_bytes != sink.item_bytes {
+        let middle = KernelCall::InPlace(&mut in_place);
+        let source = input.into_input().into_source()?;
+        let spec = output.into().into_spec()?;
+        if source.item_bytes != spec.item_bytes {
             return Err(PipelineError::setup(pinlane_core::Error::InvalidConfig {
                 field: "output",
                 reason: "items as wide as the input's, since the kernel works in place",
             }));
         }
-        self.flow(vec![feed], middle, sink, work)
+        self.flow(vec![source], middle, spec, work)
     }
 
-    /// Do `work` on another thread meanwhile. Returns when both are done.
+    /// Runs `work` on another thread beside `run`. Returns when both are done.
     pub fn beside<R, W: Send>(run: impl FnOnce() -> R, work: impl FnOnce() -> W + Send) -> (R, W) {
         std::thread::scope(|scope| {
             let work = scope.spawn(work);
@@ -204,8 +202,8 @@ impl Pipeline {
         })
     }
 
-    /// Free the buffers that it keeps for the next run.
+    /// Frees the buffers kept for the next run.
     pub fn trim(&self) {
-        self.shelf.clear();
+        self.cache.clear();
     }
 }

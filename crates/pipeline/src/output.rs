@@ -1,4 +1,4 @@
-//! Where results go.
+//! The output of a pipeline.
 
 use std::io::{self, Write};
 use std::marker::PhantomData;
@@ -6,19 +6,20 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 use super::input::item_bytes;
-use super::store::{Sink, Target};
-use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut, check_align};
+use super::target::{TargetKind, TargetSpec};
+use pinlane_core::internal::check_align;
+use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
 use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result};
 
-/// The output of a pipeline: elements of `T`, `width` of which are an item.
+/// The output of a pipeline: elements of `T`, of which `width` form the result of an item.
 pub struct Output<'a, T> {
-    target: Target<'a>,
+    target: TargetKind<'a>,
     width: usize,
     elements: PhantomData<T>,
 }
 
 impl<'a, T: Pod> Output<'a, T> {
-    fn new(target: Target<'a>) -> Self {
+    fn new(target: TargetKind<'a>) -> Self {
         Self {
             target,
             width: 1,
@@ -26,44 +27,44 @@ impl<'a, T: Pod> Output<'a, T> {
         }
     }
 
-    /// Bytes of the results, in order, written by a thread of their own, and flushed in the end.
+    /// Writes the bytes of the results in order, on another thread, and flushes at the end.
     pub fn writer(mut writer: impl Write + Send + 'a) -> Self {
-        Self::new(Target::Each(Box::new(move |chunk| match chunk {
+        Self::new(TargetKind::Each(Box::new(move |chunk| match chunk {
             Some(chunk) => writer.write_all(chunk),
             None => writer.flush(),
         })))
     }
 
-    /// `take` is called with the results of each chunk, in order, on a thread of its own, while
-    /// later chunks are under way.
+    /// Calls `take` with the results of each chunk, in order, on another thread, while later chunks are in
+    /// flight.
     pub fn each(mut take: impl FnMut(&[T]) -> io::Result<()> + Send + 'a) -> Self {
-        Self::new(Target::Each(Box::new(move |chunk| match chunk {
+        Self::new(TargetKind::Each(Box::new(move |chunk| match chunk {
             Some(chunk) => take(bytemuck::cast_slice(chunk)),
             None => Ok(()),
         })))
     }
 
-    /// So many elements are the result of one item.
+    /// Sets how many elements are the result of one item.
     #[must_use]
     pub fn wide(self, width: usize) -> Self {
         Self { width, ..self }
     }
 
-    pub(super) fn into_sink(self) -> Result<Sink<'a>> {
+    pub(super) fn into_spec(self) -> Result<TargetSpec<'a>> {
         let item_bytes = item_bytes::<T>(self.width)?;
-        if let Target::Each(_) = self.target {
-            check_align::<T>()?; // it reads from pinned memory
+        if let TargetKind::Each(_) = self.target {
+            check_align::<T>()?; // `take` reads from pinned memory
         }
-        let sink = Sink {
+        let spec = TargetSpec {
             target: self.target,
             item_bytes,
         };
-        match sink.known_bytes() {
+        match spec.known_bytes() {
             Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
                 field: "output",
                 reason: "a whole number of items",
             }),
-            _ => Ok(sink),
+            _ => Ok(spec),
         }
     }
 }
@@ -76,10 +77,10 @@ impl<T> std::fmt::Debug for Output<'_, T> {
     }
 }
 
-/// Ordinary memory, through the express lane.
+/// Ordinary memory, copied by the express lane.
 impl<'a, T: Pod> From<&'a mut [T]> for Output<'a, T> {
     fn from(target: &'a mut [T]) -> Self {
-        Self::new(Target::Pageable(bytemuck::cast_slice_mut(target)))
+        Self::new(TargetKind::Pageable(bytemuck::cast_slice_mut(target)))
     }
 }
 
@@ -89,10 +90,10 @@ impl<'a, T: Pod> From<&'a mut Vec<T>> for Output<'a, T> {
     }
 }
 
-/// Page-locked memory, written by the device where it is.
+/// Pinned memory, written directly by the device.
 impl<'a, T: Pod> From<PinnedSliceMut<'a, T>> for Output<'a, T> {
     fn from(target: PinnedSliceMut<'a, T>) -> Self {
-        Self::new(Target::Pinned(target.into_bytes()))
+        Self::new(TargetKind::Pinned(target.into_bytes()))
     }
 }
 
@@ -102,10 +103,10 @@ impl<'a, T: Pod + Send> From<&'a mut PinnedBuf<T>> for Output<'a, T> {
     }
 }
 
-/// Memory of the device: results stay there.
+/// Device memory: results stay there.
 impl<'a, T: Pod> From<DeviceSliceMut<'a, T>> for Output<'a, T> {
     fn from(target: DeviceSliceMut<'a, T>) -> Self {
-        Self::new(Target::Device(target.cast()))
+        Self::new(TargetKind::Device(target.cast()))
     }
 }
 

@@ -1,37 +1,37 @@
-//! When each stage of each chunk was on the device.
+//! Records when each stage of each chunk ran on the device.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::error::StageKind;
-use pinlane_core::memory::Touch;
+use pinlane_core::internal::{Touch, lock};
 use pinlane_core::{Device, Event, Result, Stream};
 
-/// A stage of a chunk on the device, in nanoseconds of the device's clock since the run began.
+/// When a stage of a chunk ran, in nanoseconds of the device's clock since the run started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Recorded {
+pub struct StageSpan {
     /// Upload, kernel or download.
     pub stage: StageKind,
-    /// Number of the chunk.
+    /// The chunk, from 0.
     pub chunk: u64,
-    /// Number of the stream.
+    /// The stream, from 0.
     pub stream: usize,
-    /// When it began.
+    /// Start.
     pub start_ns: u64,
-    /// When it was done.
+    /// End.
     pub end_ns: u64,
 }
 
-/// A stream of a run, by its number, and who records what it does.
+/// A stream of a run with its number, and the recorder if the run is recorded.
 #[derive(Clone, Copy)]
-pub(super) struct Track<'r> {
+pub(super) struct StageStream<'r> {
     pub(super) stream: &'r Stream,
     pub(super) number: usize,
     pub(super) recorder: Option<&'r Recorder>,
 }
 
-impl Track<'_> {
-    /// Submit a stage of a chunk, which touches this memory.
+impl StageStream<'_> {
+    /// Submits a stage of a chunk that uses this memory.
     pub(super) fn submit<R>(
         &self,
         stage: StageKind,
@@ -42,20 +42,20 @@ impl Track<'_> {
         let Some(recorder) = self.recorder else {
             return submit(self.stream);
         };
-        // It begins when the stream has waited for all others that use the memory.
+        // The stage starts when the stream has waited for earlier uses of the memory.
         self.stream.wait_for_uses(touches)?;
         recorder.around(stage, chunk, self, || submit(self.stream))
     }
 }
 
-/// Puts events around stages.
+/// Records timing events around each stage.
 pub(super) struct Recorder {
     device: Device,
     begin: Event,
-    marks: Mutex<Vec<Mark>>,
+    marks: Mutex<Vec<StageEvents>>,
 }
 
-struct Mark {
+struct StageEvents {
     stage: StageKind,
     chunk: u64,
     stream: usize,
@@ -64,7 +64,7 @@ struct Mark {
 }
 
 impl Recorder {
-    /// The run begins now, with idle streams.
+    /// Starts recording. All streams are idle.
     pub(super) fn begin(device: &Device, stream: &Stream) -> Result<Self> {
         let begin = device.event_with_timing()?;
         stream.record(&begin)?;
@@ -75,33 +75,32 @@ impl Recorder {
         })
     }
 
-    /// Do what submits a stage to a stream, between two events.
+    /// Submits a stage between two events.
     fn around<R>(
         &self,
         stage: StageKind,
         chunk: u64,
-        track: &Track<'_>,
+        stage_stream: &StageStream<'_>,
         submit: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let before = self.device.event_with_timing()?;
         let behind = self.device.event_with_timing()?;
-        track.stream.record(&before)?;
+        stage_stream.stream.record(&before)?;
         let result = submit()?;
-        track.stream.record(&behind)?;
-        let mark = Mark {
+        stage_stream.stream.record(&behind)?;
+        let mark = StageEvents {
             stage,
             chunk,
-            stream: track.number,
+            stream: stage_stream.number,
             before,
             behind,
         };
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.push(mark);
+        lock(&self.marks).push(mark);
         Ok(result)
     }
 
-    /// All stages, when all of them are done.
-    pub(super) fn end(self) -> Result<Vec<Recorded>> {
+    /// All stages, once they are done.
+    pub(super) fn end(self) -> Result<Vec<StageSpan>> {
         let marks = self.marks.into_inner();
         let mut spans = marks
             .unwrap_or_else(PoisonError::into_inner)
@@ -110,7 +109,7 @@ impl Recorder {
                 let at = |event: &Event| -> Result<u64> {
                     Ok(u64::try_from(self.begin.elapsed_ns(event)?).unwrap_or(0))
                 };
-                Ok(Recorded {
+                Ok(StageSpan {
                     stage: mark.stage,
                     chunk: mark.chunk,
                     stream: mark.stream,
@@ -124,9 +123,9 @@ impl Recorder {
     }
 }
 
-/// The event before a stage fires when its stream gets there; if another stream's chunk has the
-/// engine then, the stage begins behind that one.
-fn begin_behind_the_one_before(spans: &mut [Recorded]) {
+/// The event before a stage fires when its stream gets there. If a chunk of another stream occupies the
+/// engine at that time, the stage starts after that chunk.
+fn begin_behind_the_one_before(spans: &mut [StageSpan]) {
     spans.sort_by_key(|span| (span.end_ns, span.chunk));
     for stage in [StageKind::Upload, StageKind::Kernel, StageKind::Download] {
         let mut free_ns = 0;
@@ -143,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_stage_begins_when_its_engine_is_free() {
-        let span = |stage, chunk, start_ns, end_ns| Recorded {
+        let span = |stage, chunk, start_ns, end_ns| StageSpan {
             stage,
             chunk,
             stream: 0,

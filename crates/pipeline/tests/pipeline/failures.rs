@@ -139,7 +139,7 @@ fn a_reader_that_ends_inside_an_item() {
     for order in ORDERS {
         for at in AT {
             let place = (at, StageKind::Read);
-            let text = "13 bytes are no whole number of items of 8";
+            let text = "13 bytes are not a whole number of items of 8 bytes";
             fails(order, place, text, |rig, pipeline| {
                 let bytes = vec![7; at as usize * CHUNK_ITEMS * 4 + 13];
                 let input = Input::<u32>::reader(&bytes[..]).wide(2);
@@ -176,7 +176,7 @@ fn code_that_fills() {
 
 #[test]
 fn code_that_says_it_filled_more_than_there_was_room() {
-    let text = "11 elements were filled of 10";
+    let text = "`fill` returned 11 for a chunk of 10 elements";
     fails(ORDERS[2], (0, StageKind::Read), text, |rig, pipeline| {
         let input = Input::fill(|numbers: &mut [u32]| Ok(numbers.len() + 1));
         into_nothing(rig, pipeline, input)

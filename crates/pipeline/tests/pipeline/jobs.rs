@@ -1,7 +1,7 @@
 //! One input, one kernel, one output, compared with the serial computation.
 
 use pinlane::Pod;
-use pinlane::pipeline::{Flow, Pipeline, PipelineError};
+use pinlane::pipeline::{Pipeline, PipelineError, RunSummary};
 
 use super::kinds::{From, Source, Target, To};
 use super::mix::{self, Shape};
@@ -38,7 +38,7 @@ impl Job {
         &self,
         rig: &Rig,
         pipeline: &Pipeline,
-    ) -> Result<(Flow, Vec<u8>, Vec<u8>), PipelineError> {
+    ) -> Result<(RunSummary, Vec<u8>, Vec<u8>), PipelineError> {
         let elements: Vec<T> = elements(self.items * self.width_in, self.seed);
         let source = Source::new(self.from, &rig.device, &elements)?;
         let mut target = Target::<O>::new(self.to, &rig.device, self.items * self.width_out)?;
@@ -72,7 +72,7 @@ impl Job {
         &self,
         rig: &Rig,
         pipeline: &Pipeline,
-    ) -> Result<(Flow, Vec<u8>, Vec<u8>), PipelineError> {
+    ) -> Result<(RunSummary, Vec<u8>, Vec<u8>), PipelineError> {
         let mut elements: Vec<u32> = elements(self.items * self.width_in, self.seed);
         let source = Source::new(self.from, &rig.device, &elements)?;
         let mut target = Target::new(self.to, &rig.device, elements.len())?;

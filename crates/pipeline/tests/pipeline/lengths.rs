@@ -1,6 +1,6 @@
 //! Lengths and settings that do not fit each other.
 
-use pinlane::pipeline::{Cause, Flow, Input, Order, Output, PipelineError, StageKind};
+use pinlane::pipeline::{Cause, Input, Order, Output, PipelineError, RunSummary, StageKind};
 use pinlane::{Error, Pod};
 
 use super::kinds::{From, Source, Target, To};
@@ -8,7 +8,7 @@ use super::rig::{ORDERS, Rig, config};
 
 /// The error of a run, its place and its text.
 #[track_caller]
-fn refused(ran: Result<Flow, PipelineError>) -> (Option<(u64, StageKind)>, String) {
+fn refused(ran: Result<RunSummary, PipelineError>) -> (Option<(u64, StageKind)>, String) {
     let error = ran.expect_err("lengths do not fit");
     (error.place, error.to_string())
 }
@@ -19,7 +19,7 @@ fn copy<T: Pod>(
     order: Order,
     input: Input<'_, T>,
     output: Output<'_, T>,
-) -> Result<Flow, PipelineError> {
+) -> Result<RunSummary, PipelineError> {
     let pipeline = rig.pipeline(config(order, 10 * size_of::<T>()));
     pipeline.run(input, output, |stage, input, output| {
         stage.stream().copy_on_device(input, output)

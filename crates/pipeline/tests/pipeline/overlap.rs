@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use pinlane::pipeline::{Flow, Order, PipelineConfig, Recorded, StageKind};
+use pinlane::pipeline::{Order, PipelineConfig, RunSummary, StageKind, StageSpan};
 use pinlane_sim::{Span, SpanKind};
 
 use super::jobs::elements;
@@ -21,7 +21,7 @@ const SUBMISSION_NS: u64 = 10_000;
 
 /// What a run recorded, and what the simulator saw.
 struct Seen {
-    flow: Flow,
+    flow: RunSummary,
     timeline: Vec<Span>,
 }
 
@@ -153,7 +153,7 @@ fn stage_streams_keep_the_slowest_stage_busy() {
 fn assert_recorded(Seen { flow, timeline }: &Seen, what: &str) {
     let stages = stages(timeline);
     assert_eq!(flow.spans.len(), stages.len(), "{what}");
-    let seen = |span: &Recorded| stages[&(span.chunk, name(span.stage))];
+    let seen = |span: &StageSpan| stages[&(span.chunk, name(span.stage))];
     let zero = seen(&flow.spans[0]).1 - flow.spans[0].end_ns;
     for span in &flow.spans {
         let (start, end) = seen(span);

@@ -1,19 +1,20 @@
 //! Buffers that a pipeline keeps between runs.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use pinlane_core::internal::lock;
 use pinlane_core::{Device, DeviceBuf, Error, PinnedBuf, Result};
 
-/// Idle buffers. One that has come back may still be used by the device; who takes it waits for
-/// that by its own books (device memory), or has waited before (pinned memory).
+/// Idle buffers. The device may still use one: device buffers track that themselves, pinned buffers are
+/// returned only after their copy is done.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct BufferCache {
     device: Device,
     device_buffers: Mutex<Vec<DeviceBuf<u8>>>,
     pinned_buffers: Mutex<Vec<PinnedBuf<u8>>>,
 }
 
-impl Shelf {
+impl BufferCache {
     pub(super) fn new(device: &Device) -> Self {
         Self {
             device: device.clone(),
@@ -22,7 +23,7 @@ impl Shelf {
         }
     }
 
-    /// Device memory of at least so many bytes.
+    /// A device buffer of at least this many bytes.
     pub(super) fn device(&self, bytes: usize) -> Result<DeviceBuf<u8>> {
         match take(&self.device_buffers, bytes, DeviceBuf::len) {
             Some(buffer) => Ok(buffer),
@@ -30,7 +31,7 @@ impl Shelf {
         }
     }
 
-    /// Pinned memory of at least so many bytes.
+    /// A pinned buffer of at least this many bytes.
     pub(super) fn pinned(&self, bytes: usize) -> Result<PinnedBuf<u8>> {
         match take(&self.pinned_buffers, bytes, |buffer| buffer.len()) {
             Some(buffer) => Ok(buffer),
@@ -40,7 +41,7 @@ impl Shelf {
 
     pub(super) fn put_device(&self, buffer: DeviceBuf<u8>) {
         if buffer.is_stranded() {
-            return; // of no use to anybody any more
+            return; // unusable from now on
         }
         lock(&self.device_buffers).push(buffer);
     }
@@ -49,23 +50,23 @@ impl Shelf {
         lock(&self.pinned_buffers).push(buffer);
     }
 
-    /// A buffer could not be made, and fewer will do: the error is kept where others are.
+    /// Keeps the error of an allocation that the run can do without.
     pub(super) fn note(&self, error: Error) {
         pinlane_core::internal::keep_stray_error(&self.device, error);
     }
 
-    /// Free them all.
+    /// Frees all idle buffers.
     pub(super) fn clear(&self) {
         let device = std::mem::take(&mut *lock(&self.device_buffers));
         let pinned = std::mem::take(&mut *lock(&self.pinned_buffers));
-        drop((device, pinned)); // outside of the locks, since it calls the driver
+        drop((device, pinned)); // after unlocking, since this calls the driver
     }
 }
 
-/// The smallest that is large enough, since the others may fit another input or output. Where none
-/// fits what is asked for now, all are freed: the next run will ask for the same.
-fn take<B>(shelf: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Option<B> {
-    let mut buffers = lock(shelf);
+/// Takes the smallest buffer that fits: the others may fit another input or output. If none fits, frees
+/// them all, since the next run will want the same sizes as this one.
+fn take<B>(cache: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Option<B> {
+    let mut buffers = lock(cache);
     let fits = |len: &usize| (bytes..=bytes.saturating_mul(2)).contains(len);
     let lens = buffers.iter().map(len).enumerate();
     let at = lens
@@ -79,8 +80,4 @@ fn take<B>(shelf: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Op
     drop(buffers);
     drop(misfits);
     taken
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

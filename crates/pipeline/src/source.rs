@@ -1,23 +1,23 @@
-//! How a chunk gets to the device.
+//! Uploading the chunks of an input.
 
 use std::collections::VecDeque;
 use std::io;
 
+use super::buffers::BufferCache;
 use super::error::{PipelineError, StageKind};
-use super::record::Track;
-use super::shelf::Shelf;
+use super::record::StageStream;
 use pinlane_core::memory::{DeviceSlice, Part, PinnedSlice};
 use pinlane_core::{DeviceBuf, DeviceSliceMut, Error, PinnedBuf, Result, Scope, Stream, Transfer};
 
-/// Gives the bytes of the next batch to the taker. Whether there was one.
+/// Passes the bytes of the next batch to a function. Returns whether there was one.
 pub(super) type NextBatch<'a> =
     Box<dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> + 'a>;
 
-/// Writes the next bytes. How many; 0 at the end.
+/// Writes the next bytes and returns their number; 0 at the end.
 pub(super) type FillChunk<'a> = Box<dyn FnMut(&mut [u8]) -> io::Result<usize> + 'a>;
 
-/// Where the bytes of an input are.
-pub(super) enum Origin<'a> {
+/// Where the bytes of an input come from.
+pub(super) enum SourceKind<'a> {
     Pinned(PinnedSlice<'a, u8>),
     Pageable(&'a [u8]),
     Device(DeviceSlice<'a, u8>),
@@ -25,34 +25,34 @@ pub(super) enum Origin<'a> {
     Fill(FillChunk<'a>),
 }
 
-/// An input, in bytes.
-pub struct Feed<'a> {
-    origin: Origin<'a>,
+/// An input as bytes.
+pub struct ChunkSource<'a> {
+    origin: SourceKind<'a>,
     pub(super) item_bytes: usize,
-    /// Bytes that were loaded.
+    /// Bytes uploaded so far.
     at: usize,
-    /// Pinned buffers that chunks were filled into, in flight.
+    /// Filled pinned buffers in flight.
     filled: VecDeque<Filled>,
-    /// How many of them there may be: fewer where no more memory can be pinned.
+    /// How many there may be: fewer if no more memory can be pinned.
     filled_at_most: usize,
 }
 
 /// A pinned buffer in flight, and the chunk in it.
 type Filled = (u64, Transfer<Part<PinnedBuf<u8>>>);
 
-/// What a chunk is loaded with.
-pub(super) struct Dock<'r, 'scope, 'env> {
+/// What uploading a chunk needs.
+pub(super) struct UploadContext<'r, 'scope, 'env> {
     pub(super) scope: &'scope Scope<'scope, 'env>,
-    pub(super) track: Track<'r>,
-    pub(super) shelf: &'r Shelf,
+    pub(super) stage_stream: StageStream<'r>,
+    pub(super) cache: &'r BufferCache,
     /// Items of the largest chunk.
     pub(super) items_at_most: usize,
     /// Pinned buffers that one input may have in flight.
     pub(super) slots: usize,
 }
 
-impl<'a> Feed<'a> {
-    pub(super) fn new(origin: Origin<'a>, item_bytes: usize) -> Self {
+impl<'a> ChunkSource<'a> {
+    pub(super) fn new(origin: SourceKind<'a>, item_bytes: usize) -> Self {
         Self {
             origin,
             item_bytes,
@@ -62,13 +62,13 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// All bytes, where that is known.
+    /// Total bytes, if known.
     pub(super) fn known_bytes(&self) -> Option<usize> {
         match &self.origin {
-            Origin::Pinned(slice) => Some(slice.len()),
-            Origin::Pageable(slice) => Some(slice.len()),
-            Origin::Device(slice) => Some(slice.len()),
-            Origin::Batches(_) | Origin::Fill(_) => None,
+            SourceKind::Pinned(slice) => Some(slice.len()),
+            SourceKind::Pageable(slice) => Some(slice.len()),
+            SourceKind::Device(slice) => Some(slice.len()),
+            SourceKind::Batches(_) | SourceKind::Fill(_) => None,
         }
     }
 
@@ -76,38 +76,41 @@ impl<'a> Feed<'a> {
         self.known_bytes().map(|bytes| bytes / self.item_bytes)
     }
 
-    /// Whether all of it was loaded, where that can be told.
+    /// Whether everything was uploaded, if the length is known.
     pub(super) fn is_used_up(&self) -> bool {
         self.known_bytes() == Some(self.at)
     }
 
-    /// Whether the express lane brings it.
-    pub(super) fn goes_by_lanes(&self) -> bool {
-        matches!(self.origin, Origin::Pageable(_) | Origin::Batches(_))
+    /// Whether the express lane uploads it.
+    pub(super) fn uses_express_lane(&self) -> bool {
+        matches!(
+            self.origin,
+            SourceKind::Pageable(_) | SourceKind::Batches(_)
+        )
     }
 
-    /// Whether its chunks need no buffer, being on the device.
-    pub(super) fn is_there(&self) -> bool {
-        matches!(self.origin, Origin::Device(_))
+    /// Whether it is on the device already, so that chunks need no buffer.
+    pub(super) fn is_on_device(&self) -> bool {
+        matches!(self.origin, SourceKind::Device(_))
     }
 
-    /// A chunk that is on the device anyway.
-    pub(super) fn there(&self, first_item: usize, items: usize) -> DeviceSlice<'a, u8> {
+    /// A chunk of an input that is on the device already.
+    pub(super) fn device_chunk(&self, first_item: usize, items: usize) -> DeviceSlice<'a, u8> {
         let start = first_item * self.item_bytes;
         match &self.origin {
-            Origin::Device(slice) => slice.range(start..start + items * self.item_bytes),
+            SourceKind::Device(slice) => slice.range(start..start + items * self.item_bytes),
             _ => unreachable!("all others have a buffer"),
         }
     }
 
-    /// Load the next chunk into `target`, at most as many items as fit it. How many there were; 0
-    /// at the end. With no `target` the chunk is on the device, and is only counted.
+    /// Uploads the next chunk into `target`, up to `items_at_most` items. Returns its items; 0 at the end.
+    /// Without a `target` the chunk is on the device already and only counted.
     pub(super) fn load<'scope>(
         &mut self,
         chunk: u64,
         items_at_most: usize,
         target: Option<DeviceSliceMut<'_, u8>>,
-        dock: &Dock<'_, 'scope, 'a>,
+        context: &UploadContext<'_, 'scope, 'a>,
     ) -> std::result::Result<usize, PipelineError> {
         let failed = |stage| move |error: Error| PipelineError::at(chunk, stage, error);
         let uploading = failed(StageKind::Upload);
@@ -120,38 +123,39 @@ impl<'a> Feed<'a> {
             return Ok(0);
         }
         let bytes = match (&mut self.origin, target) {
-            (Origin::Device(_), None) => next.len(),
+            (SourceKind::Device(_), None) => next.len(),
             (_, None) => unreachable!("only chunks on the device need no buffer"),
-            (Origin::Device(slice), Some(target)) => {
+            (SourceKind::Device(slice), Some(target)) => {
                 let source = slice.range(next.clone());
                 let target = target.range(..next.len());
                 let touches = [source.touch(), target.touch()];
-                let copied = dock
-                    .track
-                    .submit(StageKind::Upload, chunk, &touches, |stream| {
-                        stream.copy_on_device(source, target)
-                    });
+                let copied =
+                    context
+                        .stage_stream
+                        .submit(StageKind::Upload, chunk, &touches, |stream| {
+                            stream.copy_on_device(source, target)
+                        });
                 copied.map_err(uploading)?;
                 next.len()
             }
-            (Origin::Pinned(slice), Some(target)) => {
+            (SourceKind::Pinned(slice), Some(target)) => {
                 let target = target.range(..next.len());
                 let source = slice.range(next.clone());
-                let sent = dock.upload(chunk, target, |stream, target| {
-                    dock.scope.upload(stream, source, target).map(drop)
+                let sent = context.upload(chunk, target, |stream, target| {
+                    context.scope.upload(stream, source, target).map(drop)
                 });
                 sent.map_err(uploading)?;
                 next.len()
             }
-            (Origin::Pageable(slice), Some(target)) => {
+            (SourceKind::Pageable(slice), Some(target)) => {
                 let target = target.range(..next.len());
-                let copied = dock.upload(chunk, target, |stream, target| {
+                let copied = context.upload(chunk, target, |stream, target| {
                     stream.copy_to_device(&slice[next.clone()], target)
                 });
                 copied.map_err(uploading)?;
                 next.len()
             }
-            (Origin::Batches(next), Some(mut target)) => {
+            (SourceKind::Batches(next), Some(mut target)) => {
                 let mut loaded = 0;
                 let more = next(&mut |batch| {
                     if batch.len() > most {
@@ -162,28 +166,28 @@ impl<'a> Feed<'a> {
                     }
                     loaded = batch.len();
                     let target = target.reborrow().range(..batch.len());
-                    dock.upload(chunk, target, |stream, target| {
+                    context.upload(chunk, target, |stream, target| {
                         stream.copy_to_device(batch, target)
                     })
                 });
                 if more.map_err(uploading)? { loaded } else { 0 }
             }
-            (Origin::Fill(fill), Some(target)) => {
-                // Of the largest size, since a later chunk may be larger than this one.
-                let largest = dock.items_at_most * self.item_bytes;
+            (SourceKind::Fill(fill), Some(target)) => {
+                // As large as the largest chunk, since a later one may be larger than this one.
+                let largest = context.items_at_most * self.item_bytes;
                 let pinned = free_pinned(
                     &mut self.filled,
                     &mut self.filled_at_most,
                     chunk,
                     largest,
-                    dock,
+                    context,
                 )?;
                 let (pinned, bytes) = filled(fill, pinned, most)
                     .map_err(|error| PipelineError::at(chunk, StageKind::Read, error))?;
                 if bytes == 0 {
-                    dock.shelf.put_pinned(pinned);
+                    context.cache.put_pinned(pinned);
                 } else {
-                    let sent = dock.upload(chunk, target.range(..bytes), |stream, target| {
+                    let sent = context.upload(chunk, target.range(..bytes), |stream, target| {
                         Ok(stream.upload(pinned.part(..bytes), target)?)
                     });
                     self.filled.push_back((chunk, sent.map_err(uploading)?));
@@ -193,7 +197,7 @@ impl<'a> Feed<'a> {
         };
         if !bytes.is_multiple_of(self.item_bytes) {
             let says = format!(
-                "{bytes} bytes are no whole number of items of {}",
+                "{bytes} bytes are not a whole number of items of {} bytes",
                 self.item_bytes
             );
             let error = io::Error::new(io::ErrorKind::InvalidData, says);
@@ -203,12 +207,12 @@ impl<'a> Feed<'a> {
         Ok(bytes / self.item_bytes)
     }
 
-    /// Wait for the last chunks that were filled, and give their buffers back.
-    pub(super) fn finish(&mut self, shelf: &Shelf) -> std::result::Result<(), PipelineError> {
+    /// Waits for the last filled chunks and returns their buffers to the cache.
+    pub(super) fn finish(&mut self, cache: &BufferCache) -> std::result::Result<(), PipelineError> {
         let mut first = Ok(());
         for filled in self.filled.drain(..) {
             match landed(filled) {
-                Ok(pinned) => shelf.put_pinned(pinned),
+                Ok(pinned) => cache.put_pinned(pinned),
                 Err(error) => first = first.and(Err(error)),
             }
         }
@@ -216,8 +220,8 @@ impl<'a> Feed<'a> {
     }
 }
 
-impl Dock<'_, '_, '_> {
-    /// Submit what uploads a chunk into `target`.
+impl UploadContext<'_, '_, '_> {
+    /// Submits the upload of a chunk into `target`.
     fn upload<R>(
         &self,
         chunk: u64,
@@ -225,14 +229,14 @@ impl Dock<'_, '_, '_> {
         upload: impl FnOnce(&Stream, DeviceSliceMut<'_, u8>) -> Result<R>,
     ) -> Result<R> {
         let touches = [target.touch()];
-        self.track
+        self.stage_stream
             .submit(StageKind::Upload, chunk, &touches, |stream| {
                 upload(stream, target)
             })
     }
 }
 
-/// Wait for a chunk to be on the device. The buffer that it was in.
+/// Waits until a chunk is on the device and returns its pinned buffer.
 fn landed((chunk, flying): Filled) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
     match flying.wait() {
         Ok(part) => Ok(part.into_whole()),
@@ -240,23 +244,23 @@ fn landed((chunk, flying): Filled) -> std::result::Result<PinnedBuf<u8>, Pipelin
     }
 }
 
-/// A pinned buffer that nothing uses: a new one as long as there are few, and as long as memory can
-/// be pinned; else the one that was filled first.
+/// A pinned buffer that is not in flight: a new one while there are few and memory can be pinned, else the
+/// one filled longest ago.
 fn free_pinned(
     filled: &mut VecDeque<Filled>,
     at_most: &mut usize,
     chunk: u64,
     bytes: usize,
-    dock: &Dock<'_, '_, '_>,
+    context: &UploadContext<'_, '_, '_>,
 ) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
-    if filled.len() < dock.slots.min(*at_most) {
-        match dock.shelf.pinned(bytes) {
+    if filled.len() < context.slots.min(*at_most) {
+        match context.cache.pinned(bytes) {
             Ok(made) => return Ok(made),
             Err(error) if filled.is_empty() => {
                 return Err(PipelineError::at(chunk, StageKind::Upload, error));
             }
             Err(error) => {
-                dock.shelf.note(error);
+                context.cache.note(error);
                 *at_most = filled.len();
             }
         }
@@ -264,7 +268,7 @@ fn free_pinned(
     landed(filled.pop_front().expect("at least one is in flight"))
 }
 
-/// Fill up to `most` bytes of a buffer.
+/// Fills up to `most` bytes of a buffer.
 fn filled(
     fill: &mut FillChunk<'_>,
     mut pinned: PinnedBuf<u8>,
@@ -275,13 +279,13 @@ fn filled(
     Ok((pinned, bytes))
 }
 
-impl std::fmt::Debug for Feed<'_> {
+impl std::fmt::Debug for ChunkSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Feed")
+        f.debug_struct("ChunkSource")
             .field("item_bytes", &self.item_bytes)
             .finish_non_exhaustive()
     }
 }
 
-/// Device memory of a chunk's inputs.
-pub(super) type Bays = Vec<Option<DeviceBuf<u8>>>;
+/// Device buffers for the inputs of a chunk.
+pub(super) type InputBuffers = Vec<Option<DeviceBuf<u8>>>;

@@ -1,0 +1,316 @@
+//! The loop over chunks: upload a group, launch the kernel on each, bring back the results.
+
+use super::Pipeline;
+use super::error::{Cause, PipelineError, StageKind};
+use super::record::{Recorder, StageStream};
+use super::run::{Chunk, KernelCall, RunSummary, Stage};
+use super::source::{ChunkSource, InputBuffers, UploadContext};
+use super::target::ChunkTarget;
+use pinlane_core::memory::{DeviceSlice, DeviceSliceMut};
+use pinlane_core::{DeviceBuf, Error, Result, Scope};
+
+/// Device buffers of one chunk.
+pub(super) struct ChunkBuffers {
+    inputs: InputBuffers,
+    /// `None` if the kernel works in place or writes to its final place, and while the drain thread has
+    /// the buffer.
+    output: Option<DeviceBuf<u8>>,
+}
+
+/// A run in progress.
+pub(super) struct ChunkLoop<'r, 'a, 'k> {
+    pub(super) pipeline: &'r Pipeline,
+    pub(super) sources: Vec<ChunkSource<'a>>,
+    pub(super) middle: KernelCall<'k>,
+    pub(super) store: ChunkTarget<'a>,
+    pub(super) item_bytes: usize,
+    pub(super) items_at_most: usize,
+    pub(super) recorder: Option<&'r Recorder>,
+    pub(super) buffers: Vec<ChunkBuffers>,
+    /// How many chunks may have buffers.
+    pub(super) slots: usize,
+}
+
+impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
+    /// Runs all chunks, and calls `work` once they are submitted.
+    pub(super) fn all<R>(
+        &mut self,
+        work: impl FnOnce() -> R,
+    ) -> std::result::Result<(RunSummary, R), PipelineError> {
+        let device = &self.pipeline.device;
+        let mut flowed = None;
+        let settled = device.scope(|scope| {
+            let chunks = self.chunks(scope);
+            self.store.close(); // so that the drain thread does not wait for `work`
+            flowed = Some(chunks.map(|counts| (counts, work())));
+            Ok(())
+        });
+        // On failure too: everything submitted ends before this returns.
+        let mut ended = settled;
+        for stream in self
+            .pipeline
+            .streams
+            .iter()
+            .chain([&self.pipeline.upload_stream])
+        {
+            ended = ended.and(stream.synchronize());
+        }
+        let mut ended = ended.map_err(PipelineError::setup);
+        for source in &mut self.sources {
+            ended = ended.and(source.finish(&self.pipeline.cache));
+        }
+        self.store.finish(&self.pipeline.cache);
+        for slot in self.buffers.drain(..) {
+            let buffers = slot.inputs.into_iter().chain([slot.output]).flatten();
+            buffers.for_each(|buffer| self.pipeline.cache.put_device(buffer));
+        }
+        let ((chunks, items), worked) = match (flowed.expect("set in the scope"), ended) {
+            (Ok(flowed), Ok(())) => flowed,
+            (Ok(_), Err(error)) => return Err(error),
+            (Err(first), ended) => {
+                if let Err(PipelineError {
+                    cause: Cause::Pinlane(error),
+                    ..
+                }) = ended
+                {
+                    self.pipeline.cache.note(error);
+                }
+                return Err(first);
+            }
+        };
+        let flow = RunSummary {
+            chunks,
+            items,
+            spans: Vec::new(),
+        };
+        Ok((flow, worked))
+    }
+
+    fn chunks<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, 'a>,
+    ) -> std::result::Result<(u64, u64), PipelineError> {
+        let (mut number, mut first_item) = (0, 0);
+        let mut group = Vec::with_capacity(self.pipeline.config.group());
+        loop {
+            group.clear();
+            while group.len() < self.pipeline.config.group() {
+                let items = self.load(number, scope)?;
+                if items == 0 {
+                    break;
+                }
+                if number == 0 {
+                    // Before a group of inputs takes all memory that can be pinned.
+                    self.store
+                        .prepare(self.items_at_most, &self.pipeline.cache)?;
+                }
+                group.push(Chunk {
+                    number,
+                    first_item,
+                    items,
+                });
+                number += 1;
+                first_item += items;
+            }
+            for chunk in &group {
+                if !self.launch(chunk)? {
+                    return Err(PipelineError::stopped());
+                }
+            }
+            for chunk in &group {
+                if !self.store(chunk, scope)? {
+                    return Err(PipelineError::stopped());
+                }
+            }
+            if group.len() < self.pipeline.config.group() {
+                return Ok((number, first_item as u64));
+            }
+        }
+    }
+
+    /// Uploads all inputs of the next chunk. Returns its items; 0 at the end.
+    fn load<'scope>(
+        &mut self,
+        number: u64,
+        scope: &'scope Scope<'scope, 'a>,
+    ) -> std::result::Result<usize, PipelineError> {
+        if self.sources.iter().all(ChunkSource::is_used_up) {
+            return Ok(0);
+        }
+        let [stream, ..] = self.pipeline.config.streams_of(number);
+        let slot = self.slot_for(number)?;
+        let in_place = matches!(self.middle, KernelCall::InPlace(_));
+        let input = &mut self.buffers[slot].inputs[0];
+        if in_place && input.is_none() {
+            *input = self.store.returned_device();
+            if input.is_none() {
+                return Err(PipelineError::stopped());
+            }
+        }
+        let pipeline = self.pipeline;
+        let lanes = StageStream {
+            stream: &pipeline.upload_stream,
+            number: pipeline.streams.len() + 1,
+            recorder: self.recorder,
+        };
+        let mut context = UploadContext {
+            scope,
+            stage_stream: lanes,
+            cache: &pipeline.cache,
+            items_at_most: self.items_at_most,
+            slots: pipeline.config.slots,
+        };
+        let mut all = None;
+        for index in 0..self.sources.len() {
+            context.stage_stream = match self.sources[index].uses_express_lane() {
+                true => lanes,
+                false => self.stage_stream(stream),
+            };
+            let source = &mut self.sources[index];
+            let target = self.buffers[slot].inputs[index].as_mut();
+            // The first input decides how many items the others load.
+            let most = match all {
+                None | Some(0) => self.items_at_most,
+                Some(items) => items,
+            };
+            let items = source.load(number, most, target.map(DeviceBuf::whole_mut), &context)?;
+            match all {
+                Some(first) if first != items => {
+                    let error = Error::InputsDiffer {
+                        items: first,
+                        other_items: items,
+                    };
+                    return Err(PipelineError::at(number, StageKind::Read, error));
+                }
+                _ => all = Some(items),
+            }
+        }
+        Ok(all.unwrap_or(0))
+    }
+
+    fn stage_stream(&self, number: usize) -> StageStream<'r> {
+        StageStream {
+            stream: &self.pipeline.streams[number],
+            number,
+            recorder: self.recorder,
+        }
+    }
+
+    /// Device buffers for a chunk: new ones, or those of an earlier chunk. Streams wait for the earlier
+    /// chunk by themselves.
+    fn slot_for(&mut self, number: u64) -> std::result::Result<usize, PipelineError> {
+        if self.buffers.len() < self.slots {
+            match self.allocate_buffers() {
+                Ok(slot) => self.buffers.push(slot),
+                // Fewer buffers will do, as long as each chunk of a group has its own.
+                Err(error) if self.buffers.len() >= self.pipeline.config.group() => {
+                    self.pipeline.cache.note(error);
+                    self.slots = self.buffers.len();
+                }
+                Err(error) => return Err(PipelineError::at(number, StageKind::Upload, error)),
+            }
+        }
+        Ok(self.slot_of(number))
+    }
+
+    fn slot_of(&self, number: u64) -> usize {
+        (number % self.buffers.len() as u64) as usize
+    }
+
+    fn allocate_buffers(&self) -> Result<ChunkBuffers> {
+        let cache = &self.pipeline.cache;
+        let in_place = matches!(self.middle, KernelCall::InPlace(_));
+        let inputs = self
+            .sources
+            .iter()
+            .map(|source| match source.is_on_device() && !in_place {
+                true => Ok(None),
+                false => cache
+                    .device(source.item_bytes * self.items_at_most)
+                    .map(Some),
+            });
+        let inputs = inputs.collect::<Result<_>>()?;
+        let output = match in_place || self.store.keeps() {
+            true => None,
+            false => Some(cache.device(self.item_bytes * self.items_at_most)?),
+        };
+        Ok(ChunkBuffers { inputs, output })
+    }
+
+    /// Launches the kernel on a chunk. Returns `false` if the drain thread has stopped.
+    fn launch(&mut self, chunk: &Chunk) -> std::result::Result<bool, PipelineError> {
+        let failed = |error| PipelineError::at(chunk.number, StageKind::Kernel, error);
+        let [_, number, _] = self.pipeline.config.streams_of(chunk.number);
+        let stage_stream = self.stage_stream(number);
+        let stage = Stage {
+            stream: stage_stream.stream,
+            chunk: *chunk,
+        };
+        let at = self.slot_of(chunk.number);
+        let slot = &mut self.buffers[at];
+        let kept = self.store.kept(chunk).map_err(failed)?;
+        let bytes = chunk.items * self.item_bytes;
+        let sources = &self.sources;
+        let launched = match &mut self.middle {
+            KernelCall::InPlace(kernel) => {
+                let data = slot.inputs[0].as_mut().expect("loaded before");
+                let mut data = data.range_mut(..bytes);
+                let kept_touch = kept.as_ref().map(DeviceSliceMut::touch);
+                let touches: Vec<_> = [data.touch()].into_iter().chain(kept_touch).collect();
+                stage_stream.submit(StageKind::Kernel, chunk.number, &touches, |_| {
+                    kernel(&stage, data.reborrow())?;
+                    match kept {
+                        Some(kept) => stage.stream.copy_on_device(data.as_read(), kept),
+                        None => Ok(()),
+                    }
+                })
+            }
+            KernelCall::OutOfPlace(kernel) => {
+                if kept.is_none() && slot.output.is_none() {
+                    slot.output = self.store.returned_device();
+                    if slot.output.is_none() {
+                        return Ok(false);
+                    }
+                }
+                let inputs = slot.inputs.iter().zip(sources);
+                let inputs: Vec<DeviceSlice<'_, u8>> = inputs
+                    .map(|(buffer, source)| match buffer {
+                        Some(buffer) => buffer.range(..chunk.items * source.item_bytes),
+                        None => source.device_chunk(chunk.first_item, chunk.items),
+                    })
+                    .collect();
+                let output = match kept {
+                    Some(kept) => kept,
+                    None => {
+                        let output = slot.output.as_mut().expect("there, as was seen to");
+                        output.range_mut(..bytes)
+                    }
+                };
+                let mut touches: Vec<_> = inputs.iter().map(DeviceSlice::touch).collect();
+                touches.push(output.touch());
+                stage_stream.submit(StageKind::Kernel, chunk.number, &touches, |_| {
+                    kernel(&stage, &inputs, output)
+                })
+            }
+        };
+        launched.map(|()| true).map_err(failed)
+    }
+
+    /// Brings the results of a chunk back. Returns `false` if the drain thread has stopped.
+    fn store<'scope>(
+        &mut self,
+        chunk: &Chunk,
+        scope: &'scope Scope<'scope, 'a>,
+    ) -> std::result::Result<bool, PipelineError> {
+        let [.., number] = self.pipeline.config.streams_of(chunk.number);
+        let stage_stream = self.stage_stream(number);
+        let at = self.slot_of(chunk.number);
+        let slot = &mut self.buffers[at];
+        let buffer = match self.middle {
+            KernelCall::InPlace(_) => &mut slot.inputs[0],
+            KernelCall::OutOfPlace(_) => &mut slot.output,
+        };
+        let cache = &self.pipeline.cache;
+        self.store.store(chunk, buffer, stage_stream, scope, cache)
+    }
+}

@@ -1,0 +1,286 @@
+//! Downloading the results of chunks.
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender};
+
+use super::buffers::BufferCache;
+use super::drain::{FinishedChunk, FreedBuffer};
+use super::error::{PipelineError, StageKind};
+use super::record::StageStream;
+use super::run::Chunk;
+use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
+use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result, Scope};
+
+/// Takes the bytes of a chunk; `None` after the last.
+pub(super) type TakeChunk<'a> = Box<dyn FnMut(Option<&[u8]>) -> io::Result<()> + Send + 'a>;
+
+/// Where the bytes of the output go.
+pub(super) enum TargetKind<'a> {
+    Pinned(PinnedSliceMut<'a, u8>),
+    Pageable(&'a mut [u8]),
+    Device(DeviceSliceMut<'a, u8>),
+    Each(TakeChunk<'a>),
+}
+
+/// The output as bytes.
+pub(super) struct TargetSpec<'a> {
+    pub(super) target: TargetKind<'a>,
+    pub(super) item_bytes: usize,
+}
+
+impl TargetSpec<'_> {
+    /// Total bytes, if known.
+    pub(super) fn known_bytes(&self) -> Option<usize> {
+        match &self.target {
+            TargetKind::Pinned(slice) => Some(slice.len()),
+            TargetKind::Pageable(slice) => Some(slice.len()),
+            TargetKind::Device(slice) => Some(slice.len()),
+            TargetKind::Each(_) => None,
+        }
+    }
+}
+
+/// Brings results back, on the submitting thread.
+pub(super) struct ChunkTarget<'a> {
+    way: TargetState<'a>,
+    item_bytes: usize,
+    slots: usize,
+}
+
+enum TargetState<'a> {
+    /// Copied by the device into pinned memory; the part that is still empty.
+    Pinned(Option<PinnedSliceMut<'a, u8>>),
+    /// Written by the kernel to its final place; the part that is still empty.
+    Device(Option<DeviceSliceMut<'a, u8>>),
+    /// Copied by the drain thread, with room for this many more bytes.
+    Express(DrainChannels, usize),
+    /// Handed over by the drain thread, through pinned memory.
+    Each(DrainChannels),
+}
+
+/// The channels to and from the drain thread.
+struct DrainChannels {
+    /// `None` once everything was sent.
+    finished: Option<Sender<FinishedChunk>>,
+    returned: Receiver<FreedBuffer>,
+    /// Pinned buffers allocated.
+    pinned: usize,
+    /// The first of them, until it is used.
+    first: Option<PinnedBuf<u8>>,
+    /// Their size.
+    pinned_bytes: usize,
+    /// How many there may be: fewer if no more memory can be pinned.
+    pinned_at_most: usize,
+}
+
+impl<'a> ChunkTarget<'a> {
+    fn new(way: TargetState<'a>, item_bytes: usize, slots: usize) -> Self {
+        Self {
+            way,
+            item_bytes,
+            slots,
+        }
+    }
+
+    pub(super) fn pinned(target: PinnedSliceMut<'a, u8>, item_bytes: usize, slots: usize) -> Self {
+        Self::new(TargetState::Pinned(Some(target)), item_bytes, slots)
+    }
+
+    pub(super) fn device(target: DeviceSliceMut<'a, u8>, item_bytes: usize, slots: usize) -> Self {
+        Self::new(TargetState::Device(Some(target)), item_bytes, slots)
+    }
+
+    /// Results go to the drain thread; `room_bytes` if there is a limit.
+    pub(super) fn drained(
+        (finished, returned): (Sender<FinishedChunk>, Receiver<FreedBuffer>),
+        room_bytes: Option<usize>,
+        item_bytes: usize,
+        slots: usize,
+    ) -> Self {
+        let channels = DrainChannels {
+            finished: Some(finished),
+            returned,
+            pinned: 0,
+            first: None,
+            pinned_bytes: 0,
+            pinned_at_most: usize::MAX,
+        };
+        let way = match room_bytes {
+            Some(room_bytes) => TargetState::Express(channels, room_bytes),
+            None => TargetState::Each(channels),
+        };
+        Self::new(way, item_bytes, slots)
+    }
+
+    /// Allocates what the first chunk of results needs.
+    pub(super) fn prepare(
+        &mut self,
+        items_at_most: usize,
+        cache: &BufferCache,
+    ) -> std::result::Result<(), PipelineError> {
+        let TargetState::Each(channels) = &mut self.way else {
+            return Ok(());
+        };
+        channels.pinned_bytes = items_at_most * self.item_bytes;
+        let first = cache.pinned(channels.pinned_bytes);
+        channels.first =
+            Some(first.map_err(|error| PipelineError::at(0, StageKind::Download, error))?);
+        channels.pinned = 1;
+        Ok(())
+    }
+
+    /// No more results will come.
+    pub(super) fn close(&mut self) {
+        if let TargetState::Express(channels, _) | TargetState::Each(channels) = &mut self.way {
+            channels.finished = None;
+        }
+    }
+
+    /// Waits for the drain thread and returns the buffers to the cache.
+    pub(super) fn finish(&mut self, cache: &BufferCache) {
+        self.close();
+        let (TargetState::Express(channels, _) | TargetState::Each(channels)) =
+            std::mem::replace(&mut self.way, TargetState::Device(None))
+        else {
+            return;
+        };
+        let emptied = channels.returned.iter();
+        let unused = channels.first.map(FreedBuffer::Pinned);
+        emptied.chain(unused).for_each(|buffer| buffer.keep(cache));
+    }
+
+    /// Whether results stay on the device.
+    pub(super) fn keeps(&self) -> bool {
+        matches!(self.way, TargetState::Device(_))
+    }
+
+    /// The place for the results of a chunk, if they stay on the device.
+    pub(super) fn kept(&mut self, chunk: &Chunk) -> Result<Option<DeviceSliceMut<'a, u8>>> {
+        let TargetState::Device(rest) = &mut self.way else {
+            return Ok(None);
+        };
+        let bytes = chunk.items * self.item_bytes;
+        let left = rest.take().expect("put back below");
+        enough(left.len(), bytes, self.item_bytes)?;
+        let (here, later) = left.split_at(bytes);
+        *rest = Some(later);
+        Ok(Some(here))
+    }
+
+    /// The next buffer that the drain thread has emptied.
+    pub(super) fn returned_device(&mut self) -> Option<DeviceBuf<u8>> {
+        match &mut self.way {
+            TargetState::Express(channels, _) => match channels.returned.recv() {
+                Ok(FreedBuffer::Device(buffer)) => Some(buffer),
+                Ok(FreedBuffer::Pinned(_)) => unreachable!("none was sent"),
+                Err(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Brings back the results of a chunk, which are in `buffer`. Returns `Ok(false)` if the drain
+    /// thread has stopped.
+    pub(super) fn store<'scope>(
+        &mut self,
+        chunk: &Chunk,
+        buffer: &mut Option<DeviceBuf<u8>>,
+        stage_stream: StageStream<'_>,
+        scope: &'scope Scope<'scope, 'a>,
+        cache: &BufferCache,
+    ) -> std::result::Result<bool, PipelineError> {
+        let failed = |error| PipelineError::at(chunk.number, StageKind::Download, error);
+        let bytes = chunk.items * self.item_bytes;
+        match &mut self.way {
+            TargetState::Device(_) => Ok(true),
+            TargetState::Pinned(rest) => {
+                let left = rest.take().expect("put back below");
+                enough(left.len(), bytes, self.item_bytes).map_err(failed)?;
+                let (here, later) = left.split_at(bytes);
+                *rest = Some(later);
+                let buffer = buffer.as_ref().expect("the kernel's output");
+                let source = buffer.range(..bytes);
+                let touches = [source.touch()];
+                let sent =
+                    stage_stream.submit(StageKind::Download, chunk.number, &touches, |stream| {
+                        scope.download(stream, source, here).map(drop)
+                    });
+                sent.map(|()| true).map_err(failed)
+            }
+            TargetState::Express(channels, room_bytes) => {
+                enough(*room_bytes, bytes, self.item_bytes).map_err(failed)?;
+                *room_bytes -= bytes;
+                let buffer = buffer.take().expect("the kernel's output");
+                let chunk_done = FinishedChunk::Express {
+                    chunk: chunk.number,
+                    buffer,
+                    bytes,
+                };
+                Ok(channels.send(chunk_done))
+            }
+            TargetState::Each(channels) => {
+                let Some(pinned) = channels.free_pinned(self.slots, cache) else {
+                    return Ok(false);
+                };
+                let buffer = buffer.as_ref().expect("the kernel's output");
+                let source = buffer.range(..bytes);
+                let touches = [source.touch()];
+                let sent =
+                    stage_stream.submit(StageKind::Download, chunk.number, &touches, |stream| {
+                        Ok(stream.download(source, pinned.part(..bytes))?)
+                    });
+                let transfer = sent.map_err(failed)?;
+                let chunk_done = FinishedChunk::Pinned {
+                    chunk: chunk.number,
+                    transfer,
+                    bytes,
+                };
+                Ok(channels.send(chunk_done))
+            }
+        }
+    }
+}
+
+impl DrainChannels {
+    /// Sends a chunk. Returns whether the drain thread still runs.
+    fn send(&self, chunk_done: FinishedChunk) -> bool {
+        let finished = self.finished.as_ref();
+        finished.is_some_and(|finished| finished.send(chunk_done).is_ok())
+    }
+
+    /// A pinned buffer: a new one while there are few, else the next that the drain thread has emptied.
+    /// `None` if it has stopped.
+    fn free_pinned(&mut self, slots: usize, cache: &BufferCache) -> Option<PinnedBuf<u8>> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        if self.pinned < slots.min(self.pinned_at_most) {
+            match cache.pinned(self.pinned_bytes) {
+                Ok(buffer) => {
+                    self.pinned += 1;
+                    return Some(buffer);
+                }
+                Err(error) => {
+                    cache.note(error);
+                    self.pinned_at_most = self.pinned;
+                }
+            }
+        }
+        match self.returned.recv() {
+            Ok(FreedBuffer::Pinned(buffer)) => Some(buffer),
+            Ok(FreedBuffer::Device(_)) => unreachable!("none was sent"),
+            Err(_) => None,
+        }
+    }
+}
+
+/// Checks that a chunk fits the rest of the target.
+fn enough(left_bytes: usize, bytes: usize, item_bytes: usize) -> Result<()> {
+    if bytes > left_bytes {
+        return Err(Error::LengthMismatch {
+            source_len: bytes / item_bytes,
+            target_len: left_bytes / item_bytes,
+        });
+    }
+    Ok(())
+}
