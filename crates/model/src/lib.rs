@@ -28,14 +28,18 @@ mod builtin;
 mod curve;
 pub mod engine;
 mod error;
+mod median;
 pub mod pipeline;
 mod profile;
+mod random;
 pub mod schedule;
 pub mod search;
 
 pub use curve::{Area, CostCurve};
 pub use error::ProfileError;
+pub use median::median;
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,
     HostMemoryCosts, KernelCosts, PciFacts, Profile,
 };
+pub use random::SplitMix64;
