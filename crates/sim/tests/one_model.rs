@@ -153,7 +153,7 @@ impl Runner {
             Action::AwaitEvent(it) => driver.event_synchronize(event(it)).unwrap(),
             Action::AwaitStream(on) => driver.stream_synchronize(stream(on)).unwrap(),
             Action::HostWork { ns } => self.rig.sim.host_work(ns),
-            Action::Lanes { .. } | Action::Post(_) | Action::AwaitPost(_) => {
+            Action::ExpressCopy { .. } | Action::Signal(_) | Action::AwaitSignal(_) => {
                 unreachable!("one thread only, and no lanes")
             }
         }

@@ -1,6 +1,6 @@
 //! How a pipeline is set up.
 
-use pinlane_model::pipeline::{Order as PlannedOrder, Shape};
+use pinlane_model::pipeline::{PipelineOrder as PlannedOrder, Shape};
 
 use crate::{Error, Result};
 
