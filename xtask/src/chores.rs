@@ -8,7 +8,7 @@ pub(crate) fn seeds(words: &[&str]) -> anyhow::Result<bool> {
         "run",
         "--release",
         "-p",
-        "pinlane-simulation",
+        "pinlane-torture",
         "--bin",
         "seeds",
         "--",

@@ -76,7 +76,7 @@ fn test(filter: &str) -> bool {
     plan.step("tests, feature cudarc", tests::feature_cudarc);
     plan.step("loom models", tests::loom);
     plan.step("conformance over the stand-in", simcuda::conformance);
-    plan.step("random programs", tests::simulation);
+    plan.step("random programs", tests::torture);
     plan.step("mutants", || mutants::run(""));
     plan.step("miri", miri::run);
     plan.finish()

@@ -4,10 +4,10 @@ use crate::plan::{Done, Result};
 use crate::process::{cargo, run, target};
 use crate::{python, simcuda};
 
-/// Unit, integration, compile-fail and doc tests of all crates but the simulation, which wants to
-/// be optimised.
+/// Unit, integration, compile-fail and doc tests of all crates except torture, which needs
+/// optimisation.
 pub(crate) fn workspace() -> Result {
-    let mut command = cargo(["test", "--workspace", "--exclude", "pinlane-simulation"]);
+    let mut command = cargo(["test", "--workspace", "--exclude", "pinlane-torture"]);
     if let Some(python) = python::with_cuda_bindings() {
         command.env("PINLANE_PYTHON", python);
     }
@@ -45,12 +45,7 @@ pub(crate) fn loom() -> Result {
 }
 
 /// Thousands of random programs with faults of every kind.
-pub(crate) fn simulation() -> Result {
-    run(&mut cargo([
-        "test",
-        "--release",
-        "-p",
-        "pinlane-simulation",
-    ]))?;
+pub(crate) fn torture() -> Result {
+    run(&mut cargo(["test", "--release", "-p", "pinlane-torture"]))?;
     Ok(Done::Passed)
 }

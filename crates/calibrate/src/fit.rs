@@ -1,6 +1,6 @@
 //! From measured times to curves.
 
-use pinlane_model::{Area, CostCurve};
+use pinlane_model::{CostCurve, LinearCost};
 
 const NS_PER_S: u128 = 1_000_000_000;
 
@@ -39,11 +39,11 @@ pub(super) fn rate(bytes: usize, ns: u64) -> u64 {
 }
 
 /// The line through two areas.
-pub(super) fn area((small, small_ns): (usize, u64), (large, large_ns): (usize, u64)) -> Area {
+pub(super) fn area((small, small_ns): (usize, u64), (large, large_ns): (usize, u64)) -> LinearCost {
     let mib = ((large - small) >> 20).max(1) as u64;
     let ns_per_mib = large_ns.saturating_sub(small_ns) / mib;
     let within_ns = ns_per_mib.saturating_mul(small as u64) >> 20;
-    Area {
+    LinearCost {
         base_ns: small_ns.saturating_sub(within_ns),
         ns_per_mib,
     }

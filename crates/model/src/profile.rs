@@ -1,11 +1,25 @@
 //! A link and its device, as data.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
-use crate::curve::ns_at_rate;
-use crate::{Area, CostCurve, ProfileError};
+use crate::cost::{clamp, ns_at_rate};
+use crate::{CostCurve, LinearCost};
 
-/// Which way a copy goes over the link.
+/// Name and text of each built-in profile, slowest link first, the free one last.
+const BUILTIN: [(&str, &str); 5] = [
+    ("pcie3-x16", include_str!("../profiles/pcie3-x16.toml")),
+    ("pcie4-x16", include_str!("../profiles/pcie4-x16.toml")),
+    ("pcie5-x16", include_str!("../profiles/pcie5-x16.toml")),
+    ("h200", include_str!("../profiles/h200.toml")),
+    ("null", include_str!("../profiles/null.toml")),
+];
+
+/// Parsed once each: tests use them a million times.
+static PARSED: [OnceLock<Profile>; BUILTIN.len()] = [const { OnceLock::new() }; BUILTIN.len()];
+
+/// The direction of a copy over the link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// From host to device memory.
@@ -14,27 +28,27 @@ pub enum Direction {
     DeviceToHost,
 }
 
-/// What the host end of a copy is. Registered and write-combined memory cost as pinned.
+/// The host memory of a copy. Registered and write-combined memory cost the same as pinned.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HostKind {
-    /// Ordinary memory, which the driver copies through a buffer of its own.
+    /// Ordinary memory, which the driver copies through its own buffer.
     Pageable,
-    /// Page-locked memory, which the copy engine reaches directly.
+    /// Page-locked memory, which the copy engine accesses directly.
     Pinned,
 }
 
-/// A link and the device behind it.
+/// A link and its device.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Short name, such as `pcie3-x16`.
     pub name: String,
-    /// While the other direction is busy, a copy takes this many percent of its time alone: 100 is
-    /// a link whose directions do not disturb each other.
+    /// Duration of a copy while the other direction is busy, in percent of its duration alone.
+    /// 100 means that the directions do not slow each other.
     pub both_ways_percent: u64,
-    /// Rate of a copy inside device memory, in bytes copied; 0 means that it costs nothing.
+    /// Rate of a copy inside device memory, in bytes copied; 0 means free.
     pub d2d_bytes_per_s: u64,
-    /// What the device is.
+    /// The device.
     pub device: DeviceFacts,
     /// Copies from host to device.
     pub h2d: DirectionCosts,
@@ -42,23 +56,23 @@ pub struct Profile {
     pub d2h: DirectionCosts,
     /// Kernels.
     pub kernel: KernelCosts,
-    /// What a call costs the host thread.
+    /// Host time of driver calls.
     pub calls: CallCosts,
-    /// What pinning costs the host thread.
+    /// Host time of pinning.
     pub host_memory: HostMemoryCosts,
-    /// How fast the express lane moves ordinary memory, where known.
+    /// Speed of the express lane, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub express: Option<ExpressCosts>,
-    /// How files that are in the page cache are read best, where known.
+    /// Speed of reading files from the page cache, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileCosts>,
 }
 
-/// What the device is.
+/// The properties of a device.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceFacts {
-    /// Name, without a word on simulation.
+    /// Name of the real device.
     pub name: String,
     /// Device memory.
     pub memory_bytes: u64,
@@ -68,27 +82,27 @@ pub struct DeviceFacts {
     pub compute_capability: [u32; 2],
     /// Copy engines that the device reports.
     pub async_engines: u32,
-    /// Copies to the device that run at the same time, at least 1.
+    /// Copies to the device that run concurrently, at least 1.
     pub h2d_engines: u32,
-    /// Copies from the device that run at the same time; 0 means that they share the engines of
-    /// the other direction.
+    /// Copies from the device that run concurrently; 0 means that they share the engines of the
+    /// other direction.
     pub d2h_engines: u32,
-    /// From the end of an operation to the start of one that comes behind it, in its stream or by
-    /// an event, on another engine.
+    /// Delay from the end of an operation to the start of a dependent one (same stream, or by an
+    /// event) on another engine.
     #[serde(default)]
     pub handover_ns: u64,
-    /// From the end of a copy to the start of one of another stream on the same engine. Behind a
-    /// copy of its own stream one starts at once.
+    /// Delay from the end of a copy to the start of one from another stream on the same engine.
+    /// Copies of one stream follow each other without delay.
     #[serde(default)]
     pub switch_ns: u64,
-    /// NUMA node of the device, where known.
+    /// NUMA node of the device, if known.
     #[serde(default)]
     pub numa_node: Option<u32>,
-    /// Place on the PCI bus; device N of a machine with several comes N buses later.
+    /// PCI address. Device N of a simulated machine is N buses further.
     pub pci: PciFacts,
 }
 
-/// Place on the PCI bus.
+/// A PCI address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PciFacts {
@@ -100,7 +114,7 @@ pub struct PciFacts {
     pub device: u32,
 }
 
-/// Copies of one direction.
+/// Costs of copies in one direction.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionCosts {
@@ -110,29 +124,29 @@ pub struct DirectionCosts {
     pub pinned: CostCurve,
 }
 
-/// Kernels.
+/// Costs of kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelCosts {
-    /// From the start of a kernel to its first memory access, and back.
+    /// Overhead of starting and ending a kernel.
     pub launch_ns: u64,
-    /// Device memory that a kernel reads and writes in a second; 0 means that it costs nothing.
+    /// Device memory bandwidth of a kernel, reads and writes together; 0 means free.
     pub bytes_per_s: u64,
 }
 
-/// Host time of the calls, by class.
+/// Host time of driver calls, by class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallCosts {
     /// Submitting a copy, a memset, a kernel or a host callback.
     pub submit_ns: u64,
-    /// Asking whether an event or a stream is done.
+    /// Querying an event or a stream.
     pub query_ns: u64,
     /// Creating, recording, waiting for (on a stream) and destroying events.
     pub event_ns: u64,
-    /// Entering a call that waits.
+    /// Entering a call that blocks.
     pub sync_ns: u64,
-    /// From the end of what a thread waits for until it runs again.
+    /// Waking a blocked thread.
     pub wake_ns: u64,
     /// Allocating and freeing device memory.
     pub device_alloc_ns: u64,
@@ -149,43 +163,41 @@ pub struct CallCosts {
 #[serde(deny_unknown_fields)]
 pub struct HostMemoryCosts {
     /// Allocating pinned memory.
-    pub alloc: Area,
+    pub alloc: LinearCost,
     /// Freeing it.
-    pub free: Area,
+    pub free: LinearCost,
     /// Page-locking memory in place.
-    pub register: Area,
+    pub register: LinearCost,
     /// Undoing that.
-    pub unregister: Area,
+    pub unregister: LinearCost,
 }
 
-/// Files that are in the page cache, to the device.
+/// Speed of loading files from the page cache to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileCosts {
-    /// Threads that read: the fewest that are nearly as fast as any number.
+    /// Reader threads: the fewest that are nearly as fast as any number.
     pub threads: u32,
-    /// What they bring to the device.
+    /// Rate that they reach.
     pub bytes_per_s: u64,
 }
 
-/// Copies of ordinary memory by the express lane: lanes and link together, from the call until it
-/// returns.
+/// Costs of copying ordinary memory by the express lane, from call to return.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpressCosts {
-    /// Threads at work.
+    /// Threads that copy.
     pub lanes: u32,
     /// A copy to the device, alone.
     pub up: CostCurve,
     /// A copy from the device, alone.
     pub down: CostCurve,
-    /// A copy to the device and one from it, of so many bytes each, that begin together, until both
-    /// are done.
+    /// Two copies of the same size in opposite directions, started together, until both are done.
     pub both: CostCurve,
 }
 
 impl ExpressCosts {
-    /// Nanoseconds of a copy of `bytes` where nothing slows it.
+    /// Nanoseconds of a copy of `bytes` alone.
     #[must_use]
     pub fn ns(&self, direction: Direction, bytes: u64) -> u64 {
         match direction {
@@ -194,20 +206,35 @@ impl ExpressCosts {
         }
     }
 
-    /// While copies of both directions of `bytes` go on, each takes this many percent of its time
-    /// alone. The faster one is done before the other, which then goes on alone, up to the time
-    /// that both take.
+    /// Duration of a copy of `bytes` while one of the other direction runs, in percent of its
+    /// duration alone. The faster copy ends first; the other one then proceeds at full speed.
     #[must_use]
     pub fn both_percent(&self, bytes: u64) -> u64 {
         let (up_ns, down_ns) = (self.up.ns(bytes), self.down.ns(bytes));
         let together_ns = self.both.ns(bytes).saturating_sub(up_ns.abs_diff(down_ns));
         let percent = u128::from(together_ns) * 100 / u128::from(up_ns.min(down_ns).max(1));
-        u64::try_from(percent).unwrap_or(u64::MAX).clamp(100, 1000)
+        clamp(percent).clamp(100, 1000)
     }
 }
 
 impl Profile {
-    /// Reads and checks a profile.
+    /// Returns the built-in profile of this name.
+    ///
+    /// # Panics
+    /// Never: a test parses each of them.
+    #[must_use]
+    pub fn builtin(name: &str) -> Option<Self> {
+        let index = BUILTIN.iter().position(|(known, _)| *known == name)?;
+        let parse = || Self::from_toml(BUILTIN[index].1).expect("a built-in profile is valid");
+        Some(PARSED[index].get_or_init(parse).clone())
+    }
+
+    /// Names of the built-in profiles.
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|(name, _)| *name)
+    }
+
+    /// Parses and validates a profile.
     ///
     /// # Errors
     /// [`ProfileError`], with the name of the field.
@@ -219,16 +246,16 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The profile as TOML that [`from_toml`](Self::from_toml) reads back as it was.
+    /// Writes the profile as TOML that [`from_toml`](Self::from_toml) reads back unchanged.
     ///
     /// # Panics
-    /// Never: a profile holds only what TOML can.
+    /// Never: TOML can represent every profile.
     #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("text and numbers in named fields")
     }
 
-    /// Nanoseconds that one copy over the link takes when it has the link for itself.
+    /// Nanoseconds of one copy that has the link to itself.
     #[must_use]
     pub fn copy_ns(&self, direction: Direction, kind: HostKind, bytes: u64) -> u64 {
         let costs = match direction {
@@ -248,20 +275,18 @@ impl Profile {
         self.kernel.launch_ns.saturating_add(moving)
     }
 
-    /// Nanoseconds of a kernel that touches so many bytes and takes `fixed_ns` beside that.
+    /// Nanoseconds of a kernel that accesses `bytes_touched` and takes `fixed_ns` in addition.
     #[must_use]
     pub fn kernel_ns(&self, bytes_touched: u64, fixed_ns: u64) -> u64 {
         let moving = ns_at_rate(bytes_touched, self.kernel.bytes_per_s);
-        self.kernel
-            .launch_ns
-            .saturating_add(fixed_ns)
-            .saturating_add(moving)
+        let fixed = self.kernel.launch_ns.saturating_add(fixed_ns);
+        fixed.saturating_add(moving)
     }
 
     /// Checks the values that the arithmetic and the simulated device rely on.
     ///
     /// # Errors
-    /// [`ProfileError::Invalid`] for the first field that makes no sense.
+    /// [`ProfileError::Invalid`] for the first invalid field.
     pub fn validate(&self) -> Result<(), ProfileError> {
         let at_least = |field: &str, value: u64, least: u64| {
             if value < least {
@@ -270,20 +295,16 @@ impl Profile {
             }
             Ok(())
         };
-        if self.name.trim().is_empty() {
-            return Err(ProfileError::invalid("name", "must not be empty"));
-        }
-        if self.device.name.trim().is_empty() {
-            return Err(ProfileError::invalid("device.name", "must not be empty"));
+        let device = &self.device;
+        for (field, name) in [("name", &self.name), ("device.name", &device.name)] {
+            if name.trim().is_empty() {
+                return Err(ProfileError::invalid(field, "must not be empty"));
+            }
         }
         at_least("both_ways_percent", self.both_ways_percent, 100)?;
-        at_least("device.memory_bytes", self.device.memory_bytes, 1)?;
-        at_least(
-            "device.multiprocessors",
-            self.device.multiprocessors.into(),
-            1,
-        )?;
-        at_least("device.h2d_engines", self.device.h2d_engines.into(), 1)?;
+        at_least("device.memory_bytes", device.memory_bytes, 1)?;
+        at_least("device.multiprocessors", device.multiprocessors.into(), 1)?;
+        at_least("device.h2d_engines", device.h2d_engines.into(), 1)?;
         for (field, curve) in [
             ("h2d.pageable", &self.h2d.pageable),
             ("h2d.pinned", &self.h2d.pinned),
@@ -308,5 +329,34 @@ impl Profile {
             at_least("files.bytes_per_s", files.bytes_per_s, 1)?;
         }
         Ok(())
+    }
+}
+
+/// Why a profile cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// Not TOML, a missing or unknown field, or a value of the wrong type.
+    #[error("cannot parse the profile: {message}")]
+    Parse {
+        /// The parser's message, with line and field.
+        message: String,
+    },
+    /// A value out of range.
+    #[error("profile field `{field}`: {reason}")]
+    Invalid {
+        /// Path of the field, such as `h2d.pinned.knots`.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl ProfileError {
+    pub(crate) fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            field: field.into(),
+            reason: reason.into(),
+        }
     }
 }

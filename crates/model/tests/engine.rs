@@ -1,11 +1,11 @@
 //! The rules of the engines, times computed by hand.
 
 use pinlane_model::Profile;
-use pinlane_model::engine::{Behind, Engine, Engines, Need, Token, Turn};
+use pinlane_model::engine::{EarliestStart, Engine, EngineKind, Engines, QueuePosition, Token};
 
-const UP: Need = Need::HostToDevice;
-const DOWN: Need = Need::DeviceToHost;
-const COMPUTE: Need = Need::Compute;
+const UP: EngineKind = EngineKind::HostToDevice;
+const DOWN: EngineKind = EngineKind::DeviceToHost;
+const COMPUTE: EngineKind = EngineKind::Compute;
 
 fn engines(h2d: u32, d2h: u32, both_ways_percent: u64) -> Engines {
     let mut profile = Profile::builtin("pcie3-x16").unwrap();
@@ -15,7 +15,7 @@ fn engines(h2d: u32, d2h: u32, both_ways_percent: u64) -> Engines {
     Engines::new(&profile)
 }
 
-fn start(engines: &mut Engines, now_ns: u64, need: Need, alone_ns: u64) -> Token {
+fn start(engines: &mut Engines, now_ns: u64, need: EngineKind, alone_ns: u64) -> Token {
     engines
         .start(now_ns, need, 0, alone_ns, 0)
         .expect("a free engine")
@@ -100,7 +100,7 @@ fn engines_are_counted_and_named() {
 #[test]
 fn directions_that_share_their_engines_take_turns_and_do_not_slow_each_other() {
     let mut engines = engines(1, 0, 150);
-    assert_eq!(engines.kind(DOWN), UP);
+    assert_eq!(engines.serving(DOWN), UP);
     let down = start(&mut engines, 0, DOWN, 100);
     assert_eq!(engines.engine(down), Engine::HostToDevice(0));
     assert!(!engines.is_free(UP));
@@ -142,22 +142,22 @@ fn times_beyond_all_counting_are_the_end_of_time() {
 
 #[test]
 fn a_handover_counts_from_each_of_what_something_comes_behind() {
-    let mut behind = Behind::default();
-    assert_eq!(behind.earliest_ns(UP), 0, "nothing to be handed over");
-    behind.operation(UP, 1_000, 50);
-    assert_eq!(behind.earliest_ns(UP), 1_000);
-    assert_eq!(behind.earliest_ns(COMPUTE), 1_050);
-    let mut other = Behind::default();
-    other.operation(COMPUTE, 1_020, 50);
-    behind.point(&other);
-    assert_eq!(behind.earliest_ns(UP), 1_070);
-    assert_eq!(behind.earliest_ns(COMPUTE), 1_050, "from the copy");
-    assert_eq!(behind.earliest_ns(DOWN), 1_070);
+    let mut behind = EarliestStart::default();
+    assert_eq!(behind.ns(UP), 0, "nothing to be handed over");
+    behind.after_operation(UP, 1_000, 50);
+    assert_eq!(behind.ns(UP), 1_000);
+    assert_eq!(behind.ns(COMPUTE), 1_050);
+    let mut other = EarliestStart::default();
+    other.after_operation(COMPUTE, 1_020, 50);
+    behind.after(&other);
+    assert_eq!(behind.ns(UP), 1_070);
+    assert_eq!(behind.ns(COMPUTE), 1_050, "from the copy");
+    assert_eq!(behind.ns(DOWN), 1_070);
 }
 
 #[test]
 fn the_first_to_be_ready_goes_first() {
-    let turn = |priority, ready_ns, sequence| Turn {
+    let turn = |priority, ready_ns, sequence| QueuePosition {
         priority,
         ready_ns,
         sequence,
@@ -165,7 +165,7 @@ fn the_first_to_be_ready_goes_first() {
     assert!(turn(0, 5, 9) < turn(0, 6, 1));
     assert!(turn(0, 5, 1) < turn(0, 5, 2));
     assert!(turn(-1, 9, 9) < turn(0, 1, 1));
-    assert!(Turn::marker(99) < turn(-5, 0, 0));
+    assert!(QueuePosition::marker(99) < turn(-5, 0, 0));
 }
 
 #[test]

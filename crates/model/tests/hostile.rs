@@ -1,24 +1,8 @@
 //! Profiles are files that people edit: whatever is in one, it is refused with words or it works.
 
-use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::search::{Limits, best};
-
-/// Numbers from a seed, the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
-    }
-}
+use pinlane_model::{Profile, SplitMix64};
 
 /// What numbers become.
 const NUMBERS: [&str; 12] = [
@@ -37,30 +21,30 @@ const NUMBERS: [&str; 12] = [
 ];
 
 /// A text with something wrong in it, or with an odd number.
-fn broken(text: &str, random: &mut Random) -> Vec<u8> {
+fn broken(text: &str, random: &mut SplitMix64) -> Vec<u8> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..=random.below(3) {
-        let at = random.below(lines.len());
+        let at = random.index(lines.len());
         match random.below(6) {
             0 => drop(lines.remove(at)),
             1 => lines.insert(at, lines[at].clone()),
             2 => {
-                let other = random.below(lines.len());
+                let other = random.index(lines.len());
                 lines.swap(at, other);
             }
             _ => {
                 if let Some((name, _)) = lines[at].split_once('=') {
-                    lines[at] = format!("{name}= {}", NUMBERS[random.below(NUMBERS.len())]);
+                    lines[at] = format!("{name}= {}", random.pick(&NUMBERS));
                 }
             }
         }
     }
     let mut bytes = lines.join("\n").into_bytes();
     match random.below(6) {
-        0 => bytes.truncate(random.below(bytes.len())),
+        0 => bytes.truncate(random.index(bytes.len())),
         1 => {
-            let at = random.below(bytes.len());
-            bytes[at] = random.next() as u8;
+            let at = random.index(bytes.len());
+            bytes[at] = random.next_u64() as u8;
         }
         _ => {}
     }
@@ -73,7 +57,7 @@ fn no_profile_text_brings_down_the_reader_or_the_planner() {
         .filter_map(Profile::builtin)
         .map(|profile| profile.to_toml())
         .collect();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = SplitMix64::new(1);
     let (mut refused, mut planned) = (0, 0);
     for round in 0..3_000 {
         let bytes = broken(&texts[round % texts.len()], &mut random);
@@ -100,15 +84,15 @@ fn no_profile_text_brings_down_the_reader_or_the_planner() {
 }
 
 /// A plan or an error, but nothing else.
-fn plan(profile: &Profile, random: &mut Random) {
+fn plan(profile: &Profile, random: &mut SplitMix64) {
     let memories = [Memory::Pinned, Memory::Pageable, Memory::Express];
-    let memory = memories[random.below(memories.len())];
+    let memory = *random.pick(&memories);
     let job = Job {
-        bytes_in: 1 + random.next() % (8 << 20),
-        bytes_out: random.next() % (8 << 20),
+        bytes_in: 1 + random.below(8 << 20),
+        bytes_out: random.below(8 << 20),
         kernel: KernelTime {
-            fixed_ns: random.next() % 10_000,
-            ns_per_gib: random.next() % 40_000_000,
+            fixed_ns: random.below(10_000),
+            ns_per_gib: random.below(40_000_000),
         },
         input: memory,
         output: memory,

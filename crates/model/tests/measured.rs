@@ -2,7 +2,7 @@
 //! With `--nocapture` it prints the table.
 
 use pinlane_model::Profile;
-use pinlane_model::pipeline::{Job, KernelTime, Memory, Order, Shape};
+use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, Shape};
 use pinlane_model::schedule::schedule;
 
 const MIB: u64 = 1 << 20;
@@ -21,7 +21,7 @@ fn job(kernel_ms: f64) -> Job {
     }
 }
 
-fn shape(order: Order, chunk_mib: u64, streams: u32) -> Shape {
+fn shape(order: PipelineOrder, chunk_mib: u64, streams: u32) -> Shape {
     Shape {
         chunk_bytes: chunk_mib * MIB,
         streams,
@@ -42,8 +42,8 @@ fn model_ms(job: &Job, shape: Option<Shape>) -> f64 {
 
 #[test]
 fn overlap_is_as_measured_within_five_percent() {
-    let depth_first = |streams| Some(shape(Order::DepthFirst, 16, streams));
-    let stages = Some(shape(Order::StageStreams, 16, 3));
+    let depth_first = |streams| Some(shape(PipelineOrder::DepthFirst, 16, streams));
+    let stages = Some(shape(PipelineOrder::StageStreams, 16, 3));
     let mut worst: f64 = 0.0;
     for (kernel_ms, rows) in [
         (
@@ -89,7 +89,12 @@ fn overlap_is_as_measured_within_five_percent() {
 
 #[test]
 fn chunks_that_are_too_small_or_too_large_cost_a_few_percent() {
-    let ms = |chunk_mib| model_ms(&job(0.8), Some(shape(Order::DepthFirst, chunk_mib, 3)));
+    let ms = |chunk_mib| {
+        model_ms(
+            &job(0.8),
+            Some(shape(PipelineOrder::DepthFirst, chunk_mib, 3)),
+        )
+    };
     let (small, best, large) = (ms(4), ms(16), ms(128));
     println!("4 MiB {small:.2}, 16 MiB {best:.2}, 128 MiB {large:.2} ms");
     assert!(small > best * 1.01 && small < best * 1.08, "measured: 5%");

@@ -1,7 +1,7 @@
 //! Shapes and their programs.
 
-use pinlane_model::engine::Need;
-use pinlane_model::pipeline::{Job, KernelTime, Memory, Order, PlanError, Shape};
+use pinlane_model::engine::EngineKind;
+use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};
 use pinlane_model::schedule::{HostSpan, HostState, Schedule, Span, schedule};
 use pinlane_model::{CostCurve, Direction, Profile};
 
@@ -27,7 +27,7 @@ fn job(memory: Memory) -> Job {
     }
 }
 
-fn shape(order: Order, chunk_bytes: u64, streams: u32, ring_slots: u32) -> Shape {
+fn shape(order: PipelineOrder, chunk_bytes: u64, streams: u32, ring_slots: u32) -> Shape {
     Shape {
         chunk_bytes,
         streams,
@@ -41,9 +41,9 @@ fn run(shape: &Shape, job: &Job, profile: &Profile) -> Schedule {
 }
 
 /// The spans of one step of all chunks, by chunk.
-fn step(schedule: &Schedule, need: Need) -> Vec<Span> {
+fn step(schedule: &Schedule, need: EngineKind) -> Vec<Span> {
     let mut spans: Vec<_> = schedule.spans.clone();
-    spans.retain(|span| span.work.need() == need);
+    spans.retain(|span| span.work.engine_kind() == need);
     spans.sort_by_key(|span| span.tag);
     spans
 }
@@ -74,8 +74,12 @@ fn the_formula_of_the_literature_holds_on_an_ideal_link() {
         for chunks in [1, 2, 4, 16, 64, 256] {
             let chunk_bytes = job.bytes_in / chunks;
             let expected_ns = formula_ns(up_ns, ns_per_gib, down_ns, chunks);
-            for order in Order::ALL {
-                let streams = if order == Order::StageStreams { 3 } else { 8 };
+            for order in PipelineOrder::ALL {
+                let streams = if order == PipelineOrder::StageStreams {
+                    3
+                } else {
+                    8
+                };
                 let shape = shape(order, chunk_bytes, streams, 8);
                 let found_ns = run(&shape, &job, &profile).end_ns;
                 // Each of the steps is rounded to the nanosecond.
@@ -96,7 +100,7 @@ fn the_formula_is_off_by_the_latencies_on_a_link_that_has_some() {
     job.kernel.ns_per_gib = 4_200_000;
     let up_ns = profile.h2d.pinned.ns(job.bytes_in);
     for chunks in [4, 16, 64] {
-        let shape = shape(Order::DepthFirst, job.bytes_in / chunks, 4, 4);
+        let shape = shape(PipelineOrder::DepthFirst, job.bytes_in / chunks, 4, 4);
         let found_ns = run(&shape, &job, &profile).end_ns;
         let expected_ns = formula_ns(up_ns, 4_200_000, up_ns, chunks);
         let calls = profile.calls;
@@ -111,16 +115,16 @@ fn the_formula_is_off_by_the_latencies_on_a_link_that_has_some() {
 #[test]
 fn every_chunk_goes_in_through_the_kernel_and_out_in_every_order() {
     for memory in [Memory::Pinned, Memory::Pageable] {
-        for order in Order::ALL {
+        for order in PipelineOrder::ALL {
             let profile = Profile::builtin("h200").unwrap();
             let mut job = job(memory);
             (job.bytes_in, job.bytes_out) = (1_000_003, 500_001);
             let shape = shape(order, 100_000, 3, 5);
             let schedule = run(&shape, &job, &profile);
             let (up, kernel, down) = (
-                step(&schedule, Need::HostToDevice),
-                step(&schedule, Need::Compute),
-                step(&schedule, Need::DeviceToHost),
+                step(&schedule, EngineKind::HostToDevice),
+                step(&schedule, EngineKind::Compute),
+                step(&schedule, EngineKind::DeviceToHost),
             );
             assert_eq!([up.len(), kernel.len(), down.len()], [11; 3]);
             for chunk in 0..11 {
@@ -144,13 +148,13 @@ fn lanes(schedule: &Schedule, thread: u32) -> Vec<HostSpan> {
 
 #[test]
 fn lanes_fill_before_the_kernel_and_empty_behind_it_in_every_order() {
-    for order in Order::ALL {
+    for order in PipelineOrder::ALL {
         let profile = Profile::builtin("h200").unwrap();
         let mut job = job(Memory::Express);
         (job.bytes_in, job.bytes_out) = (1_000_003, 500_001);
         let (slots, shape) = (5, shape(order, 100_000, 3, 5));
         let schedule = run(&shape, &job, &profile);
-        let kernels = step(&schedule, Need::Compute);
+        let kernels = step(&schedule, EngineKind::Compute);
         let (fills, empties) = (lanes(&schedule, 1), lanes(&schedule, 2));
         assert_eq!([fills.len(), kernels.len(), empties.len()], [11; 3]);
         for chunk in 0..11 {
@@ -174,14 +178,14 @@ fn copied_bytes(span: &Span) -> u64 {
 fn a_slot_is_used_again_behind_the_end_of_its_earlier_chunk() {
     let profile = Profile::builtin("h200").unwrap();
     for memory in [Memory::Pinned, Memory::Pageable] {
-        for order in Order::ALL {
+        for order in PipelineOrder::ALL {
             for (streams, slots) in [(3, 3), (3, 4), (3, 7), (2, 3), (1, 1)] {
-                let stages = order == Order::StageStreams;
+                let stages = order == PipelineOrder::StageStreams;
                 let streams = if stages { 3 } else { streams };
                 let shape = shape(order, 1 << 24, streams, slots);
                 let schedule = run(&shape, &job(memory), &profile);
-                let up = step(&schedule, Need::HostToDevice);
-                let down = step(&schedule, Need::DeviceToHost);
+                let up = step(&schedule, EngineKind::HostToDevice);
+                let down = step(&schedule, EngineKind::DeviceToHost);
                 for chunk in slots as usize..up.len() {
                     assert!(
                         up[chunk].start_ns >= down[chunk - slots as usize].end_ns,
@@ -196,22 +200,22 @@ fn a_slot_is_used_again_behind_the_end_of_its_earlier_chunk() {
 #[test]
 fn what_is_on_the_device_is_not_copied() {
     let profile = Profile::builtin("h200").unwrap();
-    for order in Order::ALL {
+    for order in PipelineOrder::ALL {
         let shape = shape(order, 1 << 24, 3, 3);
         let mut kept = job(Memory::Pinned);
         kept.output = Memory::Device;
         let schedule = run(&shape, &kept, &profile);
-        assert_eq!(schedule.busy_ns(Need::DeviceToHost), 0);
-        assert_eq!(step(&schedule, Need::HostToDevice).len(), 64);
+        assert_eq!(schedule.busy_ns(EngineKind::DeviceToHost), 0);
+        assert_eq!(step(&schedule, EngineKind::HostToDevice).len(), 64);
         let mut there = job(Memory::Pinned);
         there.input = Memory::Device;
         let schedule = run(&shape, &there, &profile);
-        assert_eq!(schedule.busy_ns(Need::HostToDevice), 0);
-        assert_eq!(step(&schedule, Need::DeviceToHost).len(), 64);
+        assert_eq!(schedule.busy_ns(EngineKind::HostToDevice), 0);
+        assert_eq!(step(&schedule, EngineKind::DeviceToHost).len(), 64);
         let mut nothing = job(Memory::Express);
         nothing.bytes_out = 0;
         let schedule = run(&shape, &nothing, &profile);
-        assert_eq!(schedule.busy_ns(Need::DeviceToHost), 0);
+        assert_eq!(schedule.busy_ns(EngineKind::DeviceToHost), 0);
     }
 }
 
@@ -222,7 +226,7 @@ fn the_express_lane_pays_its_latency_for_each_chunk() {
     let mut job = job(Memory::Express);
     (job.output, job.kernel.ns_per_gib) = (Memory::Device, 0);
     for chunk_bytes in [4_u64 << 20, 64 << 20] {
-        let shape = shape(Order::DepthFirst, chunk_bytes, 3, 5);
+        let shape = shape(PipelineOrder::DepthFirst, chunk_bytes, 3, 5);
         let chunks = (1 << 30) / chunk_bytes;
         let must_ns = chunks * express.ns(Direction::HostToDevice, chunk_bytes);
         let found_ns = run(&shape, &job, &profile).end_ns;
@@ -241,7 +245,7 @@ fn both_directions_of_the_express_lane_slow_each_other() {
     let mut job = job(Memory::Express);
     job.kernel.ns_per_gib = 0;
     let chunk_bytes = 32_u64 << 20;
-    let shape = shape(Order::StageStreams, chunk_bytes, 3, 4);
+    let shape = shape(PipelineOrder::StageStreams, chunk_bytes, 3, 4);
     let each_ns = express.ns(Direction::HostToDevice, chunk_bytes);
     let found_ns = run(&shape, &job, &profile).end_ns;
     // The first chunk comes and the last one goes alone; to a percent.
@@ -265,7 +269,7 @@ fn serial_is_the_sum_of_its_steps() {
 #[test]
 fn host_work_runs_beside_the_device() {
     let profile = Profile::builtin("h200").unwrap();
-    let shape = shape(Order::DepthFirst, 1 << 24, 3, 3);
+    let shape = shape(PipelineOrder::DepthFirst, 1 << 24, 3, 3);
     let mut busy = job(Memory::Pinned);
     busy.kernel.ns_per_gib = 0;
     let idle_ns = run(&shape, &busy, &profile).end_ns;
@@ -277,7 +281,7 @@ fn host_work_runs_beside_the_device() {
 
 #[test]
 fn memory_is_counted_by_slots() {
-    let shape = shape(Order::DepthFirst, 1 << 20, 3, 4);
+    let shape = shape(PipelineOrder::DepthFirst, 1 << 20, 3, 4);
     let mut job = job(Memory::Express);
     job.bytes_out = 1 << 29;
     assert_eq!(shape.device_bytes(&job).unwrap(), (4 * 3) << 19);
@@ -296,7 +300,7 @@ fn memory_is_counted_by_slots() {
 #[test]
 fn what_makes_no_sense_is_named() {
     let profile = Profile::builtin("h200").unwrap();
-    let good = shape(Order::DepthFirst, 1 << 20, 3, 3);
+    let good = shape(PipelineOrder::DepthFirst, 1 << 20, 3, 3);
     let field = |shape: Shape, job: Job, profile: &Profile| match shape.program(&job, profile) {
         Err(PlanError::Invalid { field, .. }) => field,
         other => panic!("{other:?}"),
@@ -311,7 +315,7 @@ fn what_makes_no_sense_is_named() {
     let streams = |streams| Shape { streams, ..good };
     assert_eq!(field(streams(0), pinned, &profile), "streams");
     assert_eq!(field(streams(4), pinned, &profile), "ring_slots");
-    let stages = shape(Order::StageStreams, 1 << 20, 4, 4);
+    let stages = shape(PipelineOrder::StageStreams, 1 << 20, 4, 4);
     assert_eq!(field(stages, pinned, &profile), "streams");
     let mut empty = pinned;
     empty.bytes_in = 0;

@@ -1,6 +1,6 @@
 //! Schedules of programs: times computed by hand, and programs that cannot run.
 
-use pinlane_model::engine::{Engine, Need};
+use pinlane_model::engine::{Engine, EngineKind};
 use pinlane_model::schedule::{
     Action, HostState, Program, Schedule, ScheduleError, Work, schedule,
 };
@@ -46,8 +46,8 @@ fn submit(stream: u32, work: Work) -> Action {
     Action::Submit { stream, work }
 }
 
-fn program(streams: u32, events: u32, posts: u32, threads: &[&[Action]]) -> Program {
-    let mut program = Program::new(streams, events, posts);
+fn program(streams: u32, events: u32, signals: u32, threads: &[&[Action]]) -> Program {
+    let mut program = Program::new(streams, events, signals);
     for actions in threads {
         let thread = program.thread();
         for (tag, &action) in actions.iter().enumerate() {
@@ -94,7 +94,7 @@ fn streams_overlap_and_keep_their_order() {
     // Both waits were waited for: 260 + 5 + 2, then 360 + 5.
     assert_eq!(schedule.end_ns, 365);
     assert_eq!(schedule.thread_ends_ns, [365]);
-    assert_eq!(schedule.busy_ns(Need::Compute), 80);
+    assert_eq!(schedule.busy_ns(EngineKind::Compute), 80);
     let tags: Vec<_> = schedule.spans.iter().map(|span| span.tag).collect();
     assert_eq!(tags, [0, 1, 3, 4, 2, 5], "in the order of their ends");
 }
@@ -153,23 +153,23 @@ fn pageable_copies_keep_the_thread_as_the_driver_does() {
 fn threads_go_on_when_they_are_posted() {
     let filler = [
         Action::HostWork { ns: 100 },
-        Action::Post(0),
+        Action::Signal(0),
         Action::HostWork { ns: 100 },
-        Action::Post(1),
+        Action::Signal(1),
     ];
     let launcher = [
-        Action::AwaitPost(0),
+        Action::AwaitSignal(0),
         submit(0, up(300)),
-        Action::AwaitPost(1),
+        Action::AwaitSignal(1),
         submit(0, up(100)),
         Action::Record {
             stream: 0,
             event: 0,
         },
-        Action::Post(2),
+        Action::Signal(2),
     ];
     let emptier = [
-        Action::AwaitPost(2),
+        Action::AwaitSignal(2),
         Action::AwaitEvent(0),
         Action::HostWork { ns: 7 },
     ];
@@ -184,8 +184,8 @@ fn threads_go_on_when_they_are_posted() {
 
 #[test]
 fn a_post_that_came_before_costs_nothing() {
-    let early = [Action::Post(0)];
-    let late = [Action::HostWork { ns: 3 }, Action::AwaitPost(0)];
+    let early = [Action::Signal(0)];
+    let late = [Action::HostWork { ns: 3 }, Action::AwaitSignal(0)];
     let program = program(0, 0, 1, &[&early, &late]);
     assert_eq!(schedule(&profile(), &program).unwrap().end_ns, 3);
 }
@@ -208,17 +208,18 @@ fn an_empty_program_takes_no_time() {
 
 #[test]
 fn programs_that_cannot_run_say_where_and_why() {
-    let error = |events, posts, threads: &[&[Action]]| {
-        schedule(&profile(), &program(1, events, posts, threads)).unwrap_err()
+    let error = |events, signals, threads: &[&[Action]]| {
+        schedule(&profile(), &program(1, events, signals, threads)).unwrap_err()
     };
     let (thread, step) = (0, 1);
     let first = Action::HostWork { ns: 1 };
     assert_eq!(
         error(0, 0, &[&[first, submit(1, up(1))]]),
-        ScheduleError::UnknownStream {
+        ScheduleError::Unknown {
             thread,
             step,
-            stream: 1,
+            what: "stream",
+            number: 1,
             count: 1
         }
     );
@@ -233,10 +234,11 @@ fn programs_that_cannot_run_say_where_and_why() {
         },
         Action::AwaitEvent(2),
     ] {
-        let expected = ScheduleError::UnknownEvent {
+        let expected = ScheduleError::Unknown {
             thread,
             step,
-            event: 2,
+            what: "event",
+            number: 2,
             count: 2,
         };
         assert_eq!(error(2, 0, &[&[first, action]]), expected);
@@ -255,11 +257,12 @@ fn programs_that_cannot_run_say_where_and_why() {
         };
         assert_eq!(error(1, 0, &[&[first, action]]), expected);
     }
-    for action in [Action::Post(0), Action::AwaitPost(0)] {
-        let expected = ScheduleError::UnknownPost {
+    for action in [Action::Signal(0), Action::AwaitSignal(0)] {
+        let expected = ScheduleError::Unknown {
             thread,
             step,
-            post: 0,
+            what: "signal",
+            number: 0,
             count: 0,
         };
         assert_eq!(error(0, 0, &[&[first, action]]), expected);
@@ -268,16 +271,16 @@ fn programs_that_cannot_run_say_where_and_why() {
 
 #[test]
 fn threads_that_wait_for_each_other_are_a_deadlock_and_no_hang() {
-    let one = [submit(0, up(5)), Action::AwaitPost(0), Action::Post(1)];
-    let two = [Action::AwaitPost(1), Action::Post(0)];
+    let one = [submit(0, up(5)), Action::AwaitSignal(0), Action::Signal(1)];
+    let two = [Action::AwaitSignal(1), Action::Signal(0)];
     let error = schedule(&profile(), &program(1, 0, 2, &[&one, &two])).unwrap_err();
     let expected = ScheduleError::Deadlock {
         thread: 0,
         step: 1,
-        post: 0,
+        signal: 0,
     };
     assert_eq!(error, expected);
-    assert!(error.to_string().contains("post 0, which never comes"));
+    assert!(error.to_string().contains("signal 0, which never comes"));
 }
 
 #[test]
@@ -322,7 +325,7 @@ fn a_kernel_that_leads_in_leaves_the_engine_to_others() {
 
 #[test]
 fn lanes_that_fill_and_empty_at_once_slow_each_other() {
-    let lanes = |direction, ns| Action::Lanes { direction, ns };
+    let lanes = |direction, ns| Action::ExpressCopy { direction, ns };
     let filler = [lanes(Direction::HostToDevice, 1_000)];
     let emptier = [
         Action::HostWork { ns: 100 },
@@ -330,7 +333,7 @@ fn lanes_that_fill_and_empty_at_once_slow_each_other() {
         lanes(Direction::DeviceToHost, 0),
     ];
     let mut program = program(0, 0, 0, &[&filler, &emptier]);
-    program.lanes_percent = 150;
+    program.express_both_percent = 150;
     let schedule = schedule(&profile(), &program).unwrap();
     // Both from 100 to 400: the filler does 200 in that time.
     assert_eq!(schedule.thread_ends_ns, [1_100, 400]);

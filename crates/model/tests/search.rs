@@ -1,9 +1,9 @@
 //! The best shape for a job.
 
 use pinlane_model::Profile;
-use pinlane_model::pipeline::{Job, KernelTime, Memory, Order, PlanError, Shape};
+use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};
 use pinlane_model::schedule::schedule;
-use pinlane_model::search::{Advice, Limits, Part, Plan, best, predict_ns};
+use pinlane_model::search::{Advice, Limits, Plan, Resource, best, predict_ns};
 
 const GIB: u64 = 1 << 30;
 
@@ -78,11 +78,11 @@ fn nothing_that_is_listed_or_tried_by_hand_is_better() {
                 );
             }
             for (order, streams, slots) in [
-                (Order::DepthFirst, 2, 4),
-                (Order::DepthFirst, 4, 6),
-                (Order::DepthFirst, 7, 9),
-                (Order::BreadthFirst, 3, 5),
-                (Order::StageStreams, 3, 5),
+                (PipelineOrder::DepthFirst, 2, 4),
+                (PipelineOrder::DepthFirst, 4, 6),
+                (PipelineOrder::DepthFirst, 7, 9),
+                (PipelineOrder::BreadthFirst, 3, 5),
+                (PipelineOrder::StageStreams, 3, 5),
             ] {
                 for chunk_bytes in [1 << 20, 3 << 20, 5_000_000, 10 << 20, 33 << 20, 200 << 20] {
                     let shape = Shape {
@@ -112,11 +112,11 @@ fn very_many_chunks_are_predicted_within_half_a_percent() {
             for kernel in [0, 60_000_000] {
                 let job = job(memory, kernel);
                 for (order, streams, ring_slots) in [
-                    (Order::DepthFirst, 1, 1),
-                    (Order::DepthFirst, 3, 3),
-                    (Order::DepthFirst, 7, 9),
-                    (Order::BreadthFirst, 5, 7),
-                    (Order::StageStreams, 3, 4),
+                    (PipelineOrder::DepthFirst, 1, 1),
+                    (PipelineOrder::DepthFirst, 3, 3),
+                    (PipelineOrder::DepthFirst, 7, 9),
+                    (PipelineOrder::BreadthFirst, 5, 7),
+                    (PipelineOrder::StageStreams, 3, 4),
                 ] {
                     for chunk_bytes in [300_001, 700_000] {
                         let shape = Shape {
@@ -180,13 +180,13 @@ fn of_equal_plans_the_one_with_fewer_streams_wins() {
 #[test]
 fn a_stream_a_stage_wins_where_it_is_as_good() {
     let plan = plan(&job(Memory::Pinned, 4_200_000), "h200", Limits::default());
-    assert_eq!(plan.shape.order, Order::StageStreams);
+    assert_eq!(plan.shape.order, PipelineOrder::StageStreams);
     let two = Limits {
         streams_at_most: 2,
         ..Limits::default()
     };
     let plan = self::plan(&job(Memory::Pinned, 4_200_000), "h200", two);
-    assert_ne!(plan.shape.order, Order::StageStreams);
+    assert_ne!(plan.shape.order, PipelineOrder::StageStreams);
 }
 
 #[test]
@@ -194,37 +194,40 @@ fn the_bottleneck_is_the_part_that_is_busy() {
     let found = |job: &Job| {
         let plan = plan(job, "h200", Limits::default());
         (
-            plan.bottleneck.part,
+            plan.bottleneck.resource,
             plan.advice,
             plan.bottleneck.busy_permille,
         )
     };
     let (part, advice, busy) = found(&job(Memory::Pinned, 800_000));
-    assert!(matches!(part, Part::HostToDevice | Part::DeviceToHost));
+    assert!(matches!(
+        part,
+        Resource::HostToDevice | Resource::DeviceToHost
+    ));
     assert_eq!(advice, Advice::NothingLinkIsFull);
     assert!(busy > 950, "{busy}");
 
     let (part, advice, busy) = found(&job(Memory::Pinned, 60_000_000));
-    assert_eq!(part, Part::Compute);
+    assert_eq!(part, Resource::Compute);
     assert!(busy > 950, "{busy}");
     assert!(matches!(advice, Advice::FasterKernel { saves_ns } if saves_ns > 30_000_000));
 
     let (part, advice, _) = found(&job(Memory::Pageable, 800_000));
-    assert_eq!(part, Part::Host);
+    assert_eq!(part, Resource::Host);
     assert!(matches!(advice, Advice::Pin { saves_ns } if saves_ns > 100_000_000));
 
     let (part, advice, _) = found(&job(Memory::Express, 800_000));
-    assert_eq!(part, Part::Staging);
+    assert_eq!(part, Resource::Staging);
     assert!(matches!(advice, Advice::Pin { .. }));
 
     let mut busy_host = job(Memory::Pinned, 0);
     (busy_host.bytes_in, busy_host.bytes_out) = (1 << 16, 0);
     busy_host.host_ns_per_chunk = 1_000_000;
-    assert_eq!(found(&busy_host).0, Part::Host);
+    assert_eq!(found(&busy_host).0, Resource::Host);
 
     let mut tiny = job(Memory::Pinned, 0);
     (tiny.bytes_in, tiny.bytes_out) = (4096, 4096);
-    assert_eq!(found(&tiny).0, Part::Latency);
+    assert_eq!(found(&tiny).0, Resource::Latency);
 }
 
 #[test]
@@ -272,7 +275,7 @@ fn a_shape_chosen_by_hand_is_held_to_the_limits() {
     let shape = Shape {
         chunk_bytes: 1 << 20,
         streams: 4,
-        order: Order::DepthFirst,
+        order: PipelineOrder::DepthFirst,
         ring_slots: 6,
     };
     let limits = Limits {
@@ -451,7 +454,7 @@ fn a_stream_a_stage_has_a_slot_to_spare_where_there_is_room() {
         Profile::builtin("h200").unwrap(),
     );
     let roomy = plan(&job, "h200", Limits::default());
-    assert_eq!(roomy.shape.order, Order::StageStreams);
+    assert_eq!(roomy.shape.order, PipelineOrder::StageStreams);
     let fewer = Shape {
         ring_slots: roomy.shape.ring_slots - 1,
         ..roomy.shape

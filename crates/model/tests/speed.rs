@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use pinlane_model::Profile;
-use pinlane_model::pipeline::{Job, KernelTime, Memory, Order, Shape};
+use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, Shape};
 use pinlane_model::schedule::schedule;
 use pinlane_model::search::{Limits, best};
 
@@ -36,7 +36,7 @@ fn best_us(mut work: impl FnMut()) -> u128 {
 #[ignore = "prints figures of this machine"]
 fn figures() {
     let profile = Profile::builtin("h200").unwrap();
-    for order in Order::ALL {
+    for order in PipelineOrder::ALL {
         let shape = Shape {
             chunk_bytes: (1 << 30) / 3_334 + 1,
             streams: 3,

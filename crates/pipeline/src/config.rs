@@ -1,6 +1,6 @@
 //! Configuration of a pipeline.
 
-use pinlane_model::pipeline::{Order as PlannedOrder, Shape};
+use pinlane_model::pipeline::{PipelineOrder as PlannedOrder, Shape};
 
 use pinlane_core::{Error, Result};
 

@@ -20,12 +20,12 @@ impl State {
         let plain = self.adversary.is_none();
         let stream = self.streams.get_mut(id).expect("an active stream");
         if let Some(behind) = in_turn_behind {
-            stream.behind.point(&behind);
+            stream.behind.after(&behind);
         }
         let need = stream.queue.front().and_then(|op| op.work.need());
         let ready_ns = match need {
             Some(need) if plain => {
-                let earliest_ns = stream.behind.earliest_ns(device.engines.kind(need));
+                let earliest_ns = stream.behind.ns(device.engines.serving(need));
                 earliest_ns.max(at_ns)
             }
             _ => at_ns,
@@ -56,9 +56,9 @@ impl State {
         let kind = device_state.engines.kind_of(token);
         device_state.engines.finish(token, end_ns);
         let stream = self.streams.get_mut(stream).expect("an active stream");
-        stream.behind.operation(kind, end_ns, handover_ns);
+        stream.behind.after_operation(kind, end_ns, handover_ns);
         if stream.role == Role::Blocking {
-            device_state.blocking_work.point(&stream.behind);
+            device_state.blocking_work.after(&stream.behind);
         }
         self.retime(device);
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use pinlane_driver::{Call, HostCallback, KernelArg, LaunchShape};
 use pinlane_kernels::Kernel;
-use pinlane_model::engine::{Behind, Need};
+use pinlane_model::engine::{EarliestStart, EngineKind};
 
 use crate::calls::name;
 use crate::host_bytes::HostBytes;
@@ -20,7 +20,7 @@ pub(crate) struct Point {
 
 /// What a recorded event comes behind, known once it has fired. Shared by the recording and all
 /// waits for it, which may outlive the event.
-pub(crate) type Mark = Arc<OnceLock<Behind>>;
+pub(crate) type Mark = Arc<OnceLock<EarliestStart>>;
 
 /// When, during the time that it runs, an operation touches memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,14 +123,14 @@ pub(crate) enum Work {
 
 impl Work {
     /// The kind of engine that it needs; none for what takes no time on the device.
-    pub(crate) fn need(&self) -> Option<Need> {
+    pub(crate) fn need(&self) -> Option<EngineKind> {
         match self {
             Self::Transfer(transfer) => Some(match transfer.kind {
-                SpanKind::HostToDevice => Need::HostToDevice,
-                SpanKind::DeviceToHost => Need::DeviceToHost,
-                _ => Need::Compute,
+                SpanKind::HostToDevice => EngineKind::HostToDevice,
+                SpanKind::DeviceToHost => EngineKind::DeviceToHost,
+                _ => EngineKind::Compute,
             }),
-            Self::Memset { .. } | Self::Kernel(_) => Some(Need::Compute),
+            Self::Memset { .. } | Self::Kernel(_) => Some(EngineKind::Compute),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! One operation from its start to its end, and the end of a device.
 
 use pinlane_driver::{Error, ErrorKind};
-use pinlane_model::engine::{Need, Token};
+use pinlane_model::engine::{EngineKind, Token};
 
 use crate::faults::FaultKind;
 use crate::op::{Doom, Moment, Work};
@@ -87,7 +87,7 @@ impl State {
             stream: id,
             device,
             sequence,
-            engine: need.map(Need::first_engine),
+            engine: need.map(EngineKind::first_engine),
             token: None,
             start_ns: at_ns,
             middle_ns,
@@ -113,7 +113,7 @@ impl State {
     }
 
     /// How long the first operation of a stream takes where nothing slows it.
-    fn duration_ns(&mut self, id: Id, need: Option<Need>) -> u64 {
+    fn duration_ns(&mut self, id: Id, need: Option<EngineKind>) -> u64 {
         let profile = &self.config.profile;
         let op = self.streams.get(id).and_then(|stream| stream.queue.front());
         let model_ns = match op.map(|op| &op.work) {
@@ -178,7 +178,7 @@ impl State {
             Work::Record(_, mark) => drop(mark.set(stream.behind)),
             Work::Wait(_, mark) => {
                 if let Some(behind) = mark.get() {
-                    stream.behind.point(behind);
+                    stream.behind.after(behind);
                 }
             }
             _ => {}

@@ -8,7 +8,7 @@
 //! it: an operation is never done within the call that submitted it.
 
 use pinlane_driver::Call;
-use pinlane_model::engine::Turn;
+use pinlane_model::engine::QueuePosition;
 
 use crate::op::{Moment, Op, Work};
 use crate::slab::Id;
@@ -132,7 +132,7 @@ impl State {
     }
 
     /// The turn of the first operation of a stream, if it can start.
-    fn turn(&mut self, id: Id, at_ns: u64) -> Option<Turn> {
+    fn turn(&mut self, id: Id, at_ns: u64) -> Option<QueuePosition> {
         let stream = self.streams.get(id)?;
         let op = stream.queue.front()?;
         if stream.running || !self.is_ready(stream, op) {
@@ -144,7 +144,7 @@ impl State {
             Some(ready_ns) => ready_ns,
             None => self.get_ready(id, at_ns),
         };
-        let turn = Turn {
+        let turn = QueuePosition {
             priority,
             ready_ns,
             sequence,
@@ -152,7 +152,7 @@ impl State {
         match need {
             // A seeded run has no engines to wait for.
             _ if self.adversary.is_some() => Some(turn),
-            None => Some(Turn::marker(sequence)),
+            None => Some(QueuePosition::marker(sequence)),
             Some(need) => {
                 let free = ready_ns <= at_ns && self.devices[device].engines.is_free(need);
                 free.then_some(turn)

@@ -6,7 +6,7 @@ use pinlane_driver::{
     Call, Error, ErrorKind, EventHandle, FunctionHandle, ModuleHandle, Result, StreamHandle,
 };
 use pinlane_kernels::Kernel;
-use pinlane_model::engine::{Behind, Engines};
+use pinlane_model::engine::{EarliestStart, Engines};
 
 use crate::adversary::Adversary;
 use crate::builder::Config;
@@ -32,7 +32,7 @@ pub(crate) struct Device {
     pub(crate) memory: DeviceMemory,
     pub(crate) default_stream: Id,
     /// What the default stream comes behind of the work of blocking streams.
-    pub(crate) blocking_work: Behind,
+    pub(crate) blocking_work: EarliestStart,
 }
 
 impl Device {
@@ -91,7 +91,7 @@ impl State {
                 engines: Engines::new(&config.profile),
                 memory: DeviceMemory::new(ordinal, facts.memory_bytes),
                 default_stream: streams.insert(Stream::new(ordinal as usize, Role::Default, 0)),
-                blocking_work: Behind::default(),
+                blocking_work: EarliestStart::default(),
             })
             .collect();
         Self {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pinlane_driver::EventFlags;
-use pinlane_model::engine::Behind;
+use pinlane_model::engine::EarliestStart;
 
 use crate::op::{Mark, Op, Point};
 
@@ -31,7 +31,7 @@ pub(crate) struct Stream {
     /// When the first of the queue could have been started, or will: engines are handed over.
     pub(crate) ready_ns: Option<u64>,
     /// What the next operation comes behind.
-    pub(crate) behind: Behind,
+    pub(crate) behind: EarliestStart,
     /// Sequence number of the last operation that is done.
     pub(crate) done: u64,
     /// Said to be captured into a graph.
@@ -49,7 +49,7 @@ impl Stream {
             queue: VecDeque::new(),
             running: false,
             ready_ns: None,
-            behind: Behind::default(),
+            behind: EarliestStart::default(),
             done: 0,
             capturing: false,
             destroyed: false,

@@ -110,7 +110,7 @@ impl State {
         let waiting = self.streams.get_mut(stream).expect("a checked handle");
         if passed && waiting.queue.is_empty() {
             if let Some(behind) = mark.get() {
-                waiting.behind.point(behind);
+                waiting.behind.after(behind);
             }
         } else {
             self.submit(stream, call, Work::Wait(point, mark));

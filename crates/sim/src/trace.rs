@@ -1,9 +1,9 @@
 //! A hash over everything that happened, to tell whether two runs were the same.
 
 use pinlane_driver::{Error, Result};
+use pinlane_model::SplitMix64;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::rng::mix;
 use crate::timeline::{Engine, Span};
 
 /// The hash so far. Host addresses never enter it: they differ from run to run.
@@ -14,13 +14,13 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn hash(&self) -> u64 {
-        mix(self.hash)
+        SplitMix64::mix(self.hash)
     }
 
     /// Adds a number. One multiplication: every call adds several.
     pub(crate) fn add(&mut self, value: u64) {
         let mixed = self.hash.rotate_left(26) ^ value;
-        self.hash = mixed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.hash = mixed.wrapping_add(1).wrapping_mul(SplitMix64::STEP);
     }
 
     /// Adds how a call ended.

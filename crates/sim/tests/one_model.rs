@@ -11,48 +11,35 @@ use pinlane_driver::{
 use pinlane_kernels::PTX;
 use pinlane_model::engine::Engine;
 use pinlane_model::schedule::{Action, Program, Work, schedule};
-use pinlane_model::{Direction, HostKind, Profile};
+use pinlane_model::{Direction, HostKind, Profile, SplitMix64};
 use pinlane_sim::Sim;
 
 const BYTES: u64 = 1 << 18;
 
-/// Numbers from a seed.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    /// Often small, sometimes nothing, and often one of few values, so that ends coincide.
-    fn size(&mut self, most: u64) -> u64 {
-        match self.below(8) {
-            0 => 0,
-            1..4 => 4096 << self.below(4),
-            4 => self.below(5_000),
-            _ => self.below(most),
-        }
+/// Often small, sometimes nothing, and often one of few values, so that ends coincide.
+fn random_size(random: &mut SplitMix64, most: u64) -> u64 {
+    match random.below(8) {
+        0 => 0,
+        1..4 => 4096 << random.below(4),
+        4 => random.below(5_000),
+        _ => random.below(most),
     }
 }
 
 /// A random program of one thread that waits only for what it has recorded.
-fn random_program(rng: &mut Rng) -> Program {
-    let (streams, events) = (1 + rng.below(5) as u32, 1 + rng.below(4) as u32);
+fn random_program(random: &mut SplitMix64) -> Program {
+    let (streams, events) = (1 + random.below(5) as u32, 1 + random.below(4) as u32);
     let mut program = Program::new(streams, events, 0);
     let thread = program.thread();
     let mut recorded = Vec::new();
-    for tag in 0..5 + rng.below(120) as u32 {
-        let stream = rng.below(streams.into()) as u32;
-        let event = rng.below(events.into()) as u32;
-        let known =
-            (!recorded.is_empty()).then(|| recorded[rng.below(recorded.len() as u64) as usize]);
-        let action = match (rng.below(24), known) {
+    for tag in 0..5 + random.below(120) as u32 {
+        let stream = random.below(streams.into()) as u32;
+        let event = random.below(events.into()) as u32;
+        let known = (!recorded.is_empty()).then(|| *random.pick(&recorded));
+        let action = match (random.below(24), known) {
             (0..12, _) => Action::Submit {
                 stream,
-                work: random_work(rng),
+                work: random_work(random),
             },
             (12..15, _) => {
                 recorded.push(event);
@@ -62,7 +49,7 @@ fn random_program(rng: &mut Rng) -> Program {
             (19, Some(event)) => Action::AwaitEvent(event),
             (20, _) => Action::AwaitStream(stream),
             _ => Action::HostWork {
-                ns: rng.size(20_000),
+                ns: random_size(random, 20_000),
             },
         };
         program.tagged(thread, action, tag);
@@ -70,29 +57,29 @@ fn random_program(rng: &mut Rng) -> Program {
     program
 }
 
-fn random_work(rng: &mut Rng) -> Work {
-    let direction = if rng.below(2) == 0 {
+fn random_work(random: &mut SplitMix64) -> Work {
+    let direction = if random.below(2) == 0 {
         Direction::HostToDevice
     } else {
         Direction::DeviceToHost
     };
-    let kind = if rng.below(6) == 0 {
+    let kind = if random.below(6) == 0 {
         HostKind::Pageable
     } else {
         HostKind::Pinned
     };
-    match rng.below(8) {
+    match random.below(8) {
         0 => Work::Fill {
-            bytes: rng.size(BYTES),
+            bytes: random_size(random, BYTES),
         },
         1 | 2 => Work::Kernel {
             lead_ns: 0,
-            ns: rng.size(30_000),
+            ns: random_size(random, 30_000),
         },
         _ => Work::Copy {
             direction,
             kind,
-            bytes: rng.size(BYTES),
+            bytes: random_size(random, BYTES),
         },
     }
 }
@@ -166,7 +153,7 @@ impl Runner {
             Action::AwaitEvent(it) => driver.event_synchronize(event(it)).unwrap(),
             Action::AwaitStream(on) => driver.stream_synchronize(stream(on)).unwrap(),
             Action::HostWork { ns } => self.rig.sim.host_work(ns),
-            Action::Lanes { .. } | Action::Post(_) | Action::AwaitPost(_) => {
+            Action::ExpressCopy { .. } | Action::Signal(_) | Action::AwaitSignal(_) => {
                 unreachable!("one thread only, and no lanes")
             }
         }
@@ -245,7 +232,7 @@ fn in_the_model(profile: &Profile, program: &Program) -> (Vec<Row>, u64) {
 #[test]
 fn a_schedule_is_what_the_simulator_does() {
     for seed in common::seeds(300) {
-        let program = random_program(&mut Rng(seed));
+        let program = random_program(&mut SplitMix64::new(seed));
         for (index, profile) in profiles().iter().enumerate() {
             let (expected, expected_ns) = on_the_simulator(profile, &program);
             let (found, found_ns) = in_the_model(profile, &program);
@@ -269,7 +256,7 @@ fn the_random_programs_meet_what_they_are_about() {
     let mut wide = common::profile("h200");
     wide.device.h2d_engines = 64;
     for seed in common::seeds(300) {
-        let program = random_program(&mut Rng(seed));
+        let program = random_program(&mut SplitMix64::new(seed));
         let rows = in_the_model(&common::profile("h200"), &program);
         slowed += usize::from(rows != in_the_model(&plain, &program));
         handed_over += usize::from(rows != in_the_model(&direct, &program));

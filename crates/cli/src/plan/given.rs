@@ -1,7 +1,7 @@
 //! A shape of which the user chose some parts.
 
 use pinlane_model::Profile;
-use pinlane_model::pipeline::{Job, Memory, Order, PlanError, Shape};
+use pinlane_model::pipeline::{Job, Memory, PipelineOrder, PlanError, Shape};
 use pinlane_model::search::{Limits, predict_ns};
 
 use super::job::{check_time, refusal};
@@ -30,8 +30,8 @@ pub(super) fn shape(
     if args.chunk.is_none() && args.streams.is_none() && args.order.is_none() {
         return Ok(None);
     }
-    let order = args.order.map(Order::from);
-    if let (Some(Order::StageStreams), Some(streams)) = (order, args.streams)
+    let order = args.order.map(PipelineOrder::from);
+    if let (Some(PipelineOrder::StageStreams), Some(streams)) = (order, args.streams)
         && streams != STAGES
     {
         return Err(UsageError::new(format!(
@@ -64,23 +64,23 @@ pub(super) fn shape(
 }
 
 /// All shapes that have what was given.
-fn candidates(args: &Args, job: &Job, order: Option<Order>, best: &Shape) -> Vec<Shape> {
+fn candidates(args: &Args, job: &Job, order: Option<PipelineOrder>, best: &Shape) -> Vec<Shape> {
     let express = [job.input, job.output].contains(&Memory::Express);
     let more = if express { EXPRESS_SLOTS } else { 0 };
     let mut shapes = Vec::new();
-    for order in Order::ALL
+    for order in PipelineOrder::ALL
         .into_iter()
         .filter(|it| order.is_none_or(|order| order == *it))
     {
         let streams: Vec<u32> = match (order, args.streams) {
-            (Order::StageStreams, None | Some(STAGES)) => vec![STAGES],
-            (Order::StageStreams, Some(_)) => Vec::new(),
+            (PipelineOrder::StageStreams, None | Some(STAGES)) => vec![STAGES],
+            (PipelineOrder::StageStreams, Some(_)) => Vec::new(),
             (_, Some(streams)) => vec![streams],
             (_, None) => (1..=STREAMS_TRIED).collect(),
         };
         for streams in streams {
             let slots = match order {
-                Order::StageStreams => STAGE_SLOTS.to_vec(),
+                PipelineOrder::StageStreams => STAGE_SLOTS.to_vec(),
                 _ => vec![streams],
             };
             for slots in slots {

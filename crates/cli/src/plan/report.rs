@@ -2,7 +2,7 @@
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
-use pinlane_model::search::{Advice, Alternative, Limits, Part, Plan, best};
+use pinlane_model::search::{Advice, Alternative, Limits, Plan, Resource, best};
 use pinlane_report::timeline::{Chart, Timeline};
 use pinlane_report::{
     Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanMemory, PlanPart, PlanShape,
@@ -149,13 +149,13 @@ impl Subject<'_> {
 
 pub(super) fn bottleneck(plan: &Plan) -> PlanBottleneck {
     PlanBottleneck {
-        part: match plan.bottleneck.part {
-            Part::HostToDevice => PlanPart::HostToDevice,
-            Part::DeviceToHost => PlanPart::DeviceToHost,
-            Part::Compute => PlanPart::Compute,
-            Part::Staging => PlanPart::Staging,
-            Part::Host => PlanPart::Host,
-            Part::Latency => PlanPart::Latency,
+        part: match plan.bottleneck.resource {
+            Resource::HostToDevice => PlanPart::HostToDevice,
+            Resource::DeviceToHost => PlanPart::DeviceToHost,
+            Resource::Compute => PlanPart::Compute,
+            Resource::Staging => PlanPart::Staging,
+            Resource::Host => PlanPart::Host,
+            Resource::Latency => PlanPart::Latency,
         },
         busy_share: plan.bottleneck.busy_permille as f64 / 1000.0,
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use pinlane_model::pipeline::{Memory, Order};
+use pinlane_model::pipeline::{Memory, PipelineOrder};
 
 use crate::profile::{self, Named};
 use crate::{duration, rate, size};
@@ -125,7 +125,7 @@ pub(crate) enum OrderWord {
     StageStreams,
 }
 
-impl From<OrderWord> for Order {
+impl From<OrderWord> for PipelineOrder {
     fn from(order: OrderWord) -> Self {
         match order {
             OrderWord::DepthFirst => Self::DepthFirst,

@@ -1,46 +1,44 @@
 //! The engines of one device and what runs on them.
 
-use super::flow::Flow;
-use super::{Engine, Need};
+use super::{Engine, EngineKind};
 use crate::Profile;
 
 /// More copy engines of one direction than any device has.
 const ENGINES_MAX: u32 = 64;
 
-/// Parts of a nanosecond's work that a copy does in a nanosecond while the other direction is
-/// busy. Alone it does as many as the profile's `both_ways_percent` says.
+/// Speed of a copy while the other direction is busy. At full speed it is the profile's
+/// `both_ways_percent`.
 const SLOWED: u64 = 100;
 
-/// The engines of one device. Times given to it never fall.
+/// The engines of one device. Callers pass times that never decrease.
 #[derive(Clone, Debug)]
 pub struct Engines {
     /// Engines towards the device, then towards the host, then the compute engine.
-    slots: Vec<Option<Run>>,
-    /// The last operation of each: its stream, and when it ended.
+    slots: Vec<Option<Running>>,
+    /// Stream and end of each engine's last operation.
     last: Vec<Option<(u64, u64)>>,
     switch_ns: u64,
     h2d_count: usize,
-    /// 0 where both directions share the engines of the other.
+    /// 0 if both directions share the engines towards the device.
     d2h_count: usize,
-    /// Engines of each kind, and how many of them are busy.
-    counts: [usize; Need::ALL.len()],
-    busy: [usize; Need::ALL.len()],
+    /// Busy engines of each kind.
+    busy: [usize; EngineKind::COUNT],
     full_speed: u64,
 }
 
-/// A running operation: its engine, until it is [finished](Engines::finish).
+/// A running operation, until it is [finished](Engines::finish).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Token(usize);
 
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct Running {
     stream: u64,
     sequence: u64,
-    flow: Flow,
+    progress: Progress,
 }
 
 impl Engines {
-    /// The engines of a profile's device, all free.
+    /// Creates the engines of a profile's device, all idle.
     #[must_use]
     pub fn new(profile: &Profile) -> Self {
         let facts = &profile.device;
@@ -52,7 +50,6 @@ impl Engines {
         )
     }
 
-    /// So many engines of each direction, slowed as far, and as slow to turn to another stream.
     pub(crate) fn with(
         h2d_engines: u32,
         d2h_engines: u32,
@@ -68,123 +65,121 @@ impl Engines {
             switch_ns,
             h2d_count,
             d2h_count,
-            counts: [h2d_count, d2h_count, 1],
-            busy: [0; Need::ALL.len()],
+            busy: [0; EngineKind::COUNT],
             full_speed: both_ways_percent.max(SLOWED),
         }
     }
 
-    /// While both directions are busy, each takes this many percent of its time alone. For
-    /// engines that are all free.
-    pub(crate) fn slow_both_ways(&mut self, percent: u64) {
+    /// Sets the duration of copies while both directions are busy, in percent of their duration
+    /// alone. All engines must be idle.
+    pub(crate) fn set_both_ways_percent(&mut self, percent: u64) {
         self.full_speed = percent.max(SLOWED);
     }
 
-    /// The kind of engine that serves a need: where directions share engines, both need the same.
+    /// The kind of engine that serves an operation. It differs from what the operation needs if
+    /// both directions share engines.
     #[must_use]
-    pub fn kind(&self, need: Need) -> Need {
+    pub fn serving(&self, need: EngineKind) -> EngineKind {
         match need {
-            Need::DeviceToHost if self.d2h_count == 0 => Need::HostToDevice,
+            EngineKind::DeviceToHost if self.d2h_count == 0 => EngineKind::HostToDevice,
             other => other,
         }
     }
 
-    /// Whether an engine for this need is free.
+    /// Whether an engine of this kind is idle.
     #[must_use]
-    pub fn is_free(&self, need: Need) -> bool {
-        let kind = self.kind(need).index();
-        self.busy[kind] < self.counts[kind]
+    pub fn is_free(&self, need: EngineKind) -> bool {
+        let kind = self.serving(need);
+        self.busy[kind.index()] < self.slots_of(kind).len()
     }
 
-    /// Starts an operation of a stream that takes `alone_ns` where nothing slows it, on the first
-    /// free engine; it keeps the engine longer by what turning to the stream takes. None if no
-    /// engine for it is free. `sequence` orders what ends at the same time.
+    /// Starts an operation that takes `alone_ns` at full speed, on the first idle engine; `None` if
+    /// all are busy. Switching to the operation's stream adds to its duration. `sequence` orders
+    /// operations that end at the same time.
     pub fn start(
         &mut self,
         now_ns: u64,
-        need: Need,
+        need: EngineKind,
         stream: u64,
         alone_ns: u64,
         sequence: u64,
     ) -> Option<Token> {
-        let kind = self.kind(need);
+        let kind = self.serving(need);
         let slot = self
             .slots_of(kind)
             .find(|&slot| self.slots[slot].is_none())?;
         let speed = self.speed(kind);
-        let engine_ns = alone_ns.saturating_add(self.turning_ns(slot, stream, now_ns));
-        let flow = Flow::new(now_ns, engine_ns, self.full_speed, speed);
-        self.slots[slot] = Some(Run {
+        let engine_ns = alone_ns.saturating_add(self.switching_ns(slot, stream, now_ns));
+        self.slots[slot] = Some(Running {
             stream,
             sequence,
-            flow,
+            progress: Progress::new(now_ns, engine_ns, self.full_speed, speed),
         });
         self.busy[kind.index()] += 1;
         if self.busy[kind.index()] == 1 {
-            self.retime_opposite(kind, now_ns);
+            self.adjust_opposite(kind, now_ns);
         }
         Some(Token(slot))
     }
 
-    /// The operation that ends next, as things stand, and when.
+    /// The operation that ends next at current speeds, and when.
     #[must_use]
     pub fn next_end(&self) -> Option<(u64, Token)> {
-        let mut next: Option<((u64, u64), usize)> = None;
-        for (slot, run) in self.slots.iter().enumerate() {
-            let Some(run) = run else { continue };
-            let key = (run.flow.end_ns(), run.sequence);
-            if next.is_none_or(|(least, _)| key < least) {
-                next = Some((key, slot));
-            }
-        }
-        next.map(|((end_ns, _), slot)| (end_ns, Token(slot)))
+        let running = self.slots.iter().enumerate();
+        let ends = running.filter_map(|(slot, run)| {
+            let run = run.as_ref()?;
+            Some((run.progress.end_ns, run.sequence, slot))
+        });
+        ends.min().map(|(end_ns, _, slot)| (end_ns, Token(slot)))
     }
 
-    /// When a running operation ends, as things stand.
+    /// When a running operation ends at current speeds.
     ///
     /// # Panics
-    /// If it is finished.
+    /// If it has finished.
     #[must_use]
     pub fn end_ns(&self, token: Token) -> u64 {
-        let run = self.slots[token.0].as_ref();
-        run.expect("an operation that runs").flow.end_ns()
+        self.running(token).progress.end_ns
     }
 
-    /// The sequence number that it was started with.
+    /// The sequence number of a running operation.
     ///
     /// # Panics
-    /// If it is finished.
+    /// If it has finished.
     #[must_use]
     pub fn sequence(&self, token: Token) -> u64 {
-        let run = self.slots[token.0].as_ref();
-        run.expect("an operation that runs").sequence
+        self.running(token).sequence
     }
 
-    /// The engine that it runs on.
+    fn running(&self, token: Token) -> &Running {
+        self.slots[token.0].as_ref().expect("a running operation")
+    }
+
+    /// The engine that an operation runs on.
     #[must_use]
     pub fn engine(&self, token: Token) -> Engine {
         // There are at most 64 of each kind.
         let number = |slot: usize| u32::try_from(slot).unwrap_or(u32::MAX);
         match self.kind_of(token) {
-            Need::HostToDevice => Engine::HostToDevice(number(token.0)),
-            Need::DeviceToHost => Engine::DeviceToHost(number(token.0 - self.h2d_count)),
-            Need::Compute => Engine::Compute,
+            EngineKind::HostToDevice => Engine::HostToDevice(number(token.0)),
+            EngineKind::DeviceToHost => Engine::DeviceToHost(number(token.0 - self.h2d_count)),
+            EngineKind::Compute => Engine::Compute,
         }
     }
 
-    /// The kind of engine that it runs on.
+    /// The kind of engine that an operation runs on.
     #[must_use]
-    pub fn kind_of(&self, token: Token) -> Need {
+    pub fn kind_of(&self, token: Token) -> EngineKind {
         if token.0 < self.h2d_count {
-            Need::HostToDevice
+            EngineKind::HostToDevice
         } else if token.0 < self.h2d_count + self.d2h_count {
-            Need::DeviceToHost
+            EngineKind::DeviceToHost
         } else {
-            Need::Compute
+            EngineKind::Compute
         }
     }
 
-    /// Ends an operation: its engine is free, and the other direction may speed up.
+    /// Ends an operation: its engine becomes idle, and the other direction may speed up.
     pub fn finish(&mut self, token: Token, now_ns: u64) {
         let Some(run) = self.slots[token.0].take() else {
             return;
@@ -193,27 +188,27 @@ impl Engines {
         let kind = self.kind_of(token);
         self.busy[kind.index()] -= 1;
         if self.busy[kind.index()] == 0 {
-            self.retime_opposite(kind, now_ns);
+            self.adjust_opposite(kind, now_ns);
         }
     }
 
-    /// Nothing that runs ends before this time.
+    /// Delays the end of every running operation to this time at least.
     pub fn not_before(&mut self, at_ns: u64) {
         for run in self.slots.iter_mut().flatten() {
-            run.flow.not_before(at_ns);
+            run.progress.not_before(at_ns);
         }
     }
 
-    /// Forgets all that runs.
+    /// Resets all engines to idle.
     pub fn clear(&mut self) {
         self.slots.fill(None);
         self.last.fill(None);
-        self.busy = [0; Need::ALL.len()];
+        self.busy = [0; EngineKind::COUNT];
     }
 
-    /// What is left of the time in which an engine turns to this stream. Kernels of other streams
-    /// wait for nothing.
-    fn turning_ns(&self, slot: usize, stream: u64, now_ns: u64) -> u64 {
+    /// What is left of the time that a copy engine takes to switch to this stream. The compute
+    /// engine switches at no cost.
+    fn switching_ns(&self, slot: usize, stream: u64, now_ns: u64) -> u64 {
         let is_copy = slot < self.h2d_count + self.d2h_count;
         match self.last[slot] {
             Some((last, end_ns)) if is_copy && last != stream => {
@@ -223,25 +218,25 @@ impl Engines {
         }
     }
 
-    fn slots_of(&self, kind: Need) -> std::ops::Range<usize> {
+    fn slots_of(&self, kind: EngineKind) -> std::ops::Range<usize> {
         let copies = self.h2d_count + self.d2h_count;
         match kind {
-            Need::HostToDevice => 0..self.h2d_count,
-            Need::DeviceToHost => self.h2d_count..copies,
-            Need::Compute => copies..copies + 1,
+            EngineKind::HostToDevice => 0..self.h2d_count,
+            EngineKind::DeviceToHost => self.h2d_count..copies,
+            EngineKind::Compute => copies..copies + 1,
         }
     }
 
-    /// How fast an engine of this kind works now.
-    fn speed(&self, kind: Need) -> u64 {
+    /// Current speed of engines of this kind.
+    fn speed(&self, kind: EngineKind) -> u64 {
         match opposite(kind) {
             Some(other) if self.busy[other.index()] > 0 => SLOWED,
             _ => self.full_speed,
         }
     }
 
-    /// A direction has begun or ended to be busy: the copies of the other one change their speed.
-    fn retime_opposite(&mut self, kind: Need, now_ns: u64) {
+    /// Adjusts the speed of the opposite direction after this one became busy or idle.
+    fn adjust_opposite(&mut self, kind: EngineKind, now_ns: u64) {
         let Some(other) = opposite(kind) else { return };
         if self.busy[other.index()] == 0 || self.full_speed == SLOWED {
             return;
@@ -249,17 +244,70 @@ impl Engines {
         let speed = self.speed(other);
         for slot in self.slots_of(other) {
             if let Some(run) = &mut self.slots[slot] {
-                run.flow.set_speed(now_ns, speed);
+                run.progress.set_speed(now_ns, speed);
             }
         }
     }
 }
 
-/// The direction that a direction shares the link with.
-fn opposite(kind: Need) -> Option<Need> {
+/// The other direction of the link.
+fn opposite(kind: EngineKind) -> Option<EngineKind> {
     match kind {
-        Need::HostToDevice => Some(Need::DeviceToHost),
-        Need::DeviceToHost => Some(Need::HostToDevice),
-        Need::Compute => None,
+        EngineKind::HostToDevice => Some(EngineKind::DeviceToHost),
+        EngineKind::DeviceToHost => Some(EngineKind::HostToDevice),
+        EngineKind::Compute => None,
+    }
+}
+
+/// The remaining work of a running operation, which proceeds at a speed that may change. A
+/// nanosecond does `speed` units of work. Only the end is rounded, and it is rounded up.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    left: u128,
+    /// Time that `left` refers to.
+    counted_ns: u64,
+    speed: u64,
+    not_before_ns: u64,
+    end_ns: u64,
+}
+
+impl Progress {
+    /// Work that takes `alone_ns` at speed `full` and starts at `speed`.
+    fn new(now_ns: u64, alone_ns: u64, full: u64, speed: u64) -> Self {
+        let mut progress = Self {
+            left: u128::from(alone_ns) * u128::from(full),
+            counted_ns: now_ns,
+            speed,
+            not_before_ns: 0,
+            end_ns: now_ns.saturating_add(alone_ns),
+        };
+        if speed != full {
+            progress.find_end();
+        }
+        progress
+    }
+
+    fn set_speed(&mut self, now_ns: u64, speed: u64) {
+        let passed_ns = now_ns.saturating_sub(self.counted_ns);
+        let done = u128::from(passed_ns) * u128::from(self.speed);
+        self.left = self.left.saturating_sub(done);
+        self.counted_ns = self.counted_ns.max(now_ns);
+        self.speed = speed;
+        self.find_end();
+    }
+
+    fn not_before(&mut self, at_ns: u64) {
+        self.not_before_ns = at_ns;
+        self.end_ns = self.end_ns.max(at_ns);
+    }
+
+    fn find_end(&mut self) {
+        // It nearly always fits, and 128-bit division is slow.
+        let takes_ns = match u64::try_from(self.left) {
+            Ok(left) => left.div_ceil(self.speed),
+            Err(_) => u64::try_from(self.left.div_ceil(self.speed.into())).unwrap_or(u64::MAX),
+        };
+        let end_ns = self.counted_ns.saturating_add(takes_ns);
+        self.end_ns = end_ns.max(self.not_before_ns);
     }
 }

@@ -1,34 +1,34 @@
-//! What is to be done.
+//! What to do: bytes in, a kernel, bytes out.
 
 use super::PlanError;
-use crate::schedule::Work;
-use crate::{HostKind, Profile};
+use crate::schedule::{Action, Program, Work};
+use crate::{Direction, HostKind, Profile};
 
 const GIB: u128 = 1 << 30;
 
-/// Bytes that go in, a kernel over them, bytes that come out.
+/// Bytes that are copied in, a kernel over them, bytes that are copied out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Job {
     /// Bytes that the kernel reads, at least 1.
     pub bytes_in: u64,
-    /// Bytes that it writes; each chunk's in proportion to what it reads. May be 0.
+    /// Bytes that the kernel writes, in proportion to what it reads. May be 0.
     pub bytes_out: u64,
-    /// What the kernel takes.
+    /// Duration of the kernel.
     pub kernel: KernelTime,
     /// Where the input is.
     pub input: Memory,
     /// Where the output goes.
     pub output: Memory,
-    /// What the launching thread computes for each chunk, beside it all.
+    /// Time that the submitting thread computes for each chunk.
     pub host_ns_per_chunk: u64,
 }
 
-/// What a kernel takes beside its launch.
+/// Duration of a kernel, excluding its launch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct KernelTime {
-    /// Each launch, whatever its size. Kernels of other streams run meanwhile.
+    /// Fixed part of each launch, during which kernels of other streams can run.
     pub fixed_ns: u64,
-    /// Each GiB of input, counted to the byte.
+    /// Time for each GiB of input, prorated to the byte.
     pub ns_per_gib: u64,
 }
 
@@ -46,8 +46,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// The host end of a copy that is submitted as one; none where nothing is copied, or lanes do
-    /// it.
+    /// The host memory of a copy by the driver; `None` if the express lane copies, or nothing does.
     pub(crate) fn host_kind(self) -> Option<HostKind> {
         match self {
             Self::Pinned => Some(HostKind::Pinned),
@@ -58,37 +57,68 @@ impl Memory {
 }
 
 impl KernelTime {
-    /// What a chunk of so many bytes takes.
+    /// Nanoseconds for a chunk of `bytes_in`.
     ///
     /// # Errors
-    /// [`PlanError`] for `kernel`, where that does not fit into 64 bits.
+    /// [`PlanError`] for `kernel`, if they do not fit into 64 bits.
     pub fn ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
-        self.within(self.fixed_ns, bytes_in)
-    }
-
-    /// What it takes beside its fixed part.
-    pub(crate) fn moving_ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
-        self.within(0, bytes_in)
-    }
-
-    /// It as work for the device.
-    pub(crate) fn work(&self, bytes_in: u64) -> Result<Work, PlanError> {
-        Ok(Work::Kernel {
-            lead_ns: self.fixed_ns,
-            ns: self.moving_ns(bytes_in)?,
-        })
-    }
-
-    fn within(&self, fixed_ns: u64, bytes_in: u64) -> Result<u64, PlanError> {
-        let ns = u128::from(fixed_ns) + u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB;
+        let ns =
+            u128::from(self.fixed_ns) + u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB;
         u64::try_from(ns).map_err(|_| {
             let reason = format!("{ns} ns for a chunk of {bytes_in} bytes do not fit into 64 bits");
             PlanError::invalid("kernel", reason)
         })
     }
+
+    /// Nanoseconds without the fixed part.
+    pub(crate) fn variable_ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
+        let fixed_ns = 0;
+        Self { fixed_ns, ..*self }.ns(bytes_in)
+    }
+
+    /// The kernel as work for the device.
+    pub(crate) fn work(&self, bytes_in: u64) -> Result<Work, PlanError> {
+        Ok(Work::Kernel {
+            lead_ns: self.fixed_ns,
+            ns: self.variable_ns(bytes_in)?,
+        })
+    }
 }
 
 impl Job {
+    /// The program without any overlap: copy in, wait, kernel, wait, copy out, wait. The driver
+    /// does the copies of the express lane.
+    ///
+    /// # Errors
+    /// [`PlanError`] with the invalid field.
+    pub fn serial(&self, profile: &Profile) -> Result<Program, PlanError> {
+        let mut job = *self;
+        for memory in [&mut job.input, &mut job.output] {
+            if *memory == Memory::Express {
+                *memory = Memory::Pageable;
+            }
+        }
+        job.check(profile)?;
+        let mut program = Program::new(1, 0, 0);
+        let thread = program.thread();
+        for work in [
+            job.copy(Direction::HostToDevice, job.bytes_in),
+            Some(job.kernel.work(job.bytes_in)?),
+            job.copy(Direction::DeviceToHost, job.bytes_out),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            program.step(thread, Action::Submit { stream: 0, work });
+            program.step(thread, Action::AwaitStream(0));
+        }
+        if job.host_ns_per_chunk > 0 {
+            let ns = job.host_ns_per_chunk;
+            program.step(thread, Action::HostWork { ns });
+        }
+        Ok(program)
+    }
+
     /// Checks what every plan relies on.
     pub(crate) fn check(&self, profile: &Profile) -> Result<(), PlanError> {
         if self.bytes_in == 0 {
@@ -104,18 +134,42 @@ impl Job {
         self.kernel.ns(self.bytes_in).map(|_| ())
     }
 
-    /// Whether bytes are copied to the device.
+    /// A copy of so many bytes by the driver, if the job has one in this direction.
+    pub(crate) fn copy(&self, direction: Direction, bytes: u64) -> Option<Work> {
+        let (memory, is_needed) = match direction {
+            Direction::HostToDevice => (self.input, true),
+            Direction::DeviceToHost => (self.output, self.bytes_out > 0),
+        };
+        let kind = memory.host_kind().filter(|_| is_needed)?;
+        Some(Work::Copy {
+            direction,
+            kind,
+            bytes,
+        })
+    }
+
+    /// Whether input is copied to the device.
     pub(crate) fn copies_in(&self) -> bool {
         self.input != Memory::Device
     }
 
-    /// Whether lanes fill or empty a ring.
-    pub(crate) fn uses_lanes(&self) -> bool {
-        self.input == Memory::Express || (self.output == Memory::Express && self.copies_out())
-    }
-
-    /// Whether bytes are copied back.
+    /// Whether output is copied back.
     pub(crate) fn copies_out(&self) -> bool {
         self.output != Memory::Device && self.bytes_out > 0
+    }
+
+    /// Whether the express lane copies the input.
+    pub(crate) fn express_in(&self) -> bool {
+        self.input == Memory::Express
+    }
+
+    /// Whether the express lane copies the output.
+    pub(crate) fn express_out(&self) -> bool {
+        self.output == Memory::Express && self.bytes_out > 0
+    }
+
+    /// Whether the express lane copies anything.
+    pub(crate) fn uses_express(&self) -> bool {
+        self.express_in() || self.express_out()
     }
 }

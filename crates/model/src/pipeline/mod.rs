@@ -1,23 +1,47 @@
 //! Jobs that flow through a device chunk by chunk, and their programs.
 //!
 //! ```text
-//!   Job    what is to be done: bytes in, a kernel, bytes out, and where they are
-//!   Shape  how it is cut: chunk, streams, order, ring
+//!   Job    what to do: bytes in, a kernel, bytes out, and where they are
+//!   Shape  how: chunk size, streams, order, ring slots
 //!     └─ program(job, profile) ──> schedule::Program, one to three host threads
 //! ```
 //!
-//! Depth-first, a stream takes one chunk all the way; breadth-first, a group of chunks (one a
-//! stream) makes each step together; stage streams are three, one a step, joined by events. A slot
-//! of the ring is used again behind the end of its earlier chunk.
+//! Depth-first, a stream takes one chunk through all stages. Breadth-first, a group of chunks (one
+//! per stream) takes each stage together. Stage streams are three, one per stage, joined by events.
+//! A slot of the ring is reused once its previous chunk is done.
 
-mod cut;
-mod error;
 mod job;
 mod program;
-mod serial;
 mod shape;
 
-pub(crate) use cut::Cut;
-pub use error::PlanError;
+use crate::schedule::ScheduleError;
+
 pub use job::{Job, KernelTime, Memory};
-pub use shape::{Order, Shape};
+pub(crate) use shape::Chunks;
+pub use shape::{PipelineOrder, Shape};
+
+/// Why a job cannot be planned.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A value out of range.
+    #[error("`{field}`: {reason}")]
+    Invalid {
+        /// Which value: `chunk_bytes`, `streams`, `kernel`, …
+        field: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The program cannot be scheduled.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleError),
+}
+
+impl PlanError {
+    pub(crate) fn invalid(field: &'static str, reason: impl Into<String>) -> Self {
+        Self::Invalid {
+            field,
+            reason: reason.into(),
+        }
+    }
+}

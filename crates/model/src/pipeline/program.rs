@@ -1,40 +1,39 @@
-//! The program of a shape: who submits what, and who waits for what.
+//! The program of a shape: which thread submits what, and what waits for what.
 
 use super::shape::STAGES;
-use super::{Cut, Job, Memory, Order, PlanError, Shape};
+use super::{Chunks, Job, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{Action, Program, Work};
 use crate::{Direction, ExpressCosts, Profile};
 
 impl Shape {
-    /// The program that does a job in this shape: a launching thread, and where the express lane is
-    /// used one that fills its ring and one that empties it. Tags are the numbers of chunks.
+    /// The program that does a job in this shape: a submitting thread, and if the express lane is
+    /// used, one that copies in and one that copies out. Tags are chunk numbers.
     ///
     /// # Errors
-    /// [`PlanError`] with the field that makes no sense.
+    /// [`PlanError`] with the invalid field.
     pub fn program(&self, job: &Job, profile: &Profile) -> Result<Program, PlanError> {
-        let cut = self.cut_for_program(job)?;
-        self.program_of_first(job, profile, cut.count)
+        let chunks = self.chunks_of_program(job)?;
+        self.program_of_first(job, profile, chunks.count)
     }
 
-    /// The program of the first chunks only.
+    /// The program of the first `count` chunks.
     pub(crate) fn program_of_first(
         &self,
         job: &Job,
         profile: &Profile,
-        chunks: u64,
+        count: u64,
     ) -> Result<Program, PlanError> {
         job.check(profile)?;
-        let cut = self.cut(job)?;
-        let mut writer = Writer::new(self, job, cut, chunks.min(cut.count));
-        writer.launcher()?;
+        let chunks = self.chunks(job)?;
+        let mut writer = ProgramWriter::new(self, job, chunks, count.min(chunks.count));
+        writer.submitter()?;
         if let Some(express) = &profile.express {
-            let bytes = cut.most_bytes();
-            writer.program.lanes_percent = express.both_percent(bytes);
-            if job.input == Memory::Express {
-                writer.filler(express);
+            writer.program.express_both_percent = express.both_percent(chunks.most_bytes());
+            if job.express_in() {
+                writer.express_in(express);
             }
-            if job.output == Memory::Express {
-                writer.emptier(express);
+            if job.express_out() {
+                writer.express_out(express);
             }
         }
         Ok(writer.program)
@@ -42,71 +41,73 @@ impl Shape {
 }
 
 /// Writes the program of some chunks.
-struct Writer<'a> {
+struct ProgramWriter<'a> {
     job: &'a Job,
-    order: Order,
-    cut: Cut,
-    chunks: u32,
+    order: PipelineOrder,
+    chunks: Chunks,
+    /// Chunks that are written.
+    count: u32,
     streams: u32,
     slots: u32,
     program: Program,
+    /// The thread that is written.
     thread: usize,
 }
 
-/// A step of a chunk.
+/// A stage of a chunk, which is also its stream in [`PipelineOrder::StageStreams`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    In,
-    Kernel,
-    Out,
-}
-
-/// What an event of a slot stands behind.
-#[derive(Clone, Copy)]
-enum Behind {
     CopyIn,
     Kernel,
-    Chunk,
+    CopyOut,
 }
 
-/// What a post of a chunk says.
+/// The events of a slot.
 #[derive(Clone, Copy)]
-enum Said {
-    Filled,
-    Submitted,
-    Emptied,
+enum SlotEvent {
+    CopiedIn,
+    KernelDone,
+    ChunkDone,
 }
 
-impl<'a> Writer<'a> {
-    fn new(shape: &Shape, job: &'a Job, cut: Cut, chunks: u64) -> Self {
+/// The signals of a chunk, from one host thread to another.
+#[derive(Clone, Copy)]
+enum ChunkSignal {
+    CopiedIn,
+    Submitted,
+    CopiedOut,
+}
+
+impl<'a> ProgramWriter<'a> {
+    fn new(shape: &Shape, job: &'a Job, chunks: Chunks, count: u64) -> Self {
         // More streams or slots than chunks are never used.
-        let chunks = u32::try_from(chunks).unwrap_or(u32::MAX);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
         let streams = match shape.order {
-            Order::StageStreams => STAGES,
-            _ => shape.streams.min(chunks),
+            PipelineOrder::StageStreams => STAGES,
+            _ => shape.streams.min(count),
         };
-        let slots = shape.ring_slots.min(chunks);
+        let slots = shape.ring_slots.min(count);
         Self {
             job,
             order: shape.order,
-            cut,
             chunks,
+            count,
             streams,
             slots,
-            program: Program::new(streams, 3 * slots, 3 * chunks),
+            program: Program::new(streams, 3 * slots, 3 * count),
             thread: 0,
         }
     }
 
     /// The thread that submits everything.
-    fn launcher(&mut self) -> Result<(), PlanError> {
+    fn submitter(&mut self) -> Result<(), PlanError> {
         self.thread = self.program.thread();
         let group = match self.order {
-            Order::BreadthFirst => self.streams,
+            PipelineOrder::BreadthFirst => self.streams,
             _ => 1,
         };
-        for first in (0..self.chunks).step_by(group as usize) {
-            let chunks = first..(first + group).min(self.chunks);
+        for first in (0..self.count).step_by(group as usize) {
+            let chunks = first..(first + group).min(self.count);
             for chunk in chunks.clone() {
                 self.copy_in(chunk);
             }
@@ -117,11 +118,11 @@ impl<'a> Writer<'a> {
                 self.copy_out(chunk);
             }
         }
-        // The stream of the last chunk comes last.
+        // Wait for the last chunk's stream last.
         for stream in 0..self.streams {
             let stream = match self.order {
-                Order::StageStreams => stream,
-                _ => (self.chunks + stream) % self.streams,
+                PipelineOrder::StageStreams => stream,
+                _ => (self.count + stream) % self.streams,
             };
             self.add(0, Action::AwaitStream(stream));
         }
@@ -132,49 +133,47 @@ impl<'a> Writer<'a> {
         if !self.job.copies_in() {
             return;
         }
-        if self.fills() {
-            let said = self.post(chunk, Said::Filled);
-            return self.add(chunk, Action::AwaitPost(said));
+        if self.job.express_in() {
+            return self.await_signal(chunk, chunk, ChunkSignal::CopiedIn);
         }
-        self.take_slot(chunk, Stage::In);
-        let bytes = self.cut.bytes_in(chunk.into());
-        self.copy(chunk, Stage::In, Direction::HostToDevice, bytes);
-        if self.order == Order::StageStreams {
-            self.record(chunk, Stage::In, Behind::CopyIn);
+        self.take_slot(chunk, Stage::CopyIn);
+        let bytes = self.chunks.bytes_in(chunk.into());
+        self.copy(chunk, Stage::CopyIn, Direction::HostToDevice, bytes);
+        if self.order == PipelineOrder::StageStreams {
+            self.record(chunk, Stage::CopyIn, SlotEvent::CopiedIn);
         }
     }
 
     fn kernel(&mut self, chunk: u32) -> Result<(), PlanError> {
+        let has_stage_streams = self.order == PipelineOrder::StageStreams;
         if !self.job.copies_in() {
             self.take_slot(chunk, Stage::Kernel);
-        } else if self.order == Order::StageStreams && !self.fills() {
-            self.wait(chunk, Stage::Kernel, Behind::CopyIn);
+        } else if has_stage_streams && !self.job.express_in() {
+            self.wait(chunk, Stage::Kernel, SlotEvent::CopiedIn);
         }
-        let work = self.job.kernel.work(self.cut.bytes_in(chunk.into()))?;
+        let work = self.job.kernel.work(self.chunks.bytes_in(chunk.into()))?;
         self.submit(chunk, Stage::Kernel, work);
-        if self.order == Order::StageStreams && self.job.copies_out() && !self.empties() {
-            self.record(chunk, Stage::Kernel, Behind::Kernel);
+        if has_stage_streams && self.last_stage() == Stage::CopyOut {
+            self.record(chunk, Stage::Kernel, SlotEvent::KernelDone);
         }
         Ok(())
     }
 
     fn copy_out(&mut self, chunk: u32) {
-        if self.job.copies_out() && !self.empties() {
-            if self.order == Order::StageStreams {
-                self.wait(chunk, Stage::Out, Behind::Kernel);
+        if self.last_stage() == Stage::CopyOut {
+            if self.order == PipelineOrder::StageStreams {
+                self.wait(chunk, Stage::CopyOut, SlotEvent::KernelDone);
             }
-            let bytes = self.cut.bytes_out(chunk.into());
-            self.copy(chunk, Stage::Out, Direction::DeviceToHost, bytes);
+            let bytes = self.chunks.bytes_out(chunk.into());
+            self.copy(chunk, Stage::CopyOut, Direction::DeviceToHost, bytes);
         }
         let next = chunk.saturating_add(self.slots);
-        let waited_for = next < self.chunks && self.first_stream(next) != self.last_stream(chunk);
-        let lanes = self.fills() || self.empties();
-        if lanes || waited_for {
-            self.record(chunk, self.last_stage(), Behind::Chunk);
+        let is_waited_for = next < self.count && self.first_stream(next) != self.last_stream(chunk);
+        if self.job.uses_express() || is_waited_for {
+            self.record(chunk, self.last_stage(), SlotEvent::ChunkDone);
         }
-        if lanes {
-            let said = self.post(chunk, Said::Submitted);
-            self.add(chunk, Action::Post(said));
+        if self.job.uses_express() {
+            self.signal(chunk, ChunkSignal::Submitted);
         }
         if self.job.host_ns_per_chunk > 0 {
             let ns = self.job.host_ns_per_chunk;
@@ -182,83 +181,62 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether the express lane brings the input.
-    fn fills(&self) -> bool {
-        self.job.input == Memory::Express
-    }
-
-    /// Whether the express lane fetches the output.
-    fn empties(&self) -> bool {
-        self.job.output == Memory::Express && self.job.copies_out()
-    }
-
-    /// The thread that has the lanes bring the input.
-    fn filler(&mut self, express: &ExpressCosts) {
+    /// The thread that copies the input by the express lane.
+    fn express_in(&mut self, express: &ExpressCosts) {
         self.thread = self.program.thread();
         let direction = Direction::HostToDevice;
-        for chunk in 0..self.chunks {
+        for chunk in 0..self.count {
             if let Some(earlier) = chunk.checked_sub(self.slots) {
-                self.await_end(chunk, earlier);
+                self.await_done(chunk, earlier);
             }
-            let ns = express.ns(direction, self.cut.bytes_in(chunk.into()));
-            self.add(chunk, Action::Lanes { direction, ns });
-            self.add(chunk, Action::Post(self.post(chunk, Said::Filled)));
+            let ns = express.ns(direction, self.chunks.bytes_in(chunk.into()));
+            self.add(chunk, Action::ExpressCopy { direction, ns });
+            self.signal(chunk, ChunkSignal::CopiedIn);
         }
     }
 
-    /// The thread that has the lanes fetch the output.
-    fn emptier(&mut self, express: &ExpressCosts) {
-        if !self.job.copies_out() {
-            return;
-        }
+    /// The thread that copies the output by the express lane.
+    fn express_out(&mut self, express: &ExpressCosts) {
         self.thread = self.program.thread();
         let direction = Direction::DeviceToHost;
-        for chunk in 0..self.chunks {
-            let said = self.post(chunk, Said::Submitted);
-            self.add(chunk, Action::AwaitPost(said));
-            let event = self.event(chunk, Behind::Chunk);
-            self.add(chunk, Action::AwaitEvent(event));
-            let ns = express.ns(direction, self.cut.bytes_out(chunk.into()));
-            self.add(chunk, Action::Lanes { direction, ns });
-            self.add(chunk, Action::Post(self.post(chunk, Said::Emptied)));
+        for chunk in 0..self.count {
+            self.await_computed(chunk, chunk);
+            let ns = express.ns(direction, self.chunks.bytes_out(chunk.into()));
+            self.add(chunk, Action::ExpressCopy { direction, ns });
+            self.signal(chunk, ChunkSignal::CopiedOut);
         }
     }
 
-    /// A host thread waits until an earlier chunk is over.
-    fn await_end(&mut self, chunk: u32, earlier: u32) {
-        if self.empties() {
-            let said = self.post(earlier, Said::Emptied);
-            return self.add(chunk, Action::AwaitPost(said));
+    /// The host thread waits until an earlier chunk is done, its output included.
+    fn await_done(&mut self, chunk: u32, earlier: u32) {
+        if self.job.express_out() {
+            self.await_signal(chunk, earlier, ChunkSignal::CopiedOut);
+        } else {
+            self.await_computed(chunk, earlier);
         }
-        let said = self.post(earlier, Said::Submitted);
-        self.add(chunk, Action::AwaitPost(said));
-        let event = self.event(earlier, Behind::Chunk);
+    }
+
+    /// The host thread waits until the device is done with a chunk.
+    fn await_computed(&mut self, chunk: u32, awaited: u32) {
+        self.await_signal(chunk, awaited, ChunkSignal::Submitted);
+        let event = self.event(awaited, SlotEvent::ChunkDone);
         self.add(chunk, Action::AwaitEvent(event));
     }
 
-    /// The first step of a chunk waits for the end of the chunk that had its slot.
+    /// The first stage of a chunk waits for the previous chunk of its slot.
     fn take_slot(&mut self, chunk: u32, stage: Stage) {
         let Some(earlier) = chunk.checked_sub(self.slots) else {
             return;
         };
-        if self.empties() {
-            self.await_end(chunk, earlier);
+        if self.job.express_out() {
+            self.await_done(chunk, earlier);
         } else if self.last_stream(earlier) != self.stream(chunk, stage) {
-            self.wait(chunk, stage, Behind::Chunk);
+            self.wait(chunk, stage, SlotEvent::ChunkDone);
         }
     }
 
     fn copy(&mut self, chunk: u32, stage: Stage, direction: Direction, bytes: u64) {
-        let memory = match direction {
-            Direction::HostToDevice => self.job.input,
-            Direction::DeviceToHost => self.job.output,
-        };
-        if let Some(kind) = memory.host_kind() {
-            let work = Work::Copy {
-                direction,
-                kind,
-                bytes,
-            };
+        if let Some(work) = self.job.copy(direction, bytes) {
             self.submit(chunk, stage, work);
         }
     }
@@ -268,14 +246,24 @@ impl<'a> Writer<'a> {
         self.add(chunk, Action::Submit { stream, work });
     }
 
-    fn record(&mut self, chunk: u32, stage: Stage, behind: Behind) {
-        let (stream, event) = (self.stream(chunk, stage), self.event(chunk, behind));
+    fn record(&mut self, chunk: u32, stage: Stage, event: SlotEvent) {
+        let (stream, event) = (self.stream(chunk, stage), self.event(chunk, event));
         self.add(chunk, Action::Record { stream, event });
     }
 
-    fn wait(&mut self, chunk: u32, stage: Stage, behind: Behind) {
-        let (stream, event) = (self.stream(chunk, stage), self.event(chunk, behind));
+    fn wait(&mut self, chunk: u32, stage: Stage, event: SlotEvent) {
+        let (stream, event) = (self.stream(chunk, stage), self.event(chunk, event));
         self.add(chunk, Action::Wait { stream, event });
+    }
+
+    fn signal(&mut self, chunk: u32, signal: ChunkSignal) {
+        let signal = self.signal_number(chunk, signal);
+        self.add(chunk, Action::Signal(signal));
+    }
+
+    fn await_signal(&mut self, chunk: u32, of: u32, signal: ChunkSignal) {
+        let signal = self.signal_number(of, signal);
+        self.add(chunk, Action::AwaitSignal(signal));
     }
 
     fn add(&mut self, chunk: u32, action: Action) {
@@ -284,23 +272,21 @@ impl<'a> Writer<'a> {
 
     fn stream(&self, chunk: u32, stage: Stage) -> u32 {
         match self.order {
-            Order::StageStreams => stage as u32,
+            PipelineOrder::StageStreams => stage as u32,
             _ => chunk % self.streams,
         }
     }
 
     fn first_stream(&self, chunk: u32) -> u32 {
-        let stage = if self.job.copies_in() && !self.fills() {
-            Stage::In
-        } else {
-            Stage::Kernel
-        };
-        self.stream(chunk, stage)
+        match self.job.input {
+            Memory::Pinned | Memory::Pageable => self.stream(chunk, Stage::CopyIn),
+            Memory::Express | Memory::Device => self.stream(chunk, Stage::Kernel),
+        }
     }
 
     fn last_stage(&self) -> Stage {
-        if self.job.copies_out() && !self.empties() {
-            Stage::Out
+        if self.job.copies_out() && !self.job.express_out() {
+            Stage::CopyOut
         } else {
             Stage::Kernel
         }
@@ -310,13 +296,11 @@ impl<'a> Writer<'a> {
         self.stream(chunk, self.last_stage())
     }
 
-    /// The event of a chunk's slot.
-    fn event(&self, chunk: u32, behind: Behind) -> u32 {
-        behind as u32 * self.slots + chunk % self.slots
+    fn event(&self, chunk: u32, event: SlotEvent) -> u32 {
+        event as u32 * self.slots + chunk % self.slots
     }
 
-    /// The post of a chunk.
-    fn post(&self, chunk: u32, said: Said) -> u32 {
-        said as u32 * self.chunks + chunk
+    fn signal_number(&self, chunk: u32, signal: ChunkSignal) -> u32 {
+        signal as u32 * self.count + chunk
     }
 }

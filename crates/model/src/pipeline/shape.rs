@@ -1,23 +1,27 @@
-//! How a job is cut and issued.
+//! How to do a job: chunk size, streams, order, ring slots.
 
-use super::{Cut, Job, Memory, PlanError};
+use std::fmt;
 
-/// In which order the steps of chunks are submitted, and to which streams.
+use super::{Job, Memory, PlanError};
+use crate::cost::clamp;
+
+/// The order in which the stages of chunks are submitted, and on which streams.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Order {
-    /// Chunk by chunk: copy in, kernel, copy out, on stream chunk mod streams.
+pub enum PipelineOrder {
+    /// Chunk by chunk: copy in, kernel, copy out, on the streams in turn.
     DepthFirst,
-    /// Group by group, one chunk a stream: all copies in, all kernels, all copies out.
+    /// Stage by stage, for a group of one chunk per stream: all copies in, all kernels, all copies
+    /// out.
     BreadthFirst,
-    /// Three streams, one for the copies in, one for the kernels, one for the copies out.
+    /// Three streams joined by events: one for copies in, one for kernels, one for copies out.
     StageStreams,
 }
 
-impl Order {
-    /// All of them.
+impl PipelineOrder {
+    /// All orders.
     pub const ALL: [Self; 3] = [Self::DepthFirst, Self::BreadthFirst, Self::StageStreams];
 
-    /// A word for it.
+    /// Its name for people, such as `depth-first`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -28,99 +32,149 @@ impl Order {
     }
 }
 
-/// How a job is cut and issued.
+impl fmt::Display for PipelineOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How to do a job.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     /// Input bytes of a chunk.
     pub chunk_bytes: u64,
-    /// Streams; 3 for [`Order::StageStreams`].
+    /// Number of streams; 3 for [`PipelineOrder::StageStreams`].
     pub streams: u32,
     /// Order of submission.
-    pub order: Order,
-    /// Chunks that have buffers at the same time. At least as many as streams, except for
-    /// [`Order::StageStreams`].
+    pub order: PipelineOrder,
+    /// Chunks that have device buffers at the same time. At least `streams`, except for
+    /// [`PipelineOrder::StageStreams`].
     pub ring_slots: u32,
 }
 
-/// Streams of [`Order::StageStreams`].
+/// Streams of [`PipelineOrder::StageStreams`].
 pub(crate) const STAGES: u32 = 3;
 
-/// The ring of the express lane, which all copies share.
+/// Size of the express lane's ring, which all copies share.
 const EXPRESS_RING_BYTES: u64 = 96 << 20;
 
-/// Longest program that is written down.
+/// Most chunks of a complete program.
 const CHUNKS_MAX: u64 = 1 << 22;
 
 impl Shape {
-    /// Device memory for the buffers of a job.
+    /// Device memory for a job's buffers.
     ///
     /// # Errors
-    /// [`PlanError`] for a shape that makes no sense.
+    /// [`PlanError`] for an invalid shape.
     pub fn device_bytes(&self, job: &Job) -> Result<u64, PlanError> {
-        let cut = self.cut(job)?;
-        let mut bytes = 0_u64;
-        if job.copies_in() {
-            bytes = bytes.saturating_add(cut.chunk_bytes);
-        }
-        if job.copies_out() {
-            bytes = bytes.saturating_add(cut.most_bytes_out());
-        }
-        Ok(bytes.saturating_mul(self.slots_used(&cut)))
+        let chunks = self.chunks(job)?;
+        let slots = u64::from(self.ring_slots).min(chunks.count);
+        let bytes = chunks.buffer_bytes(job.copies_in(), job.copies_out());
+        Ok(bytes.saturating_mul(slots))
     }
 
-    /// Pinned memory that the express lane takes for a job at most.
+    /// Most pinned memory that the express lane uses for a job.
     ///
     /// # Errors
-    /// [`PlanError`] for a shape that makes no sense.
+    /// [`PlanError`] for an invalid shape.
     pub fn pinned_bytes(&self, job: &Job) -> Result<u64, PlanError> {
-        let cut = self.cut(job)?;
-        let mut bytes = 0_u64;
-        if job.input == Memory::Express {
-            bytes = bytes.saturating_add(cut.chunk_bytes);
-        }
-        if job.output == Memory::Express {
-            bytes = bytes.saturating_add(cut.most_bytes_out());
-        }
+        let is_express = |memory| memory == Memory::Express;
+        let chunks = self.chunks(job)?;
+        let bytes = chunks.buffer_bytes(is_express(job.input), is_express(job.output));
         Ok(bytes.min(EXPRESS_RING_BYTES))
     }
 
-    fn slots_used(&self, cut: &Cut) -> u64 {
-        u64::from(self.ring_slots).min(cut.count)
-    }
-
-    /// The job in chunks, if the shape makes sense.
-    pub(crate) fn cut(&self, job: &Job) -> Result<Cut, PlanError> {
+    /// The job's chunks, if the shape is valid.
+    pub(crate) fn chunks(&self, job: &Job) -> Result<Chunks, PlanError> {
         if job.bytes_in == 0 {
             return Err(PlanError::invalid("bytes_in", "must be at least 1"));
         }
-        let cut = Cut::new(job, self.chunk_bytes)?;
-        match (self.order, self.streams) {
-            (_, 0) => return Err(PlanError::invalid("streams", "must be at least 1")),
-            (Order::StageStreams, STAGES) => {}
-            (Order::StageStreams, other) => {
-                let reason = format!("{other}: one a stage is {STAGES}");
-                return Err(PlanError::invalid("streams", reason));
-            }
-            _ => {}
+        let chunks = Chunks::new(job, self.chunk_bytes)?;
+        if self.streams == 0 {
+            return Err(PlanError::invalid("streams", "must be at least 1"));
         }
-        let least = match self.order {
-            Order::StageStreams => 1,
+        let least_slots = match self.order {
+            PipelineOrder::StageStreams => 1,
             _ => self.streams,
         };
-        if self.ring_slots < least {
-            let reason = format!("must be at least {least}, is {}", self.ring_slots);
+        if self.order == PipelineOrder::StageStreams && self.streams != STAGES {
+            let reason = format!("must be {STAGES} for stage streams, is {}", self.streams);
+            return Err(PlanError::invalid("streams", reason));
+        }
+        if self.ring_slots < least_slots {
+            let reason = format!("must be at least {least_slots}, is {}", self.ring_slots);
             return Err(PlanError::invalid("ring_slots", reason));
         }
-        Ok(cut)
+        Ok(chunks)
     }
 
-    /// The same, where a program is to be written down.
-    pub(crate) fn cut_for_program(&self, job: &Job) -> Result<Cut, PlanError> {
-        let cut = self.cut(job)?;
-        if cut.count > CHUNKS_MAX {
-            let reason = format!("{} chunks, at most {CHUNKS_MAX}", cut.count);
+    /// The same for a complete program, whose length is limited.
+    pub(super) fn chunks_of_program(&self, job: &Job) -> Result<Chunks, PlanError> {
+        let chunks = self.chunks(job)?;
+        if chunks.count > CHUNKS_MAX {
+            let reason = format!("{} chunks, at most {CHUNKS_MAX} allowed", chunks.count);
             return Err(PlanError::invalid("chunk_bytes", reason));
         }
-        Ok(cut)
+        Ok(chunks)
+    }
+}
+
+/// A job cut into chunks of one size; the last one may be smaller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunks {
+    bytes_in: u64,
+    bytes_out: u64,
+    pub(crate) chunk_bytes: u64,
+    pub(crate) count: u64,
+}
+
+impl Chunks {
+    pub(crate) fn new(job: &Job, chunk_bytes: u64) -> Result<Self, PlanError> {
+        if chunk_bytes == 0 {
+            return Err(PlanError::invalid("chunk_bytes", "must be at least 1"));
+        }
+        Ok(Self {
+            bytes_in: job.bytes_in,
+            bytes_out: job.bytes_out,
+            chunk_bytes: chunk_bytes.min(job.bytes_in),
+            count: job.bytes_in.div_ceil(chunk_bytes),
+        })
+    }
+
+    /// Input bytes of a chunk.
+    pub(crate) fn bytes_in(&self, chunk: u64) -> u64 {
+        self.start(chunk + 1) - self.start(chunk)
+    }
+
+    /// Output bytes of a chunk.
+    pub(crate) fn bytes_out(&self, chunk: u64) -> u64 {
+        self.output_of(self.start(chunk + 1)) - self.output_of(self.start(chunk))
+    }
+
+    /// Bytes of the largest chunk, input or output.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.chunk_bytes.max(self.most_bytes_out())
+    }
+
+    /// Output of the first `bytes` of input.
+    pub(crate) fn output_of(&self, bytes: u64) -> u64 {
+        clamp(u128::from(self.bytes_out) * u128::from(bytes) / u128::from(self.bytes_in))
+    }
+
+    /// Output bytes of the largest chunk.
+    fn most_bytes_out(&self) -> u64 {
+        let share = u128::from(self.bytes_out) * u128::from(self.chunk_bytes);
+        clamp(share.div_ceil(u128::from(self.bytes_in)))
+    }
+
+    /// Size of a buffer for the largest chunk's input, output, or both.
+    fn buffer_bytes(&self, input: bool, output: bool) -> u64 {
+        let bytes_in = if input { self.chunk_bytes } else { 0 };
+        let bytes_out = if output { self.most_bytes_out() } else { 0 };
+        bytes_in.saturating_add(bytes_out)
+    }
+
+    fn start(&self, chunk: u64) -> u64 {
+        chunk.saturating_mul(self.chunk_bytes).min(self.bytes_in)
     }
 }

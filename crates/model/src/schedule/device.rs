@@ -1,41 +1,38 @@
-//! The device's side of a schedule: streams, events, engines.
+//! The device: streams, events, engines.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Work;
-use super::queue::{NONE, Op, OpId, Recording, Stream, What, number};
-use super::run::Log;
-use super::span::Span;
+use super::scheduler::SpanSink;
+use super::{Span, Work};
 use crate::Profile;
-use crate::engine::{Behind, Engines, Need, Token, Turn};
+use crate::engine::{EarliestStart, EngineKind, Engines, QueuePosition, Token};
 
-/// Streams and what is in them.
+/// Streams and their queues.
 pub(super) struct Device {
     engines: Engines,
     handover_ns: u64,
     streams: Vec<Stream>,
-    ops: Vec<Op>,
+    operations: Vec<Operation>,
     recordings: Vec<Recording>,
-    /// First operations of streams that wait for nothing but an engine of their kind.
-    ready: [BinaryHeap<Reverse<(Turn, u32)>>; Need::ALL.len()],
+    /// Streams whose first operation only needs an engine, by kind.
+    ready: [BinaryHeap<Reverse<(QueuePosition, u32)>>; EngineKind::COUNT],
     /// Streams whose first operation may have become ready.
     unsettled: Vec<u32>,
-    /// What happens next, as things stand.
-    next: Option<(u64, Happening)>,
-    /// Engine time of what is done, by what it needed.
-    pub(super) busy_ns: [u64; Need::ALL.len()],
-    /// End of the last operation so far.
+    next: Option<(u64, DeviceEvent)>,
+    /// Engine time of completed operations, by the kind they needed.
+    pub(super) busy_ns: [u64; EngineKind::COUNT],
+    /// End of the last completed operation.
     pub(super) end_ns: u64,
 }
 
-/// What happens on the device next.
+/// What happens next on the device.
 #[derive(Clone, Copy)]
-pub(super) enum Happening {
+pub(super) enum DeviceEvent {
     /// An operation ends.
     End(Token),
-    /// An operation has been handed over to a free engine.
-    HandedOver,
+    /// An operation becomes ready for an idle engine.
+    Ready,
 }
 
 impl Device {
@@ -43,15 +40,15 @@ impl Device {
         Self::with(Engines::new(profile), profile.device.handover_ns)
     }
 
-    /// The lanes of the host, which are engines like those of a device: one that fills rings and
-    /// one that empties them.
-    pub(super) fn lanes() -> Self {
+    /// The express lane, which behaves like a device with one copy engine per direction.
+    pub(super) fn express() -> Self {
         Self::with(Engines::with(1, 1, 100, 0), 0)
     }
 
-    /// While both directions are busy, each takes this many percent of its time alone.
-    pub(super) fn slow_both_ways(&mut self, percent: u64) {
-        self.engines.slow_both_ways(percent);
+    /// Sets the duration of copies while both directions are busy, in percent of their duration
+    /// alone.
+    pub(super) fn set_both_ways_percent(&mut self, percent: u64) {
+        self.engines.set_both_ways_percent(percent);
     }
 
     fn with(engines: Engines, handover_ns: u64) -> Self {
@@ -59,32 +56,32 @@ impl Device {
             engines,
             handover_ns,
             streams: Vec::new(),
-            ops: Vec::new(),
+            operations: Vec::new(),
             recordings: Vec::new(),
             ready: Default::default(),
             unsettled: Vec::new(),
             next: None,
-            busy_ns: [0; Need::ALL.len()],
+            busy_ns: [0; EngineKind::COUNT],
             end_ns: 0,
         }
     }
 
-    /// Forgets everything, and has so many streams, and room for so many operations.
+    /// Starts over with so many empty streams, keeping allocations.
     pub(super) fn reset(&mut self, streams: u32, operations: usize) {
         self.engines.clear();
         self.streams.clear();
         self.streams.resize(streams as usize, Stream::IDLE);
-        self.ops.clear();
-        self.ops.reserve(operations);
+        self.operations.clear();
+        self.operations.reserve(operations);
         self.recordings.clear();
         self.ready.iter_mut().for_each(BinaryHeap::clear);
         self.unsettled.clear();
         self.next = None;
-        self.busy_ns = [0; Need::ALL.len()];
+        self.busy_ns = [0; EngineKind::COUNT];
         self.end_ns = 0;
     }
 
-    /// Puts work at the end of a stream.
+    /// Submits work to a stream.
     pub(super) fn submit(
         &mut self,
         now_ns: u64,
@@ -93,35 +90,35 @@ impl Device {
         alone_ns: u64,
         tag: u32,
     ) -> OpId {
-        self.put(now_ns, stream, What::Work { work, alone_ns }, tag)
+        self.push(now_ns, stream, OperationKind::Work { work, alone_ns }, tag)
     }
 
-    /// Puts a recording at the end of a stream, and gives its number.
+    /// Records an event on a stream; returns the number of the recording.
     pub(super) fn record(&mut self, now_ns: u64, stream: u32) -> u32 {
         let recording = number(self.recordings.len());
         self.recordings.push(Recording {
-            op: number(self.ops.len()),
+            operation: number(self.operations.len()),
             stream,
             fired: false,
-            behind: Behind::default(),
+            earliest: EarliestStart::ANYTIME,
             first_waiter: NONE,
         });
-        self.put(now_ns, stream, What::Record(recording), 0);
+        self.push(now_ns, stream, OperationKind::Record(recording), 0);
         recording
     }
 
-    /// Has a stream wait for a recording.
+    /// Makes a stream wait for a recording.
     pub(super) fn wait(&mut self, now_ns: u64, stream: u32, recording: u32) {
-        self.put(now_ns, stream, What::Wait(recording), 0);
+        self.push(now_ns, stream, OperationKind::Wait(recording), 0);
     }
 
     /// The operation and the stream of a recording.
     pub(super) fn recorded_at(&self, recording: u32) -> (OpId, u32) {
         let recording = &self.recordings[recording as usize];
-        (recording.op, recording.stream)
+        (recording.operation, recording.stream)
     }
 
-    /// The last operation of a stream, if it is not done.
+    /// The last operation of a stream, unless it is done.
     pub(super) fn last_of(&self, stream: u32) -> Option<OpId> {
         let last = self.streams[stream as usize].last;
         (last != NONE).then_some(last)
@@ -132,30 +129,30 @@ impl Device {
         op < self.streams[stream as usize].done
     }
 
-    /// What happens next, and when. At the same time operations end before hand-overs do.
-    pub(super) fn next(&self) -> Option<(u64, Happening)> {
+    /// What happens next, and when. Ends precede other events at the same time.
+    pub(super) fn next(&self) -> Option<(u64, DeviceEvent)> {
         self.next
     }
 
-    /// Carries out what happens.
-    pub(super) fn happen(&mut self, at_ns: u64, happening: Happening, log: &mut impl Log) {
-        if let Happening::End(token) = happening {
-            self.end(at_ns, token, log);
+    /// Carries out an event.
+    pub(super) fn handle(&mut self, at_ns: u64, event: DeviceEvent, sink: &mut impl SpanSink) {
+        if let DeviceEvent::End(token) = event {
+            self.end(at_ns, token, sink);
         }
         self.dispatch(at_ns);
     }
 
-    fn end(&mut self, at_ns: u64, token: Token, log: &mut impl Log) {
+    fn end(&mut self, at_ns: u64, token: Token, sink: &mut impl SpanSink) {
         let id = self.engines.sequence(token);
         let engine = self.engines.engine(token);
         let kind = self.engines.kind_of(token);
         self.engines.finish(token, at_ns);
-        let op = &self.ops[id as usize];
+        let op = &self.operations[id as usize];
         let stream = op.stream;
-        if let What::Work { work, .. } = op.what {
-            let busy_ns = &mut self.busy_ns[work.need().index()];
+        if let OperationKind::Work { work, .. } = op.kind {
+            let busy_ns = &mut self.busy_ns[work.engine_kind().index()];
             *busy_ns = busy_ns.saturating_add(at_ns - op.start_ns);
-            log.span(Span {
+            sink.span(Span {
                 engine,
                 stream,
                 work,
@@ -166,17 +163,17 @@ impl Device {
             });
         }
         self.end_ns = self.end_ns.max(at_ns);
-        let behind = &mut self.streams[stream as usize].behind;
-        behind.operation(kind, at_ns, self.handover_ns);
+        let earliest = &mut self.streams[stream as usize].earliest;
+        earliest.after_operation(kind, at_ns, self.handover_ns);
         self.retire(stream);
         self.unsettled.push(stream);
         self.settle(at_ns);
     }
 
-    fn put(&mut self, now_ns: u64, stream: u32, what: What, tag: u32) -> OpId {
-        let id = number(self.ops.len());
-        self.ops.push(Op {
-            what,
+    fn push(&mut self, now_ns: u64, stream: u32, kind: OperationKind, tag: u32) -> OpId {
+        let id = number(self.operations.len());
+        self.operations.push(Operation {
+            kind,
             stream,
             next: NONE,
             tag,
@@ -190,23 +187,23 @@ impl Device {
             self.settle(now_ns);
             self.dispatch(now_ns);
         } else {
-            self.ops[last as usize].next = id;
+            self.operations[last as usize].next = id;
         }
         id
     }
 
-    /// Takes the first operation out of a stream, done.
+    /// Removes the first operation of a stream, which is done.
     fn retire(&mut self, stream: u32) {
         let queue = &mut self.streams[stream as usize];
         queue.done = queue.first + 1;
-        queue.first = self.ops[queue.first as usize].next;
+        queue.first = self.operations[queue.first as usize].next;
         if queue.first == NONE {
             queue.last = NONE;
         }
     }
 
-    /// Carries out the events and waits that stand first in their streams, and puts what stands
-    /// behind them into the queues of the engines.
+    /// Carries out events and waits at the front of their streams, and queues the work behind them
+    /// for its engines.
     fn settle(&mut self, now_ns: u64) {
         while let Some(stream) = self.unsettled.pop() {
             while self.settle_first(stream, now_ns) {
@@ -215,31 +212,28 @@ impl Device {
         }
     }
 
-    /// Whether the first operation of a stream is done at once.
+    /// Whether the first operation of a stream completes at once.
     fn settle_first(&mut self, stream: u32, now_ns: u64) -> bool {
         let queue = &mut self.streams[stream as usize];
         if queue.first == NONE {
             return false;
         }
-        match self.ops[queue.first as usize].what {
-            What::Work { work, .. } => {
-                let kind = self.engines.kind(work.need());
-                let turn = Turn {
+        match self.operations[queue.first as usize].kind {
+            OperationKind::Work { work, .. } => {
+                let kind = self.engines.serving(work.engine_kind());
+                let start_ns = queue.earliest.ns(kind).max(now_ns);
+                let position = QueuePosition {
                     priority: 0,
-                    ready_ns: queue
-                        .behind
-                        .earliest_ns(kind)
-                        .max(now_ns)
-                        .saturating_add(work.lead_ns()),
+                    ready_ns: start_ns.saturating_add(work.lead_ns()),
                     sequence: queue.first.into(),
                 };
-                self.ready[kind.index()].push(Reverse((turn, stream)));
+                self.ready[kind.index()].push(Reverse((position, stream)));
                 false
             }
-            What::Record(recording) => {
+            OperationKind::Record(recording) => {
                 let recording = &mut self.recordings[recording as usize];
                 recording.fired = true;
-                recording.behind = queue.behind;
+                recording.earliest = queue.earliest;
                 let mut waiter = recording.first_waiter;
                 while waiter != NONE {
                     self.unsettled.push(waiter);
@@ -247,10 +241,10 @@ impl Device {
                 }
                 true
             }
-            What::Wait(recording) => {
+            OperationKind::Wait(recording) => {
                 let recording = &mut self.recordings[recording as usize];
                 if recording.fired {
-                    queue.behind.point(&recording.behind);
+                    queue.earliest.after(&recording.earliest);
                 } else {
                     queue.next_waiter = recording.first_waiter;
                     recording.first_waiter = stream;
@@ -260,37 +254,96 @@ impl Device {
         }
     }
 
-    /// Starts whatever can start at this time, and finds out what happens next.
+    /// Starts everything that can start now, and determines what happens next.
     fn dispatch(&mut self, now_ns: u64) {
-        let mut handed_over_ns = None;
-        for kind in Need::ALL {
-            while let Some(&Reverse((turn, stream))) = self.ready[kind.index()].peek() {
+        let mut ready_ns: Option<u64> = None;
+        for kind in EngineKind::ALL {
+            while let Some(&Reverse((position, stream))) = self.ready[kind.index()].peek() {
                 if !self.engines.is_free(kind) {
                     break;
                 }
-                if turn.ready_ns > now_ns {
-                    let earlier_ns = handed_over_ns.unwrap_or(u64::MAX);
-                    handed_over_ns = Some(turn.ready_ns.min(earlier_ns));
+                if position.ready_ns > now_ns {
+                    let earlier_ns = ready_ns.unwrap_or(u64::MAX);
+                    ready_ns = Some(position.ready_ns.min(earlier_ns));
                     break;
                 }
                 self.ready[kind.index()].pop();
                 let first = self.streams[stream as usize].first;
-                let op = &mut self.ops[first as usize];
+                let op = &mut self.operations[first as usize];
                 op.start_ns = now_ns;
-                if let What::Work { alone_ns, .. } = op.what {
-                    let stream = stream.into();
-                    self.engines
-                        .start(now_ns, kind, stream, alone_ns, turn.sequence);
+                if let OperationKind::Work { alone_ns, .. } = op.kind {
+                    let (stream, sequence) = (stream.into(), position.sequence);
+                    self.engines.start(now_ns, kind, stream, alone_ns, sequence);
                 }
             }
         }
-        let end = self.engines.next_end();
-        self.next = match (end, handed_over_ns) {
-            (Some((end_ns, _)), Some(at_ns)) if at_ns < end_ns => {
-                Some((at_ns, Happening::HandedOver))
+        self.next = match (self.engines.next_end(), ready_ns) {
+            (Some((end_ns, token)), at_ns) if at_ns.is_none_or(|at_ns| end_ns <= at_ns) => {
+                Some((end_ns, DeviceEvent::End(token)))
             }
-            (Some((end_ns, token)), _) => Some((end_ns, Happening::End(token))),
-            (None, at_ns) => at_ns.map(|at_ns| (at_ns, Happening::HandedOver)),
+            (_, at_ns) => at_ns.map(|at_ns| (at_ns, DeviceEvent::Ready)),
         };
     }
+}
+
+/// No operation, no stream.
+const NONE: u32 = u32::MAX;
+
+/// Number of an operation, in order of submission.
+pub(super) type OpId = u32;
+
+/// A queue of operations, linked by their numbers.
+#[derive(Clone, Copy)]
+struct Stream {
+    first: u32,
+    last: u32,
+    /// Operations of this stream below this number are done.
+    done: OpId,
+    earliest: EarliestStart,
+    /// Next stream that waits for the same recording.
+    next_waiter: u32,
+}
+
+impl Stream {
+    /// An empty stream.
+    const IDLE: Self = Self {
+        first: NONE,
+        last: NONE,
+        done: 0,
+        earliest: EarliestStart::ANYTIME,
+        next_waiter: NONE,
+    };
+}
+
+/// An operation of a stream.
+struct Operation {
+    kind: OperationKind,
+    stream: u32,
+    next: u32,
+    tag: u32,
+    start_ns: u64,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy)]
+enum OperationKind {
+    Work { work: Work, alone_ns: u64 },
+    Record(u32),
+    Wait(u32),
+}
+
+/// One recording of an event.
+struct Recording {
+    operation: OpId,
+    stream: u32,
+    fired: bool,
+    earliest: EarliestStart,
+    first_waiter: u32,
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count)
+        .ok()
+        .filter(|&number| number != NONE)
+        .expect("longer programs are refused")
 }

@@ -1,51 +1,38 @@
-//! The host's side of a schedule: threads, each with a clock of its own.
+//! The host: threads, each with its own clock.
 
-use super::ScheduleError;
-use super::device::Device;
-use super::names::Names;
-use super::program::{Action, Program, Step, Work};
-use super::queue::OpId;
-use super::run::Log;
-use super::span::{HostSpan, HostState};
-use super::thread::{State, Thread};
-use crate::engine::Need;
+use super::device::{Device, OpId};
+use super::scheduler::SpanSink;
+use super::{Action, HostSpan, HostState, Program, ScheduleError, Step, Work};
+use crate::engine::EngineKind;
 use crate::{Direction, HostKind, Profile};
 
-/// All threads.
+/// The state of all host threads.
+#[derive(Default)]
 pub(super) struct Host {
     threads: Vec<Thread>,
     /// The last recording of each event.
     recordings: Vec<Option<u32>>,
-    posts: Vec<bool>,
-    /// The last work of each kind and what it takes alone: chunks are all alike.
-    known: [Option<(Work, u64)>; Need::ALL.len()],
+    signals: Vec<bool>,
+    /// The last work of each kind and its duration: most chunks have the same.
+    durations: [Option<(Work, u64)>; EngineKind::COUNT],
 }
 
-/// What a step of a thread works with.
-pub(super) struct Surroundings<'a, L> {
+/// Everything else that a step involves.
+pub(super) struct Machine<'a, S> {
     pub(super) profile: &'a Profile,
     pub(super) program: &'a Program,
     pub(super) device: &'a mut Device,
-    pub(super) lanes: &'a mut Device,
-    pub(super) log: &'a mut L,
+    pub(super) express: &'a mut Device,
+    pub(super) sink: &'a mut S,
 }
 
 impl Host {
-    pub(super) fn new() -> Self {
-        Self {
-            threads: Vec::new(),
-            recordings: Vec::new(),
-            posts: Vec::new(),
-            known: [None; Need::ALL.len()],
-        }
-    }
-
-    /// Forgets everything, and has the threads of a program at their first steps.
+    /// Starts over, with the threads of a program at their first steps.
     pub(super) fn reset(&mut self, profile: &Profile, program: &Program) {
         self.recordings.clear();
         self.recordings.resize(program.events as usize, None);
-        self.posts.clear();
-        self.posts.resize(program.posts as usize, false);
+        self.signals.clear();
+        self.signals.resize(program.signals as usize, false);
         self.threads.clear();
         self.threads.extend(program.threads.iter().map(|steps| {
             let mut thread = Thread {
@@ -58,83 +45,94 @@ impl Host {
         }));
     }
 
-    /// The thread whose step takes effect next, and when. At the same time the first thread goes
-    /// first.
+    /// The thread whose step takes effect next, and when. The first one of several at the same
+    /// time.
     pub(super) fn next(&self) -> Option<(u64, usize)> {
-        let mut next = None;
-        for (index, thread) in self.threads.iter().enumerate() {
-            if let State::Acting(at_ns) = thread.state
-                && next.is_none_or(|(least_ns, _)| at_ns < least_ns)
-            {
-                next = Some((at_ns, index));
-            }
-        }
-        next
+        let threads = self.threads.iter().enumerate();
+        let acting = threads.filter_map(|(index, thread)| match thread.state {
+            State::Acting(at_ns) => Some((at_ns, index)),
+            _ => None,
+        });
+        acting.min()
     }
 
-    /// When each thread had done its last step; an error if one never does.
+    /// When each thread ended; an error if one is stuck.
     pub(super) fn ends_ns(&self) -> Result<impl Iterator<Item = u64>, ScheduleError> {
         for (thread, &Thread { step, state, .. }) in self.threads.iter().enumerate() {
-            if let State::ForPost(post) = state {
-                return Err(ScheduleError::Deadlock { thread, step, post });
+            if let State::AwaitingSignal(signal) = state {
+                return Err(ScheduleError::Deadlock {
+                    thread,
+                    step,
+                    signal,
+                });
             }
         }
         Ok(self.threads.iter().map(|thread| thread.since_ns))
     }
 
-    /// Lets the threads go on that wait for work that is done at this time.
-    pub(super) fn wake<L: Log>(&mut self, at_ns: u64, with: &mut Surroundings<'_, L>) {
+    /// Resumes the threads that wait for work that is now done.
+    pub(super) fn wake<S: SpanSink>(&mut self, at_ns: u64, machine: &mut Machine<'_, S>) {
         for index in 0..self.threads.len() {
-            if let State::ForOperation(op, stream) = self.threads[index].state
-                && with.device.is_done(op, stream)
+            if let State::AwaitingOperation(op, stream) = self.threads[index].state
+                && machine.device.is_done(op, stream)
             {
-                self.resume(index, at_ns, with);
+                self.resume(index, at_ns, machine);
             }
         }
     }
 
-    /// Lets the threads go on whose work the lanes have done at this time.
-    pub(super) fn wake_lanes<L: Log>(&mut self, at_ns: u64, with: &mut Surroundings<'_, L>) {
+    /// Resumes the threads whose express copies are now done.
+    pub(super) fn wake_express<S: SpanSink>(&mut self, at_ns: u64, machine: &mut Machine<'_, S>) {
         for index in 0..self.threads.len() {
             let Thread {
                 step,
                 since_ns,
                 state,
             } = self.threads[index];
-            if let State::ForLanes(op, stream) = state
-                && with.lanes.is_done(op, stream)
+            if let State::AwaitingExpress(op, stream) = state
+                && machine.express.is_done(op, stream)
             {
-                let tag = with.program.threads[index][step].tag;
-                with.log(index, HostState::Working, since_ns, at_ns, tag);
-                self.advance(index, at_ns, with);
+                let tag = machine.program.threads[index][step].tag;
+                machine.span(index, HostState::Working, since_ns, at_ns, tag);
+                self.advance(index, at_ns, machine);
             }
         }
     }
 
     /// Carries out the step of a thread that takes effect now.
-    pub(super) fn act<L: Log>(
+    pub(super) fn act<S: SpanSink>(
         &mut self,
         index: usize,
         now_ns: u64,
-        with: &mut Surroundings<'_, L>,
+        machine: &mut Machine<'_, S>,
     ) -> Result<(), ScheduleError> {
         let Thread { step, since_ns, .. } = self.threads[index];
-        let Step { action, tag } = with.program.threads[index][step];
+        let Step { action, tag } = machine.program.threads[index][step];
         let state = match action {
             Action::HostWork { .. } => HostState::Working,
             _ => HostState::Call,
         };
-        with.log(index, state, since_ns, now_ns, tag);
+        machine.span(index, state, since_ns, now_ns, tag);
         self.threads[index].since_ns = now_ns;
-        let names = Names {
-            program: with.program,
-            thread: index,
-            step,
+        let program = machine.program;
+        let exists = |what: &'static str, number: u32, count: u32| {
+            if number < count {
+                return Ok(());
+            }
+            Err(ScheduleError::Unknown {
+                thread: index,
+                step,
+                what,
+                number,
+                count,
+            })
         };
+        let stream_exists = |stream| exists("stream", stream, program.streams);
+        let event_exists = |event| exists("event", event, program.events);
+        let signal_exists = |signal| exists("signal", signal, program.signals);
         let recorded = |recordings: &[Option<u32>], event: u32| {
-            names.event(event)?;
-            let recording = recordings[event as usize];
-            recording.ok_or(ScheduleError::NotRecorded {
+            event_exists(event)?;
+            recordings[event as usize].ok_or(ScheduleError::NotRecorded {
                 thread: index,
                 step,
                 event,
@@ -142,100 +140,100 @@ impl Host {
         };
         match action {
             Action::Submit { stream, work } => {
-                names.stream(stream)?;
-                return self.submit(index, stream, work, tag, with);
+                stream_exists(stream)?;
+                return self.submit(index, stream, work, tag, machine);
             }
             Action::Record { stream, event } => {
-                names.stream(stream)?;
-                names.event(event)?;
-                let recording = with.device.record(now_ns, stream);
+                stream_exists(stream)?;
+                event_exists(event)?;
+                let recording = machine.device.record(now_ns, stream);
                 self.recordings[event as usize] = Some(recording);
             }
             Action::Wait { stream, event } => {
-                names.stream(stream)?;
+                stream_exists(stream)?;
                 let recording = recorded(&self.recordings, event)?;
-                with.device.wait(now_ns, stream, recording);
+                machine.device.wait(now_ns, stream, recording);
             }
             Action::AwaitEvent(event) => {
                 let recording = recorded(&self.recordings, event)?;
-                let (op, stream) = with.device.recorded_at(recording);
-                self.await_operation(index, op, stream, with);
+                let (op, stream) = machine.device.recorded_at(recording);
+                self.await_operation(index, op, stream, machine);
                 return Ok(());
             }
             Action::AwaitStream(stream) => {
-                names.stream(stream)?;
-                if let Some(op) = with.device.last_of(stream) {
-                    self.await_operation(index, op, stream, with);
+                stream_exists(stream)?;
+                if let Some(op) = machine.device.last_of(stream) {
+                    self.await_operation(index, op, stream, machine);
                     return Ok(());
                 }
             }
-            Action::Post(post) => {
-                names.post(post)?;
-                self.post(post, now_ns, with);
+            Action::Signal(signal) => {
+                signal_exists(signal)?;
+                self.signal(signal, now_ns, machine);
             }
-            Action::AwaitPost(post) => {
-                names.post(post)?;
-                if !self.posts[post as usize] {
-                    self.threads[index].state = State::ForPost(post);
+            Action::AwaitSignal(signal) => {
+                signal_exists(signal)?;
+                if !self.signals[signal as usize] {
+                    self.threads[index].state = State::AwaitingSignal(signal);
                     return Ok(());
                 }
             }
-            Action::Lanes { direction, ns } => {
+            Action::ExpressCopy { direction, ns } => {
                 let stream = direction as u32;
                 let work = Work::Copy {
                     direction,
                     kind: HostKind::Pageable,
                     bytes: 0,
                 };
-                let op = with.lanes.submit(now_ns, stream, work, ns, tag);
-                self.threads[index].state = State::ForLanes(op, stream);
+                let op = machine.express.submit(now_ns, stream, work, ns, tag);
+                self.threads[index].state = State::AwaitingExpress(op, stream);
                 return Ok(());
             }
             Action::HostWork { .. } => {}
         }
-        self.advance(index, now_ns, with);
+        self.advance(index, now_ns, machine);
         Ok(())
     }
 
-    fn submit<L: Log>(
+    fn submit<S: SpanSink>(
         &mut self,
         index: usize,
         stream: u32,
         work: Work,
         tag: u32,
-        with: &mut Surroundings<'_, L>,
+        machine: &mut Machine<'_, S>,
     ) -> Result<(), ScheduleError> {
         let now_ns = self.threads[index].since_ns;
         if work.is_empty() {
-            self.advance(index, now_ns, with);
+            self.advance(index, now_ns, machine);
             return Ok(());
         }
-        let alone_ns = self.alone_ns(work, with.profile);
-        let op = with.device.submit(now_ns, stream, work, alone_ns, tag);
+        let alone_ns = self.alone_ns(work, machine.profile);
+        let op = machine.device.submit(now_ns, stream, work, alone_ns, tag);
         match work {
-            // The driver moves a pageable source through its own buffer, on the caller's time.
+            // The driver copies a pageable source to its own buffer, in the calling thread.
             Work::Copy {
                 direction: Direction::HostToDevice,
                 kind: HostKind::Pageable,
                 ..
             } => {
                 let staged_ns = now_ns.saturating_add(alone_ns);
-                with.log(index, HostState::Staging, now_ns, staged_ns, tag);
-                self.advance(index, staged_ns, with);
+                machine.span(index, HostState::Staging, now_ns, staged_ns, tag);
+                self.advance(index, staged_ns, machine);
             }
-            // It returns when a pageable target has its bytes.
+            // The call returns when a pageable target is complete.
             Work::Copy {
                 direction: Direction::DeviceToHost,
                 kind: HostKind::Pageable,
                 ..
-            } => self.await_operation(index, op, stream, with),
-            _ => self.advance(index, now_ns, with),
+            } => self.await_operation(index, op, stream, machine),
+            _ => self.advance(index, now_ns, machine),
         }
         Ok(())
     }
 
     fn alone_ns(&mut self, work: Work, profile: &Profile) -> u64 {
-        let known = &mut self.known[work.need().index()];
+        let known = &mut self.durations[work.engine_kind().index()];
         match *known {
             Some((same, alone_ns)) if same == work => alone_ns,
             _ => {
@@ -246,53 +244,53 @@ impl Host {
         }
     }
 
-    fn await_operation<L: Log>(
+    fn await_operation<S: SpanSink>(
         &mut self,
         index: usize,
         op: OpId,
         stream: u32,
-        with: &mut Surroundings<'_, L>,
+        machine: &mut Machine<'_, S>,
     ) {
-        if with.device.is_done(op, stream) {
-            self.advance(index, self.threads[index].since_ns, with);
+        if machine.device.is_done(op, stream) {
+            self.advance(index, self.threads[index].since_ns, machine);
         } else {
-            self.threads[index].state = State::ForOperation(op, stream);
+            self.threads[index].state = State::AwaitingOperation(op, stream);
         }
     }
 
-    fn post<L: Log>(&mut self, post: u32, now_ns: u64, with: &mut Surroundings<'_, L>) {
-        self.posts[post as usize] = true;
+    fn signal<S: SpanSink>(&mut self, signal: u32, now_ns: u64, machine: &mut Machine<'_, S>) {
+        self.signals[signal as usize] = true;
         for index in 0..self.threads.len() {
-            if self.threads[index].state == State::ForPost(post) {
-                self.resume(index, now_ns, with);
+            if self.threads[index].state == State::AwaitingSignal(signal) {
+                self.resume(index, now_ns, machine);
             }
         }
     }
 
-    /// What a thread waits for has happened: it wakes up, unless it had not begun to sleep.
-    fn resume<L: Log>(&mut self, index: usize, at_ns: u64, with: &mut Surroundings<'_, L>) {
+    /// A thread's wait is over. It wakes up, unless it had not fallen asleep yet.
+    fn resume<S: SpanSink>(&mut self, index: usize, at_ns: u64, machine: &mut Machine<'_, S>) {
         let Thread { step, since_ns, .. } = self.threads[index];
         let mut awake_ns = since_ns;
         if at_ns > since_ns {
-            awake_ns = at_ns.saturating_add(with.profile.calls.wake_ns);
-            let tag = with.program.threads[index][step].tag;
-            with.log(index, HostState::Waiting, since_ns, awake_ns, tag);
+            awake_ns = at_ns.saturating_add(machine.profile.calls.wake_ns);
+            let tag = machine.program.threads[index][step].tag;
+            machine.span(index, HostState::Waiting, since_ns, awake_ns, tag);
         }
-        self.advance(index, awake_ns, with);
+        self.advance(index, awake_ns, machine);
     }
 
-    /// A thread goes on to its next step.
-    fn advance<L: Log>(&mut self, index: usize, now_ns: u64, with: &Surroundings<'_, L>) {
+    /// A thread proceeds to its next step.
+    fn advance<S: SpanSink>(&mut self, index: usize, now_ns: u64, machine: &Machine<'_, S>) {
         let thread = &mut self.threads[index];
         thread.step += 1;
-        thread.begin(with.profile, &with.program.threads[index], now_ns);
+        thread.begin(machine.profile, &machine.program.threads[index], now_ns);
     }
 }
 
-impl<L: Log> Surroundings<'_, L> {
-    fn log(&mut self, thread: usize, state: HostState, start_ns: u64, end_ns: u64, tag: u32) {
+impl<S: SpanSink> Machine<'_, S> {
+    fn span(&mut self, thread: usize, state: HostState, start_ns: u64, end_ns: u64, tag: u32) {
         if start_ns < end_ns {
-            self.log.host(HostSpan {
+            self.sink.host(HostSpan {
                 thread: u32::try_from(thread).unwrap_or(u32::MAX),
                 state,
                 start_ns,
@@ -300,5 +298,39 @@ impl<L: Log> Surroundings<'_, L> {
                 tag,
             });
         }
+    }
+}
+
+/// A host thread.
+#[derive(Clone, Copy)]
+struct Thread {
+    /// Index of its current step.
+    step: usize,
+    /// When that step began, or its call took effect.
+    since_ns: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Its step takes effect at this time.
+    Acting(u64),
+    /// Blocked until an operation of a stream is done.
+    AwaitingOperation(OpId, u32),
+    /// Blocked until an express copy is done.
+    AwaitingExpress(OpId, u32),
+    /// Blocked until a signal is set.
+    AwaitingSignal(u32),
+    Done,
+}
+
+impl Thread {
+    /// Begins the current step, if there is one.
+    fn begin(&mut self, profile: &Profile, steps: &[Step], now_ns: u64) {
+        self.since_ns = now_ns;
+        self.state = match steps.get(self.step) {
+            Some(step) => State::Acting(now_ns.saturating_add(step.action.cost_ns(profile))),
+            None => State::Done,
+        };
     }
 }

@@ -1,14 +1,14 @@
-//! What a program of driver calls takes on a profile, by discrete events and the rules of
+//! The timeline of a program of driver calls: a discrete-event simulation by the rules of
 //! [`engine`](crate::engine).
 //!
 //! ```text
-//!   Program ── threads ── steps           host.rs     a clock for each thread
-//!      │                                  device.rs   streams, events, engines
-//!   schedule(profile, program)            run.rs      what happens next
+//!   Program ── threads ── steps           host.rs       threads, each with its own clock
+//!      │                                  device.rs     streams, events, engines
+//!   schedule(profile, program)            scheduler.rs  the event loop
 //!      └─ Schedule: spans of engines, spans of host threads, the end
 //! ```
 //!
-//! A program of one thread takes to the nanosecond what it takes on the simulated GPU.
+//! For a program of one thread, the timeline equals the simulated GPU's to the nanosecond.
 //!
 //! ```
 //! use pinlane_model::schedule::{Action, Program, Work, schedule};
@@ -26,24 +26,62 @@
 //!
 //! let profile = Profile::builtin("pcie3-x16").unwrap();
 //! let schedule = schedule(&profile, &program)?;
-//! assert_eq!(schedule.spans[0].start_ns, 2_000); // submitting
+//! assert_eq!(schedule.spans[0].start_ns, 2_000); // after the call
 //! assert_eq!(schedule.spans[0].end_ns, 1_004_500); // 2.5 us, then 12 GB/s
-//! assert_eq!(schedule.end_ns, 1_007_500); // waking up
+//! assert_eq!(schedule.end_ns, 1_007_500); // and the thread wakes up
 //! # Ok::<(), pinlane_model::schedule::ScheduleError>(())
 //! ```
 
 mod device;
-mod error;
 mod host;
-mod names;
 mod program;
-mod queue;
-mod run;
+mod scheduler;
 mod span;
-mod thread;
 
-pub use error::ScheduleError;
 pub use program::{Action, Program, Step, Work};
-pub use run::schedule;
-pub(crate) use run::{Log, Scheduler, Unlogged};
+pub use scheduler::schedule;
+pub(crate) use scheduler::{NoSpans, Scheduler, SpanSink};
 pub use span::{HostSpan, HostState, Schedule, Span};
+
+/// Why a program cannot be scheduled. Threads and steps are counted from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// A step uses a stream, event or signal that the program does not have.
+    #[error("thread {thread}, step {step}: there is no {what} {number}, only {count}")]
+    Unknown {
+        /// Host thread.
+        thread: usize,
+        /// Its step.
+        step: usize,
+        /// `stream`, `event` or `signal`.
+        what: &'static str,
+        /// The number that the step uses.
+        number: u32,
+        /// How many the program has.
+        count: u32,
+    },
+    /// A wait for an event that has not been recorded.
+    #[error("thread {thread}, step {step}: event {event} has not been recorded")]
+    NotRecorded {
+        /// Host thread.
+        thread: usize,
+        /// Its step.
+        step: usize,
+        /// The event.
+        event: u32,
+    },
+    /// A thread waits for a signal that never comes.
+    #[error("thread {thread}, step {step}: waits for signal {signal}, which never comes")]
+    Deadlock {
+        /// Host thread.
+        thread: usize,
+        /// Its step.
+        step: usize,
+        /// The signal.
+        signal: u32,
+    },
+    /// The program takes longer than 64 bits of nanoseconds.
+    #[error("takes more than 2^64 nanoseconds")]
+    TooLong,
+}

@@ -1,20 +1,20 @@
 //! A program of driver calls, as data.
 
-use crate::engine::Need;
+use crate::engine::EngineKind;
 use crate::{Direction, HostKind, Profile};
 
-/// Host threads that submit work to streams. All streams are non-blocking and of one priority.
+/// Host threads that submit work to streams. All streams are non-blocking and have the same priority.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
     /// Streams, numbered from 0.
     pub streams: u32,
     /// Events, numbered from 0.
     pub events: u32,
-    /// Posts between host threads, numbered from 0.
-    pub posts: u32,
-    /// While lanes work both ways, each way takes this many percent of its time alone; 100 where
-    /// they do not slow each other.
-    pub lanes_percent: u64,
+    /// Signals between host threads, numbered from 0.
+    pub signals: u32,
+    /// Duration of an express copy while one of the other direction runs, in percent of its
+    /// duration alone; 100 means that they do not slow each other.
+    pub express_both_percent: u64,
     /// Steps of each host thread, in order. All threads start at once.
     pub threads: Vec<Vec<Step>>,
 }
@@ -22,59 +22,59 @@ pub struct Program {
 /// One step of a host thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// What it does.
+    /// What the thread does.
     pub action: Action,
-    /// Comes out in the spans, for instance the number of a chunk.
+    /// Copied into the spans of the step; for instance a chunk number.
     pub tag: u32,
 }
 
 /// What a step does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Puts work at the end of a stream. A copy from pageable memory keeps the thread as long as
-    /// the copy takes alone, one to pageable memory until it is done, as the driver does.
+    /// Submits work to a stream. As with the real driver, a copy from pageable memory blocks the
+    /// thread for the duration of the copy alone, and one to pageable memory until it is done.
     Submit {
         /// The stream.
         stream: u32,
         /// The work.
         work: Work,
     },
-    /// Records an event at the end of a stream.
+    /// Records an event on a stream.
     Record {
         /// The stream.
         stream: u32,
         /// The event.
         event: u32,
     },
-    /// Has a stream wait for the last recording of an event.
+    /// Makes a stream wait for the last recording of an event.
     Wait {
         /// The stream.
         stream: u32,
         /// The event.
         event: u32,
     },
-    /// Waits until the last recording of an event has fired.
+    /// Blocks until the last recording of an event has completed.
     AwaitEvent(u32),
-    /// Waits until all work of a stream is done.
+    /// Blocks until all work of a stream is done.
     AwaitStream(u32),
     /// Computes.
     HostWork {
-        /// For so long.
+        /// Duration.
         ns: u64,
     },
-    /// Has the lanes move bytes between ordinary memory and a pinned ring, and waits for that.
-    /// Both directions at once slow each other as the program's
-    /// [`lanes_percent`](Program::lanes_percent) says; work of one direction takes turns.
-    Lanes {
-        /// Into the ring, or out of it.
+    /// Copies by the express lane, and blocks until that is done. Copies of one direction run one
+    /// after the other; the directions slow each other by
+    /// [`express_both_percent`](Program::express_both_percent).
+    ExpressCopy {
+        /// Direction.
         direction: Direction,
-        /// How long that takes alone.
+        /// Duration alone.
         ns: u64,
     },
-    /// Lets the threads go on that wait for this post, now or later.
-    Post(u32),
-    /// Waits for a post of another thread.
-    AwaitPost(u32),
+    /// Sets a signal: threads that wait for it continue, now or later.
+    Signal(u32),
+    /// Blocks until another thread sets a signal.
+    AwaitSignal(u32),
 }
 
 /// Work for the device.
@@ -82,42 +82,41 @@ pub enum Action {
 pub enum Work {
     /// A copy over the link.
     Copy {
-        /// Which way.
+        /// Direction.
         direction: Direction,
-        /// What the host end is.
+        /// Kind of host memory.
         kind: HostKind,
-        /// How much.
+        /// Size.
         bytes: u64,
     },
     /// A kernel.
     Kernel {
-        /// From when its stream gets to it until it has the engine. Kernels of other streams run
-        /// meanwhile.
+        /// Time before it occupies the engine, during which kernels of other streams can run.
         lead_ns: u64,
-        /// What it takes beside that and its launch.
+        /// Time on the engine, excluding its launch.
         ns: u64,
     },
     /// A fill of device memory.
     Fill {
-        /// How much.
+        /// Size.
         bytes: u64,
     },
 }
 
 impl Program {
-    /// A program with so many streams, events and posts, and no thread yet.
+    /// Creates a program without threads.
     #[must_use]
-    pub fn new(streams: u32, events: u32, posts: u32) -> Self {
+    pub fn new(streams: u32, events: u32, signals: u32) -> Self {
         Self {
             streams,
             events,
-            posts,
-            lanes_percent: 100,
+            signals,
+            express_both_percent: 100,
             threads: Vec::new(),
         }
     }
 
-    /// Adds a host thread and gives its number.
+    /// Adds a host thread and returns its number.
     pub fn thread(&mut self) -> usize {
         self.threads.push(Vec::new());
         self.threads.len() - 1
@@ -141,7 +140,7 @@ impl Program {
 }
 
 impl Action {
-    /// Host time from the beginning of the step until it takes effect.
+    /// Host time from the start of the step until it takes effect.
     pub(super) fn cost_ns(self, profile: &Profile) -> u64 {
         let calls = &profile.calls;
         match self {
@@ -149,29 +148,25 @@ impl Action {
             Self::Record { .. } | Self::Wait { .. } => calls.event_ns,
             Self::AwaitEvent(_) | Self::AwaitStream(_) => calls.sync_ns,
             Self::HostWork { ns } => ns,
-            Self::Lanes { .. } | Self::Post(_) | Self::AwaitPost(_) => 0,
+            Self::ExpressCopy { .. } | Self::Signal(_) | Self::AwaitSignal(_) => 0,
         }
     }
 }
 
 impl Work {
-    /// The kind of engine that it needs.
+    /// The kind of engine that the work needs.
     #[must_use]
-    pub fn need(self) -> Need {
+    pub fn engine_kind(self) -> EngineKind {
         match self {
-            Self::Copy {
-                direction: Direction::HostToDevice,
-                ..
-            } => Need::HostToDevice,
-            Self::Copy {
-                direction: Direction::DeviceToHost,
-                ..
-            } => Need::DeviceToHost,
-            Self::Kernel { .. } | Self::Fill { .. } => Need::Compute,
+            Self::Copy { direction, .. } => match direction {
+                Direction::HostToDevice => EngineKind::HostToDevice,
+                Direction::DeviceToHost => EngineKind::DeviceToHost,
+            },
+            Self::Kernel { .. } | Self::Fill { .. } => EngineKind::Compute,
         }
     }
 
-    /// What it takes on its engine where nothing slows it.
+    /// Duration on the engine at full speed.
     #[must_use]
     pub fn alone_ns(self, profile: &Profile) -> u64 {
         match self {
@@ -185,7 +180,7 @@ impl Work {
         }
     }
 
-    /// How long its stream is at it before it needs its engine.
+    /// Time before the work occupies its engine.
     pub(super) fn lead_ns(self) -> u64 {
         match self {
             Self::Kernel { lead_ns, .. } => lead_ns,
@@ -193,7 +188,7 @@ impl Work {
         }
     }
 
-    /// Whether there is nothing to do: the call costs its time and no work is queued.
+    /// Whether nothing is queued; the call still takes its time.
     pub(super) fn is_empty(self) -> bool {
         matches!(self, Self::Copy { bytes: 0, .. } | Self::Fill { bytes: 0 })
     }

@@ -1,75 +1,75 @@
-//! What a schedule says.
+//! The result: spans of engines and of host threads.
 
 use super::Work;
-use crate::engine::{Engine, Need};
+use crate::engine::{Engine, EngineKind};
 
-/// What a program takes.
+/// The timeline of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
-    /// What ran on the engines, in the order in which it was done.
+    /// Operations on the engines, in order of completion.
     pub spans: Vec<Span>,
-    /// What the host threads did, each thread's in order.
+    /// Activities of the host threads, in order within each thread.
     pub host_spans: Vec<HostSpan>,
-    /// When each thread had done its last step.
+    /// When each thread ended.
     pub thread_ends_ns: Vec<u64>,
-    /// When all threads and all engines were done.
+    /// When the last thread or engine was done.
     pub end_ns: u64,
 }
 
 /// One operation on one engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Engine that it ran on.
+    /// The engine.
     pub engine: Engine,
-    /// Stream that it came from.
+    /// The stream.
     pub stream: u32,
-    /// What ran.
+    /// The work.
     pub work: Work,
-    /// When it began.
+    /// Start.
     pub start_ns: u64,
-    /// When it was done.
+    /// End.
     pub end_ns: u64,
-    /// Its place in the order of submission. Events and waits have places as well.
+    /// Number in order of submission, which counts events and waits as well.
     pub sequence: u64,
-    /// Tag of its step.
+    /// Tag of the step.
     pub tag: u32,
 }
 
-/// What a host thread did for a while.
+/// One activity of a host thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostSpan {
     /// The thread.
     pub thread: u32,
-    /// What it did.
+    /// What the thread did.
     pub state: HostState,
-    /// When that began.
+    /// Start.
     pub start_ns: u64,
-    /// When it ended.
+    /// End.
     pub end_ns: u64,
-    /// Tag of its step.
+    /// Tag of the step.
     pub tag: u32,
 }
 
 /// What a host thread does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HostState {
-    /// Is inside a call of the driver.
+    /// In a driver call.
     Call,
-    /// Has the driver copy a pageable source out of the way.
+    /// In a driver call that copies a pageable source to a staging buffer.
     Staging,
-    /// Waits for the device or for another thread, and wakes up.
+    /// Blocked until the device or another thread is done, including wake-up.
     Waiting,
-    /// Computes.
+    /// Computing, or copying by the express lane.
     Working,
 }
 
 impl Schedule {
-    /// How long the engines of a kind were busy.
+    /// Time that operations of this kind occupied their engines.
     #[must_use]
-    pub fn busy_ns(&self, need: Need) -> u64 {
+    pub fn busy_ns(&self, kind: EngineKind) -> u64 {
         let spans = self.spans.iter();
         spans
-            .filter(|span| span.work.need() == need)
+            .filter(|span| span.work.engine_kind() == kind)
             .map(|span| span.end_ns - span.start_ns)
             .fold(0, u64::saturating_add)
     }

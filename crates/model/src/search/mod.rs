@@ -1,12 +1,12 @@
-//! The best shape for a job: schedules of many shapes, and the reasons for the one that won.
+//! Searches the best shape for a job: schedules many, and explains the result.
 //!
 //! ```text
-//!   sizes.rs    which chunks are tried
-//!   bound.rs    what no schedule can beat: shapes that cannot win are not scheduled
-//!   predict.rs  a shape's time by its schedule; very many chunks by the steady state
-//!   limits.rs   what a plan may use
-//!   orders.rs   the best shape of each order
-//!   verdict.rs  what limits the winner, and what would help
+//!   plan.rs         the plan, its limits and alternatives
+//!   candidates.rs   the best shape of each order
+//!   chunk_sizes.rs  which chunk sizes are tried
+//!   lower_bound.rs  what no schedule can beat: shapes that cannot win are not scheduled
+//!   predict.rs      a shape's duration by its schedule; with many chunks, extrapolated
+//!   advice.rs       what limits the best shape, and what would help
 //! ```
 //!
 //! ```
@@ -29,15 +29,14 @@
 //! # Ok::<(), pinlane_model::pipeline::PlanError>(())
 //! ```
 
-mod bound;
-mod limits;
-mod orders;
+mod advice;
+mod candidates;
+mod chunk_sizes;
+mod lower_bound;
 mod plan;
 mod predict;
-mod sizes;
-mod verdict;
 
-pub use limits::Limits;
-pub use plan::{Alternative, Plan, best};
+pub use advice::{Advice, Bottleneck, Resource};
+pub use candidates::{EXPRESS_SLOTS, STAGE_SLOTS, STREAMS_MAX};
+pub use plan::{Alternative, Limits, Plan, best};
 pub use predict::predict_ns;
-pub use verdict::{Advice, Bottleneck, Part};

@@ -1,23 +1,22 @@
-//! The plan for a job.
+//! The plan for a job, its limits and its alternatives.
 
-use super::limits::Limits;
-use super::orders::{Found, Search};
+use super::advice::{Advice, Bottleneck};
+use super::candidates::{Candidate, Search};
 use super::predict::{CHUNKS_MAX, Predictor, Sample};
-use super::verdict::{Advice, Bottleneck};
 use crate::Profile;
-use crate::pipeline::{Job, Memory, Order, PlanError, Shape};
+use crate::pipeline::{Job, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{Schedule, schedule};
 
-/// How to do a job.
+/// The best way to do a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The best shape.
     pub shape: Shape,
-    /// What it takes.
+    /// Its predicted duration.
     pub predicted_ns: u64,
-    /// Its schedule; of more than 512 chunks that of the first 512.
+    /// Its schedule, of the first 512 chunks at most.
     pub schedule: Schedule,
-    /// What other ways take.
+    /// Other ways, and their durations.
     pub alternatives: Vec<Alternative>,
     /// What limits it.
     pub bottleneck: Bottleneck,
@@ -28,22 +27,64 @@ pub struct Plan {
 /// Another way to do the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alternative {
-    /// What it is: `serial, pageable`, `serial, pinned`, the name of an order at its best (where
-    /// the limits allow it), `half the chunk`, `twice the chunk` (both where
-    /// the limits allow it).
+    /// `serial, pageable`, `serial, pinned`, the name of an order (its best shape), `half the chunk`
+    /// or `twice the chunk`. All but the first two only if the limits allow it.
     pub name: &'static str,
-    /// Its shape; none where it is serial.
+    /// Its shape; `None` if it is serial.
     pub shape: Option<Shape>,
-    /// What it takes.
+    /// Its predicted duration.
     pub ns: u64,
 }
 
-/// The shape that takes the least time. Of several it is the one with the fewest streams, and of
-/// these the one with the least pinned memory. With a stream a stage it has a slot more than it needs, where
-/// the limits have room, the job has so many chunks and no express lane is used.
+/// Resources that a plan may use.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Limits {
+    /// Device memory for the buffers of chunks.
+    pub device_bytes: u64,
+    /// Pinned memory for the express lane. Pinned input and output do not count.
+    pub pinned_bytes: u64,
+    /// Number of streams; more than [`STREAMS_MAX`](super::STREAMS_MAX) are never tried.
+    pub streams_at_most: u32,
+}
+
+impl Default for Limits {
+    /// Unlimited memory, 8 streams.
+    fn default() -> Self {
+        Self {
+            device_bytes: u64::MAX,
+            pinned_bytes: u64::MAX,
+            streams_at_most: 8,
+        }
+    }
+}
+
+impl Limits {
+    /// Checks that a shape is within the limits.
+    ///
+    /// # Errors
+    /// [`PlanError`] for `streams`, `device_bytes` or `pinned_bytes`, or for an invalid shape.
+    pub fn check(&self, job: &Job, shape: &Shape) -> Result<(), PlanError> {
+        let needed = [
+            ("streams", shape.streams.into(), self.streams_at_most.into()),
+            ("device_bytes", shape.device_bytes(job)?, self.device_bytes),
+            ("pinned_bytes", shape.pinned_bytes(job)?, self.pinned_bytes),
+        ];
+        for (field, needed, most) in needed {
+            if needed > most {
+                let reason = format!("{needed} needed, at most {most} allowed");
+                return Err(PlanError::invalid(field, reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Finds the fastest shape; among equals, the one with the fewest streams, then the least pinned
+/// memory. Stage streams get a spare slot, if the limits and the number of chunks allow it and the
+/// express lane is not used.
 ///
 /// # Errors
-/// [`PlanError`] with the field that makes no sense or leaves no room.
+/// [`PlanError`] with the field that is invalid or leaves no room.
 pub fn best(job: &Job, profile: &Profile, limits: &Limits) -> Result<Plan, PlanError> {
     if limits.streams_at_most == 0 {
         return Err(PlanError::invalid("streams_at_most", "must be at least 1"));
@@ -55,10 +96,10 @@ pub fn best(job: &Job, profile: &Profile, limits: &Limits) -> Result<Plan, PlanE
         limits: *limits,
         predictor: Predictor::new(profile),
     };
-    let mut best: Option<Found> = None;
+    let mut best: Option<Candidate> = None;
     let mut orders = Vec::new();
-    for order in Order::ALL {
-        if let Some(found) = search.order(order)? {
+    for order in PipelineOrder::ALL {
+        if let Some(found) = search.best_of(order)? {
             best = Some(found.better(best));
             orders.push(found);
         }
@@ -66,8 +107,8 @@ pub fn best(job: &Job, profile: &Profile, limits: &Limits) -> Result<Plan, PlanE
     let Some(best) = best else {
         return Err(no_room(job, limits));
     };
-    let best = search.refine(settle(best, &orders))?;
-    let best = search.with_a_spare(best)?.no_longer_than(job)?;
+    let best = search.refine(prefer_stage_streams(best, &orders))?;
+    let best = search.with_spare_slot(best)?.without_unused_slots(job)?;
     for found in &mut orders {
         if found.shape.order == best.shape.order {
             *found = best;
@@ -87,11 +128,11 @@ pub fn best(job: &Job, profile: &Profile, limits: &Limits) -> Result<Plan, PlanE
     })
 }
 
-/// Where a stream a stage is as good but for a hair, it is taken: what it promises was kept best on
-/// real devices, where a copy never waits there for a kernel of its own stream.
-fn settle(best: Found, orders: &[Found]) -> Found {
+/// Chooses stage streams if they are within 0.5% of the best. On real devices their predictions
+/// proved most accurate: a copy never waits there for a kernel of its own stream.
+fn prefer_stage_streams(best: Candidate, orders: &[Candidate]) -> Candidate {
     let mut orders = orders.iter();
-    let stages = orders.find(|found| found.shape.order == Order::StageStreams);
+    let stages = orders.find(|found| found.shape.order == PipelineOrder::StageStreams);
     match stages {
         Some(stages) if stages.ns - best.ns <= best.ns / 200 => *stages,
         _ => best,
@@ -100,8 +141,8 @@ fn settle(best: Found, orders: &[Found]) -> Found {
 
 fn alternatives(
     search: &mut Search<'_>,
-    best: &Found,
-    orders: &[Found],
+    best: &Candidate,
+    orders: &[Candidate],
 ) -> Result<Vec<Alternative>, PlanError> {
     let job = search.job;
     let mut all = Vec::new();
@@ -119,7 +160,7 @@ fn alternatives(
         shape: Some(found.shape),
         ns: found.ns,
     }));
-    let [half, twice] = search.neighbours(&best.shape);
+    let [half, twice] = search.half_and_twice(&best.shape);
     for (name, chunk_bytes) in [("half the chunk", half), ("twice the chunk", twice)] {
         let shape = Shape {
             chunk_bytes,
@@ -137,7 +178,7 @@ fn alternatives(
     Ok(all)
 }
 
-/// The job with its host memory of this kind.
+/// The job with another kind of host memory.
 pub(super) fn with_memory(job: &Job, memory: Memory) -> Job {
     let changed = |it| match it {
         Memory::Device => Memory::Device,
@@ -150,7 +191,7 @@ pub(super) fn with_memory(job: &Job, memory: Memory) -> Job {
     }
 }
 
-/// Not even the smallest chunk fits.
+/// The error if not even the smallest chunk fits.
 fn no_room(job: &Job, limits: &Limits) -> PlanError {
     let express = [job.input, job.output].contains(&Memory::Express);
     let (field, bytes) = if express && limits.pinned_bytes < limits.device_bytes {

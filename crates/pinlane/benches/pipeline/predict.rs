@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use pinlane_model::pipeline::{Job, Memory, Order, Shape};
+use pinlane_model::pipeline::{Job, Memory, PipelineOrder, Shape};
 use pinlane_model::search::predict_ns;
 
 use crate::bench::{Bench, GIB, MIB, median, ms};
@@ -93,9 +93,9 @@ fn combinations(bench: &mut Bench) -> anyhow::Result<Vec<Combination>> {
                         _ if turn < 3 => continue,
                         _ => each * 2,
                     };
-                    let order = Order::ALL[(number + index) % 3];
+                    let order = PipelineOrder::ALL[(number + index) % 3];
                     let streams = match order {
-                        Order::StageStreams => 3,
+                        PipelineOrder::StageStreams => 3,
                         _ => [2, 3, 5][(number / 3) % 3],
                     };
                     let shape = Shape {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pinlane_model::pipeline::{Memory, Order, Shape};
+use pinlane_model::pipeline::{Memory, PipelineOrder, Shape};
 use pinlane_model::search::{Limits, best};
 
 use crate::bench::{Bench, GIB, LEN, MIB, gb_per_s, median, ms};
@@ -69,7 +69,7 @@ pub fn stages(chunk_bytes: usize) -> Shape {
     Shape {
         chunk_bytes: chunk_bytes as u64,
         streams: 3,
-        order: Order::StageStreams,
+        order: PipelineOrder::StageStreams,
         ring_slots: 4,
     }
 }

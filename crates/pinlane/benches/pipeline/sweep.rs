@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pinlane_model::pipeline::{Order, Shape};
+use pinlane_model::pipeline::{PipelineOrder, Shape};
 use pinlane_model::search::{Limits, best};
 
 use crate::bench::{Bench, MIB, median, ms};
@@ -18,10 +18,10 @@ pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
         let plan = best(&job, &bench.profile, &Limits::default())?;
         let took = began.elapsed();
         let mut found = Vec::new();
-        for order in Order::ALL {
+        for order in PipelineOrder::ALL {
             for mib in [1, 2, 4, 8, 16, 32, 64] {
                 for streams in [2, 3, 4, 8] {
-                    if order == Order::StageStreams && streams != 3 {
+                    if order == PipelineOrder::StageStreams && streams != 3 {
                         continue;
                     }
                     let shape = Shape {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pinlane_sim::FaultKind;
-use pinlane_simulation::{Outcome, TRANSFERS, run};
+use pinlane_torture::{Outcome, TRANSFERS, run};
 
 const SEEDS: u64 = 2000;
 

@@ -1,36 +1,37 @@
 //! What limits a plan, and what would help.
 
-use super::orders::{Found, Search};
+use super::candidates::{Candidate, Search};
 use super::plan::with_memory;
 use super::predict::Sample;
-use crate::engine::Need;
-use crate::pipeline::{KernelTime, Memory, Order, PlanError, Shape};
+use crate::cost::clamp;
+use crate::engine::EngineKind;
+use crate::pipeline::{KernelTime, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{HostState, Schedule, Work};
 use crate::{Direction, HostKind};
 
-/// A part that a job needs.
+/// A resource that a job uses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Part {
+pub enum Resource {
     /// The link towards the device.
     HostToDevice,
     /// The link towards the host.
     DeviceToHost,
     /// The compute engine.
     Compute,
-    /// The lanes that fill and empty rings.
+    /// The express lane.
     Staging,
-    /// The launching thread.
+    /// The submitting thread.
     Host,
-    /// None of them: all wait for each other.
+    /// None of them: they wait for each other.
     Latency,
 }
 
 /// What limits a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bottleneck {
-    /// The part that is busy most of the time, if it is busy for more than two thirds of it.
-    pub part: Part,
-    /// How much of the time the busiest part is busy, in thousandths.
+    /// The busiest resource, if it is busy for more than two thirds of the time.
+    pub resource: Resource,
+    /// Share of the time that the busiest resource is busy, in thousandths.
     pub busy_permille: u64,
 }
 
@@ -38,73 +39,78 @@ pub struct Bottleneck {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Advice {
-    /// Input and output in pinned memory.
+    /// Put input and output into pinned memory.
     Pin {
-        /// Time that this saves, pinning not counted.
+        /// Time saved, excluding the time to pin.
         saves_ns: u64,
     },
-    /// More streams than the limits allow.
+    /// Allow more streams.
     MoreStreams {
-        /// Time that this saves.
+        /// Time saved.
         saves_ns: u64,
     },
-    /// Larger chunks than the limits allow.
+    /// Allow larger chunks.
     LargerChunks {
-        /// Time that this saves.
+        /// Time saved.
         saves_ns: u64,
     },
-    /// A faster kernel.
+    /// Speed up the kernel.
     FasterKernel {
-        /// Time that a kernel saves which takes no time beside its launch.
+        /// Time saved by a kernel that takes no longer than its launch.
         saves_ns: u64,
     },
-    /// Nothing: the link is busy all the time.
+    /// Nothing helps: the link is busy all the time.
     NothingLinkIsFull,
-    /// Nothing that the model knows of.
+    /// Nothing known helps.
     Nothing,
 }
 
-/// Busy enough to be what limits a plan.
+/// A resource this busy is the bottleneck.
 const BUSY_PERMILLE: u64 = 667;
-/// So busy that nothing else can help.
+/// A link this busy is full.
 const FULL_PERMILLE: u64 = 900;
-/// With so many streams all engines can be busy.
+/// This many streams can keep all engines busy.
 const STREAMS_ENOUGH: u32 = 3;
-/// Savings below one in so many are not worth a word.
-const WORTH: u64 = 50;
+/// Savings of less than one part in this many are not worth mentioning.
+const WORTHWHILE: u64 = 50;
 
 impl Bottleneck {
     pub(super) fn of(schedule: &Schedule) -> Self {
-        let parts = [
-            (Part::HostToDevice, schedule.busy_ns(Need::HostToDevice)),
-            (Part::DeviceToHost, schedule.busy_ns(Need::DeviceToHost)),
-            (Part::Compute, schedule.busy_ns(Need::Compute)),
-            (Part::Staging, lanes_ns(schedule)),
-            (Part::Host, launching_ns(schedule)),
+        let resources = [
+            (
+                Resource::HostToDevice,
+                schedule.busy_ns(EngineKind::HostToDevice),
+            ),
+            (
+                Resource::DeviceToHost,
+                schedule.busy_ns(EngineKind::DeviceToHost),
+            ),
+            (Resource::Compute, schedule.busy_ns(EngineKind::Compute)),
+            (Resource::Staging, express_ns(schedule)),
+            (Resource::Host, submitting_ns(schedule)),
         ];
-        let mut busiest = (Part::Latency, 0);
-        for part in parts {
-            if part.1 > busiest.1 {
-                busiest = part;
+        // Of equally busy ones, the first.
+        let (mut resource, mut busy_ns) = resources[0];
+        for &(other, other_ns) in &resources[1..] {
+            if other_ns > busy_ns {
+                (resource, busy_ns) = (other, other_ns);
             }
         }
         let whole_ns = u128::from(schedule.end_ns.max(1));
-        let permille = u128::from(busiest.1) * 1_000 / whole_ns;
-        let busy_permille = u64::try_from(permille).unwrap_or(u64::MAX);
+        let busy_permille = clamp(u128::from(busy_ns) * 1_000 / whole_ns);
+        if busy_permille < BUSY_PERMILLE {
+            resource = Resource::Latency;
+        }
         Self {
-            part: if busy_permille < BUSY_PERMILLE {
-                Part::Latency
-            } else {
-                busiest.0
-            },
+            resource,
             busy_permille,
         }
     }
 }
 
-/// What the launching thread, which is the first, is busy with. It does the driver's copies to
-/// pageable memory itself, as it does those from there.
-fn launching_ns(schedule: &Schedule) -> u64 {
+/// Time that the submitting thread, which is the first, is busy. It does the driver's copies from
+/// and to pageable memory.
+fn submitting_ns(schedule: &Schedule) -> u64 {
     let copied = schedule.spans.iter().filter(|span| {
         matches!(
             span.work,
@@ -119,8 +125,8 @@ fn launching_ns(schedule: &Schedule) -> u64 {
     thread_ns(schedule, 0).saturating_add(copied_ns.fold(0, u64::saturating_add))
 }
 
-/// What the busier one of the threads is busy with that fill and empty rings.
-fn lanes_ns(schedule: &Schedule) -> u64 {
+/// Time that the express lane is busy in its busier direction.
+fn express_ns(schedule: &Schedule) -> u64 {
     let threads = 1..schedule.thread_ends_ns.len();
     threads
         .map(|thread| thread_ns(schedule, thread))
@@ -128,7 +134,7 @@ fn lanes_ns(schedule: &Schedule) -> u64 {
         .unwrap_or(0)
 }
 
-/// What a host thread does beside waiting.
+/// Time that a host thread is not waiting.
 fn thread_ns(schedule: &Schedule, thread: usize) -> u64 {
     let spans = schedule.host_spans.iter();
     spans
@@ -140,18 +146,18 @@ fn thread_ns(schedule: &Schedule, thread: usize) -> u64 {
 impl Advice {
     pub(super) fn new(
         search: &mut Search<'_>,
-        best: &Found,
+        best: &Candidate,
         bottleneck: Bottleneck,
     ) -> Result<Self, PlanError> {
         let (job, shape) = (search.job, best.shape);
         let worth = |ns: u64| {
             let saves_ns = best.ns.saturating_sub(ns);
-            (saves_ns > best.ns / WORTH).then_some(saves_ns)
+            (saves_ns > best.ns / WORTHWHILE).then_some(saves_ns)
         };
         let pinned = with_memory(&job, Memory::Pinned);
         if pinned != job {
             search.job = pinned;
-            let found = search.order(Order::DepthFirst);
+            let found = search.best_of(PipelineOrder::DepthFirst);
             search.job = job;
             if let Some(saves_ns) = found?.and_then(|found| worth(found.ns)) {
                 return Ok(Self::Pin { saves_ns });
@@ -160,7 +166,7 @@ impl Advice {
         if search.limits.streams_at_most < STREAMS_ENOUGH {
             let limits = search.limits;
             search.limits.streams_at_most = STREAMS_ENOUGH;
-            let found = search.order(Order::DepthFirst);
+            let found = search.best_of(PipelineOrder::DepthFirst);
             search.limits = limits;
             if let Some(saves_ns) = found?.and_then(|found| worth(found.ns)) {
                 return Ok(Self::MoreStreams { saves_ns });
@@ -173,7 +179,7 @@ impl Advice {
         if let Some(saves_ns) = worth(search.predictor.ns(&job, &larger, Sample::FULL)?) {
             return Ok(Self::LargerChunks { saves_ns });
         }
-        if bottleneck.part == Part::Compute {
+        if bottleneck.resource == Resource::Compute {
             let mut free = job;
             free.kernel = KernelTime::default();
             let ns = search.predictor.ns(&free, &shape, Sample::FULL)?;
@@ -181,7 +187,10 @@ impl Advice {
                 return Ok(Self::FasterKernel { saves_ns });
             }
         }
-        let link = matches!(bottleneck.part, Part::HostToDevice | Part::DeviceToHost);
+        let link = matches!(
+            bottleneck.resource,
+            Resource::HostToDevice | Resource::DeviceToHost
+        );
         if link && bottleneck.busy_permille >= FULL_PERMILLE {
             return Ok(Self::NothingLinkIsFull);
         }

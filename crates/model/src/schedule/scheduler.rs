@@ -1,16 +1,15 @@
-//! Discrete events: what happens next, on the device or on the host.
+//! The event loop over device, express lane and host.
 
 use super::device::Device;
-use super::host::{Host, Surroundings};
-use super::span::{HostSpan, Schedule, Span};
-use super::{Action, Program, ScheduleError};
+use super::host::{Host, Machine};
+use super::{Action, HostSpan, Program, Schedule, ScheduleError, Span};
 use crate::Profile;
-use crate::engine::Need;
+use crate::engine::EngineKind;
 
-/// What a program takes on a profile.
+/// Computes the timeline of a program on a profile.
 ///
 /// # Errors
-/// [`ScheduleError`] for a program that cannot run: unknown names, waits for what never comes.
+/// [`ScheduleError`] for a program that cannot run: unknown numbers, or a wait that never ends.
 pub fn schedule(profile: &Profile, program: &Program) -> Result<Schedule, ScheduleError> {
     let mut scheduler = Scheduler::new(profile);
     let steps = program.threads.iter().flatten();
@@ -27,15 +26,13 @@ pub fn schedule(profile: &Profile, program: &Program) -> Result<Schedule, Schedu
     Ok(schedule)
 }
 
-/// Takes down what happens.
-pub(crate) trait Log {
-    /// An operation is done.
+/// Receives spans as they end.
+pub(crate) trait SpanSink {
     fn span(&mut self, span: Span);
-    /// A host thread has done something.
     fn host(&mut self, span: HostSpan);
 }
 
-impl Log for Schedule {
+impl SpanSink for Schedule {
     fn span(&mut self, span: Span) {
         self.spans.push(span);
     }
@@ -45,33 +42,33 @@ impl Log for Schedule {
     }
 }
 
-/// Takes nothing down.
-pub(crate) struct Unlogged;
+/// Ignores all spans.
+pub(crate) struct NoSpans;
 
-impl Log for Unlogged {
+impl SpanSink for NoSpans {
     fn span(&mut self, _: Span) {}
 
     fn host(&mut self, _: HostSpan) {}
 }
 
-/// Schedules programs one after the other, without new memory for each.
+/// Schedules programs one after the other, reusing its memory.
 pub(crate) struct Scheduler<'a> {
     profile: &'a Profile,
     device: Device,
-    lanes: Device,
+    express: Device,
     host: Host,
 }
 
-/// Streams of the lanes: one a direction.
-const LANE_STREAMS: u32 = 2;
+/// The express lane has one stream per direction.
+const EXPRESS_STREAMS: u32 = 2;
 
-/// What a run comes to.
+/// The result of a run, without spans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Totals {
     /// When everything was done.
     pub(crate) end_ns: u64,
-    /// How long engines were busy, by what was needed.
-    pub(crate) busy_ns: [u64; Need::ALL.len()],
+    /// Time that engines were busy, by the kind that operations needed.
+    pub(crate) busy_ns: [u64; EngineKind::COUNT],
 }
 
 impl<'a> Scheduler<'a> {
@@ -79,16 +76,16 @@ impl<'a> Scheduler<'a> {
         Self {
             profile,
             device: Device::new(profile),
-            lanes: Device::lanes(),
-            host: Host::new(),
+            express: Device::express(),
+            host: Host::default(),
         }
     }
 
-    /// Runs a program from its beginning to its end.
-    pub(crate) fn run<L: Log>(
+    /// Runs a program to its end.
+    pub(crate) fn run<S: SpanSink>(
         &mut self,
         program: &Program,
-        log: &mut L,
+        sink: &mut S,
     ) -> Result<Totals, ScheduleError> {
         let steps: usize = program.threads.iter().map(Vec::len).sum();
         if u32::try_from(steps).is_err() {
@@ -97,62 +94,65 @@ impl<'a> Scheduler<'a> {
         let Self {
             profile,
             device,
-            lanes,
+            express,
             host,
         } = self;
         device.reset(program.streams, steps);
-        lanes.reset(LANE_STREAMS, 0);
-        lanes.slow_both_ways(program.lanes_percent);
+        express.reset(EXPRESS_STREAMS, 0);
+        express.set_both_ways_percent(program.express_both_percent);
         host.reset(profile, program);
-        let mut with = Surroundings {
+        let mut machine = Machine {
             profile,
             program,
             device,
-            lanes,
-            log,
+            express,
+            sink,
         };
-        while let Some(at_ns) = step(host, &mut with)? {
+        while let Some(at_ns) = step(host, &mut machine)? {
             if at_ns == u64::MAX {
                 return Err(ScheduleError::TooLong);
             }
         }
         let host_end_ns = host.ends_ns()?.max().unwrap_or(0);
-        let end_ns = host_end_ns.max(with.device.end_ns);
+        let end_ns = host_end_ns.max(machine.device.end_ns);
         if end_ns == u64::MAX {
             return Err(ScheduleError::TooLong);
         }
         Ok(Totals {
             end_ns,
-            busy_ns: with.device.busy_ns,
+            busy_ns: machine.device.busy_ns,
         })
     }
 }
 
-/// Carries out what happens next, and gives its time; none if nothing is left. At the same time
-/// the device goes before the lanes, and both before the host: what ends when a call takes effect
-/// ends before it.
-fn step<L: Log>(
+/// Carries out what happens next, and returns its time; `None` if nothing is left. At the same
+/// time the device precedes the express lane, and both precede the host: a call sees everything
+/// that ends at its own time as done.
+fn step<S: SpanSink>(
     host: &mut Host,
-    with: &mut Surroundings<'_, L>,
+    machine: &mut Machine<'_, S>,
 ) -> Result<Option<u64>, ScheduleError> {
     let host_next = host.next();
     let host_ns = host_next.map_or(u64::MAX, |(at_ns, _)| at_ns);
-    let lanes_next = with.lanes.next().filter(|&(at_ns, _)| at_ns <= host_ns);
-    let others_ns = lanes_next.map_or(host_ns, |(at_ns, _)| at_ns);
-    if let Some((at_ns, happening)) = with.device.next()
+    let express_next = machine
+        .express
+        .next()
+        .filter(|&(at_ns, _)| at_ns <= host_ns);
+    let others_ns = express_next.map_or(host_ns, |(at_ns, _)| at_ns);
+    if let Some((at_ns, event)) = machine.device.next()
         && at_ns <= others_ns
     {
-        with.device.happen(at_ns, happening, with.log);
-        host.wake(at_ns, with);
+        machine.device.handle(at_ns, event, machine.sink);
+        host.wake(at_ns, machine);
         return Ok(Some(at_ns));
     }
-    if let Some((at_ns, happening)) = lanes_next {
-        with.lanes.happen(at_ns, happening, &mut Unlogged);
-        host.wake_lanes(at_ns, with);
+    if let Some((at_ns, event)) = express_next {
+        machine.express.handle(at_ns, event, &mut NoSpans);
+        host.wake_express(at_ns, machine);
         return Ok(Some(at_ns));
     }
     if let Some((at_ns, thread)) = host_next {
-        host.act(thread, at_ns, with)?;
+        host.act(thread, at_ns, machine)?;
         return Ok(Some(at_ns));
     }
     Ok(None)

@@ -9,13 +9,13 @@ use bytemuck::cast_slice;
 use pinlane::{PinnedBuf, TransferError};
 
 use crate::executor::block_on;
-use crate::program::{Flying, Held, MOST_WORDS, Program};
+use crate::program::{Flying, Held, MOST_WORDS, Program, random_range};
 use crate::shadow::Shadow;
 
 impl Program<'_> {
     /// Do something.
     pub(crate) fn act(&mut self) -> Result<(), String> {
-        match self.choice.below(29) {
+        match self.random.below(29) {
             0..=4 => self.upload(),
             5..=8 => self.download(),
             9 => self.upload_registered(),
@@ -37,19 +37,19 @@ impl Program<'_> {
     }
 
     pub(crate) fn any_stream(&mut self) -> pinlane::Stream {
-        let at = self.choice.below(self.streams.len());
+        let at = self.random.index(self.streams.len());
         self.streams[at].clone()
     }
 
     /// A buffer and a range of words in it.
     fn any_range(&mut self) -> (usize, Range<usize>) {
-        let at = self.choice.below(self.memory.len());
-        let words = self.choice.range(self.memory[at].0.len(), MOST_WORDS);
+        let at = self.random.index(self.memory.len());
+        let words = random_range(self.random, self.memory[at].0.len(), MOST_WORDS);
         (at, words)
     }
 
     pub(crate) fn any_words(&mut self, len: usize) -> Vec<u32> {
-        (0..len).map(|_| self.choice.next() as u32).collect()
+        (0..len).map(|_| self.random.next_u64() as u32).collect()
     }
 
     fn pinned(&mut self, words: &[u32]) -> Option<PinnedBuf<u32>> {
@@ -130,11 +130,11 @@ impl Program<'_> {
 
     fn copy_on_device(&mut self) {
         let (from, words) = self.any_range();
-        let to = self.choice.below(self.memory.len());
+        let to = self.random.index(self.memory.len());
         if from == to || self.memory[to].0.len() < words.len() {
             return;
         }
-        let start = self.choice.below(self.memory[to].0.len() - words.len() + 1);
+        let start = self.random.index(self.memory[to].0.len() - words.len() + 1);
         let target = start..start + words.len();
         let stream = self.any_stream();
         let Ok([(source, shadow), (written, target_shadow)]) =
@@ -159,7 +159,7 @@ impl Program<'_> {
             return;
         };
         let (at, words) = self.any_range();
-        let value = self.choice.next() as u32;
+        let value = self.random.next_u64() as u32;
         let stream = self.any_stream();
         let (buffer, shadow) = &mut self.memory[at];
         let result = kernels.add(&stream, value, buffer.range_mut(words.clone()));
@@ -172,14 +172,14 @@ impl Program<'_> {
         }
         self.survive(result);
         // Now and then the module goes while its kernels run.
-        if self.choice.below(8) > 0 {
+        if self.random.below(8) > 0 {
             self.kernels = Some(kernels);
         }
     }
 
     fn fill(&mut self) {
         let (at, words) = self.any_range();
-        let value = self.choice.next() as u8;
+        let value = self.random.next_u64() as u8;
         let stream = self.any_stream();
         let (buffer, shadow) = &mut self.memory[at];
         let result = stream.fill_bytes(buffer.range_mut(words.clone()), value);
@@ -221,7 +221,7 @@ impl Program<'_> {
         if self.flying.is_empty() {
             return None;
         }
-        let at = self.choice.below(self.flying.len());
+        let at = self.random.index(self.flying.len());
         Some(self.flying.swap_remove(at))
     }
 
@@ -263,17 +263,17 @@ impl Program<'_> {
     }
 
     fn drop_buffer(&mut self) {
-        let at = self.choice.below(self.memory.len());
+        let at = self.random.index(self.memory.len());
         self.memory.swap_remove(at);
     }
 
     fn drop_stream(&mut self) {
-        let at = self.choice.below(self.streams.len());
+        let at = self.random.index(self.streams.len());
         self.streams.swap_remove(at);
     }
 
     fn synchronize(&mut self) {
-        let result = match self.choice.below(3) {
+        let result = match self.random.below(3) {
             0 => self.device.synchronize(),
             _ => self.any_stream().synchronize(),
         };

@@ -1,24 +1,24 @@
-//! Which chunks are tried.
+//! Which chunk sizes are tried.
 
-/// Smallest and largest chunk of the grid.
+/// Smallest and largest size of the grid.
 const LEAST: u64 = 256 << 10;
 const MOST: u64 = 256 << 20;
 
-/// Chunks start where pages do, unless they divide the job evenly.
+/// Chunks start at page boundaries, unless they divide the job evenly.
 const PAGE: u64 = 4096;
 
-/// A job is also tried in so many equal parts.
-const FEW_PARTS: u64 = 4;
+/// A job is also tried in 1 to this many equal parts.
+const PARTS_MAX: u64 = 4;
 
-/// Steps from one size of the grid to the next when the neighbourhood of the best is looked at.
+/// Steps from one size of the grid to the next when the search is refined.
 const FINE_STEPS: u64 = 6;
 
-/// Sizes with steps of √2, each also so that it divides the job evenly; rising, none twice.
+/// Sizes in steps of √2, each also rounded so that it divides the job evenly; sorted, unique.
 pub(super) fn grid(bytes_in: u64) -> Vec<u64> {
     let mut sizes = Vec::new();
     let mut size = LEAST;
     while size <= MOST {
-        // √2 as a fraction, to the byte below a page.
+        // Times √2, rounded down to a page.
         let between = (size as u128 * 1_414_213 / 1_000_000) as u64 / PAGE * PAGE;
         for chunk in [size, between] {
             if chunk < bytes_in && chunk <= MOST {
@@ -28,14 +28,14 @@ pub(super) fn grid(bytes_in: u64) -> Vec<u64> {
         }
         size *= 2;
     }
-    let parts = (1..=FEW_PARTS).map(|parts| bytes_in.div_ceil(parts));
+    let parts = (1..=PARTS_MAX).map(|parts| bytes_in.div_ceil(parts));
     sizes.extend(parts.filter(|&chunk| chunk > 0 && (chunk <= MOST || chunk == bytes_in)));
     sizes.sort_unstable();
     sizes.dedup();
     sizes
 }
 
-/// Sizes around one, between its neighbours of the grid, that divide the job evenly.
+/// Sizes that divide the job evenly, between the grid's neighbours of one size.
 pub(super) fn around(bytes_in: u64, chunk_bytes: u64) -> Vec<u64> {
     let most = chunk_bytes.saturating_mul(3) / 2;
     let least = chunk_bytes * 2 / 3;
@@ -48,7 +48,7 @@ pub(super) fn around(bytes_in: u64, chunk_bytes: u64) -> Vec<u64> {
     sizes
 }
 
-/// The chunk nearest to this one that divides the job into parts of one size.
+/// The size nearest to this one that divides the job evenly.
 fn even(bytes_in: u64, chunk_bytes: u64) -> u64 {
     let chunk_bytes = chunk_bytes.clamp(1, bytes_in);
     let parts = (bytes_in + chunk_bytes / 2) / chunk_bytes;

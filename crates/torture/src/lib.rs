@@ -13,7 +13,6 @@
 #![forbid(unsafe_code)]
 
 mod actions;
-mod choice;
 mod executor;
 mod express;
 mod program;
@@ -22,10 +21,9 @@ mod shadow;
 use std::collections::BTreeMap;
 
 use pinlane::Device;
-use pinlane_model::Profile;
+use pinlane_model::{Profile, SplitMix64};
 use pinlane_sim::{FaultKind, Faults, Sim};
 
-use choice::Choice;
 use program::Program;
 
 /// What a run of one seed showed.
@@ -51,17 +49,18 @@ pub const TRANSFERS: u64 = 200;
 /// # Errors
 /// What was wrong, in words.
 pub fn run(seed: u64) -> Result<Outcome, String> {
-    let mut choice = Choice::new(seed);
-    let faults = faults(&mut choice);
+    // Differs from the simulator's own numbers of the same seed.
+    let mut random = SplitMix64::new(seed ^ 0x5eed_0fa9_0914_0000);
+    let faults = faults(&mut random);
     let mut outcome = Outcome::default();
     while outcome.transfers < TRANSFERS {
         let sim = Sim::builder()
             .profile(Profile::builtin("pcie3-x16").expect("built in"))
-            .seed(choice.next())
+            .seed(random.next_u64())
             .faults(faults)
             .idle_progress(false)
             .build();
-        live(&sim, &mut choice, &mut outcome)?;
+        live(&sim, &mut random, &mut outcome)?;
         let findings = sim.finish();
         if !findings.is_empty() {
             let list: Vec<String> = findings.iter().map(ToString::to_string).collect();
@@ -76,7 +75,7 @@ pub fn run(seed: u64) -> Result<Outcome, String> {
 }
 
 /// One device's life: to the end of the program, or to a fatal fault.
-fn live(sim: &Sim, choice: &mut Choice, outcome: &mut Outcome) -> Result<(), String> {
+fn live(sim: &Sim, random: &mut SplitMix64, outcome: &mut Outcome) -> Result<(), String> {
     let device = match Device::open(sim, 0) {
         Ok(device) => device,
         Err(_) => {
@@ -85,8 +84,8 @@ fn live(sim: &Sim, choice: &mut Choice, outcome: &mut Outcome) -> Result<(), Str
         }
     };
     // Two in three keep some device memory for later buffers.
-    device.keep_device_memory([0, 4096, u64::MAX][choice.below(3)]);
-    let mut program = Program::new(sim, device, choice);
+    device.keep_device_memory([0, 4096, u64::MAX][random.index(3)]);
+    let mut program = Program::new(sim, device, random);
     let ended = program.run(TRANSFERS - outcome.transfers);
     outcome.transfers += program.transfers;
     outcome.bytes_checked += program.bytes_checked;
@@ -95,8 +94,8 @@ fn live(sim: &Sim, choice: &mut Choice, outcome: &mut Outcome) -> Result<(), Str
 }
 
 /// A third of the programs meets no fault, a third those that can be survived, the rest all.
-fn faults(choice: &mut Choice) -> Faults {
-    match choice.below(3) {
+fn faults(random: &mut SplitMix64) -> Faults {
+    match random.below(3) {
         0 => Faults::none(),
         1 => Faults::all(5)
             .with(FaultKind::LateError, 0)

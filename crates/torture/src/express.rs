@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use pinlane::{Conversion, DeviceSliceMut, F32ToBf16, F32ToF16, TransferError, U8ToF32};
 
 use crate::actions::bytes;
-use crate::program::{LARGE_WORDS, MOST_WORDS, Program};
+use crate::program::{LARGE_WORDS, MOST_WORDS, Program, random_range};
 use crate::shadow::Shadow;
 
 /// The smallest that there is.
@@ -28,24 +28,24 @@ impl Program<'_> {
         let mut config = self.device.express_config();
         (config.lanes, config.converting_lanes) = (1, 1);
         config.chunk_bytes = CHUNK_BYTES;
-        config.ring_chunks = 1 + self.choice.below(4);
-        config.threshold_bytes = [0, 30 << 10, 512 << 10][self.choice.below(3)];
+        config.ring_chunks = 1 + self.random.index(4);
+        config.threshold_bytes = [0, 30 << 10, 512 << 10][self.random.index(3)];
         let set = self.device.set_express_config(config);
         set.expect("a valid setup");
     }
 
     /// Something that only the express lane does.
     pub(crate) fn express(&mut self) -> Result<(), String> {
-        match self.choice.below(12) {
+        match self.random.below(12) {
             0..=3 => {
-                let most = MOST_OF_A_COPY[self.choice.below(MOST_OF_A_COPY.len())];
+                let most = *self.random.pick(&MOST_OF_A_COPY);
                 return self.copy_one(most);
             }
             4..=5 => self.upload_many(),
             6..=7 => return self.download_many(),
             8..=9 => self.widen(),
             10 => return self.narrow(),
-            _ if self.choice.below(2) == 0 => self.set_up_express(),
+            _ if self.random.below(2) == 0 => self.set_up_express(),
             _ => drop(self.device.trim()),
         }
         Ok(())
@@ -53,11 +53,11 @@ impl Program<'_> {
 
     /// A copy of up to `most` words, either way.
     pub(crate) fn copy_one(&mut self, most: usize) -> Result<(), String> {
-        let at = self.choice.below(self.memory.len());
-        let words = self.choice.range(self.memory[at].0.len(), most);
+        let at = self.random.index(self.memory.len());
+        let words = random_range(self.random, self.memory[at].0.len(), most);
         let stream = self.any_stream();
         self.transfers += 1;
-        if self.choice.below(2) == 0 {
+        if self.random.below(2) == 0 {
             let values = self.any_words(words.len());
             let result = stream.copy_to_device(&values, self.memory[at].0.range_mut(words.clone()));
             let result = result.map_err(|error| TransferError::<()> {
@@ -68,7 +68,7 @@ impl Program<'_> {
             return Ok(());
         }
         let source = self.memory[at].0.range(words.clone());
-        let result = match self.choice.below(2) {
+        let result = match self.random.below(2) {
             0 => stream.copy_to_vec(source),
             _ => {
                 let mut target = vec![0; words.len()];
@@ -88,15 +88,15 @@ impl Program<'_> {
     fn pieces(&mut self, len: usize) -> Vec<Range<usize>> {
         let (mut pieces, mut end) = (Vec::new(), 0);
         // Now and then neighbours, now and then one that takes several chunks.
-        let gap = [1, 3, len][self.choice.below(3)];
-        for _ in 0..1 + self.choice.below(PIECES) {
-            let most = if self.choice.below(30) == 0 {
+        let gap = [1, 3, len][self.random.index(3)];
+        for _ in 0..1 + self.random.index(PIECES) {
+            let most = if self.random.below(30) == 0 {
                 LARGE_WORDS
             } else {
                 PIECE_WORDS
             };
-            let start = (end + self.choice.below(gap)).min(len);
-            end = (start + self.choice.below(most)).min(len);
+            let start = (end + self.random.index(gap)).min(len);
+            end = (start + self.random.index(most)).min(len);
             pieces.push(start..end);
         }
         pieces
@@ -122,7 +122,7 @@ impl Program<'_> {
             .map(|(.., values)| &values[..])
             .zip(places)
             .collect();
-        if self.choice.below(2) == 0 {
+        if self.random.below(2) == 0 {
             pairs.reverse();
         }
         let result = stream.upload_many(pairs);
@@ -145,7 +145,7 @@ impl Program<'_> {
             let pieces = self.pieces(len);
             sources.extend(pieces.into_iter().map(|piece| (at, piece)));
             // Readers may overlap.
-            sources.push((at, self.choice.range(len, PIECE_WORDS)));
+            sources.push((at, random_range(self.random, len, PIECE_WORDS)));
         }
         let mut targets: Vec<Vec<u32>> = sources
             .iter()
@@ -174,13 +174,13 @@ impl Program<'_> {
         };
         let stream = self.any_stream();
         self.transfers += 1;
-        let most = MOST_OF_A_COPY[self.choice.below(MOST_OF_A_COPY.len())];
-        let items = self.choice.range(buffer.len(), most);
+        let most = *self.random.pick(&MOST_OF_A_COPY);
+        let items = random_range(self.random, buffer.len(), most);
         let values = self.any_words(items.len().div_ceil(4));
         let source = &cast_slice::<u32, u8>(&values)[..items.len()];
         let conversion = U8ToF32 {
             scale: 1.0 / 3.0,
-            offset: self.choice.below(1000) as f32,
+            offset: self.random.below(1000) as f32,
         };
         let result = stream.upload_as(conversion, source, buffer.range_mut(items.clone()));
         let U8ToF32 { scale, offset } = conversion;
@@ -196,14 +196,14 @@ impl Program<'_> {
         }
         self.survive(result);
         // Now and then the memory goes while it is still written.
-        if self.choice.below(8) > 0 {
+        if self.random.below(8) > 0 {
             self.floats = Some((buffer, shadow));
         }
     }
 
     /// Numbers, as shorter ones.
     fn narrow(&mut self) -> Result<(), String> {
-        match self.choice.below(2) {
+        match self.random.below(2) {
             0 => self.narrow_as(F32ToBf16, |word| {
                 bf16::from_f32(f32::from_le_bytes(word)).to_le_bytes()
             }),
@@ -223,8 +223,8 @@ impl Program<'_> {
         };
         let stream = self.any_stream();
         self.transfers += 1;
-        let most = MOST_OF_A_COPY[self.choice.below(MOST_OF_A_COPY.len())];
-        let items = self.choice.range(buffer.len(), most);
+        let most = *self.random.pick(&MOST_OF_A_COPY);
+        let items = random_range(self.random, buffer.len(), most);
         let mut target = vec![<C::To as bytemuck::Zeroable>::zeroed(); items.len()];
         let result = stream.download_as(conversion, buffer.range(items.clone()), &mut target);
         let must: Shadow = shadow.part(bytes(items)).map_words(reference);

@@ -1,15 +1,17 @@
 //! A random program: its state, and how a run goes.
 
+use std::ops::Range;
+
 use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Registered, Stream, Transfer, TransferError};
+use pinlane_model::SplitMix64;
 use pinlane_sim::Sim;
 
-use crate::choice::Choice;
 use crate::express::CHUNK_BYTES;
 use crate::shadow::Shadow;
 
 /// Everything that the program holds.
 pub(crate) struct Program<'a> {
-    pub(crate) choice: &'a mut Choice,
+    pub(crate) random: &'a mut SplitMix64,
     pub(crate) sim: Sim,
     pub(crate) device: Device,
     pub(crate) kernels: Option<Builtin>,
@@ -44,14 +46,14 @@ pub(crate) const MOST_WORDS: usize = 64;
 /// Words of the large buffers: they take a ring of small chunks round and round.
 pub(crate) const LARGE_WORDS: usize = 4 * CHUNK_BYTES / 4;
 /// One of so many buffers is large.
-const LARGE_ONE_OF: usize = 5;
+const LARGE_ONE_OF: u64 = 5;
 /// More than this many at a time are waited for.
 const MOST_FLYING: usize = 24;
 
 impl<'a> Program<'a> {
-    pub(crate) fn new(sim: &Sim, device: Device, choice: &'a mut Choice) -> Self {
+    pub(crate) fn new(sim: &Sim, device: Device, random: &'a mut SplitMix64) -> Self {
         Self {
-            choice,
+            random,
             sim: sim.clone(),
             device,
             kernels: None,
@@ -100,13 +102,13 @@ impl<'a> Program<'a> {
             self.kernels = self.survive(kernels);
         }
         if self.memory.len() < BUFFERS && !self.streams.is_empty() {
-            let large = self.choice.below(LARGE_ONE_OF) == 0;
+            let large = self.random.below(LARGE_ONE_OF) == 0;
             let most = if large { LARGE_WORDS } else { MOST_WORDS };
-            let words = 1 + self.choice.below(most);
-            let buffer = if self.choice.below(2) == 0 {
+            let words = 1 + self.random.index(most);
+            let buffer = if self.random.below(2) == 0 {
                 self.device.alloc(words)
             } else {
-                let stream = self.choice.below(self.streams.len());
+                let stream = self.random.index(self.streams.len());
                 self.streams[stream].alloc(words)
             };
             if let Some(buffer) = self.survive(buffer) {
@@ -114,7 +116,7 @@ impl<'a> Program<'a> {
             }
         }
         if self.floats.is_none() {
-            let len = 1 + self.choice.below(LARGE_WORDS);
+            let len = 1 + self.random.index(LARGE_WORDS);
             let buffer = self.device.alloc(len);
             let buffer = self.survive(buffer);
             self.floats = buffer.map(|buffer| (buffer, Shadow::unknown(len * 4)));
@@ -189,4 +191,11 @@ impl<'a> Program<'a> {
         }
         Ok(())
     }
+}
+
+/// A range of 1 to `most` elements in a buffer of `len`.
+pub(crate) fn random_range(random: &mut SplitMix64, len: usize, most: usize) -> Range<usize> {
+    let start = random.index(len);
+    let end = start + 1 + random.index(most.min(len - start));
+    start..end
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use pinlane_simulation::run;
+use pinlane_torture::run;
 
 struct Plan {
     first: u64,
