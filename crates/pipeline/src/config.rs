@@ -1,19 +1,9 @@
 //! Configuration of a pipeline.
 
-use pinlane_model::pipeline::{PipelineOrder as PlannedOrder, Shape};
+pub use pinlane_model::pipeline::PipelineOrder;
+use pinlane_model::pipeline::Shape;
 
 use pinlane_core::{Error, Result};
-
-/// The order in which stages of different chunks are submitted, and their streams.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Order {
-    /// All stages of one chunk, then of the next, round-robin over `streams` streams.
-    DepthFirst,
-    /// One stage of `streams` chunks, then the next stage of the same chunks.
-    BreadthFirst,
-    /// One stream per stage, joined by events.
-    StageStreams,
-}
 
 /// Size and number of chunks, and their order. The defaults suit current hardware; the planner
 /// ([`planned`](Self::planned)) finds the best for a job.
@@ -22,13 +12,13 @@ pub enum Order {
 pub struct PipelineConfig {
     /// Bytes of a chunk of the widest input or output. The last chunk may be smaller.
     pub chunk_bytes: usize,
-    /// Streams that chunks use in turn. Ignored by [`Order::StageStreams`], which has
+    /// Streams that chunks use in turn. Ignored by [`PipelineOrder::StageStreams`], which has
     /// three.
     pub streams: usize,
     /// The order in which stages are submitted.
-    pub order: Order,
+    pub order: PipelineOrder,
     /// Chunks in flight: each input and output has this many device buffers, and as many pinned buffers if
-    /// the host fills or empties them. At least `streams` for [`Order::BreadthFirst`].
+    /// the host fills or empties them. At least `streams` for [`PipelineOrder::BreadthFirst`].
     pub slots: usize,
     /// Record when each stage of each chunk ran on the device, in [`RunSummary::spans`](super::RunSummary).
     pub record: bool,
@@ -42,7 +32,7 @@ impl Default for PipelineConfig {
         Self {
             chunk_bytes: 16 << 20,
             streams: 3,
-            order: Order::StageStreams,
+            order: PipelineOrder::StageStreams,
             slots: 4,
             record: false,
         }
@@ -66,7 +56,7 @@ impl PipelineConfig {
 
     /// Sets [`order`](Self#structfield.order).
     #[must_use]
-    pub fn order(mut self, order: Order) -> Self {
+    pub fn order(mut self, order: PipelineOrder) -> Self {
         self.order = order;
         self
     }
@@ -103,11 +93,7 @@ impl PipelineConfig {
         Ok(Self {
             chunk_bytes,
             streams: shape.streams as usize,
-            order: match shape.order {
-                PlannedOrder::DepthFirst => Order::DepthFirst,
-                PlannedOrder::BreadthFirst => Order::BreadthFirst,
-                PlannedOrder::StageStreams => Order::StageStreams,
-            },
+            order: shape.order,
             slots: shape.ring_slots as usize,
             ..Self::default()
         })
@@ -124,7 +110,7 @@ impl PipelineConfig {
         if self.slots == 0 {
             return wrong("slots", "at least 1");
         }
-        if self.order == Order::BreadthFirst && self.slots < self.streams {
+        if self.order == PipelineOrder::BreadthFirst && self.slots < self.streams {
             return wrong(
                 "slots",
                 "at least as many as streams for breadth-first order",
@@ -135,24 +121,26 @@ impl PipelineConfig {
 
     pub(super) fn stream_count(&self) -> usize {
         match self.order {
-            Order::StageStreams => 3,
-            Order::DepthFirst | Order::BreadthFirst => self.streams,
+            PipelineOrder::StageStreams => 3,
+            PipelineOrder::DepthFirst | PipelineOrder::BreadthFirst => self.streams,
         }
     }
 
     /// Chunks whose stages are submitted together.
     pub(super) fn group(&self) -> usize {
         match self.order {
-            Order::BreadthFirst => self.streams,
-            Order::DepthFirst | Order::StageStreams => 1,
+            PipelineOrder::BreadthFirst => self.streams,
+            PipelineOrder::DepthFirst | PipelineOrder::StageStreams => 1,
         }
     }
 
     /// The streams that upload, compute and download a chunk.
     pub(super) fn streams_of(&self, chunk: u64) -> [usize; 3] {
         match self.order {
-            Order::StageStreams => [0, 1, 2],
-            Order::DepthFirst | Order::BreadthFirst => [(chunk % self.streams as u64) as usize; 3],
+            PipelineOrder::StageStreams => [0, 1, 2],
+            PipelineOrder::DepthFirst | PipelineOrder::BreadthFirst => {
+                [(chunk % self.streams as u64) as usize; 3]
+            }
         }
     }
 }

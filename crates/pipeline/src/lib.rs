@@ -60,7 +60,7 @@ mod run;
 mod source;
 mod target;
 
-pub use config::{Order, PipelineConfig};
+pub use config::{PipelineConfig, PipelineOrder};
 pub use error::{Cause, PipelineError, StageKind};
 pub use input::{Input, Inputs, IntoInput};
 pub use output::Output;

@@ -1,7 +1,7 @@
 //! The five ways.
 
 use anyhow::ensure;
-use pinlane::pipeline::{Flow, Order, Pipeline, PipelineConfig, StageKind};
+use pinlane::pipeline::{Pipeline, PipelineConfig, PipelineOrder, RunSummary, StageKind};
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::search::{Limits, best};
@@ -21,12 +21,12 @@ pub(super) fn all(
     profile: &Profile,
     repeat: u32,
 ) -> anyhow::Result<Vec<Timeline>> {
-    let breadth_first = config(lesson, streams as usize, Order::BreadthFirst);
-    let depth_first = config(lesson, streams as usize, Order::DepthFirst);
+    let breadth_first = config(lesson, streams as usize, PipelineOrder::BreadthFirst);
+    let depth_first = config(lesson, streams as usize, PipelineOrder::DepthFirst);
     let planned = planned(lesson, profile)?;
     let name = |streams| format!("{streams} streams");
     let planned_streams = match planned.order {
-        Order::StageStreams => None,
+        PipelineOrder::StageStreams => None,
         _ => Some(planned.streams as u32),
     };
     let planned_name = Overlap::planned_name(planned.chunk_bytes as u64, planned_streams);
@@ -130,7 +130,7 @@ fn piped(lesson: &mut Lesson<'_>, pipeline: &Pipeline, name: &str) -> anyhow::Re
     marks.end(name, bytes, spans)
 }
 
-fn spans(flow: &Flow, pipeline: &Pipeline, bytes: usize) -> Vec<Span> {
+fn spans(flow: &RunSummary, pipeline: &Pipeline, bytes: usize) -> Vec<Span> {
     let chunk_bytes = pipeline.config().chunk_bytes / 4 * 4;
     let each = flow.spans.iter().map(|span| {
         let kind = match span.stage {
@@ -147,7 +147,7 @@ fn spans(flow: &Flow, pipeline: &Pipeline, bytes: usize) -> Vec<Span> {
     each.collect()
 }
 
-fn config(lesson: &Lesson<'_>, streams: usize, order: Order) -> PipelineConfig {
+fn config(lesson: &Lesson<'_>, streams: usize, order: PipelineOrder) -> PipelineConfig {
     let mut config = PipelineConfig::default();
     let chunks = streams * CHUNKS_OF_A_STREAM;
     config.chunk_bytes = lesson.bytes().div_ceil(chunks).next_multiple_of(4);

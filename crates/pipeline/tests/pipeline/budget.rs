@@ -1,6 +1,6 @@
 //! Less memory than the slots would take: fewer will do, as long as there is one.
 
-use pinlane::pipeline::{Cause, Order, PipelineError, StageKind};
+use pinlane::pipeline::{Cause, PipelineError, PipelineOrder, StageKind};
 use pinlane::{Budget, Device, Error};
 use pinlane_driver::ErrorKind;
 
@@ -24,7 +24,7 @@ fn job(from: From, to: To) -> Job {
 }
 
 /// Run with so many pages that may be pinned.
-fn with_pages(order: Order, kinds: (From, To), pages: usize) -> Result<(), PipelineError> {
+fn with_pages(order: PipelineOrder, kinds: (From, To), pages: usize) -> Result<(), PipelineError> {
     must_return(move || {
         let sim = builder().build();
         let budget = Budget::with_limit((pages * PAGE_BYTES) as u64);
@@ -91,7 +91,7 @@ fn too_few_pages_for_one_chunk() {
 }
 
 /// Run with room for so many chunks on the device.
-fn with_room(order: Order, kinds: (From, To), chunks: usize) -> Result<(), PipelineError> {
+fn with_room(order: PipelineOrder, kinds: (From, To), chunks: usize) -> Result<(), PipelineError> {
     must_return(move || {
         let mut profile = pinlane_testing::profile();
         profile.device.memory_bytes = (chunks * PAGE_BYTES) as u64;
@@ -129,7 +129,7 @@ fn room_for_few_chunks_on_the_device() {
         ] {
             // Each chunk takes two: one for the input, one for the output.
             let at_least = match order {
-                Order::BreadthFirst => 2, // its group
+                PipelineOrder::BreadthFirst => 2, // its group
                 _ => 1,
             };
             for chunks in 1..8 {

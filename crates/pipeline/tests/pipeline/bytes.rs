@@ -1,7 +1,7 @@
 //! Output equals a serial computation, bit for bit: kinds, orders, chunks, widths.
 
 use pinlane::Pod;
-use pinlane::pipeline::{Order, Pipeline};
+use pinlane::pipeline::{Pipeline, PipelineOrder};
 
 use super::jobs::Job;
 use super::kinds::{From, To};
@@ -22,7 +22,11 @@ fn check<T: Pod + Send, O: Pod + Send>(rig: &Rig, pipeline: &Pipeline, job: Job)
 }
 
 /// Every kind of input to every kind of output.
-fn all_kinds<T: Pod + Send, O: Pod + Send>(order: Order, width_in: usize, width_out: usize) {
+fn all_kinds<T: Pod + Send, O: Pod + Send>(
+    order: PipelineOrder,
+    width_in: usize,
+    width_out: usize,
+) {
     let rig = Rig::new();
     let item_bytes = (width_in * size_of::<T>()).max(width_out * size_of::<O>());
     let mut seed = 0;
@@ -56,29 +60,29 @@ fn all_kinds<T: Pod + Send, O: Pod + Send>(order: Order, width_in: usize, width_
 
 #[test]
 fn every_kind_depth_first() {
-    all_kinds::<u32, u32>(Order::DepthFirst, 1, 1);
+    all_kinds::<u32, u32>(PipelineOrder::DepthFirst, 1, 1);
 }
 
 #[test]
 fn every_kind_breadth_first() {
-    all_kinds::<u32, u32>(Order::BreadthFirst, 1, 1);
+    all_kinds::<u32, u32>(PipelineOrder::BreadthFirst, 1, 1);
 }
 
 #[test]
 fn every_kind_on_stage_streams() {
-    all_kinds::<u32, u32>(Order::StageStreams, 1, 1);
+    all_kinds::<u32, u32>(PipelineOrder::StageStreams, 1, 1);
 }
 
 #[test]
 fn results_wider_than_items() {
-    all_kinds::<u8, u64>(Order::StageStreams, 3, 2);
-    all_kinds::<u8, u64>(Order::BreadthFirst, 3, 2);
+    all_kinds::<u8, u64>(PipelineOrder::StageStreams, 3, 2);
+    all_kinds::<u8, u64>(PipelineOrder::BreadthFirst, 3, 2);
 }
 
 #[test]
 fn results_narrower_than_items() {
-    all_kinds::<f64, u16>(Order::StageStreams, 2, 3);
-    all_kinds::<f64, u16>(Order::DepthFirst, 2, 3);
+    all_kinds::<f64, u16>(PipelineOrder::StageStreams, 2, 3);
+    all_kinds::<f64, u16>(PipelineOrder::DepthFirst, 2, 3);
 }
 
 #[test]
@@ -89,7 +93,7 @@ fn every_number_of_streams_and_slots() {
             for slots in 1..=6 {
                 let mut config = config(order, 40);
                 (config.streams, config.slots) = (streams, slots);
-                if order == Order::BreadthFirst && slots < streams {
+                if order == PipelineOrder::BreadthFirst && slots < streams {
                     continue; // refused, see `lengths`
                 }
                 let pipeline = rig.pipeline(config);

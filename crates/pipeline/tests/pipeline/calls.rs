@@ -1,7 +1,7 @@
 //! A driver that refuses each call in turn: the error is told, nothing hangs or is left, and the
 //! next run works.
 
-use pinlane::pipeline::{Cause, Order, PipelineError};
+use pinlane::pipeline::{Cause, PipelineError, PipelineOrder};
 use pinlane_driver::Call;
 
 use super::jobs::Job;
@@ -46,7 +46,13 @@ fn injected(error: &PipelineError) -> bool {
 }
 
 /// Whether the trap sprang.
-fn fail_once(order: Order, (from, to): (From, To), record: bool, call: Call, at: u64) -> bool {
+fn fail_once(
+    order: PipelineOrder,
+    (from, to): (From, To),
+    record: bool,
+    call: Call,
+    at: u64,
+) -> bool {
     let what = format!("{order:?}, {from:?} to {to:?}, recorded: {record}, {call:?} {at}");
     let (rig, trap) = Rig::trapped();
     let mut config = config(order, 40);
@@ -80,7 +86,7 @@ fn fail_once(order: Order, (from, to): (From, To), record: bool, call: Call, at:
     sprung
 }
 
-fn fail_each(order: Order) {
+fn fail_each(order: PipelineOrder) {
     let mut sprung = 0;
     for kinds in KINDS {
         for record in [false, true] {

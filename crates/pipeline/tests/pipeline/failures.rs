@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use pinlane::Error;
 use pinlane::pipeline::{
-    Cause, Input, Order, Output, Pipeline, PipelineConfig, PipelineError, StageKind,
+    Cause, Input, Output, Pipeline, PipelineConfig, PipelineError, PipelineOrder, StageKind,
 };
 
 use super::jobs::Job;
@@ -25,7 +25,7 @@ fn broken() -> io::Error {
 
 /// Everything that can be told of a failure is right, and the next run is, too.
 fn fails(
-    order: Order,
+    order: PipelineOrder,
     place: (u64, StageKind),
     text: &str,
     run: impl FnOnce(&Rig, &Pipeline) -> Result<(), PipelineError>,

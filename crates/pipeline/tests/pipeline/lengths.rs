@@ -1,6 +1,8 @@
 //! Lengths and settings that do not fit each other.
 
-use pinlane::pipeline::{Cause, Input, Order, Output, PipelineError, RunSummary, StageKind};
+use pinlane::pipeline::{
+    Cause, Input, Output, PipelineError, PipelineOrder, RunSummary, StageKind,
+};
 use pinlane::{Error, Pod};
 
 use super::kinds::{From, Source, Target, To};
@@ -16,7 +18,7 @@ fn refused(ran: Result<RunSummary, PipelineError>) -> (Option<(u64, StageKind)>,
 /// Copies its input, for outputs as wide as it.
 fn copy<T: Pod>(
     rig: &Rig,
-    order: Order,
+    order: PipelineOrder,
     input: Input<'_, T>,
     output: Output<'_, T>,
 ) -> Result<RunSummary, PipelineError> {
@@ -35,7 +37,7 @@ fn known_lengths_are_compared_before_anything_runs() {
             let mut target = Target::new(to, &rig.device, 29).unwrap();
             let ran = copy(
                 &rig,
-                Order::StageStreams,
+                PipelineOrder::StageStreams,
                 source.input(1, 10, 1),
                 target.output(1),
             );
@@ -156,7 +158,7 @@ fn inputs_of_different_length() {
 #[test]
 fn memory_that_is_no_whole_number_of_items() {
     let rig = Rig::new();
-    let pipeline = rig.pipeline(config(Order::StageStreams, 40));
+    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 40));
     let words = [1u32; 10];
     let input = Source::Host(From::Pageable, words.to_vec());
     let ran = pipeline.run(
@@ -204,7 +206,7 @@ fn settings_that_are_not_possible() {
             other => panic!("{other}"),
         }
     };
-    use Order::{BreadthFirst, DepthFirst};
+    use PipelineOrder::{BreadthFirst, DepthFirst};
     assert_eq!(refused(DepthFirst, 0, 2, 2), "chunk_bytes");
     assert_eq!(refused(DepthFirst, 1, 0, 2), "streams");
     assert_eq!(refused(DepthFirst, 1, 129, 200), "streams");

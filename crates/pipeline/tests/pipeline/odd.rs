@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use bytemuck::{Pod, Zeroable};
 use pinlane::Error;
-use pinlane::pipeline::{Cause, Input, Order, Output, PipelineConfig, StageKind};
+use pinlane::pipeline::{Cause, Input, Output, PipelineConfig, PipelineOrder, StageKind};
 use pinlane_driver::Call;
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::search::{Limits, best};
@@ -32,7 +32,7 @@ impl Read for Boaster {
 #[test]
 fn a_reader_that_boasts_is_not_believed() {
     let rig = Rig::new();
-    let pipeline = rig.pipeline(config(Order::StageStreams, 100));
+    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 100));
     let reader = Input::<u8>::reader(Boaster(0));
     let ran = pipeline.run_in_place(reader, Output::each(|_| Ok(())), |_, _| Ok(()));
     let error = ran.unwrap_err();
@@ -49,7 +49,7 @@ fn a_reader_that_boasts_is_not_believed() {
 fn the_results_have_ended_when_the_hosts_work_begins() {
     let sums = must_return(|| {
         let rig = Rig::new();
-        let pipeline = rig.pipeline(config(Order::StageStreams, 100));
+        let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 100));
         let (send, sums) = mpsc::channel();
         let input = pattern(1000, 1);
         let output =
@@ -78,7 +78,7 @@ impl Write for Stuck {
 #[test]
 fn the_first_error_is_told_and_not_the_one_behind_it() {
     let rig = Rig::new();
-    let pipeline = rig.pipeline(config(Order::StageStreams, 100));
+    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 100));
     let mut chunks = 0;
     let input = Input::<u8>::fill(|chunk| {
         chunks += 1;
@@ -97,7 +97,7 @@ fn the_first_error_is_told_and_not_the_one_behind_it() {
 #[test]
 fn the_host_has_no_work_with_a_run_that_failed() {
     let rig = Rig::new();
-    let pipeline = rig.pipeline(config(Order::StageStreams, 100));
+    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 100));
     let input = pattern(10_000, 2);
     let output = Output::each(|_: &[u8]| Err(io::Error::other("full")));
     let mut worked = false;
@@ -144,7 +144,7 @@ fn a_plan_can_be_run() {
 #[test]
 fn one_chunk_for_all_however_large_a_chunk_may_be() {
     let rig = Rig::new();
-    let pipeline = rig.pipeline(config(Order::StageStreams, usize::MAX));
+    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, usize::MAX));
     let input = pattern(100_000, 3);
     let mut output = vec![0; input.len()];
     let flow = pipeline.run_in_place(&input[..], &mut output, |_, _| Ok(()));
@@ -166,7 +166,7 @@ unsafe impl Pod for Wide {}
 #[test]
 fn elements_that_pinned_memory_cannot_hold_are_refused() {
     let rig = Rig::new();
-    let pipeline = rig.pipeline(config(Order::StageStreams, 1 << 20));
+    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 1 << 20));
     let filled = Input::<Wide>::fill(|_| Ok(0));
     let mut kept = rig.device.alloc::<Wide>(1).unwrap();
     let ran = pipeline.run_in_place(filled, &mut kept, |_, _| Ok(()));

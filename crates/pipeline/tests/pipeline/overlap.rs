@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use pinlane::pipeline::{Order, PipelineConfig, RunSummary, StageKind, StageSpan};
+use pinlane::pipeline::{PipelineConfig, PipelineOrder, RunSummary, StageKind, StageSpan};
 use pinlane_sim::{Span, SpanKind};
 
 use super::jobs::elements;
@@ -121,7 +121,7 @@ fn a_chunk_is_loaded_while_the_one_before_is_worked_on() {
             }
             // Two streams that go in groups come to wait for each other between two of them.
             let at_least = match order {
-                Order::StageStreams if slots > 2 => CHUNKS - 1,
+                PipelineOrder::StageStreams if slots > 2 => CHUNKS - 1,
                 _ => CHUNKS / 2,
             };
             assert!(ahead >= at_least, "{what}: {ahead} uploads beside a kernel");
@@ -136,7 +136,7 @@ fn a_chunk_is_loaded_while_the_one_before_is_worked_on() {
 #[test]
 fn stage_streams_keep_the_slowest_stage_busy() {
     for (cost_us, slowest) in [(30, "upload"), (400, "kernel")] {
-        let mut config = config(Order::StageStreams, CHUNK_BYTES);
+        let mut config = config(PipelineOrder::StageStreams, CHUNK_BYTES);
         config.slots = 4;
         let Seen { timeline, .. } = pinned(config, cost_us);
         let stages = stages(&timeline);
@@ -201,7 +201,7 @@ fn recording_ordinary_memory_and_writers_tells_all_stages() {
             (config.streams, config.slots) = (5, 5);
             config.record = true;
             let streams = match order {
-                Order::StageStreams => 3,
+                PipelineOrder::StageStreams => 3,
                 _ => config.streams,
             };
             let what = format!("{config:?}, {kinds:?}");
@@ -268,7 +268,7 @@ fn an_empty_input_records_nothing() {
 #[test]
 fn the_host_works_meanwhile() {
     let rig = Rig::new();
-    let pipeline = rig.pipeline(config(Order::StageStreams, CHUNK_BYTES));
+    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, CHUNK_BYTES));
     let input = rig
         .device
         .pinned_from(&elements(CHUNKS * CHUNK_BYTES, 2))

@@ -4,7 +4,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pinlane::pipeline::{Input, Order, Output, Pipeline};
+use pinlane::pipeline::{Input, Output, Pipeline, PipelineOrder};
 
 use super::jobs::Job;
 use super::kinds::{From, Source, Target, To};
@@ -17,7 +17,7 @@ const AT: [u64; 3] = [0, 3, 6];
 const PURPOSE: &str = "on purpose";
 
 /// `run` panics, and then all is well.
-fn panics(what: String, order: Order, run: impl FnOnce(&Rig, &Pipeline) + Send + 'static) {
+fn panics(what: String, order: PipelineOrder, run: impl FnOnce(&Rig, &Pipeline) + Send + 'static) {
     must_return(move || {
         let rig = Rig::new();
         let pipeline = rig.pipeline(config(order, CHUNK_ITEMS * 4));

@@ -1,13 +1,17 @@
 //! A simulated device with what pipelines need.
 
-use pinlane::pipeline::{Order, Pipeline, PipelineConfig};
+use pinlane::pipeline::{Pipeline, PipelineConfig, PipelineOrder};
 use pinlane::{Builtin, Device, Module};
 use pinlane_sim::{Sim, SimBuilder};
 
 use super::mix;
 use pinlane_testing::Trap;
 
-pub const ORDERS: [Order; 3] = [Order::DepthFirst, Order::BreadthFirst, Order::StageStreams];
+pub const ORDERS: [PipelineOrder; 3] = [
+    PipelineOrder::DepthFirst,
+    PipelineOrder::BreadthFirst,
+    PipelineOrder::StageStreams,
+];
 
 /// A device with its kernels.
 pub struct Rig {
@@ -78,7 +82,7 @@ impl Rig {
 }
 
 /// Chunks of so many bytes in this order, on two streams, with three slots.
-pub fn config(order: Order, chunk_bytes: usize) -> PipelineConfig {
+pub fn config(order: PipelineOrder, chunk_bytes: usize) -> PipelineConfig {
     let mut config = PipelineConfig::default();
     config.order = order;
     config.chunk_bytes = chunk_bytes;

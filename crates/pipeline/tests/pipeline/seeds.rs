@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
 
-use pinlane::pipeline::{Cause, Order, Pipeline, PipelineConfig, PipelineError};
+use pinlane::pipeline::{Cause, Pipeline, PipelineConfig, PipelineError, PipelineOrder};
 use pinlane::{Device, Error};
 use pinlane_sim::{FaultKind, Faults};
 
@@ -45,7 +45,7 @@ fn config(random: &mut Random) -> PipelineConfig {
     config.order = ORDERS[random.below(3)];
     config.streams = 1 + random.below(4);
     config.slots = 1 + random.below(5);
-    if config.order == Order::BreadthFirst {
+    if config.order == PipelineOrder::BreadthFirst {
         config.slots = config.slots.max(config.streams);
     }
     config.chunk_bytes = 1 + random.below(150);
