@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod layers;
 mod lints;
 mod miri;
 mod mutants;
 mod setup;
 mod simcuda;
+mod source;
 mod steps;
 mod tests;
 
@@ -40,6 +42,11 @@ enum Task {
         #[arg(default_value = "", hide_default_value = true)]
         filter: String,
     },
+    /// Print the order of a crate's modules for xtask/layers.toml
+    Layers {
+        /// The crate, such as pinlane-driver
+        package: String,
+    },
     /// Run random programs on the simulated GPU, one per seed
     Seeds {
         /// Number of seeds [default: 1000000]
@@ -61,6 +68,7 @@ fn main() -> ExitCode {
         Task::Check { filter } => Ok(check(&filter)),
         Task::Test { filter } => Ok(test(&filter)),
         Task::Mutants { filter } => succeeded(mutants::run(&filter)),
+        Task::Layers { package } => succeeded(layers::print_order(&package)),
         Task::Seeds { count, first, seed } => succeeded(seeds(count, first, seed)),
         Task::Kernels => succeeded(run(&mut program("python3", ["crates/kernels/compile.py"]))),
     };
@@ -117,6 +125,8 @@ fn test(filter: &str) -> bool {
 /// The steps that run no tests.
 fn lint(steps: &mut Steps<'_>) {
     steps.run("format", lints::format);
+    steps.run("layers", layers::check);
+    steps.run("type names", layers::check_type_names);
     steps.run("mutant list", mutants::check_list);
     steps.run("clippy", lints::clippy);
     steps.run("docs", lints::docs);
