@@ -1,42 +1,25 @@
-//! How the code looks.
+//! Formatting, lints and documentation.
 
-use crate::plan::{Done, Result};
-use crate::process::{cargo, run};
+use crate::command::{cargo, run};
+use crate::steps::StepResult;
 
-pub(crate) fn format() -> Result {
-    run(&mut cargo(["fmt", "--all", "--check"]))?;
-    Ok(Done::Passed)
+pub(crate) fn format() -> StepResult {
+    run(&mut cargo("fmt --all --check"))
 }
 
-pub(crate) fn clippy() -> Result {
-    run(&mut cargo([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    Ok(Done::Passed)
+pub(crate) fn clippy() -> StepResult {
+    run(&mut cargo(
+        "clippy --workspace --all-targets -- -D warnings",
+    ))
 }
 
-pub(crate) fn clippy_cudarc() -> Result {
-    run(&mut cargo([
-        "clippy",
-        "-p",
-        "pinlane-core",
-        "--features",
-        "cudarc",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))?;
-    Ok(Done::Passed)
+pub(crate) fn clippy_cudarc() -> StepResult {
+    run(&mut cargo(
+        "clippy -p pinlane-core --features cudarc --all-targets -- -D warnings",
+    ))
 }
 
-/// The pages that rustdoc makes, every link in them good.
-pub(crate) fn docs() -> Result {
-    run(cargo(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    Ok(Done::Passed)
+/// Builds the documentation; a broken link is an error.
+pub(crate) fn docs() -> StepResult {
+    run(cargo("doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings"))
 }

@@ -1,90 +1,133 @@
-//! `cargo xtask`: everything that proves the tree, and the few chores beside it.
-//!
-//! One file a group of steps; `plan.rs` runs steps and tells what became of them, `process.rs`
-//! starts programs.
+//! `cargo xtask`: checks, tests and other tasks of development.
 
 #![forbid(unsafe_code)]
 
-mod chores;
+mod command;
+mod layers;
 mod lints;
 mod miri;
 mod mutants;
-mod plan;
-mod process;
-mod python;
+mod setup;
 mod simcuda;
+mod source;
+mod steps;
 mod tests;
 
 use std::process::ExitCode;
 
-use plan::Plan;
+use clap::Parser;
 
-const HELP: &str = "\
-cargo xtask COMMAND
+use command::{cargo, program, run};
+use steps::{Outcome, StepResult, Steps};
 
-  test [TEXT]        everything that proves the tree, step by step
-                     (TEXT: only the steps whose name holds it)
-  mutants [TEXT]     put known bugs into a copy of the tree; a test must fail for each
-                     (TEXT: only those whose name holds it)
-  seeds [--count N]  random programs on the simulated GPU, a million unless told
-                     (--first N: start there; --seed N: that one only)
-  kernels            compile the CUDA kernels to PTX anew (needs nvidia-cuda-nvrtc from PyPI)
-  help               this text
-";
+/// Check, test and maintain Pinlane
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
+enum Task {
+    /// Check format, lints, docs and structure, and run the fast tests
+    Check {
+        /// Run only the steps whose name contains this text
+        #[arg(default_value = "", hide_default_value = true)]
+        filter: String,
+    },
+    /// Run every check and every test in full; install what that needs
+    Test {
+        /// Run only the steps whose name contains this text
+        #[arg(default_value = "", hide_default_value = true)]
+        filter: String,
+    },
+    /// Put known bugs into a copy of the tree; a test must fail for each
+    Mutants {
+        /// Try only the mutants whose name contains this text
+        #[arg(default_value = "", hide_default_value = true)]
+        filter: String,
+    },
+    /// Print the order of a crate's modules for xtask/layers.toml
+    Layers {
+        /// The crate, such as pinlane-driver
+        package: String,
+    },
+    /// Run random programs on the simulated GPU, one per seed
+    Seeds {
+        /// Number of seeds [default: 1000000]
+        #[arg(long, value_name = "N")]
+        count: Option<u64>,
+        /// First seed [default: 0]
+        #[arg(long, value_name = "N")]
+        first: Option<u64>,
+        /// Run only this seed
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
+    },
+    /// Compile the CUDA kernels to PTX (requires nvidia-cuda-nvrtc from PyPI)
+    Kernels,
+}
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let result = match words[..] {
-        ["test"] => Ok(test("")),
-        ["test", filter] => Ok(test(filter)),
-        ["mutants"] => Ok(only("mutants", || mutants::run(""))),
-        ["mutants", filter] => Ok(only("mutants", || mutants::run(filter))),
-        ["seeds", ref words @ ..] => chores::seeds(words),
-        ["kernels"] => chores::kernels(),
-        ["help" | "--help" | "-h"] => {
-            print!("{HELP}");
-            Ok(true)
-        }
-        _ => return wrong_words(),
+    let result = match Task::parse() {
+        Task::Check { filter } => Ok(check(&filter)),
+        Task::Test { filter } => Ok(test(&filter)),
+        Task::Mutants { filter } => succeeded(mutants::run(&filter)),
+        Task::Layers { package } => succeeded(layers::print_order(&package)),
+        Task::Seeds { count, first, seed } => succeeded(seeds(count, first, seed)),
+        Task::Kernels => succeeded(run(&mut program("python3", ["crates/kernels/compile.py"]))),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("xtask: {error:#}");
-            ExitCode::from(1)
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
         }
     }
 }
 
-fn wrong_words() -> ExitCode {
-    eprint!("{HELP}");
-    ExitCode::from(2)
+fn succeeded(result: StepResult) -> anyhow::Result<bool> {
+    Ok(matches!(result?, Outcome::Passed))
 }
 
-/// All steps, cheap ones first. Each runs, whatever became of the ones before.
+fn seeds(count: Option<u64>, first: Option<u64>, seed: Option<u64>) -> StepResult {
+    let mut command = cargo("run --release -p pinlane-torture --bin seeds --");
+    for (option, value) in [("--count", count), ("--first", first), ("--seed", seed)] {
+        if let Some(value) = value {
+            command.arg(option).arg(value.to_string());
+        }
+    }
+    run(&mut command)
+}
+
+/// What a contributor runs after an edit.
+fn check(filter: &str) -> bool {
+    let mut steps = Steps::new(filter);
+    lint(&mut steps);
+    steps.run("fast tests", tests::fast);
+    steps.finish()
+}
+
+/// The whole proof, cheap steps first.
 fn test(filter: &str) -> bool {
-    let mut plan = Plan::new(filter);
-    plan.step("format", lints::format);
-    plan.step("clippy", lints::clippy);
-    plan.step("clippy, feature cudarc", lints::clippy_cudarc);
-    plan.step("docs", lints::docs);
-    plan.step("stand-in for libcuda", simcuda::build);
-    plan.step("python environment", python::prepare);
-    plan.step("tests", tests::workspace);
-    plan.step("tests, feature cudarc", tests::feature_cudarc);
-    plan.step("loom models", tests::loom);
-    plan.step("conformance over the stand-in", simcuda::conformance);
-    plan.step("random programs", tests::torture);
-    plan.step("mutants", || mutants::run(""));
-    plan.step("miri", miri::run);
-    plan.finish()
+    let mut steps = Steps::new(filter);
+    lint(&mut steps);
+    steps.run("clippy, feature cudarc", lints::clippy_cudarc);
+    steps.run("build simcuda", simcuda::build);
+    steps.run("set up Python", setup::python);
+    steps.run("set up a browser", setup::install_browser);
+    steps.run("tests", tests::full);
+    steps.run("tests, feature cudarc", tests::feature_cudarc);
+    steps.run("loom models", tests::loom);
+    steps.run("conformance over simcuda", simcuda::conformance);
+    steps.run("random programs", tests::random_programs);
+    steps.run("mutants", || mutants::run(""));
+    steps.run("miri", miri::tests);
+    steps.finish()
 }
 
-/// A single step, told in the same way.
-fn only(name: &str, work: impl FnOnce() -> plan::Result) -> bool {
-    let mut plan = Plan::new("");
-    plan.step(name, work);
-    plan.finish()
+/// The steps that run no tests.
+fn lint(steps: &mut Steps<'_>) {
+    steps.run("format", lints::format);
+    steps.run("layers", layers::check);
+    steps.run("type names", layers::check_type_names);
+    steps.run("mutant list", mutants::check_list);
+    steps.run("clippy", lints::clippy);
+    steps.run("docs", lints::docs);
 }

@@ -1,14 +1,14 @@
-//! The library's tests under miri, which knows undefined behaviour when it sees it.
+//! The library's tests under miri, which detects undefined behaviour.
 
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crate::plan::{Done, Result};
-use crate::process::{self, program, succeeds};
+use crate::command::{run, run_captured, target_dir};
+use crate::setup::{install_miri, nightly_cargo};
+use crate::steps::{Outcome, StepResult};
 
-/// What runs: test targets of the library that need neither files nor a compiler. Those that take
-/// longest first.
+/// Test targets of the library that need neither files nor a compiler, slowest first.
 const TARGETS: [&str; 6] = [
     "--test=scenarios",
     "--test=fail_each_call",
@@ -18,56 +18,44 @@ const TARGETS: [&str; 6] = [
     "--test=kept_memory",
 ];
 
-/// Targets that run at the same time: miri has one thread for each.
-const AT_ONCE: usize = 2;
+/// Targets that run at the same time; miri interprets each on one thread.
+const PARALLEL: usize = 2;
 
-/// Isolation is off since tests read the environment. Addresses of mapped memory are exposed on
-/// purpose. A buffer that a dead device may still write to is leaked on purpose; the simulator's
-/// own books tell that from a leak by mistake.
+/// Isolation is off because tests read the environment. Addresses of mapped memory are exposed on
+/// purpose. A buffer that a dead device may still write to is leaked on purpose; the simulator
+/// detects the leaks that are not.
 const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
 
-pub(crate) fn run() -> Result {
-    if !succeeds(&mut nightly(&["miri", "--version"])) {
-        return Ok(Done::Skipped(
-            "miri is not installed (rustup +nightly component add miri rust-src)".to_owned(),
-        ));
+pub(crate) fn tests() -> StepResult {
+    if let skipped @ Outcome::Skipped(_) = install_miri()? {
+        return Ok(skipped);
     }
-    let build: Vec<&str> = ["--no-run"].into_iter().chain(TARGETS).collect();
-    process::run(&mut tests(&build))?;
-    let left = Mutex::new(TARGETS.into_iter());
-    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || {
-        let mut results = Vec::new();
-        while let Some(target) = next() {
-            results.push(process::run_told_at_end(&mut tests(&[target])));
-        }
-        results
+    run(miri_test().arg("--no-run").args(TARGETS))?;
+    let remaining = Mutex::new(TARGETS.into_iter());
+    let next = || {
+        let mut remaining = remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        remaining.next()
     };
-    let results: Vec<_> = thread::scope(|scope| {
-        let threads = [(); AT_ONCE].map(|()| scope.spawn(work));
-        let results = threads.map(|thread| thread.join().expect("it does not panic"));
+    let work = || -> Vec<StepResult> {
+        std::iter::from_fn(next)
+            .map(|target| run_captured(miri_test().arg(target)))
+            .collect()
+    };
+    let results: Vec<StepResult> = thread::scope(|scope| {
+        let threads = [(); PARALLEL].map(|()| scope.spawn(work));
+        let results = threads.map(|thread| thread.join().expect("work does not panic"));
         results.into_iter().flatten().collect()
     });
-    // All have run; the first that failed is told.
-    results.into_iter().collect::<anyhow::Result<()>>()?;
-    Ok(Done::Passed)
+    // All targets have run; report the first that failed.
+    results.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Outcome::Passed)
 }
 
-fn tests(words: &[&str]) -> Command {
-    let mut command = nightly(&["miri", "test", "-p", "pinlane-core"]);
+fn miri_test() -> Command {
+    let mut command = nightly_cargo();
     command
-        .args(words)
-        .env("CARGO_TARGET_DIR", process::target().join("miri"))
+        .args(["miri", "test", "-p", "pinlane-core"])
+        .env("CARGO_TARGET_DIR", target_dir().join("miri"))
         .env("MIRIFLAGS", FLAGS);
-    command
-}
-
-/// The nightly cargo, through rustup: the cargo that runs us is of one fixed toolchain.
-fn nightly(words: &[&str]) -> Command {
-    let mut command = program("cargo", ["+nightly"]);
-    command
-        .args(words)
-        .env_remove("RUSTUP_TOOLCHAIN")
-        .env_remove("RUSTC");
     command
 }

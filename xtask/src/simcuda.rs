@@ -1,47 +1,38 @@
-//! The CUDA driver over the simulated GPU, which stands in for libcuda.
+//! The CUDA backend over simcuda, the simulated GPU with libcuda's symbols.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::plan::{Done, Result};
-use crate::process::{cargo, program, run, target};
+use crate::command::{cargo, program, run, target_dir};
+use crate::steps::{Outcome, StepResult};
 
-pub(crate) fn build() -> Result {
-    run(&mut cargo([
-        "build",
-        "-p",
-        "pinlane-simcuda",
-        "-p",
-        "pinlane-cli",
-    ]))?;
-    Ok(Done::Passed)
+pub(crate) fn build() -> StepResult {
+    run(&mut cargo("build -p pinlane-simcuda -p pinlane-cli"))
 }
 
-/// The whole suite through the CUDA driver, by the tool itself.
-pub(crate) fn conformance() -> Result {
+/// Runs the conformance suite with the tool itself, over the CUDA backend.
+pub(crate) fn conformance() -> StepResult {
     build()?;
-    let folder = stand_in().context("the stand-in cannot be put in place")?;
+    let folder = library_folder().context("cannot set up the simulated libcuda")?;
     let report = folder.join("report");
-    let tool = target().join("debug/pinlane");
+    let tool = target_dir().join("debug/pinlane");
     run(program(&tool, ["--device", "cuda", "selftest"])
         .env("LD_LIBRARY_PATH", &folder)
         .env("PINLANE_SIMCUDA_REPORT", &report))?;
-    judge(&fs::read_to_string(&report).context("the stand-in left no report")?)?;
-    Ok(Done::Passed)
+    let report = fs::read_to_string(&report).context("simcuda left no report")?;
+    check_report(&report)?;
+    Ok(Outcome::Passed)
 }
 
-/// A folder in which the loader finds the stand-in under libcuda's names.
-fn stand_in() -> anyhow::Result<PathBuf> {
-    let folder = target().join("simcuda");
+/// A folder in which the loader finds simcuda under libcuda's names.
+fn library_folder() -> anyhow::Result<PathBuf> {
+    let folder = target_dir().join("simcuda");
     fs::create_dir_all(&folder)?;
-    let library = target().join("debug/libpinlane_simcuda.so");
+    let library = target_dir().join("debug/libpinlane_simcuda.so");
     for name in ["libcuda.so.1", "libcuda.so"] {
-        let link = folder.join(name);
-        // Copied, not linked: the folder may be on a file system without links.
-        fs::copy(&library, &link)
-            .with_context(|| format!("{} to {}", library.display(), link.display()))?;
+        copy(&library, &folder.join(name))?;
     }
     match fs::remove_file(folder.join("report")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -49,24 +40,23 @@ fn stand_in() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// What the stand-in wrote at the end. The suite registers and unregisters wrongly here and there,
-/// to see that it is refused; nothing else may be wrong, and nothing may be left behind.
-fn judge(report: &str) -> anyhow::Result<()> {
-    ensure!(
-        report
-            .lines()
-            .any(|line| line.starts_with("context: device 0")),
-        "the stand-in was not used"
-    );
-    let wrong: Vec<&str> = report
+/// Copies a file, naming both paths in the error.
+pub(crate) fn copy(source: &Path, target: &Path) -> anyhow::Result<()> {
+    let paths = || format!("cannot copy {} to {}", source.display(), target.display());
+    fs::copy(source, target).with_context(paths).map(drop)
+}
+
+/// Checks the report that simcuda wrote at exit. The suite misuses registration on purpose, to
+/// test that it is refused; any other misuse or leak is an error.
+fn check_report(report: &str) -> anyhow::Result<()> {
+    let (contexts, others): (Vec<&str>, Vec<&str>) = report
         .lines()
-        .filter(|line| !line.starts_with("context: device 0"))
+        .partition(|line| line.starts_with("context: device 0"));
+    ensure!(!contexts.is_empty(), "the tool did not use simcuda");
+    let wrong: Vec<&str> = others
+        .into_iter()
         .filter(|line| !(line.starts_with("misuse: ") && line.contains("register")))
         .collect();
-    ensure!(
-        wrong.is_empty(),
-        "the stand-in reports: {}",
-        wrong.join("; ")
-    );
+    ensure!(wrong.is_empty(), "simcuda reports: {}", wrong.join("; "));
     Ok(())
 }

@@ -1,51 +1,45 @@
 //! Tests that cargo runs by itself.
 
-use crate::plan::{Done, Result};
-use crate::process::{cargo, run, target};
-use crate::{python, simcuda};
+use crate::command::{cargo, run, target_dir};
+use crate::steps::StepResult;
+use crate::{setup, simcuda};
 
-/// Unit, integration, compile-fail and doc tests of all crates except torture, which needs
-/// optimisation.
-pub(crate) fn workspace() -> Result {
-    let mut command = cargo(["test", "--workspace", "--exclude", "pinlane-torture"]);
-    if let Some(python) = python::with_cuda_bindings() {
+/// Makes the tests run in full. `crates/testing` reads it.
+pub(crate) const FULL: (&str, &str) = ("PINLANE_TEST", "full");
+
+/// The fast tests of every crate, as plain `cargo test` runs them.
+pub(crate) fn fast() -> StepResult {
+    run(&mut cargo("test --workspace"))
+}
+
+/// Unit, integration, compile-fail and doc tests in full. The random programs run in a step of
+/// their own, which builds them optimised.
+pub(crate) fn full() -> StepResult {
+    let mut command = cargo("test --workspace --exclude pinlane-torture");
+    command.env(FULL.0, FULL.1);
+    if let Some(python) = setup::python_with_cuda_bindings() {
         command.env("PINLANE_PYTHON", python);
     }
-    run(&mut command)?;
-    Ok(Done::Passed)
+    if let Some(browser) = setup::browser() {
+        command.env("PINLANE_CHROMIUM", browser);
+    }
+    run(&mut command)
 }
 
-/// The library beside the cudarc crate, over the stand-in for libcuda.
-pub(crate) fn feature_cudarc() -> Result {
+/// The library together with the cudarc crate, over the simulated libcuda.
+pub(crate) fn feature_cudarc() -> StepResult {
     simcuda::build()?;
-    run(&mut cargo([
-        "test",
-        "-p",
-        "pinlane-core",
-        "--features",
-        "cudarc",
-    ]))?;
-    Ok(Done::Passed)
+    run(cargo("test -p pinlane-core --features cudarc").env(FULL.0, FULL.1))
 }
 
-/// The protocol under every interleaving. Optimised: a model has many of them.
-pub(crate) fn loom() -> Result {
-    let words = [
-        "test",
-        "-p",
-        "pinlane-core",
-        "--release",
-        "--lib",
-        "loom_models",
-    ];
-    run(cargo(words)
+/// The protocols under every interleaving. Optimised, since a model has many.
+pub(crate) fn loom() -> StepResult {
+    run(cargo("test -p pinlane-core --release --lib loom_models")
         .env("RUSTFLAGS", "--cfg loom")
-        .env("CARGO_TARGET_DIR", target().join("loom")))?;
-    Ok(Done::Passed)
+        .env("CARGO_TARGET_DIR", target_dir().join("loom")))
 }
 
 /// Thousands of random programs with faults of every kind.
-pub(crate) fn torture() -> Result {
-    run(&mut cargo(["test", "--release", "-p", "pinlane-torture"]))?;
-    Ok(Done::Passed)
+pub(crate) fn random_programs() -> StepResult {
+    run(cargo("test --release -p pinlane-torture").env(FULL.0, FULL.1))
 }

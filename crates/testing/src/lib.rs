@@ -1,11 +1,14 @@
-//! What the tests of several crates share: simulated devices, test data, drivers that fail on request.
+//! What the tests of several crates share: simulated devices, test data, drivers that fail on request, and
+//! how much a test runs.
 
 mod data;
 mod express;
+mod full;
 mod trap;
 
 pub use data::*;
 pub use express::*;
+pub use full::*;
 pub use trap::*;
 
 use std::sync::{LazyLock, mpsc};
