@@ -3,8 +3,8 @@
 use super::Pipeline;
 use super::error::{Cause, PipelineError, StageKind};
 use super::record::{Recorder, StageStream};
-use super::run::{Chunk, KernelCall, RunSummary, Stage};
 use super::source::{ChunkSource, InputBuffers, UploadContext};
+use super::stage::{Chunk, KernelCall, RunSummary, Stage};
 use super::target::ChunkTarget;
 use pinlane_core::memory::{DeviceSlice, DeviceSliceMut};
 use pinlane_core::{DeviceBuf, Error, Result, Scope};

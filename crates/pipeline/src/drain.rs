@@ -1,13 +1,16 @@
 //! The drain thread: hands results to the host while later chunks are in flight.
 
+use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::buffers::BufferCache;
 use super::error::{PipelineError, StageKind};
 use super::record::StageStream;
-use super::target::TakeChunk;
 use pinlane_core::memory::Part;
 use pinlane_core::{DeviceBuf, PinnedBuf, Transfer};
+
+/// Takes the bytes of a chunk; `None` after the last.
+pub(super) type TakeChunk<'a> = Box<dyn FnMut(Option<&[u8]>) -> io::Result<()> + Send + 'a>;
 
 /// A chunk of results, ready for the drain thread.
 pub(super) enum FinishedChunk {

@@ -39,6 +39,7 @@
 //!   lib          Pipeline: streams and buffers, kept between runs
 //!   input        what chunks come from: any memory, a reader, batches; output: where results go
 //!   run          sets up a run; chunk_loop: uploads, launches and downloads its chunks
+//!     stage      a chunk, and what its kernel is given
 //!     source     uploads a chunk of an input
 //!     target     downloads a chunk of results; drain: the thread that hands them to the host
 //!   buffers      device and pinned buffers for the next run
@@ -58,6 +59,7 @@ mod output;
 mod record;
 mod run;
 mod source;
+mod stage;
 mod target;
 
 pub use config::{PipelineConfig, PipelineOrder};
@@ -65,13 +67,13 @@ pub use error::{Cause, PipelineError, StageKind};
 pub use input::{Input, Inputs, IntoInput};
 pub use output::Output;
 pub use record::StageSpan;
-pub use run::{RunSummary, Stage};
+pub use stage::{RunSummary, Stage};
 
 use bytemuck::Pod;
 
 use buffers::BufferCache;
 use pinlane_core::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};
-use run::KernelCall;
+use stage::KernelCall;
 
 /// A pipeline with its streams and buffers. Reusable, also by several runs at the same
 /// time.

@@ -1,18 +1,14 @@
 //! Downloading the results of chunks.
 
-use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::buffers::BufferCache;
-use super::drain::{FinishedChunk, FreedBuffer};
+use super::drain::{FinishedChunk, FreedBuffer, TakeChunk};
 use super::error::{PipelineError, StageKind};
 use super::record::StageStream;
-use super::run::Chunk;
+use super::stage::Chunk;
 use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
 use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result, Scope};
-
-/// Takes the bytes of a chunk; `None` after the last.
-pub(super) type TakeChunk<'a> = Box<dyn FnMut(Option<&[u8]>) -> io::Result<()> + Send + 'a>;
 
 /// Where the bytes of the output go.
 pub(super) enum TargetKind<'a> {
