@@ -15,7 +15,7 @@ use super::rig::{Rig, config};
 use pinlane_testing::must_return;
 use pinlane_testing::{Spring, Trap, pattern};
 
-/// Says that it read more than it was asked for, the second time.
+/// Says that it read more bytes than requested for, the second time.
 struct Boaster(u32);
 
 impl Read for Boaster {
@@ -38,7 +38,7 @@ fn a_reader_that_boasts_is_not_believed() {
     let error = ran.unwrap_err();
     assert_eq!(error.place, Some((1, StageKind::Read)));
     assert!(
-        error.to_string().contains("more than it was asked for"),
+        error.to_string().contains("more bytes than requested"),
         "{error}"
     );
     drop(pipeline);
