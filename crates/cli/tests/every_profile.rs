@@ -1,4 +1,4 @@
-//! Every command on every simulated device that is built in.
+//! Every command on every built-in profile. Plain `cargo test` takes only two of the profiles.
 
 mod support;
 
@@ -33,7 +33,11 @@ fn is_without_time(profile: &str, command: &str) -> bool {
 
 #[test]
 fn every_command_runs_on_every_profile_as_text_and_as_json() {
+    let reduced = ["pcie3-x16", "null"];
     for profile in Profile::builtin_names() {
+        if !pinlane_testing::full() && !reduced.contains(&profile) {
+            continue;
+        }
         let device = format!("sim:{profile}");
         for words in COMMANDS {
             let mut all = vec!["--device", device.as_str()];

@@ -9,17 +9,17 @@ use cudarc::driver::sys::{
 };
 use pinlane_driver::{Error, ErrorKind, Result};
 
-/// What libcuda calls when a stream has come to a host callback.
+/// The function that libcuda calls when a stream reaches a host callback.
 pub(crate) type StreamCallback = unsafe extern "C" fn(CUstream, u32, *mut c_void);
 
-/// Declares the table of calls: a field, a name for the lookup, and a check of the signature each.
+/// Declares the table: for each call a field, its lookup by name, and a check of its signature.
 macro_rules! calls {
     (
         needed { $($name:ident($($arg:ty),*);)* }
         needed_with_plain_results { $($plain:ident($($plain_arg:ty),*);)* }
         optional { $($maybe:ident($($maybe_arg:ty),*);)* }
     ) => {
-        /// The calls under libcuda's own names. A result is the plain number of a `CUresult`.
+        /// libcuda's calls by name. A result is the plain number of a `CUresult`.
         #[allow(non_snake_case)] // the driver's names
         pub(crate) struct Calls {
             $(pub $name: unsafe extern "C" fn($($arg),*) -> u32,)*
@@ -28,13 +28,13 @@ macro_rules! calls {
         }
 
         impl Calls {
-            /// Resolves everything.
+            /// Resolves all calls.
             ///
             /// # Safety
             /// `library` is libcuda, and outlives the table.
             pub(crate) unsafe fn resolve(library: &libloading::Library) -> Result<Self> {
                 // SAFETY: each field has the type of its call, checked below against cudarc's
-                // bindings; the result, an enum of 32 bits there, is read as the number it is.
+                // bindings. The result is a 32-bit enum there and a number of that size here.
                 unsafe {
                     Ok(Self {
                         $($name: symbol(library, stringify!($name))?,)*
@@ -45,7 +45,7 @@ macro_rules! calls {
             }
         }
 
-        /// Does not compile when a parameter differs from cudarc's binding of the same name.
+        /// Does not compile if a parameter differs from cudarc's binding.
         const _SIGNATURES: () = {
             $(let _: unsafe fn($($arg),*) -> CUresult = sys::$name;)*
             $(let _: unsafe fn($($maybe_arg),*) -> CUresult = sys::$maybe;)*
@@ -112,7 +112,7 @@ calls! {
         cuLaunchKernel(CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void);
     }
     needed_with_plain_results {
-        // These take a result, and cudarc's enum cannot hold one that it does not know.
+        // These take a result code, which cudarc's enum may lack.
         cuGetErrorName(u32, *mut *const c_char);
         cuGetErrorString(u32, *mut *const c_char);
         cuStreamAddCallback(CUstream, Option<StreamCallback>, *mut c_void, c_uint);
@@ -124,7 +124,7 @@ calls! {
     }
 }
 
-/// One call of the library.
+/// Looks up a call.
 ///
 /// # Safety
 /// `library` is libcuda and outlives the result; `F` is a function pointer of the call's type.
@@ -132,7 +132,7 @@ pub(crate) unsafe fn symbol<F: Copy>(
     library: &libloading::Library,
     name: &'static str,
 ) -> Result<F> {
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: the caller guarantees the type.
     match unsafe { library.get::<F>(name) } {
         Ok(symbol) => Ok(*symbol),
         Err(_) => Err(Error::new(

@@ -1,4 +1,4 @@
-//! Copies: one or many, of bytes or of rows, finished or in stream order.
+//! Copies of bytes and of rows, synchronous and in stream order, single and in batches.
 
 use std::ptr;
 
@@ -9,8 +9,8 @@ use cudarc::driver::sys::{
 };
 use pinlane_driver::{Copy2d, CopyOp, Error, ErrorKind, Place, Result, StreamHandle};
 
-use crate::device::CudaDevice;
-use crate::stream::{DEFAULT_STREAM, raw_stream};
+use crate::device::{CudaDevice, device_call};
+use crate::handles::{DEFAULT_STREAM, raw_stream};
 
 impl CudaDevice {
     /// # Safety
@@ -19,39 +19,31 @@ impl CudaDevice {
         if copy.bytes == 0 {
             return Ok(());
         }
-        let _current = self.enter()?;
-        let (calls, bytes) = (self.calls(), copy.bytes);
-        // SAFETY: the caller vouches for both places until the copy is done, which is before this
+        let bytes = copy.bytes;
+        // SAFETY: the caller guarantees both places until the copy is done, which is before this
         // function returns.
-        let (call, code) = unsafe {
+        unsafe {
             match (copy.target, copy.source) {
-                (Place::Device(target), Place::Host(source)) => (
-                    "cuMemcpyHtoD_v2",
-                    (calls.cuMemcpyHtoD_v2)(target.0, source.as_ptr().cast(), bytes),
-                ),
-                (Place::Host(target), Place::Device(source)) => (
-                    "cuMemcpyDtoH_v2",
-                    (calls.cuMemcpyDtoH_v2)(target.as_ptr().cast(), source.0, bytes),
-                ),
-                (Place::Device(target), Place::Device(source)) => (
-                    "cuMemcpyDtoD_v2",
-                    (calls.cuMemcpyDtoD_v2)(target.0, source.0, bytes),
-                ),
-                // In the default stream as its siblings, so that it has their order.
-                (Place::Host(_), Place::Host(_)) => {
-                    return self
-                        .copy_async(copy, DEFAULT_STREAM)
-                        .and_then(|()| self.stream_synchronize(DEFAULT_STREAM));
+                (Place::Device(target), Place::Host(source)) => {
+                    device_call!(
+                        self,
+                        cuMemcpyHtoD_v2(target.0, source.as_ptr().cast(), bytes)
+                    )
                 }
+                (Place::Host(target), Place::Device(source)) => {
+                    let target = target.as_ptr().cast();
+                    return device_call!(self, cuMemcpyDtoH_v2(target, source.0, bytes));
+                }
+                (Place::Device(target), Place::Device(source)) => {
+                    device_call!(self, cuMemcpyDtoD_v2(target.0, source.0, bytes))
+                }
+                // In the default stream, as the calls above.
+                (Place::Host(_), Place::Host(_)) => self.copy_async(copy, DEFAULT_STREAM),
             }
-        };
-        self.check(call, code)?;
-        // From pageable memory the call returns once the source is staged, and between places on
-        // the device at once: the bytes are there only when the stream is empty.
-        match copy.target {
-            Place::Device(_) => self.stream_synchronize(DEFAULT_STREAM),
-            Place::Host(_) => Ok(()),
-        }
+        }?;
+        // A copy from pageable memory returns once the source is staged, and one within the device
+        // at once: the bytes have arrived when the stream is empty.
+        self.stream_synchronize(DEFAULT_STREAM)
     }
 
     /// # Safety
@@ -60,35 +52,30 @@ impl CudaDevice {
         if copy.bytes == 0 {
             return Ok(());
         }
-        let _current = self.enter()?;
-        let (calls, bytes, stream) = (self.calls(), copy.bytes, raw_stream(stream));
-        // SAFETY: the caller vouches for both places until the copy is done.
-        let (call, code) = unsafe {
+        let (bytes, stream) = (copy.bytes, raw_stream(stream));
+        // SAFETY: the caller guarantees both places until the copy is done.
+        unsafe {
             match (copy.target, copy.source) {
-                (Place::Device(target), Place::Host(source)) => (
-                    "cuMemcpyHtoDAsync_v2",
-                    (calls.cuMemcpyHtoDAsync_v2)(target.0, source.as_ptr().cast(), bytes, stream),
-                ),
-                (Place::Host(target), Place::Device(source)) => (
-                    "cuMemcpyDtoHAsync_v2",
-                    (calls.cuMemcpyDtoHAsync_v2)(target.as_ptr().cast(), source.0, bytes, stream),
-                ),
-                (Place::Device(target), Place::Device(source)) => (
-                    "cuMemcpyDtoDAsync_v2",
-                    (calls.cuMemcpyDtoDAsync_v2)(target.0, source.0, bytes, stream),
-                ),
-                (Place::Host(_), Place::Host(_)) => (
-                    "cuMemcpyAsync",
-                    (calls.cuMemcpyAsync)(
-                        address_of(copy.target),
-                        address_of(copy.source),
-                        bytes,
-                        stream,
-                    ),
-                ),
+                (Place::Device(target), Place::Host(source)) => {
+                    let source = source.as_ptr().cast();
+                    device_call!(self, cuMemcpyHtoDAsync_v2(target.0, source, bytes, stream))
+                }
+                (Place::Host(target), Place::Device(source)) => {
+                    let target = target.as_ptr().cast();
+                    device_call!(self, cuMemcpyDtoHAsync_v2(target, source.0, bytes, stream))
+                }
+                (Place::Device(target), Place::Device(source)) => {
+                    device_call!(
+                        self,
+                        cuMemcpyDtoDAsync_v2(target.0, source.0, bytes, stream)
+                    )
+                }
+                (Place::Host(_), Place::Host(_)) => {
+                    let (target, source) = (address_of(copy.target), address_of(copy.source));
+                    device_call!(self, cuMemcpyAsync(target, source, bytes, stream))
+                }
             }
-        };
-        self.check(call, code)
+        }
     }
 
     /// # Safety
@@ -97,13 +84,10 @@ impl CudaDevice {
         if copy.row_bytes == 0 || copy.rows == 0 {
             return Ok(());
         }
-        let _current = self.enter()?;
-        let rows = rows_of(copy);
-        // SAFETY: the caller vouches for every row until the copy is done, which is before this
+        // SAFETY: the caller guarantees every row until the copy is done, which is before this
         // function returns. This variant takes any pitch.
-        let code = unsafe { (self.calls().cuMemcpy2DUnaligned_v2)(&rows) };
-        self.check("cuMemcpy2DUnaligned_v2", code)?;
-        // As for `copy`: the call may return early.
+        unsafe { device_call!(self, cuMemcpy2DUnaligned_v2(&rows_of(copy))) }?;
+        // As in `copy`, the call may return early.
         self.stream_synchronize(DEFAULT_STREAM)
     }
 
@@ -113,12 +97,9 @@ impl CudaDevice {
         if copy.row_bytes == 0 || copy.rows == 0 {
             return Ok(());
         }
-        let _current = self.enter()?;
-        let rows = rows_of(copy);
-        // SAFETY: the caller vouches for every row until the copy is done; the description is
-        // read before the call returns.
-        let code = unsafe { (self.calls().cuMemcpy2DAsync_v2)(&rows, raw_stream(stream)) };
-        self.check("cuMemcpy2DAsync_v2", code)
+        // SAFETY: the caller guarantees every row until the copy is done. The driver reads the
+        // description before the call returns.
+        unsafe { device_call!(self, cuMemcpy2DAsync_v2(&rows_of(copy), raw_stream(stream))) }
     }
 
     /// # Safety
@@ -130,9 +111,9 @@ impl CudaDevice {
             _ => return Err(Error::new(ErrorKind::NotSupported, call)),
         };
         if stream == DEFAULT_STREAM {
-            // The driver takes no batch in this stream.
+            // The driver accepts no batch in this stream.
             return copies.iter().try_for_each(|copy| {
-                // SAFETY: the caller vouches for every copy.
+                // SAFETY: the caller guarantees every copy.
                 unsafe { self.copy_async(*copy, stream) }
             });
         }
@@ -143,11 +124,11 @@ impl CudaDevice {
         let mut targets: Vec<_> = copies.iter().map(|copy| address_of(copy.target)).collect();
         let mut sources: Vec<_> = copies.iter().map(|copy| address_of(copy.source)).collect();
         let mut sizes: Vec<_> = copies.iter().map(|copy| copy.bytes).collect();
-        // One set of attributes, which holds from the first copy on.
+        // One set of attributes, which applies from the first copy on.
         let (mut attributes, mut first, mut failed) = (in_stream_order(), 0, usize::MAX);
         let _current = self.enter()?;
-        // SAFETY: the caller vouches for every copy until it is done; the lists have one entry a
-        // copy and are read before the call returns.
+        // SAFETY: the caller guarantees every copy until it is done. The lists have one entry per
+        // copy, and the driver reads them before the call returns.
         let code = unsafe {
             batch(
                 targets.as_mut_ptr(),
@@ -161,7 +142,7 @@ impl CudaDevice {
                 raw_stream(stream),
             )
         };
-        self.check(call, code).map_err(|error| {
+        self.library.check(call, code).map_err(|error| {
             let Some(copy) = copies.get(failed) else {
                 return error;
             };
@@ -171,7 +152,7 @@ impl CudaDevice {
     }
 }
 
-/// The address of a place. Host and device share one address space.
+/// The address of a place. Host and device share an address space.
 fn address_of(place: Place) -> CUdeviceptr {
     match place {
         Place::Host(ptr) => ptr.as_ptr().expose_provenance() as u64,
@@ -179,7 +160,7 @@ fn address_of(place: Place) -> CUdeviceptr {
     }
 }
 
-/// Attributes of a batch whose sources are read when the stream gets there.
+/// Attributes of a batch that reads its sources in stream order.
 fn in_stream_order() -> CUmemcpyAttributes {
     let nowhere = CUmemLocation {
         type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID,
@@ -193,7 +174,7 @@ fn in_stream_order() -> CUmemcpyAttributes {
     }
 }
 
-/// The driver's description of a copy of rows.
+/// libcuda's description of a copy of rows.
 fn rows_of(copy: Copy2d) -> CUDA_MEMCPY2D {
     let kind_of = |place| -> CUmemorytype {
         match place {

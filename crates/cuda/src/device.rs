@@ -1,4 +1,4 @@
-//! One opened device.
+//! An open device.
 
 use std::sync::Arc;
 
@@ -6,73 +6,64 @@ use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{DeviceInfo, Error, ErrorKind, MemoryInfo, Result};
 
 use crate::calls::Calls;
-use crate::context::{Current, Primary};
+use crate::context::{CurrentContext, PrimaryContext};
 use crate::error;
 use crate::library::Library;
 
-/// One opened device. Closing it releases the primary context, if it was ever used.
+/// An open device. Closing it releases the primary context if it was used.
 ///
-/// The methods are in the file of their topic; `driver.rs` gives them the trait's face.
+/// Its methods are in one file per topic; `driver.rs` implements the trait with them.
 pub(crate) struct CudaDevice {
     pub(crate) info: DeviceInfo,
-    primary: Primary,
-    library: Arc<Library>,
+    pub(crate) library: Arc<Library>,
+    primary: PrimaryContext,
 }
 
+/// Calls libcuda with the device's context current. An error names the call.
+macro_rules! device_call {
+    ($device:expr, $name:ident($($arg:expr),* $(,)?)) => {{
+        let _current = $device.enter()?;
+        $crate::library::call!($device.library, $name($($arg),*))
+    }};
+}
+pub(crate) use device_call;
+
 impl CudaDevice {
-    /// Opens `device`. Creates nothing on it.
+    /// Opens `device`. Creates no context.
     pub(crate) fn new(library: Arc<Library>, device: CUdevice, info: DeviceInfo) -> Self {
         Self {
             info,
-            primary: Primary::new(Arc::clone(&library), device),
+            primary: PrimaryContext::new(Arc::clone(&library), device),
             library,
         }
     }
 
-    /// libcuda's calls.
     pub(crate) fn calls(&self) -> &Calls {
         &self.library.calls
     }
 
     /// Makes the context current on this thread until the guard is dropped.
-    pub(crate) fn enter(&self) -> Result<Current<'_>> {
+    pub(crate) fn enter(&self) -> Result<CurrentContext<'_>> {
         self.primary.enter()
     }
 
-    /// `Ok` for a call on the context that succeeded.
-    pub(crate) fn check(&self, call: &'static str, code: u32) -> Result<()> {
-        self.check_as(call, code, error::kind)
-    }
-
-    /// The same with another meaning of the codes.
-    pub(crate) fn check_as(
-        &self,
-        call: &'static str,
-        code: u32,
-        meaning: fn(u32) -> ErrorKind,
-    ) -> Result<()> {
-        self.library.check_as(call, code, meaning)
-    }
-
-    /// Whether what a query asked for is done.
+    /// Whether the work that a query asked about is done.
     pub(crate) fn check_done(&self, call: &'static str, code: u32) -> Result<bool> {
         if code == error::NOT_READY {
             return Ok(false);
         }
-        self.check(call, code).map(|()| true)
+        self.library.check(call, code).map(|()| true)
     }
 
-    /// A call that not every driver has.
+    /// A call that older drivers lack.
     pub(crate) fn optional<F>(&self, call: Option<F>, symbol: &'static str) -> Result<F> {
         call.ok_or_else(|| Error::new(ErrorKind::MissingSymbol { symbol }, symbol))
     }
 
     pub(crate) fn memory_info(&self) -> Result<MemoryInfo> {
-        let _current = self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: both outlive the call.
-        let code = unsafe { (self.calls().cuMemGetInfo_v2)(&mut free, &mut total) };
-        self.check("cuMemGetInfo_v2", code)?;
+        unsafe { device_call!(self, cuMemGetInfo_v2(&mut free, &mut total)) }?;
         Ok(MemoryInfo {
             free_bytes: free as u64,
             total_bytes: total as u64,
@@ -80,9 +71,7 @@ impl CudaDevice {
     }
 
     pub(crate) fn synchronize(&self) -> Result<()> {
-        let _current = self.enter()?;
-        // SAFETY: takes nothing; the context is current.
-        let code = unsafe { (self.calls().cuCtxSynchronize)() };
-        self.check("cuCtxSynchronize", code)
+        // SAFETY: takes no arguments.
+        unsafe { device_call!(self, cuCtxSynchronize()) }
     }
 }

@@ -1,11 +1,11 @@
-//! The trait's face: each method is in the file of its topic.
+//! The trait, implemented with the methods in the files by topic.
 
 use std::time::Duration;
 
 use pinlane_driver::*;
 
 use crate::device::CudaDevice;
-use crate::stream::DEFAULT_STREAM;
+use crate::handles::DEFAULT_STREAM;
 
 /// Forwards each listed method to the inherent one of the same name.
 macro_rules! forward {
@@ -16,24 +16,23 @@ macro_rules! forward {
     };
     ($(unsafe fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
         $(unsafe fn $name(&self, $($arg: $type),*) -> Result<$result> {
-            // SAFETY: the same contract, vouched for by the caller.
+            // SAFETY: the caller keeps the same contract.
             unsafe { CudaDevice::$name(self, $($arg),*) }
         })*
     };
 }
 
-/// The simulated machines count from 1.
+/// The one libcuda of the process pins for all its devices. Simulated machines count from 1.
 const PIN_DOMAIN: u64 = 0;
 
-// SAFETY: libcuda's own word on memory and events, and `error.rs` takes for fatal only what ends
-// the context.
+// SAFETY: libcuda makes the same promises about memory and events, and `error.rs` treats as fatal
+// only the errors that end the context.
 unsafe impl Driver for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
     }
 
     fn pin_domain(&self) -> u64 {
-        // One libcuda in a process, and it pins for all its devices.
         PIN_DOMAIN
     }
 

@@ -1,6 +1,6 @@
-//! What libcuda's result codes mean.
+//! Maps libcuda's result codes to errors.
 //!
-//! Codes are numbers here: a newer driver may return one that no enum of today holds.
+//! Codes are plain numbers: a newer driver may return one that the enum lacks.
 
 use cudarc::driver::sys::CUresult::{self, *};
 use pinlane_driver::ErrorKind;
@@ -8,12 +8,12 @@ use pinlane_driver::ErrorKind;
 /// The call succeeded.
 pub(crate) const SUCCESS: u32 = CUDA_SUCCESS as u32;
 
-/// Work is not done yet.
+/// The work is not done yet.
 pub(crate) const NOT_READY: u32 = CUDA_ERROR_NOT_READY as u32;
 
 type Meanings = &'static [(ErrorKind, &'static [CUresult])];
 
-/// What a code means wherever it comes from.
+/// What codes mean in any call.
 const ANYWHERE: Meanings = &[
     (ErrorKind::NoDriver, &[CUDA_ERROR_STUB_LIBRARY]),
     (ErrorKind::NoDevice, &[CUDA_ERROR_NO_DEVICE]),
@@ -24,7 +24,7 @@ const ANYWHERE: Meanings = &[
             CUDA_ERROR_CONTEXT_ALREADY_IN_USE,
         ],
     ),
-    // Gone for this process: broken hardware, or a driver that has shut down under us.
+    // Broken hardware, or a driver that has shut down.
     (
         ErrorKind::DeviceLost,
         &[
@@ -35,7 +35,7 @@ const ANYWHERE: Meanings = &[
             CUDA_ERROR_MPS_CLIENT_TERMINATED,
         ],
     ),
-    // The driver documents each of these as leaving the context unusable.
+    // Each of these is documented to leave the context unusable.
     (
         ErrorKind::DeviceFault,
         &[
@@ -113,7 +113,7 @@ const ANYWHERE: Meanings = &[
     ),
 ];
 
-/// What differs when memory is registered: the platform, or the kind of memory, does not allow it.
+/// What differs when registering memory: the platform or the kind of memory does not allow it.
 const WHEN_REGISTERING: Meanings = &[(
     ErrorKind::RegistrationRefused,
     &[
@@ -124,20 +124,20 @@ const WHEN_REGISTERING: Meanings = &[(
     ],
 )];
 
-/// What differs when memory is unregistered: an address that the driver knows, yet not as a base.
+/// What differs when unregistering memory: the address is known, but not as a base.
 const WHEN_UNREGISTERING: Meanings = &[(ErrorKind::NotRegistered, &[CUDA_ERROR_INVALID_VALUE])];
 
-/// What a code means.
+/// What a code means in most calls.
 pub(crate) fn kind(code: u32) -> ErrorKind {
     find(ANYWHERE, code).unwrap_or(ErrorKind::Other { code })
 }
 
-/// What a code means that came from registering memory.
+/// What a code means when registering memory.
 pub(crate) fn kind_when_registering(code: u32) -> ErrorKind {
     find(WHEN_REGISTERING, code).unwrap_or_else(|| kind(code))
 }
 
-/// What a code means that came from unregistering memory.
+/// What a code means when unregistering memory.
 pub(crate) fn kind_when_unregistering(code: u32) -> ErrorKind {
     find(WHEN_UNREGISTERING, code).unwrap_or_else(|| kind(code))
 }
@@ -167,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_loading_say_what_is_missing() {
+    fn a_missing_driver_or_device_is_reported() {
         assert_eq!(kind(34), ErrorKind::NoDriver);
         assert_eq!(kind(100), ErrorKind::NoDevice);
         assert_eq!(kind(46), ErrorKind::DeviceBusy);
     }
 
     #[test]
-    fn what_breaks_the_context_is_fatal_and_nothing_else_is() {
+    fn only_errors_that_break_the_context_are_fatal() {
         let fatal = |code| {
             let kind = kind(code);
             pinlane_driver::Error::new(kind, "a call").is_fatal()
@@ -191,10 +191,10 @@ mod tests {
         }
     }
 
-    /// None of these says that the context is dead, and memory in flight must not be let go of on a
+    /// None of these means that the context is dead, and memory in flight must not be released on a
     /// guess.
     #[test]
-    fn a_gpu_that_cannot_be_had_is_not_a_dead_one() {
+    fn an_unavailable_gpu_is_not_a_dead_one() {
         for code in [46, 100, 101] {
             let error = pinlane_driver::Error::new(kind(code), "a call");
             assert!(!error.is_fatal(), "{code}");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn registration_tells_refusal_from_misuse() {
+    fn refused_registration_differs_from_misuse() {
         for code in [1, 304, 800, 801] {
             let kind = kind_when_registering(code);
             assert_eq!(kind, ErrorKind::RegistrationRefused, "{code}");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn unregistering_what_is_no_base_is_one_kind() {
+    fn unregistering_an_address_that_is_no_base_is_one_kind() {
         for code in [1, 713] {
             let kind = kind_when_unregistering(code);
             assert_eq!(kind, ErrorKind::NotRegistered, "{code}");

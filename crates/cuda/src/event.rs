@@ -4,23 +4,17 @@ use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cudarc::driver::sys::CUevent;
 use cudarc::driver::sys::CUevent_flags::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING};
 use pinlane_driver::{EventFlags, EventHandle, Result, StreamHandle};
 
-use crate::device::CudaDevice;
-use crate::stream::raw_stream;
+use crate::device::{CudaDevice, device_call};
+use crate::handles::{raw_event, raw_stream};
 
-/// How long a wait with a limit spins, then yields, before it sleeps.
+/// How long a wait with a timeout spins, then yields, before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
 const YIELD: Duration = Duration::from_micros(200);
 /// The longest sleep between two queries.
 const SLEEP_MAX: Duration = Duration::from_millis(1);
-
-/// The driver's handle of an event.
-pub(crate) fn raw_event(event: EventHandle) -> CUevent {
-    ptr::with_exposed_provenance_mut(event.raw() as usize)
-}
 
 impl CudaDevice {
     pub(crate) fn event_create(&self, flags: EventFlags) -> Result<EventHandle> {
@@ -31,46 +25,38 @@ impl CudaDevice {
         if flags.blocking_sync {
             bits |= CU_EVENT_BLOCKING_SYNC as u32;
         }
-        let _current = self.enter()?;
         let mut event = ptr::null_mut();
         // SAFETY: `event` outlives the call.
-        let code = unsafe { (self.calls().cuEventCreate)(&mut event, bits) };
-        self.check("cuEventCreate", code)?;
-        // SAFETY: the driver just gave it out.
+        unsafe { device_call!(self, cuEventCreate(&mut event, bits)) }?;
+        // SAFETY: the driver just created it.
         Ok(unsafe { EventHandle::from_raw(event.expose_provenance() as u64) })
     }
 
     /// # Safety
     /// As for the trait's method.
     pub(crate) unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
-        let _current = self.enter()?;
         // SAFETY: the caller gives up the event.
-        let code = unsafe { (self.calls().cuEventDestroy_v2)(raw_event(event)) };
-        self.check("cuEventDestroy_v2", code)
+        unsafe { device_call!(self, cuEventDestroy_v2(raw_event(event))) }
     }
 
     pub(crate) fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        let _current = self.enter()?;
-        // SAFETY: takes handles of this device's.
-        let code = unsafe { (self.calls().cuEventRecord)(raw_event(event), raw_stream(stream)) };
-        self.check("cuEventRecord", code)
+        // SAFETY: both handles belong to this device.
+        unsafe { device_call!(self, cuEventRecord(raw_event(event), raw_stream(stream))) }
     }
 
     pub(crate) fn event_query(&self, event: EventHandle) -> Result<bool> {
         let _current = self.enter()?;
-        // SAFETY: takes a handle of this device's.
+        // SAFETY: the handle belongs to this device.
         let code = unsafe { (self.calls().cuEventQuery)(raw_event(event)) };
         self.check_done("cuEventQuery", code)
     }
 
     pub(crate) fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        let _current = self.enter()?;
-        // SAFETY: takes a handle of this device's.
-        let code = unsafe { (self.calls().cuEventSynchronize)(raw_event(event)) };
-        self.check("cuEventSynchronize", code)
+        // SAFETY: the handle belongs to this device.
+        unsafe { device_call!(self, cuEventSynchronize(raw_event(event))) }
     }
 
-    /// libcuda has no wait with a limit, so this one asks again and again, ever more lazily.
+    /// libcuda has no wait with a timeout, so this polls, less and less often.
     pub(crate) fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool> {
         let start = Instant::now();
         let Some(deadline) = start.checked_add(timeout) else {
@@ -89,41 +75,38 @@ impl CudaDevice {
     }
 
     pub(crate) fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64> {
-        let _current = self.enter()?;
+        let (start, end) = (raw_event(start), raw_event(end));
         let mut elapsed_ms = 0.0;
-        // SAFETY: takes handles of this device's, and `elapsed_ms` outlives the call.
-        let code = unsafe {
-            (self.calls().cuEventElapsedTime)(&mut elapsed_ms, raw_event(start), raw_event(end))
-        };
-        self.check("cuEventElapsedTime", code)?;
-        Ok(ns_of_ms(elapsed_ms))
+        // SAFETY: both handles belong to this device, and `elapsed_ms` outlives the call.
+        unsafe { device_call!(self, cuEventElapsedTime(&mut elapsed_ms, start, end)) }?;
+        Ok(ms_to_ns(elapsed_ms))
     }
 }
 
-/// Waits before the next query, the longer the wait has been going on.
-fn pause(waited: Duration, left: Duration) {
+/// Pauses before the next query, longer and longer.
+fn pause(waited: Duration, remaining: Duration) {
     if waited < SPIN {
         std::hint::spin_loop();
     } else if waited < YIELD {
         thread::yield_now();
     } else {
-        thread::sleep((waited / 8).min(SLEEP_MAX).min(left));
+        thread::sleep((waited / 8).min(SLEEP_MAX).min(remaining));
     }
 }
 
-fn ns_of_ms(ms: f32) -> i64 {
+fn ms_to_ns(ms: f32) -> i64 {
     (f64::from(ms) * 1e6).round() as i64
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ns_of_ms;
+    use super::ms_to_ns;
 
     #[test]
     fn milliseconds_become_nanoseconds() {
-        assert_eq!(ns_of_ms(0.0), 0);
-        assert_eq!(ns_of_ms(1.5), 1_500_000);
-        assert_eq!(ns_of_ms(-0.25), -250_000);
-        assert_eq!(ns_of_ms(0.001), 1_000);
+        assert_eq!(ms_to_ns(0.0), 0);
+        assert_eq!(ms_to_ns(1.5), 1_500_000);
+        assert_eq!(ms_to_ns(-0.25), -250_000);
+        assert_eq!(ms_to_ns(0.001), 1_000);
     }
 }

@@ -1,4 +1,4 @@
-//! Notices that the process is a forked child, where CUDA hangs or fails in odd ways.
+//! Detects a forked child process, where CUDA hangs or fails in odd ways.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +7,17 @@ use pinlane_driver::{Error, ErrorKind, Result};
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn note_child() {
+extern "C" fn mark_child() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// From now on children of this process know that they are. Called before CUDA is initialised: a
-/// process that forks earlier may use CUDA in the child.
+/// Starts detecting forks. Called before CUDA is initialised: a process that forks earlier may use
+/// CUDA in the child.
 pub(crate) fn watch() -> Result<()> {
     static WATCHED: OnceLock<i32> = OnceLock::new();
     let status = *WATCHED.get_or_init(|| {
         // SAFETY: the handler only stores to an atomic, which is allowed after a fork.
-        unsafe { libc::pthread_atfork(None, None, Some(note_child)) }
+        unsafe { libc::pthread_atfork(None, None, Some(mark_child)) }
     });
     match status {
         0 => Ok(()),
@@ -43,8 +43,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_child_is_told() {
-        watch().expect("the handler is taken");
+    fn only_the_child_is_refused() {
+        watch().expect("the handler is installed");
         // SAFETY: the child only reads an atomic and leaves at once.
         let child = unsafe {
             let child = libc::fork();
@@ -61,6 +61,6 @@ mod tests {
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert!(libc::WIFEXITED(status));
         assert_eq!(libc::WEXITSTATUS(status), 7);
-        check("cuInit").expect("the parent goes on");
+        check("cuInit").expect("the parent is not refused");
     }
 }

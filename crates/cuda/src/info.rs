@@ -1,4 +1,4 @@
-//! What the driver tells about a device without a context on it.
+//! Properties of a device that need no context.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fs;
@@ -8,12 +8,12 @@ use cudarc::driver::sys::CUdevice_attribute::{self, *};
 use cudarc::driver::sys::CUresult::{CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED};
 use pinlane_driver::{DeviceInfo, PciAddress, Result};
 
-use crate::library::Library;
+use crate::library::{Library, call};
 
-/// Longest name that is read, with its end.
+/// Longest name, with its terminating zero.
 const NAME_BYTES: usize = 256;
 
-/// Reads everything about `device`.
+/// Reads all properties of a device.
 pub(crate) fn read(library: &Library, ordinal: u32, device: CUdevice) -> Result<DeviceInfo> {
     let number = |attribute| attribute_of(library, device, attribute);
     let count = |attribute| Ok(number(attribute)?.map_or(0, |value| value.max(0) as u32));
@@ -38,7 +38,7 @@ pub(crate) fn read(library: &Library, ordinal: u32, device: CUdevice) -> Result<
     info.driver_version = library.version;
     info.simulated = simulated(library, device)?;
     info.pci = pci(library, device)?;
-    // The address of a simulated device is made up, so the system knows nothing of it.
+    // The system does not know the address of a simulated device.
     let system = info.pci.filter(|_| info.simulated.is_none());
     info.numa_node = number(CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID)?
         .and_then(|node| u32::try_from(node).ok())
@@ -46,7 +46,7 @@ pub(crate) fn read(library: &Library, ordinal: u32, device: CUdevice) -> Result<
     Ok(info)
 }
 
-/// The value of an attribute; `None` where this driver does not know it.
+/// The value of an attribute; `None` if the driver does not know it.
 fn attribute_of(
     library: &Library,
     device: CUdevice,
@@ -68,29 +68,32 @@ fn attribute_of(
 
 fn name(library: &Library, device: CUdevice) -> Result<String> {
     let mut text = [0 as c_char; NAME_BYTES];
-    // SAFETY: the driver writes at most the length that it is given, with the end.
-    let code =
-        unsafe { (library.calls.cuDeviceGetName)(text.as_mut_ptr(), NAME_BYTES as c_int, device) };
-    library.check("cuDeviceGetName", code)?;
+    // SAFETY: the driver writes at most the given length, with the terminating zero.
+    unsafe {
+        call!(
+            library,
+            cuDeviceGetName(text.as_mut_ptr(), NAME_BYTES as c_int, device)
+        )
+    }?;
     Ok(text_of(text))
 }
 
-/// The profile that the device follows, if the library is a simulated one.
+/// The profile of the device if the library is simcuda.
 fn simulated(library: &Library, device: CUdevice) -> Result<Option<String>> {
     let Some(profile) = library.simulated_profile else {
         return Ok(None);
     };
     let mut text = [0 as c_char; NAME_BYTES];
-    // SAFETY: as for cuDeviceGetName, whose contract it has.
+    // SAFETY: as for cuDeviceGetName, which has the same contract.
     let code = unsafe { profile(device, text.as_mut_ptr(), NAME_BYTES as c_int) };
     library.check("pinlane_simcuda_profile", code)?;
     Ok(Some(text_of(text)))
 }
 
-/// Text up to its end, which is set in case the driver did not.
+/// The text up to its terminating zero, which is set in case the driver did not.
 fn text_of(mut text: [c_char; NAME_BYTES]) -> String {
     text[NAME_BYTES - 1] = 0;
-    // SAFETY: the array holds an end, just written.
+    // SAFETY: the array contains a zero, just written.
     unsafe { CStr::from_ptr(text.as_ptr()) }
         .to_string_lossy()
         .into_owned()
@@ -99,8 +102,7 @@ fn text_of(mut text: [c_char; NAME_BYTES]) -> String {
 fn memory_bytes(library: &Library, device: CUdevice) -> Result<u64> {
     let mut bytes = 0;
     // SAFETY: `bytes` outlives the call.
-    let code = unsafe { (library.calls.cuDeviceTotalMem_v2)(&mut bytes, device) };
-    library.check("cuDeviceTotalMem_v2", code)?;
+    unsafe { call!(library, cuDeviceTotalMem_v2(&mut bytes, device)) }?;
     Ok(bytes as u64)
 }
 
@@ -124,7 +126,7 @@ fn pci(library: &Library, device: CUdevice) -> Result<Option<PciAddress>> {
     }))
 }
 
-/// What the kernel says, for drivers that do not tell the node. -1 there means none.
+/// The node according to the kernel, for drivers that do not report it; `None` for -1.
 fn numa_node_of_system(pci: PciAddress) -> Option<u32> {
     let path = format!("/sys/bus/pci/devices/{pci}/numa_node");
     fs::read_to_string(path).ok()?.trim().parse().ok()

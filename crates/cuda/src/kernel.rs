@@ -6,15 +6,14 @@ use std::ptr;
 use cudarc::driver::sys::CUjit_option::{
     CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
 };
-use cudarc::driver::sys::{CUfunction, CUmodule};
 use pinlane_driver::{
     Error, ErrorKind, FunctionHandle, KernelArg, LaunchShape, ModuleHandle, Result, StreamHandle,
 };
 
-use crate::device::CudaDevice;
-use crate::stream::raw_stream;
+use crate::device::{CudaDevice, device_call};
+use crate::handles::{raw_function, raw_module, raw_stream};
 
-/// Room for what the compiler in the driver says about bad PTX.
+/// Room for the log of the driver's PTX compiler.
 const LOG_BYTES: usize = 8 << 10;
 
 impl CudaDevice {
@@ -26,14 +25,14 @@ impl CudaDevice {
         let _current = self.enter()?;
         let mut log = vec![0_u8; LOG_BYTES];
         let mut options = [CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-        // The size travels in the place of a pointer.
+        // The size is passed as a pointer.
         let mut values: [*mut c_void; 2] = [
             log.as_mut_ptr().cast(),
             ptr::without_provenance_mut(LOG_BYTES),
         ];
         let mut module = ptr::null_mut();
-        // SAFETY: the image ends with a zero, the log is as long as said, one value an option, and
-        // all outlive the call.
+        // SAFETY: the image ends with a zero, the log has the given size, every option has a value,
+        // and all outlive the call.
         let code = unsafe {
             (self.calls().cuModuleLoadDataEx)(
                 &mut module,
@@ -43,19 +42,17 @@ impl CudaDevice {
                 values.as_mut_ptr(),
             )
         };
-        self.check(call, code)
-            .map_err(|error| with_log(error, &log))?;
-        // SAFETY: the driver just gave it out.
+        let loaded = self.library.check(call, code);
+        loaded.map_err(|error| with_log(error, &log))?;
+        // SAFETY: the driver just created it.
         Ok(unsafe { ModuleHandle::from_raw(module.expose_provenance() as u64) })
     }
 
     /// # Safety
     /// As for the trait's method.
     pub(crate) unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
-        let _current = self.enter()?;
-        // SAFETY: the caller vouches that nothing of the module runs or is used again.
-        let code = unsafe { (self.calls().cuModuleUnload)(raw_module(module)) };
-        self.check("cuModuleUnload", code)
+        // SAFETY: the caller guarantees that no kernel of the module is running or used again.
+        unsafe { device_call!(self, cuModuleUnload(raw_module(module))) }
     }
 
     pub(crate) fn module_function(
@@ -63,22 +60,20 @@ impl CudaDevice {
         module: ModuleHandle,
         name: &str,
     ) -> Result<FunctionHandle> {
-        let call = "cuModuleGetFunction";
         let named = |error: Error| {
             let detail = format!("kernel {name:?}: {}", error.detail);
             error.with_detail(detail)
         };
         let text = CString::new(name).map_err(|error| {
-            named(Error::new(ErrorKind::NotFound, call).with_detail(error.to_string()))
+            let error_text = error.to_string();
+            named(Error::new(ErrorKind::NotFound, "cuModuleGetFunction").with_detail(error_text))
         })?;
-        let _current = self.enter()?;
+        let (module, text) = (raw_module(module), text.as_ptr());
         let mut function = ptr::null_mut();
         // SAFETY: the name ends with a zero, and all outlive the call.
-        let code = unsafe {
-            (self.calls().cuModuleGetFunction)(&mut function, raw_module(module), text.as_ptr())
-        };
-        self.check(call, code).map_err(named)?;
-        // SAFETY: the driver just gave it out.
+        unsafe { device_call!(self, cuModuleGetFunction(&mut function, module, text)) }
+            .map_err(named)?;
+        // SAFETY: the driver just created it.
         Ok(unsafe { FunctionHandle::from_raw(function.expose_provenance() as u64) })
     }
 
@@ -91,39 +86,37 @@ impl CudaDevice {
         args: &[KernelArg],
         stream: StreamHandle,
     ) -> Result<()> {
-        let _current = self.enter()?;
-        let mut params: Vec<*mut c_void> = args.iter().map(value_of).collect();
-        // SAFETY: one pointer to a value for each parameter, copied before the call returns; the
-        // caller vouches that they fit the kernel, and for the memory that it touches.
-        let code = unsafe {
-            (self.calls().cuLaunchKernel)(
-                raw_function(function),
-                shape.grid[0],
-                shape.grid[1],
-                shape.grid[2],
-                shape.block[0],
-                shape.block[1],
-                shape.block[2],
-                shape.shared_bytes,
-                raw_stream(stream),
-                params.as_mut_ptr(),
-                ptr::null_mut(),
+        let ([grid_x, grid_y, grid_z], [x, y, z]) = (shape.grid, shape.block);
+        let (shared_bytes, stream) = (shape.shared_bytes, raw_stream(stream));
+        let mut params: Vec<*mut c_void> = args.iter().map(address_of_value).collect();
+        let (function, params) = (raw_function(function), params.as_mut_ptr());
+        let no_options = ptr::null_mut();
+        // SAFETY: every parameter has a pointer to its value, which the driver copies before the
+        // call returns. The caller guarantees that they match the kernel, and the memory that it
+        // accesses.
+        unsafe {
+            device_call!(
+                self,
+                cuLaunchKernel(
+                    function,
+                    grid_x,
+                    grid_y,
+                    grid_z,
+                    x,
+                    y,
+                    z,
+                    shared_bytes,
+                    stream,
+                    params,
+                    no_options
+                )
             )
-        };
-        self.check("cuLaunchKernel", code)
+        }
     }
 }
 
-fn raw_module(module: ModuleHandle) -> CUmodule {
-    ptr::with_exposed_provenance_mut(module.raw() as usize)
-}
-
-fn raw_function(function: FunctionHandle) -> CUfunction {
-    ptr::with_exposed_provenance_mut(function.raw() as usize)
-}
-
-/// Where the argument's value lies. The driver only reads there.
-fn value_of(arg: &KernelArg) -> *mut c_void {
+/// The address of an argument's value, which the driver only reads.
+fn address_of_value(arg: &KernelArg) -> *mut c_void {
     let value: *const c_void = match arg {
         KernelArg::Ptr(value) => ptr::from_ref(&value.0).cast(),
         KernelArg::U32(value) => ptr::from_ref(value).cast(),
@@ -136,7 +129,7 @@ fn value_of(arg: &KernelArg) -> *mut c_void {
     value.cast_mut()
 }
 
-/// The error with what the compiler wrote.
+/// Adds the compiler's log to the error.
 fn with_log(error: Error, log: &[u8]) -> Error {
     let text = CStr::from_bytes_until_nul(log).map_or_else(
         |_| String::from_utf8_lossy(log),
@@ -165,21 +158,21 @@ mod tests {
         // SAFETY: each points to the value inside `args`, of the type that it was made with.
         let values = unsafe {
             (
-                *value_of(&args[0]).cast::<u64>(),
-                *value_of(&args[1]).cast::<u32>(),
-                *value_of(&args[2]).cast::<f64>(),
+                *address_of_value(&args[0]).cast::<u64>(),
+                *address_of_value(&args[1]).cast::<u32>(),
+                *address_of_value(&args[2]).cast::<f64>(),
             )
         };
         assert_eq!(values, (0x1234, 7, 0.5));
     }
 
     #[test]
-    fn the_compilers_words_are_kept() {
+    fn the_compilers_log_is_part_of_the_error() {
         let error = Error::new(ErrorKind::InvalidPtx, "cuModuleLoadDataEx").with_detail("218");
         let silent = with_log(error.clone(), &[0; 4]);
         assert_eq!(silent.detail, "218");
-        let talking = with_log(error.clone(), b"line 1; fatal\n\0rest");
-        assert_eq!(talking.detail, "218\nline 1; fatal");
+        let logged = with_log(error.clone(), b"line 1; fatal\n\0rest");
+        assert_eq!(logged.detail, "218\nline 1; fatal");
         let full = with_log(error, b"cut off");
         assert_eq!(full.detail, "218\ncut off");
     }

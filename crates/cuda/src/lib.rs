@@ -1,27 +1,27 @@
 //! The CUDA driver behind Pinlane's driver trait.
 //!
 //! ```text
-//!   Cuda        platform.rs   finds libcuda, lists devices, opens one
+//!   Cuda            platform.rs   finds libcuda, lists devices, opens one
 //!    |
-//!   CudaDevice  device.rs     one opened device; driver.rs forwards the trait to
-//!    |                        memory, host, stream, event, copy, kernel
-//!   Primary     context.rs    the device's primary context: made at first use, current where used
-//!    |
-//!   Library     library.rs    libcuda, found and initialised; calls.rs is the table of its calls
+//!   CudaDevice      device.rs     an open device; driver.rs implements the trait with the methods
+//!    |                            in device_memory, host_memory, stream, event, copy, kernel
+//!   PrimaryContext  context.rs    the device's primary context: created at first use, made current
+//!    |                            for each call
+//!   Library         library.rs    libcuda, initialised; calls.rs is the table of its calls
 //! ```
 //!
-//! **Nothing is linked.** libcuda is opened at run time, under the names that cudarc tries, so
-//! that cudarc in the same process uses the same library. Its absence, or that of a GPU or of a
-//! call, is a typed error and never a panic.
+//! **Nothing is linked.** libcuda is opened at run time, under the names that cudarc tries, so that
+//! cudarc in the same process uses the same library. A missing library, GPU or symbol is a typed
+//! error, never a panic.
 //!
-//! **Types from cudarc, calls of our own.** cudarc's `sys` resolves a call when it is first made
-//! and panics when it is missing, and its result is a Rust enum, which a code from a newer driver
-//! would make undefined behaviour. So the table in `calls.rs` resolves every call at load and
-//! reads results as plain numbers; the compiler checks each signature against cudarc's.
+//! **cudarc's types, our own calls.** cudarc's `sys` resolves a call when it is first made and
+//! panics if it is missing. Its result is a Rust enum, so an unknown code from a newer driver would
+//! be undefined behaviour. The table in `calls.rs` resolves every call at load and reads results as
+//! plain numbers; the compiler checks each signature against cudarc's.
 //!
-//! **A guest in the process.** Opening a device creates nothing on it. A call that needs the
-//! context makes it current, and puts back the context of another user that it found there. A
-//! forked child gets [`Forked`](pinlane_driver::ErrorKind::Forked) instead of a hang.
+//! **A guest in the process.** Opening a device creates nothing on it. A call that needs the context
+//! makes it current and restores another user's context afterwards. A forked child gets
+//! [`Forked`](pinlane_driver::ErrorKind::Forked) instead of a hang.
 //!
 //! All FFI of Pinlane is in this crate.
 //!
@@ -34,7 +34,7 @@
 //!             println!("{}: {}", device.ordinal, device.name);
 //!         }
 //!     }
-//!     Err(error) => println!("no GPU here: {error}"),
+//!     Err(error) => println!("no GPU: {error}"),
 //! }
 //! # Ok::<(), pinlane_driver::Error>(())
 //! ```
@@ -43,17 +43,19 @@ mod calls;
 mod context;
 mod copy;
 mod device;
+mod device_memory;
 mod driver;
 mod error;
 mod event;
 mod fork;
-mod host;
+mod handles;
+mod host_memory;
 mod info;
 mod kernel;
 mod library;
-mod memory;
 mod platform;
-mod registry;
+mod registered;
 mod stream;
+mod sync;
 
 pub use platform::Cuda;

@@ -1,4 +1,4 @@
-//! libcuda: found, opened and initialised, or the reason why not.
+//! Finds, opens and initialises libcuda.
 
 use std::error::Error as _;
 use std::ffi::{CStr, c_char, c_int};
@@ -12,47 +12,54 @@ use crate::calls::{Calls, symbol};
 use crate::error::{self, SUCCESS};
 use crate::fork;
 
-/// The oldest interface that is accepted: the built-in kernels are PTX 8.0, which came with it.
+/// The oldest supported interface: it introduced PTX 8.0, which the built-in kernels use.
 const OLDEST: Version = Version {
     major: 12,
     minor: 0,
 };
 
-/// The interface that brought batch copies.
+/// The interface that introduced batch copies.
 const BATCH_SINCE: Version = Version {
     major: 12,
     minor: 8,
 };
 
-/// Where libcuda is on nearly every Linux machine, out of the names that are tried.
+/// The names of libcuda on nearly every Linux machine.
 const USUAL_NAMES: [&str; 2] = ["libcuda.so", "libcuda.so.1"];
 
-/// Not in the table of calls: it is made before the rest is looked for.
+/// Not in the table of calls, since it is called before the table is resolved.
 type DriverGetVersion = unsafe extern "C" fn(*mut c_int) -> u32;
 
-/// What simcuda, and no other libcuda, exports: the name of the profile that a device follows.
+/// Returns the name of a simulated device's profile. Only simcuda exports it.
 type SimulatedProfile = unsafe extern "C" fn(CUdevice, *mut c_char, c_int) -> u32;
 
 /// libcuda, ready to be called.
 pub(crate) struct Library {
-    /// Its calls.
     pub calls: Calls,
-    /// Interface version of the driver.
+    /// Version of the driver's interface.
     pub version: Version,
-    /// There when the library is a simulated one.
+    /// Present if the library is simcuda.
     pub simulated_profile: Option<SimulatedProfile>,
-    /// Never unloaded: threads of the driver run in it until the process ends.
+    /// Never unloaded, since the driver's threads run until the process ends.
     _library: ManuallyDrop<libloading::Library>,
 }
 
+/// Calls libcuda without changing the context. An error names the call.
+macro_rules! call {
+    ($library:expr, $name:ident($($arg:expr),* $(,)?)) => {
+        $library.check(stringify!($name), ($library.calls.$name)($($arg),*))
+    };
+}
+pub(crate) use call;
+
 impl Library {
-    /// Finds libcuda, checks that it has what is needed, and initialises it.
+    /// Finds libcuda, checks its version and its symbols, and initialises it.
     pub(crate) fn load() -> Result<Self> {
         fork::watch()?;
         fork::check("cuInit")?;
         let library = ManuallyDrop::new(open()?);
-        // SAFETY: this is libcuda. The version goes first: a driver that is too old lacks calls
-        // too, and its age is the better reason to name.
+        // The version first: an old driver also lacks symbols, and its age is the better error.
+        // SAFETY: this is libcuda.
         let version = unsafe { driver_version(&library) }?;
         if version < OLDEST {
             let kind = ErrorKind::DriverTooOld {
@@ -64,33 +71,32 @@ impl Library {
         let library = Self {
             // SAFETY: this is libcuda, and it is never unloaded.
             calls: unsafe { Calls::resolve(&library) }?,
-            // SAFETY: only simcuda exports this name, with this type.
+            // SAFETY: only simcuda exports this symbol, with this type.
             simulated_profile: unsafe { symbol(&library, "pinlane_simcuda_profile") }.ok(),
             version,
             _library: library,
         };
-        // SAFETY: takes no pointers; 0 is the only value allowed.
-        let code = unsafe { (library.calls.cuInit)(0) };
-        library.check("cuInit", code)?;
+        // SAFETY: takes no pointers.
+        unsafe { call!(library, cuInit(0)) }?;
         Ok(library)
     }
 
-    /// Whether batch copies can be made.
+    /// Whether the driver supports batch copies.
     pub(crate) fn has_batch_copy(&self) -> bool {
         self.version >= BATCH_SINCE && self.calls.cuMemcpyBatchAsync.is_some()
     }
 
-    /// Whether the calls of stream-ordered allocation are there.
+    /// Whether the driver supports stream-ordered allocation.
     pub(crate) fn has_async_alloc(&self) -> bool {
         self.calls.cuMemAllocAsync.is_some() && self.calls.cuMemFreeAsync.is_some()
     }
 
-    /// `Ok` for a call that succeeded.
+    /// Turns a result code into a `Result`.
     pub(crate) fn check(&self, call: &'static str, code: u32) -> Result<()> {
         self.check_as(call, code, error::kind)
     }
 
-    /// The same with another meaning of the codes.
+    /// Like [`check`](Self::check), with another meaning of the codes.
     pub(crate) fn check_as(
         &self,
         call: &'static str,
@@ -103,25 +109,25 @@ impl Library {
         Err(Error::new(meaning(code), call).with_detail(self.describe(code)))
     }
 
-    /// The driver's own name and words for a code.
+    /// The driver's name and description of a code.
     fn describe(&self, code: u32) -> String {
         let text = |call: unsafe extern "C" fn(u32, *mut *const c_char) -> u32| {
             let mut text = ptr::null();
-            // SAFETY: `text` is written before the call returns, with null for an unknown code.
+            // SAFETY: the call writes `text` before it returns, null for an unknown code.
             let found = unsafe { call(code, &mut text) };
             (found == SUCCESS && !text.is_null())
-                // SAFETY: the driver gave a string of its own, which lives as long as it does.
+                // SAFETY: the string is a constant of the driver, which is never unloaded.
                 .then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
         };
-        let name = text(self.calls.cuGetErrorName).unwrap_or("an unknown code".into());
+        let name = text(self.calls.cuGetErrorName).unwrap_or("unknown error code".into());
         match text(self.calls.cuGetErrorString) {
-            Some(words) => format!("{name} ({code}), {words}"),
+            Some(description) => format!("{name} ({code}), {description}"),
             None => format!("{name} ({code})"),
         }
     }
 }
 
-/// The names under which libcuda is looked for, in cudarc's order, so that both open the same.
+/// The names to try for libcuda, in cudarc's order, so that both open the same library.
 fn names() -> Vec<String> {
     let mut names = Vec::new();
     for stem in ["cuda", "nvcuda"] {
@@ -134,29 +140,29 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Opens the first of the names that is there.
+/// Opens the first library that exists.
 fn open() -> Result<libloading::Library> {
     let names = names();
-    let mut refused = Vec::new();
+    let mut errors = Vec::new();
     for name in &names {
-        // SAFETY: loading runs the library's initialisers; libcuda's are made for that.
+        // SAFETY: loading runs libcuda's initialisers, which have no preconditions.
         match unsafe { libloading::Library::new(name) } {
             Ok(library) => return Ok(library),
-            Err(error) => refused.push(words_of(&error)),
+            Err(error) => errors.push(message_of(&error)),
         }
     }
-    Err(Error::new(ErrorKind::NoDriver, "dlopen").with_detail(why_none(&names, &refused)))
+    Err(Error::new(ErrorKind::NoDriver, "dlopen").with_detail(describe_failures(&names, &errors)))
 }
 
-/// What the system said. The error itself says only which call failed.
-fn words_of(error: &libloading::Error) -> String {
+/// The loader's message. The error itself only says which call failed.
+fn message_of(error: &libloading::Error) -> String {
     error
         .source()
         .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Which names were tried; and if a file was there that did not load, why.
-fn why_none(names: &[String], refused: &[String]) -> String {
+/// Which names were tried, and why a file that exists did not load.
+fn describe_failures(names: &[String], errors: &[String]) -> String {
     let (usual, others): (Vec<_>, Vec<_>) = names
         .iter()
         .map(String::as_str)
@@ -166,20 +172,20 @@ fn why_none(names: &[String], refused: &[String]) -> String {
         usual.join(", "),
         others.len()
     );
-    let there = |words: &&String| !words.contains("No such file or directory");
-    match refused.iter().find(there) {
-        Some(words) => format!("{words}; {tried}"),
+    let exists = |error: &&String| !error.contains("No such file or directory");
+    match errors.iter().find(exists) {
+        Some(error) => format!("{error}; {tried}"),
         None => tried,
     }
 }
 
-/// Asks for the interface version, which works before initialisation.
+/// The version of the driver's interface. Works before initialisation.
 ///
 /// # Safety
 /// `library` is libcuda.
 unsafe fn driver_version(library: &libloading::Library) -> Result<Version> {
     let mut number = 0;
-    // SAFETY: the type is that of the call, and `number` outlives it.
+    // SAFETY: the type is correct, and `number` outlives the call.
     let code = unsafe {
         let call: DriverGetVersion = symbol(library, "cuDriverGetVersion")?;
         call(&mut number)
@@ -190,7 +196,7 @@ unsafe fn driver_version(library: &libloading::Library) -> Result<Version> {
     Ok(version_of(number))
 }
 
-/// 12080 is 12.8.
+/// Decodes 12080 as 12.8.
 fn version_of(number: c_int) -> Version {
     let number = number.unsigned_abs();
     Version {
@@ -204,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_from_the_drivers_number() {
+    fn versions_are_decoded() {
         assert_eq!(version_of(12080), BATCH_SINCE);
         assert_eq!(version_of(12000), OLDEST);
         assert!(version_of(11080) < OLDEST);
@@ -220,32 +226,32 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_does_not_load_is_told_from_none() {
+    fn a_file_that_does_not_load_is_reported() {
         let names = ["libcuda.so", "libcuda64.so", "libcuda.so.1"].map(String::from);
         let missing = "libcuda.so: cannot open shared object file: No such file or directory";
         let broken = "libcuda.so.1: invalid ELF header";
-        let refused = [missing, missing, missing].map(String::from);
+        let errors = [missing, missing, missing].map(String::from);
         assert_eq!(
-            why_none(&names, &refused),
+            describe_failures(&names, &errors),
             "tried libcuda.so, libcuda.so.1 and 1 other names"
         );
-        let refused = [missing, missing, broken].map(String::from);
+        let errors = [missing, missing, broken].map(String::from);
         assert_eq!(
-            why_none(&names, &refused),
+            describe_failures(&names, &errors),
             "libcuda.so.1: invalid ELF header; tried libcuda.so, libcuda.so.1 and 1 other names"
         );
     }
 
     #[test]
-    fn the_systems_words_are_kept() {
-        // SAFETY: there is no such library, so nothing runs.
+    fn the_loaders_message_is_kept() {
+        // SAFETY: the library does not exist, so nothing runs.
         let error = unsafe { libloading::Library::new("libpinlane-no-such.so") }
             .expect_err("it does not exist");
-        assert!(words_of(&error).contains("libpinlane-no-such.so"));
+        assert!(message_of(&error).contains("libpinlane-no-such.so"));
     }
 
     #[test]
-    fn loading_never_panics_and_names_the_library_that_is_missing() {
+    fn loading_never_panics_and_names_a_missing_library() {
         match Library::load() {
             Ok(library) => assert!(library.version >= OLDEST),
             Err(error) if error.kind == ErrorKind::NoDriver => {

@@ -1,12 +1,13 @@
-//! The devices that libcuda sees.
+//! Lists and opens the devices of libcuda.
 
+use std::fmt;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{DeviceInfo, Driver, Error, ErrorKind, Platform, Result, Version};
 
 use crate::device::CudaDevice;
-use crate::library::Library;
+use crate::library::{Library, call};
 use crate::{fork, info};
 
 /// The CUDA driver of this machine.
@@ -15,12 +16,12 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// Loads and initialises the driver. Creates nothing on any GPU.
+    /// Loads and initialises the driver. Creates no context.
     ///
     /// # Errors
     /// [`NoDriver`](ErrorKind::NoDriver), [`NoDevice`](ErrorKind::NoDevice),
     /// [`DriverTooOld`](ErrorKind::DriverTooOld), [`MissingSymbol`](ErrorKind::MissingSymbol), and
-    /// [`Forked`](ErrorKind::Forked) in a child of a process that had loaded it.
+    /// [`Forked`](ErrorKind::Forked) in a forked child of a process that had loaded it.
     pub fn load() -> Result<Self> {
         let cuda = Self {
             library: Arc::new(Library::load()?),
@@ -31,7 +32,7 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// Interface version of the driver.
+    /// The version of the driver's interface.
     #[must_use]
     pub fn driver_version(&self) -> Version {
         self.library.version
@@ -41,12 +42,11 @@ impl Cuda {
         fork::check("cuDeviceGetCount")?;
         let mut count = 0;
         // SAFETY: `count` outlives the call.
-        let code = unsafe { (self.library.calls.cuDeviceGetCount)(&mut count) };
-        self.library.check("cuDeviceGetCount", code)?;
+        unsafe { call!(self.library, cuDeviceGetCount(&mut count)) }?;
         Ok(count.max(0) as u32)
     }
 
-    /// The driver's handle of a device that is there.
+    /// The driver's handle of a device.
     fn device(&self, ordinal: u32) -> Result<CUdevice> {
         let count = self.count()?;
         if ordinal >= count {
@@ -55,13 +55,20 @@ impl Cuda {
         }
         let mut device = 0;
         // SAFETY: `device` outlives the call.
-        let code = unsafe { (self.library.calls.cuDeviceGet)(&mut device, ordinal as i32) };
-        self.library.check("cuDeviceGet", code)?;
+        unsafe { call!(self.library, cuDeviceGet(&mut device, ordinal as i32)) }?;
         Ok(device)
     }
 
     fn info(&self, ordinal: u32) -> Result<DeviceInfo> {
         info::read(&self.library, ordinal, self.device(ordinal)?)
+    }
+}
+
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Cuda");
+        fields.field("driver_version", &self.driver_version());
+        fields.finish_non_exhaustive()
     }
 }
 

@@ -1,21 +1,21 @@
-//! What a copy is: two places and a size.
+//! Copies: two places and a size.
 
 use crate::{DevicePtr, HostPtr};
 
 /// One end of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Host memory of any kind: the driver knows which addresses are pinned.
+    /// Host memory of any kind; the driver knows which addresses are pinned.
     Host(HostPtr),
     /// Device memory.
     Device(DevicePtr),
 }
 
 impl Place {
-    /// The place `bytes` further on.
+    /// The place `bytes` further.
     ///
     /// # Panics
-    /// When the sum leaves the address space.
+    /// If the address overflows.
     #[must_use]
     pub fn offset(self, bytes: usize) -> Self {
         match self {
@@ -31,14 +31,14 @@ impl Place {
     }
 }
 
-/// A copy of consecutive bytes.
+/// A copy of contiguous bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopyOp {
     /// Where the bytes go.
     pub target: Place,
-    /// Where they come from.
+    /// Where the bytes come from.
     pub source: Place,
-    /// How many.
+    /// Number of bytes.
     pub bytes: usize,
 }
 
@@ -47,13 +47,13 @@ pub struct CopyOp {
 pub struct Copy2d {
     /// First byte written.
     pub target: Place,
-    /// From one target row to the next, at least `row_bytes`.
+    /// Distance between target rows, at least `row_bytes`.
     pub target_pitch_bytes: usize,
     /// First byte read.
     pub source: Place,
-    /// From one source row to the next, at least `row_bytes`.
+    /// Distance between source rows, at least `row_bytes`.
     pub source_pitch_bytes: usize,
-    /// Bytes copied of each row.
+    /// Bytes copied from each row.
     pub row_bytes: usize,
     /// Number of rows.
     pub rows: usize,

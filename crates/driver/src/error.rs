@@ -1,27 +1,27 @@
-//! Errors that a caller can match.
+//! Errors of driver calls.
 
 use crate::Version;
 
 /// Result of a driver call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A driver call that failed: what went wrong, in which call, and what is known beside it.
+/// A driver call that failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{call}: {kind}{}{detail}", if detail.is_empty() { "" } else { ": " })]
 pub struct Error {
     /// What went wrong.
     pub kind: ErrorKind,
-    /// The call that said so: the driver's own name of it.
+    /// The driver's name of the call.
     pub call: &'static str,
-    /// Values, names and paths that help to find the cause. May be empty.
+    /// Values, names and paths that help to find the cause; may be empty.
     pub detail: String,
 }
 
-/// What went wrong, and what to do about it.
+/// What went wrong. The message also says what to do about it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no driver library.
+    /// No driver library was found.
     #[error("no CUDA driver library found; install the NVIDIA driver, or use a simulated device")]
     NoDriver,
     /// The driver sees no GPU.
@@ -29,22 +29,20 @@ pub enum ErrorKind {
         "no GPU found; check that the driver is loaded (nvidia-smi) and that CUDA_VISIBLE_DEVICES does not hide it"
     )]
     NoDevice,
-    /// The device number is not there.
-    #[error("device {ordinal} does not exist, there are {count}")]
+    /// No device has this ordinal.
+    #[error("device {ordinal} does not exist; the number of devices is {count}")]
     NoSuchDevice {
-        /// The number that was asked for.
+        /// The requested ordinal.
         ordinal: u32,
-        /// How many devices there are.
+        /// Number of devices.
         count: u32,
     },
-    /// The driver is older than what is needed.
-    #[error(
-        "the driver offers CUDA {found}, at least {needed} is needed; update the NVIDIA driver"
-    )]
+    /// The driver is too old.
+    #[error("the driver supports CUDA {found}, but {needed} is required; update the NVIDIA driver")]
     DriverTooOld {
-        /// What the driver offers.
+        /// The version that the driver supports.
         found: Version,
-        /// What is needed.
+        /// The version that is required.
         needed: Version,
     },
     /// The driver library lacks a call.
@@ -53,57 +51,55 @@ pub enum ErrorKind {
         /// Name of the call.
         symbol: &'static str,
     },
-    /// Another process has the GPU for itself.
-    #[error(
-        "the GPU is held by another process (exclusive mode); wait for it, or choose another GPU"
-    )]
+    /// Another process uses the GPU exclusively.
+    #[error("another process holds the GPU in exclusive mode; wait for it, or choose another GPU")]
     DeviceBusy,
-    /// The GPU or its context is gone. Nothing on it works any more in this process.
-    #[error("the GPU is lost; restart the process, and see the kernel log for the cause (Xid)")]
+    /// The GPU or its context is gone. No call on it can succeed in this process.
+    #[error("the GPU is lost; restart the process, and look for an Xid error in the kernel log")]
     DeviceLost,
-    /// A kernel or copy failed on the device; the context is unusable from here on.
-    #[error("work on the GPU failed; its context is unusable, restart the process")]
+    /// A kernel or copy failed on the device, which makes the context unusable.
+    #[error("work on the GPU failed and made its context unusable; restart the process")]
     DeviceFault,
-    /// No memory left: on the device, or to be pinned.
+    /// Not enough memory, on the device or to pin.
     #[error("out of memory")]
     OutOfMemory,
-    /// Memory cannot be page-locked here.
+    /// This platform cannot page-lock the memory.
     #[error("the memory cannot be registered")]
     RegistrationRefused,
-    /// Some of the memory is registered already.
-    #[error("the memory is registered already")]
+    /// Part of the memory is already registered.
+    #[error("the memory is already registered")]
     AlreadyRegistered,
     /// The address is not the base of a registered range.
     #[error("the address is not the base of a registered range")]
     NotRegistered,
-    /// An argument is wrong.
+    /// An argument is invalid.
     #[error("invalid argument")]
     InvalidValue,
-    /// A handle is unknown or destroyed.
+    /// A handle is unknown or was destroyed.
     #[error("invalid handle")]
     InvalidHandle,
-    /// The module holds no kernel of that name.
+    /// The module has no kernel with this name.
     #[error("not found")]
     NotFound,
-    /// The PTX could not be loaded.
-    #[error("the PTX was refused")]
+    /// The driver could not load the PTX.
+    #[error("invalid PTX")]
     InvalidPtx,
-    /// An event of the pair has not fired yet.
+    /// One of the two events has not fired.
     #[error("not ready")]
     NotReady,
-    /// This driver or device does not offer the call.
+    /// The driver or the device does not support the call.
     #[error("not supported")]
     NotSupported,
-    /// The stream is being captured into a graph, where this call is not allowed.
+    /// The call is not allowed while the stream is captured into a graph.
     #[error("not allowed while the stream is captured")]
     Capturing,
     /// The process is a forked child of the one that opened the device.
     #[error("a forked child cannot use its parent's GPU; start a new process instead of forking")]
     Forked,
-    /// Any other code of the driver.
+    /// Any other error code.
     #[error("driver error {code}")]
     Other {
-        /// The driver's number.
+        /// The driver's error code.
         code: u32,
     },
 }
@@ -119,15 +115,15 @@ impl Error {
         }
     }
 
-    /// The same with something more to say.
+    /// Adds details.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }
 
-    /// Whether the context is gone for good: no engine of the device touches memory of this
-    /// process any more, and every later call fails.
+    /// Whether the context is dead: the device no longer accesses memory of this process, and every
+    /// later call fails.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self.kind, ErrorKind::DeviceLost | ErrorKind::DeviceFault)

@@ -1,18 +1,18 @@
-//! Options of the calls that make something.
+//! Options for allocating, registering and creating.
 
-/// How pinned memory is allocated.
+/// Options for allocating pinned memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct HostFlags {
-    /// Pinned for every device of the process, not only for the one that allocates.
+    /// Pinned for every device in the process, not only for the one that allocates.
     pub portable: bool,
-    /// Visible to kernels at a device address.
+    /// Mapped: kernels can access it at a device address.
     pub mapped: bool,
-    /// Not cached by the CPU: fast to write, slow to read.
+    /// Write-combined: fast for the CPU to write, slow to read.
     pub write_combined: bool,
 }
 
 impl Default for HostFlags {
-    /// Portable, nothing else.
+    /// Portable only.
     fn default() -> Self {
         Self {
             portable: true,
@@ -22,19 +22,19 @@ impl Default for HostFlags {
     }
 }
 
-/// How existing memory is page-locked in place.
+/// Options for page-locking existing memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RegisterFlags {
-    /// Pinned for every device of the process, not only for the one that registers.
+    /// Pinned for every device in the process, not only for the one that registers.
     pub portable: bool,
-    /// Visible to kernels at a device address.
+    /// Mapped: kernels can access it at a device address.
     pub mapped: bool,
-    /// The device only reads it; needed for memory that the process itself may only read.
+    /// Only read by the device. Required for memory that the process itself maps read-only.
     pub read_only: bool,
 }
 
 impl Default for RegisterFlags {
-    /// Portable, nothing else.
+    /// Portable only.
     fn default() -> Self {
         Self {
             portable: true,
@@ -44,20 +44,21 @@ impl Default for RegisterFlags {
     }
 }
 
-/// How a stream is created.
+/// Options for creating a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct StreamFlags {
-    /// Does not wait for the default stream, nor does the default stream wait for it.
+    /// Not synchronised with the default stream.
     pub non_blocking: bool,
-    /// Lower numbers go first. Clamped to [`Driver::stream_priorities`](crate::Driver::stream_priorities).
+    /// Lower numbers go first. Clamped to
+    /// [`Driver::stream_priorities`](crate::Driver::stream_priorities).
     pub priority: i32,
 }
 
-/// How an event is created.
+/// Options for creating an event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EventFlags {
-    /// Keeps the time at which it fired.
+    /// Records the time at which it fires.
     pub timing: bool,
-    /// A thread that waits for it sleeps instead of spinning.
+    /// Threads that wait for it sleep instead of spinning.
     pub blocking_sync: bool,
 }

@@ -1,20 +1,20 @@
-//! Plain handles. They own nothing: whoever created one destroys it through the driver.
+//! Plain handles. They own nothing: the caller destroys what it created, through the driver.
 
 use std::fmt;
 use std::ptr::NonNull;
 
-/// Address of host memory.
+/// A host address.
 pub type HostPtr = NonNull<u8>;
 
-/// Address of device memory, as the device sees it. Never dereferenced on the host.
+/// A device address. Never dereferenced on the host.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DevicePtr(pub u64);
 
 impl DevicePtr {
-    /// The address `bytes` further on.
+    /// The address `bytes` further.
     ///
     /// # Panics
-    /// When the sum leaves the address space.
+    /// If the address overflows.
     #[must_use]
     pub fn offset(self, bytes: usize) -> Self {
         Self(
@@ -31,8 +31,8 @@ impl fmt::Debug for DevicePtr {
     }
 }
 
-/// Defines handles. Their number is private: a driver follows a handle without looking, so one
-/// that it did not give out must not come from safe code.
+/// Defines handles. Their value is private: a driver trusts every handle, so safe code must not be
+/// able to forge one.
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
@@ -40,16 +40,16 @@ macro_rules! handles {
         pub struct $name(u64);
 
         impl $name {
-            /// The handle of this number.
+            /// The handle with this value.
             ///
             /// # Safety
-            /// The driver that it will be given to has given it out, and it is still valid there.
+            /// The driver that will use the handle created it, and it is still valid.
             #[must_use]
             pub const unsafe fn from_raw(raw: u64) -> Self {
                 Self(raw)
             }
 
-            /// The driver's own number.
+            /// The driver's value.
             #[must_use]
             pub const fn raw(self) -> u64 {
                 self.0
@@ -59,12 +59,12 @@ macro_rules! handles {
 }
 
 handles! {
-    /// A stream of device work, run in order.
+    /// A queue of device work that runs in order.
     StreamHandle
     /// A point in a stream that can be waited for.
     EventHandle
     /// A loaded PTX module.
     ModuleHandle
-    /// A kernel inside a loaded module.
+    /// A kernel in a loaded module.
     FunctionHandle
 }

@@ -1,8 +1,8 @@
-//! What a driver tells about devices and addresses.
+//! Properties of devices and addresses.
 
 use std::fmt;
 
-/// Where a device sits on the PCI bus.
+/// The PCI address of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PciAddress {
     /// PCI domain.
@@ -24,11 +24,11 @@ impl fmt::Display for PciAddress {
 }
 
 /// A version of the driver's interface, such as 13.0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Version {
-    /// 13 of 13.0.
+    /// The 13 of 13.0.
     pub major: u32,
-    /// 0 of 13.0.
+    /// The 0 of 13.0.
     pub minor: u32,
 }
 
@@ -38,93 +38,80 @@ impl fmt::Display for Version {
     }
 }
 
-/// Properties of a device that do not change.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Constant properties of a device.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// Number of the device on its platform, from 0.
+    /// Index of the device on its platform, from 0.
     pub ordinal: u32,
-    /// Name as the vendor gives it.
+    /// The vendor's name.
     pub name: String,
-    /// Device memory in all.
+    /// Total device memory.
     pub memory_bytes: u64,
-    /// Copy engines that work beside kernels.
+    /// Copy engines that run beside kernels.
     pub async_engines: u32,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
     /// Compute capability, major and minor.
     pub compute_capability: (u32, u32),
-    /// Place on the PCI bus, where there is one.
+    /// PCI address, if known.
     pub pci: Option<PciAddress>,
-    /// NUMA node that the device hangs on, where the system tells.
+    /// NUMA node that the device is attached to, if known.
     pub numa_node: Option<u32>,
-    /// Shares its memory with the host (pinning gains nothing there).
+    /// Shares its memory with the host, so pinning gains nothing.
     pub integrated: bool,
-    /// Reaches ordinary host memory through the host's own page tables, as over NVLink-C2C (pinning
-    /// gains little there).
+    /// Accesses pageable host memory through the host's page tables, as over NVLink-C2C, so pinning
+    /// gains little.
     pub coherent: bool,
-    /// Kernels can read and write mapped pinned memory.
+    /// Kernels can access mapped pinned memory.
     pub can_map_host: bool,
     /// Existing memory can be page-locked in place.
     pub can_register: bool,
     /// Memory can be registered read-only.
     pub can_register_read_only: bool,
-    /// Has stream-ordered allocation.
+    /// Supports stream-ordered allocation.
     pub stream_ordered_alloc: bool,
-    /// Has batch copies.
+    /// Supports batch copies.
     pub batch_copy: bool,
-    /// Interface version of the driver.
+    /// Version of the driver's interface.
     pub driver_version: Version,
     /// Profile name of a simulated device; `None` for a real one.
     pub simulated: Option<String>,
 }
 
 impl DeviceInfo {
-    /// A device with this number and name, nothing known about it yet.
+    /// A device with this ordinal and name. All other properties are zero, false or unknown.
     #[must_use]
     pub fn new(ordinal: u32, name: impl Into<String>) -> Self {
         Self {
             ordinal,
             name: name.into(),
-            memory_bytes: 0,
-            async_engines: 0,
-            multiprocessors: 0,
-            compute_capability: (0, 0),
-            pci: None,
-            numa_node: None,
-            integrated: false,
-            coherent: false,
-            can_map_host: false,
-            can_register: false,
-            can_register_read_only: false,
-            stream_ordered_alloc: false,
-            batch_copy: false,
-            driver_version: Version { major: 0, minor: 0 },
-            simulated: None,
+            ..Self::default()
         }
     }
 }
 
-/// Device memory at this moment.
+/// Current use of device memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryInfo {
-    /// Not allocated.
+    /// Free memory.
     pub free_bytes: u64,
-    /// In all.
+    /// Total memory.
     pub total_bytes: u64,
 }
 
-/// What the driver knows of an address.
+/// The kind of memory that an address belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum PointerKind {
-    /// Ordinary host memory, or nothing that the driver knows.
+    /// Ordinary host memory, or an address that the driver does not know.
     Pageable,
-    /// Inside memory from [`Driver::host_alloc`](crate::Driver::host_alloc).
+    /// Memory from [`Driver::host_alloc`](crate::Driver::host_alloc).
     Pinned,
-    /// Inside memory given to [`Driver::host_register`](crate::Driver::host_register).
+    /// Memory registered with [`Driver::host_register`](crate::Driver::host_register).
     Registered,
     /// Device memory.
     Device,
-    /// Managed memory, which moves by itself.
+    /// Managed memory, which migrates between host and device.
     Managed,
 }

@@ -1,63 +1,20 @@
-//! A decorator that asks before each call.
+//! A driver that asks a hook before each call.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::*;
 
-/// Names a call of [`Driver`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs)] // each is the method of the same name
-pub enum Call {
-    MemoryInfo,
-    Synchronize,
-    PointerKind,
-    DeviceAlloc,
-    DeviceFree,
-    DeviceAllocAsync,
-    DeviceFreeAsync,
-    HostAlloc,
-    HostFree,
-    HostRegister,
-    HostUnregister,
-    HostDevicePtr,
-    StreamPriorities,
-    StreamCreate,
-    StreamDestroy,
-    StreamQuery,
-    StreamIsCapturing,
-    StreamSynchronize,
-    StreamWaitEvent,
-    HostCallback,
-    EventCreate,
-    EventDestroy,
-    EventRecord,
-    EventQuery,
-    EventSynchronize,
-    EventWaitTimeout,
-    EventElapsed,
-    Copy,
-    CopyAsync,
-    Copy2d,
-    Copy2dAsync,
-    CopyBatch,
-    Memset,
-    ModuleLoad,
-    ModuleUnload,
-    ModuleFunction,
-    Launch,
-}
-
 /// Decides about calls before they reach the driver.
 ///
 /// # Safety
-/// An error that it returns is fatal only when the device is dead, as [`Driver`] demands.
+/// It may return a fatal error only if the device is dead, as [`Driver`] requires.
 pub unsafe trait Hook: Send + Sync {
-    /// `Ok` lets the call through; an error is what the caller gets, and the driver never sees
-    /// the call.
+    /// `Ok` lets the call through. An error goes to the caller, and the driver never sees the call.
     fn before(&self, call: Call) -> Result<()>;
 
-    /// The driver has returned from a call that was let through.
+    /// Runs when the driver has returned from a call that was let through.
     fn after(&self, _call: Call) {}
 }
 
@@ -68,7 +25,7 @@ pub struct Intercepted<H> {
 }
 
 impl<H: Hook> Intercepted<H> {
-    /// Put `hook` in front of `driver`.
+    /// Puts `hook` in front of `driver`.
     pub fn new(driver: Arc<dyn Driver>, hook: H) -> Self {
         Self { driver, hook }
     }
@@ -79,81 +36,95 @@ impl<H: Hook> Intercepted<H> {
     }
 }
 
-/// Forwards each listed method: ask the hook, then call the driver, then tell the hook.
-macro_rules! forward {
+impl<H: fmt::Debug> fmt::Debug for Intercepted<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Intercepted");
+        fields.field("hook", &self.hook).finish_non_exhaustive()
+    }
+}
+
+/// Defines [`Call`] and implements [`Driver`]: asks the hook, calls the driver, tells the hook.
+macro_rules! intercept {
     ($($call:ident => $(#[$safety:ident])? fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
-        $(forward!(@one $call, $($safety)?, $name, ($($arg: $type),*), $result);)*
-    };
-    (@one $call:ident, , $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {
-        fn $name(&self, $($arg: $type),*) -> Result<$result> {
-            self.hook.before(Call::$call)?;
-            let returned = self.driver.$name($($arg),*);
-            self.hook.after(Call::$call);
-            returned
+        /// A call of [`Driver`].
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)] // each is the method of the same name
+        pub enum Call {
+            $($call,)*
+        }
+
+        // SAFETY: the wrapped driver keeps the contract, and errors of a hook are as `Hook` requires.
+        unsafe impl<H: Hook> Driver for Intercepted<H> {
+            fn info(&self) -> &DeviceInfo {
+                self.driver.info()
+            }
+
+            fn pin_domain(&self) -> u64 {
+                self.driver.pin_domain()
+            }
+
+            fn default_stream(&self) -> StreamHandle {
+                self.driver.default_stream()
+            }
+
+            $(intercept!(@method $call, $($safety)?, $name, ($($arg: $type),*), $result);)*
         }
     };
-    (@one $call:ident, unsafety, $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {
+    (@method $call:ident, , $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {
+        fn $name(&self, $($arg: $type),*) -> Result<$result> {
+            self.hook.before(Call::$call)?;
+            let result = self.driver.$name($($arg),*);
+            self.hook.after(Call::$call);
+            result
+        }
+    };
+    (@method $call:ident, unsafety, $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {
         unsafe fn $name(&self, $($arg: $type),*) -> Result<$result> {
             self.hook.before(Call::$call)?;
-            // SAFETY: the caller vouches for the same contract, and the arguments are unchanged.
-            let returned = unsafe { self.driver.$name($($arg),*) };
+            // SAFETY: the caller keeps the same contract, and the arguments are unchanged.
+            let result = unsafe { self.driver.$name($($arg),*) };
             self.hook.after(Call::$call);
-            returned
+            result
         }
     };
 }
 
-// SAFETY: calls go to a driver for which it holds, and a hook's errors are as `Hook` demands.
-unsafe impl<H: Hook> Driver for Intercepted<H> {
-    fn info(&self) -> &DeviceInfo {
-        self.driver.info()
-    }
-
-    fn pin_domain(&self) -> u64 {
-        self.driver.pin_domain()
-    }
-
-    fn default_stream(&self) -> StreamHandle {
-        self.driver.default_stream()
-    }
-
-    forward! {
-        MemoryInfo => fn memory_info() -> MemoryInfo;
-        Synchronize => fn synchronize() -> ();
-        PointerKind => fn pointer_kind(address: u64) -> PointerKind;
-        DeviceAlloc => fn device_alloc(bytes: usize) -> DevicePtr;
-        DeviceFree => #[unsafety] fn device_free(ptr: DevicePtr) -> ();
-        DeviceAllocAsync => fn device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
-        DeviceFreeAsync => #[unsafety] fn device_free_async(ptr: DevicePtr, stream: StreamHandle) -> ();
-        HostAlloc => fn host_alloc(bytes: usize, flags: HostFlags) -> HostPtr;
-        HostFree => #[unsafety] fn host_free(ptr: HostPtr) -> ();
-        HostRegister => #[unsafety] fn host_register(ptr: HostPtr, bytes: usize, flags: RegisterFlags) -> ();
-        HostUnregister => #[unsafety] fn host_unregister(ptr: HostPtr) -> ();
-        HostDevicePtr => fn host_device_ptr(ptr: HostPtr) -> DevicePtr;
-        StreamPriorities => fn stream_priorities() -> (i32, i32);
-        StreamCreate => fn stream_create(flags: StreamFlags) -> StreamHandle;
-        StreamDestroy => #[unsafety] fn stream_destroy(stream: StreamHandle) -> ();
-        StreamQuery => fn stream_query(stream: StreamHandle) -> bool;
-        StreamIsCapturing => fn stream_is_capturing(stream: StreamHandle) -> bool;
-        StreamSynchronize => fn stream_synchronize(stream: StreamHandle) -> ();
-        StreamWaitEvent => fn stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
-        HostCallback => fn host_callback(stream: StreamHandle, callback: HostCallback) -> ();
-        EventCreate => fn event_create(flags: EventFlags) -> EventHandle;
-        EventDestroy => #[unsafety] fn event_destroy(event: EventHandle) -> ();
-        EventRecord => fn event_record(event: EventHandle, stream: StreamHandle) -> ();
-        EventQuery => fn event_query(event: EventHandle) -> bool;
-        EventSynchronize => fn event_synchronize(event: EventHandle) -> ();
-        EventWaitTimeout => fn event_wait_timeout(event: EventHandle, timeout: Duration) -> bool;
-        EventElapsed => fn event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
-        Copy => #[unsafety] fn copy(copy: CopyOp) -> ();
-        CopyAsync => #[unsafety] fn copy_async(copy: CopyOp, stream: StreamHandle) -> ();
-        Copy2d => #[unsafety] fn copy_2d(copy: Copy2d) -> ();
-        Copy2dAsync => #[unsafety] fn copy_2d_async(copy: Copy2d, stream: StreamHandle) -> ();
-        CopyBatch => #[unsafety] fn copy_batch(copies: &[CopyOp], stream: StreamHandle) -> ();
-        Memset => #[unsafety] fn memset_async(ptr: DevicePtr, value: u8, bytes: usize, stream: StreamHandle) -> ();
-        ModuleLoad => fn module_load(ptx: &str) -> ModuleHandle;
-        ModuleUnload => #[unsafety] fn module_unload(module: ModuleHandle) -> ();
-        ModuleFunction => fn module_function(module: ModuleHandle, name: &str) -> FunctionHandle;
-        Launch => #[unsafety] fn launch(function: FunctionHandle, shape: LaunchShape, args: &[KernelArg], stream: StreamHandle) -> ();
-    }
+intercept! {
+    MemoryInfo => fn memory_info() -> MemoryInfo;
+    Synchronize => fn synchronize() -> ();
+    PointerKind => fn pointer_kind(address: u64) -> PointerKind;
+    DeviceAlloc => fn device_alloc(bytes: usize) -> DevicePtr;
+    DeviceFree => #[unsafety] fn device_free(ptr: DevicePtr) -> ();
+    DeviceAllocAsync => fn device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
+    DeviceFreeAsync => #[unsafety] fn device_free_async(ptr: DevicePtr, stream: StreamHandle) -> ();
+    HostAlloc => fn host_alloc(bytes: usize, flags: HostFlags) -> HostPtr;
+    HostFree => #[unsafety] fn host_free(ptr: HostPtr) -> ();
+    HostRegister => #[unsafety] fn host_register(ptr: HostPtr, bytes: usize, flags: RegisterFlags) -> ();
+    HostUnregister => #[unsafety] fn host_unregister(ptr: HostPtr) -> ();
+    HostDevicePtr => fn host_device_ptr(ptr: HostPtr) -> DevicePtr;
+    StreamPriorities => fn stream_priorities() -> (i32, i32);
+    StreamCreate => fn stream_create(flags: StreamFlags) -> StreamHandle;
+    StreamDestroy => #[unsafety] fn stream_destroy(stream: StreamHandle) -> ();
+    StreamQuery => fn stream_query(stream: StreamHandle) -> bool;
+    StreamIsCapturing => fn stream_is_capturing(stream: StreamHandle) -> bool;
+    StreamSynchronize => fn stream_synchronize(stream: StreamHandle) -> ();
+    StreamWaitEvent => fn stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
+    HostCallback => fn host_callback(stream: StreamHandle, callback: HostCallback) -> ();
+    EventCreate => fn event_create(flags: EventFlags) -> EventHandle;
+    EventDestroy => #[unsafety] fn event_destroy(event: EventHandle) -> ();
+    EventRecord => fn event_record(event: EventHandle, stream: StreamHandle) -> ();
+    EventQuery => fn event_query(event: EventHandle) -> bool;
+    EventSynchronize => fn event_synchronize(event: EventHandle) -> ();
+    EventWaitTimeout => fn event_wait_timeout(event: EventHandle, timeout: Duration) -> bool;
+    EventElapsed => fn event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
+    Copy => #[unsafety] fn copy(copy: CopyOp) -> ();
+    CopyAsync => #[unsafety] fn copy_async(copy: CopyOp, stream: StreamHandle) -> ();
+    Copy2d => #[unsafety] fn copy_2d(copy: Copy2d) -> ();
+    Copy2dAsync => #[unsafety] fn copy_2d_async(copy: Copy2d, stream: StreamHandle) -> ();
+    CopyBatch => #[unsafety] fn copy_batch(copies: &[CopyOp], stream: StreamHandle) -> ();
+    Memset => #[unsafety] fn memset_async(ptr: DevicePtr, value: u8, bytes: usize, stream: StreamHandle) -> ();
+    ModuleLoad => fn module_load(ptx: &str) -> ModuleHandle;
+    ModuleUnload => #[unsafety] fn module_unload(module: ModuleHandle) -> ();
+    ModuleFunction => fn module_function(module: ModuleHandle, name: &str) -> FunctionHandle;
+    Launch => #[unsafety] fn launch(function: FunctionHandle, shape: LaunchShape, args: &[KernelArg], stream: StreamHandle) -> ();
 }

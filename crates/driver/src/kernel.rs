@@ -1,4 +1,4 @@
-//! What a kernel launch is made of.
+//! Arguments of a kernel launch.
 
 use crate::DevicePtr;
 
@@ -7,17 +7,17 @@ use crate::DevicePtr;
 pub struct LaunchShape {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [u32; 3],
-    /// Dynamic shared memory of a block.
+    /// Dynamic shared memory per block.
     pub shared_bytes: u32,
 }
 
 impl LaunchShape {
-    /// One thread for each of `items`, in blocks of 256; at least one block.
+    /// One thread per item in blocks of 256, and at least one block.
     ///
     /// # Panics
-    /// When `items` needs more than 2^31 - 1 blocks.
+    /// If `items` needs more than 2^31 - 1 blocks.
     #[must_use]
     pub fn for_items(items: usize) -> Self {
         let blocks = items.div_ceil(256).max(1);
@@ -30,7 +30,7 @@ impl LaunchShape {
     }
 }
 
-/// One argument of a kernel, with its type.
+/// A kernel argument with its type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum KernelArg {
     /// A device address.
@@ -50,7 +50,7 @@ pub enum KernelArg {
 }
 
 impl KernelArg {
-    /// The type of this argument.
+    /// The type of the argument.
     #[must_use]
     pub fn kind(&self) -> ParamKind {
         match self {

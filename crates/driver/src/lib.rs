@@ -1,4 +1,4 @@
-//! The seam between Pinlane and a GPU.
+//! The interface between Pinlane and a GPU.
 //!
 //! ```text
 //!   library  (pinlane)            owns buffers, proves that nothing in flight is touched
@@ -8,30 +8,30 @@
 //!   cuda (libcuda)   sim (a simulated GPU)
 //! ```
 //!
-//! A [`Platform`] lists devices and opens one; an opened device is a [`Driver`]. The trait is
-//! object-safe: a driver call costs a microsecond or more on any GPU, so dynamic dispatch is free
-//! and the device can be chosen at run time.
+//! A [`Platform`] lists devices and opens one; an open device is a [`Driver`]. The trait is
+//! object-safe so that the device can be chosen at run time. Dynamic dispatch costs nothing that
+//! can be measured: a driver call takes a microsecond or more on any GPU.
 //!
-//! **Validation.** A driver assumes valid calls. The library validates once, above. Calls that
-//! can touch memory that the caller does not own are `unsafe` and state what must hold.
+//! **Validation.** A driver assumes valid calls; the library validates them once, above. Calls that
+//! can touch memory which the caller does not own are `unsafe` and state their contract.
 //!
-//! [`Intercepted`] wraps any driver and asks a [`Hook`] before each call: that is how tests fail
-//! the k-th call or count calls without touching a backend.
+//! [`Intercepted`] wraps a driver and asks a [`Hook`] before each call. Tests use it to fail the
+//! k-th call or to count calls, with any backend.
 
 mod copy;
+mod driver;
 mod error;
 mod flags;
 mod handle;
 mod info;
 mod intercept;
 mod kernel;
-mod traits;
 
 pub use copy::{Copy2d, CopyOp, Place};
+pub use driver::{Driver, HostCallback, Platform};
 pub use error::{Error, ErrorKind, Result};
 pub use flags::{EventFlags, HostFlags, RegisterFlags, StreamFlags};
 pub use handle::{DevicePtr, EventHandle, FunctionHandle, HostPtr, ModuleHandle, StreamHandle};
 pub use info::{DeviceInfo, MemoryInfo, PciAddress, PointerKind, Version};
 pub use intercept::{Call, Hook, Intercepted};
 pub use kernel::{KernelArg, LaunchShape, ParamKind};
-pub use traits::{Driver, HostCallback, Platform};

@@ -10,8 +10,12 @@ const TITLE: &str = "document.querySelector('#hover b').textContent";
 const SHOWN: &str = "[...document.querySelectorAll('figure svg')] \
      .filter((svg) => svg.getClientRects().length > 0)";
 
+/// Runs only with `PINLANE_TEST=full`.
 #[test]
 fn the_pages_work_in_a_browser() {
+    if pinlane_testing::skip_slow_test() {
+        return;
+    }
     let mut browser = match Browser::start() {
         Ok(browser) => browser,
         Err(reason) => {

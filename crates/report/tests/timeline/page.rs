@@ -13,8 +13,12 @@ const RANGE: &str = "document.getElementById('range').textContent";
 const WHOLE: &str = "0 – 12.00 µs";
 const HOVER: &str = "document.getElementById('hover')";
 
+/// Runs only with `PINLANE_TEST=full`.
 #[test]
 fn the_page_works_in_a_browser() {
+    if pinlane_testing::skip_slow_test() {
+        return;
+    }
     let mut browser = match Browser::start() {
         Ok(browser) => browser,
         Err(reason) => {

@@ -1,43 +1,45 @@
-//! A record of what this crate has registered.
+//! The host memory that this crate has registered.
 //!
-//! libcuda tells host memory that it knows from memory that it does not, yet not whether it
-//! allocated or registered it. The record is one for the process, as the memory is.
+//! libcuda does not tell allocated from registered host memory. The list is global, since the
+//! memory belongs to the process.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-static REGISTERED: Mutex<Ranges> = Mutex::new(Ranges::new());
+use crate::sync::lock;
 
-/// The record. No call of the driver is made while it is held.
-pub(crate) fn registered() -> MutexGuard<'static, Ranges> {
-    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+static REGISTERED: Mutex<AddressRanges> = Mutex::new(AddressRanges::new());
+
+/// Locks the list. The driver must not be called meanwhile.
+pub(crate) fn registered() -> MutexGuard<'static, AddressRanges> {
+    lock(&REGISTERED)
 }
 
-/// Ranges of addresses that do not overlap, by their base.
-pub(crate) struct Ranges {
+/// Address ranges that do not overlap.
+pub(crate) struct AddressRanges {
     bytes_by_base: BTreeMap<u64, u64>,
 }
 
-impl Ranges {
+impl AddressRanges {
     const fn new() -> Self {
         Self {
             bytes_by_base: BTreeMap::new(),
         }
     }
 
-    /// Adds a range, in place of those that it overlaps: these are gone, or the driver would not
-    /// have given the memory out.
+    /// Adds a range and removes those that it overlaps: their memory was freed, or the driver could
+    /// not have reused it.
     pub(crate) fn insert(&mut self, base: u64, bytes: u64) {
         self.remove_overlapping(base, bytes);
         self.bytes_by_base.insert(base, bytes);
     }
 
-    /// Takes out the range with this base.
+    /// Removes the range with this base.
     pub(crate) fn remove(&mut self, base: u64) {
         self.bytes_by_base.remove(&base);
     }
 
-    /// Takes out every range that shares an address with this one.
+    /// Removes every range that overlaps this one.
     pub(crate) fn remove_overlapping(&mut self, base: u64, bytes: u64) {
         let end = base.saturating_add(bytes);
         while let Some((&found, &found_bytes)) = self.bytes_by_base.range(..end).next_back() {
@@ -48,7 +50,7 @@ impl Ranges {
         }
     }
 
-    /// Whether some range holds the address.
+    /// Whether a range contains the address.
     pub(crate) fn contains(&self, address: u64) -> bool {
         self.bytes_by_base
             .range(..=address)
@@ -59,11 +61,11 @@ impl Ranges {
 
 #[cfg(test)]
 mod tests {
-    use super::Ranges;
+    use super::AddressRanges;
 
     #[test]
-    fn a_range_holds_its_addresses_and_no_others() {
-        let mut ranges = Ranges::new();
+    fn a_range_contains_its_addresses_and_no_others() {
+        let mut ranges = AddressRanges::new();
         ranges.insert(100, 10);
         ranges.insert(110, 5);
         let held: Vec<u64> = (95..120).filter(|at| ranges.contains(*at)).collect();
@@ -74,16 +76,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_base_takes_a_range_out() {
-        let mut ranges = Ranges::new();
+    fn only_the_base_removes_a_range() {
+        let mut ranges = AddressRanges::new();
         ranges.insert(100, 10);
         ranges.remove(105);
         assert!(ranges.contains(105));
     }
 
     #[test]
-    fn new_memory_takes_the_place_of_what_it_overlaps() {
-        let mut ranges = Ranges::new();
+    fn overlapping_ranges_are_removed() {
+        let mut ranges = AddressRanges::new();
         ranges.insert(0, 10);
         ranges.insert(10, 10);
         ranges.insert(20, 10);

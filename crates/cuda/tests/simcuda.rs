@@ -1,5 +1,4 @@
-//! The CUDA driver over the stand-in for libcuda: what can be wrong with a driver or a GPU comes
-//! out as a typed error, never as a panic.
+//! The CUDA backend over simcuda: every problem of a driver or a GPU is a typed error, never a panic.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,43 +9,43 @@ use pinlane_driver::{Driver, ErrorKind, HostFlags, Platform, Version};
 use pinlane_simcuda::testing::{Stage, complaints, in_child};
 
 fn whole() -> Stage {
-    Stage::new().expect("the stand-in is built beside the test")
+    Stage::new().expect("simcuda is built beside the test")
 }
 
 fn without(symbols: &'static [&'static str]) -> impl FnOnce() -> Stage {
-    move || Stage::without(symbols).expect("the stand-in is built beside the test")
+    move || Stage::without(symbols).expect("simcuda is built beside the test")
 }
 
 fn load_error() -> ErrorKind {
-    Cuda::load().map(drop).expect_err("it cannot be used").kind
+    Cuda::load().map(drop).expect_err("loading fails").kind
 }
 
 fn open(ordinal: u32) -> Arc<dyn Driver> {
-    let cuda = Cuda::load().expect("the stand-in loads");
-    cuda.open(ordinal).expect("it has such a device")
+    let cuda = Cuda::load().expect("simcuda loads");
+    cuda.open(ordinal).expect("the device exists")
 }
 
 #[test]
-fn the_stand_in_says_that_it_is_simulated() {
-    let report = in_child(whole, "the_stand_in_says_that_it_is_simulated", &[], || {
+fn simcuda_reports_that_it_is_simulated() {
+    let report = in_child(whole, "simcuda_reports_that_it_is_simulated", &[], || {
         let device = open(0);
         assert_eq!(device.info().simulated.as_deref(), Some("h200"));
     });
-    // Opened and not used: no context was made.
+    // The device was not used, so no context was created.
     assert!(report.is_none_or(|report| report.is_empty()));
 }
 
 #[test]
-fn without_a_gpu_there_is_no_device() {
-    let name = "without_a_gpu_there_is_no_device";
+fn no_gpu_is_reported() {
+    let name = "no_gpu_is_reported";
     in_child(whole, name, &[("DEVICES", "0")], || {
         assert_eq!(load_error(), ErrorKind::NoDevice);
     });
 }
 
 #[test]
-fn an_old_driver_is_named_with_what_is_needed() {
-    let name = "an_old_driver_is_named_with_what_is_needed";
+fn an_old_driver_is_refused_with_the_required_version() {
+    let name = "an_old_driver_is_refused_with_the_required_version";
     in_child(whole, name, &[("VERSION", "11020")], || {
         let ErrorKind::DriverTooOld { found, needed } = load_error() else {
             panic!("it is too old");
@@ -72,8 +71,8 @@ fn a_missing_symbol_is_named() {
 }
 
 #[test]
-fn what_an_older_driver_lacks_is_said_and_not_called() {
-    let name = "what_an_older_driver_lacks_is_said_and_not_called";
+fn missing_optional_symbols_are_reported_and_not_called() {
+    let name = "missing_optional_symbols_are_reported_and_not_called";
     let stage = without(&["cuMemcpyBatchAsync", "cuMemAllocAsync", "cuMemFreeAsync"]);
     in_child(stage, name, &[], || {
         let device = open(0);
@@ -82,7 +81,7 @@ fn what_an_older_driver_lacks_is_said_and_not_called() {
         let stream = device.default_stream();
         let refused = device
             .device_alloc_async(16, stream)
-            .expect_err("not there");
+            .expect_err("the symbol is missing");
         assert!(matches!(
             refused.kind,
             ErrorKind::NotSupported | ErrorKind::MissingSymbol { .. }
@@ -90,7 +89,7 @@ fn what_an_older_driver_lacks_is_said_and_not_called() {
         // SAFETY: no copies, so no places.
         let refused = unsafe { device.copy_batch(&[], stream) };
         assert!(refused.is_err());
-        device.synchronize().expect("nothing lingers");
+        device.synchronize().expect("no sticky error");
     });
 }
 
@@ -99,7 +98,7 @@ fn the_suite_passes_without_the_optional_symbols() {
     let name = "the_suite_passes_without_the_optional_symbols";
     let stage = without(&["cuMemcpyBatchAsync", "cuMemAllocAsync", "cuMemFreeAsync"]);
     in_child(stage, name, &[], || {
-        let cuda = Cuda::load().expect("the stand-in loads");
+        let cuda = Cuda::load().expect("simcuda loads");
         let summary = pinlane_conformance::run(&cuda, 0, None, &mut |result| {
             if let Verdict::Failed(reason) = &result.verdict {
                 panic!("{}: {reason}", result.name);
@@ -111,10 +110,10 @@ fn the_suite_passes_without_the_optional_symbols() {
 }
 
 #[test]
-fn a_busy_gpu_is_busy() {
-    in_child(whole, "a_busy_gpu_is_busy", &[("FAIL", "busy")], || {
+fn a_busy_gpu_is_reported() {
+    in_child(whole, "a_busy_gpu_is_reported", &[("FAIL", "busy")], || {
         let device = open(0);
-        let refused = device.memory_info().expect_err("held by another process");
+        let refused = device.memory_info().expect_err("another process holds it");
         assert_eq!(refused.kind, ErrorKind::DeviceBusy);
     });
 }
@@ -129,7 +128,7 @@ fn a_lost_gpu_stays_lost() {
             let device = open(0);
             let error = (0..200)
                 .find_map(|_| device.memory_info().err())
-                .expect("it is lost in the end");
+                .expect("it is lost after 40 calls");
             assert_eq!(error.kind, ErrorKind::DeviceLost);
             assert!(error.is_fatal());
             let later = device.host_alloc(16, HostFlags::default());
@@ -139,10 +138,10 @@ fn a_lost_gpu_stays_lost() {
 }
 
 #[test]
-fn only_the_gpu_that_was_asked_for_gets_a_context() {
-    let name = "only_the_gpu_that_was_asked_for_gets_a_context";
+fn only_the_opened_gpu_gets_a_context() {
+    let name = "only_the_opened_gpu_gets_a_context";
     let report = in_child(whole, name, &[("DEVICES", "3")], || {
-        let cuda = Cuda::load().expect("the stand-in loads");
+        let cuda = Cuda::load().expect("simcuda loads");
         assert_eq!(cuda.devices().expect("a list").len(), 3);
         let device = cuda.open(1).expect("the second");
         let pinned = device
@@ -166,8 +165,8 @@ fn only_the_gpu_that_was_asked_for_gets_a_context() {
 }
 
 #[test]
-fn two_gpus_serve_any_thread() {
-    let name = "two_gpus_serve_any_thread";
+fn two_gpus_work_on_any_thread() {
+    let name = "two_gpus_work_on_any_thread";
     in_child(whole, name, &[("DEVICES", "2")], || {
         let (one, two) = (open(0), open(1));
         one.memory_info().expect("the first");

@@ -2,26 +2,22 @@
 
 use pinlane_driver::{DevicePtr, Result, StreamHandle};
 
-use crate::device::CudaDevice;
-use crate::stream::raw_stream;
+use crate::device::{CudaDevice, device_call};
+use crate::handles::raw_stream;
 
 impl CudaDevice {
     pub(crate) fn device_alloc(&self, bytes: usize) -> Result<DevicePtr> {
-        let _current = self.enter()?;
         let mut ptr = 0;
         // SAFETY: `ptr` outlives the call.
-        let code = unsafe { (self.calls().cuMemAlloc_v2)(&mut ptr, bytes) };
-        self.check("cuMemAlloc_v2", code)?;
+        unsafe { device_call!(self, cuMemAlloc_v2(&mut ptr, bytes)) }?;
         Ok(DevicePtr(ptr))
     }
 
     /// # Safety
     /// As for the trait's method.
     pub(crate) unsafe fn device_free(&self, ptr: DevicePtr) -> Result<()> {
-        let _current = self.enter()?;
         // SAFETY: the caller gives up an allocation that nothing uses.
-        let code = unsafe { (self.calls().cuMemFree_v2)(ptr.0) };
-        self.check("cuMemFree_v2", code)
+        unsafe { device_call!(self, cuMemFree_v2(ptr.0)) }
     }
 
     pub(crate) fn device_alloc_async(
@@ -32,9 +28,9 @@ impl CudaDevice {
         let alloc = self.optional(self.calls().cuMemAllocAsync, "cuMemAllocAsync")?;
         let _current = self.enter()?;
         let mut ptr = 0;
-        // SAFETY: `ptr` outlives the call: the address is known at once, the memory comes later.
+        // SAFETY: `ptr` outlives the call, which returns the address before the memory exists.
         let code = unsafe { alloc(&mut ptr, bytes, raw_stream(stream)) };
-        self.check("cuMemAllocAsync", code)?;
+        self.library.check("cuMemAllocAsync", code)?;
         Ok(DevicePtr(ptr))
     }
 
@@ -47,9 +43,9 @@ impl CudaDevice {
     ) -> Result<()> {
         let free = self.optional(self.calls().cuMemFreeAsync, "cuMemFreeAsync")?;
         let _current = self.enter()?;
-        // SAFETY: the caller gives up an allocation that nothing later in the stream uses.
+        // SAFETY: the caller gives up an allocation that no later work in the stream uses.
         let code = unsafe { free(ptr.0, raw_stream(stream)) };
-        self.check("cuMemFreeAsync", code)
+        self.library.check("cuMemFreeAsync", code)
     }
 
     /// # Safety
@@ -61,10 +57,8 @@ impl CudaDevice {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        let _current = self.enter()?;
+        let stream = raw_stream(stream);
         // SAFETY: the caller owns the bytes until the work is done.
-        let code =
-            unsafe { (self.calls().cuMemsetD8Async)(ptr.0, value, bytes, raw_stream(stream)) };
-        self.check("cuMemsetD8Async", code)
+        unsafe { device_call!(self, cuMemsetD8Async(ptr.0, value, bytes, stream)) }
     }
 }

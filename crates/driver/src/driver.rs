@@ -1,4 +1,4 @@
-//! The two traits.
+//! The traits that a backend implements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,184 +9,185 @@ use crate::{
     StreamFlags, StreamHandle,
 };
 
-/// Work for the host in stream order. It is called exactly once, on a thread of the driver's: with
-/// `Ok` when all earlier work of the stream is done, with the error when the device has failed. It
-/// must not call the driver.
+/// A host function that runs in stream order. The driver calls it exactly once, on one of its own
+/// threads: with `Ok` when all earlier work in the stream is done, with the error if the device
+/// fails. It must not call the driver.
 pub type HostCallback = Box<dyn FnOnce(Result<()>) + Send + 'static>;
 
-/// Devices of one kind. Listing them creates nothing on any of them.
+/// The devices of one kind. Listing them creates no context.
 pub trait Platform: Send + Sync {
-    /// All devices, in the order of their numbers.
+    /// Lists all devices by ordinal.
     fn devices(&self) -> Result<Vec<DeviceInfo>>;
 
-    /// Open one device. Nothing is created on any other.
+    /// Opens a device. Creates no context on any other.
     fn open(&self, ordinal: u32) -> Result<Arc<dyn Driver>>;
 }
 
-/// One opened device. Any thread may call; handles belong to the device that made them.
+/// An open device. Any thread may call it; handles are valid only for the device that made them.
 ///
-/// Dropping the last reference closes the device. Whoever made something destroys it before.
+/// Dropping the last reference closes the device. The caller must destroy what it created before.
 ///
 /// # Safety
-/// Callers rely on what the methods say for the safety of memory: allocations are as large as was
-/// asked for and belong to the caller, an event that is reported as fired has fired, and an error
-/// is fatal ([`Error::is_fatal`](crate::Error::is_fatal)) only when the device touches no memory of
-/// this process any more.
-#[allow(clippy::missing_safety_doc)] // each unsafe method says what must hold under "Safety:"
+/// Memory safety depends on the methods' documented behaviour: allocations have the requested size
+/// and belong to the caller, an event that is reported as fired has fired, and an error is fatal
+/// ([`Error::is_fatal`](crate::Error::is_fatal)) only when the device no longer accesses memory of
+/// this process.
+#[allow(clippy::missing_safety_doc)] // each unsafe method states its contract under "Safety:"
 pub unsafe trait Driver: Send + Sync {
     // ---- the device ------------------------------------------------------------------------
 
-    /// Properties that do not change.
+    /// The device's constant properties.
     fn info(&self) -> &DeviceInfo;
 
-    /// Devices with the same number share page-locked memory: what one has pinned, the others see
-    /// as pinned, too.
+    /// Devices with the same domain share page-locked memory: what is pinned for one is pinned for
+    /// all.
     fn pin_domain(&self) -> u64;
 
-    /// Device memory, free and in all.
+    /// Free and total device memory.
     fn memory_info(&self) -> Result<MemoryInfo>;
 
-    /// Wait until all work of all streams is done.
+    /// Waits for all work in all streams.
     fn synchronize(&self) -> Result<()>;
 
-    /// What the driver knows of a host or device address.
+    /// What kind of memory a host or device address belongs to.
     fn pointer_kind(&self, address: u64) -> Result<PointerKind>;
 
     // ---- device memory ---------------------------------------------------------------------
 
-    /// Allocate `bytes` (more than 0), aligned to 256.
+    /// Allocates `bytes` (more than 0), aligned to 256.
     fn device_alloc(&self, bytes: usize) -> Result<DevicePtr>;
 
-    /// Free what [`device_alloc`](Self::device_alloc) gave.
+    /// Frees memory from [`device_alloc`](Self::device_alloc).
     ///
     /// Safety: `ptr` came from `device_alloc`, was not freed, and no work in flight uses it.
     unsafe fn device_free(&self, ptr: DevicePtr) -> Result<()>;
 
-    /// Allocate in stream order: usable by later work of `stream`, and of others that wait for it.
+    /// Allocates in stream order, for later work in `stream` and in streams that wait for it.
     fn device_alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr>;
 
-    /// Free what [`device_alloc_async`](Self::device_alloc_async) gave, in stream order.
+    /// Frees memory from [`device_alloc_async`](Self::device_alloc_async) in stream order.
     ///
-    /// Safety: `ptr` came from `device_alloc_async`, was not freed, and all work that uses it comes
-    /// before this call in stream order.
+    /// Safety: `ptr` came from `device_alloc_async`, was not freed, and all work that uses it
+    /// precedes this call in stream order.
     unsafe fn device_free_async(&self, ptr: DevicePtr, stream: StreamHandle) -> Result<()>;
 
     // ---- host memory -----------------------------------------------------------------------
 
-    /// Allocate `bytes` (more than 0) of pinned memory, aligned to a page, contents unspecified.
+    /// Allocates `bytes` (more than 0) of page-aligned pinned memory with unspecified contents.
     fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr>;
 
-    /// Free what [`host_alloc`](Self::host_alloc) gave.
+    /// Frees memory from [`host_alloc`](Self::host_alloc).
     ///
-    /// Safety: `ptr` came from `host_alloc`, was not freed, and nothing uses it any more.
+    /// Safety: `ptr` came from `host_alloc`, was not freed, and nothing uses it.
     unsafe fn host_free(&self, ptr: HostPtr) -> Result<()>;
 
-    /// Page-lock existing memory. On failure nothing has changed and no error lingers.
+    /// Page-locks existing memory. A failure changes nothing and leaves no sticky error.
     ///
-    /// Safety: the range is mapped memory of this process and stays so until
+    /// Safety: the range is mapped into this process and stays mapped until
     /// [`host_unregister`](Self::host_unregister).
     unsafe fn host_register(&self, ptr: HostPtr, bytes: usize, flags: RegisterFlags) -> Result<()>;
 
-    /// Undo [`host_register`](Self::host_register), named by the base address given there.
+    /// Undoes [`host_register`](Self::host_register) of the range with this base address.
     ///
     /// Safety: no work in flight uses the range.
     unsafe fn host_unregister(&self, ptr: HostPtr) -> Result<()>;
 
-    /// The address under which kernels see mapped host memory.
+    /// The device address of mapped host memory.
     fn host_device_ptr(&self, ptr: HostPtr) -> Result<DevicePtr>;
 
     // ---- streams ---------------------------------------------------------------------------
 
-    /// The stream that is always there.
+    /// The default stream, which always exists.
     fn default_stream(&self) -> StreamHandle;
 
-    /// Least and greatest priority, such as `(0, -5)`: lower goes first.
+    /// Least and greatest priority, such as `(0, -5)`: lower numbers go first.
     fn stream_priorities(&self) -> Result<(i32, i32)>;
 
-    /// Create a stream.
+    /// Creates a stream.
     fn stream_create(&self, flags: StreamFlags) -> Result<StreamHandle>;
 
-    /// Destroy a stream. Work in it still runs to its end.
+    /// Destroys a stream. Work in it still completes.
     ///
     /// Safety: `stream` came from [`stream_create`](Self::stream_create) and is not used again.
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()>;
 
-    /// Whether all work of the stream is done.
+    /// Whether all work in the stream is done.
     fn stream_query(&self, stream: StreamHandle) -> Result<bool>;
 
-    /// Whether work given to the stream is recorded into a graph instead of being run.
+    /// Whether the stream is being captured into a graph.
     fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool>;
 
-    /// Wait until all work of the stream is done.
+    /// Waits for all work in the stream.
     fn stream_synchronize(&self, stream: StreamHandle) -> Result<()>;
 
-    /// Later work of `stream` starts only after `event`, as it was last recorded, has fired.
+    /// Makes later work in `stream` wait for the last recording of `event`.
     fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()>;
 
-    /// Call `callback` when all earlier work of the stream is done. On an error it is dropped
-    /// without having been called.
+    /// Calls `callback` when all earlier work in the stream is done. On an error, drops it without
+    /// calling it.
     fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()>;
 
     // ---- events ----------------------------------------------------------------------------
 
-    /// Create an event. Until it is recorded it counts as fired.
+    /// Creates an event. It counts as fired until it is recorded.
     fn event_create(&self, flags: EventFlags) -> Result<EventHandle>;
 
-    /// Destroy an event. A recording in flight may still fire; waits on it stay valid.
+    /// Destroys an event. A recording in flight may still fire; waits for it stay valid.
     ///
     /// Safety: `event` came from [`event_create`](Self::event_create) and is not used again.
     unsafe fn event_destroy(&self, event: EventHandle) -> Result<()>;
 
-    /// The event fires when all work that the stream holds now is done.
+    /// Records the event: it fires when all work now in the stream is done.
     fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
     /// Whether the event has fired.
     fn event_query(&self, event: EventHandle) -> Result<bool>;
 
-    /// Wait until the event has fired.
+    /// Waits for the event.
     fn event_synchronize(&self, event: EventHandle) -> Result<()>;
 
-    /// Wait until the event has fired, at most `timeout`. Whether it has. Time is the device's:
-    /// virtual on a simulated one.
+    /// Waits for the event for at most `timeout`, in the device's time, which is virtual on a
+    /// simulated device. Returns whether the event has fired.
     fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool>;
 
-    /// Nanoseconds from `start` to `end`, both made with timing and both fired. May be negative.
+    /// Nanoseconds from `start` to `end`, which may be negative. Both events were created with timing
+    /// and have fired.
     fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64>;
 
     // ---- copies ----------------------------------------------------------------------------
 
-    /// Copy, and return when the bytes are there. Not ordered with non-blocking streams.
+    /// Copies synchronously. Not ordered with non-blocking streams.
     ///
-    /// Safety: both places hold `bytes` valid bytes, the target is written by nobody else, and
-    /// neither overlaps the other.
+    /// Safety: both places hold `bytes` valid bytes and do not overlap, and nothing else writes to
+    /// the target.
     unsafe fn copy(&self, copy: CopyOp) -> Result<()>;
 
-    /// Copy in stream order.
+    /// Copies in stream order.
     ///
-    /// Safety: as for [`copy`](Self::copy), until the copy is done; the host end is not freed, and
-    /// if it is the source not written, if it is the target not touched, before then.
+    /// Safety: as for [`copy`](Self::copy), until the copy is done. Until then host memory is not
+    /// freed, a source is not written, and a target is neither read nor written.
     unsafe fn copy_async(&self, copy: CopyOp, stream: StreamHandle) -> Result<()>;
 
-    /// Copy rows, and return when the bytes are there.
+    /// Copies rows synchronously.
     ///
     /// Safety: as for [`copy`](Self::copy), for every row.
     unsafe fn copy_2d(&self, copy: Copy2d) -> Result<()>;
 
-    /// Copy rows in stream order.
+    /// Copies rows in stream order.
     ///
     /// Safety: as for [`copy_async`](Self::copy_async), for every row.
     unsafe fn copy_2d_async(&self, copy: Copy2d, stream: StreamHandle) -> Result<()>;
 
-    /// Many copies as one submission, in no order among each other.
+    /// Submits many copies at once, in no order among each other.
     /// [`NotSupported`](crate::ErrorKind::NotSupported) where `info().batch_copy` is false.
     ///
-    /// Safety: as for [`copy_async`](Self::copy_async), for every copy; no target overlaps another
-    /// place of the batch.
+    /// Safety: as for [`copy_async`](Self::copy_async), for every copy. No target overlaps another
+    /// place in the batch.
     unsafe fn copy_batch(&self, copies: &[CopyOp], stream: StreamHandle) -> Result<()>;
 
-    /// Set device bytes to `value` in stream order.
+    /// Sets device bytes to `value` in stream order.
     ///
-    /// Safety: `bytes` valid device bytes at `ptr`, used by nobody else until it is done.
+    /// Safety: `ptr` has `bytes` valid device bytes, which nothing else uses until this is done.
     unsafe fn memset_async(
         &self,
         ptr: DevicePtr,
@@ -197,21 +198,21 @@ pub unsafe trait Driver: Send + Sync {
 
     // ---- kernels ---------------------------------------------------------------------------
 
-    /// Load a PTX module.
+    /// Loads a PTX module.
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle>;
 
-    /// Unload a module.
+    /// Unloads a module.
     ///
-    /// Safety: nothing of the module runs or is used again.
+    /// Safety: no kernel of the module is running, and none is used again.
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()>;
 
-    /// A kernel of the module, by name.
+    /// Finds a kernel in a module by name.
     fn module_function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
 
-    /// Run a kernel in stream order.
+    /// Launches a kernel in stream order.
     ///
-    /// Safety: the arguments fit the kernel's parameters, and all memory that the kernel touches
-    /// is valid, and used by nobody else in a conflicting way, until it is done.
+    /// Safety: the arguments match the kernel's parameters. Until the kernel is done, all memory
+    /// that it accesses is valid and free of data races.
     unsafe fn launch(
         &self,
         function: FunctionHandle,

@@ -1,4 +1,4 @@
-//! Host memory: pinned by the driver, or registered in place; and whose an address is.
+//! Host memory, allocated pinned or registered in place, and the kinds of addresses.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -13,31 +13,29 @@ use pinlane_driver::{
     DevicePtr, Error, ErrorKind, HostFlags, HostPtr, PointerKind, RegisterFlags, Result,
 };
 
-use crate::device::CudaDevice;
+use crate::device::{CudaDevice, device_call};
 use crate::error;
-use crate::registry::registered;
+use crate::registered::registered;
 
-/// What pinned memory is aligned to, here as in the trait's contract.
+/// The alignment of pinned memory that the trait promises.
 const PAGE_BYTES: usize = 4096;
 
 impl CudaDevice {
     pub(crate) fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr> {
-        let _current = self.enter()?;
-        // Whole pages: the driver places several small allocations in one.
+        // Whole pages, since the driver places several small allocations in one.
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).unwrap_or(bytes);
         let mut ptr = ptr::null_mut();
         // SAFETY: `ptr` outlives the call.
-        let code = unsafe { (self.calls().cuMemHostAlloc)(&mut ptr, bytes, host_bits(flags)) };
-        self.check("cuMemHostAlloc", code)?;
+        unsafe { device_call!(self, cuMemHostAlloc(&mut ptr, bytes, host_bits(flags))) }?;
         let ptr = HostPtr::new(ptr.cast())
             .ok_or_else(|| Error::new(ErrorKind::OutOfMemory, "cuMemHostAlloc"))?;
         if !address_of(ptr).is_multiple_of(PAGE_BYTES as u64) {
-            // SAFETY: just allocated, and nobody knows of it.
+            // SAFETY: just allocated and not used.
             unsafe { self.host_free(ptr)? };
-            let detail = format!("{bytes} bytes that do not start at a page");
+            let detail = format!("the {bytes} bytes are not aligned to a page");
             return Err(Error::new(ErrorKind::NotSupported, "cuMemHostAlloc").with_detail(detail));
         }
-        // A registration may be left on record whose device was closed before it was undone.
+        // A registration stays listed if its device was closed before it was undone.
         registered().remove_overlapping(address_of(ptr), bytes as u64);
         Ok(ptr)
     }
@@ -45,10 +43,8 @@ impl CudaDevice {
     /// # Safety
     /// As for the trait's method.
     pub(crate) unsafe fn host_free(&self, ptr: HostPtr) -> Result<()> {
-        let _current = self.enter()?;
         // SAFETY: the caller gives up an allocation that nothing uses.
-        let code = unsafe { (self.calls().cuMemFreeHost)(ptr.as_ptr().cast()) };
-        self.check("cuMemFreeHost", code)
+        unsafe { device_call!(self, cuMemFreeHost(ptr.as_ptr().cast())) }
     }
 
     /// # Safety
@@ -60,11 +56,11 @@ impl CudaDevice {
         flags: RegisterFlags,
     ) -> Result<()> {
         let _current = self.enter()?;
+        let (raw, bits) = (ptr.as_ptr().cast(), register_bits(flags));
         // SAFETY: the caller keeps the range mapped until it is unregistered.
-        let code = unsafe {
-            (self.calls().cuMemHostRegister_v2)(ptr.as_ptr().cast(), bytes, register_bits(flags))
-        };
-        self.check_as("cuMemHostRegister_v2", code, error::kind_when_registering)?;
+        let code = unsafe { (self.calls().cuMemHostRegister_v2)(raw, bytes, bits) };
+        let kind = error::kind_when_registering;
+        self.library.check_as("cuMemHostRegister_v2", code, kind)?;
         registered().insert(address_of(ptr), bytes as u64);
         Ok(())
     }
@@ -73,21 +69,18 @@ impl CudaDevice {
     /// As for the trait's method.
     pub(crate) unsafe fn host_unregister(&self, ptr: HostPtr) -> Result<()> {
         let _current = self.enter()?;
-        // SAFETY: the caller vouches that no work uses the range.
+        // SAFETY: the caller guarantees that no work uses the range.
         let code = unsafe { (self.calls().cuMemHostUnregister)(ptr.as_ptr().cast()) };
-        self.check_as("cuMemHostUnregister", code, error::kind_when_unregistering)?;
+        let kind = error::kind_when_unregistering;
+        self.library.check_as("cuMemHostUnregister", code, kind)?;
         registered().remove(address_of(ptr));
         Ok(())
     }
 
     pub(crate) fn host_device_ptr(&self, ptr: HostPtr) -> Result<DevicePtr> {
-        let _current = self.enter()?;
-        let mut device = 0;
-        // SAFETY: `device` outlives the call; the host address is looked up, not followed.
-        let code = unsafe {
-            (self.calls().cuMemHostGetDevicePointer_v2)(&mut device, ptr.as_ptr().cast(), 0)
-        };
-        self.check("cuMemHostGetDevicePointer_v2", code)?;
+        let (mut device, host) = (0, ptr.as_ptr().cast());
+        // SAFETY: `device` outlives the call, which does not dereference the host address.
+        unsafe { device_call!(self, cuMemHostGetDevicePointer_v2(&mut device, host, 0)) }?;
         Ok(DevicePtr(device))
     }
 
@@ -106,9 +99,9 @@ impl CudaDevice {
             ptr::from_mut(&mut memory_type).cast(),
             ptr::from_mut(&mut managed).cast(),
         ];
-        // For an address that it does not know this call succeeds and leaves zeros, where its
-        // sibling for one attribute fails.
-        // SAFETY: one place of the attribute's size for each attribute, all outliving the call.
+        // For an unknown address this call succeeds and leaves zeros, unlike the one for a single
+        // attribute.
+        // SAFETY: every attribute has a place of its size, and all outlive the call.
         let code = unsafe {
             (self.calls().cuPointerGetAttributes)(
                 attributes.len() as u32,
@@ -120,7 +113,7 @@ impl CudaDevice {
         if code == UNKNOWN {
             return Ok(PointerKind::Pageable);
         }
-        self.check("cuPointerGetAttributes", code)?;
+        self.library.check("cuPointerGetAttributes", code)?;
         Ok(match memory_type {
             _ if managed != 0 => PointerKind::Managed,
             DEVICE => PointerKind::Device,
@@ -152,10 +145,8 @@ fn register_bits(flags: RegisterFlags) -> u32 {
 }
 
 fn bits(flags: &[(bool, u32)]) -> u32 {
-    flags
-        .iter()
-        .filter(|(set, _)| *set)
-        .fold(0, |all, (_, bit)| all | bit)
+    let set = flags.iter().filter(|(set, _)| *set);
+    set.fold(0, |bits, (_, bit)| bits | bit)
 }
 
 #[cfg(test)]
@@ -163,20 +154,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_become_the_drivers_bits() {
+    fn flags_are_mapped_to_the_drivers_bits() {
         assert_eq!(host_bits(HostFlags::default()), 1);
-        let every = HostFlags {
+        let all = HostFlags {
             portable: true,
             mapped: true,
             write_combined: true,
         };
-        assert_eq!(host_bits(every), 1 | 2 | 4);
+        assert_eq!(host_bits(all), 1 | 2 | 4);
         assert_eq!(register_bits(RegisterFlags::default()), 1);
-        let every = RegisterFlags {
+        let all = RegisterFlags {
             portable: true,
             mapped: true,
             read_only: true,
         };
-        assert_eq!(register_bits(every), 1 | 2 | 8);
+        assert_eq!(register_bits(all), 1 | 2 | 8);
     }
 }
