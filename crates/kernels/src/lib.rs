@@ -35,6 +35,7 @@ pub(crate) const LINE_BYTES: usize = 64;
 pub const PTX: &str = include_str!("cuda/builtin.ptx");
 
 /// A built-in kernel as the simulated GPU knows it.
+#[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     /// Its name in the PTX module.
     pub name: &'static str,

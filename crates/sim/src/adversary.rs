@@ -1,16 +1,16 @@
-//! The choices that the stream rules leave open, made by a seed.
+//! A schedule chosen by a seed, among all that the stream rules allow.
 //!
-//! A seeded run has no engines: every operation may run as soon as its stream allows it, takes
-//! any time, and touches memory at any moment in between. So any order that a real device could
-//! produce can come up, and many that it would produce once in a year.
+//! A seeded run has no engines: an operation may start as soon as its stream allows it, takes any
+//! time, and accesses memory at any moment in between. So every order that a real device could
+//! produce can occur, including those that it produces once a year.
 
-use crate::op::Moment;
+use crate::operation::Moment;
 use crate::rng::Rng;
 
-/// Longest time that an operation is made to take, unless its model says longer.
+/// Longest delay of an operation beyond its modelled duration.
 const LONGEST_NS: u64 = 50_000_000;
 
-/// Makes the open choices.
+/// Makes the choices that the rules leave open.
 pub(crate) struct Adversary {
     rng: Rng,
 }
@@ -22,7 +22,7 @@ impl Adversary {
         }
     }
 
-    /// How long an operation takes that the model gives `model_ns`.
+    /// Duration of an operation with the modelled duration `model_ns`.
     pub(crate) fn duration_ns(&mut self, model_ns: u64) -> u64 {
         match self.rng.below(6) {
             0 => 0,
@@ -34,7 +34,7 @@ impl Adversary {
         }
     }
 
-    /// How long after its predecessor an event fires, or stream-ordered memory changes hands.
+    /// Delay of an event or a stream-ordered allocation or free.
     pub(crate) fn lag_ns(&mut self) -> u64 {
         if self.rng.one_in(4) {
             self.rng.below(100_000)
@@ -43,7 +43,7 @@ impl Adversary {
         }
     }
 
-    /// When an operation touches memory.
+    /// When an operation accesses memory.
     pub(crate) fn moment(&mut self) -> Moment {
         match self.rng.below(3) {
             0 => Moment::Start,
@@ -57,7 +57,7 @@ impl Adversary {
         start_ns + self.rng.below(end_ns - start_ns + 1)
     }
 
-    /// Where a copy breaks into two pieces that move at moments of their own; 0 if it does not.
+    /// Where to split a copy into two pieces that move at different moments; 0 for no split.
     pub(crate) fn split(&mut self, bytes: usize) -> usize {
         if bytes < 2 || self.rng.one_in(2) {
             return 0;
@@ -65,7 +65,7 @@ impl Adversary {
         1 + self.rng.below(bytes as u64 - 1) as usize
     }
 
-    /// How long the host thread is kept from running before a call.
+    /// How long the host thread is preempted before a call.
     pub(crate) fn pause_ns(&mut self) -> u64 {
         match self.rng.below(8) {
             0 => self.rng.below(1_000),
@@ -74,8 +74,8 @@ impl Adversary {
         }
     }
 
-    /// Whether something completes although nobody waits for it.
-    pub(crate) fn nudges(&mut self) -> bool {
+    /// Whether the next event happens although no call waits for it.
+    pub(crate) fn steps(&mut self) -> bool {
         self.rng.one_in(4)
     }
 }

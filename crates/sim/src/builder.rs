@@ -1,15 +1,15 @@
-//! How a simulated machine is set up.
-
-use std::sync::Arc;
+//! Configuration of a simulated machine.
 
 use pinlane_driver::{DeviceInfo, PciAddress, Version};
 use pinlane_kernels::Kernel;
 use pinlane_model::Profile;
 
 use crate::faults::Faults;
+use crate::profile::{ProfileNameError, profile_named};
 use crate::sim::Sim;
 
-/// What a machine is made from.
+/// The configuration of a machine.
+#[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) profile: Profile,
     pub(crate) devices: u32,
@@ -18,11 +18,11 @@ pub(crate) struct Config {
     pub(crate) checks: bool,
     pub(crate) record_timeline: bool,
     pub(crate) idle_progress: bool,
-    pub(crate) kernels: Vec<Arc<Kernel>>,
+    pub(crate) kernels: Vec<Kernel>,
 }
 
 impl Config {
-    /// What a device tells about itself.
+    /// The properties that a device reports.
     pub(crate) fn info(&self, ordinal: u32) -> DeviceInfo {
         let profile = &self.profile;
         let facts = &profile.device;
@@ -52,7 +52,8 @@ impl Config {
     }
 }
 
-/// Sets up a [`Sim`].
+/// Builds a [`Sim`].
+#[derive(Debug)]
 pub struct SimBuilder {
     config: Config,
 }
@@ -74,71 +75,98 @@ impl SimBuilder {
         }
     }
 
-    /// Link and device. `pcie3-x16` unless said otherwise.
+    /// Sets link and device. Default: `pcie3-x16`.
     #[must_use]
     pub fn profile(mut self, profile: Profile) -> Self {
         self.config.profile = profile;
         self
     }
 
-    /// Number of devices. One unless said otherwise.
+    /// Sets link and device by the name of a built-in profile, or the path of a profile file; see
+    /// [`profile_named`].
+    ///
+    /// # Errors
+    /// [`ProfileNameError`], with the built-in names if there is neither such a profile nor a file.
+    pub fn profile_named(self, name: &str) -> Result<Self, ProfileNameError> {
+        Ok(self.profile(profile_named(name)?))
+    }
+
+    /// Sets the number of devices. Default: 1.
     #[must_use]
     pub fn devices(mut self, count: u32) -> Self {
         self.config.devices = count;
         self
     }
 
-    /// An adversary's schedule instead of the plain one: any that the stream rules allow, chosen
-    /// by this number.
+    /// Replaces the plain schedule by an adversary's: any that the stream rules allow, chosen by this
+    /// seed.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = Some(seed);
         self
     }
 
-    /// Faults to inject, drawn from the seed (from 0 where there is none).
+    /// Injects faults, chosen by the seed (0 if there is none).
     #[must_use]
     pub fn faults(mut self, faults: Faults) -> Self {
         self.config.faults = faults;
         self
     }
 
-    /// Whether misuse is looked for. On unless said otherwise.
+    /// Turns the checks for misuse on or off. Default: on.
     #[must_use]
     pub fn checks(mut self, on: bool) -> Self {
         self.config.checks = on;
         self
     }
 
-    /// Whether [`Sim::timeline`] is kept. On unless said otherwise.
+    /// Turns recording of [`Sim::timeline`] on or off. Default: on.
     #[must_use]
     pub fn record_timeline(mut self, on: bool) -> Self {
         self.config.record_timeline = on;
         self
     }
 
-    /// Whether virtual time passes while no call is made, as long as a host callback waits for
-    /// its turn. On unless said otherwise, so that a parked task is woken. Off, time passes in
-    /// calls that wait and in [`Sim::step`] only, and these let callbacks return before they go
-    /// on: then a run of one thread replays exactly, callbacks and all.
+    /// Whether virtual time passes outside of calls, as long as host callbacks are pending.
+    /// Default: on, so that parked tasks are woken. If off, time passes in blocking calls and
+    /// [`Sim::step`] only, and these wait for callbacks to return. A run of one thread then replays
+    /// exactly, including callbacks.
     #[must_use]
     pub fn idle_progress(mut self, on: bool) -> Self {
         self.config.idle_progress = on;
         self
     }
 
-    /// Adds a kernel, known by its name to modules that have an entry of that name. It goes
-    /// before a built-in one.
+    /// Adds the CPU twin of a kernel, which runs whenever a module's kernel of that name is launched.
+    /// It takes precedence over a built-in one.
+    ///
+    /// ```
+    /// use pinlane_driver::{KernelArg, ParamKind};
+    /// use pinlane_sim::{Kernel, Sim};
+    ///
+    /// // extern "C" __global__ void set_answer(unsigned *target) { *target = 42; }
+    /// let twin = Kernel {
+    ///     name: "set_answer",
+    ///     params: &[ParamKind::Ptr],
+    ///     run: |memory, _shape, args| match args {
+    ///         [KernelArg::Ptr(target)] => memory.write(*target, &42_u32.to_le_bytes()),
+    ///         _ => unreachable!("arguments match `params`"),
+    ///     },
+    ///     bytes_touched: |_args| 4,
+    ///     fixed_ns: |_args| 0,
+    /// };
+    /// let sim = Sim::builder().kernel(twin).build();
+    /// ```
     #[must_use]
     pub fn kernel(mut self, kernel: Kernel) -> Self {
-        self.config.kernels.push(Arc::new(kernel));
+        self.config.kernels.push(kernel);
         self
     }
 
-    /// The machine.
+    /// Builds the machine.
     ///
     /// # Panics
-    /// With a profile that [`Profile::validate`] refuses, or with more than 64 devices.
+    /// If [`Profile::validate`] rejects the profile, or with more than 64 devices.
     #[must_use]
     pub fn build(self) -> Sim {
         if let Err(error) = self.config.profile.validate() {

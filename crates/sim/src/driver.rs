@@ -1,5 +1,5 @@
-//! The driver trait, call by call. Each enters the machine, does its work under the lock, and
-//! waits where the call waits.
+//! The driver trait, call by call: each enters the machine, does its work under the lock, and waits
+//! if the call is a blocking one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,11 @@ use pinlane_driver::{
     PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle,
 };
 
+use crate::calls::PRIORITIES;
+use crate::copy_plan::rows;
 use crate::machine::Machine;
-use crate::plan::rows;
-use crate::stream_calls::PRIORITIES;
+use crate::operation::StreamPoint;
+use crate::state::State;
 
 /// One opened device of a simulated machine.
 pub(crate) struct SimDriver {
@@ -28,15 +30,31 @@ impl SimDriver {
         Self {
             machine,
             device,
-            // SAFETY: the machine's own stream, there as long as the machine.
+            // SAFETY: the default stream lives as long as the machine.
             default_stream: unsafe { StreamHandle::from_raw(default_stream.handle()) },
         }
     }
 
-    /// Copies as one operation.
+    fn call<T>(&self, call: Call, work: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        self.machine.call(self.device, call, work)
+    }
+
+    fn give_back(&self, call: Call, work: impl FnOnce(&mut State) -> Result<()>) -> Result<()> {
+        self.machine.give_back(self.device, call, work)
+    }
+
+    fn call_and_wait(
+        &self,
+        call: Call,
+        work: impl FnOnce(&mut State) -> Result<Vec<StreamPoint>>,
+    ) -> Result<()> {
+        self.machine.call_and_wait(self.device, call, work)
+    }
+
+    /// Submits copies as one operation.
     ///
     /// # Safety
-    /// What the trait's copy calls ask for, for each of the copies.
+    /// As for the trait's copy calls, for each of the copies.
     unsafe fn submit_copies(
         &self,
         call: Call,
@@ -44,15 +62,15 @@ impl SimDriver {
         stream: StreamHandle,
         wait: bool,
     ) -> Result<()> {
-        self.machine.call_and_wait(self.device, call, |state| {
-            // SAFETY: passed on to our caller.
+        self.call_and_wait(call, |state| {
+            // SAFETY: passed on to the caller.
             unsafe { state.copy(self.device, call, copies, stream, wait) }
         })
     }
 }
 
-// SAFETY: allocations are real memory of the size asked for, events fire after their work, and
-// after a fatal error no operation touches memory any more.
+// SAFETY: allocations are real memory of the requested size, events fire after their work, and
+// after a fatal error no operation touches memory.
 unsafe impl Driver for SimDriver {
     fn info(&self) -> &DeviceInfo {
         &self.machine.infos[self.device]
@@ -63,7 +81,7 @@ unsafe impl Driver for SimDriver {
     }
 
     fn memory_info(&self) -> Result<MemoryInfo> {
-        self.machine.call(self.device, Call::MemoryInfo, |state| {
+        self.call(Call::MemoryInfo, |state| {
             let memory = &state.devices[self.device].memory;
             Ok(MemoryInfo {
                 free_bytes: memory.free_bytes(),
@@ -73,75 +91,60 @@ unsafe impl Driver for SimDriver {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.machine
-            .call_and_wait(self.device, Call::Synchronize, |state| {
-                Ok(state.end_of_device(self.device))
-            })
-    }
-
-    fn pointer_kind(&self, address: u64) -> Result<PointerKind> {
-        self.machine.call(self.device, Call::PointerKind, |state| {
-            Ok(state.pointer_kind(address))
+        self.call_and_wait(Call::Synchronize, |state| {
+            Ok(state.end_of_device(self.device))
         })
     }
 
+    fn pointer_kind(&self, address: u64) -> Result<PointerKind> {
+        self.call(Call::PointerKind, |state| Ok(state.pointer_kind(address)))
+    }
+
     fn device_alloc(&self, bytes: usize) -> Result<DevicePtr> {
-        self.machine.call(self.device, Call::DeviceAlloc, |state| {
+        self.call(Call::DeviceAlloc, |state| {
             state.device_alloc(self.device, bytes)
         })
     }
 
     unsafe fn device_free(&self, ptr: DevicePtr) -> Result<()> {
-        self.machine
-            .give_back(self.device, Call::DeviceFree, |state| {
-                state.device_free(self.device, ptr)
-            })
-    }
-
-    fn device_alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
-        self.machine
-            .call(self.device, Call::DeviceAllocAsync, |state| {
-                state.device_alloc_async(self.device, bytes, stream)
-            })
-    }
-
-    unsafe fn device_free_async(&self, ptr: DevicePtr, stream: StreamHandle) -> Result<()> {
-        self.machine
-            .give_back(self.device, Call::DeviceFreeAsync, |state| {
-                state.device_free_async(self.device, ptr, stream)
-            })
-    }
-
-    fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr> {
-        self.machine.call(self.device, Call::HostAlloc, |state| {
-            state.host_alloc(bytes, flags)
+        self.give_back(Call::DeviceFree, |state| {
+            state.device_free(self.device, ptr)
         })
     }
 
+    fn device_alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr> {
+        self.call(Call::DeviceAllocAsync, |state| {
+            state.device_alloc_async(self.device, bytes, stream)
+        })
+    }
+
+    unsafe fn device_free_async(&self, ptr: DevicePtr, stream: StreamHandle) -> Result<()> {
+        self.give_back(Call::DeviceFreeAsync, |state| {
+            state.device_free_async(self.device, ptr, stream)
+        })
+    }
+
+    fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr> {
+        self.call(Call::HostAlloc, |state| state.host_alloc(bytes, flags))
+    }
+
     unsafe fn host_free(&self, ptr: HostPtr) -> Result<()> {
-        self.machine
-            .give_back(self.device, Call::HostFree, |state| state.host_free(ptr))
+        self.give_back(Call::HostFree, |state| state.host_free(ptr))
     }
 
     unsafe fn host_register(&self, ptr: HostPtr, bytes: usize, flags: RegisterFlags) -> Result<()> {
-        self.machine.call(self.device, Call::HostRegister, |state| {
-            // SAFETY: passed on to our caller.
+        self.call(Call::HostRegister, |state| {
+            // SAFETY: passed on to the caller.
             unsafe { state.host_register(ptr, bytes, flags) }
         })
     }
 
     unsafe fn host_unregister(&self, ptr: HostPtr) -> Result<()> {
-        self.machine
-            .give_back(self.device, Call::HostUnregister, |state| {
-                state.host_unregister(ptr)
-            })
+        self.give_back(Call::HostUnregister, |state| state.host_unregister(ptr))
     }
 
     fn host_device_ptr(&self, ptr: HostPtr) -> Result<DevicePtr> {
-        self.machine
-            .call(self.device, Call::HostDevicePtr, |state| {
-                state.host_device_ptr(ptr)
-            })
+        self.call(Call::HostDevicePtr, |state| state.host_device_ptr(ptr))
     }
 
     fn default_stream(&self) -> StreamHandle {
@@ -149,95 +152,88 @@ unsafe impl Driver for SimDriver {
     }
 
     fn stream_priorities(&self) -> Result<(i32, i32)> {
-        self.machine
-            .call(self.device, Call::StreamPriorities, |_| Ok(PRIORITIES))
+        self.call(Call::StreamPriorities, |_| Ok(PRIORITIES))
     }
 
     fn stream_create(&self, flags: StreamFlags) -> Result<StreamHandle> {
-        self.machine.call(self.device, Call::StreamCreate, |state| {
+        self.call(Call::StreamCreate, |state| {
             state.stream_create(self.device, flags)
         })
     }
 
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
-        self.machine
-            .give_back(self.device, Call::StreamDestroy, |state| {
-                state.stream_destroy(self.device, stream)
-            })
+        self.give_back(Call::StreamDestroy, |state| {
+            state.stream_destroy(self.device, stream)
+        })
     }
 
     fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
-        self.machine.call(self.device, Call::StreamQuery, |state| {
+        self.call(Call::StreamQuery, |state| {
             state.stream_query(self.device, stream)
         })
     }
 
     fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool> {
-        self.machine
-            .call(self.device, Call::StreamIsCapturing, |state| {
-                state.stream_is_capturing(self.device, stream)
-            })
+        self.call(Call::StreamIsCapturing, |state| {
+            state.stream_is_capturing(self.device, stream)
+        })
     }
 
     fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let call = Call::StreamSynchronize;
-        self.machine.call_and_wait(self.device, call, |state| {
+        self.call_and_wait(call, |state| {
             let stream = state.stream(self.device, stream, call)?;
             Ok(state.end_of(stream))
         })
     }
 
     fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()> {
-        self.machine
-            .call(self.device, Call::StreamWaitEvent, |state| {
-                state.stream_wait_event(self.device, stream, event)
-            })
+        self.call(Call::StreamWaitEvent, |state| {
+            state.stream_wait_event(self.device, stream, event)
+        })
     }
 
     fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()> {
-        // On an error it is dropped here, outside of the lock: what it owns may call the driver.
+        // On an error it is dropped here, outside the lock: what it owns may call the driver.
         let mut callback = Some(callback);
-        self.machine.call(self.device, Call::HostCallback, |state| {
+        self.call(Call::HostCallback, |state| {
             state.callbacks.start_worker(&self.machine);
             state.host_callback(self.device, stream, &mut callback)
         })
     }
 
     fn event_create(&self, flags: EventFlags) -> Result<EventHandle> {
-        self.machine.call(self.device, Call::EventCreate, |state| {
+        self.call(Call::EventCreate, |state| {
             state.event_create(self.device, flags)
         })
     }
 
     unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
-        self.machine
-            .give_back(self.device, Call::EventDestroy, |state| {
-                state.event_destroy(self.device, event)
-            })
+        self.give_back(Call::EventDestroy, |state| {
+            state.event_destroy(self.device, event)
+        })
     }
 
     fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        self.machine.call(self.device, Call::EventRecord, |state| {
+        self.call(Call::EventRecord, |state| {
             state.event_record(self.device, event, stream)
         })
     }
 
     fn event_query(&self, event: EventHandle) -> Result<bool> {
-        self.machine.call(self.device, Call::EventQuery, |state| {
+        self.call(Call::EventQuery, |state| {
             state.event_query(self.device, event)
         })
     }
 
     fn event_synchronize(&self, event: EventHandle) -> Result<()> {
         let call = Call::EventSynchronize;
-        self.machine.call_and_wait(self.device, call, |state| {
-            state.event_points(self.device, event, call)
-        })
+        self.call_and_wait(call, |state| state.event_points(self.device, event, call))
     }
 
     fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool> {
         let call = Call::EventWaitTimeout;
-        // One less than the end of time, which stands for no deadline at all.
+        // u64::MAX would mean no deadline.
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX - 1);
         self.machine
             .call_and_wait_until(self.device, call, timeout_ns, |state| {
@@ -246,33 +242,33 @@ unsafe impl Driver for SimDriver {
     }
 
     fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64> {
-        self.machine.call(self.device, Call::EventElapsed, |state| {
+        self.call(Call::EventElapsed, |state| {
             state.event_elapsed_ns(self.device, start, end)
         })
     }
 
     unsafe fn copy(&self, copy: CopyOp) -> Result<()> {
-        // SAFETY: passed on to our caller.
+        // SAFETY: passed on to the caller.
         unsafe { self.submit_copies(Call::Copy, &[copy], self.default_stream, true) }
     }
 
     unsafe fn copy_async(&self, copy: CopyOp, stream: StreamHandle) -> Result<()> {
-        // SAFETY: passed on to our caller.
+        // SAFETY: passed on to the caller.
         unsafe { self.submit_copies(Call::CopyAsync, &[copy], stream, false) }
     }
 
     unsafe fn copy_2d(&self, copy: Copy2d) -> Result<()> {
-        // SAFETY: passed on to our caller.
+        // SAFETY: passed on to the caller.
         unsafe { self.submit_copies(Call::Copy2d, &rows(&copy), self.default_stream, true) }
     }
 
     unsafe fn copy_2d_async(&self, copy: Copy2d, stream: StreamHandle) -> Result<()> {
-        // SAFETY: passed on to our caller.
+        // SAFETY: passed on to the caller.
         unsafe { self.submit_copies(Call::Copy2dAsync, &rows(&copy), stream, false) }
     }
 
     unsafe fn copy_batch(&self, copies: &[CopyOp], stream: StreamHandle) -> Result<()> {
-        // SAFETY: passed on to our caller.
+        // SAFETY: passed on to the caller.
         unsafe { self.submit_copies(Call::CopyBatch, copies, stream, false) }
     }
 
@@ -283,30 +279,28 @@ unsafe impl Driver for SimDriver {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()> {
-        self.machine.call(self.device, Call::Memset, |state| {
-            // SAFETY: passed on to our caller.
+        self.call(Call::Memset, |state| {
+            // SAFETY: passed on to the caller.
             unsafe { state.memset(self.device, ptr, value, bytes, stream) }
         })
     }
 
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle> {
-        self.machine.call(self.device, Call::ModuleLoad, |state| {
+        self.call(Call::ModuleLoad, |state| {
             state.module_load(self.device, ptx)
         })
     }
 
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
-        self.machine
-            .give_back(self.device, Call::ModuleUnload, |state| {
-                state.module_unload(self.device, module)
-            })
+        self.give_back(Call::ModuleUnload, |state| {
+            state.module_unload(self.device, module)
+        })
     }
 
     fn module_function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
-        self.machine
-            .call(self.device, Call::ModuleFunction, |state| {
-                state.module_function(self.device, module, name)
-            })
+        self.call(Call::ModuleFunction, |state| {
+            state.module_function(self.device, module, name)
+        })
     }
 
     unsafe fn launch(
@@ -316,7 +310,7 @@ unsafe impl Driver for SimDriver {
         args: &[KernelArg],
         stream: StreamHandle,
     ) -> Result<()> {
-        self.machine.call(self.device, Call::Launch, |state| {
+        self.call(Call::Launch, |state| {
             state.launch(self.device, function, shape, args, stream)
         })
     }

@@ -1,4 +1,4 @@
-//! Faults that are injected on demand.
+//! Fault injection.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::rng::Rng;
 pub enum FaultKind {
     /// An allocation of device or pinned memory fails.
     OutOfMemory,
-    /// Memory cannot be registered.
+    /// A registration is refused.
     RefusedRegistration,
-    /// A submission, or the creation of a stream or event, fails, and nothing was queued.
+    /// A submission, or the creation of a stream or event, fails without effect.
     FailedSubmit,
-    /// An operation ends with an asynchronous error; the device is unusable from then on.
+    /// An operation ends with an asynchronous error, which makes the device unusable.
     LateError,
-    /// The device is lost in the middle of any call.
+    /// The device is lost during a call.
     LostDevice,
-    /// An operation does not end until the watchdog (10 virtual seconds) ends it, and the device
-    /// with it.
+    /// An operation hangs until the watchdog ends it after 10 virtual seconds, which makes the
+    /// device unusable.
     StuckCompletion,
 }
 
@@ -34,7 +34,7 @@ impl FaultKind {
     ];
 }
 
-/// How often each kind of fault happens where it can, in thousandths.
+/// The probability of each kind of fault, in thousandths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Faults {
     per_mille: [u16; FaultKind::ALL.len()],
@@ -47,7 +47,7 @@ impl Faults {
         Self::default()
     }
 
-    /// Every kind, this often.
+    /// The same probability for every kind.
     #[must_use]
     pub fn all(per_mille: u16) -> Self {
         Self {
@@ -55,14 +55,14 @@ impl Faults {
         }
     }
 
-    /// The same, with this kind this often.
+    /// Sets the probability of one kind.
     #[must_use]
     pub fn with(mut self, kind: FaultKind, per_mille: u16) -> Self {
         self.per_mille[kind as usize] = per_mille;
         self
     }
 
-    /// How often a kind happens.
+    /// The probability of a kind.
     #[must_use]
     pub fn per_mille(&self, kind: FaultKind) -> u16 {
         self.per_mille[kind as usize]
@@ -85,7 +85,7 @@ impl Injector {
         }
     }
 
-    /// Whether this fault happens here.
+    /// Whether this fault happens now.
     pub(crate) fn hit(&mut self, kind: FaultKind) -> bool {
         let per_mille = self.faults.per_mille(kind);
         if per_mille == 0 || self.rng.below(1000) >= u64::from(per_mille) {

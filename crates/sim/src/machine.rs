@@ -1,4 +1,4 @@
-//! The machine: one lock over its state, and how calls enter, wait and leave.
+//! The machine: a lock over its state, and how calls enter, block and return.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,23 +7,23 @@ use std::time::Duration;
 use pinlane_driver::{Call, DeviceInfo, ErrorKind, Result};
 
 use crate::builder::Config;
-use crate::op::Point;
+use crate::operation::StreamPoint;
 use crate::state::State;
 
 /// A simulated machine, shared by the handles of its devices.
 pub(crate) struct Machine {
     state: Mutex<State>,
-    /// Something happened that a sleeping thread may wait for.
+    /// Notified when something happens that a blocked thread may wait for.
     changed: Condvar,
     pub(crate) infos: Vec<DeviceInfo>,
-    /// A number that no other machine of this process has.
+    /// Unique in the process.
     pub(crate) pin_domain: u64,
 }
 
 /// How long the end of a run waits for a callback, in real time.
 const CALLBACK_PATIENCE: Duration = Duration::from_secs(2);
 
-/// CUDA's is 0.
+/// CUDA uses 0.
 static NEXT_PIN_DOMAIN: AtomicU64 = AtomicU64::new(1);
 
 impl Machine {
@@ -39,12 +39,12 @@ impl Machine {
         }
     }
 
-    /// The state. A thread that panicked left it as it was between two operations.
+    /// Locks the state. A panic leaves it consistent.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call that does not wait.
+    /// A call that does not block.
     pub(crate) fn call<T>(
         &self,
         device: usize,
@@ -57,8 +57,8 @@ impl Machine {
         result
     }
 
-    /// A call that gives something back: an unusable device does not stop it, so that its owner
-    /// can tidy up.
+    /// A call that releases something. It works on an unusable device as well, so that owners can
+    /// clean up.
     pub(crate) fn give_back(
         &self,
         device: usize,
@@ -66,45 +66,42 @@ impl Machine {
         work: impl FnOnce(&mut State) -> Result<()>,
     ) -> Result<()> {
         let mut state = self.lock();
-        // Why the device is unusable is told by every other call.
+        // Every other call reports why the device is unusable.
         let _ = state.enter(device, call);
         let result = work(&mut state);
         self.leave(state, &result);
         result
     }
 
-    /// A call that waits until the places that `work` gives are passed.
+    /// A call that blocks until the points returned by `work` are passed.
     pub(crate) fn call_and_wait(
         &self,
         device: usize,
         call: Call,
-        work: impl FnOnce(&mut State) -> Result<Vec<Point>>,
+        work: impl FnOnce(&mut State) -> Result<Vec<StreamPoint>>,
     ) -> Result<()> {
         let mut state = self.lock();
-        let mut result = state.enter(device, call);
-        if result.is_ok() {
-            match work(&mut state) {
-                // A call that need not wait ends here: what it submitted is not done within it.
-                Ok(points) if points.is_empty() => {}
-                Ok(points) => {
-                    let done;
-                    (state, done) = self.wait(state, device, call, &points, None);
-                    result = done.map(|_| ());
-                }
-                Err(error) => result = Err(error),
-            }
+        let mut result = state.enter(device, call).and_then(|()| work(&mut state));
+        // Without points the call ends here: what it submitted does not complete within it.
+        if let Ok(points) = &mut result
+            && !points.is_empty()
+        {
+            let points = std::mem::take(points);
+            let done;
+            (state, done) = self.wait(state, device, call, &points, None);
+            result = done.map(|_| points);
         }
         self.leave(state, &result);
-        result
+        result.map(|_| ())
     }
 
-    /// A call that waits until the place that `work` gives is passed, or a time has passed.
+    /// A call that blocks until the points returned by `work` are passed, or a time has passed.
     pub(crate) fn call_and_wait_until(
         &self,
         device: usize,
         call: Call,
         timeout_ns: u64,
-        work: impl FnOnce(&mut State) -> Result<Vec<Point>>,
+        work: impl FnOnce(&mut State) -> Result<Vec<StreamPoint>>,
     ) -> Result<bool> {
         let mut state = self.lock();
         let points = state.enter(device, call).and_then(|()| work(&mut state));
@@ -125,25 +122,26 @@ impl Machine {
     fn leave<T>(&self, mut state: MutexGuard<'_, State>, result: &Result<T>) {
         state.trace.outcome(result);
         if state.config.idle_progress {
-            state.callbacks.nudge();
+            state.callbacks.wake_worker();
         }
         self.wake_sleepers(&state);
     }
 
-    /// Wakes the threads that sleep until something changes.
+    /// Wakes the threads that wait for a change.
     pub(crate) fn wake_sleepers(&self, state: &State) {
         if state.sleepers > 0 {
             self.changed.notify_all();
         }
     }
 
-    /// Lets virtual time pass until the places are passed; whether they are, at the deadline.
+    /// Lets virtual time pass until the points are passed, or a deadline. Returns whether they are
+    /// passed.
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         device: usize,
         call: Call,
-        points: &[Point],
+        points: &[StreamPoint],
         deadline_ns: Option<u64>,
     ) -> (MutexGuard<'a, State>, Result<bool>) {
         let limit_ns = deadline_ns.unwrap_or(u64::MAX);
@@ -151,8 +149,8 @@ impl Machine {
         loop {
             state.catch_up();
             if let Err(error) = state.alive(device, call) {
-                // Callbacks of a dead device are called with the error, wherever time passes.
-                state.callbacks.nudge();
+                // Callbacks of a lost device are called with the error, even if time does not pass.
+                state.callbacks.wake_worker();
                 return (state, Err(error));
             }
             if points.iter().all(|&point| state.passed(point)) {
@@ -167,7 +165,7 @@ impl Machine {
             }
             waited = true;
             if deadline_ns.is_some() && state.held {
-                // Another thread may have spent more meanwhile.
+                // Another thread may have advanced the clock further.
                 state.now_ns = state.now_ns.max(limit_ns);
                 return (state, Ok(false));
             }
@@ -180,14 +178,14 @@ impl Machine {
         }
     }
 
-    /// Lets something happen: a completion, the return of a callback, the end of a hold. False if
-    /// nothing does before `limit_ns`.
+    /// Waits for a completion, the return of a callback or the end of a hold. Returns false if
+    /// nothing happens before `limit_ns`.
     fn progress<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         limit_ns: u64,
     ) -> (MutexGuard<'a, State>, bool) {
-        // Where time passes only on demand, callbacks return before it goes on: runs replay.
+        // If time passes on demand only, callbacks return first, so that runs replay exactly.
         let callbacks_first = !state.config.idle_progress && state.callbacks.outstanding();
         if !state.held && !callbacks_first && state.step_until(limit_ns) {
             self.wake_sleepers(&state);
@@ -195,11 +193,11 @@ impl Machine {
         }
         if state.held || state.callbacks.outstanding() {
             if !state.held {
-                state.callbacks.nudge();
+                state.callbacks.wake_worker();
             }
             if limit_ns < u64::MAX {
-                // A callback is code of the host's and takes real time, so the wait for it does too:
-                // one that never returns must not hold a wait that has a limit.
+                // A callback takes real time. One that never returns must not block a wait with a
+                // timeout.
                 let left = Duration::from_nanos(limit_ns.saturating_sub(state.now_ns));
                 return self.sleep_at_most(state, left);
             }
@@ -209,7 +207,7 @@ impl Machine {
         (state, false)
     }
 
-    /// Sleeps until something changes, at most this long; whether something did.
+    /// Blocks until something changes, or this long. Returns whether something did.
     fn sleep_at_most<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -224,7 +222,7 @@ impl Machine {
         (state, !slept.timed_out())
     }
 
-    /// Sleeps until something changes.
+    /// Blocks until something changes.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         state.sleepers += 1;
         let mut state = self
@@ -235,13 +233,13 @@ impl Machine {
         state
     }
 
-    /// Lets the next thing happen, or all callbacks return that were handed out; false if there is
-    /// nothing to wait for.
+    /// Advances to the next event, or until all queued callbacks have returned. Returns false if
+    /// nothing is outstanding.
     pub(crate) fn step(&self) -> bool {
         self.step_within(None)
     }
 
-    /// The same. A callback that does not return in this much real time counts as nothing.
+    /// The same. Gives up on callbacks after this much real time.
     fn step_within(&self, patience: Option<Duration>) -> bool {
         let mut state = self.lock();
         if !state.callbacks.outstanding() || state.held {
@@ -250,7 +248,7 @@ impl Machine {
             return stepped;
         }
         while state.callbacks.outstanding() {
-            state.callbacks.nudge();
+            state.callbacks.wake_worker();
             let Some(patience) = patience else {
                 state = self.sleep(state);
                 continue;
@@ -264,14 +262,13 @@ impl Machine {
         true
     }
 
-    /// Ends a hold, and lets all outstanding work complete, but for that behind a callback that
-    /// never returns.
+    /// Ends a hold and completes all outstanding work, except behind a callback that never returns.
     pub(crate) fn run_out(&self) {
         self.release();
         while self.step_within(Some(CALLBACK_PATIENCE)) {}
     }
 
-    /// Nothing completes until [`release`](Self::release).
+    /// Holds all completions until [`release`](Self::release).
     pub(crate) fn hold(&self) {
         self.lock().hold();
     }
@@ -281,14 +278,14 @@ impl Machine {
         let mut state = self.lock();
         state.release();
         if state.config.idle_progress {
-            state.callbacks.nudge();
+            state.callbacks.wake_worker();
         }
         self.wake_sleepers(&state);
     }
 }
 
 impl Drop for Machine {
-    /// Callbacks that had no turn are called with an error.
+    /// Remaining callbacks are called with an error.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         for device in 0..state.devices.len() {

@@ -1,29 +1,26 @@
-//! PTX modules: as much of them as a device without a compiler needs.
+//! PTX modules: their kernels' names, and the CPU twins of these.
 
-use std::sync::Arc;
-
-use pinlane_driver::{Call, Error, ErrorKind, Result};
+use pinlane_driver::{Call, ErrorKind, Result};
 use pinlane_kernels::Kernel;
 
-use crate::calls::name;
+use crate::calls::error;
 use crate::slab::Id;
 
 /// A loaded module.
 pub(crate) struct Module {
     pub(crate) device: usize,
     entries: Vec<String>,
-    /// Functions that were asked for, by name.
+    /// Functions that were looked up, by name.
     pub(crate) functions: Vec<(String, Id)>,
 }
 
 impl Module {
-    /// Reads the names of the kernels.
+    /// Reads the names of a module's kernels.
     pub(crate) fn parse(device: usize, ptx: &str) -> Result<Self> {
-        let refused =
-            |why: &str| Error::new(ErrorKind::InvalidPtx, name(Call::ModuleLoad)).with_detail(why);
+        let refused = |why: &str| error(Call::ModuleLoad, ErrorKind::InvalidPtx, why);
         let text = without_comments(ptx);
         if !text.contains(".version") {
-            return Err(refused("there is no .version line"));
+            return Err(refused("no .version line"));
         }
         let mut entries = Vec::new();
         for after in text.split(".entry").skip(1) {
@@ -35,7 +32,7 @@ impl Module {
             }
         }
         if entries.is_empty() {
-            return Err(refused("there is no .entry"));
+            return Err(refused("no .entry"));
         }
         Ok(Self {
             device,
@@ -44,36 +41,26 @@ impl Module {
         })
     }
 
-    /// The CPU twin of a kernel of this module.
-    pub(crate) fn twin(&self, wanted: &str, added: &[Arc<Kernel>]) -> Result<Arc<Kernel>> {
-        let error =
-            |kind, detail| Err(Error::new(kind, name(Call::ModuleFunction)).with_detail(detail));
+    /// The CPU twin of a kernel of this module: one of the user's, or a built-in one.
+    pub(crate) fn twin(&self, wanted: &str, added: &[Kernel]) -> Result<Kernel> {
+        let call = Call::ModuleFunction;
         if !self.entries.iter().any(|entry| entry == wanted) {
-            return error(
-                ErrorKind::NotFound,
-                format!("no kernel `{wanted}` in the module"),
+            let detail = format!("no kernel `{wanted}` in the module");
+            return Err(error(call, ErrorKind::NotFound, detail));
+        }
+        let added = added.iter().find(|kernel| kernel.name == wanted);
+        let twin = added.or_else(|| pinlane_kernels::find(wanted));
+        twin.copied().ok_or_else(|| {
+            let detail = format!(
+                "the simulated GPU has no CPU twin of kernel `{wanted}`; add one with \
+                 Sim::builder().kernel(Kernel {{ name: \"{wanted}\", .. }}), see SimBuilder::kernel"
             );
-        }
-        if let Some(kernel) = added.iter().find(|kernel| kernel.name == wanted) {
-            return Ok(Arc::clone(kernel));
-        }
-        match pinlane_kernels::find(wanted) {
-            Some(kernel) => Ok(Arc::new(Kernel {
-                name: kernel.name,
-                params: kernel.params,
-                run: kernel.run,
-                bytes_touched: kernel.bytes_touched,
-                fixed_ns: kernel.fixed_ns,
-            })),
-            None => error(
-                ErrorKind::NotSupported,
-                format!("kernel `{wanted}` has no CPU twin, which a simulated device needs"),
-            ),
-        }
+            error(call, ErrorKind::NotSupported, detail)
+        })
     }
 }
 
-/// The text with `//` and `/* */` comments taken out.
+/// Removes `//` and `/* */` comments.
 fn without_comments(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     let mut rest = ptx;

@@ -1,6 +1,7 @@
-//! The simulated machine, as its users see it.
+//! The simulated machine.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use pinlane_driver::{
@@ -9,45 +10,62 @@ use pinlane_driver::{
 use pinlane_model::Profile;
 
 use crate::builder::{Config, SimBuilder};
+use crate::checks::Finding;
 use crate::driver::SimDriver;
 use crate::faults::FaultKind;
-use crate::finding::Finding;
 use crate::machine::Machine;
+use crate::profile::ProfileNameError;
 use crate::timeline::Span;
 
-/// A simulated machine: one or more GPUs, and the host that they hang on. Clones are handles of
-/// the same machine.
+/// A simulated machine: a host with one or more GPUs. Clones refer to the same machine.
 #[derive(Clone)]
 pub struct Sim {
     machine: Arc<Machine>,
 }
 
-/// The allocation or registration that an address lies in.
+/// The allocation or registration that contains an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocation {
-    /// What kind of memory it is.
+    /// Kind of memory.
     pub kind: PointerKind,
-    /// Its first address.
+    /// First address.
     pub base: u64,
-    /// Its length.
+    /// Length.
     pub bytes: u64,
-    /// The device that it is on; none for host memory.
+    /// The device; `None` for host memory.
     pub device: Option<u32>,
-    /// Kernels can use it at the same address.
+    /// Whether kernels can access it at the same address.
     pub mapped: bool,
 }
 
 impl Sim {
-    /// A machine with one device of this profile, plain schedule, checks on.
+    /// Creates a machine with one device of this profile, a plain schedule and checks on.
     ///
     /// # Panics
-    /// With a profile that [`Profile::validate`] refuses.
+    /// If [`Profile::validate`] rejects the profile.
     #[must_use]
     pub fn new(profile: Profile) -> Self {
         Self::builder().profile(profile).build()
     }
 
-    /// Sets up a machine step by step.
+    /// Creates a machine with one device, by the name of a built-in profile (`h200`, `pcie3-x16`, …)
+    /// or the path of a profile file; see [`profile_named`](crate::profile_named).
+    ///
+    /// ```
+    /// # use pinlane_sim::Sim;
+    /// let sim = Sim::named("h200")?;
+    /// assert_eq!(sim.driver().info().multiprocessors, 132);
+    /// assert!(Sim::named("h201").is_err_and(|error| error.to_string().contains("h200")));
+    /// # Ok::<(), pinlane_sim::ProfileNameError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ProfileNameError`], with the built-in names if there is neither such a profile nor a file.
+    pub fn named(name: &str) -> std::result::Result<Self, ProfileNameError> {
+        Ok(Self::builder().profile_named(name)?.build())
+    }
+
+    /// Configures a machine.
     #[must_use]
     pub fn builder() -> SimBuilder {
         SimBuilder::new()
@@ -58,10 +76,10 @@ impl Sim {
         Self { machine }
     }
 
-    /// The first device.
+    /// Opens the first device.
     ///
     /// # Panics
-    /// On a machine that was built with no devices.
+    /// If the machine has no devices.
     #[must_use]
     pub fn driver(&self) -> Arc<dyn Driver> {
         self.open(0).expect("a machine with a device")
@@ -73,13 +91,13 @@ impl Sim {
         self.machine.lock().now_ns
     }
 
-    /// The program computes for so long: the host's clock runs on, and the devices beside it.
+    /// Advances the host's clock, as if the program computed for this long.
     pub fn host_work(&self, ns: u64) {
         self.machine.lock().spend(ns);
     }
 
-    /// From here on nothing completes, and calls that wait do wait, until
-    /// [`release`](Self::release): that is how a test shows what is in flight.
+    /// Holds all completions until [`release`](Self::release), so that a test can look at work in
+    /// flight. Blocking calls do block.
     pub fn hold(&self) {
         self.machine.hold();
     }
@@ -89,46 +107,45 @@ impl Sim {
         self.machine.release();
     }
 
-    /// Lets virtual time pass to the next thing that happens on any device, or lets the callbacks
-    /// return that were handed out. False if nothing is outstanding, or all is held.
+    /// Advances virtual time to the next event on any device, or until queued callbacks have
+    /// returned. Returns false if nothing is outstanding, or completions are held.
     pub fn step(&self) -> bool {
         self.machine.step()
     }
 
-    /// From here on a stream says that it is captured into a graph, or that it is not. Nothing else
-    /// changes: there are no graphs here, only callers that must not disturb a capture.
+    /// Makes a stream report that it is captured into a graph, or not. Nothing else changes: it
+    /// tests that callers do not disturb a capture.
     pub fn set_capturing(&self, stream: StreamHandle, capturing: bool) {
         self.machine.lock().set_capturing(stream, capturing);
     }
 
-    /// What an address belongs to, on any device or on the host; none for memory that the driver
-    /// does not know. Costs no virtual time.
+    /// The allocation that contains an address, on any device or the host; `None` for memory that
+    /// the driver does not know. Takes no virtual time.
     #[must_use]
     pub fn allocation(&self, address: u64) -> Option<Allocation> {
         self.machine.lock().allocation(address)
     }
 
-    /// What ran when on which engine, in the order in which it was done.
+    /// What ran on which engine and when, in order of completion.
     #[must_use]
     pub fn timeline(&self) -> Vec<Span> {
         self.machine.lock().timeline.clone()
     }
 
-    /// Hash over all calls, with their virtual times and outcomes, and over what ran on the
-    /// devices. Equal for equal runs, on every machine.
+    /// Hash of all calls, their virtual times and results, and all operations. The same for equal
+    /// runs on every machine.
     #[must_use]
     pub fn trace_hash(&self) -> u64 {
         self.machine.lock().trace.hash()
     }
 
-    /// Misuse seen so far.
+    /// Misuse found so far.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         self.machine.lock().findings.clone()
     }
 
-    /// Ends a hold, lets all outstanding work complete, and gives the misuse seen, with what is
-    /// still there and should not be.
+    /// Ends a hold, completes all outstanding work, and returns all misuse found, including leaks.
     #[must_use]
     pub fn finish(&self) -> Vec<Finding> {
         self.machine.run_out();
@@ -144,6 +161,14 @@ impl Sim {
     #[must_use]
     pub fn faults_hit(&self) -> BTreeMap<FaultKind, u64> {
         self.machine.lock().injector.hits().clone()
+    }
+}
+
+impl fmt::Debug for Sim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Sim");
+        debug.field("devices", &self.machine.infos);
+        debug.finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,6 @@
-//! Handles: an index and a generation, so that a handle that was destroyed is known as such.
+//! Tables of handles: an index and a generation, so that stale handles are detected.
 
-/// Names one thing in a [`Slab`].
+/// The key of a value in a [`Slab`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Id {
     index: u32,
@@ -8,12 +8,12 @@ pub(crate) struct Id {
 }
 
 impl Id {
-    /// The handle that callers see; never 0.
+    /// The caller's handle; never 0.
     pub(crate) fn handle(self) -> u64 {
         (u64::from(self.generation) << 32) | (u64::from(self.index) + 1)
     }
 
-    /// The id behind a handle, if it can be one.
+    /// The id of a caller's handle.
     pub(crate) fn of(handle: u64) -> Option<Self> {
         let index = (handle as u32).checked_sub(1)?;
         let generation = (handle >> 32) as u32;
@@ -26,7 +26,16 @@ struct Slot<T> {
     value: Option<T>,
 }
 
-/// Values by handle, with O(1) access.
+impl<T> Slot<T> {
+    fn id(&self, index: usize) -> Id {
+        Id {
+            index: index as u32,
+            generation: self.generation,
+        }
+    }
+}
+
+/// Values by handle, with constant-time access.
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
@@ -57,52 +66,42 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn get(&self, id: Id) -> Option<&T> {
-        let slot = self.slots.get(id.index as usize)?;
-        (slot.generation == id.generation)
-            .then_some(slot.value.as_ref())
-            .flatten()
+        let slot = self.slots.get(id.index as usize);
+        slot.filter(|it| it.generation == id.generation)?
+            .value
+            .as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut T> {
-        let slot = self.slots.get_mut(id.index as usize)?;
-        (slot.generation == id.generation)
-            .then_some(slot.value.as_mut())
-            .flatten()
+        let slot = self.slots.get_mut(id.index as usize);
+        slot.filter(|it| it.generation == id.generation)?
+            .value
+            .as_mut()
     }
 
     pub(crate) fn remove(&mut self, id: Id) -> Option<T> {
-        let slot = self.slots.get_mut(id.index as usize)?;
-        if slot.generation != id.generation {
-            return None;
-        }
+        let slot = self.slots.get_mut(id.index as usize);
+        let slot = slot.filter(|it| it.generation == id.generation)?;
         let value = slot.value.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.index);
         Some(value)
     }
 
-    /// All values, in the order of their indices.
+    /// All values, in order of index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Id, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| {
-            let id = Id {
-                index: index as u32,
-                generation: slot.generation,
-            };
+            let id = slot.id(index);
             slot.value.as_ref().map(|value| (id, value))
         })
     }
 
-    /// The same, to be changed.
+    /// All values, in order of index.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Id, &mut T)> {
-        self.slots
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(index, slot)| {
-                let id = Id {
-                    index: index as u32,
-                    generation: slot.generation,
-                };
-                slot.value.as_mut().map(|value| (id, value))
-            })
+        let slots = self.slots.iter_mut().enumerate();
+        slots.filter_map(|(index, slot)| {
+            let id = slot.id(index);
+            slot.value.as_mut().map(|value| (id, value))
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that the machine knows: the clock, the devices, the tables of handles.
+//! The state of the machine: clock, devices, tables of handles.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use pinlane_model::engine::{EarliestStart, Engines};
 
 use crate::adversary::Adversary;
 use crate::builder::Config;
-use crate::callback::Callbacks;
-use crate::calls::{cost_ns, name};
-use crate::device_memory::DeviceMemory;
+use crate::callbacks::Callbacks;
+use crate::calls::{cost_ns, error, name};
+use crate::checks::{Finding, FindingKind};
 use crate::faults::{FaultKind, Injector};
-use crate::finding::{Finding, FindingKind};
-use crate::host_memory::HostMemory;
+use crate::memory::device::DeviceMemory;
+use crate::memory::host::HostMemory;
 use crate::module::Module;
-use crate::op::Point;
+use crate::operation::StreamPoint;
 use crate::run::Running;
 use crate::slab::{Id, Slab};
 use crate::stream::{Event, Role, Stream};
@@ -26,17 +26,17 @@ use crate::trace::Trace;
 
 /// One device.
 pub(crate) struct Device {
-    /// Why every call fails, once the device is unusable.
+    /// The error of every call, once the device is unusable.
     pub(crate) fatal: Option<Error>,
     pub(crate) engines: Engines,
     pub(crate) memory: DeviceMemory,
     pub(crate) default_stream: Id,
-    /// What the default stream comes behind of the work of blocking streams.
+    /// The default stream's earliest start after work of blocking streams.
     pub(crate) blocking_work: EarliestStart,
 }
 
 impl Device {
-    /// From here on every call fails, no engine works, and what was to be freed is.
+    /// Makes the device unusable: every call fails, engines stop, pending frees happen.
     pub(crate) fn kill(&mut self, fatal: Error) {
         self.fatal = Some(fatal);
         self.engines.clear();
@@ -47,13 +47,13 @@ impl Device {
 /// A kernel of a loaded module.
 pub(crate) struct Function {
     pub(crate) device: usize,
-    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) kernel: Kernel,
 }
 
-/// All of it, under the machine's one lock.
+/// The whole state, under the machine's lock.
 pub(crate) struct State {
     pub(crate) config: Arc<Config>,
-    /// The host's virtual clock. Devices are simulated up to it, never beyond.
+    /// The host's virtual clock. Devices are simulated up to it.
     pub(crate) now_ns: u64,
     /// While held, nothing starts or completes.
     pub(crate) held: bool,
@@ -63,22 +63,22 @@ pub(crate) struct State {
     pub(crate) modules: Slab<Module>,
     pub(crate) functions: Slab<Function>,
     pub(crate) host: HostMemory,
-    /// Streams that hold work, in the order in which they got some.
+    /// Streams with work, in the order in which they received it.
     pub(crate) active: Vec<Id>,
     pub(crate) running: Vec<Running>,
-    /// When streams can go on whose next operation is handed over to another engine.
-    pub(crate) alarms: Vec<(u64, Id)>,
+    /// When streams can proceed whose next operation waits for a hand-over between engines.
+    pub(crate) ready_times: Vec<(u64, Id)>,
     pub(crate) callbacks: Callbacks,
     pub(crate) adversary: Option<Adversary>,
     pub(crate) injector: Injector,
     pub(crate) findings: Vec<Finding>,
     pub(crate) timeline: Vec<Span>,
     pub(crate) trace: Trace,
-    /// Threads that sleep until something changes.
+    /// Threads that wait for a change.
     pub(crate) sleepers: usize,
     pub(crate) last_sequence: u64,
-    /// Polls since something was submitted or found done.
-    pub(crate) polls_in_vain: u32,
+    /// Polls since the last submission or completed poll.
+    pub(crate) idle_polls: u32,
 }
 
 impl State {
@@ -102,10 +102,10 @@ impl State {
             events: Slab::new(),
             modules: Slab::new(),
             functions: Slab::new(),
-            host: HostMemory::new(),
+            host: HostMemory::default(),
             active: Vec::new(),
             running: Vec::new(),
-            alarms: Vec::new(),
+            ready_times: Vec::new(),
             callbacks: Callbacks::default(),
             adversary: config.seed.map(Adversary::new),
             injector: Injector::new(config.faults, config.seed.unwrap_or(0)),
@@ -114,19 +114,19 @@ impl State {
             trace: Trace::default(),
             sleepers: 0,
             last_sequence: 0,
-            polls_in_vain: 0,
+            idle_polls: 0,
             config,
         }
     }
 
-    /// The beginning of every call: time passes, the devices catch up, a fault may strike.
+    /// The beginning of every call: time passes, devices catch up, a fault may be injected.
     pub(crate) fn enter(&mut self, device: usize, call: Call) -> Result<()> {
         self.spend(cost_ns(call, &self.config.profile.calls));
         if let Some(adversary) = &mut self.adversary {
             let pause_ns = adversary.pause_ns();
-            let nudge = adversary.nudges();
+            let steps = adversary.steps();
             self.spend(pause_ns);
-            if nudge {
+            if steps {
                 self.step();
             }
         }
@@ -141,17 +141,15 @@ impl State {
         self.alive(device, call)
     }
 
-    /// The error of an unusable device.
+    /// Fails if the device is unusable.
     pub(crate) fn alive(&self, device: usize, call: Call) -> Result<()> {
         match &self.devices[device].fatal {
-            Some(fatal) => {
-                Err(Error::new(fatal.kind.clone(), name(call)).with_detail(fatal.detail.clone()))
-            }
+            Some(fatal) => Err(error(call, fatal.kind.clone(), fatal.detail.clone())),
             None => Ok(()),
         }
     }
 
-    /// Lets the host's clock run on.
+    /// Advances the host's clock.
     pub(crate) fn spend(&mut self, ns: u64) {
         self.now_ns = self.now_ns.saturating_add(ns);
     }
@@ -175,57 +173,42 @@ impl State {
 
     /// The stream of a handle.
     pub(crate) fn stream(&self, device: usize, handle: StreamHandle, call: Call) -> Result<Id> {
-        Id::of(handle.raw())
-            .filter(|&id| {
-                let stream = self.streams.get(id);
-                stream.is_some_and(|stream| stream.device == device && !stream.destroyed)
-            })
-            .ok_or_else(|| invalid_handle(call, "stream", handle.raw()))
+        let is_valid = |it: &Stream| it.device == device && !it.destroyed;
+        lookup(&self.streams, handle.raw(), is_valid, call, "stream")
     }
 
     /// The event of a handle.
     pub(crate) fn event(&self, device: usize, handle: EventHandle, call: Call) -> Result<Id> {
-        Id::of(handle.raw())
-            .filter(|&id| {
-                self.events
-                    .get(id)
-                    .is_some_and(|event| event.device == device)
-            })
-            .ok_or_else(|| invalid_handle(call, "event", handle.raw()))
+        let is_valid = |it: &Event| it.device == device;
+        lookup(&self.events, handle.raw(), is_valid, call, "event")
     }
 
     /// The module of a handle.
     pub(crate) fn module(&self, device: usize, handle: ModuleHandle, call: Call) -> Result<Id> {
-        Id::of(handle.raw())
-            .filter(|&id| {
-                self.modules
-                    .get(id)
-                    .is_some_and(|module| module.device == device)
-            })
-            .ok_or_else(|| invalid_handle(call, "module", handle.raw()))
+        let is_valid = |it: &Module| it.device == device;
+        lookup(&self.modules, handle.raw(), is_valid, call, "module")
     }
 
-    /// The function of a handle.
-    pub(crate) fn function(
+    /// The kernel of a handle.
+    pub(crate) fn kernel(
         &self,
         device: usize,
         handle: FunctionHandle,
         call: Call,
-    ) -> Result<&Function> {
-        Id::of(handle.raw())
-            .and_then(|id| self.functions.get(id))
-            .filter(|function| function.device == device)
-            .ok_or_else(|| invalid_handle(call, "function", handle.raw()))
+    ) -> Result<Kernel> {
+        let is_valid = |it: &Function| it.device == device;
+        let id = lookup(&self.functions, handle.raw(), is_valid, call, "function")?;
+        Ok(self.functions.get(id).expect("a checked handle").kernel)
     }
 
-    /// Whether a place in a stream is passed. A stream that is gone has done all its work.
-    pub(crate) fn passed(&self, point: Point) -> bool {
+    /// Whether a point in a stream is passed. A removed stream has done all its work.
+    pub(crate) fn passed(&self, point: StreamPoint) -> bool {
         self.streams
             .get(point.stream)
             .is_none_or(|stream| stream.is_past(point.sequence))
     }
 
-    /// Whether an event has fired: where it was last recorded is passed, or it never was.
+    /// Whether the last recording of an event has fired. True if there is none.
     pub(crate) fn fired(&self, event: Id) -> bool {
         self.events
             .get(event)
@@ -233,42 +216,56 @@ impl State {
             .is_none_or(|point| self.passed(point))
     }
 
-    /// The end of a stream's work as it is now. For the default stream that includes the work of
-    /// the streams that it waits for.
-    pub(crate) fn end_of(&self, stream: Id) -> Vec<Point> {
-        let point = |id: Id, stream: &Stream| Point {
-            stream: id,
-            sequence: stream.last(),
-        };
+    /// The current end of a stream's work. For the default stream, that includes the work of
+    /// streams it waits for.
+    pub(crate) fn end_of(&self, stream: Id) -> Vec<StreamPoint> {
         let Some(own) = self.streams.get(stream) else {
             return Vec::new();
         };
-        let mut points = vec![point(stream, own)];
+        let mut points = vec![StreamPoint {
+            stream,
+            sequence: own.last(),
+        }];
         if own.role == Role::Default {
-            points.extend(self.active.iter().filter_map(|&id| {
-                let other = self.streams.get(id)?;
-                (other.device == own.device && other.role == Role::Blocking)
-                    .then(|| point(id, other))
-            }));
+            let is_waited_for = |it: &Stream| it.device == own.device && it.role == Role::Blocking;
+            points.extend(self.active_ends(is_waited_for));
         }
         points
     }
 
-    /// The end of all work of a device as it is now.
-    pub(crate) fn end_of_device(&self, device: usize) -> Vec<Point> {
-        self.active
-            .iter()
-            .filter_map(|&id| self.streams.get(id).map(|stream| (id, stream)))
-            .filter(|(_, stream)| stream.device == device)
-            .map(|(id, stream)| Point {
+    /// The current end of a device's work.
+    pub(crate) fn end_of_device(&self, device: usize) -> Vec<StreamPoint> {
+        self.active_ends(|stream| stream.device == device).collect()
+    }
+
+    /// The ends of streams that have work and fulfil a condition.
+    fn active_ends(&self, which: impl Fn(&Stream) -> bool) -> impl Iterator<Item = StreamPoint> {
+        let streams = self.active.iter();
+        streams.filter_map(move |&id| {
+            let stream = self.streams.get(id).filter(|stream| which(stream))?;
+            Some(StreamPoint {
                 stream: id,
                 sequence: stream.last(),
             })
-            .collect()
+        })
     }
 }
 
-/// An error that names the handle.
-fn invalid_handle(call: Call, what: &str, handle: u64) -> Error {
-    Error::new(ErrorKind::InvalidHandle, name(call)).with_detail(format!("{what} {handle:#x}"))
+/// The id of a handle, if it is in the slab and valid.
+fn lookup<T>(
+    slab: &Slab<T>,
+    handle: u64,
+    is_valid: impl Fn(&T) -> bool,
+    call: Call,
+    what: &str,
+) -> Result<Id> {
+    Id::of(handle)
+        .filter(|&id| slab.get(id).is_some_and(is_valid))
+        .ok_or_else(|| {
+            error(
+                call,
+                ErrorKind::InvalidHandle,
+                format!("{what} {handle:#x}"),
+            )
+        })
 }

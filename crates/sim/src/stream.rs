@@ -5,38 +5,38 @@ use std::collections::VecDeque;
 use pinlane_driver::EventFlags;
 use pinlane_model::engine::EarliestStart;
 
-use crate::op::{Mark, Op, Point};
+use crate::operation::{Operation, RecordedStart, StreamPoint};
 
-/// How a stream stands to the default stream of its device.
+/// How a stream synchronises with the default stream of its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// The default stream itself.
     Default,
-    /// Waits for the default stream, and the default stream for it.
+    /// It and the default stream wait for each other.
     Blocking,
-    /// Neither.
+    /// It does not.
     NonBlocking,
 }
 
-/// A FIFO of work.
+/// A queue of operations.
 pub(crate) struct Stream {
     pub(crate) device: usize,
     pub(crate) role: Role,
     /// Lower goes first.
     pub(crate) priority: i32,
-    /// Work that is not done; the first may be running.
-    pub(crate) queue: VecDeque<Op>,
-    /// Whether the first of the queue was started.
+    /// Operations that are not done; the first may be running.
+    pub(crate) queue: VecDeque<Operation>,
+    /// Whether the first operation is running.
     pub(crate) running: bool,
-    /// When the first of the queue could have been started, or will: engines are handed over.
+    /// When the first operation became ready for its engine, or will be.
     pub(crate) ready_ns: Option<u64>,
-    /// What the next operation comes behind.
-    pub(crate) behind: EarliestStart,
+    /// Earliest start of the next operation.
+    pub(crate) earliest: EarliestStart,
     /// Sequence number of the last operation that is done.
     pub(crate) done: u64,
-    /// Said to be captured into a graph.
+    /// Pretends to be captured into a graph.
     pub(crate) capturing: bool,
-    /// Destroyed by its owner, still working off its queue.
+    /// Destroyed by its owner while it has work.
     pub(crate) destroyed: bool,
 }
 
@@ -49,30 +49,30 @@ impl Stream {
             queue: VecDeque::new(),
             running: false,
             ready_ns: None,
-            behind: EarliestStart::default(),
+            earliest: EarliestStart::default(),
             done: 0,
             capturing: false,
             destroyed: false,
         }
     }
 
-    /// Sequence number of the last operation submitted, or of the last done.
+    /// Sequence number of the last submitted operation.
     pub(crate) fn last(&self) -> u64 {
         self.queue.back().map_or(self.done, |op| op.sequence)
     }
 
-    /// Whether nothing up to this sequence number is outstanding.
+    /// Whether everything up to this sequence number is done.
     pub(crate) fn is_past(&self, sequence: u64) -> bool {
         self.queue.front().is_none_or(|op| op.sequence > sequence)
     }
 }
 
-/// An event: the place in a stream where it was last recorded.
+/// An event and its last recording.
 pub(crate) struct Event {
     pub(crate) device: usize,
     pub(crate) flags: EventFlags,
-    pub(crate) recorded: Option<Point>,
-    /// Of the last recording.
-    pub(crate) mark: Mark,
+    pub(crate) recorded: Option<StreamPoint>,
+    /// Earliest start after the last recording.
+    pub(crate) start: RecordedStart,
     pub(crate) fired_ns: Option<u64>,
 }

@@ -1,8 +1,8 @@
-//! What ran when, on which engine.
+//! What ran on which engine, and when.
 
 pub use pinlane_model::engine::Engine;
 
-/// What ran.
+/// A kind of operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SpanKind {
     /// A copy from host to device memory.
@@ -11,31 +11,31 @@ pub enum SpanKind {
     DeviceToHost,
     /// A copy inside device memory.
     DeviceToDevice,
-    /// A copy inside host memory, in stream order.
+    /// A copy inside host memory.
     HostToHost,
     /// A fill of device memory.
     Memset,
-    /// The kernel of this name.
+    /// A kernel, by name.
     Kernel(&'static str),
 }
 
 /// One operation on one engine, in virtual time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Device that it ran on.
+    /// The device.
     pub device: u32,
-    /// Engine that it ran on.
+    /// The engine.
     pub engine: Engine,
-    /// Stream that it came from.
+    /// The stream.
     pub stream: u64,
     /// What ran.
     pub kind: SpanKind,
-    /// Bytes moved, or touched by a kernel.
+    /// Bytes copied, or accessed by a kernel.
     pub bytes: u64,
-    /// When it began.
+    /// Start.
     pub start_ns: u64,
-    /// When it was done.
+    /// End.
     pub end_ns: u64,
-    /// Its place in the order of submission, over all streams and devices.
+    /// Number in order of submission, over all streams and devices.
     pub sequence: u64,
 }

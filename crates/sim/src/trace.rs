@@ -1,4 +1,4 @@
-//! A hash over everything that happened, to tell whether two runs were the same.
+//! A hash of everything that happened, to compare runs.
 
 use pinlane_driver::{Error, Result};
 use pinlane_model::SplitMix64;
@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::timeline::{Engine, Span};
 
-/// The hash so far. Host addresses never enter it: they differ from run to run.
+/// The hash so far. It excludes host addresses, which differ between runs.
 #[derive(Default)]
 pub(crate) struct Trace {
     hash: u64,
@@ -17,13 +17,13 @@ impl Trace {
         SplitMix64::mix(self.hash)
     }
 
-    /// Adds a number. One multiplication: every call adds several.
+    /// Adds a number. Cheap, because every call adds several.
     pub(crate) fn add(&mut self, value: u64) {
         let mixed = self.hash.rotate_left(26) ^ value;
         self.hash = mixed.wrapping_add(1).wrapping_mul(SplitMix64::STEP);
     }
 
-    /// Adds how a call ended.
+    /// Adds the result of a call.
     pub(crate) fn outcome<T>(&mut self, result: &Result<T>) {
         match result {
             Ok(_) => self.add(1),
@@ -31,7 +31,7 @@ impl Trace {
         }
     }
 
-    /// Adds what ran on the device.
+    /// Adds an operation.
     pub(crate) fn span(&mut self, span: &Span) {
         let engine = match span.engine {
             Engine::HostToDevice(index) => u64::from(index) << 2,

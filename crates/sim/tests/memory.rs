@@ -314,7 +314,11 @@ fn modules_know_their_kernels_and_twins() {
     let module = rig.driver.module_load(PTX).unwrap();
     let kind = |name: &str| rig.driver.module_function(module, name).unwrap_err().kind;
     assert_eq!(kind("commented_out"), ErrorKind::NotFound);
-    assert_eq!(kind("orphan"), ErrorKind::NotSupported);
+    let orphan = rig.driver.module_function(module, "orphan").unwrap_err();
+    assert_eq!(orphan.kind, ErrorKind::NotSupported);
+    for part in ["`orphan`", "Sim::builder().kernel(", "SimBuilder::kernel"] {
+        assert!(orphan.detail.contains(part), "{orphan}");
+    }
     let function = rig.driver.module_function(module, "doubled").unwrap();
     let device = rig.device(1);
     // SAFETY: the arguments fit the kernel, and its memory is there.

@@ -77,7 +77,7 @@ const MISUSES: [(&str, &str); 5] = [
     ("double-free", "misuse: double free"),
     (
         "wrong-base",
-        "misuse: given back by an address that is not the base",
+        "misuse: freed by an address that is not the base",
     ),
     ("leak", "leak: pinned memory leaked"),
 ];

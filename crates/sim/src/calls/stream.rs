@@ -2,33 +2,31 @@
 
 use std::sync::Arc;
 
-use pinlane_driver::{
-    Call, Error, ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle,
-};
+use pinlane_driver::{Call, ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle};
 
-use crate::calls::name;
+use super::error;
 use crate::faults::FaultKind;
-use crate::op::{Mark, Point, Work};
+use crate::operation::{RecordedStart, StreamPoint, Work};
 use crate::slab::Id;
 use crate::state::State;
 use crate::stream::{Event, Role, Stream};
 
 /// Least and greatest priority of a stream.
 pub(crate) const PRIORITIES: (i32, i32) = (0, -5);
-/// The number that CUDA gives when a call into the operating system failed.
+/// CUDA's code for a failed call into the operating system.
 const OPERATING_SYSTEM: u32 = 304;
 
-/// Polls in a row without an answer after which a program counts as waiting.
+/// Polls in a row without success after which a program counts as waiting.
 const POLLS_BEFORE_WAITING: u32 = 16;
 
 impl State {
-    /// The error of a submission, or of making a stream or event, that was drawn to fail.
+    /// May inject a failure of a submission, or of creating a stream or event.
     pub(crate) fn may_fail(&mut self, call: Call) -> Result<()> {
         if self.injector.hit(FaultKind::FailedSubmit) {
             let kind = ErrorKind::Other {
                 code: OPERATING_SYSTEM,
             };
-            return Err(Error::new(kind, name(call)).with_detail("(injected)"));
+            return Err(error(call, kind, "(injected)"));
         }
         Ok(())
     }
@@ -46,7 +44,7 @@ impl State {
         };
         let priority = flags.priority.clamp(PRIORITIES.1, PRIORITIES.0);
         let id = self.streams.insert(Stream::new(device, role, priority));
-        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        // SAFETY: the handle of a live object; the simulator checks every handle it gets.
         Ok(unsafe { StreamHandle::from_raw(id.handle()) })
     }
 
@@ -55,8 +53,8 @@ impl State {
         let id = self.stream(device, stream, call)?;
         let stream = self.streams.get_mut(id).expect("a checked handle");
         if stream.role == Role::Default {
-            let detail = "the default stream is always there";
-            return Err(Error::new(ErrorKind::InvalidHandle, name(call)).with_detail(detail));
+            let detail = "the default stream cannot be destroyed";
+            return Err(error(call, ErrorKind::InvalidHandle, detail));
         }
         if stream.queue.is_empty() {
             self.streams.remove(id);
@@ -105,15 +103,15 @@ impl State {
         let Some(point) = event.recorded else {
             return Ok(());
         };
-        let mark = Arc::clone(&event.mark);
+        let start = Arc::clone(&event.start);
         let passed = self.passed(point);
         let waiting = self.streams.get_mut(stream).expect("a checked handle");
         if passed && waiting.queue.is_empty() {
-            if let Some(behind) = mark.get() {
-                waiting.behind.after(behind);
+            if let Some(start) = start.get() {
+                waiting.earliest.after(start);
             }
         } else {
-            self.submit(stream, call, Work::Wait(point, mark));
+            self.submit(stream, call, Work::Wait(point, start));
         }
         Ok(())
     }
@@ -124,10 +122,10 @@ impl State {
             device,
             flags,
             recorded: None,
-            mark: Mark::default(),
+            start: RecordedStart::default(),
             fired_ns: None,
         });
-        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        // SAFETY: the handle of a live object; the simulator checks every handle it gets.
         Ok(unsafe { EventHandle::from_raw(id.handle()) })
     }
 
@@ -147,16 +145,16 @@ impl State {
         let event = self.event(device, event, call)?;
         let stream = self.stream(device, stream, call)?;
         self.may_fail(call)?;
-        let point = Point {
+        let point = StreamPoint {
             stream,
             sequence: self.last_sequence + 1,
         };
         let entry = self.events.get_mut(event).expect("a checked handle");
         entry.recorded = Some(point);
         entry.fired_ns = None;
-        entry.mark = Mark::default();
-        let mark = Arc::clone(&entry.mark);
-        self.submit(stream, call, Work::Record(event, mark));
+        entry.start = RecordedStart::default();
+        let start = Arc::clone(&entry.start);
+        self.submit(stream, call, Work::Record(event, start));
         Ok(())
     }
 
@@ -166,13 +164,13 @@ impl State {
         Ok(self.polled(done))
     }
 
-    /// What has to be passed for an event to have fired.
+    /// The point that must be passed before the event fires.
     pub(crate) fn event_points(
         &self,
         device: usize,
         event: EventHandle,
         call: Call,
-    ) -> Result<Vec<Point>> {
+    ) -> Result<Vec<StreamPoint>> {
         let id = self.event(device, event, call)?;
         let event = self.events.get(id);
         Ok(event.and_then(|event| event.recorded).into_iter().collect())
@@ -190,35 +188,31 @@ impl State {
     }
 
     fn fired_ns(&self, id: Id) -> Result<u64> {
-        let error = |kind, detail: &str| {
-            Err(Error::new(kind, name(Call::EventElapsed)).with_detail(detail))
-        };
         let event = self.events.get(id).expect("a checked handle");
-        if !event.flags.timing {
-            return error(
+        let (kind, detail) = match (event.recorded, event.fired_ns) {
+            _ if !event.flags.timing => (
                 ErrorKind::InvalidHandle,
-                "the event was made without timing",
-            );
-        }
-        match (event.recorded, event.fired_ns) {
-            (None, _) => error(ErrorKind::InvalidHandle, "the event was never recorded"),
-            (Some(_), None) => error(ErrorKind::NotReady, "the event has not fired"),
-            (Some(_), Some(fired_ns)) => Ok(fired_ns),
-        }
+                "the event was created without timing",
+            ),
+            (None, _) => (ErrorKind::InvalidHandle, "the event was never recorded"),
+            (Some(_), None) => (ErrorKind::NotReady, "the event has not fired"),
+            (Some(_), Some(fired_ns)) => return Ok(fired_ns),
+        };
+        Err(error(Call::EventElapsed, kind, detail))
     }
 
-    /// The answer to a poll. A program that polls on and on is waiting, and would for very long at
-    /// the price of a poll, or for ever where that is nothing: then time passes to the next thing
-    /// that happens. (An adversary lets time pass in any call.)
+    /// The answer to a poll. A program that keeps polling is waiting, and would do so for very long
+    /// (forever, if a poll is free). So time advances to the next event after a while. (An
+    /// adversary lets time pass in any call.)
     fn polled(&mut self, done: bool) -> bool {
         let patience = match self.config.profile.calls.query_ns {
             0 => 0,
             _ => POLLS_BEFORE_WAITING,
         };
-        self.polls_in_vain = if done { 0 } else { self.polls_in_vain + 1 };
-        // Callbacks come first where runs replay.
+        self.idle_polls = if done { 0 } else { self.idle_polls + 1 };
+        // For exact replay, callbacks return first.
         let may_pass = self.config.idle_progress || !self.callbacks.outstanding();
-        if self.polls_in_vain > patience && may_pass && self.adversary.is_none() {
+        if self.idle_polls > patience && may_pass && self.adversary.is_none() {
             self.step();
         }
         self.trace.add(u64::from(done));

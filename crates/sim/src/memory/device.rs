@@ -1,35 +1,35 @@
-//! Device memory: real bytes at made-up addresses.
+//! Device memory: real bytes at virtual addresses.
 //!
-//! An address is never handed out twice, so that any use of freed memory is seen. Bytes are
-//! stored in pieces that come to life when they are first written: a device of a hundred GiB
-//! costs nothing until it is used. What was never written reads as a fixed pattern.
+//! Addresses are never reused, so that every use of freed memory is detected. Chunks are allocated on
+//! first write: a device of a hundred GiB costs nothing until it is used. Unwritten memory reads as
+//! a fixed pattern.
 
 use std::collections::BTreeMap;
 
-/// No address of a process lies this high, so device and host addresses are never confused.
+/// Higher than any address of a process, so that device and host addresses never collide.
 const FIRST_ADDRESS: u64 = 1 << 52;
-/// Addresses of one device.
+/// Address space of one device.
 const SPAN_BYTES: u64 = 1 << 46;
 const ALIGN_BYTES: u64 = 512;
-/// Between two blocks, so that running over the end of one does not reach the next.
+/// Gap between blocks, so that an overrun does not reach the next one.
 const GAP_BYTES: u64 = 512;
 const CHUNK_BYTES: usize = 1 << 20;
 static POISON: [u8; 4096] = [0xcb; 4096];
 
-/// How a block was allocated, which says how it must be freed.
+/// How a block was allocated, and so must be freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BlockKind {
     Plain,
     StreamOrdered,
 }
 
-/// Where a block is in its life.
+/// Life cycle of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BlockState {
-    /// Its stream has not come to the allocation yet.
+    /// Its stream has not reached the allocation.
     AllocQueued,
     Live,
-    /// It was freed in stream order, and its stream has not come to that yet.
+    /// Freed in stream order, but its stream has not reached that.
     FreeQueued,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Block {
     chunks: Vec<Option<Box<[u8]>>>,
 }
 
-/// An access that is not inside one block.
+/// An access outside of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct OutOfBounds;
 
@@ -80,7 +80,7 @@ impl DeviceMemory {
         self.capacity_bytes - self.used_bytes
     }
 
-    /// Allocates; `None` when the device is full.
+    /// Allocates a block; `None` if the device is full.
     pub(crate) fn alloc(&mut self, bytes: u64, kind: BlockKind) -> Option<u64> {
         let rounded = bytes.checked_next_multiple_of(ALIGN_BYTES)?;
         if rounded > self.free_bytes() || rounded + GAP_BYTES > self.base + SPAN_BYTES - self.next {
@@ -104,14 +104,14 @@ impl DeviceMemory {
         Some(address)
     }
 
-    /// Gives a block back, named by its base.
+    /// Frees the block that begins at `address`.
     pub(crate) fn remove(&mut self, address: u64) -> Option<Block> {
         let block = self.blocks.remove(&address)?;
         self.used_bytes -= block.bytes.next_multiple_of(ALIGN_BYTES);
         Some(block)
     }
 
-    /// Gives back all blocks whose stream-ordered free has not happened yet.
+    /// Frees all blocks with a pending stream-ordered free.
     pub(crate) fn drop_freed(&mut self) {
         let queued = |(_, block): &(u64, &Block)| block.state == BlockState::FreeQueued;
         let freed: Vec<u64> = self.iter().filter(queued).map(|(base, _)| base).collect();
@@ -125,14 +125,14 @@ impl DeviceMemory {
         self.blocks.get_mut(&address)
     }
 
-    /// Base and block that hold all of `bytes` from `address` on.
+    /// The block that contains all `bytes` from `address`, and its base.
     pub(crate) fn find(&self, address: u64, bytes: u64) -> Option<(u64, &Block)> {
         let (&base, block) = self.blocks.range(..=address).next_back()?;
         let end = address.checked_add(bytes)?;
         (address < base + block.bytes && end <= base + block.bytes).then_some((base, block))
     }
 
-    /// Whether memory was ever allocated here. If nothing is there now, it was freed.
+    /// Whether this address was ever allocated. If it is not now, it has been freed.
     pub(crate) fn was_issued(&self, address: u64) -> bool {
         (self.base..self.next).contains(&address)
     }
@@ -142,7 +142,7 @@ impl DeviceMemory {
         self.blocks.iter().map(|(&base, block)| (base, block))
     }
 
-    /// Hands the bytes from `address` on to `sink`, piece by piece with their offsets.
+    /// Passes the bytes from `address` to `sink`, in parts with their offsets.
     pub(crate) fn read(
         &self,
         address: u64,
@@ -167,7 +167,7 @@ impl DeviceMemory {
         Ok(())
     }
 
-    /// Lets `source` set the bytes from `address` on, piece by piece with their offsets.
+    /// Lets `source` write the bytes from `address`, in parts with their offsets.
     pub(crate) fn write(
         &mut self,
         address: u64,
@@ -188,5 +188,19 @@ impl DeviceMemory {
             done += step;
         }
         Ok(())
+    }
+
+    /// Reads the bytes from `address` into `target`.
+    pub(crate) fn read_into(&self, address: u64, target: &mut [u8]) -> Result<(), OutOfBounds> {
+        self.read(address, target.len(), |at, part| {
+            target[at..at + part.len()].copy_from_slice(part);
+        })
+    }
+
+    /// Writes `source` to `address`.
+    pub(crate) fn write_from(&mut self, address: u64, source: &[u8]) -> Result<(), OutOfBounds> {
+        self.write(address, source.len(), |at, part| {
+            part.copy_from_slice(&source[at..at + part.len()]);
+        })
     }
 }

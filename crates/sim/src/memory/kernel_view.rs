@@ -1,20 +1,20 @@
-//! Memory as a kernel's twin sees it.
+//! Memory as a kernel's CPU twin sees it.
 
 use pinlane_driver::DevicePtr;
 use pinlane_kernels::{Memory, MemoryFault};
 
-use crate::device_memory::{BlockState, DeviceMemory, device_of};
-use crate::host_bytes::HostBytes;
-use crate::host_memory::{Coverage, HostMemory};
+use super::HostBytes;
+use super::device::{BlockState, DeviceMemory, device_of};
+use super::host::{Coverage, HostMemory};
 
 /// The memory of one device, and mapped host memory.
-pub(crate) struct KernelMemory<'a> {
+pub(crate) struct KernelView<'a> {
     device: &'a mut DeviceMemory,
     host: &'a HostMemory,
     touched_before_alloc: bool,
 }
 
-impl<'a> KernelMemory<'a> {
+impl<'a> KernelView<'a> {
     pub(crate) fn new(device: &'a mut DeviceMemory, host: &'a HostMemory) -> Self {
         Self {
             device,
@@ -23,7 +23,7 @@ impl<'a> KernelMemory<'a> {
         }
     }
 
-    /// Whether it met memory whose stream-ordered allocation had not happened yet.
+    /// Whether it accessed memory before its stream-ordered allocation.
     pub(crate) fn touched_before_alloc(&self) -> bool {
         self.touched_before_alloc
     }
@@ -34,7 +34,7 @@ impl<'a> KernelMemory<'a> {
         }
     }
 
-    /// The mapped host memory at an address, writable where asked for.
+    /// The mapped host memory at an address, if it can be accessed that way.
     fn mapped(&self, address: u64, bytes: usize, write: bool) -> Option<HostBytes> {
         let address = usize::try_from(address).ok()?;
         match self.host.coverage(address, bytes) {
@@ -46,44 +46,32 @@ impl<'a> KernelMemory<'a> {
     }
 }
 
-impl Memory for KernelMemory<'_> {
+impl Memory for KernelView<'_> {
     fn read(&mut self, source: DevicePtr, target: &mut [u8]) -> Result<(), MemoryFault> {
-        let bytes = target.len();
         let fault = MemoryFault {
             address: source,
-            bytes,
+            bytes: target.len(),
         };
         if device_of(source.0).is_none() {
-            self.mapped(source.0, bytes, false)
-                .ok_or(fault)?
-                .read(0, target);
+            let host = self.mapped(source.0, target.len(), false).ok_or(fault)?;
+            host.read(0, target);
             return Ok(());
         }
         self.note_state(source.0);
-        self.device
-            .read(source.0, bytes, |at, part| {
-                target[at..at + part.len()].copy_from_slice(part)
-            })
-            .map_err(|_| fault)
+        self.device.read_into(source.0, target).map_err(|_| fault)
     }
 
     fn write(&mut self, target: DevicePtr, source: &[u8]) -> Result<(), MemoryFault> {
-        let bytes = source.len();
         let fault = MemoryFault {
             address: target,
-            bytes,
+            bytes: source.len(),
         };
         if device_of(target.0).is_none() {
-            self.mapped(target.0, bytes, true)
-                .ok_or(fault)?
-                .write(0, source);
+            let host = self.mapped(target.0, source.len(), true).ok_or(fault)?;
+            host.write(0, source);
             return Ok(());
         }
         self.note_state(target.0);
-        self.device
-            .write(target.0, bytes, |at, part| {
-                part.copy_from_slice(&source[at..at + part.len()])
-            })
-            .map_err(|_| fault)
+        self.device.write_from(target.0, source).map_err(|_| fault)
     }
 }

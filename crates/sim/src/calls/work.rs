@@ -1,27 +1,25 @@
-//! Calls that submit work: copies, fills, kernels, callbacks.
-
-use std::sync::Arc;
+//! Calls that submit copies, fills, kernels and callbacks; modules and their kernels.
 
 use pinlane_driver::{
-    Call, CopyOp, DevicePtr, Error, ErrorKind, FunctionHandle, HostCallback, KernelArg,
-    LaunchShape, ModuleHandle, Result, StreamHandle,
+    Call, CopyOp, DevicePtr, FunctionHandle, HostCallback, KernelArg, LaunchShape, ModuleHandle,
+    ParamKind, Result, StreamHandle,
 };
 
-use crate::calls::name;
+use super::invalid;
 use crate::module::Module;
-use crate::op::{Launch, Point, Work};
+use crate::operation::{Launch, StreamPoint, Work};
 use crate::slab::Id;
 use crate::state::{Function, State};
 
-/// Threads of a block, as on every CUDA device.
+/// Most threads of a block, as on every CUDA device.
 const BLOCK_THREADS_MAX: u64 = 1024;
 
 impl State {
-    /// Queues some copies as one operation, and gives the place that a caller who has to wait
-    /// waits for: `wait` says so, or a pageable target does.
+    /// Queues copies as one operation. Returns the point that the caller must wait for, if `wait`
+    /// is set or a target is pageable.
     ///
     /// # Safety
-    /// What the driver's copy calls ask for, for each of the copies.
+    /// As for the driver's copy calls, for each of the copies.
     pub(crate) unsafe fn copy(
         &mut self,
         device: usize,
@@ -29,10 +27,10 @@ impl State {
         copies: &[CopyOp],
         stream: StreamHandle,
         wait: bool,
-    ) -> Result<Vec<Point>> {
+    ) -> Result<Vec<StreamPoint>> {
         let stream = self.stream(device, stream, call)?;
         self.may_fail(call)?;
-        // SAFETY: passed on to our caller.
+        // SAFETY: passed on to the caller.
         let Some(plan) = (unsafe { self.plan(device, call, copies)? }) else {
             return Ok(Vec::new());
         };
@@ -44,16 +42,16 @@ impl State {
         let wait = wait || plan.pageable_target;
         self.trace.add(plan.transfer.bytes);
         let sequence = self.submit(stream, call, Work::Transfer(plan.transfer));
-        // The driver moves a pageable source through its own buffer, on the caller's time.
+        // The driver copies a pageable source to its own buffer, in the calling thread.
         self.spend(staging_ns);
         Ok(wait
-            .then_some(Point { stream, sequence })
+            .then_some(StreamPoint { stream, sequence })
             .into_iter()
             .collect())
     }
 
     /// # Safety
-    /// What the driver's `memset_async` asks for.
+    /// As for the driver's `memset_async`.
     pub(crate) unsafe fn memset(
         &mut self,
         device: usize,
@@ -68,7 +66,7 @@ impl State {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: passed on to our caller.
+        // SAFETY: passed on to the caller.
         let target = unsafe { self.plan_fill(device, call, ptr.0, bytes)? };
         let work = Work::Memset {
             target,
@@ -79,7 +77,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes the callback, unless it fails.
+    /// Takes the callback, unless the call fails.
     pub(crate) fn host_callback(
         &mut self,
         device: usize,
@@ -99,7 +97,7 @@ impl State {
     pub(crate) fn module_load(&mut self, device: usize, ptx: &str) -> Result<ModuleHandle> {
         let module = Module::parse(device, ptx)?;
         let id = self.modules.insert(module);
-        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        // SAFETY: the handle of a live object; the simulator checks every handle it gets.
         Ok(unsafe { ModuleHandle::from_raw(id.handle()) })
     }
 
@@ -123,13 +121,13 @@ impl State {
         let module = self.modules.get_mut(id).expect("a checked handle");
         let known = module.functions.iter().find(|(known, _)| known == wanted);
         if let Some((_, function)) = known {
-            // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+            // SAFETY: the handle of a live object; the simulator checks every handle it gets.
             return Ok(unsafe { FunctionHandle::from_raw(function.handle()) });
         }
         let kernel = module.twin(wanted, &self.config.kernels)?;
         let function: Id = self.functions.insert(Function { device, kernel });
         module.functions.push((wanted.to_owned(), function));
-        // SAFETY: the number of what was just made or found; the simulator looks every handle up.
+        // SAFETY: the handle of a live object; the simulator checks every handle it gets.
         Ok(unsafe { FunctionHandle::from_raw(function.handle()) })
     }
 
@@ -142,7 +140,7 @@ impl State {
         stream: StreamHandle,
     ) -> Result<()> {
         let call = Call::Launch;
-        let kernel = Arc::clone(&self.function(device, function, call)?.kernel);
+        let kernel = self.kernel(device, function, call)?;
         let stream = self.stream(device, stream, call)?;
         check_launch(kernel.params, shape, args)?;
         self.may_fail(call)?;
@@ -157,32 +155,24 @@ impl State {
     }
 }
 
-/// Whether shape and arguments fit the kernel.
-fn check_launch(
-    params: &[pinlane_driver::ParamKind],
-    shape: LaunchShape,
-    args: &[KernelArg],
-) -> Result<()> {
-    let refused = |detail: String| {
-        Err(Error::new(ErrorKind::InvalidValue, name(Call::Launch)).with_detail(detail))
-    };
+/// Checks that shape and arguments fit the kernel.
+fn check_launch(params: &[ParamKind], shape: LaunchShape, args: &[KernelArg]) -> Result<()> {
+    let refused = |detail: String| Err(invalid(Call::Launch, detail));
     let threads: u64 = shape.block.iter().map(|&n| u64::from(n)).product();
     if shape.grid.contains(&0) || threads == 0 || threads > BLOCK_THREADS_MAX {
-        return refused(format!("grid {:?} of blocks {:?}", shape.grid, shape.block));
+        return refused(format!(
+            "invalid shape: grid {:?} of blocks {:?}",
+            shape.grid, shape.block
+        ));
     }
     if params.len() != args.len() {
-        return refused(format!(
-            "{} arguments for {} parameters",
-            args.len(),
-            params.len()
-        ));
+        let (given, expected) = (args.len(), params.len());
+        return refused(format!("{given} arguments for {expected} parameters"));
     }
     for (index, (param, arg)) in params.iter().zip(args).enumerate() {
         if arg.kind() != *param {
-            return refused(format!(
-                "argument {index} is {:?}, expected {param:?}",
-                arg.kind()
-            ));
+            let kind = arg.kind();
+            return refused(format!("argument {index} is {kind:?}, expected {param:?}"));
         }
     }
     Ok(())

@@ -1,14 +1,24 @@
-//! What an address belongs to.
+//! Device and host memory, and what an address belongs to.
+
+pub(crate) mod device;
+pub(crate) mod host;
+mod host_bytes;
+mod kernel_view;
+mod pinned_alloc;
 
 use pinlane_driver::PointerKind;
 
-use crate::device_memory::device_of;
-use crate::host_memory::Origin;
+use self::device::device_of;
+use self::host::Origin;
 use crate::sim::Allocation;
 use crate::state::State;
 
+pub(crate) use self::host_bytes::HostBytes;
+pub(crate) use self::kernel_view::KernelView;
+pub(crate) use self::pinned_alloc::PinnedAlloc;
+
 impl State {
-    /// The allocation or registration that an address lies in.
+    /// The allocation or registration that contains an address.
     pub(crate) fn allocation(&self, address: u64) -> Option<Allocation> {
         if let Some(owner) = device_of(address) {
             let (base, block) = self.devices.get(owner)?.memory.find(address, 0)?;
@@ -33,7 +43,7 @@ impl State {
         })
     }
 
-    /// What kind of memory an address is in.
+    /// The kind of memory that an address points to.
     pub(crate) fn pointer_kind(&self, address: u64) -> PointerKind {
         let found = self.allocation(address);
         found.map_or(PointerKind::Pageable, |allocation| allocation.kind)

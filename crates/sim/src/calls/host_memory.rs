@@ -1,35 +1,32 @@
-//! Calls that page-lock host memory and give it back.
+//! Calls that pin and unpin host memory.
 
-use pinlane_driver::{
-    Call, DevicePtr, Error, ErrorKind, HostFlags, HostPtr, RegisterFlags, Result,
-};
+use pinlane_driver::{Call, DevicePtr, ErrorKind, HostFlags, HostPtr, RegisterFlags, Result};
 
-use crate::calls::name;
+use super::{error, invalid, name};
+use crate::checks::FindingKind;
 use crate::faults::FaultKind;
-use crate::finding::FindingKind;
-use crate::host_bytes::HostBytes;
-use crate::host_memory::{Coverage, Origin, Pin};
-use crate::pinned_alloc::PinnedAlloc;
+use crate::memory::host::{Coverage, Origin, Pin};
+use crate::memory::{HostBytes, PinnedAlloc};
 use crate::state::State;
+
+const INSIDE_PINNED: &str = "an address inside a page-locked range";
 
 impl State {
     pub(crate) fn host_alloc(&mut self, bytes: usize, flags: HostFlags) -> Result<HostPtr> {
-        let error =
-            |kind, detail: String| Err(Error::new(kind, name(Call::HostAlloc)).with_detail(detail));
+        let call = Call::HostAlloc;
         if bytes == 0 {
-            return error(ErrorKind::InvalidValue, "0 bytes".to_owned());
+            return Err(invalid(call, "the size is 0 bytes"));
         }
         self.trace.add(bytes as u64);
         self.spend(self.config.profile.host_memory.alloc.ns(bytes as u64));
         if self.injector.hit(FaultKind::OutOfMemory) {
-            return error(
-                ErrorKind::OutOfMemory,
-                format!("{bytes} bytes asked for (injected)"),
-            );
+            let detail = format!("{bytes} bytes requested (injected)");
+            return Err(error(call, ErrorKind::OutOfMemory, detail));
         }
-        let Some(memory) = PinnedAlloc::new(bytes) else {
-            return error(ErrorKind::OutOfMemory, format!("{bytes} bytes asked for"));
-        };
+        let memory = PinnedAlloc::new(bytes).ok_or_else(|| {
+            let detail = format!("{bytes} bytes requested");
+            error(call, ErrorKind::OutOfMemory, detail)
+        })?;
         let range = memory.range();
         self.host
             .insert(range, Origin::Allocated(memory), flags.mapped, false);
@@ -42,27 +39,22 @@ impl State {
         let misuse = match self.host.at(address) {
             Some(pin) if matches!(pin.origin, Origin::Allocated(_)) => None,
             Some(_) => Some((FindingKind::WrongFree, "registered memory")),
-            None if self.host.was_freed(address) => {
-                Some((FindingKind::DoubleFree, "memory that was freed before"))
-            }
-            None if self.host.find(address).is_some() => Some((
-                FindingKind::WrongBase,
-                "an address inside of a page-locked range",
+            None if self.host.was_freed(address) => Some((
+                FindingKind::DoubleFree,
+                "memory that has already been freed",
             )),
+            None if self.host.find(address).is_some() => {
+                Some((FindingKind::WrongBase, INSIDE_PINNED))
+            }
             None => Some((FindingKind::WrongFree, "memory that is not from host_alloc")),
         };
         if let Some((kind, what)) = misuse {
             self.report(kind, name(call), what);
-            return Err(Error::new(ErrorKind::InvalidValue, name(call)).with_detail(what));
+            return Err(invalid(call, what));
         }
         let pin = self.take_pin(address, call, FindingKind::HostFreedInFlight);
-        self.spend(
-            self.config
-                .profile
-                .host_memory
-                .free
-                .ns(pin.range.len() as u64),
-        );
+        let bytes = pin.range.len() as u64;
+        self.spend(self.config.profile.host_memory.free.ns(bytes));
         if let Origin::Allocated(memory) = pin.origin {
             self.host.quarantine(memory);
         }
@@ -70,40 +62,36 @@ impl State {
     }
 
     /// # Safety
-    /// What the driver's `host_register` asks for.
+    /// As for the driver's `host_register`.
     pub(crate) unsafe fn host_register(
         &mut self,
         ptr: HostPtr,
         bytes: usize,
         flags: RegisterFlags,
     ) -> Result<()> {
-        let error = |kind, detail: &str| {
-            Err(Error::new(kind, name(Call::HostRegister)).with_detail(detail))
-        };
+        let call = Call::HostRegister;
         if bytes == 0 {
-            return error(ErrorKind::InvalidValue, "0 bytes");
+            return Err(invalid(call, "the size is 0 bytes"));
         }
         self.trace.add(bytes as u64);
         self.spend(self.config.profile.host_memory.register.ns(bytes as u64));
         match self.host.coverage(ptr.addr().get(), bytes) {
             Coverage::Pageable => {}
             Coverage::Pinned(_) | Coverage::Partly => {
-                let detail = format!("{bytes} bytes, page-locked already in whole or in part");
-                let call = name(Call::HostRegister);
-                self.report(FindingKind::OverlappingRegistration, call, detail);
-                return error(ErrorKind::AlreadyRegistered, "");
+                let detail = format!("{bytes} bytes, some of them already page-locked");
+                self.report(FindingKind::OverlappingRegistration, name(call), detail);
+                return Err(error(call, ErrorKind::AlreadyRegistered, ""));
             }
             Coverage::Freed => {
-                let call = name(Call::HostRegister);
-                self.report(FindingKind::UseAfterFree, call, "freed pinned memory");
-                return error(ErrorKind::InvalidValue, "freed pinned memory");
+                self.report(FindingKind::UseAfterFree, name(call), "freed pinned memory");
+                return Err(invalid(call, "freed pinned memory"));
             }
         }
         if self.injector.hit(FaultKind::RefusedRegistration) {
-            return error(ErrorKind::RegistrationRefused, "(injected)");
+            return Err(error(call, ErrorKind::RegistrationRefused, "(injected)"));
         }
-        // SAFETY: our caller keeps the range mapped until it is unregistered, and then the range
-        // leaves the table.
+        // SAFETY: the caller keeps the range mapped until it unregisters it, which removes it from
+        // the table.
         let range = unsafe { HostBytes::new(ptr, bytes) };
         self.host
             .insert(range, Origin::Registered, flags.mapped, flags.read_only);
@@ -116,28 +104,22 @@ impl State {
         let misuse = match self.host.at(address) {
             Some(pin) if matches!(pin.origin, Origin::Registered) => None,
             Some(_) => Some((FindingKind::WrongFree, "memory from host_alloc")),
-            None if self.host.find(address).is_some() => Some((
-                FindingKind::WrongBase,
-                "an address inside of a page-locked range",
-            )),
+            None if self.host.find(address).is_some() => {
+                Some((FindingKind::WrongBase, INSIDE_PINNED))
+            }
             None => Some((FindingKind::DoubleFree, "memory that is not registered")),
         };
         if let Some((kind, what)) = misuse {
             self.report(kind, name(call), what);
-            return Err(Error::new(ErrorKind::NotRegistered, name(call)).with_detail(what));
+            return Err(error(call, ErrorKind::NotRegistered, what));
         }
         let pin = self.take_pin(address, call, FindingKind::HostUnregisteredInFlight);
-        self.spend(
-            self.config
-                .profile
-                .host_memory
-                .unregister
-                .ns(pin.range.len() as u64),
-        );
+        let bytes = pin.range.len() as u64;
+        self.spend(self.config.profile.host_memory.unregister.ns(bytes));
         Ok(())
     }
 
-    /// Takes a range out of the table, and away from work in flight.
+    /// Removes a range from the table, and takes it away from work in flight.
     fn take_pin(&mut self, address: usize, call: Call, in_flight: FindingKind) -> Pin {
         let pin = self.host.remove(address).expect("a range that was found");
         let users = self.cancel_host_uses(pin.range.address(), pin.range.end());
@@ -150,19 +132,12 @@ impl State {
     }
 
     pub(crate) fn host_device_ptr(&mut self, ptr: HostPtr) -> Result<DevicePtr> {
+        let call = Call::HostDevicePtr;
         let address = ptr.addr().get();
         match self.host.find(address) {
             Some(pin) if pin.mapped => Ok(DevicePtr(address as u64)),
-            found => {
-                let detail = match found {
-                    Some(_) => "the memory was pinned without `mapped`",
-                    None => "the memory is not pinned",
-                };
-                Err(
-                    Error::new(ErrorKind::InvalidValue, name(Call::HostDevicePtr))
-                        .with_detail(detail),
-                )
-            }
+            Some(_) => Err(invalid(call, "the memory was pinned without `mapped`")),
+            None => Err(invalid(call, "the memory is not pinned")),
         }
     }
 }

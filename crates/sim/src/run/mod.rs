@@ -1,54 +1,43 @@
-//! One operation from its start to its end, and the end of a device.
+//! The life of an operation from start to end, and the end of a device.
+
+mod dispatch;
+mod effects;
 
 use pinlane_driver::{Error, ErrorKind};
 use pinlane_model::engine::{EngineKind, Token};
 
 use crate::faults::FaultKind;
-use crate::op::{Doom, Moment, Work};
+use crate::operation::{InjectedFailure, Moment, Work};
 use crate::slab::Id;
 use crate::state::State;
+use crate::stream::Role;
 use crate::timeline::{Engine, Span, SpanKind};
 
-/// When a stuck operation is given up.
+/// When the watchdog ends a stuck operation.
 const WATCHDOG_NS: u64 = 10_000_000_000;
 
-/// The first operation of a stream, started and not done.
+/// A running operation, which is the first of its stream.
 pub(crate) struct Running {
     stream: Id,
     pub(crate) device: usize,
     sequence: u64,
     engine: Option<Engine>,
-    /// Its hold on the engine; a seeded run has none.
+    /// Its hold on the engine; `None` in a seeded run.
     pub(crate) token: Option<Token>,
     start_ns: u64,
-    /// When memory is touched in between, until that has happened.
+    /// When it accesses memory in between, until that has happened.
     middle_ns: Option<u64>,
     pub(crate) end_ns: u64,
 }
 
 impl Running {
-    /// When something happens to it next.
-    pub(crate) fn next_ns(&self) -> u64 {
-        self.middle_ns.unwrap_or(self.end_ns)
+    /// When its next event is; the sequence number orders those of the same time.
+    fn key(&self) -> (u64, u64) {
+        (self.middle_ns.unwrap_or(self.end_ns), self.sequence)
     }
 
-    /// Orders what happens at the same time.
-    pub(crate) fn key(&self) -> (u64, u64) {
-        (self.next_ns(), self.sequence)
-    }
-
-    /// Its stream and its device.
-    pub(crate) fn place(&self) -> (Id, usize) {
-        (self.stream, self.device)
-    }
-
-    /// Whether what happens next is its middle, which is over with this.
-    pub(crate) fn take_middle(&mut self) -> bool {
-        self.middle_ns.take().is_some()
-    }
-
-    /// Nothing of it happens before this time.
-    pub(crate) fn not_before(&mut self, at_ns: u64) {
+    /// Delays all its events to this time at least.
+    fn not_before(&mut self, at_ns: u64) {
         self.middle_ns = self.middle_ns.map(|middle_ns| middle_ns.max(at_ns));
         self.end_ns = self.end_ns.max(at_ns);
     }
@@ -56,27 +45,27 @@ impl Running {
 
 impl State {
     /// Starts the first operation of a stream.
-    pub(crate) fn start(&mut self, id: Id, at_ns: u64) {
+    fn start(&mut self, id: Id, at_ns: u64) {
         let stream = self.streams.get_mut(id).expect("an active stream");
         stream.running = true;
         stream.ready_ns = None;
         let device = stream.device;
         let op = stream.queue.front_mut().expect("work in an active stream");
         if let Work::Callback(_) = op.work {
-            self.verify_behind_callback(id);
+            self.check_behind_callback(id);
             let stream = self.streams.get_mut(id).expect("an active stream");
             let op = stream.queue.front_mut().expect("its callback");
             if let Work::Callback(callback) = std::mem::replace(&mut op.work, Work::CallbackRunning)
             {
-                self.callbacks.hand_out(callback, Ok(()), Some(id));
+                self.callbacks.enqueue(callback, Ok(()), Some(id));
             }
             return;
         }
-        let need = op.work.need();
+        let need = op.work.engine_kind();
         let sequence = op.sequence;
         let mut duration_ns = self.duration_ns(id, need);
         if need.is_some() {
-            duration_ns = self.draw_doom(id, duration_ns);
+            duration_ns = self.inject_failure(id, duration_ns);
         }
         let end_ns = at_ns.saturating_add(duration_ns);
         let middle_ns = match &mut self.adversary {
@@ -104,15 +93,15 @@ impl State {
             running.engine = token.map(|token| engines.engine(token));
             running.token = token;
         }
-        self.alarms.retain(|&(_, stream)| stream != id);
+        self.ready_times.retain(|&(_, stream)| stream != id);
         self.running.push(running);
-        self.retime(device);
+        self.update_ends(device);
         if self.adversary.is_some() {
-            self.touch(id, device, Moment::Start);
+            self.apply(id, device, Moment::Start);
         }
     }
 
-    /// How long the first operation of a stream takes where nothing slows it.
+    /// Duration of a stream's first operation at full speed.
     fn duration_ns(&mut self, id: Id, need: Option<EngineKind>) -> u64 {
         let profile = &self.config.profile;
         let op = self.streams.get(id).and_then(|stream| stream.queue.front());
@@ -136,22 +125,22 @@ impl State {
         }
     }
 
-    /// Decides whether the operation fails, and gives how long it takes.
-    fn draw_doom(&mut self, id: Id, duration_ns: u64) -> u64 {
-        let (doom, duration_ns) = if self.injector.hit(FaultKind::StuckCompletion) {
-            (Doom::Stuck, WATCHDOG_NS)
+    /// Decides whether the operation fails; returns its duration.
+    fn inject_failure(&mut self, id: Id, duration_ns: u64) -> u64 {
+        let (failure, duration_ns) = if self.injector.hit(FaultKind::StuckCompletion) {
+            (InjectedFailure::Stuck, WATCHDOG_NS)
         } else if self.injector.hit(FaultKind::LateError) {
-            (Doom::LateError, duration_ns)
+            (InjectedFailure::LateError, duration_ns)
         } else {
             return duration_ns;
         };
         let stream = self.streams.get_mut(id).expect("an active stream");
-        stream.queue.front_mut().expect("the started work").doom = Some(doom);
+        stream.queue.front_mut().expect("the started work").failure = Some(failure);
         duration_ns
     }
 
-    /// Ends a running operation: its last effects, then whoever waited for it.
-    pub(crate) fn complete(&mut self, running: Running) {
+    /// Ends a running operation: its last effects, then what waited for it.
+    fn complete(&mut self, running: Running) {
         let Running {
             stream,
             device,
@@ -161,24 +150,24 @@ impl State {
         if let Some(token) = running.token {
             self.release_engine(stream, device, token, end_ns);
         }
-        if self.touch(stream, device, Moment::End) {
+        if self.apply(stream, device, Moment::End) {
             self.record_span(&running);
             self.retire(stream, end_ns);
         }
     }
 
-    /// Takes the first operation of a stream out of it, done.
-    pub(crate) fn retire(&mut self, id: Id, at_ns: u64) {
+    /// Removes the first operation of a stream, which is done.
+    fn retire(&mut self, id: Id, at_ns: u64) {
         let stream = self.streams.get_mut(id).expect("an active stream");
         let op = stream.queue.pop_front().expect("the work that is done");
         stream.running = false;
         stream.done = op.sequence;
         match &op.work {
-            // Set once: a recording is done once.
-            Work::Record(_, mark) => drop(mark.set(stream.behind)),
-            Work::Wait(_, mark) => {
-                if let Some(behind) = mark.get() {
-                    stream.behind.after(behind);
+            // A recording completes once.
+            Work::Record(_, start) => drop(start.set(stream.earliest)),
+            Work::Wait(_, start) => {
+                if let Some(start) = start.get() {
+                    stream.earliest.after(start);
                 }
             }
             _ => {}
@@ -205,14 +194,14 @@ impl State {
         }
     }
 
-    /// The callback at the head of this stream has returned.
+    /// The callback at the front of this stream has returned.
     pub(crate) fn callback_returned(&mut self, id: Id) {
         if self.adversary.is_none() {
             self.catch_up();
         }
         let stream = self.streams.get(id);
         let head = stream.and_then(|stream| stream.queue.front());
-        // A device that was lost meanwhile has forgotten its work.
+        // If the device was lost meanwhile, its work is gone.
         if head.is_some_and(|op| matches!(op.work, Work::CallbackRunning)) {
             self.rehash_behind_callback(id);
             self.retire(id, self.now_ns);
@@ -220,13 +209,13 @@ impl State {
         }
     }
 
-    /// Makes a device unusable: its work is forgotten, and no engine touches memory any more.
+    /// Makes a device unusable: discards its work, so that no engine accesses memory.
     pub(crate) fn kill(&mut self, device: usize, kind: ErrorKind, detail: String) {
         let fatal = Error::new(kind, "").with_detail(detail);
         self.devices[device].kill(fatal.clone());
         self.running.retain(|running| running.device != device);
         let streams = &self.streams;
-        self.alarms
+        self.ready_times
             .retain(|&(_, id)| streams.get(id).is_some_and(|it| it.device != device));
         let mut gone = Vec::new();
         for (id, stream) in self.streams.iter_mut() {
@@ -238,7 +227,7 @@ impl State {
                 match op.work {
                     Work::Callback(callback) => {
                         self.callbacks.pending -= 1;
-                        self.callbacks.hand_out(callback, Err(fatal.clone()), None);
+                        self.callbacks.enqueue(callback, Err(fatal.clone()), None);
                     }
                     Work::CallbackRunning => self.callbacks.pending -= 1,
                     _ => {}
@@ -259,7 +248,7 @@ impl State {
         });
     }
 
-    /// Notes what ran where.
+    /// Adds the operation to the timeline.
     fn record_span(&mut self, running: &Running) {
         let Some(engine) = running.engine else {
             return;
@@ -289,5 +278,31 @@ impl State {
         if self.config.record_timeline {
             self.timeline.push(span);
         }
+    }
+
+    /// Updates when the running operations of a device end.
+    pub(crate) fn update_ends(&mut self, device: usize) {
+        let engines = &self.devices[device].engines;
+        for running in &mut self.running {
+            if let Some(token) = running.token
+                && running.device == device
+            {
+                running.end_ns = engines.end_ns(token);
+            }
+        }
+    }
+
+    /// Releases an engine; what follows in the stream starts after that.
+    fn release_engine(&mut self, stream: Id, device: usize, token: Token, end_ns: u64) {
+        let handover_ns = self.config.profile.device.handover_ns;
+        let device_state = &mut self.devices[device];
+        let kind = device_state.engines.kind_of(token);
+        device_state.engines.finish(token, end_ns);
+        let stream = self.streams.get_mut(stream).expect("an active stream");
+        stream.earliest.after_operation(kind, end_ns, handover_ns);
+        if stream.role == Role::Blocking {
+            device_state.blocking_work.after(&stream.earliest);
+        }
+        self.update_ends(device);
     }
 }

@@ -1,9 +1,8 @@
-//! Page-locked host memory: what was allocated, and what was registered in place.
+//! Page-locked host memory, allocated or registered.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::host_bytes::HostBytes;
-use crate::pinned_alloc::PinnedAlloc;
+use super::{HostBytes, PinnedAlloc};
 
 /// How a range came to be page-locked.
 pub(crate) enum Origin {
@@ -13,34 +12,35 @@ pub(crate) enum Origin {
 
 /// A page-locked range.
 pub(crate) struct Pin {
-    /// Counts up over the run; stands for the address wherever that must not show.
+    /// Stands for the address in traces, where addresses must not appear.
     pub(crate) id: u64,
     pub(crate) range: HostBytes,
     pub(crate) origin: Origin,
-    /// Kernels see it.
+    /// Kernels can access it.
     pub(crate) mapped: bool,
     /// The device must not write it.
     pub(crate) read_only: bool,
 }
 
-/// How a range of addresses lies to the page-locked ones.
+/// How a range of addresses relates to the page-locked ones.
 pub(crate) enum Coverage<'a> {
     /// No byte of it is page-locked.
     Pageable,
-    /// All of it lies in one page-locked range.
+    /// All of it is in one page-locked range.
     Pinned(&'a Pin),
-    /// Some of it does: no driver takes that.
+    /// Part of it is, which drivers reject.
     Partly,
-    /// Some of it was page-locked and is freed.
+    /// Part of it is a freed pinned allocation.
     Freed,
 }
 
 /// All page-locked ranges of the process, by address.
+#[derive(Default)]
 pub(crate) struct HostMemory {
     pins: BTreeMap<usize, Pin>,
-    /// Bases of freed allocations that nothing new was allocated at since.
+    /// Bases of freed allocations that have not been reused.
     freed: BTreeSet<usize>,
-    /// Freed allocations, kept from the system for a while so that their use is seen.
+    /// Freed allocations, kept for a while to detect their use.
     quarantined: BTreeMap<usize, PinnedAlloc>,
     /// Their bases, oldest first.
     order: VecDeque<usize>,
@@ -48,30 +48,19 @@ pub(crate) struct HostMemory {
     next_id: u64,
 }
 
-/// The most that freed allocations may hold, and how many of them there may be.
+/// Limits of the quarantine.
 const QUARANTINE_BYTES: usize = 64 << 20;
 const QUARANTINE_BLOCKS: usize = 256;
 
 impl HostMemory {
-    pub(crate) fn new() -> Self {
-        Self {
-            pins: BTreeMap::new(),
-            freed: BTreeSet::new(),
-            quarantined: BTreeMap::new(),
-            order: VecDeque::new(),
-            quarantined_bytes: 0,
-            next_id: 0,
-        }
-    }
-
-    /// Adds a range that overlaps no other.
+    /// Adds a range that overlaps no other one.
     pub(crate) fn insert(
         &mut self,
         range: HostBytes,
         origin: Origin,
         mapped: bool,
         read_only: bool,
-    ) -> u64 {
+    ) {
         let id = self.next_id;
         self.next_id += 1;
         self.freed.remove(&range.address());
@@ -83,7 +72,6 @@ impl HostMemory {
             read_only,
         };
         self.pins.insert(range.address(), pin);
-        id
     }
 
     /// The range that begins at `address`.
@@ -91,7 +79,7 @@ impl HostMemory {
         self.pins.get(&address)
     }
 
-    /// Forgets the range that begins at `address`.
+    /// Removes the range that begins at `address`.
     pub(crate) fn remove(&mut self, address: usize) -> Option<Pin> {
         let pin = self.pins.remove(&address)?;
         if let Origin::Allocated(_) = pin.origin {
@@ -100,7 +88,7 @@ impl HostMemory {
         Some(pin)
     }
 
-    /// Keep a freed allocation, and give the oldest ones back to the system.
+    /// Keeps a freed allocation, and frees the oldest ones beyond the limits.
     pub(crate) fn quarantine(&mut self, memory: PinnedAlloc) {
         let base = memory.range().address();
         self.quarantined_bytes += memory.range().len();
@@ -117,24 +105,24 @@ impl HostMemory {
         }
     }
 
-    /// Whether a byte of the range lies in a freed allocation.
+    /// Whether the range overlaps a quarantined allocation.
     fn is_quarantined(&self, address: usize, end: usize) -> bool {
         let before = self.quarantined.range(..end).next_back();
         before.is_some_and(|(_, memory)| memory.range().end() > address)
     }
 
-    /// Whether an allocation began here and was freed.
+    /// Whether an allocation that began here has been freed.
     pub(crate) fn was_freed(&self, address: usize) -> bool {
         self.freed.contains(&address)
     }
 
-    /// The range that holds `address`.
+    /// The range that contains `address`.
     pub(crate) fn find(&self, address: usize) -> Option<&Pin> {
         let (_, pin) = self.pins.range(..=address).next_back()?;
         (address < pin.range.end()).then_some(pin)
     }
 
-    /// How `bytes` from `address` on lie to the page-locked ranges.
+    /// How `bytes` from `address` relate to the page-locked ranges.
     pub(crate) fn coverage(&self, address: usize, bytes: usize) -> Coverage<'_> {
         let end = address.saturating_add(bytes);
         match self.find(address) {
@@ -172,8 +160,8 @@ mod tests {
     }
 
     #[test]
-    fn freed_memory_is_kept_for_a_while_and_then_given_back() {
-        let mut memory = HostMemory::new();
+    fn freed_memory_is_quarantined_up_to_the_limits() {
+        let mut memory = HostMemory::default();
         let first = quarantine(&mut memory, 64);
         let touches_first = |memory: &HostMemory| memory.is_quarantined(first + 63, first + 64);
         assert!(touches_first(&memory));
@@ -184,12 +172,12 @@ mod tests {
         for _ in 1..QUARANTINE_BLOCKS {
             quarantine(&mut memory, 64);
         }
-        assert!(touches_first(&memory), "as many as may be");
+        assert!(touches_first(&memory), "at the limit");
         quarantine(&mut memory, 64);
         assert_eq!(memory.quarantined.len(), QUARANTINE_BLOCKS);
         assert!(
             !memory.quarantined.contains_key(&first),
-            "the oldest has gone"
+            "the oldest is freed"
         );
         quarantine(&mut memory, QUARANTINE_BYTES + 1);
         assert_eq!((memory.quarantined.len(), memory.quarantined_bytes), (0, 0));

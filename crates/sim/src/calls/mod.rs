@@ -1,7 +1,24 @@
-//! Names and costs of the driver's calls.
+//! The driver's calls, by what they act on; their names and costs.
 
-use pinlane_driver::Call;
+mod device_memory;
+mod host_memory;
+mod stream;
+mod work;
+
+use pinlane_driver::{Call, Error, ErrorKind};
 use pinlane_model::CallCosts;
+
+pub(crate) use stream::PRIORITIES;
+
+/// The error of a call.
+pub(crate) fn error(call: Call, kind: ErrorKind, detail: impl Into<String>) -> Error {
+    Error::new(kind, name(call)).with_detail(detail.into())
+}
+
+/// The error of a call with an invalid argument.
+pub(crate) fn invalid(call: Call, detail: impl Into<String>) -> Error {
+    error(call, ErrorKind::InvalidValue, detail)
+}
 
 /// The name that errors and findings use.
 pub(crate) fn name(call: Call) -> &'static str {
@@ -46,7 +63,7 @@ pub(crate) fn name(call: Call) -> &'static str {
     }
 }
 
-/// Host time of a call, beside what its size adds.
+/// Host time of a call, without the part that depends on a size.
 pub(crate) fn cost_ns(call: Call, costs: &CallCosts) -> u64 {
     match call {
         Call::Copy
@@ -70,14 +87,8 @@ pub(crate) fn cost_ns(call: Call, costs: &CallCosts) -> u64 {
         }
         Call::StreamCreate | Call::StreamDestroy => costs.stream_ns,
         Call::ModuleLoad | Call::ModuleUnload => costs.module_ns,
-        // What pinning costs depends on the size and is added by the call itself.
+        // Depends on the size; the call adds it.
         Call::HostAlloc | Call::HostFree | Call::HostRegister | Call::HostUnregister => 0,
-        Call::MemoryInfo
-        | Call::PointerKind
-        | Call::HostDevicePtr
-        | Call::StreamPriorities
-        | Call::StreamIsCapturing
-        | Call::EventElapsed
-        | Call::ModuleFunction => costs.other_ns,
+        _ => costs.other_ns,
     }
 }

@@ -1,36 +1,36 @@
-//! From a copy as the caller names it to pieces that can move.
+//! Resolves the addresses of copies, and cuts them into pieces.
 
-use pinlane_driver::{Call, Copy2d, CopyOp, Error, ErrorKind, Place, Result};
+use pinlane_driver::{Call, Copy2d, CopyOp, DevicePtr, Place, Result};
 use pinlane_model::{Direction, HostKind};
 
-use crate::calls::name;
-use crate::device_memory::{BlockState, device_of};
-use crate::finding::FindingKind;
-use crate::host_bytes::HostBytes;
-use crate::host_memory::Coverage;
-use crate::op::{End, Moment, Piece, Transfer};
+use crate::calls::{invalid, name};
+use crate::checks::FindingKind;
+use crate::memory::HostBytes;
+use crate::memory::device::{BlockState, device_of};
+use crate::memory::host::Coverage;
+use crate::operation::{Endpoint, Moment, Piece, Transfer};
 use crate::state::State;
 use crate::timeline::SpanKind;
 
-/// A copy, ready to be queued.
-pub(crate) struct Plan {
+/// A copy that is ready to be queued.
+pub(crate) struct CopyPlan {
     pub(crate) transfer: Transfer,
-    /// The caller's thread copies the source out of the way before it goes on.
+    /// The calling thread is blocked while the source is staged.
     pub(crate) pageable_source: bool,
-    /// The caller's thread waits until the bytes are there.
+    /// The calling thread is blocked until the copy is done.
     pub(crate) pageable_target: bool,
 }
 
-/// What one end of a copy turned out to be.
-enum Found {
+/// Source or target of a copy, with its kind of memory.
+enum Resolved {
     Device(u64),
     Pinned(HostBytes),
     Pageable(HostBytes),
 }
 
-/// Bytes by what they need, in the order of [`KINDS`].
+/// Bytes by kind of copy, in the order of [`KINDS`].
 #[derive(Default)]
-struct Totals {
+struct BytesByKind {
     bytes: [u64; KINDS.len()],
     pageable: [bool; KINDS.len()],
 }
@@ -42,7 +42,7 @@ const KINDS: [SpanKind; 4] = [
     SpanKind::HostToHost,
 ];
 
-/// The rows of a 2-D copy; one copy where they follow each other without a gap.
+/// The rows of a 2-D copy; a single one if they are contiguous.
 pub(crate) fn rows(copy: &Copy2d) -> Vec<CopyOp> {
     let Copy2d {
         row_bytes, rows, ..
@@ -63,28 +63,27 @@ pub(crate) fn rows(copy: &Copy2d) -> Vec<CopyOp> {
 }
 
 impl State {
-    /// Resolves the places of some copies that run as one operation. `None` if there is nothing
-    /// to copy.
+    /// Plans copies that run as one operation. `None` if there is nothing to copy.
     ///
     /// # Safety
-    /// What the driver's copy calls ask for, for each of the copies.
+    /// As for the driver's copy calls, for each of the copies.
     pub(crate) unsafe fn plan(
         &mut self,
         device: usize,
         call: Call,
         copies: &[CopyOp],
-    ) -> Result<Option<Plan>> {
-        let mut totals = Totals::default();
+    ) -> Result<Option<CopyPlan>> {
+        let mut totals = BytesByKind::default();
         let mut pieces = Vec::with_capacity(copies.len());
         let (mut pageable_source, mut pageable_target) = (false, false);
         for copy in copies.iter().filter(|copy| copy.bytes > 0) {
-            // SAFETY: passed on to our caller.
+            // SAFETY: passed on to the caller.
             let source = unsafe { self.resolve(device, call, copy.source, copy.bytes, false)? };
-            // SAFETY: passed on to our caller.
+            // SAFETY: passed on to the caller.
             let target = unsafe { self.resolve(device, call, copy.target, copy.bytes, true)? };
             totals.add(&source, &target, copy.bytes);
-            pageable_source |= matches!(source, Found::Pageable(_));
-            pageable_target |= matches!(target, Found::Pageable(_));
+            pageable_source |= matches!(source, Resolved::Pageable(_));
+            pageable_target |= matches!(target, Resolved::Pageable(_));
             self.add_pieces(&mut pieces, source, target, copy.bytes);
         }
         if pieces.is_empty() {
@@ -96,36 +95,36 @@ impl State {
             alone_ns: self.alone_ns(&totals),
             pieces,
         };
-        Ok(Some(Plan {
+        Ok(Some(CopyPlan {
             transfer,
             pageable_source,
             pageable_target,
         }))
     }
 
-    /// A device range that a memset may write.
+    /// The target of a memset.
     ///
     /// # Safety
-    /// What the driver's memset asks for.
+    /// As for the driver's memset.
     pub(crate) unsafe fn plan_fill(
         &mut self,
         device: usize,
         call: Call,
         address: u64,
         bytes: usize,
-    ) -> Result<End> {
-        let place = Place::Device(pinlane_driver::DevicePtr(address));
-        // SAFETY: passed on to our caller.
+    ) -> Result<Endpoint> {
+        let place = Place::Device(DevicePtr(address));
+        // SAFETY: passed on to the caller.
         match unsafe { self.resolve(device, call, place, bytes, true)? } {
-            Found::Device(address) => Ok(End::Device(address)),
-            Found::Pinned(range) | Found::Pageable(range) => Ok(End::Pinned(range)),
+            Resolved::Device(address) => Ok(Endpoint::Device(address)),
+            Resolved::Pinned(range) | Resolved::Pageable(range) => Ok(Endpoint::Pinned(range)),
         }
     }
 
-    /// Finds out what kind of memory a place is.
+    /// Determines the kind of memory at a place.
     ///
     /// # Safety
-    /// A host place is valid as the driver's copy calls ask for.
+    /// A host place is valid as required by the driver's copy calls.
     unsafe fn resolve(
         &mut self,
         device: usize,
@@ -133,10 +132,10 @@ impl State {
         place: Place,
         bytes: usize,
         write: bool,
-    ) -> Result<Found> {
+    ) -> Result<Resolved> {
         let address = match place {
             Place::Host(ptr) => {
-                // SAFETY: passed on to our caller.
+                // SAFETY: passed on to the caller.
                 let range = unsafe { HostBytes::new(ptr, bytes) };
                 return self.resolve_host(call, range, write);
             }
@@ -149,7 +148,7 @@ impl State {
         match memory.and_then(|memory| memory.find(address, bytes as u64)) {
             Some((_, block)) if block.state != BlockState::FreeQueued => {
                 self.trace.add(address);
-                Ok(Found::Device(address))
+                Ok(Resolved::Device(address))
             }
             found => {
                 let freed = found.is_some()
@@ -157,31 +156,29 @@ impl State {
                         memory.was_issued(address) && memory.find(address, 0).is_none()
                     });
                 let detail =
-                    format!("{bytes} bytes at {address:#x} are no memory of device {device}");
+                    format!("{bytes} bytes at {address:#x} are not memory of device {device}");
                 if freed {
                     self.report(FindingKind::UseAfterFree, name(call), detail.clone());
                 }
-                Err(Error::new(ErrorKind::InvalidValue, name(call)).with_detail(detail))
+                Err(invalid(call, detail))
             }
         }
     }
 
-    fn resolve_host(&mut self, call: Call, range: HostBytes, write: bool) -> Result<Found> {
-        let refused =
-            |detail: &str| Err(Error::new(ErrorKind::InvalidValue, name(call)).with_detail(detail));
+    fn resolve_host(&mut self, call: Call, range: HostBytes, write: bool) -> Result<Resolved> {
+        let refused = |detail: &str| Err(invalid(call, detail));
         match self.host.coverage(range.address(), range.len()) {
-            Coverage::Partly => refused("host memory that is page-locked in part"),
+            Coverage::Partly => refused("only part of the host memory is page-locked"),
             Coverage::Pinned(pin) if write && pin.read_only => {
-                refused("a copy into memory that was registered read-only")
+                refused("the target was registered read-only")
             }
             Coverage::Pinned(pin) => {
-                let offset = range.address() - pin.range.address();
-                let id = pin.id;
+                let (id, offset) = (pin.id, range.address() - pin.range.address());
                 self.trace.add(id);
                 self.trace.add(offset as u64);
-                Ok(Found::Pinned(range))
+                Ok(Resolved::Pinned(range))
             }
-            Coverage::Pageable => Ok(Found::Pageable(range)),
+            Coverage::Pageable => Ok(Resolved::Pageable(range)),
             Coverage::Freed => {
                 let detail = format!("{} bytes of freed pinned memory", range.len());
                 self.report(FindingKind::UseAfterFree, name(call), detail);
@@ -190,14 +187,14 @@ impl State {
         }
     }
 
-    /// A device address that is mapped host memory.
+    /// Resolves a device address outside of device memory: mapped host memory, or nothing.
     fn resolve_mapped(
         &mut self,
         call: Call,
         address: u64,
         bytes: usize,
         write: bool,
-    ) -> Result<Found> {
+    ) -> Result<Resolved> {
         let start = usize::try_from(address).unwrap_or(usize::MAX);
         if let Coverage::Pinned(pin) = self.host.coverage(start, bytes)
             && pin.mapped
@@ -205,14 +202,22 @@ impl State {
             let range = pin.range.part(start - pin.range.address(), bytes);
             return self.resolve_host(call, range, write);
         }
-        let detail = format!("{address:#x} is no device address");
-        Err(Error::new(ErrorKind::InvalidValue, name(call)).with_detail(detail))
+        Err(invalid(
+            call,
+            format!("{address:#x} is not a device address"),
+        ))
     }
 
-    /// Makes the piece of a copy, or two where the adversary breaks it.
-    fn add_pieces(&mut self, pieces: &mut Vec<Piece>, source: Found, target: Found, bytes: usize) {
+    /// Adds the piece of a copy, or two if the adversary splits it.
+    fn add_pieces(
+        &mut self,
+        pieces: &mut Vec<Piece>,
+        source: Resolved,
+        target: Resolved,
+        bytes: usize,
+    ) {
         let at = match (&mut self.adversary, &source, &target) {
-            (None, ..) | (_, Found::Pageable(_), _) | (_, _, Found::Pageable(_)) => 0,
+            (None, ..) | (_, Resolved::Pageable(_), _) | (_, _, Resolved::Pageable(_)) => 0,
             (Some(adversary), ..) => adversary.split(bytes),
         };
         if at > 0 {
@@ -224,20 +229,26 @@ impl State {
         }
     }
 
-    fn add_piece(&mut self, pieces: &mut Vec<Piece>, source: Found, target: Found, bytes: usize) {
+    fn add_piece(
+        &mut self,
+        pieces: &mut Vec<Piece>,
+        source: Resolved,
+        target: Resolved,
+        bytes: usize,
+    ) {
         let source = match source {
-            Found::Device(address) => End::Device(address),
-            Found::Pinned(range) => End::Pinned(range),
-            Found::Pageable(range) => {
+            Resolved::Device(address) => Endpoint::Device(address),
+            Resolved::Pinned(range) => Endpoint::Pinned(range),
+            Resolved::Pageable(range) => {
                 let mut staged = vec![0; bytes].into_boxed_slice();
                 range.read(0, &mut staged);
-                End::Staged(staged)
+                Endpoint::Staged(staged)
             }
         };
         let target = match target {
-            Found::Device(address) => End::Device(address),
-            Found::Pinned(range) => End::Pinned(range),
-            Found::Pageable(range) => End::Waiting(range),
+            Resolved::Device(address) => Endpoint::Device(address),
+            Resolved::Pinned(range) => Endpoint::Pinned(range),
+            Resolved::Pageable(range) => Endpoint::Waiting(range),
         };
         let mut piece = Piece {
             source,
@@ -251,7 +262,7 @@ impl State {
         pieces.push(piece);
     }
 
-    /// When a new operation touches memory: at its end, unless an adversary decides.
+    /// When a new operation accesses memory: at its end, unless an adversary decides.
     pub(crate) fn moment(&mut self) -> Moment {
         match &mut self.adversary {
             Some(adversary) => adversary.moment(),
@@ -259,8 +270,8 @@ impl State {
         }
     }
 
-    /// Engine time of a copy that has the link for itself.
-    fn alone_ns(&self, totals: &Totals) -> u64 {
+    /// Engine time of a copy that has the link to itself.
+    fn alone_ns(&self, totals: &BytesByKind) -> u64 {
         let profile = &self.config.profile;
         let mut sum_ns = 0_u64;
         for (index, kind) in KINDS.into_iter().enumerate() {
@@ -276,7 +287,7 @@ impl State {
             sum_ns = sum_ns.saturating_add(match kind {
                 SpanKind::HostToDevice => profile.copy_ns(Direction::HostToDevice, host, bytes),
                 SpanKind::DeviceToHost => profile.copy_ns(Direction::DeviceToHost, host, bytes),
-                // The host's own memory is as fast as its staging.
+                // As fast as staging.
                 SpanKind::HostToHost => {
                     profile.copy_ns(Direction::HostToDevice, HostKind::Pageable, bytes)
                 }
@@ -287,7 +298,7 @@ impl State {
     }
 }
 
-impl Found {
+impl Resolved {
     fn part(&self, offset: usize, bytes: usize) -> Self {
         match self {
             Self::Device(address) => Self::Device(address + offset as u64),
@@ -297,15 +308,16 @@ impl Found {
     }
 }
 
-impl Totals {
-    fn add(&mut self, source: &Found, target: &Found, bytes: usize) {
+impl BytesByKind {
+    fn add(&mut self, source: &Resolved, target: &Resolved, bytes: usize) {
         let index = match (source, target) {
-            (Found::Device(_), Found::Device(_)) => 2,
-            (Found::Device(_), _) => 1,
-            (_, Found::Device(_)) => 0,
+            (Resolved::Device(_), Resolved::Device(_)) => 2,
+            (Resolved::Device(_), _) => 1,
+            (_, Resolved::Device(_)) => 0,
             _ => 3,
         };
-        let pageable = matches!(source, Found::Pageable(_)) || matches!(target, Found::Pageable(_));
+        let pageable =
+            matches!(source, Resolved::Pageable(_)) || matches!(target, Resolved::Pageable(_));
         self.bytes[index] += bytes as u64;
         self.pageable[index] |= pageable;
     }

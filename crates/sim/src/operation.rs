@@ -1,4 +1,4 @@
-//! One operation in a stream.
+//! An operation of a stream.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,22 +7,22 @@ use pinlane_kernels::Kernel;
 use pinlane_model::engine::{EarliestStart, EngineKind};
 
 use crate::calls::name;
-use crate::host_bytes::HostBytes;
+use crate::memory::HostBytes;
 use crate::slab::Id;
 use crate::timeline::SpanKind;
 
-/// A place in a stream: passed once everything up to this sequence number is done.
+/// A point in a stream, passed once everything up to this sequence number is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Point {
+pub(crate) struct StreamPoint {
     pub(crate) stream: Id,
     pub(crate) sequence: u64,
 }
 
-/// What a recorded event comes behind, known once it has fired. Shared by the recording and all
-/// waits for it, which may outlive the event.
-pub(crate) type Mark = Arc<OnceLock<EarliestStart>>;
+/// The earliest start after a recorded event, known once it has fired. Shared by the recording and
+/// all waits for it, which may outlive the event.
+pub(crate) type RecordedStart = Arc<OnceLock<EarliestStart>>;
 
-/// When, during the time that it runs, an operation touches memory.
+/// When an operation accesses memory while it runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Moment {
     Start,
@@ -30,20 +30,19 @@ pub(crate) enum Moment {
     End,
 }
 
-/// One end of a piece of a copy.
+/// Source or target of a piece.
 #[derive(Debug)]
-pub(crate) enum End {
+pub(crate) enum Endpoint {
     Device(u64),
-    /// Page-locked memory, which the caller leaves alone until the copy is done.
+    /// Page-locked memory, which the caller must not touch until the copy is done.
     Pinned(HostBytes),
-    /// Bytes of a pageable source, taken when the copy was submitted.
+    /// Bytes of a pageable source, copied at submission.
     Staged(Box<[u8]>),
-    /// Pageable memory of a caller that waits inside the call.
+    /// Pageable memory of a caller that is blocked in the call.
     Waiting(HostBytes),
 }
 
-impl End {
-    /// The page-locked memory, if it is that.
+impl Endpoint {
     pub(crate) fn pinned(&self) -> Option<HostBytes> {
         match self {
             Self::Pinned(range) => Some(*range),
@@ -52,15 +51,15 @@ impl End {
     }
 }
 
-/// Consecutive bytes that move at one moment.
+/// Contiguous bytes that move at once.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    pub(crate) source: End,
-    pub(crate) target: End,
+    pub(crate) source: Endpoint,
+    pub(crate) target: Endpoint,
     pub(crate) bytes: usize,
     pub(crate) moment: Moment,
     pub(crate) moved: bool,
-    /// Hash that the page-locked end must have until the copy is done, where it is checked.
+    /// Expected hash of the page-locked end until the copy is done, if it is checked.
     pub(crate) hash: Option<u64>,
 }
 
@@ -71,26 +70,26 @@ impl Piece {
     }
 }
 
-/// A copy: one piece, or many that move as one operation.
+/// A copy of one or more pieces.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) kind: SpanKind,
     pub(crate) bytes: u64,
-    /// Time on its engine when the link is otherwise idle.
+    /// Engine time when the link is otherwise idle.
     pub(crate) alone_ns: u64,
     pub(crate) pieces: Vec<Piece>,
 }
 
 /// A kernel with its arguments.
 pub(crate) struct Launch {
-    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) kernel: Kernel,
     pub(crate) shape: LaunchShape,
     pub(crate) args: Vec<KernelArg>,
     pub(crate) moment: Moment,
 }
 
 impl Launch {
-    /// Addresses among the arguments.
+    /// Pointers among the arguments.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.args.iter().filter_map(|arg| match arg {
             KernelArg::Ptr(ptr) => Some(ptr.0),
@@ -103,17 +102,17 @@ impl Launch {
 pub(crate) enum Work {
     Transfer(Transfer),
     Memset {
-        target: End,
+        target: Endpoint,
         value: u8,
         bytes: usize,
     },
     Kernel(Box<Launch>),
     /// Fires an event.
-    Record(Id, Mark),
-    /// Holds the stream until a place in another one is passed.
-    Wait(Point, Mark),
+    Record(Id, RecordedStart),
+    /// Blocks the stream until a point in another one is passed.
+    Wait(StreamPoint, RecordedStart),
     Callback(HostCallback),
-    /// A callback that was handed out and has not returned.
+    /// A callback that has not returned.
     CallbackRunning,
     /// Stream-ordered allocation of the block at this address.
     Alloc(u64),
@@ -122,8 +121,8 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// The kind of engine that it needs; none for what takes no time on the device.
-    pub(crate) fn need(&self) -> Option<EngineKind> {
+    /// The kind of engine that it needs, if any.
+    pub(crate) fn engine_kind(&self) -> Option<EngineKind> {
         match self {
             Self::Transfer(transfer) => Some(match transfer.kind {
                 SpanKind::HostToDevice => EngineKind::HostToDevice,
@@ -136,37 +135,37 @@ impl Work {
     }
 }
 
-/// How an operation will fail, where a fault was injected.
+/// How an operation will fail, if a fault was injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Doom {
+pub(crate) enum InjectedFailure {
     LateError,
     Stuck,
 }
 
-/// One operation in a stream.
-pub(crate) struct Op {
-    /// Its place in the order of submission over all streams.
+/// An operation of a stream.
+pub(crate) struct Operation {
+    /// Number in order of submission, over all streams.
     pub(crate) sequence: u64,
     pub(crate) call: Call,
     pub(crate) work: Work,
-    pub(crate) doom: Option<Doom>,
-    /// Its memory was taken away: it runs, but touches nothing.
+    pub(crate) failure: Option<InjectedFailure>,
+    /// Its memory was freed: it runs, but accesses nothing.
     pub(crate) cancelled: bool,
 }
 
-impl Op {
-    /// Words for a finding.
+impl Operation {
+    /// Description for findings.
     pub(crate) fn describe(&self) -> String {
         let (call, sequence) = (name(self.call), self.sequence);
         match &self.work {
             Work::Transfer(transfer) => {
-                let way = match transfer.kind {
+                let direction = match transfer.kind {
                     SpanKind::HostToDevice => "host to device",
                     SpanKind::DeviceToHost => "device to host",
                     SpanKind::HostToHost => "host to host",
                     _ => "device to device",
                 };
-                format!("{call} #{sequence} ({} bytes, {way})", transfer.bytes)
+                format!("{call} #{sequence} ({} bytes, {direction})", transfer.bytes)
             }
             Work::Memset { bytes, .. } => format!("{call} #{sequence} ({bytes} bytes)"),
             Work::Kernel(launch) => format!("{call} #{sequence} ({})", launch.kernel.name),
@@ -174,20 +173,29 @@ impl Op {
         }
     }
 
-    /// Its host memory changed, and that was told: once is enough.
-    pub(crate) fn stop_checking(&mut self) {
-        if let Work::Transfer(transfer) = &mut self.work {
-            for piece in &mut transfer.pieces {
-                piece.hash = None;
-            }
+    /// The pieces of a copy; empty for other work.
+    pub(crate) fn pieces_mut(&mut self) -> &mut [Piece] {
+        match &mut self.work {
+            Work::Transfer(transfer) => &mut transfer.pieces,
+            _ => &mut [],
         }
     }
 
-    /// Whether it touches a byte of these device addresses.
+    /// Its description, if the host memory of one of these pieces changed. That is reported once.
+    pub(crate) fn check_pieces(&mut self, these: &dyn Fn(&Piece) -> bool) -> Option<String> {
+        let pieces = self.pieces_mut();
+        if !pieces.iter().any(|it| these(it) && it.has_changed()) {
+            return None;
+        }
+        pieces.iter_mut().for_each(|piece| piece.hash = None);
+        Some(self.describe())
+    }
+
+    /// Whether it accesses these device addresses.
     pub(crate) fn uses_device(&self, start: u64, end: u64) -> bool {
         let hit = |address: u64, bytes: usize| address < end && start < address + bytes as u64;
-        let end_hit = |end: &End, bytes: usize| match end {
-            End::Device(address) => hit(*address, bytes),
+        let end_hit = |end: &Endpoint, bytes: usize| match end {
+            Endpoint::Device(address) => hit(*address, bytes),
             _ => false,
         };
         match &self.work {
@@ -200,7 +208,7 @@ impl Op {
         }
     }
 
-    /// Whether it touches a byte of these page-locked host addresses.
+    /// Whether it accesses these page-locked host addresses.
     pub(crate) fn uses_host(&self, start: usize, end: usize) -> bool {
         let hit = |range: Option<HostBytes>| range.is_some_and(|range| range.overlaps(start, end));
         match &self.work {

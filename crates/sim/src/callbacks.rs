@@ -1,4 +1,4 @@
-//! Host callbacks: handed out in stream order, called on a thread of the simulator's.
+//! Host callbacks, called in stream order on a thread of the simulator.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,16 +11,16 @@ use crate::calls::name;
 use crate::machine::Machine;
 use crate::slab::Id;
 
-/// A callback whose turn has come.
-pub(crate) struct Due {
+/// A callback that its stream has reached.
+pub(crate) struct DueCallback {
     callback: HostCallback,
     result: Result<()>,
-    /// The stream that waits for it; none after a failure.
+    /// The stream that waits for it; `None` after a failure.
     stream: Option<Id>,
 }
 
-impl Due {
-    /// Calls it. A panic in it stays in it: the stream goes on.
+impl DueCallback {
+    /// Calls it. The stream continues even if it panics.
     fn run(self) {
         let Self {
             callback, result, ..
@@ -29,8 +29,8 @@ impl Due {
             call: name(Call::HostCallback),
             ..error
         });
-        // The panic hook has told about it; there is nobody here to pass it on to. Its payload may
-        // panic when it is dropped, which would end this thread.
+        // The panic hook has reported it. The payload is leaked: dropping it could panic again,
+        // which would end this thread.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| callback(result))) {
             std::mem::forget(payload);
         }
@@ -40,48 +40,48 @@ impl Due {
 /// Callbacks of all streams.
 #[derive(Default)]
 pub(crate) struct Callbacks {
-    due: VecDeque<Due>,
+    due: VecDeque<DueCallback>,
     /// Called and not returned.
-    out: usize,
-    /// Submitted, and not passed by their stream.
+    running: usize,
+    /// Submitted, and not completed by their stream.
     pub(crate) pending: usize,
     worker: Option<Sender<Message>>,
 }
 
 enum Message {
     /// There may be something to do.
-    Look,
-    /// The machine is gone; these are the last.
-    Last(VecDeque<Due>),
+    Wake,
+    /// The machine was dropped; these are the last.
+    Last(VecDeque<DueCallback>),
 }
 
 impl Callbacks {
-    /// Queues a callback whose turn has come.
-    pub(crate) fn hand_out(
+    /// Queues a callback that its stream has reached.
+    pub(crate) fn enqueue(
         &mut self,
         callback: HostCallback,
         result: Result<()>,
         stream: Option<Id>,
     ) {
-        self.due.push_back(Due {
+        self.due.push_back(DueCallback {
             callback,
             result,
             stream,
         });
     }
 
-    /// Whether callbacks were handed out that have not returned.
+    /// Whether queued callbacks have not returned.
     pub(crate) fn outstanding(&self) -> bool {
-        self.out > 0 || !self.due.is_empty()
+        self.running > 0 || !self.due.is_empty()
     }
 
-    /// Wakes the thread, if there is something to do for it.
-    pub(crate) fn nudge(&self) {
+    /// Wakes the thread, if it has something to do.
+    pub(crate) fn wake_worker(&self) {
         if let Some(worker) = &self.worker
             && (self.pending > 0 || !self.due.is_empty())
         {
-            // It ends only after the machine, so the message arrives.
-            let _ = worker.send(Message::Look);
+            // The thread outlives the machine, so the message arrives.
+            let _ = worker.send(Message::Wake);
         }
     }
 
@@ -99,7 +99,7 @@ impl Callbacks {
         self.worker = Some(sender);
     }
 
-    /// Has all that is left called, and lets the thread end.
+    /// Lets the thread call what is left, and end.
     pub(crate) fn close(&mut self) {
         if let Some(worker) = self.worker.take()
             && !self.due.is_empty()
@@ -109,32 +109,31 @@ impl Callbacks {
     }
 }
 
-/// The thread: it does not keep the machine alive, and ends with it.
+/// The thread. It does not keep the machine alive, and ends with it.
 fn work(machine: &Weak<Machine>, inbox: &Receiver<Message>) {
     for message in inbox {
         match message {
-            Message::Look => {
+            Message::Wake => {
                 if let Some(machine) = machine.upgrade() {
                     run_callbacks(&machine);
                 }
             }
-            Message::Last(due) => due.into_iter().for_each(Due::run),
+            Message::Last(due) => due.into_iter().for_each(DueCallback::run),
         }
     }
 }
 
-/// Calls what is due; where time may pass by itself, lets it pass until all callbacks had their
-/// turn.
+/// Calls what is due. If time may pass on its own, lets it pass until all callbacks were called.
 fn run_callbacks(machine: &Machine) {
     let mut state = machine.lock();
     loop {
         if let Some(due) = state.callbacks.due.pop_front() {
             let stream = due.stream;
-            state.callbacks.out += 1;
+            state.callbacks.running += 1;
             drop(state);
             due.run();
             state = machine.lock();
-            state.callbacks.out -= 1;
+            state.callbacks.running -= 1;
             if let Some(stream) = stream {
                 state.callback_returned(stream);
             }

@@ -1,12 +1,12 @@
 //! Calls that allocate and free device memory.
 
-use pinlane_driver::{Call, DevicePtr, Error, ErrorKind, Result, StreamHandle};
+use pinlane_driver::{Call, DevicePtr, ErrorKind, Result, StreamHandle};
 
-use crate::calls::name;
-use crate::device_memory::{BlockKind, BlockState};
+use super::{error, invalid, name};
+use crate::checks::FindingKind;
 use crate::faults::FaultKind;
-use crate::finding::FindingKind;
-use crate::op::Work;
+use crate::memory::device::{BlockKind, BlockState};
+use crate::operation::Work;
 use crate::state::State;
 
 impl State {
@@ -35,7 +35,7 @@ impl State {
         call: Call,
     ) -> Result<DevicePtr> {
         if bytes == 0 {
-            return Err(Error::new(ErrorKind::InvalidValue, name(call)).with_detail("0 bytes"));
+            return Err(invalid(call, "the size is 0 bytes"));
         }
         let injected = self.injector.hit(FaultKind::OutOfMemory);
         let memory = &mut self.devices[device].memory;
@@ -48,8 +48,8 @@ impl State {
         self.trace.add(bytes as u64);
         address.map(DevicePtr).ok_or_else(|| {
             let why = if injected { " (injected)" } else { "" };
-            let detail = format!("{bytes} bytes asked for, {free_bytes} free{why}");
-            Error::new(ErrorKind::OutOfMemory, name(call)).with_detail(detail)
+            let detail = format!("{bytes} bytes requested, {free_bytes} free{why}");
+            error(call, ErrorKind::OutOfMemory, detail)
         })
     }
 
@@ -85,7 +85,7 @@ impl State {
         Ok(())
     }
 
-    /// Size of the block, if this call may free it; what is wrong, if not.
+    /// Size of the block, if this call may free it. Reports misuse otherwise.
     fn freeable(
         &mut self,
         device: usize,
@@ -96,21 +96,22 @@ impl State {
         let memory = &self.devices[device].memory;
         let (finding, what) = match memory.find(ptr.0, 0) {
             Some((base, _)) if base != ptr.0 => {
-                (FindingKind::WrongBase, "lies inside an allocation")
+                (FindingKind::WrongBase, "points inside an allocation")
             }
-            Some((_, block)) if block.state == BlockState::FreeQueued => {
-                (FindingKind::DoubleFree, "is freed in stream order already")
-            }
+            Some((_, block)) if block.state == BlockState::FreeQueued => (
+                FindingKind::DoubleFree,
+                "has already been freed in stream order",
+            ),
             Some((_, block)) if block.kind == kind => return Ok(block.bytes),
             Some(_) if kind == BlockKind::Plain => {
                 (FindingKind::WrongFree, "came from device_alloc_async")
             }
             Some(_) => (FindingKind::WrongFree, "came from device_alloc"),
-            None if memory.was_issued(ptr.0) => (FindingKind::DoubleFree, "was freed before"),
-            None => (FindingKind::WrongFree, "is no device memory"),
+            None if memory.was_issued(ptr.0) => (FindingKind::DoubleFree, "has already been freed"),
+            None => (FindingKind::WrongFree, "is not device memory"),
         };
         let detail = format!("{ptr:?} {what}");
         self.report(finding, name(call), detail.clone());
-        Err(Error::new(ErrorKind::InvalidValue, name(call)).with_detail(detail))
+        Err(invalid(call, detail))
     }
 }

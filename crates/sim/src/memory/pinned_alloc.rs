@@ -1,18 +1,18 @@
-//! Real memory behind pinned allocations.
+//! The memory of pinned allocations.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use crate::host_bytes::HostBytes;
+use super::HostBytes;
 
-/// Pinned memory begins on a page.
+/// Pinned memory is page-aligned.
 const PAGE_BYTES: usize = 4096;
-/// Blocks up to this size are filled with a pattern, so that use of unset memory shows.
+/// Blocks up to this size are filled with a pattern that exposes uses of uninitialised memory.
 const POISON_LIMIT_BYTES: usize = 1 << 20;
 const POISON: u8 = 0xcb;
 
-/// Page-aligned memory that stays where it is. Not freed when dropped: a program that forgot to
-/// free it may still hold its address.
+/// Page-aligned memory. Dropping it does not free it: a program that forgot to free it may still
+/// hold its address.
 #[derive(Debug)]
 pub(crate) struct PinnedAlloc {
     start: NonNull<u8>,
@@ -20,24 +20,25 @@ pub(crate) struct PinnedAlloc {
     range: HostBytes,
 }
 
-// SAFETY: it owns its memory, which is bound to no thread.
+// SAFETY: it owns its memory, which any thread may use.
 unsafe impl Send for PinnedAlloc {}
 
 impl PinnedAlloc {
-    /// Allocates; `None` when there is no memory, or no bytes are asked for.
+    /// Allocates; `None` if memory is exhausted or `bytes` is 0.
     pub(crate) fn new(bytes: usize) -> Option<Self> {
-        // A page more, of small alignment, is zeroed lazily by the system; aligned memory is not.
+        // One page more, with a small alignment: the system zeroes such memory lazily, but not
+        // memory of a large alignment.
         let total = bytes.checked_add(PAGE_BYTES)?;
         let layout = Layout::from_size_align(total, 16).ok()?;
         if bytes == 0 {
             return None;
         }
-        // SAFETY: the layout has a size above 0.
+        // SAFETY: the layout's size is not 0.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
         let skip = start.addr().get().wrapping_neg() % PAGE_BYTES;
-        // SAFETY: `skip` is below the page that was allocated beyond `bytes`.
+        // SAFETY: `skip` is less than the additional page.
         let base = unsafe { start.add(skip) };
-        // SAFETY: `bytes` from `base` on are inside the allocation and initialised.
+        // SAFETY: `bytes` from `base` are inside the allocation and initialised.
         let range = unsafe { HostBytes::new(base, bytes) };
         if bytes <= POISON_LIMIT_BYTES {
             range.write(0, &vec![POISON; bytes]);
@@ -54,9 +55,9 @@ impl PinnedAlloc {
         self.range
     }
 
-    /// Gives the memory back to the system.
+    /// Frees the memory.
     pub(crate) fn free(self) {
-        // SAFETY: `start` came from `alloc_zeroed` with this layout; `self` is consumed, so this
+        // SAFETY: `start` came from `alloc_zeroed` with this layout. `self` is consumed, so this
         // happens once.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
