@@ -44,12 +44,12 @@
 mod builtin;
 mod copy;
 mod core;
-mod crew;
 mod device;
 mod error;
 mod event;
 mod express;
 mod fence;
+mod helpers;
 mod herald;
 #[doc(hidden)]
 pub mod internal;

@@ -3,7 +3,7 @@
 use pinlane_driver::DeviceInfo;
 use pinlane_kernels::can_demote;
 
-use crate::{Error, Result, crew};
+use crate::{Error, Result, helpers};
 
 /// How many lanes, how large a ring. The defaults are what an H200 with 16 cores ran best with, and
 /// never more lanes than the process has CPUs; a calibration may know better.
@@ -43,7 +43,7 @@ impl ExpressConfig {
         let cpus = match info.simulated {
             // Threads would make a simulated run depend on the host's scheduler.
             Some(_) => 1,
-            None => crew::helpers_at_most() + 1,
+            None => helpers::helpers_at_most() + 1,
         };
         let lanes = lanes_for(cpus, can_demote());
         Self {

@@ -45,7 +45,7 @@ use crate::link::Link;
 use crate::memory::{Touch, is_fresh, prefault};
 use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
-use crate::{Result, Stream, crew};
+use crate::{Result, Stream, helpers};
 use dock::{Dock, Layout, Yard};
 use download::Download;
 use haul::Haul;
@@ -130,7 +130,7 @@ impl Express {
 
     /// Whether lanes are not worth it. Waking them takes longer than a copy of some size.
     fn is_small(&self, bytes: usize) -> bool {
-        let asleep = self.config.lanes > 1 && !crew::is_awake();
+        let asleep = self.config.lanes > 1 && !helpers::is_awake();
         let threshold_bytes = match asleep {
             true => self.config.threshold_asleep_bytes,
             false => self.config.threshold_bytes,
@@ -151,7 +151,7 @@ impl Express {
     /// Lanes will be wanted soon.
     fn rouse(&self) {
         if self.config.lanes > 1 {
-            crew::rouse();
+            helpers::wake();
         }
     }
 
@@ -281,7 +281,7 @@ impl Express {
 /// The caller and as many helpers as there are lanes beside it.
 fn run(lanes: usize, relay: &Relay, work: &impl Chunks) {
     let helpers = (lanes - 1).min(relay.slices().saturating_sub(1));
-    crew::together(helpers, &|seat| relay.run(work, || seat.may_stay()));
+    helpers::run(helpers, &|ticket| relay.run(work, || ticket.is_valid()));
 }
 
 /// Locks, also after a panic elsewhere: what the locks here guard is never left half-changed.

@@ -14,7 +14,7 @@ use super::relay::{Chunks, Relay};
 use super::ring::Slot;
 use super::route::Chunk;
 use super::share::Share;
-use crate::{Result, Stream, crew};
+use crate::{Result, Stream, helpers};
 
 /// How lanes write what the copy engine will read.
 ///
@@ -53,7 +53,7 @@ impl Staging {
     fn stores(self, at: usize, bytes: usize, haul: Haul) -> Stores {
         // With others at work there are fewer lanes for each, and conversions are work enough:
         // streaming is the least.
-        if crew::callers() > 1 || haul != Haul::Copy {
+        if helpers::callers() > 1 || haul != Haul::Copy {
             return Stores::Streaming;
         }
         match self {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::page_bytes;
 use super::pinning::{HUGE_PAGE_BYTES, Pages, System};
-use crate::crew;
+use crate::helpers;
 
 /// What one thread takes at a time.
 const PIECE_BYTES: usize = 2 * HUGE_PAGE_BYTES;
@@ -63,8 +63,8 @@ pub(crate) unsafe fn prefault(start: *mut u8, bytes: usize) {
     // Pieces end at huge pages, so that each of them is faulted in by one thread.
     let skew = base.get().addr() % PIECE_BYTES;
     let pieces = (skew + whole).div_ceil(PIECE_BYTES);
-    crew::together(crew::helpers_at_most().min(pieces - 1), &|seat| {
-        while seat.may_stay() {
+    helpers::run(helpers::helpers_at_most().min(pieces - 1), &|ticket| {
+        while ticket.is_valid() {
             let piece = next.fetch_add(1, Ordering::Relaxed);
             if piece >= pieces {
                 return;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::Pod;
 
 use super::PinnedBuf;
-use crate::crew;
+use crate::helpers;
 use crate::{Device, Result};
 
 /// Less is copied by one thread before others have woken up.
@@ -52,7 +52,7 @@ pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
         target.copy_from_slice(source);
         return;
     }
-    let helpers = crew::helpers_at_most().min(bytes / PIECE_BYTES - 1);
+    let helpers = helpers::helpers_at_most().min(bytes / PIECE_BYTES - 1);
     // As bytes, which every thread may touch, whatever the elements are.
     let source: &[u8] = bytemuck::cast_slice(source);
     let target: &mut [u8] = bytemuck::cast_slice_mut(target);
@@ -65,7 +65,7 @@ pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
         let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
         pieces.next()
     };
-    crew::together(helpers, &|_| {
+    helpers::run(helpers, &|_| {
         while let Some((source, target)) = next() {
             target.copy_from_slice(source);
         }

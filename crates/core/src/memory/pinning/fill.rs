@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering}
 
 use super::mapping::Mapping;
 use super::pages::Errno;
-use crate::crew;
+use crate::helpers;
 
 /// What one thread takes at a time: two huge pages. Small enough that 16 MiB keep four threads
 /// busy, large enough that taking costs nothing beside it.
@@ -48,8 +48,8 @@ pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
         failed: AtomicI32::new(0),
     };
     let pieces = mapping.bytes().div_ceil(PIECE_BYTES);
-    let helpers = crew::helpers_at_most().min(pieces - 1);
-    crew::together(helpers, &|_| filling.work());
+    let helpers = helpers::helpers_at_most().min(pieces - 1);
+    helpers::run(helpers, &|_| filling.work());
     match filling.failed.into_inner() {
         0 => Ok(()),
         code => Err(Errno(code)),

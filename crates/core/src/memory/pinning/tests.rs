@@ -16,7 +16,7 @@ use super::make::FAST_FROM_BYTES;
 use super::pages::Errno;
 use super::*;
 use crate::memory::Budget;
-use crate::{Device, crew};
+use crate::{Device, helpers};
 
 /// Pages that fail and crawl on demand. Memory is mapped for real, time is not.
 #[derive(Default)]
@@ -357,7 +357,7 @@ fn huge_pages_that_crawl_are_given_up_for_the_rest() {
     // Each thread may be in the middle of one when the last slow one is counted.
     let (at_least, threads) = (
         u64::from(SLOW_PIECES_MAX),
-        crew::helpers_at_most() as u64 + 1,
+        helpers::helpers_at_most() as u64 + 1,
     );
     assert!((at_least..at_least + threads).contains(&huge), "{huge}");
     assert_eq!(Fake::count(&pages.populated_bytes), bytes);

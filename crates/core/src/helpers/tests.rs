@@ -1,20 +1,20 @@
-//! Work is done once, by however many, and panics come out.
+//! Work is done once on any number of threads, and panics reach the caller.
 
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::together;
+use super::run;
 
 #[test]
-fn everything_is_done_once_and_nobody_is_inside_afterwards() {
+fn everything_is_done_once_and_no_helper_is_left_inside() {
     for _ in 0..if cfg!(miri) { 5 } else { 200 } {
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        together(3, &|seat| {
-            while seat.may_stay() && next.fetch_add(1, Ordering::Relaxed) < 100 {
+        run(3, &|ticket| {
+            while ticket.is_valid() && next.fetch_add(1, Ordering::Relaxed) < 100 {
                 done.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // Those who left early gave their claim up only after it was refused.
+        // A helper whose ticket has expired leaves before its next claim.
         assert!(done.load(Ordering::Relaxed) == 100);
     }
 }
@@ -27,8 +27,8 @@ fn many_callers_at_once_all_finish() {
                 for _ in 0..if cfg!(miri) { 2 } else { 50 } {
                     let sum = AtomicUsize::new(0);
                     let next = AtomicUsize::new(0);
-                    together(4, &|seat| {
-                        while seat.may_stay() {
+                    run(4, &|ticket| {
+                        while ticket.is_valid() {
                             let item = next.fetch_add(1, Ordering::Relaxed);
                             if item >= 64 {
                                 return;
@@ -44,12 +44,12 @@ fn many_callers_at_once_all_finish() {
 }
 
 #[test]
-fn a_panic_of_a_helper_or_of_the_caller_reaches_the_caller() {
-    let caught = catch_unwind(|| together(2, &|_| panic!("on purpose")));
+fn panics_of_helpers_and_of_the_caller_reach_the_caller() {
+    let caught = catch_unwind(|| run(2, &|_| panic!("on purpose")));
     assert!(caught.is_err());
-    // The crew goes on.
+    // The helpers survive.
     let done = AtomicUsize::new(0);
-    together(2, &|_| {
+    run(2, &|_| {
         done.fetch_add(1, Ordering::Relaxed);
     });
     assert!(done.load(Ordering::Relaxed) >= 1);

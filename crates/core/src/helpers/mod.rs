@@ -1,0 +1,326 @@
+//! Persistent threads that help with short parallel work: pinning, staging, converting.
+//!
+//! [`run`] does the work on the calling thread, and idle helpers join in. The caller never waits for
+//! a helper to become free, and a forked child, which has no helper threads, works alone. Callers
+//! and helpers together never use more threads than the process has CPUs; several callers share
+//! the helpers evenly.
+//!
+//! ```text
+//!   run ── HelperPool::post ── Job ── HelperTicket   one for each helper that works on the job
+//!                               └──── Gate           counts helpers in and out
+//!   thread.rs   the helper threads: spin for work, help, sleep
+//! ```
+
+#[cfg(test)]
+mod tests;
+mod thread;
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::Thread;
+
+use crate::sync::{lock, pause};
+use thread::{WAKES, is_forked, watch_for_forks};
+
+/// Work that several threads do at once. Each calls it once and returns when nothing is left to do,
+/// or when its ticket has expired.
+pub(crate) type Work<'a> = dyn Fn(&HelperTicket<'_>) + Sync + 'a;
+
+/// More threads than this do not help, however many CPUs there are: memory is saturated long before.
+const THREADS_AT_MOST: usize = 31;
+
+/// Runs `work` on this thread and on up to `helpers` helper threads. Returns when all have returned,
+/// and resumes the panic if one of them panicked.
+pub(crate) fn run(helpers: usize, work: &Work<'_>) {
+    let pool = HelperPool::global();
+    if helpers == 0 || pool.cpus == 1 || is_forked() {
+        work(&HelperTicket::of_caller());
+        return;
+    }
+    pool.run(helpers, work);
+}
+
+/// The most helpers that one call can have: the CPUs of this process (affinity and cgroup quota),
+/// less the caller's.
+pub(crate) fn helpers_at_most() -> usize {
+    (HelperPool::global().cpus - 1).min(THREADS_AT_MOST)
+}
+
+/// How many threads of this process can work at once: its CPUs, up to a limit.
+pub fn cpus() -> usize {
+    helpers_at_most() + 1
+}
+
+/// Whether some helpers would join at once. Sleeping ones take some 50 µs.
+pub(crate) fn is_awake() -> bool {
+    HelperPool::global().awake.load(Ordering::Relaxed) > 0
+}
+
+/// Wakes some helpers for work that is about to be posted.
+pub(crate) fn wake() {
+    if !is_forked() {
+        HelperPool::global().wake(WAKES);
+    }
+}
+
+/// How many callers have work for helpers now.
+pub(crate) fn callers() -> usize {
+    HelperPool::global().callers.load(Ordering::Relaxed)
+}
+
+/// The helper threads of this process, and their jobs.
+struct HelperPool {
+    cpus: usize,
+    state: Mutex<State>,
+    /// Free places of all jobs, readable without the lock.
+    wanted: AtomicUsize,
+    /// Jobs posted so far. When it changes, helpers check whether their tickets have expired.
+    posted: AtomicUsize,
+    /// Open jobs.
+    callers: AtomicUsize,
+    /// Threads that spin for work or have some.
+    awake: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: Vec<Job>,
+    sleepers: Vec<Thread>,
+    threads: usize,
+    next_id: usize,
+}
+
+/// Work that a caller has posted.
+struct Job {
+    id: usize,
+    work: SharedWork,
+    /// Helpers that may still join.
+    free: usize,
+    /// Helpers whose tickets are valid.
+    working: usize,
+    gate: Arc<Gate>,
+}
+
+/// Work of a caller that waits until all helpers have left.
+#[derive(Clone, Copy)]
+struct SharedWork(*const Work<'static>);
+
+// SAFETY: the work is `Sync`, and outlives its helpers: `HelperPool::run` waits for them.
+unsafe impl Send for SharedWork {}
+
+/// Counts the helpers of a job in and out.
+struct Gate {
+    inside: AtomicUsize,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl HelperPool {
+    fn global() -> &'static Self {
+        static POOL: OnceLock<HelperPool> = OnceLock::new();
+        POOL.get_or_init(|| {
+            watch_for_forks();
+            Self {
+                // Affinity mask and cgroup quota, not the machine's count.
+                cpus: std::thread::available_parallelism().map_or(1, usize::from),
+                state: Mutex::default(),
+                wanted: AtomicUsize::new(0),
+                posted: AtomicUsize::new(0),
+                callers: AtomicUsize::new(0),
+                awake: AtomicUsize::new(0),
+            }
+        })
+    }
+
+    fn run(&'static self, helpers: usize, work: &Work<'_>) {
+        let gate = Arc::new(Gate {
+            inside: AtomicUsize::new(0),
+            panic: Mutex::new(None),
+        });
+        // SAFETY: only the lifetime changes. `OpenJob` closes the job and waits until the gate is
+        // empty before this function ends, by return or by panic.
+        let work_ptr = unsafe { std::mem::transmute::<&Work<'_>, &Work<'static>>(work) };
+        let open = self.post(helpers, SharedWork(work_ptr), &gate);
+        work(&HelperTicket::of_caller());
+        drop(open);
+        let panic = lock(&gate.panic).take();
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+
+    fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> OpenJob {
+        let mut state = self.state();
+        let id = state.next_id;
+        state.next_id += 1;
+        state.jobs.push(Job {
+            id,
+            work,
+            free: helpers,
+            working: 0,
+            gate: Arc::clone(gate),
+        });
+        self.callers.store(state.jobs.len(), Ordering::Relaxed);
+        self.wanted.fetch_add(helpers, Ordering::SeqCst);
+        self.posted.fetch_add(1, Ordering::Relaxed);
+        let threads_wanted = helpers.min(helpers_at_most());
+        while state.threads < threads_wanted && self.start_thread(state.threads) {
+            state.threads += 1;
+        }
+        drop(state);
+        self.wake_some();
+        OpenJob {
+            pool: self,
+            id,
+            gate: Arc::clone(gate),
+        }
+    }
+
+    /// Joins the job that has the fewest helpers.
+    fn join_job(&self) -> Option<(usize, SharedWork, Arc<Gate>)> {
+        let mut state = self.state();
+        if self.free_cpus(&state) == 0 {
+            return None;
+        }
+        let open = state.jobs.iter_mut().filter(|job| job.free > 0);
+        let job = open.min_by_key(|job| job.working)?;
+        job.free -= 1;
+        job.working += 1;
+        job.gate.inside.fetch_add(1, Ordering::Relaxed);
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        Some((job.id, job.work, Arc::clone(&job.gate)))
+    }
+
+    /// Works on a job that this thread has joined.
+    fn help(&self, id: usize, work: SharedWork, gate: &Gate) {
+        let ticket = HelperTicket::of_helper(self, id);
+        // SAFETY: `join_job` has counted this thread in, so the caller still waits and the work
+        // lives.
+        let work = unsafe { &*work.0 };
+        let helped = catch_unwind(AssertUnwindSafe(|| work(&ticket)));
+        if let Err(panic) = helped {
+            lock(&gate.panic).get_or_insert(panic);
+        }
+        if !ticket.has_expired() {
+            let mut state = self.state();
+            if let Some(job) = state.jobs.iter_mut().find(|job| job.id == id) {
+                job.working -= 1;
+            }
+        }
+        gate.inside.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether a helper should leave job `id`: there are more working threads than CPUs, or another
+    /// job has far fewer helpers. If so, its place is free again.
+    fn is_needed_elsewhere(&self, id: usize) -> bool {
+        let mut state = self.state();
+        let crowded = state.threads_at_work() > self.cpus;
+        let most = state.jobs.iter().map(|job| job.working).max();
+        let least = state.jobs.iter().filter(|job| job.free > 0);
+        let least = least.map(|job| job.working).min();
+        let Some(job) = state.jobs.iter_mut().find(|job| job.id == id) else {
+            return false; // it is ending anyway
+        };
+        let rich = crowded && Some(job.working) == most;
+        if !rich && least.is_none_or(|least| least + 1 >= job.working) {
+            return false;
+        }
+        job.free += 1;
+        job.working -= 1;
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        true
+    }
+
+    fn free_cpus(&self, state: &State) -> usize {
+        self.cpus.saturating_sub(state.threads_at_work())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl State {
+    /// Callers work, too, and need their CPUs.
+    fn threads_at_work(&self) -> usize {
+        let helpers: usize = self.jobs.iter().map(|job| job.working).sum();
+        self.jobs.len() + helpers
+    }
+}
+
+/// A posted job. Dropping it closes the job and waits until all helpers have left.
+struct OpenJob {
+    pool: &'static HelperPool,
+    id: usize,
+    gate: Arc<Gate>,
+}
+
+impl Drop for OpenJob {
+    fn drop(&mut self) {
+        let mut state = self.pool.state();
+        if let Some(at) = state.jobs.iter().position(|job| job.id == self.id) {
+            let job = state.jobs.swap_remove(at);
+            self.pool.wanted.fetch_sub(job.free, Ordering::SeqCst);
+        }
+        self.pool.callers.store(state.jobs.len(), Ordering::Relaxed);
+        drop(state);
+        let mut spins = 0;
+        while self.gate.inside.load(Ordering::Acquire) > 0 {
+            pause(&mut spins);
+        }
+        // Helpers may be free for jobs that had no room before.
+        self.pool.wake_some();
+    }
+}
+
+/// A thread's permission to work on a job. A helper's can expire, the caller's cannot.
+pub(crate) struct HelperTicket<'a> {
+    /// `None` for the caller.
+    helper: Option<Helper<'a>>,
+}
+
+struct Helper<'a> {
+    pool: &'a HelperPool,
+    job: usize,
+    /// Value of `posted` at the last check.
+    seen: Cell<usize>,
+    expired: Cell<bool>,
+}
+
+impl<'a> HelperTicket<'a> {
+    fn of_caller() -> Self {
+        Self { helper: None }
+    }
+
+    fn of_helper(pool: &'a HelperPool, job: usize) -> Self {
+        Self {
+            helper: Some(Helper {
+                pool,
+                job,
+                seen: Cell::new(pool.posted.load(Ordering::Relaxed)),
+                expired: Cell::new(false),
+            }),
+        }
+    }
+
+    /// Whether to continue, to be called between pieces of work. After `false` the helper must
+    /// return.
+    pub(crate) fn is_valid(&self) -> bool {
+        let Some(helper) = &self.helper else {
+            return true;
+        };
+        let posted = helper.pool.posted.load(Ordering::Relaxed);
+        if helper.seen.replace(posted) != posted {
+            let expired = helper.pool.is_needed_elsewhere(helper.job);
+            helper.expired.set(expired);
+        }
+        !helper.expired.get()
+    }
+
+    fn has_expired(&self) -> bool {
+        let helper = self.helper.as_ref();
+        helper.is_some_and(|helper| helper.expired.get())
+    }
+}
