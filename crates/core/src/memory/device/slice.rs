@@ -76,7 +76,6 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     }
 
     #[doc(hidden)]
-
     pub fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,

@@ -109,7 +109,6 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     }
 
     #[doc(hidden)]
-
     pub fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
