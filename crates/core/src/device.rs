@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pinlane_driver::{
@@ -15,7 +15,7 @@ use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::herald::Heralds;
 use crate::link::Link;
-use crate::memory::{DeviceMemory, IdleBuffers};
+use crate::memory::{DeviceMemory, PinnedPool};
 use crate::sync::Arc as CoreArc;
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 
@@ -52,8 +52,8 @@ pub(crate) struct Shared {
     pub(crate) default_turn: Arc<Mutex<()>>,
     /// Taken out by the shutdown, before the lot is closed.
     express: Mutex<Option<Arc<Express>>>,
-    /// Pinned memory that loads of weights keep for the next one.
-    pub(crate) idle_buffers: IdleBuffers,
+    /// Pinned buffers for reuse by loads and pipelines.
+    pub(crate) pinned_store: PinnedPool,
     /// Stream on which memory goes back in order, made when first needed.
     returns: Mutex<Option<StreamHandle>>,
 }
@@ -99,13 +99,13 @@ impl Device {
         let config = ExpressConfig::for_device(link.driver.info());
         let express = Express::new(&link, &lot, config).expect("the defaults are valid");
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new_cyclic(|shared| Shared {
                 events: Arc::new(EventPool::new(Arc::clone(&link))),
                 express: Mutex::new(Some(Arc::new(express))),
                 lot,
                 heralds: Heralds::new(),
                 default_turn: Arc::default(),
-                idle_buffers: IdleBuffers::default(),
+                pinned_store: PinnedPool::of_device(&link, Weak::clone(shared)),
                 returns: Mutex::new(None),
                 link,
             }),
@@ -206,14 +206,14 @@ impl Device {
     }
 
     /// Give memory back that is kept for the next time and not used now: pinned memory of the express
-    /// lane and of loads of weights, and device memory (see [`keep_device_memory`]). How many bytes.
+    /// lane, of loads and of pipelines, and device memory (see [`keep_device_memory`]). How many bytes.
     ///
     /// [`keep_device_memory`]: Self::keep_device_memory
     pub fn trim(&self) -> usize {
         self.shared.lot.reclaim();
         let link = &self.shared.link;
         let kept = link.free_kept();
-        let pinned = self.shared.express().trim() + self.shared.idle_buffers.clear();
+        let pinned = self.shared.express().trim() + self.shared.pinned_store.free_idle() as usize;
         link.free_kept(); // scratch memory that came of it
         pinned + kept
     }
@@ -375,6 +375,8 @@ impl Drop for Shared {
                 closed.abandoned
             );
         }
+        // Also where a buffer in flight was abandoned, which keeps the store itself.
+        let trimmed = catch_unwind(AssertUnwindSafe(|| self.pinned_store.free_idle()));
         self.heralds.dismiss(&self.link);
         let returns = self
             .returns
@@ -385,7 +387,7 @@ impl Drop for Shared {
             self.link
                 .give_back(|driver| unsafe { driver.stream_destroy(stream) });
         }
-        if let Err(panic) = freed {
+        if let Err(panic) = freed.and(trimmed) {
             resume_unwind(panic);
         }
     }

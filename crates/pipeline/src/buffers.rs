@@ -1,17 +1,18 @@
 //! Buffers that a pipeline keeps between runs.
 
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 
-use pinlane_core::internal::lock;
-use pinlane_core::{Device, DeviceBuf, Error, PinnedBuf, Result};
+use pinlane_core::internal::{exact_pool, keep_stray_error, lock, take_idle};
+use pinlane_core::{Device, DeviceBuf, Error, PinnedPool, PoolBuf, Result};
 
-/// Idle buffers. The device may still use one: device buffers track that themselves, pinned buffers are
-/// returned only after their copy is done.
+/// Idle buffers. The device may still use a device buffer, which tracks that itself. Pinned buffers return
+/// by being dropped.
 #[derive(Debug)]
 pub(super) struct BufferCache {
     device: Device,
     device_buffers: Mutex<Vec<DeviceBuf<u8>>>,
-    pinned_buffers: Mutex<Vec<PinnedBuf<u8>>>,
+    pinned_pool: PinnedPool,
 }
 
 impl BufferCache {
@@ -19,7 +20,7 @@ impl BufferCache {
         Self {
             device: device.clone(),
             device_buffers: Mutex::default(),
-            pinned_buffers: Mutex::default(),
+            pinned_pool: exact_pool(device),
         }
     }
 
@@ -32,11 +33,12 @@ impl BufferCache {
     }
 
     /// A pinned buffer of at least this many bytes.
-    pub(super) fn pinned(&self, bytes: usize) -> Result<PinnedBuf<u8>> {
-        match take(&self.pinned_buffers, bytes, |buffer| buffer.len()) {
-            Some(buffer) => Ok(buffer),
-            None => self.device.pinned(bytes),
+    pub(super) fn pinned(&self, bytes: usize) -> Result<PoolBuf<u8>> {
+        if let Some(buffer) = take_idle(&self.pinned_pool, fitting(bytes)) {
+            return Ok(buffer);
         }
+        self.pinned_pool.trim(0);
+        self.pinned_pool.take(bytes)
     }
 
     pub(super) fn put_device(&self, buffer: DeviceBuf<u8>) {
@@ -46,31 +48,31 @@ impl BufferCache {
         lock(&self.device_buffers).push(buffer);
     }
 
-    pub(super) fn put_pinned(&self, buffer: PinnedBuf<u8>) {
-        lock(&self.pinned_buffers).push(buffer);
-    }
-
     /// Keeps the error of an allocation that the run can do without.
     pub(super) fn note(&self, error: Error) {
-        pinlane_core::internal::keep_stray_error(&self.device, error);
+        keep_stray_error(&self.device, error);
     }
 
     /// Frees all idle buffers.
     pub(super) fn clear(&self) {
         let device = std::mem::take(&mut *lock(&self.device_buffers));
-        let pinned = std::mem::take(&mut *lock(&self.pinned_buffers));
-        drop((device, pinned)); // after unlocking, since this calls the driver
+        drop(device); // after unlocking, since this calls the driver
+        self.pinned_pool.trim(0);
     }
+}
+
+/// Sizes of buffers that may serve for this many bytes.
+fn fitting(bytes: usize) -> RangeInclusive<usize> {
+    bytes..=bytes.saturating_mul(2)
 }
 
 /// Takes the smallest buffer that fits: the others may fit another input or output. If none fits, frees
 /// them all, since the next run will want the same sizes as this one.
 fn take<B>(cache: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Option<B> {
     let mut buffers = lock(cache);
-    let fits = |len: &usize| (bytes..=bytes.saturating_mul(2)).contains(len);
     let lens = buffers.iter().map(len).enumerate();
     let at = lens
-        .filter(|(_, len)| fits(len))
+        .filter(|(_, len)| fitting(bytes).contains(len))
         .min_by_key(|&(_, len)| len);
     let taken = at.map(|(at, _)| buffers.swap_remove(at));
     let misfits = match taken {

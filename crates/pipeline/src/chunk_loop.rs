@@ -57,7 +57,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         }
         let mut ended = ended.map_err(PipelineError::setup);
         for source in &mut self.sources {
-            ended = ended.and(source.finish(&self.pipeline.cache));
+            ended = ended.and(source.finish());
         }
         self.store.finish(&self.pipeline.cache);
         for slot in self.buffers.drain(..) {

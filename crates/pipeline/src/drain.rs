@@ -7,7 +7,7 @@ use super::buffers::BufferCache;
 use super::error::{PipelineError, StageKind};
 use super::record::StageStream;
 use pinlane_core::memory::Part;
-use pinlane_core::{DeviceBuf, PinnedBuf, Transfer};
+use pinlane_core::{DeviceBuf, PoolBuf, Transfer};
 
 /// Takes the bytes of a chunk; `None` after the last.
 pub(super) type TakeChunk<'a> = Box<dyn FnMut(Option<&[u8]>) -> io::Result<()> + Send + 'a>;
@@ -23,7 +23,7 @@ pub(super) enum FinishedChunk {
     /// In flight to pinned memory.
     Pinned {
         chunk: u64,
-        transfer: Transfer<Part<PinnedBuf<u8>>>,
+        transfer: Transfer<Part<PoolBuf<u8>>>,
         bytes: usize,
     },
 }
@@ -39,7 +39,7 @@ impl FinishedChunk {
 /// A buffer that the drain thread has emptied.
 pub(super) enum FreedBuffer {
     Device(DeviceBuf<u8>),
-    Pinned(PinnedBuf<u8>),
+    Pinned(PoolBuf<u8>),
 }
 
 impl FreedBuffer {
@@ -47,7 +47,7 @@ impl FreedBuffer {
     pub(super) fn keep(self, cache: &BufferCache) {
         match self {
             Self::Device(buffer) => cache.put_device(buffer),
-            Self::Pinned(buffer) => cache.put_pinned(buffer),
+            Self::Pinned(buffer) => drop(buffer),
         }
     }
 }
@@ -143,13 +143,9 @@ impl DrainThread<'_, '_> {
                     PipelineError::at(chunk, StageKind::Download, failure.error)
                 })?;
                 let buffer = part.into_whole();
-                match take(Some(&buffer[..bytes])) {
-                    Ok(()) => Ok(FreedBuffer::Pinned(buffer)),
-                    Err(error) => {
-                        self.cache.put_pinned(buffer);
-                        Err(PipelineError::at(chunk, StageKind::Write, error))
-                    }
-                }
+                take(Some(&buffer[..bytes]))
+                    .map_err(|error| PipelineError::at(chunk, StageKind::Write, error))?;
+                Ok(FreedBuffer::Pinned(buffer))
             }
             _ => unreachable!("chunks come the way that the bin takes them"),
         }

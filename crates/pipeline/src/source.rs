@@ -7,7 +7,7 @@ use super::buffers::BufferCache;
 use super::error::{PipelineError, StageKind};
 use super::record::StageStream;
 use pinlane_core::memory::{DeviceSlice, Part, PinnedSlice};
-use pinlane_core::{DeviceBuf, DeviceSliceMut, Error, PinnedBuf, Result, Scope, Stream, Transfer};
+use pinlane_core::{DeviceBuf, DeviceSliceMut, Error, PoolBuf, Result, Scope, Stream, Transfer};
 
 /// Passes the bytes of the next batch to a function. Returns whether there was one.
 pub(super) type NextBatch<'a> =
@@ -38,7 +38,7 @@ pub struct ChunkSource<'a> {
 }
 
 /// A pinned buffer in flight, and the chunk in it.
-type Filled = (u64, Transfer<Part<PinnedBuf<u8>>>);
+type Filled = (u64, Transfer<Part<PoolBuf<u8>>>);
 
 /// What uploading a chunk needs.
 pub(super) struct UploadContext<'r, 'scope, 'env> {
@@ -184,9 +184,7 @@ impl<'a> ChunkSource<'a> {
                 )?;
                 let (pinned, bytes) = filled(fill, pinned, most)
                     .map_err(|error| PipelineError::at(chunk, StageKind::Read, error))?;
-                if bytes == 0 {
-                    context.cache.put_pinned(pinned);
-                } else {
+                if bytes > 0 {
                     let sent = context.upload(chunk, target.range(..bytes), |stream, target| {
                         Ok(stream.upload(pinned.part(..bytes), target)?)
                     });
@@ -208,13 +206,10 @@ impl<'a> ChunkSource<'a> {
     }
 
     /// Waits for the last filled chunks and returns their buffers to the cache.
-    pub(super) fn finish(&mut self, cache: &BufferCache) -> std::result::Result<(), PipelineError> {
+    pub(super) fn finish(&mut self) -> std::result::Result<(), PipelineError> {
         let mut first = Ok(());
         for filled in self.filled.drain(..) {
-            match landed(filled) {
-                Ok(pinned) => cache.put_pinned(pinned),
-                Err(error) => first = first.and(Err(error)),
-            }
+            first = first.and(landed(filled).map(drop));
         }
         first
     }
@@ -237,7 +232,7 @@ impl UploadContext<'_, '_, '_> {
 }
 
 /// Waits until a chunk is on the device and returns its pinned buffer.
-fn landed((chunk, flying): Filled) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
+fn landed((chunk, flying): Filled) -> std::result::Result<PoolBuf<u8>, PipelineError> {
     match flying.wait() {
         Ok(part) => Ok(part.into_whole()),
         Err(failure) => Err(PipelineError::at(chunk, StageKind::Upload, failure.error)),
@@ -252,7 +247,7 @@ fn free_pinned(
     chunk: u64,
     bytes: usize,
     context: &UploadContext<'_, '_, '_>,
-) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
+) -> std::result::Result<PoolBuf<u8>, PipelineError> {
     if filled.len() < context.slots.min(*at_most) {
         match context.cache.pinned(bytes) {
             Ok(made) => return Ok(made),
@@ -271,9 +266,9 @@ fn free_pinned(
 /// Fills up to `most` bytes of a buffer.
 fn filled(
     fill: &mut FillChunk<'_>,
-    mut pinned: PinnedBuf<u8>,
+    mut pinned: PoolBuf<u8>,
     most: usize,
-) -> io::Result<(PinnedBuf<u8>, usize)> {
+) -> io::Result<(PoolBuf<u8>, usize)> {
     let bytes = fill(&mut pinned[..most])?;
     debug_assert!(bytes <= most, "seen to by who made the input");
     Ok((pinned, bytes))

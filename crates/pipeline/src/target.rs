@@ -8,7 +8,7 @@ use super::error::{PipelineError, StageKind};
 use super::record::StageStream;
 use super::stage::Chunk;
 use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
-use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result, Scope};
+use pinlane_core::{DeviceBuf, Error, PoolBuf, Result, Scope};
 
 /// Where the bytes of the output go.
 pub(super) enum TargetKind<'a> {
@@ -62,7 +62,7 @@ struct DrainChannels {
     /// Pinned buffers allocated.
     pinned: usize,
     /// The first of them, until it is used.
-    first: Option<PinnedBuf<u8>>,
+    first: Option<PoolBuf<u8>>,
     /// Their size.
     pinned_bytes: usize,
     /// How many there may be: fewer if no more memory can be pinned.
@@ -246,7 +246,7 @@ impl DrainChannels {
 
     /// A pinned buffer: a new one while there are few, else the next that the drain thread has emptied.
     /// `None` if it has stopped.
-    fn free_pinned(&mut self, slots: usize, cache: &BufferCache) -> Option<PinnedBuf<u8>> {
+    fn free_pinned(&mut self, slots: usize, cache: &BufferCache) -> Option<PoolBuf<u8>> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }

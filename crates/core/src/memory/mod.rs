@@ -20,7 +20,6 @@
 mod budget;
 mod device;
 mod host;
-mod idle;
 mod mapped;
 mod part;
 mod pinned;
@@ -43,8 +42,6 @@ pub(crate) use device::Owner;
 pub use device::Touch;
 pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
 pub(crate) use device::{DeviceMemory, DeviceRegion, KeptMemory};
-#[doc(hidden)]
-pub use idle::IdleBuffers;
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;

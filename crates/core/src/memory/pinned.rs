@@ -41,8 +41,8 @@ impl Device {
         };
         let pin = || PinnedBuf::allocate(&self.shared.link, len, flags);
         match pin() {
-            // What loads of weights keep for the next one makes room.
-            Err(Error::OverBudget { .. }) if self.shared.idle_buffers.clear() > 0 => pin(),
+            // Idle buffers of the device make room.
+            Err(Error::OverBudget { .. }) if self.shared.pinned_store.free_idle() > 0 => pin(),
             pinned => pinned,
         }
     }

@@ -83,6 +83,11 @@ impl Block {
         self.start
     }
 
+    /// What was asked for.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
     /// What is page-locked: whole pages.
     pub(crate) fn locked_bytes(&self) -> u64 {
         match self.origin.as_ref().expect("there until it is dropped") {

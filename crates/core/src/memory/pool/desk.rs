@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use super::class;
 use super::shelf::{Piece, Shelf};
 
 /// As many threads take and give back at the same time without minding each other.
@@ -23,7 +22,7 @@ pub(super) struct Desk {
 
 #[derive(Default)]
 struct Stock {
-    /// By size, up to the largest that was here.
+    /// Sorted by size.
     shelves: Vec<Shelf>,
     /// As much may be taken before more is out than ever was. See [`OpenDesk::take`].
     spare_bytes: u64,
@@ -60,20 +59,19 @@ pub(super) fn own() -> usize {
 impl Desks {
     /// A block of this size that any desk has at hand, the own one first. None says little: desks
     /// that are busy are passed by.
-    pub(super) fn take(&self, class: usize) -> Option<Piece> {
-        let block_bytes = class::block_bytes(class) as u64;
+    pub(super) fn take(&self, block_bytes: usize) -> Option<Piece> {
         let own = own();
         (0..DESKS).find_map(|at| {
             let desk = &self.0[(own + at) % DESKS];
-            if desk.cached_bytes.load(Ordering::Relaxed) < block_bytes {
+            if desk.cached_bytes.load(Ordering::Relaxed) < block_bytes as u64 {
                 return None;
             }
-            desk.try_open()?.take(class)
+            desk.try_open()?.take(block_bytes)
         })
     }
 
     /// To the own desk, whoever took it where.
-    pub(super) fn give_back(&self, class: usize, piece: Piece, now_ns: u64) {
+    pub(super) fn give_back(&self, block_bytes: usize, piece: Piece, now_ns: u64) {
         let own = own();
         let free = (0..DESKS).find_map(|at| {
             let number = (own + at) % DESKS;
@@ -84,7 +82,7 @@ impl Desks {
             // Somebody else has the same one: from now on each has another.
             OWN.set(number);
         }
-        desk.give_back(class, piece, now_ns);
+        desk.give_back(block_bytes, piece, now_ns);
     }
 
     /// Idle blocks. Of those who give back at the same time, the last sees what all gave back.
@@ -126,41 +124,52 @@ impl OpenDesk<'_> {
     /// what they queue for. So what is out may rise by `spare_bytes` at each desk: in all of them
     /// together that is the high-water mark less what is out. It goes out and comes back with the
     /// blocks; where it is short, all desks are asked.
-    fn take(&mut self, class: usize) -> Option<Piece> {
-        let block_bytes = class::block_bytes(class) as u64;
-        let left_bytes = self.stock.spare_bytes.checked_sub(block_bytes)?;
-        let piece = self.take_idle(class)?;
+    fn take(&mut self, block_bytes: usize) -> Option<Piece> {
+        let left_bytes = self.stock.spare_bytes.checked_sub(block_bytes as u64)?;
+        let piece = self.take_idle(block_bytes)?;
         self.stock.spare_bytes = left_bytes;
         Some(piece)
     }
 
     /// A block. What is out is the caller's to account for.
-    pub(super) fn take_idle(&mut self, class: usize) -> Option<Piece> {
-        let piece = self.stock.shelves.get_mut(class)?.pop()?;
+    pub(super) fn take_idle(&mut self, block_bytes: usize) -> Option<Piece> {
+        let at = self.find(block_bytes).ok()?;
+        let piece = self.stock.shelves[at].pop()?;
         self.stock.hits += 1;
-        self.set_cached_bytes(self.cached_bytes() - class::block_bytes(class) as u64);
+        self.set_cached_bytes(self.cached_bytes() - block_bytes as u64);
         Some(piece)
     }
 
-    fn give_back(&mut self, class: usize, piece: Piece, now_ns: u64) {
-        let block_bytes = class::block_bytes(class) as u64;
-        self.shelf_mut(class).push(piece, now_ns);
-        self.stock.spare_bytes += block_bytes;
-        self.set_cached_bytes(self.cached_bytes() + block_bytes);
+    fn give_back(&mut self, block_bytes: usize, piece: Piece, now_ns: u64) {
+        self.shelf_mut(block_bytes).push(piece, now_ns);
+        self.stock.spare_bytes += block_bytes as u64;
+        self.set_cached_bytes(self.cached_bytes() + block_bytes as u64);
     }
 
     /// The blocks of a new slab, the one to be taken first last.
-    pub(super) fn stock_up(&mut self, class: usize, pieces: impl ExactSizeIterator<Item = Piece>) {
-        let bytes = (pieces.len() * class::block_bytes(class)) as u64;
-        self.shelf_mut(class).stock_up(pieces);
+    pub(super) fn stock_up(
+        &mut self,
+        block_bytes: usize,
+        pieces: impl ExactSizeIterator<Item = Piece>,
+    ) {
+        let bytes = (pieces.len() * block_bytes) as u64;
+        self.shelf_mut(block_bytes).stock_up(pieces);
         self.set_cached_bytes(self.cached_bytes() + bytes);
     }
 
     /// Forget the blocks of all slabs that are gone.
-    pub(super) fn clear(&mut self, class: usize, gone: impl Fn(u32) -> bool) {
-        if let Some(shelf) = self.stock.shelves.get_mut(class) {
-            let bytes = (shelf.clear(gone) * class::block_bytes(class)) as u64;
+    pub(super) fn clear(&mut self, block_bytes: usize, gone: impl Fn(u32) -> bool) {
+        if let Ok(at) = self.find(block_bytes) {
+            let bytes = (self.stock.shelves[at].clear(gone) * block_bytes) as u64;
             self.set_cached_bytes(self.cached_bytes() - bytes);
+        }
+    }
+
+    /// Forget a size of which all slabs are gone.
+    pub(super) fn remove_size(&mut self, block_bytes: usize) {
+        self.clear(block_bytes, |_| true);
+        if let Ok(at) = self.find(block_bytes) {
+            self.stock.shelves.remove(at);
         }
     }
 
@@ -183,16 +192,23 @@ impl OpenDesk<'_> {
         self.stock.hits
     }
 
-    pub(super) fn shelf(&self, class: usize) -> Option<&Shelf> {
-        self.stock.shelves.get(class)
+    pub(super) fn shelf(&self, block_bytes: usize) -> Option<&Shelf> {
+        let at = self.find(block_bytes).ok()?;
+        Some(&self.stock.shelves[at])
     }
 
-    fn shelf_mut(&mut self, class: usize) -> &mut Shelf {
-        let shelves = &mut self.stock.shelves;
-        if class >= shelves.len() {
-            shelves.resize_with(class + 1, Shelf::default);
-        }
-        &mut shelves[class]
+    fn shelf_mut(&mut self, block_bytes: usize) -> &mut Shelf {
+        let at = self.find(block_bytes).unwrap_or_else(|at| {
+            self.stock.shelves.insert(at, Shelf::new(block_bytes));
+            at
+        });
+        &mut self.stock.shelves[at]
+    }
+
+    /// Where the shelf of this size is, or would be.
+    fn find(&self, block_bytes: usize) -> Result<usize, usize> {
+        let shelves = &self.stock.shelves;
+        shelves.binary_search_by_key(&block_bytes, |shelf| shelf.block_bytes)
     }
 
     /// The lock is what makes this a plain number: nobody else writes it.

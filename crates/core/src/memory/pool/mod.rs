@@ -34,14 +34,17 @@ pub use buffer::PoolBuf;
 pub use host_buf::HostBuf;
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 
 use self::anchor::Anchors;
-use self::store::{Clock, Limits, Store};
+use self::store::{BlockSizes, Clock, Limits, Store};
 use super::{bytes_of, check_align};
+use crate::device::Shared;
+use crate::link::Link;
 use crate::{Device, Result};
 
 /// Pinned memory that is reused. Cheap to clone; all clones are the same pool.
@@ -120,15 +123,18 @@ impl PoolBuilder<'_> {
     /// The pool. Nothing is pinned yet.
     #[must_use]
     pub fn build(self) -> PinnedPool {
-        let start = Instant::now();
-        self.build_with(Box::new(move || start.elapsed().as_nanos() as u64))
+        self.build_with(clock())
     }
 
     fn build_with(self, clock: Clock) -> PinnedPool {
-        let store = Store::new(&self.device.shared, self.limits, clock);
-        PinnedPool {
-            anchors: Arc::new(Anchors::new(store)),
-        }
+        let shared = &self.device.shared;
+        PinnedPool::from_store(Store::new(
+            &shared.link,
+            Arc::downgrade(shared),
+            BlockSizes::Rounded,
+            self.limits,
+            clock,
+        ))
     }
 }
 
@@ -150,7 +156,7 @@ impl PinnedPool {
     /// A block for `len` elements. Their values are unspecified.
     ///
     /// Where there is none, memory is pinned. Where that would go over the budget, idle memory of
-    /// the pool is freed first; if that is not enough the error is
+    /// the device and of the pool is freed first; if that is not enough the error is
     /// [`OverBudget`](crate::Error::OverBudget).
     pub fn take<T: Pod>(&self, len: usize) -> Result<PoolBuf<T>> {
         check_align::<T>()?;
@@ -188,9 +194,47 @@ impl PinnedPool {
         self.store().stats()
     }
 
-    fn store(&self) -> &Store {
+    /// A pool whose blocks have exactly the size that was asked for.
+    pub(crate) fn exact(device: &Device) -> Self {
+        let shared = &device.shared;
+        Self::of_device(&shared.link, Arc::downgrade(shared))
+    }
+
+    /// The device's own pool. Blocks have exactly the size that was asked for.
+    pub(crate) fn of_device(link: &Arc<Link>, device: Weak<Shared>) -> Self {
+        let limits = Limits::default();
+        Self::from_store(Store::new(link, device, BlockSizes::Exact, limits, clock()))
+    }
+
+    fn from_store(store: Store) -> Self {
+        Self {
+            anchors: Arc::new(Anchors::new(store)),
+        }
+    }
+
+    /// An idle block for at least as many bytes as the range starts with, and at most as many as it
+    /// ends with.
+    pub(crate) fn take_idle(&self, bytes: RangeInclusive<usize>) -> Option<PoolBuf<u8>> {
+        let anchor = self.anchors.own();
+        let len = *bytes.start();
+        let taken = anchor.store.take_idle(bytes)?;
+        Some(PoolBuf::new(Arc::clone(anchor), Some(taken), len))
+    }
+
+    /// Free all idle blocks. How many bytes.
+    pub(crate) fn free_idle(&self) -> u64 {
+        self.store().free_idle(u64::MAX)
+    }
+
+    fn store(&self) -> &Arc<Store> {
         &self.anchors.own().store
     }
+}
+
+/// Nanoseconds since now.
+fn clock() -> Clock {
+    let start = Instant::now();
+    Box::new(move || start.elapsed().as_nanos() as u64)
 }
 
 impl fmt::Debug for PinnedPool {

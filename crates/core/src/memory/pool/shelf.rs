@@ -13,10 +13,10 @@ pub(super) struct Piece {
 unsafe impl Send for Piece {}
 
 /// Idle blocks of one size. Blocks of a slab may lie on the shelves of several desks.
-#[derive(Default)]
 // The desks' shelves must not slow each other down by sharing a cache line.
 #[repr(align(64))]
 pub(super) struct Shelf {
+    pub(super) block_bytes: usize,
     /// The one given back last is taken first: it is the warmest.
     idle: Vec<Piece>,
     /// By the number of the slab; those beyond the end are as new.
@@ -37,6 +37,14 @@ pub(super) struct Tally {
 const ROOM_MIN: usize = 16;
 
 impl Shelf {
+    pub(super) fn new(block_bytes: usize) -> Self {
+        Self {
+            block_bytes,
+            idle: Vec::new(),
+            tallies: Vec::new(),
+        }
+    }
+
     pub(super) fn pop(&mut self) -> Option<Piece> {
         let piece = self.idle.pop()?;
         self.tallies[piece.slab as usize].idle -= 1;

@@ -1,5 +1,6 @@
 //! What a pool and its blocks share.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -32,6 +33,7 @@ const LOOKS_A_LIMIT: u64 = 4;
 pub(super) struct Store {
     pub(super) link: Arc<Link>,
     device: Weak<Shared>,
+    block_sizes: BlockSizes,
     pub(super) desks: Desks,
     /// Locked before any desk.
     books: Mutex<Books>,
@@ -41,6 +43,15 @@ pub(super) struct Store {
     next_look_ns: AtomicU64,
     /// More lies idle than may, but no slab as a whole. Written with everything locked.
     stuck: AtomicBool,
+}
+
+/// How large the block for a request is.
+#[derive(Clone, Copy)]
+pub(super) enum BlockSizes {
+    /// Rounded up by at most an eighth; small blocks are cut from slabs.
+    Rounded,
+    /// As requested, each pinned singly. For few, large blocks of known sizes.
+    Exact,
 }
 
 /// How much may lie idle, and how long.
@@ -57,14 +68,21 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
     pub(super) piece: Piece,
-    pub(super) class: u32,
+    pub(super) block_bytes: usize,
 }
 
 impl Store {
-    pub(super) fn new(device: &Arc<Shared>, limits: Limits, clock: Clock) -> Self {
+    pub(super) fn new(
+        link: &Arc<Link>,
+        device: Weak<Shared>,
+        block_sizes: BlockSizes,
+        limits: Limits,
+        clock: Clock,
+    ) -> Self {
         Self {
-            link: Arc::clone(&device.link),
-            device: Arc::downgrade(device),
+            link: Arc::clone(link),
+            device,
+            block_sizes,
             desks: Desks::default(),
             books: Mutex::default(),
             limits,
@@ -76,28 +94,37 @@ impl Store {
 
     /// A block of at least `bytes`, more than 0 and at most `isize::MAX`.
     pub(super) fn take(&self, bytes: usize) -> Result<Taken> {
-        let class = class::index(bytes);
+        let block_bytes = match self.block_sizes {
+            BlockSizes::Rounded => class::round_up(bytes),
+            BlockSizes::Exact => bytes,
+        };
         self.free_what_was_idle_too_long();
-        let taken = self.desks.take(class).or_else(|| {
+        let taken = self.desks.take(block_bytes).or_else(|| {
             // Desks may have been busy: nothing is pinned while there is a block at one.
-            let taken = self.whole().take(class);
+            let taken = self.whole().take(block_bytes);
             // Blocks of transfers that nobody waited for may have landed meanwhile.
-            taken.or_else(|| self.reclaim().then(|| self.whole().take(class)).flatten())
+            taken.or_else(|| {
+                self.reclaim()
+                    .then(|| self.whole().take(block_bytes))
+                    .flatten()
+            })
         });
         let piece = match taken {
             Some(piece) => piece,
-            None => self.grow(class)?,
+            None => self.grow(block_bytes)?,
         };
-        Ok(Taken {
-            piece,
-            class: class as u32,
-        })
+        Ok(Taken { piece, block_bytes })
+    }
+
+    /// The smallest idle block of these sizes.
+    pub(super) fn take_idle(&self, sizes: RangeInclusive<usize>) -> Option<Taken> {
+        let (piece, block_bytes) = self.whole().take_of(sizes)?;
+        Some(Taken { piece, block_bytes })
     }
 
     pub(super) fn give_back(&self, taken: Taken) {
-        let class = taken.class as usize;
         let now_ns = (self.clock)();
-        self.desks.give_back(class, taken.piece, now_ns);
+        self.desks.give_back(taken.block_bytes, taken.piece, now_ns);
         self.link.budget.ring();
         if let Some(max) = self.limits.idle_bytes_max {
             self.free_what_is_too_much(max, taken);
@@ -119,31 +146,30 @@ impl Store {
     }
 
     /// Pin memory for this size, and take the first block of it.
-    fn grow(&self, class: usize) -> Result<Piece> {
-        let block_bytes = class::block_bytes(class);
-        let blocks = if block_bytes <= SLAB_BLOCK_BYTES_MAX {
-            SLAB_BYTES.div_ceil(block_bytes)
-        } else {
-            1
+    fn grow(&self, block_bytes: usize) -> Result<Piece> {
+        let blocks = match self.block_sizes {
+            BlockSizes::Rounded if block_bytes <= SLAB_BLOCK_BYTES_MAX => {
+                SLAB_BYTES.div_ceil(block_bytes)
+            }
+            _ => 1,
         };
-        match self.pin_slab(class, blocks) {
+        match self.pin_slab(block_bytes, blocks) {
             // A slab does not fit, but the block alone may.
-            Err(Error::OverBudget { .. }) if blocks > 1 => self.pin_slab(class, 1),
+            Err(Error::OverBudget { .. }) if blocks > 1 => self.pin_slab(block_bytes, 1),
             result => result,
         }
     }
 
-    fn pin_slab(&self, class: usize, blocks: usize) -> Result<Piece> {
-        let block_bytes = class::block_bytes(class);
+    fn pin_slab(&self, block_bytes: usize, blocks: usize) -> Result<Piece> {
         let memory = self.pin_with_room(block_bytes * blocks)?;
-        let piece = self.whole().add(class, memory, blocks as u32);
+        let piece = self.whole().add(block_bytes, memory, blocks as u32);
         if blocks > 1 {
             self.link.budget.ring();
         }
         Ok(piece)
     }
 
-    /// Pin, and make room for it in the budget by freeing our own idle memory where that helps.
+    /// Pin, and make room for it in the budget by freeing idle memory where that helps.
     fn pin_with_room(&self, bytes: usize) -> Result<Block> {
         let pin = || Block::pin(&self.link, bytes, HostFlags::default());
         match pin() {
@@ -157,7 +183,7 @@ impl Store {
                     .saturating_sub(limit_bytes);
                 // Freeing helps nobody where it would not fit all the same.
                 let hopeless = requested_bytes > limit_bytes;
-                if hopeless || !self.free_idle(short_bytes) {
+                if hopeless || !self.make_room(short_bytes) {
                     return Err(Error::OverBudget {
                         requested_bytes,
                         in_use_bytes,
@@ -179,11 +205,20 @@ impl Store {
         drop(freed); // no lock is held: this calls the driver
     }
 
-    /// Free at least `bytes` of idle memory, if there are as many, longest idle first. Whether
-    /// anything was freed.
-    fn free_idle(&self, bytes: u64) -> bool {
+    /// Free at least `bytes` of idle memory, if there are as many: the device's own first, then the
+    /// pool's. Whether anything was freed.
+    fn make_room(&self, bytes: u64) -> bool {
+        let device = self.device.upgrade();
+        let device_bytes = device.map_or(0, |device| device.pinned_store.store().free_idle(bytes));
+        let own_bytes = self.free_idle(bytes.saturating_sub(device_bytes));
+        device_bytes + own_bytes > 0
+    }
+
+    /// Free at least `bytes` of idle memory, if there are as many, longest idle first. How many
+    /// bytes were freed.
+    pub(super) fn free_idle(&self, bytes: u64) -> u64 {
         let freed = self.whole().remove_idle(bytes);
-        !freed.is_empty()
+        freed.iter().map(Block::bytes).sum()
     }
 
     /// As `trim`, when this block has come back.
@@ -195,7 +230,7 @@ impl Store {
         let mut whole = self.whole();
         let too_much_bytes = whole.cached_bytes().saturating_sub(max);
         // What could not be freed at the last look still cannot, unless this was its last block.
-        if too_much_bytes > 0 && stuck() && !whole.is_idle(back.class as usize, back.piece.slab) {
+        if too_much_bytes > 0 && stuck() && !whole.is_idle(back.block_bytes, back.piece.slab) {
             return;
         }
         let freed = whole.remove_idle(too_much_bytes);

@@ -1,10 +1,10 @@
 //! The pool with everybody else kept out for a moment: what one desk alone cannot do.
 
+use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
 use super::PoolStats;
 use super::books::{Books, Slab};
-use super::class;
 use super::desk::{self, DESKS, OpenDesk};
 use super::shelf::{Piece, Tally};
 use crate::memory::pinning::Block;
@@ -18,7 +18,7 @@ pub(super) struct Whole<'a> {
 
 /// A slab of which all blocks are idle.
 pub(super) struct IdleSlab {
-    class: usize,
+    block_bytes: usize,
     number: u32,
     /// Of its blocks.
     pub(super) bytes: u64,
@@ -28,31 +28,39 @@ pub(super) struct IdleSlab {
 
 impl Whole<'_> {
     /// An idle block, if there is one anywhere.
-    pub(super) fn take(&mut self, class: usize) -> Option<Piece> {
+    pub(super) fn take(&mut self, block_bytes: usize) -> Option<Piece> {
         let own = desk::own();
-        let piece = (0..DESKS).find_map(|at| self.desks[(own + at) % DESKS].take_idle(class))?;
-        self.count_out(class);
+        let piece =
+            (0..DESKS).find_map(|at| self.desks[(own + at) % DESKS].take_idle(block_bytes))?;
+        self.count_out(block_bytes);
         Some(piece)
     }
 
+    /// The smallest idle block of these sizes, and its size.
+    pub(super) fn take_of(&mut self, sizes: RangeInclusive<usize>) -> Option<(Piece, usize)> {
+        let sizes = self.books.sizes(sizes);
+        let mut sizes = sizes.into_iter();
+        sizes.find_map(|block_bytes| Some((self.take(block_bytes)?, block_bytes)))
+    }
+
     /// Cut `memory` into `blocks`; the first is taken, the others are idle.
-    pub(super) fn add(&mut self, class: usize, memory: Block, blocks: u32) -> Piece {
+    pub(super) fn add(&mut self, block_bytes: usize, memory: Block, blocks: u32) -> Piece {
         let base = memory.start();
-        let slab = self.books.add(class, Slab { memory, blocks });
+        let slab = self.books.add(block_bytes, Slab { memory, blocks });
         let piece = |at: u32| Piece {
             // SAFETY: the memory holds that many blocks.
-            start: unsafe { base.add(at as usize * class::block_bytes(class)) },
+            start: unsafe { base.add(at as usize * block_bytes) },
             slab,
         };
         self.books.misses += 1;
-        self.desks[desk::own()].stock_up(class, (1..blocks).rev().map(piece));
-        self.count_out(class);
+        self.desks[desk::own()].stock_up(block_bytes, (1..blocks).rev().map(piece));
+        self.count_out(block_bytes);
         piece(0)
     }
 
     /// One more block is out. Whatever was not out before raises the high-water mark.
-    fn count_out(&mut self, class: usize) {
-        let mut short_bytes = class::block_bytes(class) as u64;
+    fn count_out(&mut self, block_bytes: usize) {
+        let mut short_bytes = block_bytes as u64;
         short_bytes -= self.desks[desk::own()].take_spare(short_bytes);
         // From where it is missed least.
         let fullest = |desks: &mut [OpenDesk<'_>; DESKS], bytes| {
@@ -73,14 +81,14 @@ impl Whole<'_> {
     }
 
     /// Whether all its blocks are idle.
-    pub(super) fn is_idle(&self, class: usize, number: u32) -> bool {
-        let slab = self.books.slab(class, number);
-        slab.is_some_and(|slab| self.tally(class, number).idle == slab.blocks)
+    pub(super) fn is_idle(&self, block_bytes: usize, number: u32) -> bool {
+        let slab = self.books.slab(block_bytes, number);
+        slab.is_some_and(|slab| self.tally(block_bytes, number).idle == slab.blocks)
     }
 
     /// Of all desks.
-    fn tally(&self, class: usize, number: u32) -> Tally {
-        let shelves = self.desks.iter().filter_map(|desk| desk.shelf(class));
+    fn tally(&self, block_bytes: usize, number: u32) -> Tally {
+        let shelves = self.desks.iter().filter_map(|desk| desk.shelf(block_bytes));
         let tallies = shelves.map(|shelf| shelf.tally(number));
         tallies.fold(Tally::default(), |sum, tally| Tally {
             idle: sum.idle + tally.idle,
@@ -110,16 +118,20 @@ impl Whole<'_> {
         idle.retain(|slab| wanted(slab));
         let mut removed = Vec::with_capacity(idle.len());
         for slab in &idle {
-            removed.push(self.books.remove(slab.class, slab.number).memory);
+            removed.push(self.books.remove(slab.block_bytes, slab.number).memory);
         }
-        let mut classes: Vec<_> = idle.iter().map(|slab| slab.class).collect();
-        classes.sort_unstable();
-        classes.dedup();
-        for class in classes {
-            let gone = |number| self.books.slab(class, number).is_none();
-            self.desks
-                .iter_mut()
-                .for_each(|desk| desk.clear(class, gone));
+        let mut sizes: Vec<_> = idle.iter().map(|slab| slab.block_bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        for block_bytes in sizes {
+            for desk in &mut self.desks {
+                if self.books.has_size(block_bytes) {
+                    let gone = |number| self.books.slab(block_bytes, number).is_none();
+                    desk.clear(block_bytes, gone);
+                } else {
+                    desk.remove_size(block_bytes);
+                }
+            }
         }
         removed
     }
@@ -127,12 +139,12 @@ impl Whole<'_> {
     fn idle_slabs(&self) -> Vec<IdleSlab> {
         let slabs = self.books.slabs();
         slabs
-            .filter_map(|(class, number, slab)| {
-                let tally = self.tally(class, number);
+            .filter_map(|(block_bytes, number, slab)| {
+                let tally = self.tally(block_bytes, number);
                 (tally.idle == slab.blocks).then_some(IdleSlab {
-                    class,
+                    block_bytes,
                     number,
-                    bytes: slab.bytes(class),
+                    bytes: slab.bytes(block_bytes),
                     since_ns: tally.back_ns,
                 })
             })
