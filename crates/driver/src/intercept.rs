@@ -16,6 +16,55 @@ pub unsafe trait Hook: Send + Sync {
 
     /// Runs when the driver has returned from a call that was let through.
     fn after(&self, _call: Call) {}
+
+    /// Runs before work goes onto a stream. `driver` is the one below, so its calls are not intercepted.
+    fn before_work(&self, _driver: &dyn Driver, _stream: StreamHandle) {}
+
+    /// Runs when work has gone onto a stream.
+    fn after_work(&self, _driver: &dyn Driver, _stream: StreamHandle, _work: StreamWork<'_>) {}
+
+    /// Runs when the driver has returned the handle of a kernel.
+    fn found_kernel(&self, _function: FunctionHandle, _name: &str) {}
+}
+
+// SAFETY: the hook behind the `Arc` keeps the contract.
+unsafe impl<H: Hook + ?Sized> Hook for Arc<H> {
+    fn before(&self, call: Call) -> Result<()> {
+        (**self).before(call)
+    }
+
+    fn after(&self, call: Call) {
+        (**self).after(call);
+    }
+
+    fn before_work(&self, driver: &dyn Driver, stream: StreamHandle) {
+        (**self).before_work(driver, stream);
+    }
+
+    fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
+        (**self).after_work(driver, stream, work);
+    }
+
+    fn found_kernel(&self, function: FunctionHandle, name: &str) {
+        (**self).found_kernel(function, name);
+    }
+}
+
+/// Work that a call puts onto a stream.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum StreamWork<'a> {
+    /// Copies of contiguous bytes.
+    Copies(&'a [CopyOp]),
+    /// A copy of rows.
+    Rows(&'a Copy2d),
+    /// Setting device memory to a value.
+    Memset {
+        /// Number of bytes.
+        bytes: usize,
+    },
+    /// A kernel.
+    Kernel(FunctionHandle),
 }
 
 /// A driver with a [`Hook`] in front of it.
@@ -33,6 +82,24 @@ impl<H: Hook> Intercepted<H> {
     /// The hook.
     pub fn hook(&self) -> &H {
         &self.hook
+    }
+
+    /// A call that puts work onto a stream.
+    fn work(
+        &self,
+        call: Call,
+        stream: StreamHandle,
+        work: StreamWork<'_>,
+        submit: impl FnOnce(&dyn Driver) -> Result<()>,
+    ) -> Result<()> {
+        self.hook.before(call)?;
+        self.hook.before_work(&*self.driver, stream);
+        let result = submit(&*self.driver);
+        if result.is_ok() {
+            self.hook.after_work(&*self.driver, stream, work);
+        }
+        self.hook.after(call);
+        result
     }
 }
 
@@ -67,6 +134,63 @@ macro_rules! intercept {
                 self.driver.default_stream()
             }
 
+            fn module_function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle> {
+                self.hook.before(Call::ModuleFunction)?;
+                let function = self.driver.module_function(module, name);
+                if let Ok(function) = function {
+                    self.hook.found_kernel(function, name);
+                }
+                self.hook.after(Call::ModuleFunction);
+                function
+            }
+
+            unsafe fn copy_async(&self, copy: CopyOp, stream: StreamHandle) -> Result<()> {
+                self.work(Call::CopyAsync, stream, StreamWork::Copies(&[copy]), |driver| {
+                    // SAFETY: the caller keeps the same contract, and the arguments are unchanged.
+                    unsafe { driver.copy_async(copy, stream) }
+                })
+            }
+
+            unsafe fn copy_2d_async(&self, copy: Copy2d, stream: StreamHandle) -> Result<()> {
+                self.work(Call::Copy2dAsync, stream, StreamWork::Rows(&copy), |driver| {
+                    // SAFETY: as above.
+                    unsafe { driver.copy_2d_async(copy, stream) }
+                })
+            }
+
+            unsafe fn copy_batch(&self, copies: &[CopyOp], stream: StreamHandle) -> Result<()> {
+                self.work(Call::CopyBatch, stream, StreamWork::Copies(copies), |driver| {
+                    // SAFETY: as above.
+                    unsafe { driver.copy_batch(copies, stream) }
+                })
+            }
+
+            unsafe fn memset_async(
+                &self,
+                ptr: DevicePtr,
+                value: u8,
+                bytes: usize,
+                stream: StreamHandle,
+            ) -> Result<()> {
+                self.work(Call::Memset, stream, StreamWork::Memset { bytes }, |driver| {
+                    // SAFETY: as above.
+                    unsafe { driver.memset_async(ptr, value, bytes, stream) }
+                })
+            }
+
+            unsafe fn launch(
+                &self,
+                function: FunctionHandle,
+                shape: LaunchShape,
+                args: &[KernelArg],
+                stream: StreamHandle,
+            ) -> Result<()> {
+                self.work(Call::Launch, stream, StreamWork::Kernel(function), |driver| {
+                    // SAFETY: as above.
+                    unsafe { driver.launch(function, shape, args, stream) }
+                })
+            }
+
             $(intercept!(@method $call, $($safety)?, $name, ($($arg: $type),*), $result);)*
         }
     };
@@ -78,6 +202,8 @@ macro_rules! intercept {
             result
         }
     };
+    // Written out above.
+    (@method $call:ident, written, $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {};
     (@method $call:ident, unsafety, $name:ident, ($($arg:ident: $type:ty),*), $result:ty) => {
         unsafe fn $name(&self, $($arg: $type),*) -> Result<$result> {
             self.hook.before(Call::$call)?;
@@ -118,13 +244,13 @@ intercept! {
     EventWaitTimeout => fn event_wait_timeout(event: EventHandle, timeout: Duration) -> bool;
     EventElapsed => fn event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
     Copy => #[unsafety] fn copy(copy: CopyOp) -> ();
-    CopyAsync => #[unsafety] fn copy_async(copy: CopyOp, stream: StreamHandle) -> ();
+    CopyAsync => #[written] fn copy_async(copy: CopyOp, stream: StreamHandle) -> ();
     Copy2d => #[unsafety] fn copy_2d(copy: Copy2d) -> ();
-    Copy2dAsync => #[unsafety] fn copy_2d_async(copy: Copy2d, stream: StreamHandle) -> ();
-    CopyBatch => #[unsafety] fn copy_batch(copies: &[CopyOp], stream: StreamHandle) -> ();
-    Memset => #[unsafety] fn memset_async(ptr: DevicePtr, value: u8, bytes: usize, stream: StreamHandle) -> ();
+    Copy2dAsync => #[written] fn copy_2d_async(copy: Copy2d, stream: StreamHandle) -> ();
+    CopyBatch => #[written] fn copy_batch(copies: &[CopyOp], stream: StreamHandle) -> ();
+    Memset => #[written] fn memset_async(ptr: DevicePtr, value: u8, bytes: usize, stream: StreamHandle) -> ();
     ModuleLoad => fn module_load(ptx: &str) -> ModuleHandle;
     ModuleUnload => #[unsafety] fn module_unload(module: ModuleHandle) -> ();
-    ModuleFunction => fn module_function(module: ModuleHandle, name: &str) -> FunctionHandle;
-    Launch => #[unsafety] fn launch(function: FunctionHandle, shape: LaunchShape, args: &[KernelArg], stream: StreamHandle) -> ();
+    ModuleFunction => #[written] fn module_function(module: ModuleHandle, name: &str) -> FunctionHandle;
+    Launch => #[written] fn launch(function: FunctionHandle, shape: LaunchShape, args: &[KernelArg], stream: StreamHandle) -> ();
 }

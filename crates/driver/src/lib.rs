@@ -33,5 +33,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use flags::{EventFlags, HostFlags, RegisterFlags, StreamFlags};
 pub use handle::{DevicePtr, EventHandle, FunctionHandle, HostPtr, ModuleHandle, StreamHandle};
 pub use info::{DeviceInfo, MemoryInfo, PciAddress, PointerKind, Version};
-pub use intercept::{Call, Hook, Intercepted};
+pub use intercept::{Call, Hook, Intercepted, StreamWork};
 pub use kernel::{KernelArg, LaunchShape, ParamKind};

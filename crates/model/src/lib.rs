@@ -22,12 +22,13 @@
 //! assert_eq!(pinned_ns / 1_000_000_000, 1); // 12 GB/s
 //! ```
 //!
-//! [`SplitMix64`] and [`median`] are here because every other crate can depend on this one.
+//! [`SplitMix64`], [`median`] and [`start_after_previous`] are here because every other crate can depend on this one.
 
 #![forbid(unsafe_code)]
 
 mod cost;
 pub mod engine;
+mod measured;
 mod median;
 pub mod pipeline;
 mod profile;
@@ -36,6 +37,7 @@ pub mod schedule;
 pub mod search;
 
 pub use cost::{CostCurve, LinearCost};
+pub use measured::start_after_previous;
 pub use median::median;
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,

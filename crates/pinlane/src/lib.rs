@@ -80,6 +80,7 @@
 //! | `sim` | | simulated GPUs: [`Device::sim`] |
 //! | `load` | yes | weights and datasets from files: `load` |
 //! | `mmap` | yes | registering memory-mapped files (memmap2) |
+//! | `record` | | recording what streams do, and drawing it: `record` |
 //! | `cudarc` | | sharing memory and streams with the cudarc crate: `interop` |
 //!
 //! # Layout
@@ -114,6 +115,9 @@ pub use pinlane_load as load;
 pub use pinlane_model as model;
 #[doc(inline)]
 pub use pinlane_pipeline as pipeline;
+#[cfg(feature = "record")]
+#[doc(inline)]
+pub use pinlane_record as record;
 #[cfg(feature = "sim")]
 #[doc(inline)]
 pub use pinlane_sim as sim;

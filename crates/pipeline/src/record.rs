@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::error::StageKind;
 use pinlane_core::internal::{Touch, lock};
 use pinlane_core::{Device, Event, Result, Stream};
+use pinlane_model::start_after_previous;
 
 /// When a stage of a chunk ran, in nanoseconds of the device's clock since the run started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,21 +119,17 @@ impl Recorder {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        begin_behind_the_one_before(&mut spans);
+        correct_starts(&mut spans);
         Ok(spans)
     }
 }
 
-/// The event before a stage fires when its stream gets there. If a chunk of another stream occupies the
-/// engine at that time, the stage starts after that chunk.
-fn begin_behind_the_one_before(spans: &mut [StageSpan]) {
+/// A stage starts when its engine is free.
+fn correct_starts(spans: &mut [StageSpan]) {
     spans.sort_by_key(|span| (span.end_ns, span.chunk));
     for stage in [StageKind::Upload, StageKind::Kernel, StageKind::Download] {
-        let mut free_ns = 0;
-        for span in spans.iter_mut().filter(|span| span.stage == stage) {
-            span.start_ns = span.start_ns.max(free_ns).min(span.end_ns);
-            free_ns = span.end_ns;
-        }
+        let of_engine = spans.iter_mut().filter(|span| span.stage == stage);
+        start_after_previous(of_engine.map(|span| (&mut span.start_ns, span.end_ns)));
     }
 }
 
@@ -156,7 +153,7 @@ mod tests {
             span(Kernel, 0, 10, 30),
             span(Upload, 2, 25, 40),
         ];
-        begin_behind_the_one_before(&mut spans);
+        correct_starts(&mut spans);
         let starts: Vec<_> = spans
             .iter()
             .map(|span| (span.chunk, span.start_ns))
