@@ -81,9 +81,13 @@ impl EventHook {
         });
         let mut spans: Vec<Span> = spans.collect();
         spans.sort_by_key(|span| span.end_ns);
-        for engine in [Track::HostToDevice(0), Track::DeviceToHost(0)] {
-            let copies = spans.iter_mut().filter(|span| span.track == engine);
-            start_after_previous(copies.map(|span| (&mut span.start_ns, span.end_ns)));
+        for engine in [
+            Track::HostToDevice(0),
+            Track::Compute(0),
+            Track::DeviceToHost(0),
+        ] {
+            let work = spans.iter_mut().filter(|span| span.track == engine);
+            start_after_previous(work.map(|span| (&mut span.start_ns, span.end_ns)));
         }
         Ok(spans)
     }
