@@ -1,6 +1,7 @@
 //! Weights from a file, and batches of a dataset, read ahead by several threads.
 
-use pinlane::load::{Dtype, Field, FnDataset, LoadConfig, Loader, LoaderConfig, Weights};
+use pinlane::load::dataset::{Field, from_fn};
+use pinlane::load::{Dtype, LoadConfig, Loader, LoaderConfig, Weights};
 use pinlane::{Device, Result};
 
 fn main() -> Result<()> {
@@ -22,11 +23,9 @@ fn main() -> Result<()> {
     std::fs::remove_file(&path).expect("it was there");
 
     // A dataset: ten samples, each the square of its number.
-    let fields = vec![Field::fixed("square", Dtype::U32, &[1])];
-    let squares = FnDataset::new(10, fields, |index, sample| {
-        let square = (index * index) as u32;
-        sample.field(0).copy_from_slice(&square.to_le_bytes());
-        Ok(())
+    let fields = [Field::fixed("square", Dtype::U32, [])];
+    let squares = from_fn(10, fields, |index, sample| {
+        sample.write("square", &[(index * index) as u32])
     });
     let config = LoaderConfig::default().batch(4).shuffle(true).seed(7);
     let loader = Loader::new(&device, squares, config)?;
