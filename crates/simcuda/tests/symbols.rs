@@ -120,7 +120,7 @@ fn an_export_can_be_left_out() {
         (0, 0, NOT_FOUND)
     );
 
-    let unknown = Stage::without(&["cuNoSuchCall"]).err().expect("refused");
+    let unknown = Stage::without(&["cuNoSuchCall"]).expect_err("refused");
     assert!(unknown.to_string().contains("cuNoSuchCall"), "{unknown}");
 }
 
