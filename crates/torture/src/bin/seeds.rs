@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use pinlane_torture::run;
 
-struct Plan {
+/// Which seeds to run.
+struct Seeds {
     first: u64,
     count: u64,
 }
 
-/// Sums over all seeds.
+/// Totals of all seeds.
 #[derive(Default)]
 struct Totals {
     seeds: u64,
@@ -26,9 +27,9 @@ struct Totals {
 }
 
 fn main() -> Result<()> {
-    let plan = parse(std::env::args().skip(1))?;
-    let next = AtomicU64::new(plan.first);
-    let end = plan.first.saturating_add(plan.count);
+    let seeds = parse_args(std::env::args().skip(1))?;
+    let next = AtomicU64::new(seeds.first);
+    let end = seeds.first.saturating_add(seeds.count);
     let totals = Mutex::new(Totals::default());
     let failed = Mutex::new(None);
     let started = Instant::now();
@@ -36,14 +37,14 @@ fn main() -> Result<()> {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| work(&next, end, &totals, &failed));
         }
-        report_progress(scope, &next, end, plan.first, started);
+        report_progress(scope, &next, end, seeds.first, started);
     });
     if let Some((seed, wrong)) = failed.into_inner().expect("no panic") {
         bail!("seed {seed}: {wrong}\nreplay with: cargo xtask seeds --seed {seed}");
     }
     let totals = totals.into_inner().expect("no panic");
     println!(
-        "{} seeds, {} transfers, {} bytes compared, {} devices died, in {:.1} s",
+        "{} seeds, {} transfers, {} bytes compared, {} devices lost, in {:.1} s",
         totals.seeds,
         totals.transfers,
         totals.bytes_checked,
@@ -56,8 +57,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn parse(mut args: impl Iterator<Item = String>) -> Result<Plan> {
-    let mut plan = Plan {
+fn parse_args(mut args: impl Iterator<Item = String>) -> Result<Seeds> {
+    let mut seeds = Seeds {
         first: 0,
         count: 1_000_000,
     };
@@ -70,13 +71,13 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Plan> {
                 .with_context(|| format!("{flag}: {text} is not a number"))
         };
         match flag.as_str() {
-            "--count" => plan.count = value()?,
-            "--first" => plan.first = value()?,
-            "--seed" => (plan.first, plan.count) = (value()?, 1),
-            _ => bail!("unknown flag {flag}; there are --count N, --first N, --seed N"),
+            "--count" => seeds.count = value()?,
+            "--first" => seeds.first = value()?,
+            "--seed" => (seeds.first, seeds.count) = (value()?, 1),
+            _ => bail!("unknown flag {flag}; use --count N, --first N or --seed N"),
         }
     }
-    Ok(plan)
+    Ok(seeds)
 }
 
 fn work(next: &AtomicU64, end: u64, totals: &Mutex<Totals>, failed: &Mutex<Option<(u64, String)>>) {
@@ -85,7 +86,7 @@ fn work(next: &AtomicU64, end: u64, totals: &Mutex<Totals>, failed: &Mutex<Optio
         if seed >= end {
             return;
         }
-        let outcome = catch_unwind(|| run(seed)).unwrap_or_else(|_| Err("it panicked".into()));
+        let outcome = catch_unwind(|| run(seed)).unwrap_or_else(|_| Err("panicked".into()));
         match outcome {
             Ok(outcome) => {
                 let mut totals = totals.lock().expect("no panic while locked");
@@ -98,7 +99,7 @@ fn work(next: &AtomicU64, end: u64, totals: &Mutex<Totals>, failed: &Mutex<Optio
                 }
             }
             Err(wrong) => {
-                // No more seeds: the first failure is what one wants to see.
+                // Stop at the first failure.
                 next.store(end, Ordering::Relaxed);
                 failed
                     .lock()
@@ -118,11 +119,11 @@ fn report_progress<'scope>(
     started: Instant,
 ) {
     scope.spawn(move || {
-        let mut told = Instant::now();
+        let mut printed = Instant::now();
         while next.load(Ordering::Relaxed) < end {
             thread::sleep(Duration::from_millis(20));
-            if told.elapsed() > Duration::from_secs(10) {
-                told = Instant::now();
+            if printed.elapsed() > Duration::from_secs(10) {
+                printed = Instant::now();
                 let done = next.load(Ordering::Relaxed).min(end) - first;
                 let rate = done as f64 / started.elapsed().as_secs_f64();
                 eprintln!("{done} seeds, {rate:.0} a second");
