@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fatal_errors_keep_their_difference() {
+    fn fatal_errors_map_to_different_codes() {
         assert_eq!(code_of(&ErrorKind::DeviceLost), Code(214));
         assert_eq!(code_of(&ErrorKind::DeviceFault), Code(719));
     }

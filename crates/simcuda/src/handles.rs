@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_share_no_handle() {
+    fn kinds_share_no_handles() {
         let (stream, _) = Handles::new(1).insert(|_| ());
         assert!(Handles::<()>::new(2).find(stream).is_err());
     }

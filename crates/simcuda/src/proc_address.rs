@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_picks_the_symbol() {
+    fn the_version_selects_the_symbol() {
         let all = settings(13000, &[]);
         assert_eq!(search(&all, "cuMemAlloc", 2000, false), Ok("cuMemAlloc"));
         assert_eq!(
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn per_thread_functions_are_apart_since_7_0() {
+    fn per_thread_functions_exist_since_7_0() {
         let all = settings(13000, &[]);
         assert_eq!(
             search(&all, "cuMemcpyHtoD", 13000, true),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_a_symbol_can_be_left_out() {
+    fn names_and_symbols_can_be_omitted() {
         let without = settings(13000, &["cuMemAllocAsync", "cuMemcpyBatchAsync_v2"]);
         assert_eq!(
             search(&without, "cuMemAllocAsync", 13000, false),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_whole() {
+    fn the_list_is_complete() {
         let names: BTreeSet<_> = rows().keys().collect();
         assert!(names.len() > 400, "{}", names.len());
         for rows in rows().values() {

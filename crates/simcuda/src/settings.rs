@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_named() {
+    fn errors_name_variable_and_value() {
         for (name, value) in [
             ("PROFILE", "no-such"),
             ("DEVICES", "many"),

@@ -234,12 +234,12 @@ impl Program<'_> {
         };
         match transfer {
             AnyTransfer::Pinned(transfer) => {
-                let completed = block_on(&self.sim, transfer)?;
-                self.completed(completed, &expected, |buffer| &buffer[..])
+                let result = block_on(&self.sim, transfer)?;
+                self.completed(result, &expected)
             }
             AnyTransfer::Registered(transfer) => {
-                let completed = block_on(&self.sim, transfer)?;
-                self.completed(completed, &expected, |buffer| &buffer[..])
+                let result = block_on(&self.sim, transfer)?;
+                self.completed(result, &expected)
             }
         }
     }

@@ -40,6 +40,18 @@ pub struct Outcome {
     pub deaths: u64,
 }
 
+impl Outcome {
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.transfers += other.transfers;
+        self.bytes_checked += other.bytes_checked;
+        self.deaths += other.deaths;
+        for (kind, count) in &other.faults {
+            *self.faults.entry(*kind).or_default() += count;
+        }
+    }
+}
+
 /// Transfers of a run, at least.
 pub const TRANSFERS: u64 = 200;
 
@@ -87,7 +99,7 @@ fn run_on_device(sim: &Sim, random: &mut SplitMix64, outcome: &mut Outcome) -> R
     let ended = program.run(TRANSFERS - outcome.transfers);
     outcome.transfers += program.transfers;
     outcome.bytes_checked += program.bytes_checked;
-    outcome.deaths += u64::from(program.died());
+    outcome.deaths += u64::from(program.died);
     ended
 }
 

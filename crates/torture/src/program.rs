@@ -1,6 +1,6 @@
 //! A random program: its state, and its main loop.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Registered, Stream, Transfer, TransferError};
 use pinlane_model::SplitMix64;
@@ -23,7 +23,7 @@ pub(crate) struct Program<'a> {
     pub(crate) in_flight: Vec<InFlight>,
     pub(crate) transfers: u64,
     pub(crate) bytes_checked: u64,
-    died: bool,
+    pub(crate) died: bool,
 }
 
 /// A transfer in flight, with the expected content of its buffer.
@@ -65,10 +65,6 @@ impl<'a> Program<'a> {
             bytes_checked: 0,
             died: false,
         }
-    }
-
-    pub(crate) fn died(&self) -> bool {
-        self.died
     }
 
     /// Acts until `transfers` have been submitted, then releases everything.
@@ -125,26 +121,21 @@ impl<'a> Program<'a> {
 
     /// Waits for a transfer and checks its data.
     pub(crate) fn complete(&mut self, in_flight: InFlight) -> Result<(), String> {
+        let expected = &in_flight.expected;
         match in_flight.transfer {
-            AnyTransfer::Pinned(transfer) => {
-                let completed = transfer.wait();
-                self.completed(completed, &in_flight.expected, |buffer| &buffer[..])
-            }
-            AnyTransfer::Registered(transfer) => {
-                let completed = transfer.wait();
-                self.completed(completed, &in_flight.expected, |buffer| &buffer[..])
-            }
+            AnyTransfer::Pinned(transfer) => self.completed(transfer.wait(), expected),
+            AnyTransfer::Registered(transfer) => self.completed(transfer.wait(), expected),
         }
     }
 
-    pub(crate) fn completed<B>(
+    /// Checks the data of a completed transfer.
+    pub(crate) fn completed<B: Deref<Target = [u32]>>(
         &mut self,
-        completed: Result<B, TransferError<B>>,
+        result: Result<B, TransferError<B>>,
         expected: &Shadow,
-        words: impl Fn(&B) -> &[u32],
     ) -> Result<(), String> {
-        match completed {
-            Ok(buffer) => self.check(expected, words(&buffer)),
+        match result {
+            Ok(buffer) => self.check(expected, &buffer),
             Err(failed) => {
                 self.note(&failed.error);
                 Ok(())

@@ -1,7 +1,5 @@
 //! 2,000 random programs, each with the schedule and the faults of its seed.
 
-use std::collections::BTreeMap;
-
 use pinlane_sim::FaultKind;
 use pinlane_torture::{Outcome, TRANSFERS, run};
 
@@ -15,16 +13,13 @@ fn run_or_panic(seed: u64) -> Outcome {
 
 #[test]
 fn programs_behave_under_every_schedule_and_fault() {
-    let (mut faults, mut deaths, mut compared) = (BTreeMap::new(), 0, 0);
+    let mut total = Outcome::default();
     for seed in 0..SEEDS {
         let outcome = run_or_panic(seed);
         assert!(outcome.transfers >= TRANSFERS, "seed {seed}");
-        deaths += outcome.deaths;
-        compared += outcome.bytes_checked;
-        for (kind, count) in outcome.faults {
-            *faults.entry(kind).or_insert(0) += count;
-        }
+        total.add(&outcome);
     }
+    let (faults, deaths, compared) = (total.faults, total.deaths, total.bytes_checked);
     println!("{SEEDS} programs, {compared} bytes compared, {deaths} devices lost, {faults:?}");
     for kind in FaultKind::ALL {
         assert!(
