@@ -1,5 +1,5 @@
-//! Gives the shared library the name that programs are linked against, and keeps it loaded once it
-//! is: its report is written when the process ends, whoever closed it before.
+//! Gives the shared library the name that programs link against, and keeps it loaded: its report is
+//! written when the process ends, even if the program closed the library before.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

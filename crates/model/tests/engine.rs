@@ -1,4 +1,4 @@
-//! The rules of the engines, times computed by hand.
+//! Engine rules, with times computed by hand.
 
 use pinlane_model::Profile;
 use pinlane_model::engine::{EarliestStart, Engine, EngineKind, Engines, QueuePosition, Token};
@@ -22,7 +22,7 @@ fn start(engines: &mut Engines, now_ns: u64, need: EngineKind, alone_ns: u64) ->
 }
 
 #[test]
-fn a_copy_slows_down_and_speeds_up_at_the_moment_itself() {
+fn a_running_copy_changes_speed_with_the_other_direction() {
     let mut engines = engines(1, 1, 125);
     let up = start(&mut engines, 0, UP, 1_000);
     assert_eq!(engines.end_ns(up), 1_000);
@@ -44,8 +44,8 @@ fn a_copy_slows_down_and_speeds_up_at_the_moment_itself() {
 fn only_the_end_is_rounded_and_it_is_rounded_up() {
     let mut engines = engines(1, 1, 109);
     let up = start(&mut engines, 0, UP, 1_000_000);
-    // A thousand short copies the other way, each with a pause behind it: whatever is rounded
-    // there, the long one does exactly what is left for it to do.
+    // A thousand short copies in the other direction, each followed by a pause: rounding their ends
+    // does not change the work of the long one.
     let mut busy_ns = 0;
     for round in 0..1_000 {
         let down = start(&mut engines, round * 500, DOWN, 100);
@@ -79,7 +79,7 @@ fn kernels_and_copies_do_not_disturb_each_other() {
 }
 
 #[test]
-fn engines_are_counted_and_named() {
+fn engines_are_numbered_by_kind() {
     let mut engines = engines(2, 1, 100);
     let first = start(&mut engines, 0, UP, 10);
     let second = start(&mut engines, 0, UP, 10);
@@ -110,7 +110,7 @@ fn directions_that_share_their_engines_take_turns_and_do_not_slow_each_other() {
 }
 
 #[test]
-fn what_ends_at_the_same_time_ends_in_the_order_of_submission() {
+fn simultaneous_ends_come_in_order_of_submission() {
     let mut engines = engines(1, 1, 100);
     let late = engines.start(0, UP, 0, 100, 8).unwrap();
     let early = engines.start(50, DOWN, 0, 50, 7).unwrap();
@@ -121,7 +121,7 @@ fn what_ends_at_the_same_time_ends_in_the_order_of_submission() {
 }
 
 #[test]
-fn what_was_held_back_ends_later_and_slows_the_other_for_as_long() {
+fn a_delayed_copy_slows_the_other_direction_until_it_ends() {
     let mut engines = engines(1, 1, 200);
     let up = start(&mut engines, 0, UP, 1_000);
     let down = start(&mut engines, 0, DOWN, 100);
@@ -132,7 +132,7 @@ fn what_was_held_back_ends_later_and_slows_the_other_for_as_long() {
 }
 
 #[test]
-fn times_beyond_all_counting_are_the_end_of_time() {
+fn times_saturate() {
     let mut engines = engines(1, 1, u64::MAX);
     let up = start(&mut engines, 10, UP, u64::MAX);
     let down = start(&mut engines, 10, DOWN, u64::MAX);
@@ -141,7 +141,7 @@ fn times_beyond_all_counting_are_the_end_of_time() {
 }
 
 #[test]
-fn a_handover_counts_from_each_of_what_something_comes_behind() {
+fn a_handover_counts_from_every_dependency() {
     let mut behind = EarliestStart::default();
     assert_eq!(behind.ns(UP), 0, "nothing to be handed over");
     behind.after_operation(UP, 1_000, 50);
@@ -156,7 +156,7 @@ fn a_handover_counts_from_each_of_what_something_comes_behind() {
 }
 
 #[test]
-fn the_first_to_be_ready_goes_first() {
+fn the_first_operation_ready_runs_first() {
     let turn = |priority, ready_ns, sequence| QueuePosition {
         priority,
         ready_ns,
@@ -169,7 +169,7 @@ fn the_first_to_be_ready_goes_first() {
 }
 
 #[test]
-fn an_engine_takes_a_while_to_turn_to_another_stream() {
+fn switching_an_engine_to_another_stream_takes_time() {
     let mut profile = Profile::builtin("pcie3-x16").unwrap();
     profile.device.switch_ns = 40;
     let mut engines = Engines::new(&profile);

@@ -5,7 +5,7 @@ use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError,
 use pinlane_model::schedule::{HostSpan, HostState, Schedule, Span, schedule};
 use pinlane_model::{CostCurve, Direction, Profile};
 
-/// A link with nothing but rates: 1 GB/s up, 2 GB/s down, calls and launches for nothing.
+/// A link without latencies: 1 GB/s up, 2 GB/s down; calls and launches are free.
 fn ideal() -> Profile {
     let mut profile = Profile::builtin("null").unwrap();
     profile.h2d.pinned = CostCurve::straight(0, 1_000_000_000);
@@ -40,7 +40,7 @@ fn run(shape: &Shape, job: &Job, profile: &Profile) -> Schedule {
     schedule(profile, &shape.program(job, profile).unwrap()).unwrap()
 }
 
-/// The spans of one step of all chunks, by chunk.
+/// The spans of one stage, by chunk.
 fn step(schedule: &Schedule, need: EngineKind) -> Vec<Span> {
     let mut spans: Vec<_> = schedule.spans.clone();
     spans.retain(|span| span.work.engine_kind() == need);
@@ -48,7 +48,7 @@ fn step(schedule: &Schedule, need: EngineKind) -> Vec<Span> {
     spans
 }
 
-/// Van Werkhoven's formula for two copy engines: three steps that overlap but for one chunk.
+/// Van Werkhoven's formula for two copy engines: three stages that overlap except for one chunk.
 fn formula_ns(up_ns: u64, kernel_ns: u64, down_ns: u64, chunks: u64) -> u64 {
     (up_ns + (kernel_ns + down_ns) / chunks)
         .max(kernel_ns + (up_ns + down_ns) / chunks)
@@ -56,7 +56,7 @@ fn formula_ns(up_ns: u64, kernel_ns: u64, down_ns: u64, chunks: u64) -> u64 {
 }
 
 #[test]
-fn the_formula_of_the_literature_holds_on_an_ideal_link() {
+fn the_textbook_formula_holds_on_an_ideal_link() {
     for (ns_per_gib, up_rate, down_rate) in [
         (700_000_000, 1_000_000_000, 2_000_000_000),
         (1_900_000_000, 1_000_000_000, 2_000_000_000),
@@ -82,7 +82,7 @@ fn the_formula_of_the_literature_holds_on_an_ideal_link() {
                 };
                 let shape = shape(order, chunk_bytes, streams, 8);
                 let found_ns = run(&shape, &job, &profile).end_ns;
-                // Each of the steps is rounded to the nanosecond.
+                // Each stage is rounded to the nanosecond.
                 let off_ns = found_ns.abs_diff(expected_ns);
                 assert!(
                     off_ns <= 3 * chunks,
@@ -94,7 +94,7 @@ fn the_formula_of_the_literature_holds_on_an_ideal_link() {
 }
 
 #[test]
-fn the_formula_is_off_by_the_latencies_on_a_link_that_has_some() {
+fn latencies_explain_the_difference_from_the_formula() {
     let profile = Profile::builtin("pcie3-x16").unwrap();
     let mut job = job(Memory::Pinned);
     job.kernel.ns_per_gib = 4_200_000;
@@ -113,7 +113,7 @@ fn the_formula_is_off_by_the_latencies_on_a_link_that_has_some() {
 }
 
 #[test]
-fn every_chunk_goes_in_through_the_kernel_and_out_in_every_order() {
+fn every_order_copies_computes_and_copies_back_every_chunk() {
     for memory in [Memory::Pinned, Memory::Pageable] {
         for order in PipelineOrder::ALL {
             let profile = Profile::builtin("h200").unwrap();
@@ -139,7 +139,7 @@ fn every_chunk_goes_in_through_the_kernel_and_out_in_every_order() {
     }
 }
 
-/// What the lanes did, as the spans of the thread that fills or of the one that empties.
+/// The express copies of one direction, as spans of its thread.
 fn lanes(schedule: &Schedule, thread: u32) -> Vec<HostSpan> {
     let spans = schedule.host_spans.iter();
     let spans = spans.filter(|span| span.thread == thread && span.state == HostState::Working);
@@ -147,7 +147,7 @@ fn lanes(schedule: &Schedule, thread: u32) -> Vec<HostSpan> {
 }
 
 #[test]
-fn lanes_fill_before_the_kernel_and_empty_behind_it_in_every_order() {
+fn express_copies_precede_and_follow_the_kernel_in_every_order() {
     for order in PipelineOrder::ALL {
         let profile = Profile::builtin("h200").unwrap();
         let mut job = job(Memory::Express);
@@ -175,7 +175,7 @@ fn copied_bytes(span: &Span) -> u64 {
 }
 
 #[test]
-fn a_slot_is_used_again_behind_the_end_of_its_earlier_chunk() {
+fn a_slot_is_reused_after_its_previous_chunk() {
     let profile = Profile::builtin("h200").unwrap();
     for memory in [Memory::Pinned, Memory::Pageable] {
         for order in PipelineOrder::ALL {
@@ -198,7 +198,7 @@ fn a_slot_is_used_again_behind_the_end_of_its_earlier_chunk() {
 }
 
 #[test]
-fn what_is_on_the_device_is_not_copied() {
+fn device_memory_is_not_copied() {
     let profile = Profile::builtin("h200").unwrap();
     for order in PipelineOrder::ALL {
         let shape = shape(order, 1 << 24, 3, 3);
@@ -230,7 +230,7 @@ fn the_express_lane_pays_its_latency_for_each_chunk() {
         let chunks = (1 << 30) / chunk_bytes;
         let must_ns = chunks * express.ns(Direction::HostToDevice, chunk_bytes);
         let found_ns = run(&shape, &job, &profile).end_ns;
-        // The kernel of the last chunk, and what calls cost, come behind.
+        // The kernel of the last chunk and the calls come last.
         assert!(
             (must_ns..must_ns + 100_000).contains(&found_ns),
             "{found_ns} for {must_ns}"
@@ -248,7 +248,7 @@ fn both_directions_of_the_express_lane_slow_each_other() {
     let shape = shape(PipelineOrder::StageStreams, chunk_bytes, 3, 4);
     let each_ns = express.ns(Direction::HostToDevice, chunk_bytes);
     let found_ns = run(&shape, &job, &profile).end_ns;
-    // The first chunk comes and the last one goes alone; to a percent.
+    // The first copy in and the last copy out run alone; within a percent.
     let slowed_ns = 31 * express.both.ns(chunk_bytes) * 99 / 100;
     assert!(
         (slowed_ns..slowed_ns + 3 * each_ns).contains(&found_ns),
@@ -257,7 +257,7 @@ fn both_directions_of_the_express_lane_slow_each_other() {
 }
 
 #[test]
-fn serial_is_the_sum_of_its_steps() {
+fn serial_time_is_the_sum_of_its_stages() {
     let profile = ideal();
     let mut job = job(Memory::Pinned);
     job.bytes_out = 1 << 29;
@@ -285,7 +285,7 @@ fn memory_is_counted_by_slots() {
     let mut job = job(Memory::Express);
     job.bytes_out = 1 << 29;
     assert_eq!(shape.device_bytes(&job).unwrap(), (4 * 3) << 19);
-    // The express lane holds no more than a chunk of each direction, and no more than its ring.
+    // The express lane uses at most a chunk per direction, and at most its ring.
     assert_eq!(shape.pinned_bytes(&job).unwrap(), 3 << 19);
     job.output = Memory::Pinned;
     assert_eq!(shape.pinned_bytes(&job).unwrap(), 1 << 20);
@@ -298,7 +298,7 @@ fn memory_is_counted_by_slots() {
 }
 
 #[test]
-fn what_makes_no_sense_is_named() {
+fn invalid_values_are_named() {
     let profile = Profile::builtin("h200").unwrap();
     let good = shape(PipelineOrder::DepthFirst, 1 << 20, 3, 3);
     let field = |shape: Shape, job: Job, profile: &Profile| match shape.program(&job, profile) {

@@ -1,4 +1,4 @@
-//! Profiles: what they say, and what is refused.
+//! Built-in profiles, parsing and validation.
 
 use pinlane_model::{CostCurve, Direction, HostKind, Profile, ProfileError};
 
@@ -9,7 +9,7 @@ fn gb_per_s(profile: &Profile, direction: Direction, kind: HostKind, bytes: u64)
 }
 
 #[test]
-fn every_builtin_profile_is_valid_and_goes_by_its_name() {
+fn every_built_in_profile_is_valid_and_has_its_name() {
     let names: Vec<_> = Profile::builtin_names().collect();
     assert_eq!(
         names,

@@ -6,8 +6,8 @@ use pinlane_model::schedule::{
 };
 use pinlane_model::{CostCurve, Direction, HostKind, Profile};
 
-/// A byte a nanosecond, no latencies; a submission takes 10 ns, a call on an event 1, a wait 2
-/// and waking up 5.
+/// One byte per nanosecond, no latencies; a submission takes 10 ns, an event call 1, a wait 2, a
+/// wake-up 5.
 fn profile() -> Profile {
     let mut profile = Profile::builtin("null").unwrap();
     for costs in [&mut profile.h2d, &mut profile.d2h] {
@@ -91,16 +91,16 @@ fn streams_overlap_and_keep_their_order() {
         (DOWN, 260, 360),
     ];
     assert_eq!(spans(&schedule), expected);
-    // Both waits were waited for: 260 + 5 + 2, then 360 + 5.
+    // Both waits blocked: 260 + 5 + 2, then 360 + 5.
     assert_eq!(schedule.end_ns, 365);
     assert_eq!(schedule.thread_ends_ns, [365]);
     assert_eq!(schedule.busy_ns(EngineKind::Compute), 80);
     let tags: Vec<_> = schedule.spans.iter().map(|span| span.tag).collect();
-    assert_eq!(tags, [0, 1, 3, 4, 2, 5], "in the order of their ends");
+    assert_eq!(tags, [0, 1, 3, 4, 2, 5], "in order of completion");
 }
 
 #[test]
-fn a_wait_keeps_to_the_recording_at_the_time_of_the_call() {
+fn a_wait_refers_to_the_recording_at_the_time_of_the_call() {
     let actions = [
         submit(0, up(100)),
         Action::Record {
@@ -126,7 +126,7 @@ fn a_wait_keeps_to_the_recording_at_the_time_of_the_call() {
 }
 
 #[test]
-fn pageable_copies_keep_the_thread_as_the_driver_does() {
+fn pageable_copies_block_the_thread_as_the_driver_does() {
     let pageable = HostKind::Pageable;
     let actions = [
         submit(0, copy(Direction::HostToDevice, pageable, 100)),
@@ -150,7 +150,7 @@ fn pageable_copies_keep_the_thread_as_the_driver_does() {
 }
 
 #[test]
-fn threads_go_on_when_they_are_posted() {
+fn threads_continue_when_signalled() {
     let filler = [
         Action::HostWork { ns: 100 },
         Action::Signal(0),
@@ -175,15 +175,15 @@ fn threads_go_on_when_they_are_posted() {
     ];
     let program = program(1, 1, 3, &[&filler, &launcher, &emptier]);
     let schedule = schedule(&profile(), &program).unwrap();
-    // Posted at 100, awake at 105, submitted at 115. The second post comes at 200, when the
-    // launcher has waited for it since 115.
+    // Signalled at 100, awake at 105, submitted at 115. The second signal comes at 200, and the
+    // submitting thread has waited for it since 115.
     assert_eq!(spans(&schedule), [(UP, 115, 415), (UP, 415, 515)]);
     assert_eq!(schedule.thread_ends_ns, [200, 216, 515 + 5 + 7]);
     assert_eq!(schedule.end_ns, 527);
 }
 
 #[test]
-fn a_post_that_came_before_costs_nothing() {
+fn waiting_for_an_earlier_signal_takes_no_time() {
     let early = [Action::Signal(0)];
     let late = [Action::HostWork { ns: 3 }, Action::AwaitSignal(0)];
     let program = program(0, 0, 1, &[&early, &late]);
@@ -191,7 +191,7 @@ fn a_post_that_came_before_costs_nothing() {
 }
 
 #[test]
-fn a_copy_of_nothing_is_a_call_and_no_more() {
+fn an_empty_copy_only_takes_the_call() {
     let actions = [submit(0, up(0)), Action::AwaitStream(0)];
     let schedule = schedule(&profile(), &program(1, 0, 0, &[&actions])).unwrap();
     assert!(schedule.spans.is_empty());
@@ -207,7 +207,7 @@ fn an_empty_program_takes_no_time() {
 }
 
 #[test]
-fn programs_that_cannot_run_say_where_and_why() {
+fn errors_name_thread_step_and_cause() {
     let error = |events, signals, threads: &[&[Action]]| {
         schedule(&profile(), &program(1, events, signals, threads)).unwrap_err()
     };
@@ -270,7 +270,7 @@ fn programs_that_cannot_run_say_where_and_why() {
 }
 
 #[test]
-fn threads_that_wait_for_each_other_are_a_deadlock_and_no_hang() {
+fn threads_that_wait_for_each_other_are_a_deadlock() {
     let one = [submit(0, up(5)), Action::AwaitSignal(0), Action::Signal(1)];
     let two = [Action::AwaitSignal(1), Action::Signal(0)];
     let error = schedule(&profile(), &program(1, 0, 2, &[&one, &two])).unwrap_err();
@@ -284,7 +284,7 @@ fn threads_that_wait_for_each_other_are_a_deadlock_and_no_hang() {
 }
 
 #[test]
-fn what_takes_longer_than_time_lasts_is_refused() {
+fn durations_beyond_64_bits_are_refused() {
     let endless = [
         Action::HostWork { ns: u64::MAX },
         submit(0, kernel(u64::MAX)),
@@ -301,7 +301,7 @@ fn what_takes_longer_than_time_lasts_is_refused() {
 }
 
 #[test]
-fn a_kernel_that_leads_in_leaves_the_engine_to_others() {
+fn other_kernels_run_during_the_lead_of_a_kernel() {
     let leading = Work::Kernel {
         lead_ns: 100,
         ns: 50,
@@ -312,7 +312,7 @@ fn a_kernel_that_leads_in_leaves_the_engine_to_others() {
         submit(0, leading),
     ];
     let schedule = schedule(&profile(), &program(2, 0, 0, &[&both])).unwrap();
-    // The second of a stream leads in behind the first.
+    // The second kernel's lead begins after the first kernel.
     assert_eq!(
         spans(&schedule),
         [
@@ -324,7 +324,7 @@ fn a_kernel_that_leads_in_leaves_the_engine_to_others() {
 }
 
 #[test]
-fn lanes_that_fill_and_empty_at_once_slow_each_other() {
+fn express_copies_of_both_directions_slow_each_other() {
     let lanes = |direction, ns| Action::ExpressCopy { direction, ns };
     let filler = [lanes(Direction::HostToDevice, 1_000)];
     let emptier = [
@@ -335,7 +335,7 @@ fn lanes_that_fill_and_empty_at_once_slow_each_other() {
     let mut program = program(0, 0, 0, &[&filler, &emptier]);
     program.express_both_percent = 150;
     let schedule = schedule(&profile(), &program).unwrap();
-    // Both from 100 to 400: the filler does 200 in that time.
+    // Both run from 100 to 400: the copy in does 200 in that time.
     assert_eq!(schedule.thread_ends_ns, [1_100, 400]);
     assert!(schedule.spans.is_empty());
     let worked = schedule.host_spans.iter();

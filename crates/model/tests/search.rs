@@ -26,7 +26,7 @@ fn plan(job: &Job, profile: &str, limits: Limits) -> Plan {
     best(job, &profile, &limits).unwrap()
 }
 
-/// What the whole program takes, however long.
+/// The duration of the complete program.
 fn exact_ns(job: &Job, profile: &Profile, shape: &Shape) -> u64 {
     let program = shape.program(job, profile).unwrap();
     schedule(profile, &program).unwrap().end_ns
@@ -39,7 +39,7 @@ fn alternative(plan: &Plan, name: &str) -> u64 {
 }
 
 #[test]
-fn the_plan_is_what_its_own_schedule_says() {
+fn the_plan_matches_its_own_schedule() {
     for name in ["pcie3-x16", "pcie4-x16", "pcie5-x16", "h200"] {
         let profile = Profile::builtin(name).unwrap();
         for memory in [Memory::Pinned, Memory::Express, Memory::Pageable] {
@@ -57,7 +57,7 @@ fn the_plan_is_what_its_own_schedule_says() {
 }
 
 #[test]
-fn nothing_that_is_listed_or_tried_by_hand_is_better() {
+fn no_alternative_is_better() {
     for name in ["pcie3-x16", "h200"] {
         let profile = Profile::builtin(name).unwrap();
         for (memory, kernel) in [
@@ -105,7 +105,7 @@ fn nothing_that_is_listed_or_tried_by_hand_is_better() {
 }
 
 #[test]
-fn very_many_chunks_are_predicted_within_half_a_percent() {
+fn many_chunks_are_predicted_within_half_a_percent() {
     for name in ["pcie3-x16", "h200"] {
         let profile = Profile::builtin(name).unwrap();
         for memory in [Memory::Pinned, Memory::Express, Memory::Pageable] {
@@ -140,7 +140,7 @@ fn very_many_chunks_are_predicted_within_half_a_percent() {
 }
 
 #[test]
-fn the_alternatives_are_all_there() {
+fn all_alternatives_are_listed() {
     let plan = plan(&job(Memory::Pinned, 4_200_000), "h200", Limits::default());
     let serial_ns = alternative(&plan, "serial, pinned");
     assert!(alternative(&plan, "serial, pageable") > 4 * serial_ns);
@@ -158,7 +158,7 @@ fn the_alternatives_are_all_there() {
 }
 
 #[test]
-fn of_equal_plans_the_one_with_fewer_streams_wins() {
+fn among_equal_plans_fewer_streams_win() {
     let profile = Profile::builtin("h200").unwrap();
     let job = job(Memory::Pinned, 4_200_000);
     let plan = plan(&job, "h200", Limits::default());
@@ -178,7 +178,7 @@ fn of_equal_plans_the_one_with_fewer_streams_wins() {
 }
 
 #[test]
-fn a_stream_a_stage_wins_where_it_is_as_good() {
+fn stage_streams_win_if_nearly_equal() {
     let plan = plan(&job(Memory::Pinned, 4_200_000), "h200", Limits::default());
     assert_eq!(plan.shape.order, PipelineOrder::StageStreams);
     let two = Limits {
@@ -190,7 +190,7 @@ fn a_stream_a_stage_wins_where_it_is_as_good() {
 }
 
 #[test]
-fn the_bottleneck_is_the_part_that_is_busy() {
+fn the_bottleneck_is_the_busiest_resource() {
     let found = |job: &Job| {
         let plan = plan(job, "h200", Limits::default());
         (
@@ -231,7 +231,7 @@ fn the_bottleneck_is_the_part_that_is_busy() {
 }
 
 #[test]
-fn limits_are_kept_and_what_they_cost_is_told() {
+fn limits_are_kept_and_their_cost_is_reported() {
     let job = job(Memory::Pinned, 4_200_000);
     let free = plan(&job, "h200", Limits::default());
     let two = plan(
@@ -270,7 +270,7 @@ fn limits_are_kept_and_what_they_cost_is_told() {
 }
 
 #[test]
-fn a_shape_chosen_by_hand_is_held_to_the_limits() {
+fn limits_apply_to_chosen_shapes() {
     let job = job(Memory::Express, 0);
     let shape = Shape {
         chunk_bytes: 1 << 20,
@@ -347,13 +347,13 @@ fn jobs_of_any_size_have_a_plan() {
             assert!(plan.shape.chunk_bytes <= bytes_in);
         }
     }
-    // A profile on which nothing takes time.
+    // A profile on which everything is free.
     let plan = plan(&job(Memory::Pinned, 0), "null", Limits::default());
     assert_eq!(plan.predicted_ns, 0);
 }
 
 #[test]
-fn what_makes_no_sense_is_named() {
+fn invalid_values_are_named() {
     let profile = Profile::builtin("h200").unwrap();
     let field = |job: Job, limits: Limits| match best(&job, &profile, &limits) {
         Err(PlanError::Invalid { field, .. }) => field,
@@ -416,7 +416,7 @@ fn what_makes_no_sense_is_named() {
 }
 
 #[test]
-fn what_is_listed_keeps_to_the_limits() {
+fn alternatives_keep_to_the_limits() {
     for device_bytes in [48 << 20, 200 << 20, GIB] {
         let limits = Limits {
             device_bytes,
@@ -435,7 +435,7 @@ fn what_is_listed_keeps_to_the_limits() {
 }
 
 #[test]
-fn no_ring_is_longer_than_the_job() {
+fn no_ring_has_more_slots_than_the_job_has_chunks() {
     for bytes_in in [1 << 10, 3 << 20, GIB] {
         let mut job = job(Memory::Express, 4_200_000);
         (job.bytes_in, job.bytes_out) = (bytes_in, 0);
@@ -446,9 +446,9 @@ fn no_ring_is_longer_than_the_job() {
     }
 }
 
-/// A copy of a real device is late now and then: with one slot more the other direction goes on meanwhile.
+/// Copies of a real device are sometimes late; with a spare slot the other direction continues.
 #[test]
-fn a_stream_a_stage_has_a_slot_to_spare_where_there_is_room() {
+fn stage_streams_have_a_spare_slot_if_limits_allow() {
     let (job, profile) = (
         job(Memory::Pinned, 4_200_000),
         Profile::builtin("h200").unwrap(),

@@ -1,4 +1,4 @@
-//! How fast the model itself is: printed, not asserted.
+//! Speed of the model itself; printed, not asserted.
 //! `cargo test --release -p pinlane-model --test speed -- --ignored --nocapture`
 
 use std::time::Instant;
@@ -22,7 +22,7 @@ fn job(memory: Memory) -> Job {
     }
 }
 
-/// Least of several runs, in microseconds.
+/// Fastest of several runs, in microseconds.
 fn best_us(mut work: impl FnMut()) -> u128 {
     let runs = (0..20).map(|_| {
         let start = Instant::now();

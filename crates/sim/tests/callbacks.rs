@@ -1,4 +1,4 @@
-//! Host callbacks, and completion that is held back.
+//! Host callbacks, and held completions.
 
 mod common;
 
@@ -13,7 +13,7 @@ use pinlane_sim::{FaultKind, Faults, Sim};
 const BYTES: usize = common::BYTES;
 
 #[test]
-fn a_callback_comes_by_itself_on_a_thread_of_the_machine() {
+fn a_callback_is_called_on_a_thread_of_the_machine() {
     let rig = plain();
     let stream = rig.stream();
     let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
@@ -23,7 +23,7 @@ fn a_callback_comes_by_itself_on_a_thread_of_the_machine() {
         sender.send((result, std::thread::current().id())).unwrap();
     });
     rig.driver.host_callback(stream, callback).unwrap();
-    // No call is made from here on: the machine lets time pass by itself.
+    // No calls from here on: time passes on its own.
     let (result, thread) = receiver.recv().unwrap();
     assert_eq!(result, Ok(()));
     assert_ne!(thread, std::thread::current().id());
@@ -61,7 +61,7 @@ fn a_stream_does_not_pass_a_callback_that_has_not_returned() {
 }
 
 #[test]
-fn callbacks_are_called_exactly_once_also_when_the_device_fails() {
+fn callbacks_are_called_exactly_once_even_if_the_device_fails() {
     let faults = Faults::none().with(FaultKind::LateError, 1000);
     let rig = rig(Sim::builder().faults(faults));
     let stream = rig.stream();
@@ -93,7 +93,7 @@ fn callbacks_are_called_exactly_once_also_when_the_device_fails() {
 }
 
 #[test]
-fn callbacks_that_had_no_turn_are_called_when_the_machine_goes() {
+fn pending_callbacks_are_called_when_the_machine_is_dropped() {
     let rig = plain();
     let stream = rig.stream();
     let (sender, receiver) = channel();
@@ -108,7 +108,7 @@ fn callbacks_that_had_no_turn_are_called_when_the_machine_goes() {
 }
 
 #[test]
-fn a_callback_that_is_refused_is_dropped_uncalled() {
+fn a_refused_callback_is_dropped_without_being_called() {
     let rig = rig(Sim::builder().faults(Faults::none().with(FaultKind::FailedSubmit, 1000)));
     let stream = rig.driver.default_stream();
     let (called, driver) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&rig.driver));
@@ -164,7 +164,7 @@ fn without_idle_progress_callbacks_replay_exactly() {
 }
 
 #[test]
-fn what_is_held_does_not_complete() {
+fn held_work_does_not_complete() {
     let rig = plain();
     let stream = rig.stream();
     let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
@@ -230,7 +230,7 @@ impl Shared {
 }
 
 #[test]
-fn a_callback_may_fill_what_the_copies_behind_it_read() {
+fn a_callback_may_fill_the_source_of_later_copies() {
     for seed in common::seeds(30) {
         let rig = seeded(seed);
         let (one, two) = (rig.stream(), rig.stream());
@@ -273,7 +273,7 @@ fn a_callback_does_not_excuse_a_refill_of_unordered_work() {
 }
 
 #[test]
-fn the_end_of_a_run_does_not_wait_for_a_callback_that_never_returns() {
+fn finishing_does_not_wait_for_a_callback_that_never_returns() {
     let rig = plain();
     let stream = rig.stream();
     let (never, gate) = channel::<()>();
@@ -286,7 +286,7 @@ fn the_end_of_a_run_does_not_wait_for_a_callback_that_never_returns() {
 }
 
 #[test]
-fn callbacks_of_a_dead_device_are_called_even_where_time_passes_on_demand() {
+fn callbacks_of_a_lost_device_are_called_without_idle_progress() {
     let faults = Faults::none().with(FaultKind::LateError, 1000);
     let rig = rig(Sim::builder().seed(3).faults(faults).idle_progress(false));
     let stream = rig.stream();

@@ -1,4 +1,4 @@
-//! Misuse is found, and right use is not mistaken for it.
+//! Misuse is reported, and correct use is not.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn racy(rig: &Rig) {
     rig.destroy_stream(stream);
 }
 
-/// The same with an event that is waited for before each refill.
+/// The same, but waits for an event before each refill.
 fn correct(rig: &Rig) {
     let stream = rig.stream();
     let event = rig.driver.event_create(EventFlags::default()).unwrap();
@@ -65,7 +65,7 @@ fn the_racy_loop_is_caught_under_every_schedule() {
 }
 
 #[test]
-fn its_correct_twin_is_not() {
+fn the_correct_loop_is_not_reported() {
     let machines = common::seeds(100).map(seeded).chain(
         ["pcie3-x16", "h200", "null"]
             .map(|name| rig(Sim::builder().profile(common::profile(name)))),
@@ -77,7 +77,7 @@ fn its_correct_twin_is_not() {
 }
 
 #[test]
-fn a_target_that_is_written_before_its_copy_is_done_is_caught() {
+fn writing_a_target_in_flight_is_caught() {
     for seed in common::seeds(100) {
         let rig = seeded(seed);
         let (target, device) = (rig.pinned(BYTES), rig.device(BYTES));
@@ -91,12 +91,12 @@ fn a_target_that_is_written_before_its_copy_is_done_is_caught() {
 }
 
 #[test]
-fn a_buffer_that_the_device_itself_changes_in_stream_order_is_fine() {
+fn writes_by_the_device_in_stream_order_are_not_reported() {
     for seed in common::seeds(100) {
         let rig = seeded(seed);
         let stream = rig.stream();
         let (a, b, buffer) = (rig.device(BYTES), rig.device(BYTES), rig.pinned(BYTES));
-        // SAFETY: device bytes that nobody else uses.
+        // SAFETY: device memory that nothing else uses.
         unsafe { rig.driver.memset_async(a, 6, BYTES, stream).unwrap() };
         rig.download(a, buffer, BYTES, stream).unwrap();
         rig.upload(buffer, b, BYTES, stream).unwrap();
@@ -108,7 +108,7 @@ fn a_buffer_that_the_device_itself_changes_in_stream_order_is_fine() {
 }
 
 #[test]
-fn memory_given_back_while_in_flight_is_caught_and_not_touched() {
+fn memory_freed_in_flight_is_caught_and_not_accessed() {
     let rig = plain();
     let stream = rig.stream();
     rig.sim.hold();
@@ -124,7 +124,7 @@ fn memory_given_back_while_in_flight_is_caught_and_not_touched() {
     rig.upload(pinned, device, BYTES, stream).unwrap();
     rig.download(device, registered, BYTES, stream).unwrap();
     rig.host_free(pinned).unwrap();
-    // SAFETY: wrong on purpose; the simulator takes the memory away from the copy.
+    // SAFETY: wrong on purpose; the simulator cancels the copy.
     unsafe { rig.driver.host_unregister(registered).unwrap() };
     rig.upload(rig.pinned(BYTES), device, BYTES, stream)
         .unwrap();
@@ -150,7 +150,7 @@ fn memory_given_back_while_in_flight_is_caught_and_not_touched() {
 }
 
 #[test]
-fn wrong_ways_to_give_memory_back() {
+fn wrong_frees_are_reported() {
     let rig = plain();
     let stream = rig.stream();
     let (pinned, device) = (rig.pinned(2 * BYTES), rig.device(BYTES));
@@ -158,7 +158,7 @@ fn wrong_ways_to_give_memory_back() {
     let mut vector = vec![0_u8; BYTES];
     let registered = HostPtr::new(vector.as_mut_ptr()).unwrap();
     let inside = |ptr: HostPtr| ptr.with_addr(ptr.addr().checked_add(8).unwrap());
-    // SAFETY: the vector outlives the machine; what is wrong below is only looked up.
+    // SAFETY: the vector outlives the machine; wrong addresses are only looked up.
     unsafe {
         let driver = &rig.driver;
         driver
@@ -227,7 +227,7 @@ fn use_of_freed_device_memory_is_refused_and_reported() {
 }
 
 #[test]
-fn unordered_use_of_stream_ordered_memory_is_found() {
+fn unordered_use_of_stream_ordered_memory_is_reported() {
     let early = |seed| {
         let rig = seeded(seed);
         let (a, b) = (rig.non_blocking_stream(), rig.non_blocking_stream());
@@ -243,7 +243,7 @@ fn unordered_use_of_stream_ordered_memory_is_found() {
 }
 
 #[test]
-fn what_is_left_at_the_end_is_told() {
+fn leaks_are_reported() {
     let rig = plain();
     let (_pinned, _device) = (rig.pinned(BYTES), rig.device(BYTES));
     let (_stream, _event) = (rig.stream(), rig.event());
@@ -279,7 +279,7 @@ fn what_is_left_at_the_end_is_told() {
 }
 
 #[test]
-fn without_checks_nothing_is_reported_and_errors_stay() {
+fn without_checks_errors_remain_and_nothing_is_reported() {
     let rig = rig(Sim::builder().checks(false));
     racy(&rig);
     let device = rig.device(BYTES);
@@ -290,7 +290,7 @@ fn without_checks_nothing_is_reported_and_errors_stay() {
 }
 
 #[test]
-fn use_of_freed_pinned_memory_is_refused_and_found() {
+fn use_of_freed_pinned_memory_is_refused_and_reported() {
     let rig = plain();
     let (buffer, device) = (rig.pinned(BYTES), rig.device(BYTES));
     rig.host_free(buffer).unwrap();

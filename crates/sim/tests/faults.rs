@@ -1,4 +1,4 @@
-//! Injected faults, and what a device that failed still does.
+//! Injected faults, and what still works on a failed device.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn always(kind: FaultKind) -> Rig {
 }
 
 #[test]
-fn allocations_fail_and_leave_nothing() {
+fn failed_allocations_leave_nothing() {
     let rig = always(FaultKind::OutOfMemory);
     let stream = rig.stream();
     let errors = [
@@ -38,7 +38,7 @@ fn allocations_fail_and_leave_nothing() {
 }
 
 #[test]
-fn registration_is_refused_and_leaves_nothing() {
+fn refused_registrations_leave_nothing() {
     let rig = always(FaultKind::RefusedRegistration);
     let mut vector = vec![0_u8; BYTES];
     let ptr = HostPtr::new(vector.as_mut_ptr()).unwrap();
@@ -57,7 +57,7 @@ fn a_failed_submission_queues_nothing() {
     let stream = rig.driver.default_stream();
     let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
     fill(source, BYTES, 1);
-    // SAFETY: device bytes that nobody else uses.
+    // SAFETY: device memory that nothing else uses.
     let memset = unsafe { rig.driver.memset_async(device, 0, BYTES, stream) };
     let results: [Result<()>; 5] = [
         rig.upload(source, device, BYTES, stream),
@@ -97,7 +97,7 @@ fn a_late_error_is_sticky_and_stops_the_engines() {
         ErrorKind::DeviceFault
     );
     assert_eq!(bytes_at(pinned, BYTES), [2; BYTES]);
-    // What is given back is given back.
+    // Releases still work.
     rig.host_free(pinned).unwrap();
     rig.device_free(device).unwrap();
     rig.destroy_stream(stream);
@@ -105,7 +105,7 @@ fn a_late_error_is_sticky_and_stops_the_engines() {
 }
 
 #[test]
-fn a_lost_device_fails_every_call_but_those_that_give_back() {
+fn a_lost_device_fails_every_call_except_releases() {
     let faults = Faults::none().with(FaultKind::LostDevice, 100);
     let rig = rig(Sim::builder().seed(7).faults(faults));
     let mut calls = 0;
@@ -137,7 +137,7 @@ fn a_stuck_operation_is_ended_by_the_watchdog() {
 }
 
 #[test]
-fn a_kernel_out_of_bounds_takes_its_device_down_and_no_other() {
+fn an_illegal_access_makes_only_its_device_unusable() {
     let sim = Sim::builder().devices(2).build();
     let drivers = [0, 1].map(|ordinal| pinlane_driver::Platform::open(&sim, ordinal).unwrap());
     let ptx = ".version 8.0 .entry pinlane_add_u32() {}";
@@ -173,7 +173,7 @@ fn a_kernel_out_of_bounds_takes_its_device_down_and_no_other() {
     assert_eq!(sim.finish(), []);
 }
 
-/// Some work with every kind of call, which goes on whatever fails.
+/// Makes every kind of call, and continues after failures.
 fn busy(rig: &Rig) {
     let streams: Vec<_> = (0..3)
         .filter_map(|_| rig.driver.stream_create(StreamFlags::default()).ok())
@@ -226,7 +226,7 @@ fn busy(rig: &Rig) {
 }
 
 #[test]
-fn the_same_seed_replays_the_same_run_faults_and_all() {
+fn the_same_seed_replays_the_same_run_and_faults() {
     let mut hashes = std::collections::BTreeSet::new();
     let mut hit = std::collections::BTreeSet::new();
     for seed in common::seeds(100) {
@@ -252,7 +252,7 @@ fn the_same_seed_replays_the_same_run_faults_and_all() {
 }
 
 #[test]
-fn a_device_without_faults_has_none() {
+fn no_faults_are_injected_by_default() {
     let rig = plain();
     busy(&rig);
     assert!(rig.sim.faults_hit().is_empty());

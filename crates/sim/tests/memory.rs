@@ -21,7 +21,7 @@ fn host(bytes: &mut [u8]) -> HostPtr {
 }
 
 #[test]
-fn an_async_copy_from_pageable_memory_takes_the_bytes_at_the_call() {
+fn an_async_copy_from_pageable_memory_reads_during_the_call() {
     let rig = plain();
     let stream = rig.stream();
     let mut source = vec![5_u8; BYTES];
@@ -29,7 +29,7 @@ fn an_async_copy_from_pageable_memory_takes_the_bytes_at_the_call() {
     let start_ns = rig.sim.now_ns();
     rig.upload(host(&mut source), device, BYTES, stream)
         .unwrap();
-    // Submitting, then staging at 6 GB/s, on the caller's time.
+    // Submission, then staging at 6 GB/s in the calling thread.
     assert_eq!(rig.sim.now_ns() - start_ns, 2_000 + 4_000 + 682);
     source.fill(6);
     assert_eq!(rig.device_bytes(device, BYTES), [5; BYTES]);
@@ -37,12 +37,12 @@ fn an_async_copy_from_pageable_memory_takes_the_bytes_at_the_call() {
 }
 
 #[test]
-fn an_async_copy_to_pageable_memory_returns_when_the_bytes_are_there() {
+fn an_async_copy_to_pageable_memory_blocks_until_done() {
     for seed in common::seeds(20) {
         let rig = seeded(seed);
         let stream = rig.stream();
         let device = rig.device(BYTES);
-        // SAFETY: device bytes that nobody else uses.
+        // SAFETY: device memory that nothing else uses.
         unsafe { rig.driver.memset_async(device, 3, BYTES, stream).unwrap() };
         let mut target = vec![0_u8; BYTES];
         rig.download(device, host(&mut target), BYTES, stream)
@@ -52,14 +52,14 @@ fn an_async_copy_to_pageable_memory_returns_when_the_bytes_are_there() {
 }
 
 #[test]
-fn two_dimensional_copies_move_rows_and_leave_the_rest() {
+fn two_dimensional_copies_move_rows_only() {
     for seed in common::seeds(20) {
         let rig = seeded(seed);
         let stream = rig.stream();
         let source = rig.pinned(64);
         fill(source, 64, 1);
         let device = rig.device(64);
-        // SAFETY: device bytes that nobody else uses.
+        // SAFETY: device memory that nothing else uses.
         unsafe { rig.driver.memset_async(device, 9, 64, stream).unwrap() };
         let copy = Copy2d {
             target: Place::Device(device),
@@ -69,7 +69,7 @@ fn two_dimensional_copies_move_rows_and_leave_the_rest() {
             row_bytes: 10,
             rows: 4,
         };
-        // SAFETY: all rows lie inside of both ranges, which stay until the copy is done.
+        // SAFETY: all rows are inside both ranges, which live until the copy is done.
         unsafe { rig.driver.copy_2d_async(copy, stream).unwrap() };
         rig.driver.stream_synchronize(stream).unwrap();
         let bytes = rig.device_bytes(device, 64);
@@ -93,7 +93,7 @@ fn a_batch_is_one_operation() {
             bytes: 256,
         })
         .collect();
-    // SAFETY: all pieces lie inside of both ranges, which stay until the copy is done.
+    // SAFETY: all pieces are inside both ranges, which live until the copy is done.
     unsafe { rig.driver.copy_batch(&copies, stream).unwrap() };
     rig.driver.stream_synchronize(stream).unwrap();
     assert_eq!(rig.sim.timeline().len(), 1);
@@ -102,7 +102,7 @@ fn a_batch_is_one_operation() {
 }
 
 #[test]
-fn copies_inside_the_device_cross_storage_pieces() {
+fn copies_inside_the_device_cross_storage_chunks() {
     let rig = plain();
     let bytes = 3 << 20;
     let (a, b) = (rig.device(bytes), rig.device(bytes));
@@ -112,7 +112,7 @@ fn copies_inside_the_device_cross_storage_pieces() {
         source: Place::Device(a.offset(500_000)),
         bytes: 2 << 20,
     };
-    // SAFETY: device ranges that nobody else uses.
+    // SAFETY: device memory that nothing else uses.
     unsafe {
         rig.driver.memset_async(a, 8, bytes, stream).unwrap();
         rig.driver.copy_async(copy, stream).unwrap();
@@ -134,7 +134,7 @@ fn device_memory_is_limited_by_the_profile_and_costs_nothing_until_used() {
     let error = rig.driver.device_alloc(100 << 30).unwrap_err();
     assert_eq!(error.kind, ErrorKind::OutOfMemory);
     let stream = rig.driver.default_stream();
-    // SAFETY: the last byte of the block, which nobody else uses.
+    // SAFETY: the last byte of the block, which nothing else uses.
     unsafe {
         rig.driver
             .memset_async(big.offset((100 << 30) - 1), 1, 1, stream)
@@ -150,7 +150,7 @@ fn device_memory_is_limited_by_the_profile_and_costs_nothing_until_used() {
 }
 
 #[test]
-fn pointers_are_told_apart() {
+fn pointer_kinds_are_distinguished() {
     let rig = plain();
     let (pinned, device) = (rig.pinned(BYTES), rig.device(BYTES));
     let mut vector = vec![0_u8; BYTES];
@@ -178,7 +178,7 @@ fn pointers_are_told_apart() {
 }
 
 #[test]
-fn registration_refuses_overlaps_and_nothing() {
+fn registration_refuses_overlapping_and_empty_ranges() {
     let rig = plain();
     let mut vector = vec![0_u8; 3 * BYTES];
     let base = host(&mut vector);
@@ -240,7 +240,7 @@ fn the_device_does_not_write_memory_that_was_registered_read_only() {
 }
 
 #[test]
-fn kernels_reach_mapped_memory_and_no_other_host_memory() {
+fn kernels_access_mapped_memory_and_no_other_host_memory() {
     let rig = plain();
     let flags = HostFlags {
         mapped: true,
@@ -264,7 +264,7 @@ fn kernels_reach_mapped_memory_and_no_other_host_memory() {
             KernelArg::Ptr(target),
         ];
         let stream = rig.driver.default_stream();
-        // SAFETY: the arguments fit; memory that the kernel may not touch is a fault.
+        // SAFETY: the arguments match; illegal accesses are faults.
         unsafe {
             rig.driver
                 .launch(add, LaunchShape::for_items(2), &args, stream)
@@ -321,7 +321,7 @@ fn modules_know_their_kernels_and_twins() {
     }
     let function = rig.driver.module_function(module, "doubled").unwrap();
     let device = rig.device(1);
-    // SAFETY: the arguments fit the kernel, and its memory is there.
+    // SAFETY: the arguments match the kernel, and its memory is allocated.
     unsafe {
         rig.driver.memset_async(device, 21, 1, stream).unwrap();
         let args = [KernelArg::Ptr(device)];
@@ -341,13 +341,13 @@ fn modules_know_their_kernels_and_twins() {
     assert_eq!(rig.device_bytes(device, 1), [42]);
     let span = rig.sim.timeline()[1];
     assert_eq!(span.end_ns - span.start_ns, 2_000 + 1_000);
-    // SAFETY: nothing of the module is used again, but to see that it is gone.
+    // SAFETY: the module is not used again, except to check that it is gone.
     unsafe { rig.driver.module_unload(module).unwrap() };
     assert_eq!(kind("doubled"), ErrorKind::InvalidHandle);
 }
 
 #[test]
-fn stream_ordered_memory_lives_between_its_places_in_the_stream() {
+fn stream_ordered_memory_lives_from_allocation_to_free_in_the_stream() {
     for seed in common::seeds(30) {
         let rig = seeded(seed);
         let (stream, other) = (rig.non_blocking_stream(), rig.non_blocking_stream());

@@ -45,7 +45,7 @@ fn a_stream_waits_for_an_event_of_another() {
 }
 
 #[test]
-fn adversaries_do_break_programs_that_lack_the_wait() {
+fn adversaries_break_programs_without_the_wait() {
     let stale = common::seeds(50).filter(|&seed| {
         let rig = seeded(seed);
         let (producer, consumer) = (rig.non_blocking_stream(), rig.non_blocking_stream());
@@ -65,7 +65,7 @@ fn adversaries_do_break_programs_that_lack_the_wait() {
 }
 
 #[test]
-fn a_wait_keeps_to_the_recording_at_the_time_of_the_call() {
+fn a_wait_refers_to_the_recording_at_the_time_of_the_call() {
     let rig = plain();
     let (a, b) = (rig.non_blocking_stream(), rig.non_blocking_stream());
     let (source, device) = (rig.pinned(BYTES), rig.device(BYTES));
@@ -75,7 +75,7 @@ fn a_wait_keeps_to_the_recording_at_the_time_of_the_call() {
     rig.driver.stream_wait_event(b, event).unwrap();
     let marker = rig.event();
     rig.driver.event_record(marker, b).unwrap();
-    // Recorded again behind much more work: the wait of `b` is not about that.
+    // Recorded again after much more work, which does not concern the wait of `b`.
     for _ in 0..8 {
         rig.upload(source, device, BYTES, a).unwrap();
     }
@@ -162,7 +162,7 @@ fn a_non_blocking_stream_does_not_wait_for_the_default_stream() {
 }
 
 #[test]
-fn a_higher_priority_goes_first_among_the_ready() {
+fn a_higher_priority_runs_first() {
     let rig = plain();
     let (least, greatest) = rig.driver.stream_priorities().unwrap();
     let stream = |priority| {
@@ -183,7 +183,7 @@ fn a_higher_priority_goes_first_among_the_ready() {
 }
 
 #[test]
-fn what_an_event_lets_go_is_ready_when_the_engine_is_given_out() {
+fn work_released_by_an_event_competes_for_the_engine() {
     let rig = plain();
     let stream = |priority| {
         let flags = StreamFlags {
@@ -220,7 +220,7 @@ fn work_of_a_destroyed_stream_still_runs() {
 }
 
 #[test]
-fn a_long_queue_needs_no_deep_stack() {
+fn a_long_queue_does_not_overflow_the_stack() {
     let rig = plain();
     let stream = rig.stream();
     let event = rig.event();

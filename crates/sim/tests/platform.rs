@@ -1,4 +1,4 @@
-//! Devices of a machine: what they tell, and what they share.
+//! The devices of a machine: properties, and what they share.
 
 mod common;
 
@@ -9,7 +9,7 @@ use pinlane_sim::Sim;
 const BYTES: usize = 4096;
 
 #[test]
-fn a_simulated_device_says_that_it_is_simulated() {
+fn a_simulated_device_reports_that_it_is_simulated() {
     let sim = Sim::builder().profile(profile("h200")).devices(2).build();
     let infos = sim.devices().unwrap();
     assert_eq!(infos.len(), 2);

@@ -17,7 +17,7 @@ fn elapsed_ns(sim: &Sim, work: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn a_copy_costs_what_the_profile_says() {
+fn a_copy_takes_the_time_of_the_profile() {
     let rig = plain();
     let stream = rig.stream();
     let bytes = 12_000_000;
@@ -27,16 +27,16 @@ fn a_copy_costs_what_the_profile_says() {
     });
     assert_eq!(ns, 2_000, "submitting");
     let ns = elapsed_ns(&rig.sim, || rig.driver.stream_synchronize(stream).unwrap());
-    // The copy takes 2.5 us and 1 ms from its submission on, then the thread wakes in 3 us; the
-    // 500 ns that entering the call takes pass meanwhile.
+    // The copy takes 2.5 us and 1 ms from its submission, then the thread wakes in 3 us. The 500 ns
+    // of entering the call pass meanwhile.
     assert_eq!(ns, 1_002_500 + 3_000);
     let ns = elapsed_ns(&rig.sim, || rig.driver.stream_synchronize(stream).unwrap());
     assert_eq!(ns, 500, "nothing to wait for");
 }
 
 #[test]
-fn the_classic_figures_come_out_of_measured_time() {
-    // Without checks: hashing 256 MiB takes long in a build without optimisation.
+fn the_classic_figures_follow_from_the_profile() {
+    // Without checks: hashing 256 MiB is slow without optimisation.
     let rig = rig(Sim::builder().checks(false));
     let bytes = 256 * MIB;
     let device = rig.device(bytes);
@@ -61,7 +61,7 @@ fn the_classic_figures_come_out_of_measured_time() {
 }
 
 #[test]
-fn engines_serve_in_the_order_of_readiness() {
+fn engines_serve_in_order_of_readiness() {
     let rig = plain();
     let streams = [rig.non_blocking_stream(), rig.non_blocking_stream()];
     let (source, device) = (rig.pinned(MIB), rig.device(4 * MIB));
@@ -144,7 +144,7 @@ fn the_same_program_gives_the_same_timeline() {
 }
 
 #[test]
-fn a_poll_that_costs_nothing_still_comes_to_an_end() {
+fn polling_ends_even_if_a_poll_is_free() {
     let mut profile = common::profile("pcie3-x16");
     profile.calls.query_ns = 0;
     let rig = rig(Sim::builder().profile(profile));
@@ -159,7 +159,7 @@ fn a_poll_that_costs_nothing_still_comes_to_an_end() {
 }
 
 #[test]
-fn the_timeline_is_kept_unless_told_otherwise() {
+fn the_timeline_is_recorded_by_default() {
     for keep in [true, false] {
         let rig = rig(Sim::builder().record_timeline(keep));
         let (source, device) = (rig.pinned(MIB), rig.device(MIB));
@@ -170,7 +170,7 @@ fn the_timeline_is_kept_unless_told_otherwise() {
 }
 
 #[test]
-fn a_program_that_polls_is_not_kept_waiting_for_ever() {
+fn polling_advances_time() {
     let rig = plain();
     let stream = rig.stream();
     let bytes = 12_000_000;

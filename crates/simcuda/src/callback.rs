@@ -1,21 +1,21 @@
-//! Calls back into the program, in stream order.
+//! Host callbacks, in stream order.
 
 use pinlane_driver::HostCallback;
 
 use crate::error::{Code, INVALID_VALUE, SUCCESS};
+use crate::exports::exports_by_default_stream;
 use crate::ffi::Opaque;
-use crate::shim::exports_by_default_stream;
-use crate::stream::Lane;
+use crate::stream::StreamRef;
 
-/// A program's function that hears of success and failure alike.
+/// A function that is called after success and failure.
 type StreamCallback = extern "C" fn(stream: usize, status: u32, data: Opaque);
-/// A program's function that runs only where all went well.
+/// A function that is called after success only.
 type HostFunction = extern "C" fn(data: Opaque);
 
-/// Wraps a function that is told the status.
+/// Wraps a function that receives the status.
 fn with_status(function: StreamCallback, stream: usize, data: Opaque) -> HostCallback {
     Box::new(move |outcome| {
-        let data = data; // the whole of it, which may change threads; not its field, which may not
+        let data = data; // captures the whole value, which is Send, not its field, which is not
         let status = outcome.map_or_else(Code::from, |()| SUCCESS);
         function(stream, status.0, data);
     })
@@ -32,24 +32,24 @@ fn on_success(function: HostFunction, data: Opaque) -> HostCallback {
 }
 
 exports_by_default_stream! {
-    /// Calls `function` with the status when the work before is done.
+    /// Calls `function` with the status when preceding work is done.
     fn cuStreamAddCallback, cuStreamAddCallback_ptsz(
-        stream: usize, function: Option<StreamCallback>, data: Opaque, flags: u32,
+        handle: usize, function: Option<StreamCallback>, data: Opaque, flags: u32,
     ) |mode| {
-        let lane = Lane::find(stream, mode)?;
+        let stream = StreamRef::find(handle, mode)?;
         let function = function.ok_or(INVALID_VALUE)?;
         if flags != 0 {
             return Err(INVALID_VALUE);
         }
-        Ok(lane.driver().host_callback(lane.stream, with_status(function, stream, data))?)
+        Ok(stream.driver().host_callback(stream.handle, with_status(function, handle, data))?)
     }
 
-    /// Calls `function` when the work before is done.
+    /// Calls `function` when preceding work has succeeded.
     fn cuLaunchHostFunc, cuLaunchHostFunc_ptsz(
         stream: usize, function: Option<HostFunction>, data: Opaque,
     ) |mode| {
-        let lane = Lane::find(stream, mode)?;
+        let stream = StreamRef::find(stream, mode)?;
         let function = function.ok_or(INVALID_VALUE)?;
-        Ok(lane.driver().host_callback(lane.stream, on_success(function, data))?)
+        Ok(stream.driver().host_callback(stream.handle, on_success(function, data))?)
     }
 }

@@ -1,29 +1,29 @@
-//! Contexts, and the calls that make, end and ask them.
+//! Contexts: creation, destruction, queries.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use pinlane_driver::{Driver, StreamFlags, StreamHandle};
 
-use crate::current::{context_or_current, current, pop, push};
+use crate::context_stack::{context_or_current, current, pop, push};
 use crate::error::{
     DEVICE_UNAVAILABLE, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED, Outcome, UNSUPPORTED_LIMIT,
 };
+use crate::exports::exports;
 use crate::ffi::{In, Out};
+use crate::machine::{Device, Machine, lock, machine};
 use crate::report;
 use crate::settings::Fail;
-use crate::shim::exports;
-use crate::state::{Device, Machine, machine};
 
 /// A context on one device. All contexts of a device share the simulated device's memory.
 pub struct Context {
-    /// The program's name for it.
+    /// The program's handle.
     pub handle: usize,
     /// Number of its device.
     pub ordinal: i32,
-    /// Its device.
+    /// The driver of its device.
     pub driver: Arc<dyn Driver>,
     primary: bool,
     id: u64,
@@ -36,15 +36,14 @@ pub struct Context {
 /// Schedule and mapping flags that a context may have.
 const FLAGS_KNOWN: u32 = 0xff;
 
-/// What each limit is at first: stack, printf buffer, malloc heap, the two of nested launches, and
-/// the two of the L2 cache.
+/// Initial limits: stack, printf buffer, malloc heap, nested launches (two), L2 cache (two).
 const LIMIT_DEFAULTS: [usize; 7] = [1 << 10, 1 << 20, 8 << 20, 2, 2048, 128, 0];
 
-/// The version that `cuCtxGetApiVersion` says: contexts have behaved the same since 3.2.
+/// Result of `cuCtxGetApiVersion`: contexts have not changed since 3.2.
 const API_VERSION: u32 = 3020;
 
 impl Context {
-    /// A new context on `device`, entered into the machine's table.
+    /// Creates a context on `device`, in the machine's table.
     pub fn create(
         machine: &Machine,
         device: &Device,
@@ -73,32 +72,22 @@ impl Context {
         Ok(context)
     }
 
-    /// Ends the context: its handle and those made in it are unknown from now on. What was not
-    /// freed stays with the simulated device, whose report calls it a leak.
+    /// Destroys the context: its handle and those of its objects become invalid. Memory that was not
+    /// freed stays allocated on the simulated device, and is reported as a leak.
     pub fn destroy(&self, machine: &Machine) {
-        // Gone already means that another thread was faster.
+        // Another thread may have removed it already.
         let _ = machine.contexts.remove(self.handle);
-        machine
-            .streams
-            .retain(|stream| stream.context.handle != self.handle);
-        machine
-            .events
-            .retain(|event| event.context.handle != self.handle);
-        machine
-            .modules
-            .retain(|module| module.context.handle != self.handle);
-        machine
-            .functions
-            .retain(|function| function.context.handle != self.handle);
+        let is_other = |context: &Self| context.handle != self.handle;
+        machine.streams.retain(|it| is_other(&it.context));
+        machine.events.retain(|it| is_other(&it.context));
+        machine.modules.retain(|it| is_other(&it.context));
+        machine.functions.retain(|it| is_other(&it.context));
         self.end_thread_streams();
     }
 
-    /// This thread's own default stream.
+    /// The calling thread's default stream.
     pub fn thread_stream(&self) -> Outcome<StreamHandle> {
-        let mut streams = self
-            .per_thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut streams = lock(&self.per_thread);
         if let Some(stream) = streams.get(&thread::current().id()) {
             return Ok(*stream);
         }
@@ -107,15 +96,12 @@ impl Context {
         Ok(stream)
     }
 
-    /// Destroys the default streams of threads, which no program can.
+    /// Destroys the default streams of threads, which programs cannot.
     pub fn end_thread_streams(&self) {
-        let mut streams = self
-            .per_thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut streams = lock(&self.per_thread);
         for (_, stream) in streams.drain() {
-            // SAFETY: it was made by `thread_stream` and leaves the only table that names it.
-            // On a failed device there is nothing left to destroy.
+            // SAFETY: `thread_stream` created it, and it has just been removed from the table.
+            // Failure is fine: on a failed device nothing is left to destroy.
             let _ = unsafe { self.driver.stream_destroy(stream) };
         }
     }
@@ -132,9 +118,9 @@ fn create(context: Out<usize>, flags: u32, device: i32) -> Outcome<()> {
     if flags & !FLAGS_KNOWN != 0 {
         return Err(INVALID_VALUE);
     }
-    let made = Context::create(machine, machine.device(device)?, flags, false)?;
-    push(made.handle)?;
-    slot.put(made.handle);
+    let context = Context::create(machine, machine.device(device)?, flags, false)?;
+    push(context.handle)?;
+    slot.put(context.handle);
     Ok(())
 }
 
@@ -144,17 +130,17 @@ exports! { through guard;
         create(context, flags, device)
     }
 
-    /// The same with a share of the multiprocessors, which the simulated GPU does not have.
+    /// The same with an execution affinity, which the simulated GPU does not support.
     fn cuCtxCreate_v3(context: Out<usize>, _affinity: In<u8>, count: i32, flags: u32, device: i32) {
         if count == 0 { create(context, flags, device) } else { Err(NOT_SUPPORTED) }
     }
 
-    /// The same with parameters, which the simulated GPU does not have.
+    /// The same with parameters, which the simulated GPU does not support.
     fn cuCtxCreate_v4(context: Out<usize>, params: In<u8>, flags: u32, device: i32) {
         if params.is_null() { create(context, flags, device) } else { Err(NOT_SUPPORTED) }
     }
 
-    /// Destroys a context that was created; where it is current, the one below becomes so.
+    /// Destroys a created context. If it is current, the next one on the stack becomes current.
     fn cuCtxDestroy_v2(context: usize) {
         let machine = machine()?;
         let found = machine.contexts.find(context).map_err(|_| INVALID_CONTEXT)?;
@@ -173,47 +159,38 @@ exports! { through guard;
         Ok(current()?.driver.synchronize()?)
     }
 
-    /// The same for a context that is named.
+    /// The same for a given context.
     fn cuCtxSynchronize_v2(context: usize) {
         Ok(context_or_current(context)?.driver.synchronize()?)
     }
 
     /// The device of the current context.
     fn cuCtxGetDevice(device: Out<i32>) {
-        let context = current()?;
-        device.required()?.put(context.ordinal);
-        Ok(())
+        device.set(current()?.ordinal)
     }
 
-    /// The device of a context that is named.
+    /// The device of a given context.
     fn cuCtxGetDevice_v2(device: Out<i32>, context: usize) {
-        let context = context_or_current(context)?;
-        device.required()?.put(context.ordinal);
-        Ok(())
+        device.set(context_or_current(context)?.ordinal)
     }
 
-    /// The version of the interface that a context was made with.
+    /// The API version of a context.
     fn cuCtxGetApiVersion(context: usize, version: Out<u32>) {
         context_or_current(context)?;
-        version.required()?.put(API_VERSION);
-        Ok(())
+        version.set(API_VERSION)
     }
 
-    /// A number that no other context of the process ever has.
+    /// The unique number of a context.
     fn cuCtxGetId(context: usize, id: Out<u64>) {
-        let context = context_or_current(context)?;
-        id.required()?.put(context.id);
-        Ok(())
+        id.set(context_or_current(context)?.id)
     }
 
     /// The current context's flags.
     fn cuCtxGetFlags(flags: Out<u32>) {
-        let context = current()?;
-        flags.required()?.put(context.flags.load(Ordering::Relaxed));
-        Ok(())
+        flags.set(current()?.flags.load(Ordering::Relaxed))
     }
 
-    /// Changes the current context's flags.
+    /// Sets the current context's flags.
     fn cuCtxSetFlags(flags: u32) {
         let context = current()?;
         if flags & !FLAGS_KNOWN != 0 {
@@ -223,15 +200,11 @@ exports! { through guard;
         Ok(())
     }
 
-    /// Least and greatest priority of streams.
+    /// Least and greatest stream priority.
     fn cuCtxGetStreamPriorityRange(least: Out<i32>, greatest: Out<i32>) {
         let range = current()?.driver.stream_priorities()?;
-        if let Some(slot) = least.optional() {
-            slot.put(range.0);
-        }
-        if let Some(slot) = greatest.optional() {
-            slot.put(range.1);
-        }
+        least.set_optional(range.0);
+        greatest.set_optional(range.1);
         Ok(())
     }
 
@@ -242,7 +215,7 @@ exports! { through guard;
         Ok(())
     }
 
-    /// Changes a limit. CPU twins need none of them, so that it is only kept.
+    /// Sets a limit. CPU twins ignore it.
     fn cuCtxSetLimit(limit: u32, value: usize) {
         current()?.limit(limit)?.store(value, Ordering::Relaxed);
         Ok(())
@@ -250,12 +223,10 @@ exports! { through guard;
 
     /// Whether kernels prefer cache or shared memory.
     fn cuCtxGetCacheConfig(preference: Out<u32>) {
-        let context = current()?;
-        preference.required()?.put(context.cache_preference.load(Ordering::Relaxed));
-        Ok(())
+        preference.set(current()?.cache_preference.load(Ordering::Relaxed))
     }
 
-    /// Changes what kernels prefer. CPU twins have neither, so that it is only kept.
+    /// Sets what kernels prefer. CPU twins ignore it.
     fn cuCtxSetCacheConfig(preference: u32) {
         let context = current()?;
         if preference > 3 {

@@ -1,14 +1,14 @@
-//! Copies of rows.
+//! 2-D copies.
 
 use pinlane_driver::{Copy2d, Place};
 
 use crate::copy::{any_place, device_place, host_place};
 use crate::error::{Code, INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::exports::exports_by_default_stream;
 use crate::ffi::{Host, In};
-use crate::shim::exports_by_default_stream;
-use crate::stream::Lane;
+use crate::stream::StreamRef;
 
-/// One end of a copy of rows, as C lays it out.
+/// Source or target of a 2-D copy, in C layout.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Side {
@@ -51,7 +51,7 @@ impl Side {
         Ok(base.offset(skipped))
     }
 
-    /// From one row to the next. One row needs no pitch.
+    /// Distance between rows. A single row needs no pitch.
     fn pitch(&self, width_bytes: usize, rows: usize) -> Outcome<usize> {
         let needed = self.x_bytes.checked_add(width_bytes).ok_or(INVALID_VALUE)?;
         match self.pitch_bytes {
@@ -62,7 +62,7 @@ impl Side {
     }
 }
 
-/// What the program asked for. `None` where there is nothing to copy.
+/// The requested copy; `None` if it is empty.
 fn read(parameters: &In<Parameters>) -> Outcome<Option<Copy2d>> {
     let Parameters {
         source,
@@ -83,44 +83,43 @@ fn read(parameters: &In<Parameters>) -> Outcome<Option<Copy2d>> {
     }))
 }
 
-/// Submits.
-fn submit(parameters: &In<Parameters>, lane: &Lane) -> Outcome<()> {
+fn submit(parameters: &In<Parameters>, stream: &StreamRef) -> Outcome<()> {
     let Some(copy) = read(parameters)? else {
         return Ok(());
     };
-    // SAFETY: the program vouches for its host memory until the copy is done; the simulator checks
-    // device addresses, and watches pinned memory.
-    unsafe { lane.driver().copy_2d_async(copy, lane.stream) }.map_err(Code::from)
+    // SAFETY: the program guarantees that its host memory is valid until the copy is done. The
+    // simulator checks device addresses and pinned memory.
+    unsafe { stream.driver().copy_2d_async(copy, stream.handle) }.map_err(Code::from)
 }
 
-/// Copies, and returns when the bytes are there.
-fn finish(parameters: &In<Parameters>, lane: &Lane) -> Outcome<()> {
-    if !lane.is_legacy {
-        submit(parameters, lane)?;
-        return Ok(lane.driver().stream_synchronize(lane.stream)?);
+/// Copies, and waits until that is done.
+fn copy_and_wait(parameters: &In<Parameters>, stream: &StreamRef) -> Outcome<()> {
+    if !stream.is_legacy {
+        submit(parameters, stream)?;
+        return Ok(stream.driver().stream_synchronize(stream.handle)?);
     }
     let Some(copy) = read(parameters)? else {
         return Ok(());
     };
     // SAFETY: as in `submit`.
-    unsafe { lane.driver().copy_2d(copy) }.map_err(Code::from)
+    unsafe { stream.driver().copy_2d(copy) }.map_err(Code::from)
 }
 
 exports_by_default_stream! {
     /// Copies rows.
     fn cuMemcpy2D_v2, cuMemcpy2D_v2_ptds(parameters: In<Parameters>) |mode| {
-        finish(&parameters, &Lane::default(mode)?)
+        copy_and_wait(&parameters, &StreamRef::default(mode)?)
     }
 
     /// Copies rows of any pitch.
     fn cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds(parameters: In<Parameters>) |mode| {
-        finish(&parameters, &Lane::default(mode)?)
+        copy_and_wait(&parameters, &StreamRef::default(mode)?)
     }
 
     /// Copies rows in stream order.
     fn cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz(
         parameters: In<Parameters>, stream: usize,
     ) |mode| {
-        submit(&parameters, &Lane::find(stream, mode)?)
+        submit(&parameters, &StreamRef::find(stream, mode)?)
     }
 }

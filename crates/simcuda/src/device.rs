@@ -1,14 +1,14 @@
-//! The calls that list and describe devices.
+//! Devices: list and properties.
 
 use pinlane_driver::PciAddress;
 
-use crate::attributes;
+use crate::device_attributes;
 use crate::error::{INVALID_DEVICE, INVALID_VALUE, Outcome};
+use crate::exports::exports;
 use crate::ffi::{Out, Text};
-use crate::shim::exports;
-use crate::state::{Device, machine};
+use crate::machine::{Device, machine};
 
-/// Sixteen bytes that name a device, the same in every run.
+/// The UUID of a device, the same in every run.
 fn uuid(device: &Device) -> [u8; 16] {
     let mut uuid = *b"pinlane-sim-\0\0\0\0";
     uuid[12..].copy_from_slice(&device.info.ordinal.to_be_bytes());
@@ -19,7 +19,7 @@ fn pci(device: &Device) -> Outcome<PciAddress> {
     device.info.pci.ok_or(INVALID_DEVICE)
 }
 
-/// Reads `domain:bus:device.function`, where the domain and the function may be missing.
+/// Parses `domain:bus:device.function`; domain and function are optional.
 fn parse_pci(text: &str) -> Option<PciAddress> {
     let text = text.split_once('.').map_or(text, |(address, _)| address);
     let mut parts = text.rsplit(':').map(|part| u32::from_str_radix(part, 16));
@@ -34,63 +34,51 @@ fn parse_pci(text: &str) -> Option<PciAddress> {
 }
 
 exports! { through guard;
-    /// How many devices there are.
+    /// The number of devices.
     fn cuDeviceGetCount(count: Out<i32>) {
-        let machine = machine()?;
-        count.required()?.put(machine.devices.len() as i32);
-        Ok(())
+        count.set(machine()?.devices.len() as i32)
     }
 
-    /// The device of a number: the number itself.
+    /// The device of this number: the number itself.
     fn cuDeviceGet(device: Out<i32>, ordinal: i32) {
-        let found = machine()?.device(ordinal)?;
-        device.required()?.put(found.ordinal());
-        Ok(())
+        device.set(machine()?.device(ordinal)?.ordinal())
     }
 
-    /// Its name.
+    /// The name of a device.
     fn cuDeviceGetName(name: Out<u8>, capacity: i32, device: i32) {
         name.put_text(capacity, &machine()?.device(device)?.info.name)
     }
 
-    /// The name of the profile it is simulated by. No real driver exports this: with it a program
-    /// can tell that its figures are not measured.
+    /// The name of a device's profile. No real driver exports this, so programs can tell that
+    /// figures are simulated.
     fn pinlane_simcuda_profile(device: i32, name: Out<u8>, capacity: i32) {
         let device = machine()?.device(device)?;
         let profile = device.info.simulated.as_deref();
         name.put_text(capacity, profile.ok_or(INVALID_DEVICE)?)
     }
 
-    /// Sixteen bytes that name it.
+    /// The UUID of a device.
     fn cuDeviceGetUuid(target: Out<[u8; 16]>, device: i32) {
-        let device = machine()?.device(device)?;
-        target.required()?.put(uuid(device));
-        Ok(())
+        target.set(uuid(machine()?.device(device)?))
     }
 
-    /// The same; a device is never a slice of another here.
+    /// The same. There are no MIG devices here.
     fn cuDeviceGetUuid_v2(target: Out<[u8; 16]>, device: i32) {
-        let device = machine()?.device(device)?;
-        target.required()?.put(uuid(device));
-        Ok(())
+        target.set(uuid(machine()?.device(device)?))
     }
 
-    /// Its memory in all.
+    /// The memory of a device.
     fn cuDeviceTotalMem_v2(bytes: Out<usize>, device: i32) {
-        let device = machine()?.device(device)?;
-        bytes.required()?.put(device.info.memory_bytes as usize);
-        Ok(())
+        bytes.set(machine()?.device(device)?.info.memory_bytes as usize)
     }
 
-    /// One of its attributes.
+    /// An attribute of a device.
     fn cuDeviceGetAttribute(value: Out<i32>, attribute: u32, device: i32) {
         let device = machine()?.device(device)?;
-        let slot = value.required()?;
-        slot.put(attributes::value(&device.info, attribute).ok_or(INVALID_VALUE)?);
-        Ok(())
+        value.set_with(|| device_attributes::value(&device.info, attribute).ok_or(INVALID_VALUE))
     }
 
-    /// Its compute capability.
+    /// The compute capability of a device.
     fn cuDeviceComputeCapability(major: Out<i32>, minor: Out<i32>, device: i32) {
         let device = machine()?.device(device)?;
         let (major, minor) = (major.required()?, minor.required()?);
@@ -99,13 +87,13 @@ exports! { through guard;
         Ok(())
     }
 
-    /// Its place on the PCI bus, as text.
+    /// The PCI address of a device, as text.
     fn cuDeviceGetPCIBusId(text: Out<u8>, capacity: i32, device: i32) {
         let address = pci(machine()?.device(device)?)?;
         text.put_text(capacity, &address.to_string().to_uppercase())
     }
 
-    /// The device at a place on the PCI bus.
+    /// The device of a PCI address.
     fn cuDeviceGetByPCIBusId(device: Out<i32>, text: Text) {
         let machine = machine()?;
         let slot = device.required()?;
@@ -115,13 +103,12 @@ exports! { through guard;
         Ok(())
     }
 
-    /// Whether a device reaches another's memory: simulated ones do not.
+    /// Whether a device can access another one's memory: simulated ones cannot.
     fn cuDeviceCanAccessPeer(can: Out<i32>, device: i32, peer: i32) {
         let machine = machine()?;
         machine.device(device)?;
         machine.device(peer)?;
-        can.required()?.put(0);
-        Ok(())
+        can.set(0)
     }
 }
 

@@ -1,14 +1,14 @@
-//! How the simulated device's errors become the driver API's, and the calls that name them.
+//! Maps the simulator's errors to those of the driver API; names and texts of errors.
 
 use std::ffi::c_char;
 
 use pinlane_driver::{Error, ErrorKind};
 
-pub use crate::code::*;
+pub use crate::error_codes::*;
+use crate::exports::exports;
 use crate::ffi::Out;
-use crate::shim::exports;
 
-/// What the safe functions behind the shims return.
+/// The result of a call's safe code.
 pub type Outcome<T> = Result<T, Code>;
 
 impl From<Error> for Code {
@@ -17,7 +17,7 @@ impl From<Error> for Code {
     }
 }
 
-/// The one place where the two meet.
+/// The driver API's code of an error.
 pub fn code_of(kind: &ErrorKind) -> Code {
     match kind {
         ErrorKind::NoDriver => STUB_LIBRARY,
@@ -45,7 +45,7 @@ pub fn code_of(kind: &ErrorKind) -> Code {
 }
 
 exports! { through always;
-    /// The name of an error's constant.
+    /// The name of an error.
     fn cuGetErrorName(code: u32, name: Out<*const c_char>) {
         let name = name.required()?;
         let words = Code(code).words();
@@ -53,7 +53,7 @@ exports! { through always;
         words.map(drop).ok_or(INVALID_VALUE)
     }
 
-    /// A sentence for an error.
+    /// The description of an error.
     fn cuGetErrorString(code: u32, text: Out<*const c_char>) {
         let text = text.required()?;
         let words = Code(code).words();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fatal_errors_keep_their_difference() {
+    fn fatal_errors_map_to_different_codes() {
         assert_eq!(code_of(&ErrorKind::DeviceLost), Code(214));
         assert_eq!(code_of(&ErrorKind::DeviceFault), Code(719));
     }

@@ -6,26 +6,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pinlane_driver::{EventFlags, EventHandle};
 
 use crate::context::Context;
-use crate::current::current;
+use crate::context_stack::current;
 use crate::error::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, Outcome};
+use crate::exports::{exports, exports_by_default_stream};
 use crate::ffi::Out;
-use crate::shim::{exports, exports_by_default_stream};
-use crate::state::machine;
-use crate::stream::Lane;
+use crate::machine::machine;
+use crate::stream::StreamRef;
 
-/// Flag: a thread that waits sleeps.
+/// Flag: waiting threads sleep.
 const BLOCKING_SYNC: u32 = 1;
-/// Flag: no time is kept.
+/// Flag: without timing.
 const DISABLE_TIMING: u32 = 2;
-/// Flag: for other processes.
+/// Flag: shared with other processes.
 const INTERPROCESS: u32 = 4;
 
-/// An event that a program created.
+/// A created event.
 #[derive(Clone)]
 pub struct Event {
-    /// Where it was created.
+    /// Its context.
     pub context: Arc<Context>,
-    /// The simulated device's name for it.
+    /// The simulator's handle.
     pub event: EventHandle,
     timing: bool,
     recorded: Arc<AtomicBool>,
@@ -57,16 +57,16 @@ fn create(handle: Out<usize>, flags: u32) -> Outcome<()> {
 
 fn destroy(handle: usize) -> Outcome<()> {
     let event = machine()?.events.remove(handle)?;
-    // SAFETY: `create` made it, and it has just left the only table that names it.
+    // SAFETY: `create` created it, and it has just been removed from the table.
     unsafe { event.context.driver.event_destroy(event.event) }.map_err(Code::from)
 }
 
-fn record(handle: usize, lane: &Lane) -> Outcome<()> {
+fn record(handle: usize, stream: &StreamRef) -> Outcome<()> {
     let event = machine()?.events.find(handle)?;
-    if event.context.handle != lane.context.handle {
+    if event.context.handle != stream.context.handle {
         return Err(INVALID_HANDLE);
     }
-    lane.driver().event_record(event.event, lane.stream)?;
+    stream.driver().event_record(event.event, stream.handle)?;
     event.recorded.store(true, Ordering::Relaxed);
     Ok(())
 }
@@ -95,16 +95,16 @@ exports! { through guard;
     /// Destroys an event.
     fn cuEventDestroy_v2(event: usize) { destroy(event) }
 
-    /// Destroys an event: the older name.
+    /// Older name of the same.
     fn cuEventDestroy(event: usize) { destroy(event) }
 
-    /// Whether it has fired.
+    /// Queries whether an event has fired.
     fn cuEventQuery(event: usize) {
         let event = machine()?.events.find(event)?;
         if event.context.driver.event_query(event.event)? { Ok(()) } else { Err(NOT_READY) }
     }
 
-    /// Waits until it has fired.
+    /// Waits until an event has fired.
     fn cuEventSynchronize(event: usize) {
         let event = machine()?.events.find(event)?;
         Ok(event.context.driver.event_synchronize(event.event)?)
@@ -122,18 +122,18 @@ exports! { through guard;
 }
 
 exports_by_default_stream! {
-    /// Fires when the work before it is done.
+    /// Records an event.
     fn cuEventRecord, cuEventRecord_ptsz(event: usize, stream: usize) |mode| {
-        record(event, &Lane::find(stream, mode)?)
+        record(event, &StreamRef::find(stream, mode)?)
     }
 
-    /// The same; the flag only matters to captures.
+    /// The same. The flag only affects captures.
     fn cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz(
         event: usize, stream: usize, flags: u32,
     ) |mode| {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
-        record(event, &Lane::find(stream, mode)?)
+        record(event, &StreamRef::find(stream, mode)?)
     }
 }

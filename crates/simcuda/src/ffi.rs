@@ -1,8 +1,8 @@
 //! Pointers as C passes them, each with a type that says what it is for.
 //!
-//! They have the layout of a plain pointer and come into being only as arguments of exported
-//! functions. There the C caller owes what the driver's documentation demands: null, or a pointer
-//! that is valid for the call. Null is checked here; the rest cannot be.
+//! They have the layout of a plain pointer and only occur as arguments of exported functions. As
+//! the driver's documentation demands, the C caller passes null or a pointer that is valid for the
+//! call. Null is checked here; the rest cannot be.
 
 use std::ffi::{CStr, c_char};
 use std::ptr::NonNull;
@@ -11,11 +11,11 @@ use pinlane_driver::HostPtr;
 
 use crate::error::{Code, INVALID_VALUE, Outcome};
 
-/// A place for one result.
+/// Where to store a result; may be null.
 #[repr(transparent)]
 pub struct Out<T>(*mut T);
 
-/// A result's place that is not null.
+/// Where to store a result; not null.
 pub struct Slot<T>(NonNull<T>);
 
 /// One or more values to read.
@@ -26,34 +26,53 @@ pub struct In<T>(*const T);
 #[repr(transparent)]
 pub struct Text(*const c_char);
 
-/// Host memory that a copy or a registration names.
+/// Host memory of a copy or a registration.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Host(*mut u8);
 
-/// An untyped pointer that is only handed on.
+/// An untyped pointer that is only passed on.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Opaque(*mut u8);
 
-// SAFETY: it is never followed here; it goes back to the program that passed it, which expects it
-// on the driver's callback thread.
+// SAFETY: it is never dereferenced here. It goes back to the program, which expects it on the
+// driver's callback thread.
 unsafe impl Send for Opaque {}
 
 impl<T> Out<T> {
-    /// The place, or the error that null is.
+    /// The place; null is an error.
     pub fn required(self) -> Outcome<Slot<T>> {
         self.optional().ok_or(INVALID_VALUE)
     }
 
     /// The place, unless it is null.
-    pub fn optional(self) -> Option<Slot<T>> {
+    fn optional(self) -> Option<Slot<T>> {
         NonNull::new(self.0).map(Slot)
+    }
+
+    /// Stores the result; null is an error.
+    pub fn set(self, value: T) -> Outcome<()> {
+        self.set_with(|| Ok(value))
+    }
+
+    /// Stores the result of `make`, which is not called if the place is null.
+    pub fn set_with(self, make: impl FnOnce() -> Outcome<T>) -> Outcome<()> {
+        let slot = self.required()?;
+        slot.put(make()?);
+        Ok(())
+    }
+
+    /// Stores the result, unless the place is null.
+    pub fn set_optional(self, value: T) {
+        if let Some(slot) = self.optional() {
+            slot.put(value);
+        }
     }
 }
 
 impl Out<u8> {
-    /// Writes `text` with a NUL behind it, cut to `capacity` bytes in all.
+    /// Writes `text` and a NUL, truncated to `capacity` bytes.
     pub fn put_text(self, capacity: i32, text: &str) -> Outcome<()> {
         let slot = self.required()?;
         let capacity = usize::try_from(capacity).map_err(|_| INVALID_VALUE)?;
@@ -61,7 +80,7 @@ impl Out<u8> {
             return Err(INVALID_VALUE);
         }
         let length = text.len().min(capacity - 1);
-        // SAFETY: the caller passes a buffer of `capacity` bytes, and `length + 1` is no more.
+        // SAFETY: the caller passes a buffer of `capacity` bytes, which is at least `length + 1`.
         unsafe {
             slot.0
                 .copy_from_nonoverlapping(NonNull::from(text.as_bytes()).cast(), length);
@@ -74,16 +93,16 @@ impl Out<u8> {
 impl<T> Slot<T> {
     /// Stores the result.
     pub fn put(self, value: T) {
-        // SAFETY: the caller passes a pointer to a result of this type; C does not promise Rust's
-        // alignment, hence unaligned.
+        // SAFETY: the caller passes a pointer to a result of this type. Unaligned, because C does
+        // not guarantee Rust's alignment.
         unsafe { self.0.write_unaligned(value) }
     }
 }
 
 impl<T: Copy> Slot<T> {
-    /// What lies there before the call.
+    /// The value before the call.
     pub fn peek(&self) -> T {
-        // SAFETY: used for arguments that go in and out, which the caller has filled.
+        // SAFETY: used for in-out arguments, which the caller has initialised.
         unsafe { self.0.read_unaligned() }
     }
 }
@@ -99,17 +118,17 @@ impl<T: Copy> In<T> {
         if self.is_null() {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: not null, and the caller passes an array that is long enough for the count it
-        // gave; unaligned as above.
+        // SAFETY: not null, and the caller passes an array of at least the count it gave.
+        // Unaligned as above.
         Ok(unsafe { self.0.add(index).read_unaligned() })
     }
 
-    /// `count` values. Null is fine where there are none.
+    /// `count` values. Null is valid if there are none.
     pub fn list(&self, count: usize) -> Outcome<Vec<T>> {
         (0..count).map(|index| self.read_at(index)).collect()
     }
 
-    /// Whether nothing was passed.
+    /// Whether the pointer is null.
     pub fn is_null(&self) -> bool {
         self.0.is_null()
     }
@@ -128,7 +147,7 @@ impl Text {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: not null, and the caller passes a string that ends with NUL.
+        // SAFETY: not null, and the caller passes a NUL-terminated string.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes().to_vec())
     }
 
@@ -139,7 +158,7 @@ impl Text {
 }
 
 impl Host {
-    /// The address, or the error that null is.
+    /// The address; null is an error.
     pub fn required(self) -> Outcome<HostPtr> {
         HostPtr::new(self.0).ok_or(INVALID_VALUE)
     }
@@ -149,12 +168,12 @@ impl Host {
         HostPtr::new(self.0)
     }
 
-    /// Host memory at an address that came as a number.
+    /// Host memory at a numeric address.
     pub fn at(address: u64) -> Self {
         Self(std::ptr::with_exposed_provenance_mut(address as usize))
     }
 
-    /// The address as a number.
+    /// The numeric address.
     pub fn address(self) -> u64 {
         self.0.expose_provenance() as u64
     }
@@ -172,17 +191,17 @@ pub fn put_untyped<T>(to: Opaque, value: T) -> Outcome<()> {
 }
 
 impl Opaque {
-    /// The pointer's number: for options that pass a number in a pointer.
+    /// The pointer as a number, for options that pass a number in a pointer.
     pub fn number(self) -> usize {
         self.0.addr()
     }
 
-    /// The same place as a buffer of text.
+    /// The pointer as a text buffer.
     pub fn text_out(self) -> Out<u8> {
         Out(self.0)
     }
 
-    /// The place `bytes` further on.
+    /// The pointer plus `bytes`.
     pub fn offset(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add(bytes))
     }

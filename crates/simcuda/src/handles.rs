@@ -1,11 +1,12 @@
-//! Handles as programs hold them: numbers that look like pointers and are never followed.
+//! Handles: numbers that look like pointers and are never dereferenced.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::error::{INVALID_HANDLE, Outcome};
+use crate::machine::lock;
 
-/// A table from handles to what they stand for.
+/// A table of objects by handle.
 pub struct Handles<T> {
     inner: Mutex<Inner<T>>,
 }
@@ -15,12 +16,12 @@ struct Inner<T> {
     entries: HashMap<usize, T>,
 }
 
-/// Distance between two handles, as between two objects on a heap.
+/// Distance between handles, similar to that of heap objects.
 const STEP: usize = 0x40;
 
 impl<T: Clone> Handles<T> {
-    /// An empty table. Tables with different `kind` never give out the same handle, so that an
-    /// event passed as a stream is noticed.
+    /// Creates a table. Tables of different `kind` share no handles, so that an event passed as a
+    /// stream is detected.
     pub fn new(kind: usize) -> Self {
         let next = (0x5100 + kind) << 32;
         Self {
@@ -31,7 +32,7 @@ impl<T: Clone> Handles<T> {
         }
     }
 
-    /// Puts in what `make` builds around its own handle, and returns it with the handle.
+    /// Inserts the object that `make` creates for its handle; returns both.
     pub fn insert(&self, make: impl FnOnce(usize) -> T) -> (usize, T) {
         let mut inner = self.lock();
         let handle = inner.next;
@@ -41,36 +42,36 @@ impl<T: Clone> Handles<T> {
         (handle, entry)
     }
 
-    /// What the handle stands for.
+    /// The object of a handle.
     pub fn find(&self, handle: usize) -> Outcome<T> {
         let inner = self.lock();
         inner.entries.get(&handle).cloned().ok_or(INVALID_HANDLE)
     }
 
-    /// Takes the entry out; from then on the handle is unknown.
+    /// Removes an object; its handle becomes invalid.
     pub fn remove(&self, handle: usize) -> Outcome<T> {
         self.lock().entries.remove(&handle).ok_or(INVALID_HANDLE)
     }
 
-    /// Forgets entries that `keep` does not hold on to.
+    /// Removes the objects for which `keep` returns false.
     pub fn retain(&self, mut keep: impl FnMut(&T) -> bool) {
         self.lock().entries.retain(|_, entry| keep(entry));
     }
 
-    /// Calls `visit` with each entry.
+    /// Calls `visit` for each object.
     pub fn for_each(&self, mut visit: impl FnMut(&T)) {
         self.lock().entries.values().for_each(&mut visit);
     }
 
-    /// The handle of an entry that `is` recognises.
+    /// The handle of an object for which `is` returns true.
     pub fn position(&self, is: impl Fn(&T) -> bool) -> Option<usize> {
         let inner = self.lock();
         let found = inner.entries.iter().find(|(_, entry)| is(entry));
         found.map(|(handle, _)| *handle)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner<T>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
+        lock(&self.inner)
     }
 }
 
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_share_no_handle() {
+    fn kinds_share_no_handles() {
         let (stream, _) = Handles::new(1).insert(|_| ());
         assert!(Handles::<()>::new(2).find(stream).is_err());
     }

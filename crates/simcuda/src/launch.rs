@@ -1,20 +1,20 @@
-//! Launching kernels: arguments come untyped and are read by the types of the kernel's CPU twin.
+//! Kernel launches. Arguments are untyped, and read by the parameter types of the CPU twin.
 
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
 use crate::error::{Code, INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::exports::exports_by_default_stream;
 use crate::ffi::{In, Opaque, read_untyped};
+use crate::machine::machine;
 use crate::report;
-use crate::shim::exports_by_default_stream;
-use crate::state::machine;
-use crate::stream::Lane;
+use crate::stream::StreamRef;
 
-/// Keys of the packed form of arguments.
+/// Keys of the `extra` list.
 const EXTRA_END: usize = 0;
 const EXTRA_BUFFER: usize = 1;
 const EXTRA_BUFFER_BYTES: usize = 2;
 
-/// `CUlaunchConfig`, as C lays it out.
+/// `CUlaunchConfig`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Config {
@@ -26,14 +26,14 @@ pub struct Config {
     attribute_count: u32,
 }
 
-/// Arguments in one of the two forms that a launch takes.
+/// The arguments of a launch, in one of two forms.
 struct Arguments {
     pointers: In<Opaque>,
     extra: In<Opaque>,
 }
 
 impl Arguments {
-    /// Reads an argument of each kind.
+    /// Reads the arguments by kind.
     fn read(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
         match (self.pointers.is_null(), self.extra.is_null()) {
             (_, true) => self.through_pointers(kinds),
@@ -42,13 +42,13 @@ impl Arguments {
         }
     }
 
-    /// The common form: one pointer for each argument.
+    /// The common form: a pointer to each argument.
     fn through_pointers(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
         let read = |(index, kind)| argument(kind, self.pointers.read_at(index)?);
         kinds.iter().copied().enumerate().map(read).collect()
     }
 
-    /// The packed form: one buffer, each argument at the next multiple of its size.
+    /// The packed form: a buffer, each argument at the next multiple of its size.
     fn out_of_buffer(&self, kinds: &[ParamKind]) -> Outcome<Vec<KernelArg>> {
         let (buffer, buffer_bytes) = self.buffer()?;
         let mut offset = 0usize;
@@ -64,7 +64,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// The buffer of the packed form and its length, from a list of keys and values.
+    /// Buffer and length of the packed form, from the `extra` list.
     fn buffer(&self) -> Outcome<(Opaque, usize)> {
         let (mut buffer, mut bytes) = (None, None);
         for index in (0..).step_by(2) {
@@ -90,7 +90,7 @@ fn bytes_of(kind: ParamKind) -> usize {
     }
 }
 
-/// The argument of this kind that lies at `from`.
+/// Reads an argument.
 fn argument(kind: ParamKind, from: Opaque) -> Outcome<KernelArg> {
     Ok(match kind {
         ParamKind::Ptr => KernelArg::Ptr(DevicePtr(read_untyped(from)?)),
@@ -103,13 +103,14 @@ fn argument(kind: ParamKind, from: Opaque) -> Outcome<KernelArg> {
     })
 }
 
-fn launch(function: usize, shape: LaunchShape, lane: &Lane, arguments: &Arguments) -> Outcome<()> {
+fn launch(
+    function: usize,
+    shape: LaunchShape,
+    stream: &StreamRef,
+    arguments: &Arguments,
+) -> Outcome<()> {
     let function = machine()?.functions.find(function)?;
-    let threads = shape
-        .block
-        .iter()
-        .map(|side| u64::from(*side))
-        .product::<u64>();
+    let threads: u64 = shape.block.into_iter().map(u64::from).product();
     if shape.grid.contains(&0) || threads == 0 || threads > 1024 {
         return Err(INVALID_VALUE);
     }
@@ -119,9 +120,14 @@ fn launch(function: usize, shape: LaunchShape, lane: &Lane, arguments: &Argument
         return Err(NOT_SUPPORTED);
     };
     let arguments = arguments.read(kernel.params)?;
-    // SAFETY: the arguments were read by the kernel's own types; addresses among them are checked
-    // by the simulator when the kernel runs.
-    unsafe { lane.driver().launch(twin, shape, &arguments, lane.stream) }.map_err(Code::from)
+    // SAFETY: the arguments have the kernel's parameter types. The simulator checks addresses when
+    // the kernel runs.
+    unsafe {
+        stream
+            .driver()
+            .launch(twin, shape, &arguments, stream.handle)
+    }
+    .map_err(Code::from)
 }
 
 exports_by_default_stream! {
@@ -130,24 +136,23 @@ exports_by_default_stream! {
         function: usize, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         shared_bytes: u32, stream: usize, pointers: In<Opaque>, extra: In<Opaque>,
     ) |mode| {
-        let lane = Lane::find(stream, mode)?;
+        let stream = StreamRef::find(stream, mode)?;
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let shape = LaunchShape { grid, block, shared_bytes };
-        launch(function, shape, &lane, &Arguments { pointers, extra })
+        launch(function, shape, &stream, &Arguments { pointers, extra })
     }
 
-    /// Launches a kernel that is described by a structure. Its attributes are hints about
-    /// scheduling and have no meaning for a CPU twin.
+    /// Launches a kernel with a configuration. CPU twins ignore its attributes.
     fn cuLaunchKernelEx, cuLaunchKernelEx_ptsz(
         config: In<Config>, function: usize, pointers: In<Opaque>, extra: In<Opaque>,
     ) |mode| {
         let config = config.read()?;
-        let lane = Lane::find(config.stream, mode)?;
+        let stream = StreamRef::find(config.stream, mode)?;
         let shape = LaunchShape {
             grid: config.grid,
             block: config.block,
             shared_bytes: config.shared_bytes,
         };
-        launch(function, shape, &lane, &Arguments { pointers, extra })
+        launch(function, shape, &stream, &Arguments { pointers, extra })
     }
 }

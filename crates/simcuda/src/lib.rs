@@ -1,4 +1,4 @@
-//! The simulated GPU under libcuda's own names.
+//! The simulated GPU as a shared library with libcuda's symbols.
 //!
 //! ```text
 //!   crates/cuda      cudarc programs      cuda-bindings programs
@@ -11,13 +11,13 @@
 //! ```
 //!
 //! Built as `libpinlane_simcuda.so`. Put a link to it named `libcuda.so.1` on the loader's path and
-//! a driver-API program runs on the simulated GPU, its misuse of pinned memory reported at the end.
+//! a driver-API program runs on the simulated GPU. Misuse of pinned memory is reported at the end.
 //!
-//! What is exported is what a driver of CUDA 13.0 exports. A call either works, or answers
-//! `CUDA_ERROR_NOT_SUPPORTED` and is named in the report.
+//! It exports the symbols of a CUDA 13.0 driver. A call either works, or returns
+//! `CUDA_ERROR_NOT_SUPPORTED` and is listed in the report.
 //!
-//! Handles that a program passes in are looked up, never followed. Each exported function is a thin
-//! shim around safe code (`shim`); pointers come wrapped in types that check for null (`ffi`).
+//! Handles are looked up in tables, never dereferenced. Each exported function is a thin wrapper of
+//! safe code (`exports`); pointers are wrapped in types that check for null (`ffi`).
 //!
 //! # Settings
 //! Environment variables, read once:
@@ -25,52 +25,51 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `PINLANE_SIMCUDA_PROFILE` | built-in profile or path of a TOML file; default `h200` |
-//! | `PINLANE_SIMCUDA_DEVICES` | number of devices, default 1; with 0 `cuInit` finds no device |
-//! | `PINLANE_SIMCUDA_VERSION` | what `cuDriverGetVersion` says, such as `11020`; default `13000`, which is also the highest |
-//! | `PINLANE_SIMCUDA_OMIT` | comma list of names that `cuGetProcAddress` does not find (for `dlsym` see [`testing::omit`]) |
-//! | `PINLANE_SIMCUDA_FAIL` | `busy`: every context is refused; `lost:N`: the GPU is lost after N calls |
-//! | `PINLANE_SIMCUDA_SEED` | number: an adversarial schedule instead of the plain one |
-//! | `PINLANE_SIMCUDA_REPORT` | file for the report; without it what is wrong goes to stderr |
+//! | `PINLANE_SIMCUDA_DEVICES` | number of devices; default 1; with 0, `cuInit` finds no device |
+//! | `PINLANE_SIMCUDA_VERSION` | result of `cuDriverGetVersion`, such as `11020`; default and maximum `13000` |
+//! | `PINLANE_SIMCUDA_OMIT` | comma-separated names that `cuGetProcAddress` does not find (for `dlsym` see [`testing::omit`]) |
+//! | `PINLANE_SIMCUDA_FAIL` | `busy`: no context can be created; `lost:N`: the GPU is lost after N calls |
+//! | `PINLANE_SIMCUDA_SEED` | seed of an adversarial schedule instead of the plain one |
+//! | `PINLANE_SIMCUDA_REPORT` | file for the report; without it, problems go to stderr |
 //!
 //! # The report
-//! Written when the process ends, one line for each thing:
+//! Written when the process ends, one entry per line:
 //!
 //! ```text
-//! context: device 0, primary, 1 time          which devices ever got a context
-//! misuse: double free: host_free: …           what the simulator found
-//! leak: pinned memory leaked: host_alloc: …   what was still there at the end
-//! unsupported: cuGraphCreate, 2 calls         calls, and launches without a CPU twin
+//! context: device 0, primary, 1 time          contexts that were created
+//! misuse: double free: host_free: …           misuse that the simulator found
+//! leak: pinned memory leaked: host_alloc: …   what was not released
+//! unsupported: cuGraphCreate, 2 calls         unsupported calls, and launches without a CPU twin
 //! ```
 
-mod attributes;
-mod batch;
+mod allocations;
 mod callback;
-mod code;
 mod context;
+mod context_stack;
 mod copy;
 mod copy_2d;
-mod current;
+mod copy_batch;
 mod device;
+mod device_attributes;
+mod device_memory;
 mod error;
+mod error_codes;
 mod event;
+mod exports;
 mod ffi;
 mod handles;
-mod host;
+mod init;
 mod launch;
-mod ledger;
-mod memory;
+mod machine;
 mod mempool;
 mod memset;
 mod module;
-mod pointer;
-mod primary;
+mod pinned_memory;
+mod pointer_attributes;
+mod primary_context;
 mod proc_address;
 mod report;
 mod settings;
-mod shim;
-mod start;
-mod state;
 mod stream;
-mod stream_info;
 pub mod testing;
 mod unsupported;

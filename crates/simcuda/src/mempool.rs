@@ -1,23 +1,23 @@
-//! Memory pools: each device has its default one, which its stream-ordered memory comes from.
+//! Memory pools: each device has a default one for its stream-ordered memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::device_memory::alloc_async;
 use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::exports::{exports, exports_by_default_stream};
 use crate::ffi::{Opaque, Out, put_untyped, read_untyped};
-use crate::memory::alloc_async;
-use crate::shim::{exports, exports_by_default_stream};
-use crate::state::{Device, machine};
-use crate::stream::Lane;
+use crate::machine::{Device, machine};
+use crate::stream::StreamRef;
 
 /// The default pool of a device.
 pub struct Pool {
-    /// The program's name for it.
+    /// The program's handle.
     pub handle: usize,
-    /// Whether freed memory is reused across events, when it happens to be free, and by waiting.
+    /// The three reuse policies: by events, opportunistic, with internal dependencies.
     reuse: [AtomicU64; 3],
-    /// Bytes that it keeps when nothing uses them.
+    /// Unused bytes that it keeps.
     release_threshold: AtomicU64,
-    /// The most that was in use at a time, as far as anybody asked.
+    /// Most bytes in use, as seen by queries.
     used_high: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ const RESERVED_HIGH: u32 = 6;
 const USED_CURRENT: u32 = 7;
 const USED_HIGH: u32 = 8;
 
-/// Pools' handles, apart from those of the tables.
+/// Base of pool handles, different from those of the tables.
 const HANDLE_BASE: usize = 0x5180 << 32;
 
 impl Pool {
@@ -44,7 +44,7 @@ impl Pool {
         }
     }
 
-    /// The value of an attribute and whether it is as wide as an int only.
+    /// The value of an attribute, and whether it is an `int`.
     fn attribute(&self, attribute: u32, used: u64) -> Outcome<(u64, bool)> {
         let high = self.used_high.fetch_max(used, Ordering::Relaxed).max(used);
         match attribute {
@@ -53,7 +53,7 @@ impl Pool {
                 Ok((self.reuse[index].load(Ordering::Relaxed), true))
             }
             RELEASE_THRESHOLD => Ok((self.release_threshold.load(Ordering::Relaxed), false)),
-            // The simulated pool reserves nothing beyond what is in use.
+            // The simulated pool reserves only what is in use.
             RESERVED_CURRENT | USED_CURRENT => Ok((used, false)),
             RESERVED_HIGH | USED_HIGH => Ok((high, false)),
             _ => Err(INVALID_VALUE),
@@ -71,7 +71,7 @@ impl Pool {
                 self.release_threshold
                     .store(read_untyped(value)?, Ordering::Relaxed);
             }
-            // High-water marks can be set back to what is in use, by writing 0.
+            // Writing 0 resets the high-water marks.
             RESERVED_HIGH | USED_HIGH if read_untyped::<u64>(value)? == 0 => {
                 self.used_high.store(0, Ordering::Relaxed);
             }
@@ -81,7 +81,7 @@ impl Pool {
     }
 }
 
-/// The device whose pool has this handle.
+/// The device of a pool.
 fn owner(pool: usize) -> Outcome<&'static Device> {
     let mut devices = machine()?.devices.iter();
     devices
@@ -90,21 +90,17 @@ fn owner(pool: usize) -> Outcome<&'static Device> {
 }
 
 exports! { through guard;
-    /// The pool that a device has from the start.
+    /// The default pool of a device.
     fn cuDeviceGetDefaultMemPool(pool: Out<usize>, device: i32) {
-        let device = machine()?.device(device)?;
-        pool.required()?.put(device.pool.handle);
-        Ok(())
+        pool.set(machine()?.device(device)?.pool.handle)
     }
 
-    /// The pool that a device uses: the one from the start.
+    /// The current pool of a device: the default one.
     fn cuDeviceGetMemPool(pool: Out<usize>, device: i32) {
-        let device = machine()?.device(device)?;
-        pool.required()?.put(device.pool.handle);
-        Ok(())
+        pool.set(machine()?.device(device)?.pool.handle)
     }
 
-    /// Chooses the pool that a device uses; there is only the one.
+    /// Sets the current pool of a device; only the default one exists.
     fn cuDeviceSetMemPool(device: i32, pool: usize) {
         let device = machine()?.device(device)?;
         let same = owner(pool)?.info.ordinal == device.info.ordinal;
@@ -114,19 +110,19 @@ exports! { through guard;
     /// An attribute of a pool.
     fn cuMemPoolGetAttribute(pool: usize, attribute: u32, value: Opaque) {
         let device = owner(pool)?;
-        let used = machine()?.ledger.async_bytes(device.ordinal());
+        let used = machine()?.allocations.async_bytes(device.ordinal());
         match device.pool.attribute(attribute, used)? {
             (number, true) => put_untyped(value, number as i32),
             (number, false) => put_untyped(value, number),
         }
     }
 
-    /// Changes an attribute of a pool.
+    /// Sets an attribute of a pool.
     fn cuMemPoolSetAttribute(pool: usize, attribute: u32, value: Opaque) {
         owner(pool)?.pool.set(attribute, value)
     }
 
-    /// Gives back what a pool keeps and nobody uses: nothing.
+    /// Releases unused memory of a pool: there is none.
     fn cuMemPoolTrimTo(pool: usize, _keep: usize) {
         owner(pool)?;
         Ok(())
@@ -138,12 +134,10 @@ exports_by_default_stream! {
     fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(
         address: Out<u64>, bytes: usize, pool: usize, stream: usize,
     ) |mode| {
-        let lane = Lane::find(stream, mode)?;
-        let slot = address.required()?;
-        if owner(pool)?.ordinal() != lane.context.ordinal {
-            return Err(NOT_SUPPORTED);
-        }
-        slot.put(alloc_async(bytes, &lane)?);
-        Ok(())
+        let stream = StreamRef::find(stream, mode)?;
+        address.set_with(|| match owner(pool)?.ordinal() == stream.context.ordinal {
+            true => alloc_async(bytes, &stream),
+            false => Err(NOT_SUPPORTED),
+        })
     }
 }

@@ -1,15 +1,15 @@
-//! Filling device memory with a value of one, two or four bytes.
+//! Fills of device memory with items of one, two or four bytes.
 
 use std::ptr::NonNull;
 
 use pinlane_driver::{CopyOp, DevicePtr, Place};
 
 use crate::error::{Code, INVALID_VALUE, Outcome};
-use crate::shim::exports_by_default_stream;
-use crate::stream::Lane;
+use crate::exports::exports_by_default_stream;
+use crate::stream::StreamRef;
 
-/// Fills `count` items from `address` on with the bytes of one item.
-fn fill(address: u64, item: &[u8], count: usize, lane: &Lane) -> Outcome<()> {
+/// Fills `count` items from `address` with the bytes of one item.
+fn fill(address: u64, item: &[u8], count: usize, stream: &StreamRef) -> Outcome<()> {
     let bytes = item.len().checked_mul(count).ok_or(INVALID_VALUE)?;
     if bytes == 0 {
         return Ok(());
@@ -19,16 +19,14 @@ fn fill(address: u64, item: &[u8], count: usize, lane: &Lane) -> Outcome<()> {
     }
     let target = DevicePtr(address);
     if item.iter().all(|byte| *byte == item[0]) {
+        let driver = stream.driver();
         // SAFETY: the simulator checks the device range.
-        return unsafe {
-            lane.driver()
-                .memset_async(target, item[0], bytes, lane.stream)
-        }
-        .map_err(Code::from);
+        return unsafe { driver.memset_async(target, item[0], bytes, stream.handle) }
+            .map_err(Code::from);
     }
-    // The simulated device fills with single bytes only. A copy from ordinary memory has read its
-    // source when the call returns, so the pattern may go then.
-    if bytes as u64 > lane.driver().info().memory_bytes {
+    // The simulated device fills with single bytes only. A copy from pageable memory has read its
+    // source when the call returns, so the pattern may be dropped then.
+    if bytes as u64 > stream.driver().info().memory_bytes {
         return Err(INVALID_VALUE);
     }
     let pattern = item.repeat(count);
@@ -39,7 +37,7 @@ fn fill(address: u64, item: &[u8], count: usize, lane: &Lane) -> Outcome<()> {
     };
     // SAFETY: the pattern is `bytes` long and read before the call returns; the simulator checks
     // the device range.
-    unsafe { lane.driver().copy_async(copy, lane.stream) }.map_err(Code::from)
+    unsafe { stream.driver().copy_async(copy, stream.handle) }.map_err(Code::from)
 }
 
 /// Fills rows of `width` items that begin `pitch_bytes` apart.
@@ -48,7 +46,7 @@ fn fill_rows(
     pitch_bytes: usize,
     item: &[u8],
     (width, rows): (usize, usize),
-    lane: &Lane,
+    stream: &StreamRef,
 ) -> Outcome<()> {
     let row_bytes = width.checked_mul(item.len()).ok_or(INVALID_VALUE)?;
     if rows > 1 && pitch_bytes < row_bytes {
@@ -57,87 +55,48 @@ fn fill_rows(
     for row in 0..rows {
         let offset = row.checked_mul(pitch_bytes).ok_or(INVALID_VALUE)?;
         let start = address.checked_add(offset as u64).ok_or(INVALID_VALUE)?;
-        fill(start, item, width, lane)?;
+        fill(start, item, width, stream)?;
     }
     Ok(())
 }
 
-exports_by_default_stream! {
-    /// Fills with bytes.
-    fn cuMemsetD8_v2, cuMemsetD8_v2_ptds(address: u64, value: u8, count: usize) |mode| {
-        fill(address, &[value], count, &Lane::default(mode)?)
-    }
+/// Exports the four fills with items of one type: plain and by rows, each also in stream order.
+macro_rules! fills {
+    ($($type:ty: $plain:ident, $plain_ptds:ident, $rows:ident, $rows_ptds:ident,
+        $plain_async:ident, $plain_ptsz:ident, $rows_async:ident, $rows_ptsz:ident;)*) => {
+        exports_by_default_stream! { $(
+            fn $plain, $plain_ptds(address: u64, value: $type, count: usize) |mode| {
+                fill(address, &value.to_ne_bytes(), count, &StreamRef::default(mode)?)
+            }
 
-    /// Fills with 16-bit values.
-    fn cuMemsetD16_v2, cuMemsetD16_v2_ptds(address: u64, value: u16, count: usize) |mode| {
-        fill(address, &value.to_ne_bytes(), count, &Lane::default(mode)?)
-    }
+            fn $rows, $rows_ptds(
+                address: u64, pitch: usize, value: $type, width: usize, rows: usize,
+            ) |mode| {
+                let stream = StreamRef::default(mode)?;
+                fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &stream)
+            }
 
-    /// Fills with 32-bit values.
-    fn cuMemsetD32_v2, cuMemsetD32_v2_ptds(address: u64, value: u32, count: usize) |mode| {
-        fill(address, &value.to_ne_bytes(), count, &Lane::default(mode)?)
-    }
+            fn $plain_async, $plain_ptsz(
+                address: u64, value: $type, count: usize, stream: usize,
+            ) |mode| {
+                fill(address, &value.to_ne_bytes(), count, &StreamRef::find(stream, mode)?)
+            }
 
-    /// Fills rows with bytes.
-    fn cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds(
-        address: u64, pitch: usize, value: u8, width: usize, rows: usize,
-    ) |mode| {
-        fill_rows(address, pitch, &[value], (width, rows), &Lane::default(mode)?)
-    }
+            fn $rows_async, $rows_ptsz(
+                address: u64, pitch: usize, value: $type, width: usize, rows: usize, stream: usize,
+            ) |mode| {
+                let stream = StreamRef::find(stream, mode)?;
+                fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &stream)
+            }
+        )* }
+    };
+}
 
-    /// Fills rows with 16-bit values.
-    fn cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds(
-        address: u64, pitch: usize, value: u16, width: usize, rows: usize,
-    ) |mode| {
-        fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::default(mode)?)
-    }
-
-    /// Fills rows with 32-bit values.
-    fn cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds(
-        address: u64, pitch: usize, value: u32, width: usize, rows: usize,
-    ) |mode| {
-        fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::default(mode)?)
-    }
-
-    /// Fills with bytes, in stream order.
-    fn cuMemsetD8Async, cuMemsetD8Async_ptsz(
-        address: u64, value: u8, count: usize, stream: usize,
-    ) |mode| {
-        fill(address, &[value], count, &Lane::find(stream, mode)?)
-    }
-
-    /// Fills with 16-bit values, in stream order.
-    fn cuMemsetD16Async, cuMemsetD16Async_ptsz(
-        address: u64, value: u16, count: usize, stream: usize,
-    ) |mode| {
-        fill(address, &value.to_ne_bytes(), count, &Lane::find(stream, mode)?)
-    }
-
-    /// Fills with 32-bit values, in stream order.
-    fn cuMemsetD32Async, cuMemsetD32Async_ptsz(
-        address: u64, value: u32, count: usize, stream: usize,
-    ) |mode| {
-        fill(address, &value.to_ne_bytes(), count, &Lane::find(stream, mode)?)
-    }
-
-    /// Fills rows with bytes, in stream order.
-    fn cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz(
-        address: u64, pitch: usize, value: u8, width: usize, rows: usize, stream: usize,
-    ) |mode| {
-        fill_rows(address, pitch, &[value], (width, rows), &Lane::find(stream, mode)?)
-    }
-
-    /// Fills rows with 16-bit values, in stream order.
-    fn cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz(
-        address: u64, pitch: usize, value: u16, width: usize, rows: usize, stream: usize,
-    ) |mode| {
-        fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::find(stream, mode)?)
-    }
-
-    /// Fills rows with 32-bit values, in stream order.
-    fn cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz(
-        address: u64, pitch: usize, value: u32, width: usize, rows: usize, stream: usize,
-    ) |mode| {
-        fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &Lane::find(stream, mode)?)
-    }
+fills! {
+    u8: cuMemsetD8_v2, cuMemsetD8_v2_ptds, cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds,
+        cuMemsetD8Async, cuMemsetD8Async_ptsz, cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz;
+    u16: cuMemsetD16_v2, cuMemsetD16_v2_ptds, cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds,
+        cuMemsetD16Async, cuMemsetD16Async_ptsz, cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz;
+    u32: cuMemsetD32_v2, cuMemsetD32_v2_ptds, cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds,
+        cuMemsetD32Async, cuMemsetD32Async_ptsz, cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz;
 }

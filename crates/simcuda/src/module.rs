@@ -1,50 +1,50 @@
-//! Modules: PTX text, whose kernels run where they have a CPU twin.
+//! Modules: PTX text. Kernels with a CPU twin can run.
 
 use std::sync::Arc;
 
 use pinlane_driver::{Error, ErrorKind, FunctionHandle, ModuleHandle};
 
 use crate::context::Context;
-use crate::current::current;
+use crate::context_stack::current;
 use crate::error::{Code, FILE_NOT_FOUND, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome};
+use crate::exports::exports;
 use crate::ffi::{In, Opaque, Out, Text};
-use crate::shim::exports;
-use crate::state::machine;
+use crate::machine::machine;
 
 /// A loaded module.
 pub struct Module {
-    /// Where it was loaded.
+    /// Its context.
     pub context: Arc<Context>,
     module: ModuleHandle,
 }
 
 /// A kernel of a module.
 pub struct Function {
-    /// Where its module was loaded.
+    /// Its context.
     pub context: Arc<Context>,
     /// The handle of its module.
     pub module: usize,
     /// Its name.
     pub name: String,
-    /// What to launch. `None` where the kernel has no CPU twin: it can be found, not launched.
+    /// The kernel to launch; `None` without a CPU twin: it can be found, but not launched.
     pub twin: Option<FunctionHandle>,
 }
 
-/// First bytes of images that are machine code: ELF, and the two kinds of containers.
+/// First bytes of binary images: ELF, and two kinds of fat binaries.
 const BINARY_MAGIC: [[u8; 4]; 3] = [
     *b"\x7fELF",
     [0x50, 0xed, 0x55, 0xba],
     [0xb1, 0x43, 0x62, 0x46],
 ];
 
-/// Options of the compiler that have a meaning here.
+/// Supported options of the PTX compiler.
 const ERROR_LOG_BUFFER: u32 = 5;
 const ERROR_LOG_BUFFER_BYTES: u32 = 6;
 
-/// Loads the PTX and enters the module.
+/// Loads PTX.
 fn load(target: Out<usize>, image: &[u8]) -> Result<(), Error> {
     let refused = |kind, why: &str| Error::new(kind, "cuModuleLoadData").with_detail(why);
-    let invalid = |_| refused(ErrorKind::InvalidValue, "no module to be stored");
+    let invalid = |_| refused(ErrorKind::InvalidValue, "the pointer to the module is null");
     let unusable = |code: Code| refused(ErrorKind::Other { code: code.0 }, "no usable context");
     let context = current().map_err(unusable)?;
     let slot = target.required().map_err(invalid)?;
@@ -59,10 +59,10 @@ fn load(target: Out<usize>, image: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The image's text. Machine code cannot be simulated.
+/// The text of an image. Machine code cannot be simulated.
 fn text_of(image: &In<u8>) -> Outcome<Vec<u8>> {
     for magic in BINARY_MAGIC {
-        // Byte by byte, since a short text may end before the fourth.
+        // Byte by byte, because a short text may end before the fourth.
         let matches = |(index, byte): (usize, u8)| image.read_at(index) == Ok(byte);
         if magic.into_iter().enumerate().all(matches) {
             return Err(NO_BINARY_FOR_GPU);
@@ -71,7 +71,7 @@ fn text_of(image: &In<u8>) -> Outcome<Vec<u8>> {
     image.text_bytes()
 }
 
-/// Writes why the PTX was refused where the program asked for it.
+/// Writes the error to the program's log buffer, if there is one.
 fn write_error_log(options: &[(u32, Opaque)], why: &str) -> Outcome<()> {
     let option = |wanted| {
         options
@@ -90,7 +90,7 @@ fn write_error_log(options: &[(u32, Opaque)], why: &str) -> Outcome<()> {
     buffer.text_out().put_text(capacity, why)
 }
 
-/// Finds a kernel in a module; asking twice gives the same handle.
+/// Looks up a kernel. Repeated calls return the same handle.
 fn function(module: usize, name: String) -> Outcome<usize> {
     let machine = machine()?;
     let known = |function: &Arc<Function>| function.module == module && function.name == name;
@@ -147,39 +147,34 @@ exports! { through guard;
         Ok(load(module, &image)?)
     }
 
-    /// Unloads a module; its kernels are unknown from then on.
+    /// Unloads a module; the handles of its kernels become invalid.
     fn cuModuleUnload(module: usize) {
         let machine = machine()?;
         let unloaded = machine.modules.remove(module)?;
         machine.functions.retain(|function| function.module != module);
-        // SAFETY: `load` made it, it has just left the only table that names it, and the program
-        // vouches that none of its kernels run.
+        // SAFETY: `load` created it, it has just been removed from the table, and the program
+        // guarantees that none of its kernels run.
         unsafe { unloaded.context.driver.module_unload(unloaded.module) }.map_err(Code::from)
     }
 
     /// A kernel by name.
     fn cuModuleGetFunction(target: Out<usize>, module: usize, name: Text) {
         machine()?;
-        let slot = target.required()?;
-        slot.put(function(module, name.read()?)?);
-        Ok(())
+        target.set_with(|| function(module, name.read()?))
     }
 
-    /// Whether kernels are loaded when first used: they are loaded at once.
+    /// The loading mode of kernels: eager.
     fn cuModuleGetLoadingMode(mode: Out<u32>) {
         machine()?;
-        mode.required()?.put(1);
-        Ok(())
+        mode.set(1)
     }
 
-    /// The module that a kernel belongs to.
+    /// The module of a kernel.
     fn cuFuncGetModule(module: Out<usize>, function: usize) {
-        let function = machine()?.functions.find(function)?;
-        module.required()?.put(function.module);
-        Ok(())
+        module.set(machine()?.functions.find(function)?.module)
     }
 
-    /// One of a kernel's attributes. A CPU twin uses no registers and no shared memory.
+    /// An attribute of a kernel. A CPU twin uses neither registers nor shared memory.
     fn cuFuncGetAttribute(value: Out<i32>, attribute: u32, function: usize) {
         const MAX_THREADS_PER_BLOCK: u32 = 0;
         const LAST: u32 = 15;

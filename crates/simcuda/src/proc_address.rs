@@ -1,24 +1,24 @@
-//! `cuGetProcAddress`: from a name and a version to the function that a program means.
+//! `cuGetProcAddress`: finds a function by name and version.
 //!
-//! `api.txt` lists, for every name of the driver API, since which version which exported symbol
-//! stands behind it, and which one where the program wants each thread to have its own default
-//! stream. It is what a driver of CUDA 13.0 answers.
+//! `api.txt` lists, for every function of the driver API, its exported symbols, the version that
+//! introduced each, and the symbol for programs with per-thread default streams. It matches a driver
+//! of CUDA 13.0.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 
 use crate::error::{INVALID_VALUE, NOT_FOUND, Outcome, UNKNOWN};
+use crate::exports::exports;
 use crate::ffi::{Out, Text};
 use crate::settings::{Settings, settings};
-use crate::shim::exports;
 
-/// Flag: functions whose stream 0 is the legacy default stream.
+/// Flag: stream 0 is the legacy default stream.
 const LEGACY: u64 = 1;
-/// Flag: functions whose stream 0 is the thread's own.
+/// Flag: stream 0 is the thread's own default stream.
 const PER_THREAD: u64 = 2;
 
-/// How a search ended, in the driver API's numbers.
+/// The result of a search, as in the driver API.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 enum Status {
@@ -27,11 +27,11 @@ enum Status {
     VersionNotSufficient = 2,
 }
 
-/// A line of the list: since when which symbol stands behind a name.
+/// A line of the list.
 struct Row {
     since: u32,
     symbol: &'static str,
-    /// `None` before functions came in two kinds.
+    /// `None` for versions without per-thread default streams.
     per_thread: Option<&'static str>,
 }
 
@@ -54,7 +54,7 @@ fn rows() -> &'static HashMap<&'static str, Vec<Row>> {
     })
 }
 
-/// The newest symbol behind `name` that is no newer than `version`.
+/// The newest symbol of `name` up to `version`.
 fn search(
     settings: &Settings,
     name: &str,
@@ -81,7 +81,7 @@ fn search(
         .ok_or(Status::VersionNotSufficient)
 }
 
-/// The address of a symbol of this very library.
+/// The address of a symbol of this library.
 fn address_of(symbol: &str) -> Option<usize> {
     static LIBRARY: OnceLock<usize> = OnceLock::new();
     let library = *LIBRARY.get_or_init(|| own_library().expose_provenance());
@@ -89,7 +89,7 @@ fn address_of(symbol: &str) -> Option<usize> {
         return None;
     }
     let symbol = CString::new(symbol).ok()?;
-    // SAFETY: the handle came from dlopen and is never closed; the name ends with NUL.
+    // SAFETY: the handle came from dlopen and is never closed. The name is NUL-terminated.
     let address = unsafe {
         libc::dlsym(
             std::ptr::with_exposed_provenance_mut(library),
@@ -99,23 +99,23 @@ fn address_of(symbol: &str) -> Option<usize> {
     (!address.is_null()).then(|| address.expose_provenance())
 }
 
-/// The loader's handle of the library that this function lies in, or null.
+/// The loader's handle of this library, or null.
 fn own_library() -> *mut c_void {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the address is a function's, and `found` is large enough for the answer.
+    // SAFETY: the address is that of a function, and `found` is large enough.
     let known = unsafe { libc::dladdr(address_of as *const c_void, found.as_mut_ptr()) };
     // SAFETY: all-zero is a valid `Dl_info`, whether or not the call filled it in.
     let found = unsafe { found.assume_init() };
     if known == 0 || found.dli_fname.is_null() {
         return std::ptr::null_mut();
     }
-    // SAFETY: the loader's own copy of the name, which stays as long as the library.
+    // SAFETY: the loader's copy of the name lives as long as the library.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
-    // SAFETY: nothing is loaded, only found again.
+    // SAFETY: RTLD_NOLOAD only looks up a loaded library.
     unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) }
 }
 
-/// The address of what the program means, or why there is none.
+/// The address of a function, or why there is none.
 fn find(name: Text, version: i32, flags: u64) -> Outcome<Result<usize, Status>> {
     let settings = settings().map_err(|_| UNKNOWN)?;
     let name = name.read()?;
@@ -128,24 +128,19 @@ fn find(name: Text, version: i32, flags: u64) -> Outcome<Result<usize, Status>> 
 }
 
 exports! { through always;
-    /// Finds a function. What is not found is an error, and the address is left as it was.
+    /// Finds a function. If there is none, returns an error and leaves the address unchanged.
     fn cuGetProcAddress(name: Text, address: Out<usize>, version: i32, flags: u64) {
-        let slot = address.required()?;
-        slot.put(find(name, version, flags)?.map_err(|_| NOT_FOUND)?);
-        Ok(())
+        address.set_with(|| find(name, version, flags)?.map_err(|_| NOT_FOUND))
     }
 
-    /// Finds a function. What is not found is no error: the address is null, and the status says
-    /// why.
+    /// Finds a function. If there is none, stores null and a status that says why.
     fn cuGetProcAddress_v2(
         name: Text, address: Out<usize>, version: i32, flags: u64, status: Out<u32>,
     ) {
         let slot = address.required()?;
         let found = find(name, version, flags)?;
         slot.put(found.unwrap_or(0));
-        if let Some(slot) = status.optional() {
-            slot.put(found.err().unwrap_or(Status::Found) as u32);
-        }
+        status.set_optional(found.err().unwrap_or(Status::Found) as u32);
         Ok(())
     }
 }
@@ -169,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_picks_the_symbol() {
+    fn the_version_selects_the_symbol() {
         let all = settings(13000, &[]);
         assert_eq!(search(&all, "cuMemAlloc", 2000, false), Ok("cuMemAlloc"));
         assert_eq!(
@@ -193,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn per_thread_functions_are_apart_since_7_0() {
+    fn per_thread_functions_exist_since_7_0() {
         let all = settings(13000, &[]);
         assert_eq!(
             search(&all, "cuMemcpyHtoD", 13000, true),
@@ -220,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_a_symbol_can_be_left_out() {
+    fn names_and_symbols_can_be_omitted() {
         let without = settings(13000, &["cuMemAllocAsync", "cuMemcpyBatchAsync_v2"]);
         assert_eq!(
             search(&without, "cuMemAllocAsync", 13000, false),
@@ -233,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_is_whole() {
+    fn the_list_is_complete() {
         let names: BTreeSet<_> = rows().keys().collect();
         assert!(names.len() > 400, "{}", names.len());
         for rows in rows().values() {

@@ -1,4 +1,4 @@
-//! What the environment says.
+//! Settings from environment variables.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -6,38 +6,39 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use pinlane_model::Profile;
+use pinlane_sim::profile_named;
 
-/// The version whose exports this library has.
+/// The CUDA version whose symbols this library exports.
 pub const NEWEST_VERSION: u32 = 13000;
 
-/// How the simulated machine is to look.
+/// The configuration of the simulated machine.
 pub struct Settings {
     /// Link and device.
     pub profile: Profile,
     /// Number of devices.
     pub devices: u32,
-    /// What `cuDriverGetVersion` says.
+    /// Result of `cuDriverGetVersion`.
     pub version: u32,
     /// Names that `cuGetProcAddress` does not find.
     pub omit: BTreeSet<String>,
-    /// What goes wrong on purpose.
+    /// Injected failure.
     pub fail: Fail,
-    /// Adversarial schedule, where there is a seed.
+    /// Seed of an adversarial schedule.
     pub seed: Option<u64>,
 }
 
-/// What goes wrong on purpose.
+/// An injected failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fail {
     /// Nothing.
     Never,
-    /// Every context is refused, as by another process in exclusive mode.
+    /// Contexts cannot be created, as if another process held the GPU in exclusive mode.
     Busy,
     /// The GPU is lost after this many calls.
     LostAfter(u64),
 }
 
-/// The settings of this process, or what is wrong with them.
+/// The settings of this process, or why they are invalid.
 pub fn settings() -> Result<&'static Settings, &'static str> {
     static SETTINGS: OnceLock<Result<Settings, String>> = OnceLock::new();
     let parsed = SETTINGS.get_or_init(|| {
@@ -50,8 +51,8 @@ pub fn settings() -> Result<&'static Settings, &'static str> {
     parsed.as_ref().map_err(String::as_str)
 }
 
-/// The file that the report goes to. Read apart from the rest, so that a report is written even
-/// where the rest is wrong.
+/// The report's file. Read separately, so that a report is written even if other settings are
+/// invalid.
 pub fn report_path() -> Option<PathBuf> {
     static PATH: OnceLock<Option<PathBuf>> = OnceLock::new();
     PATH.get_or_init(|| env::var_os("PINLANE_SIMCUDA_REPORT").map(PathBuf::from))
@@ -59,7 +60,7 @@ pub fn report_path() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Reads the settings through `variable`, which knows the environment.
+    /// Parses the settings; `variable` looks up an environment variable.
     fn parse(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let number = |name: &str| -> Result<Option<u64>, String> {
             let Some(text) = variable(name) else {
@@ -72,44 +73,29 @@ impl Settings {
         let version = number("PINLANE_SIMCUDA_VERSION")?.unwrap_or(NEWEST_VERSION.into());
         if !(1000..=u64::from(NEWEST_VERSION)).contains(&version) {
             return Err(format!(
-                "PINLANE_SIMCUDA_VERSION={version}: choose between 1000 and {NEWEST_VERSION}"
+                "PINLANE_SIMCUDA_VERSION={version}: must be between 1000 and {NEWEST_VERSION}"
             ));
         }
         let omit = variable("PINLANE_SIMCUDA_OMIT").unwrap_or_default();
+        let profile = variable("PINLANE_SIMCUDA_PROFILE").unwrap_or("h200".to_owned());
         Ok(Self {
-            profile: profile(
-                variable("PINLANE_SIMCUDA_PROFILE")
-                    .as_deref()
-                    .unwrap_or("h200"),
-            )?,
+            profile: profile_named(&profile)
+                .map_err(|error| format!("PINLANE_SIMCUDA_PROFILE={profile}: {error}"))?,
             devices: u32::try_from(devices)
                 .map_err(|_| format!("PINLANE_SIMCUDA_DEVICES={devices}: too many"))?,
             version: version as u32,
-            omit: words(&omit),
+            omit: items(&omit),
             fail: fail(variable("PINLANE_SIMCUDA_FAIL").as_deref())?,
             seed: number("PINLANE_SIMCUDA_SEED")?,
         })
     }
 }
 
-/// The words of a comma list.
-fn words(list: &str) -> BTreeSet<String> {
-    let words = list.split(',').map(str::trim);
-    words
-        .filter(|word| !word.is_empty())
-        .map(String::from)
-        .collect()
-}
-
-/// A built-in profile, or one from a file.
-fn profile(name: &str) -> Result<Profile, String> {
-    if let Some(profile) = Profile::builtin(name) {
-        return Ok(profile);
-    }
-    let text = std::fs::read_to_string(name).map_err(|error| {
-        format!("PINLANE_SIMCUDA_PROFILE={name}: no built-in profile, and no file: {error}")
-    })?;
-    Profile::from_toml(&text).map_err(|error| format!("PINLANE_SIMCUDA_PROFILE={name}: {error}"))
+/// The items of a comma-separated list.
+fn items(list: &str) -> BTreeSet<String> {
+    let items = list.split(',').map(str::trim);
+    let items = items.filter(|item| !item.is_empty());
+    items.map(String::from).collect()
 }
 
 fn fail(word: Option<&str>) -> Result<Fail, String> {
@@ -121,7 +107,7 @@ fn fail(word: Option<&str>) -> Result<Fail, String> {
                 .strip_prefix("lost:")
                 .and_then(|calls| calls.parse().ok());
             calls.map(Fail::LostAfter).ok_or_else(|| {
-                format!("PINLANE_SIMCUDA_FAIL={other}: choose busy, or lost:N with a number")
+                format!("PINLANE_SIMCUDA_FAIL={other}: must be busy, or lost:N with a number")
             })
         }
     }
@@ -170,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_named() {
+    fn errors_name_variable_and_value() {
         for (name, value) in [
             ("PROFILE", "no-such"),
             ("DEVICES", "many"),

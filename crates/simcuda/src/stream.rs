@@ -1,4 +1,4 @@
-//! Streams: those that programs create, and the two that are always there.
+//! Streams: created ones, and the two default streams.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,72 +6,74 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pinlane_driver::{Driver, StreamFlags, StreamHandle};
 
 use crate::context::Context;
-use crate::current::current;
+use crate::context_stack::current;
 use crate::error::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Outcome};
+use crate::exports::{exports, exports_by_default_stream};
 use crate::ffi::Out;
-use crate::shim::{exports, exports_by_default_stream};
-use crate::state::machine;
+use crate::machine::machine;
 
-/// The handle that always means the legacy default stream.
+/// Handle of the legacy default stream.
 const LEGACY: usize = 1;
-/// The handle that always means the thread's own default stream.
+/// Handle of the calling thread's default stream.
 const PER_THREAD: usize = 2;
-/// Flag: not ordered with the legacy default stream.
+/// Capture status: not captured.
+const CAPTURE_NONE: u32 = 0;
+/// Flag: does not synchronise with the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// What the stream 0 is in a call.
+/// The meaning of stream 0 in a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultStream {
     /// One stream for the whole context.
     Legacy,
-    /// One stream for each thread.
+    /// One stream per thread.
     PerThread,
 }
 
-/// A stream that a program created.
+/// A stream that a call refers to.
 #[derive(Clone)]
-pub struct Stream {
-    /// Where it was created.
-    pub context: Arc<Context>,
-    stream: StreamHandle,
-    flags: u32,
-    priority: i32,
-    id: u64,
-}
-
-/// Where the work of one call goes.
-pub struct Lane {
+pub struct StreamRef {
     /// The context.
     pub context: Arc<Context>,
-    /// The stream in it.
-    pub stream: StreamHandle,
+    /// The simulator's handle.
+    pub handle: StreamHandle,
     /// Whether it is the legacy default stream.
     pub is_legacy: bool,
     /// The flags that it was created with.
     pub flags: u32,
     /// Its priority.
     pub priority: i32,
-    /// A number that no other stream has.
+    /// A unique number.
     pub id: u64,
 }
 
-impl Lane {
-    /// The stream that a program means by `handle`.
+impl StreamRef {
+    /// The stream of a program's handle.
     pub fn find(handle: usize, mode: DefaultStream) -> Outcome<Self> {
         match (handle, mode) {
-            (LEGACY, _) | (0, DefaultStream::Legacy) => Ok(Self::legacy(current()?)),
-            (PER_THREAD, _) | (0, DefaultStream::PerThread) => Self::per_thread(current()?),
-            _ => {
-                let found = machine()?.streams.find(handle)?;
+            (LEGACY, _) | (0, DefaultStream::Legacy) => {
+                let context = current()?;
                 Ok(Self {
-                    stream: found.stream,
-                    is_legacy: false,
-                    flags: found.flags,
-                    priority: found.priority,
-                    id: found.id,
-                    context: found.context,
+                    handle: context.driver.default_stream(),
+                    is_legacy: true,
+                    flags: 0,
+                    priority: 0,
+                    id: LEGACY as u64,
+                    context,
                 })
             }
+            (PER_THREAD, _) | (0, DefaultStream::PerThread) => {
+                let context = current()?;
+                Ok(Self {
+                    handle: context.thread_stream()?,
+                    is_legacy: false,
+                    flags: 0,
+                    priority: 0,
+                    id: PER_THREAD as u64,
+                    context,
+                })
+            }
+            _ => machine()?.streams.find(handle),
         }
     }
 
@@ -80,31 +82,9 @@ impl Lane {
         Self::find(0, mode)
     }
 
-    /// Its device.
+    /// The driver of its device.
     pub fn driver(&self) -> &dyn Driver {
         &*self.context.driver
-    }
-
-    fn legacy(context: Arc<Context>) -> Self {
-        Self {
-            stream: context.driver.default_stream(),
-            is_legacy: true,
-            flags: 0,
-            priority: 0,
-            id: LEGACY as u64,
-            context,
-        }
-    }
-
-    fn per_thread(context: Arc<Context>) -> Outcome<Self> {
-        Ok(Self {
-            stream: context.thread_stream()?,
-            is_legacy: false,
-            flags: 0,
-            priority: 0,
-            id: PER_THREAD as u64,
-            context,
-        })
     }
 }
 
@@ -122,9 +102,10 @@ fn create(handle: Out<usize>, flags: u32, priority: i32) -> Outcome<()> {
         non_blocking: flags & NON_BLOCKING != 0,
         priority,
     })?;
-    let (handle, _) = machine()?.streams.insert(|_| Stream {
+    let (handle, _) = machine()?.streams.insert(|_| StreamRef {
         context,
-        stream,
+        handle: stream,
+        is_legacy: false,
         flags,
         priority,
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -139,8 +120,8 @@ fn destroy(handle: usize) -> Outcome<()> {
         return Err(INVALID_HANDLE);
     }
     let stream = machine()?.streams.remove(handle)?;
-    // SAFETY: `create` made it, and it has just left the only table that names it.
-    unsafe { stream.context.driver.stream_destroy(stream.stream) }.map_err(Code::from)
+    // SAFETY: `create` created it, and it has just been removed from the table.
+    unsafe { stream.driver().stream_destroy(stream.handle) }.map_err(Code::from)
 }
 
 exports! { through guard;
@@ -155,35 +136,101 @@ exports! { through guard;
     /// Destroys a stream.
     fn cuStreamDestroy_v2(stream: usize) { destroy(stream) }
 
-    /// Destroys a stream: the older name.
+    /// Older name of the same.
     fn cuStreamDestroy(stream: usize) { destroy(stream) }
 }
 
 exports_by_default_stream! {
-    /// Whether its work is done.
+    /// Queries whether a stream's work is done.
     fn cuStreamQuery, cuStreamQuery_ptsz(stream: usize) |mode| {
-        let lane = Lane::find(stream, mode)?;
-        if lane.driver().stream_query(lane.stream)? { Ok(()) } else { Err(NOT_READY) }
+        let stream = StreamRef::find(stream, mode)?;
+        if stream.driver().stream_query(stream.handle)? { Ok(()) } else { Err(NOT_READY) }
     }
 
-    /// Waits for its work.
+    /// Waits for a stream's work.
     fn cuStreamSynchronize, cuStreamSynchronize_ptsz(stream: usize) |mode| {
-        let lane = Lane::find(stream, mode)?;
-        Ok(lane.driver().stream_synchronize(lane.stream)?)
+        let stream = StreamRef::find(stream, mode)?;
+        Ok(stream.driver().stream_synchronize(stream.handle)?)
     }
 
-    /// Later work waits for an event.
+    /// Makes later work of a stream wait for an event.
     fn cuStreamWaitEvent, cuStreamWaitEvent_ptsz(stream: usize, event: usize, flags: u32) |mode| {
-        let lane = Lane::find(stream, mode)?;
+        let stream = StreamRef::find(stream, mode)?;
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
         let event = machine()?.events.find(event)?;
-        if event.context.ordinal != lane.context.ordinal {
-            // The simulated devices share a clock but no events.
+        if event.context.ordinal != stream.context.ordinal {
+            // Simulated devices share a clock but not events.
             event.context.driver.event_synchronize(event.event)?;
             return Ok(());
         }
-        Ok(lane.driver().stream_wait_event(lane.stream, event.event)?)
+        Ok(stream.driver().stream_wait_event(stream.handle, event.event)?)
+    }
+
+/// The flags of a stream.
+    fn cuStreamGetFlags, cuStreamGetFlags_ptsz(stream: usize, flags: Out<u32>) |mode| {
+        flags.set(StreamRef::find(stream, mode)?.flags)
+    }
+
+    /// The priority of a stream.
+    fn cuStreamGetPriority, cuStreamGetPriority_ptsz(stream: usize, priority: Out<i32>) |mode| {
+        priority.set(StreamRef::find(stream, mode)?.priority)
+    }
+
+    /// The unique number of a stream.
+    fn cuStreamGetId, cuStreamGetId_ptsz(stream: usize, id: Out<u64>) |mode| {
+        id.set(StreamRef::find(stream, mode)?.id)
+    }
+
+    /// The context of a stream.
+    fn cuStreamGetCtx, cuStreamGetCtx_ptsz(stream: usize, context: Out<usize>) |mode| {
+        context.set(StreamRef::find(stream, mode)?.context.handle)
+    }
+
+    /// The context of a stream, and its green context, which does not exist.
+    fn cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz(
+        stream: usize, context: Out<usize>, green: Out<usize>,
+    ) |mode| {
+        let stream = StreamRef::find(stream, mode)?;
+        context.required()?.put(stream.context.handle);
+        green.set(0)
+    }
+
+    /// The device of a stream.
+    fn cuStreamGetDevice, cuStreamGetDevice_ptsz(stream: usize, device: Out<i32>) |mode| {
+        device.set(StreamRef::find(stream, mode)?.context.ordinal)
+    }
+
+    /// Whether a stream is being captured: never.
+    fn cuStreamIsCapturing, cuStreamIsCapturing_ptsz(stream: usize, status: Out<u32>) |mode| {
+        StreamRef::find(stream, mode)?;
+        status.set(CAPTURE_NONE)
+    }
+
+    /// Information on a capture: there is none.
+    fn cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz(
+        stream: usize, status: Out<u32>, _id: Out<u64>,
+    ) |mode| {
+        StreamRef::find(stream, mode)?;
+        status.set(CAPTURE_NONE)
+    }
+
+    /// The same with dependencies.
+    fn cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz(
+        stream: usize, status: Out<u32>, _id: Out<u64>, _graph: Out<usize>,
+        _dependencies: Out<usize>, _count: Out<usize>,
+    ) |mode| {
+        StreamRef::find(stream, mode)?;
+        status.set(CAPTURE_NONE)
+    }
+
+    /// The same with edges.
+    fn cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz(
+        stream: usize, status: Out<u32>, _id: Out<u64>, _graph: Out<usize>,
+        _dependencies: Out<usize>, _edges: Out<usize>, _count: Out<usize>,
+    ) |mode| {
+        StreamRef::find(stream, mode)?;
+        status.set(CAPTURE_NONE)
     }
 }

@@ -1,5 +1,5 @@
-//! Running a program on the simulated GPU, for tests: the library under the names that programs
-//! look for, in a folder of its own, and the report of how the program used it.
+//! For tests: runs a program on the simulated GPU, with the library under libcuda's names in a
+//! temporary folder, and returns its report.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ mod elf;
 pub use child::{complaints, in_child};
 pub use elf::omit;
 
-/// The name under which Cargo builds the library.
+/// The library's file name in Cargo's target folder.
 const FILE_NAME: &str = "libpinlane_simcuda.so";
 
-/// The shared library that was built with the running test: it lies beside the test's executable
-/// or one folder above.
+/// The shared library that was built with the running test, next to the test's executable or one
+/// folder above.
 ///
 /// # Errors
-/// When it is in neither.
+/// If it is in neither.
 pub fn library() -> io::Result<PathBuf> {
     let program = env::current_exe()?;
     let folders = program.ancestors().skip(1).take(2);
@@ -31,26 +31,27 @@ pub fn library() -> io::Result<PathBuf> {
     })
 }
 
-/// A folder with `libcuda.so.1` and `libcuda.so`, removed when dropped.
+/// A temporary folder with `libcuda.so.1` and `libcuda.so`, removed when dropped.
+#[derive(Debug)]
 pub struct Stage {
     folder: PathBuf,
 }
 
 impl Stage {
-    /// A folder with the library as it is.
+    /// Creates a folder with the library.
     ///
     /// # Errors
-    /// When the library is not built, or the folder cannot be made.
+    /// If the library is not built, or the folder cannot be created.
     pub fn new() -> io::Result<Self> {
         let stage = Self::empty()?;
         std::os::unix::fs::symlink(library()?, stage.driver())?;
         stage.link_second_name()
     }
 
-    /// A folder with a copy of the library that lacks these exports.
+    /// Creates a folder with a copy of the library that lacks these symbols.
     ///
     /// # Errors
-    /// As for [`new`](Self::new), and when the library exports no such symbol.
+    /// As for [`new`](Self::new), and if the library does not export one of them.
     pub fn without(symbols: &[&str]) -> io::Result<Self> {
         let stage = Self::empty()?;
         omit(&library()?, &stage.driver(), symbols)?;
@@ -71,7 +72,7 @@ impl Stage {
         Ok(self)
     }
 
-    /// The folder, to be put on the loader's path.
+    /// The folder, for the loader's path.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -83,7 +84,8 @@ impl Stage {
         self.folder.join("libcuda.so.1")
     }
 
-    /// A program that finds this library as its CUDA driver, and writes its report here.
+    /// A command that runs a program with this library as its CUDA driver, and its report in this
+    /// folder.
     #[must_use]
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -92,10 +94,10 @@ impl Stage {
         command
     }
 
-    /// The report of the last program that has ended, line by line.
+    /// The lines of the last program's report.
     ///
     /// # Errors
-    /// When there is none: the program never called `cuInit`, or did not end by itself.
+    /// If there is none: the program did not call `cuInit`, or was killed.
     pub fn report(&self) -> io::Result<Vec<String>> {
         let text = fs::read_to_string(self.folder.join("report"))?;
         Ok(text.lines().map(String::from).collect())
@@ -104,7 +106,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // A folder left in the temporary one does no harm.
+        // A leftover temporary folder does no harm.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,17 +1,17 @@
-//! The rest of the driver API: calls that answer "not supported", by name.
+//! Functions of the driver API that are exported but not supported.
 
 use crate::error::NOT_SUPPORTED;
+use crate::exports::always;
 use crate::report;
-use crate::shim;
 
-/// Exports a function for each name. It takes no arguments, which in C's calling convention is no
-/// concern of the caller: arguments that nobody reads are left where they are.
+/// Exports a function for each name. It takes no arguments: in C's calling convention, a callee may
+/// ignore those that the caller passes.
 macro_rules! unsupported {
     ($($name:ident)*) => { $(
         #[allow(non_snake_case)] // the driver's own name
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> u32 {
-            shim::always(|| {
+            always(|| {
                 report::note_unsupported(stringify!($name));
                 Err(NOT_SUPPORTED)
             })

@@ -1,5 +1,4 @@
-//! Calls beside the plain copies: rows, batches, fills, callbacks, questions about addresses,
-//! pools, and the forms that a launch's arguments take.
+//! 2-D copies, batches, fills, callbacks, pointer attributes, pools, and forms of kernel arguments.
 
 mod support;
 
@@ -86,8 +85,8 @@ fn rows_are_copied_with_their_pitches_and_offsets() {
 }
 
 #[test]
-fn a_batch_copies_all_or_names_the_one_to_blame() {
-    on_device("a_batch_copies_all_or_names_the_one_to_blame", || {
+fn a_batch_copies_all_or_names_the_refused_copy() {
+    on_device("a_batch_copies_all_or_names_the_refused_copy", || {
         let stream: sys::CUstream = made!(cuStreamCreate(1));
         let device: u64 = made!(cuMemAlloc_v2(64));
         let host: *mut c_void = made!(cuMemHostAlloc(64, 0));
@@ -190,7 +189,7 @@ fn callbacks_run_in_stream_order() {
     });
 }
 
-/// Memory type, ordinal and base of an address, asked for at once.
+/// Memory type, ordinal and base of an address, by one query.
 fn describe(address: u64) -> (u32, c_int, u64) {
     use sys::CUpointer_attribute as Attribute;
     let mut which = [
@@ -277,7 +276,7 @@ fn the_default_pool_counts_what_is_in_use() {
         assert_eq!(kept, keep);
         let block: u64 = made!(cuMemAllocFromPoolAsync(4096, pool, ptr::null_mut()));
         assert_eq!(used(), 4096);
-        // Stream-ordered memory may also be freed the plain way.
+        // Stream-ordered memory may also be freed by cuMemFree.
         assert_eq!(cu!(cuMemFree_v2(block)), SUCCESS);
         assert_eq!(used(), 0);
         let refused = cu!(cuMemPoolTrimTo(ptr::without_provenance_mut(8), 0));
@@ -286,8 +285,8 @@ fn the_default_pool_counts_what_is_in_use() {
 }
 
 #[test]
-fn a_launch_takes_its_arguments_packed_too() {
-    on_device("a_launch_takes_its_arguments_packed_too", || {
+fn a_launch_takes_packed_arguments() {
+    on_device("a_launch_takes_packed_arguments", || {
         let device: u64 = made!(cuMemAlloc_v2(16));
         assert_eq!(cu!(cuMemsetD8_v2(device, 0, 16)), SUCCESS);
         let ptx = std::ffi::CString::new(pinlane_kernels::PTX).unwrap();
@@ -327,8 +326,8 @@ fn a_launch_takes_its_arguments_packed_too() {
 }
 
 #[test]
-fn refused_ptx_says_why_in_the_log() {
-    on_device("refused_ptx_says_why_in_the_log", || {
+fn the_error_log_says_why_ptx_was_refused() {
+    on_device("the_error_log_says_why_ptx_was_refused", || {
         let mut log = [0u8; 256];
         let mut keys = [
             sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
@@ -357,7 +356,7 @@ fn a_program_can_tell_that_the_device_is_simulated() {
     type Profile = unsafe extern "C" fn(c_int, *mut c_char, c_int) -> u32;
     on_device("a_program_can_tell_that_the_device_is_simulated", || {
         let mut name = [0u8; 64];
-        // SAFETY: the type is that of the function, and the buffer is as long as it is told.
+        // SAFETY: the type is that of the function, and the buffer has the given length.
         let result = unsafe {
             let library = libloading::Library::new("libcuda.so.1").unwrap();
             let profile = library.get::<Profile>("pinlane_simcuda_profile").unwrap();

@@ -1,4 +1,4 @@
-//! The driver API's contract: order of calls, contexts, handles, and what goes wrong on demand.
+//! The driver API's contract: order of calls, contexts, handles, injected failures.
 
 mod support;
 
@@ -13,13 +13,13 @@ const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 const INVALID_CONTEXT: CUresult = CUresult::CUDA_ERROR_INVALID_CONTEXT;
 const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
 
-/// A pointer that nobody made.
+/// A forged pointer.
 fn forged<T>() -> *mut T {
     ptr::without_provenance_mut(0xdead_beef_0000)
 }
 
 #[test]
-fn calls_come_in_order() {
+fn calls_out_of_order_are_refused() {
     let program = || {
         let mut count = 0;
         assert_eq!(
@@ -43,7 +43,7 @@ fn calls_come_in_order() {
             CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
         );
     };
-    let Some(report) = in_child(whole, "calls_come_in_order", &[], program) else {
+    let Some(report) = in_child(whole, "calls_out_of_order_are_refused", &[], program) else {
         return;
     };
     assert_eq!(complaints(&report), [""; 0]);
@@ -87,7 +87,7 @@ fn forged_handles_and_null_are_refused() {
 }
 
 #[test]
-fn contexts_stack_and_only_the_device_asked_for_gets_one() {
+fn contexts_stack_and_only_used_devices_get_one() {
     let program = || {
         assert_eq!(cu!(cuInit(0)), SUCCESS);
         let count: c_int = made!(cuDeviceGetCount());
@@ -107,7 +107,7 @@ fn contexts_stack_and_only_the_device_asked_for_gets_one() {
         assert_eq!(current, primary);
         leave(1);
     };
-    let name = "contexts_stack_and_only_the_device_asked_for_gets_one";
+    let name = "contexts_stack_and_only_used_devices_get_one";
     let Some(report) = in_child(whole, name, &[("DEVICES", "3")], program) else {
         return;
     };
@@ -119,11 +119,11 @@ fn contexts_stack_and_only_the_device_asked_for_gets_one() {
 }
 
 #[test]
-fn a_machine_without_devices_says_so() {
+fn a_machine_without_devices_reports_no_device() {
     let program = || assert_eq!(cu!(cuInit(0)), CUresult::CUDA_ERROR_NO_DEVICE);
     in_child(
         whole,
-        "a_machine_without_devices_says_so",
+        "a_machine_without_devices_reports_no_device",
         &[("DEVICES", "0")],
         program,
     );
@@ -149,7 +149,7 @@ fn a_busy_device_gives_no_context() {
 }
 
 #[test]
-fn a_lost_device_answers_nothing_else() {
+fn a_lost_device_fails_every_call() {
     let program = || {
         enter(0); // two calls that count
         let address: u64 = made!(cuMemAlloc_v2(64));
@@ -161,7 +161,7 @@ fn a_lost_device_answers_nothing_else() {
     };
     let Some(report) = in_child(
         whole,
-        "a_lost_device_answers_nothing_else",
+        "a_lost_device_fails_every_call",
         &[("FAIL", "lost:3")],
         program,
     ) else {
@@ -175,7 +175,7 @@ fn a_lost_device_answers_nothing_else() {
 }
 
 #[test]
-fn threads_have_default_streams_of_their_own() {
+fn threads_have_their_own_default_streams() {
     const PER_THREAD: usize = 2;
     let program = || {
         let context = enter(0) as usize;
@@ -199,7 +199,7 @@ fn threads_have_default_streams_of_their_own() {
         assert_eq!(cu!(cuMemFree_v2(device)), SUCCESS);
         leave(0);
     };
-    let name = "threads_have_default_streams_of_their_own";
+    let name = "threads_have_their_own_default_streams";
     let Some(report) = in_child(whole, name, &[], program) else {
         return;
     };
@@ -254,7 +254,7 @@ fn pinned_memory_is_mapped_and_free_waits_as_with_unified_addressing() {
         let (a, b): (u64, u64) = (made!(cuMemAlloc_v2(1 << 20)), made!(cuMemAlloc_v2(1 << 20)));
         assert_eq!(cu!(cuMemsetD8_v2(a, 5, 1 << 20)), SUCCESS);
         let stream: sys::CUstream = made!(cuStreamCreate(1));
-        // Something slow first, so that the copy is still waiting when its source is freed.
+        // Slow work first, so that the copy is still queued when its source is freed.
         let slow: *mut c_void = made!(cuMemHostAlloc(16 << 20, 0));
         let large: u64 = made!(cuMemAlloc_v2(16 << 20));
         assert_eq!(

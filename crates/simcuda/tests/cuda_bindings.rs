@@ -1,7 +1,7 @@
-//! Programs through PyPI's cuda-bindings, which finds every call with `cuGetProcAddress`.
+//! Python programs that use cuda-bindings, which finds every function with `cuGetProcAddress`.
 //!
-//! `PINLANE_PYTHON` names a Python that has the package. Without it these tests say that they did
-//! nothing: not every machine can install packages, and `cargo xtask test` counts what was skipped.
+//! `PINLANE_PYTHON` names a Python with the package. Without it the tests are skipped and say so: not
+//! every machine can install packages, and `cargo xtask test` counts skipped tests.
 
 mod support;
 
@@ -10,8 +10,7 @@ use std::path::Path;
 
 use support::{complaints, whole};
 
-/// Runs a program of `tests/programs` with its arguments, and returns its report. `None` where
-/// there is no Python to run it with.
+/// Runs a program of `tests/programs` and returns its report; `None` without Python.
 fn run(program: &str, arguments: &[&str], settings: &[(&str, &str)]) -> Option<Vec<String>> {
     let Some(python) = env::var_os("PINLANE_PYTHON") else {
         eprintln!("skipped: PINLANE_PYTHON does not name a Python with cuda-bindings");
@@ -53,7 +52,7 @@ fn a_correct_program_runs_with_default_streams_per_thread() {
 }
 
 #[test]
-fn a_correct_program_is_right_under_any_legal_schedule() {
+fn a_correct_program_works_under_any_legal_schedule() {
     for seed in ["1", "2", "3"] {
         let Some(report) = run("transfers.py", &[], &[("PINLANE_SIMCUDA_SEED", seed)]) else {
             return;
@@ -70,7 +69,7 @@ fn a_forked_child_is_refused() {
     assert_eq!(report, [""; 0]);
 }
 
-/// Each misuse, and how the report begins to describe it.
+/// Each misuse, and the beginning of its report.
 const MISUSES: [(&str, &str); 5] = [
     ("refill", "misuse: host memory changed while in flight"),
     ("wrong-free", "misuse: wrong free function"),

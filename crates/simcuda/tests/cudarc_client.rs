@@ -1,4 +1,4 @@
-//! Programs through the cudarc crate: its safe layer as people use it, and its thin layer misused.
+//! Programs that use the cudarc crate: its safe layer correctly, and its thin layer wrongly.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::{complaints, in_child, whole};
 
 const ITEMS: usize = 1 << 20;
 
-/// Pinned memory up, a kernel, pinned memory down, on a stream of its own, with timing.
+/// Upload, kernel and download with pinned memory on a stream, with timing.
 fn add_on_the_device() {
     let context = CudaContext::new(0).unwrap();
     assert!(context.name().unwrap().contains("Simulated"));
@@ -26,7 +26,7 @@ fn add_on_the_device() {
     let start = stream.record_event(Some(CU_EVENT_DEFAULT)).unwrap();
     stream.memcpy_htod(&input, &mut data).unwrap();
     let end = stream.record_event(Some(CU_EVENT_DEFAULT)).unwrap();
-    // 4 MiB take 1e3 * 4.19e6 / 55e9 ms on the link of the default profile, and some latency.
+    // 4 MiB take 1e3 * 4.19e6 / 55e9 ms on the default profile's link, plus latency.
     let elapsed_ms = start.elapsed_ms(&end).unwrap();
     assert!((0.07..0.12).contains(&elapsed_ms), "{elapsed_ms} ms");
 
@@ -37,7 +37,7 @@ fn add_on_the_device() {
     let (count, value) = (ITEMS as u64, 7u32);
     let mut launch = stream.launch_builder(&kernel);
     launch.arg(&count).arg(&value).arg(&mut data);
-    // SAFETY: the arguments are the kernel's: a count, a value, and that many items.
+    // SAFETY: the arguments match the kernel: a count, a value, and that many items.
     unsafe { launch.launch(LaunchConfig::for_num_elems(ITEMS as u32)) }.unwrap();
 
     // SAFETY: every item is written by the copy before it is read.
@@ -51,7 +51,7 @@ fn add_on_the_device() {
             .all(|(index, item)| *item == index as u32 + 7)
     );
 
-    // And from and to ordinary memory, on the default stream.
+    // The same with ordinary memory on the default stream.
     let default = context.default_stream();
     let device = default.clone_htod(&[1.5f64; 1000]).unwrap();
     assert_eq!(default.clone_dtoh(&device).unwrap(), vec![1.5; 1000]);
@@ -67,8 +67,8 @@ fn the_safe_layer_runs_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn the_safe_layer_is_right_under_any_legal_schedule() {
-    let name = "the_safe_layer_is_right_under_any_legal_schedule";
+fn the_safe_layer_is_correct_under_any_legal_schedule() {
+    let name = "the_safe_layer_is_correct_under_any_legal_schedule";
     let program = || {
         let context = CudaContext::new(0).unwrap();
         let (first, second) = (context.new_stream().unwrap(), context.new_stream().unwrap());
@@ -84,7 +84,7 @@ fn the_safe_layer_is_right_under_any_legal_schedule() {
     }
 }
 
-/// What every misuse below starts from: a current context, a stream and 4096 bytes of each memory.
+/// Prepares a current context, a stream and 4096 bytes of each kind of memory.
 fn prepare() -> (
     std::sync::Arc<CudaContext>,
     sys::CUstream,
@@ -103,9 +103,9 @@ fn prepare() -> (
     (context, stream, host, device)
 }
 
-/// Gives back what `prepare` made.
+/// Releases what `prepare` created.
 fn tidy_up(stream: sys::CUstream, host: *mut u8, device: sys::CUdeviceptr) {
-    // SAFETY: all work is done first, and each is freed by the function that belongs to it.
+    // SAFETY: all work is done, and each is freed by the right function.
     unsafe {
         result::stream::synchronize(stream).unwrap();
         result::stream::destroy(stream).unwrap();
@@ -120,7 +120,7 @@ fn a_refill_in_flight_is_reported() {
     let program = || {
         let (_context, stream, host, device) = prepare();
         for round in 0..4u8 {
-            // SAFETY: the memory is there; that it is in flight is what the test is about.
+            // SAFETY: the memory is allocated. That it is in flight is what the test is about.
             unsafe {
                 host.write_bytes(round, 4096);
                 let bytes = std::slice::from_raw_parts(host, 4096);
@@ -146,7 +146,7 @@ fn a_refill_in_flight_is_reported() {
 fn the_wrong_free_function_is_refused_and_reported() {
     let program = || {
         let (_context, stream, host, device) = prepare();
-        // SAFETY: the wrong functions, on purpose: they are refused and nothing changes.
+        // SAFETY: wrong functions on purpose; they are refused without effect.
         unsafe {
             let unregister = sys::cuMemHostUnregister(host.cast());
             assert_eq!(
@@ -181,7 +181,7 @@ fn use_after_free_is_refused_and_reported() {
             result::free_sync(freed).unwrap();
             freed
         };
-        // SAFETY: the simulated driver refuses a freed address, whichever call names it.
+        // SAFETY: the simulated driver refuses a freed address in every call.
         unsafe {
             let plain = sys::cuMemcpyDtoHAsync_v2(host.cast(), freed, 4096, stream);
             assert_eq!(plain, sys::CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -202,11 +202,11 @@ fn use_after_free_is_refused_and_reported() {
 }
 
 #[test]
-fn what_is_not_freed_is_a_leak() {
+fn leaks_are_reported() {
     let program = || {
         let (_context, ..) = prepare();
     };
-    let Some(report) = in_child(whole, "what_is_not_freed_is_a_leak", &[], program) else {
+    let Some(report) = in_child(whole, "leaks_are_reported", &[], program) else {
         return;
     };
     let complaints = complaints(&report);

@@ -1,4 +1,4 @@
-//! Names: what is exported, what `cuGetProcAddress` finds, and how either can be left out.
+//! Exported symbols, results of `cuGetProcAddress`, and how to hide both.
 
 mod support;
 
@@ -20,7 +20,7 @@ const VERSION_NOT_SUFFICIENT: u32 = 2;
 const PER_THREAD: u64 = 2;
 
 fn load(path: &std::path::Path) -> Library {
-    // SAFETY: loading the library runs no code of it.
+    // SAFETY: loading the library runs none of its code.
     unsafe { Library::new(path) }.expect("the library loads")
 }
 
@@ -30,7 +30,7 @@ fn address(library: &Library, symbol: &str) -> Option<usize> {
     found.ok().map(|symbol| *symbol as usize)
 }
 
-/// Asks the newer form for a name: result, address and status.
+/// Calls `cuGetProcAddress_v2`: result, address and status.
 fn ask(library: &Library, name: &str, version: c_int, flags: u64) -> (u32, usize, u32) {
     let name = CString::new(name).unwrap();
     let (mut found, mut status) = (std::ptr::without_provenance_mut(1), u32::MAX);
@@ -57,7 +57,7 @@ fn every_driver_symbol_that_cudarc_knows_is_exported() {
 }
 
 #[test]
-fn every_listed_name_leads_to_the_symbol_beside_it() {
+fn every_listed_name_resolves_to_its_symbol() {
     let library = load(&library().unwrap());
     let mut names = BTreeSet::new();
     let lines = include_str!("../src/api.txt")
@@ -86,7 +86,7 @@ fn every_listed_name_leads_to_the_symbol_beside_it() {
 }
 
 #[test]
-fn what_is_not_found_is_said_as_a_real_driver_says_it() {
+fn missing_functions_are_reported_as_by_a_real_driver() {
     let library = load(&library().unwrap());
     assert_eq!(ask(&library, "cuNoSuchCall", 13000, 0), (0, 0, NOT_FOUND));
     assert_eq!(ask(&library, "cuMemAlloc_v2", 13000, 0), (0, 0, NOT_FOUND));
@@ -97,7 +97,7 @@ fn what_is_not_found_is_said_as_a_real_driver_says_it() {
     assert_eq!(ask(&library, "cuMemAlloc", 99000, 0), (1, 1, u32::MAX));
     assert_eq!(ask(&library, "cuMemAlloc", 13000, 4), (1, 1, u32::MAX));
 
-    // The older form has no status: what is not found is an error.
+    // The older form has no status: a missing function is an error.
     let mut found = std::ptr::without_provenance_mut(1);
     // SAFETY: the type is that of the driver API, and all pointers are valid for the call.
     let result = unsafe {
@@ -108,7 +108,7 @@ fn what_is_not_found_is_said_as_a_real_driver_says_it() {
 }
 
 #[test]
-fn an_export_can_be_left_out() {
+fn an_export_can_be_hidden() {
     let stage = Stage::without(&["cuMemcpyBatchAsync", "cuMemAllocAsync"]).unwrap();
     let library = load(&stage.driver());
     assert_eq!(address(&library, "cuMemcpyBatchAsync"), None);
@@ -120,7 +120,7 @@ fn an_export_can_be_left_out() {
         (0, 0, NOT_FOUND)
     );
 
-    let unknown = Stage::without(&["cuNoSuchCall"]).err().expect("refused");
+    let unknown = Stage::without(&["cuNoSuchCall"]).expect_err("refused");
     assert!(unknown.to_string().contains("cuNoSuchCall"), "{unknown}");
 }
 
@@ -170,7 +170,7 @@ fn a_setting_hides_names_from_proc_address() {
 }
 
 #[test]
-fn what_is_not_supported_says_so_by_name() {
+fn unsupported_calls_are_reported_by_name() {
     let program = || {
         let library = load("libcuda.so.1".as_ref());
         for symbol in ["cuGraphCreate", "cuGraphCreate", "cuTexObjectCreate"] {
@@ -179,8 +179,12 @@ fn what_is_not_supported_says_so_by_name() {
             assert_eq!(result, 801);
         }
     };
-    let Some(report) = in_child(whole, "what_is_not_supported_says_so_by_name", &[], program)
-    else {
+    let Some(report) = in_child(
+        whole,
+        "unsupported_calls_are_reported_by_name",
+        &[],
+        program,
+    ) else {
         return;
     };
     assert_eq!(

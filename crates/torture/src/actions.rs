@@ -1,4 +1,4 @@
-//! What a program can do in one step.
+//! The actions of a program.
 
 use std::future::Future;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use bytemuck::cast_slice;
 use pinlane::{PinnedBuf, TransferError};
 
 use crate::executor::block_on;
-use crate::program::{Flying, Held, MOST_WORDS, Program, random_range};
+use crate::program::{AnyTransfer, InFlight, MOST_WORDS, Program, random_range};
 use crate::shadow::Shadow;
 
 impl Program<'_> {
-    /// Do something.
+    /// Takes a random action.
     pub(crate) fn act(&mut self) -> Result<(), String> {
         match self.random.below(29) {
             0..=4 => self.upload(),
@@ -30,7 +30,7 @@ impl Program<'_> {
             21 => self.cancel_one(),
             22 => self.drop_buffer(),
             23 => self.drop_stream(),
-            24..=27 => return self.express(),
+            24..=27 => return self.express_action(),
             _ => self.synchronize(),
         }
         Ok(())
@@ -54,7 +54,7 @@ impl Program<'_> {
 
     fn pinned(&mut self, words: &[u32]) -> Option<PinnedBuf<u32>> {
         let buffer = self.device.pinned_from(words);
-        self.survive(buffer)
+        self.ok_or_note(buffer)
     }
 
     fn upload(&mut self) {
@@ -66,7 +66,7 @@ impl Program<'_> {
         let stream = self.any_stream();
         let submitted = stream.upload(source, self.memory[at].0.range_mut(words.clone()));
         if let Some(transfer) = self.wrote(submitted, at, words, &values) {
-            self.fly(Held::Pinned(transfer), known(&values));
+            self.add_in_flight(AnyTransfer::Pinned(transfer), known(&values));
         }
     }
 
@@ -74,13 +74,13 @@ impl Program<'_> {
         let (at, words) = self.any_range();
         let values = self.any_words(words.len());
         let registered = self.device.register(values.clone()).map_err(Into::into);
-        let Some(source) = self.survive(registered) else {
+        let Some(source) = self.ok_or_note(registered) else {
             return;
         };
         let stream = self.any_stream();
         let submitted = stream.upload(source, self.memory[at].0.range_mut(words.clone()));
         if let Some(transfer) = self.wrote(submitted, at, words, &values) {
-            self.fly(Held::Registered(transfer), known(&values));
+            self.add_in_flight(AnyTransfer::Registered(transfer), known(&values));
         }
     }
 
@@ -94,19 +94,19 @@ impl Program<'_> {
         let submitted = stream.download(self.memory[at].0.range(words.clone()), target);
         match submitted {
             Ok(transfer) => {
-                let must = self.memory[at].1.part(bytes(words));
-                self.fly(Held::Pinned(transfer), must);
+                let expected = self.memory[at].1.part(bytes(words));
+                self.add_in_flight(AnyTransfer::Pinned(transfer), expected);
             }
             Err(failed) => self.note(&failed.error),
         }
     }
 
-    fn fly(&mut self, transfer: Held, must: Shadow) {
+    fn add_in_flight(&mut self, transfer: AnyTransfer, expected: Shadow) {
         self.transfers += 1;
-        self.flying.push(Flying { transfer, must });
+        self.in_flight.push(InFlight { transfer, expected });
     }
 
-    /// Enter a write into the shadow. One that failed may have happened or not.
+    /// Applies a write to the shadow. If it failed, the content is unknown.
     pub(crate) fn wrote<T, B>(
         &mut self,
         submitted: Result<T, TransferError<B>>,
@@ -140,7 +140,7 @@ impl Program<'_> {
         let Ok([(source, shadow), (written, target_shadow)]) =
             self.memory.get_disjoint_mut([from, to])
         else {
-            unreachable!("two different buffers");
+            unreachable!("the indices differ");
         };
         let result = stream.copy_on_device(
             source.range(words.clone()),
@@ -151,7 +151,7 @@ impl Program<'_> {
         } else {
             target_shadow.forget(bytes(target));
         }
-        self.survive(result);
+        self.ok_or_note(result);
     }
 
     fn add(&mut self) {
@@ -170,8 +170,8 @@ impl Program<'_> {
         } else {
             shadow.forget(bytes(words));
         }
-        self.survive(result);
-        // Now and then the module goes while its kernels run.
+        self.ok_or_note(result);
+        // Sometimes the module is dropped while its kernels run.
         if self.random.below(8) > 0 {
             self.kernels = Some(kernels);
         }
@@ -188,10 +188,10 @@ impl Program<'_> {
         } else {
             shadow.forget(bytes(words));
         }
-        self.survive(result);
+        self.ok_or_note(result);
     }
 
-    /// An upload and a download of lent memory, for which only the scope waits.
+    /// An upload and a download of borrowed memory, which only the scope waits for.
     fn scope(&mut self) -> Result<(), String> {
         let (at, words) = self.any_range();
         let values = self.any_words(words.len());
@@ -207,53 +207,49 @@ impl Program<'_> {
             scope.download(&two, buffer.range(words.clone()), &mut target)?;
             Ok(())
         });
-        let result = result.map_err(|error| TransferError::<()> {
-            error,
-            buffer: None,
-        });
-        match self.wrote(result, at, words, &values) {
+        match self.wrote(result.map_err(without_buffer), at, words, &values) {
             Some(()) => self.check(&known(&values), &target),
             None => Ok(()),
         }
     }
 
-    fn take_one(&mut self) -> Option<Flying> {
-        if self.flying.is_empty() {
+    fn take_one(&mut self) -> Option<InFlight> {
+        if self.in_flight.is_empty() {
             return None;
         }
-        let at = self.random.index(self.flying.len());
-        Some(self.flying.swap_remove(at))
+        let at = self.random.index(self.in_flight.len());
+        Some(self.in_flight.swap_remove(at))
     }
 
     fn wait_for_one(&mut self) -> Result<(), String> {
         match self.take_one() {
-            Some(flying) => self.land(flying),
+            Some(in_flight) => self.complete(in_flight),
             None => Ok(()),
         }
     }
 
     fn await_one(&mut self) -> Result<(), String> {
-        let Some(Flying { transfer, must }) = self.take_one() else {
+        let Some(InFlight { transfer, expected }) = self.take_one() else {
             return Ok(());
         };
         match transfer {
-            Held::Pinned(transfer) => {
-                let landed = block_on(&self.sim, transfer)?;
-                self.landed(landed, &must, |buffer| &buffer[..])
+            AnyTransfer::Pinned(transfer) => {
+                let result = block_on(&self.sim, transfer)?;
+                self.completed(result, &expected)
             }
-            Held::Registered(transfer) => {
-                let landed = block_on(&self.sim, transfer)?;
-                self.landed(landed, &must, |buffer| &buffer[..])
+            AnyTransfer::Registered(transfer) => {
+                let result = block_on(&self.sim, transfer)?;
+                self.completed(result, &expected)
             }
         }
     }
 
-    /// Polled once, then dropped, as a `select!` does.
+    /// Polls a transfer once and drops it, as `select!` does.
     fn cancel_one(&mut self) {
         let mut context = Context::from_waker(Waker::noop());
-        match self.take_one().map(|flying| flying.transfer) {
-            Some(Held::Pinned(transfer)) => drop(pin!(transfer).poll(&mut context)),
-            Some(Held::Registered(transfer)) => drop(pin!(transfer).poll(&mut context)),
+        match self.take_one().map(|in_flight| in_flight.transfer) {
+            Some(AnyTransfer::Pinned(transfer)) => drop(pin!(transfer).poll(&mut context)),
+            Some(AnyTransfer::Registered(transfer)) => drop(pin!(transfer).poll(&mut context)),
             None => {}
         }
     }
@@ -277,13 +273,21 @@ impl Program<'_> {
             0 => self.device.synchronize(),
             _ => self.any_stream().synchronize(),
         };
-        self.survive(result);
+        self.ok_or_note(result);
     }
 }
 
-/// Where words lie, in bytes.
+/// A range of words, in bytes.
 pub(crate) fn bytes(words: Range<usize>) -> Range<usize> {
     words.start * 4..words.end * 4
+}
+
+/// The error of a transfer that owns no buffer.
+pub(crate) fn without_buffer(error: pinlane::Error) -> TransferError<()> {
+    TransferError {
+        error,
+        buffer: None,
+    }
 }
 
 fn known(words: &[u32]) -> Shadow {

@@ -1,4 +1,4 @@
-//! An executor that lets virtual time pass instead of sleeping, so that a run replays exactly.
+//! An executor that advances virtual time instead of sleeping, so that runs replay exactly.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,10 +6,10 @@ use std::task::{Context, Poll, Waker};
 
 use pinlane_sim::Sim;
 
-/// The future's output, or an error if it never will be ready.
+/// The future's output, or an error if it never completes.
 ///
-/// It is polled after every step, woken or not: wake-ups come from a thread of their own, at times
-/// that do not replay. That they come at all is tested with an executor that sleeps.
+/// Polls after every step, woken or not: wake-ups come from another thread, at times that do not
+/// replay. Other tests check them with an executor that sleeps.
 pub(crate) fn block_on<F: Future>(sim: &Sim, future: F) -> Result<F::Output, String> {
     let mut context = Context::from_waker(Waker::noop());
     let mut future = pin!(future);
@@ -18,7 +18,7 @@ pub(crate) fn block_on<F: Future>(sim: &Sim, future: F) -> Result<F::Output, Str
             return Ok(output);
         }
         if !sim.step() {
-            return Err("a transfer never ends".into());
+            return Err("a transfer never completes".into());
         }
     }
 }

@@ -1,57 +1,57 @@
-//! Copies of ordinary memory: what the express lane can do, one step at a time.
+//! Actions with the express lane: copies of ordinary memory.
 
 use std::ops::Range;
 
 use bytemuck::cast_slice;
 use half::{bf16, f16};
-use pinlane::{Conversion, DeviceSliceMut, F32ToBf16, F32ToF16, TransferError, U8ToF32};
+use pinlane::{Conversion, DeviceSliceMut, F32ToBf16, F32ToF16, U8ToF32};
 
-use crate::actions::bytes;
+use crate::actions::{bytes, without_buffer};
 use crate::program::{LARGE_WORDS, MOST_WORDS, Program, random_range};
 use crate::shadow::Shadow;
 
-/// The smallest that there is.
+/// The smallest allowed chunk.
 pub(crate) const CHUNK_BYTES: usize = 64 << 10;
 
-/// Words of a copy at most: a few, around the size of a pocket, around that of a chunk, or all.
-const MOST_OF_A_COPY: [usize; 4] = [MOST_WORDS, 5000, CHUNK_BYTES / 4 + 10, LARGE_WORDS];
+/// Most words of a copy: a few, about a small slot, about a chunk, or all.
+const COPY_WORDS_MAX: [usize; 4] = [MOST_WORDS, 5000, CHUNK_BYTES / 4 + 10, LARGE_WORDS];
 
-/// Pieces of a copy of many.
+/// Most pieces of a copy per buffer.
 const PIECES: usize = 40;
 
-/// Words of such a piece, mostly.
+/// Most words of a typical piece.
 const PIECE_WORDS: usize = 20;
 
 impl Program<'_> {
-    /// A small ring, so that it goes round and round. One lane: then runs replay exactly.
-    pub(crate) fn set_up_express(&mut self) {
+    /// A small ring, so that slots are reused often. One lane, so that runs replay exactly.
+    pub(crate) fn configure_express(&mut self) {
         let mut config = self.device.express_config();
         (config.lanes, config.converting_lanes) = (1, 1);
         config.chunk_bytes = CHUNK_BYTES;
         config.ring_chunks = 1 + self.random.index(4);
         config.threshold_bytes = [0, 30 << 10, 512 << 10][self.random.index(3)];
         let set = self.device.set_express_config(config);
-        set.expect("a valid setup");
+        set.expect("a valid configuration");
     }
 
-    /// Something that only the express lane does.
-    pub(crate) fn express(&mut self) -> Result<(), String> {
+    /// Takes a random action of the express lane.
+    pub(crate) fn express_action(&mut self) -> Result<(), String> {
         match self.random.below(12) {
             0..=3 => {
-                let most = *self.random.pick(&MOST_OF_A_COPY);
+                let most = *self.random.pick(&COPY_WORDS_MAX);
                 return self.copy_one(most);
             }
             4..=5 => self.upload_many(),
             6..=7 => return self.download_many(),
             8..=9 => self.widen(),
             10 => return self.narrow(),
-            _ if self.random.below(2) == 0 => self.set_up_express(),
+            _ if self.random.below(2) == 0 => self.configure_express(),
             _ => drop(self.device.trim()),
         }
         Ok(())
     }
 
-    /// A copy of up to `most` words, either way.
+    /// A copy of up to `most` words, in either direction.
     pub(crate) fn copy_one(&mut self, most: usize) -> Result<(), String> {
         let at = self.random.index(self.memory.len());
         let words = random_range(self.random, self.memory[at].0.len(), most);
@@ -60,11 +60,7 @@ impl Program<'_> {
         if self.random.below(2) == 0 {
             let values = self.any_words(words.len());
             let result = stream.copy_to_device(&values, self.memory[at].0.range_mut(words.clone()));
-            let result = result.map_err(|error| TransferError::<()> {
-                error,
-                buffer: None,
-            });
-            self.wrote(result, at, words, &values);
+            self.wrote(result.map_err(without_buffer), at, words, &values);
             return Ok(());
         }
         let source = self.memory[at].0.range(words.clone());
@@ -75,19 +71,19 @@ impl Program<'_> {
                 stream.copy_to_host(source, &mut target).map(|()| target)
             }
         };
-        match self.survive(result) {
+        match self.ok_or_note(result) {
             Some(target) => {
-                let must = self.memory[at].1.part(bytes(words));
-                self.check(&must, &target)
+                let expected = self.memory[at].1.part(bytes(words));
+                self.check(&expected, &target)
             }
             None => Ok(()),
         }
     }
 
-    /// Ranges of a buffer that do not overlap, in order.
+    /// Disjoint ranges of a buffer, in order.
     fn pieces(&mut self, len: usize) -> Vec<Range<usize>> {
         let (mut pieces, mut end) = (Vec::new(), 0);
-        // Now and then neighbours, now and then one that takes several chunks.
+        // Sometimes adjacent ones, sometimes one of several chunks.
         let gap = [1, 3, len][self.random.index(3)];
         for _ in 0..1 + self.random.index(PIECES) {
             let most = if self.random.below(30) == 0 {
@@ -133,7 +129,7 @@ impl Program<'_> {
                 Err(_) => shadow.forget(bytes(piece)),
             }
         }
-        self.survive(result);
+        self.ok_or_note(result);
     }
 
     fn download_many(&mut self) -> Result<(), String> {
@@ -144,7 +140,7 @@ impl Program<'_> {
             let len = self.memory[at].0.len();
             let pieces = self.pieces(len);
             sources.extend(pieces.into_iter().map(|piece| (at, piece)));
-            // Readers may overlap.
+            // Sources may overlap.
             sources.push((at, random_range(self.random, len, PIECE_WORDS)));
         }
         let mut targets: Vec<Vec<u32>> = sources
@@ -157,24 +153,24 @@ impl Program<'_> {
             .zip(&mut targets)
             .map(|((at, piece), target)| (memory[*at].0.range(piece.clone()), &mut target[..]));
         let result = stream.download_many(pairs);
-        if self.survive(result).is_none() {
+        if self.ok_or_note(result).is_none() {
             return Ok(());
         }
         for ((at, piece), target) in sources.into_iter().zip(&targets) {
-            let must = self.memory[at].1.part(bytes(piece));
-            self.check(&must, target)?;
+            let expected = self.memory[at].1.part(bytes(piece));
+            self.check(&expected, target)?;
         }
         Ok(())
     }
 
-    /// Bytes, as numbers.
+    /// Uploads bytes as floats.
     fn widen(&mut self) {
         let Some((mut buffer, mut shadow)) = self.floats.take() else {
             return;
         };
         let stream = self.any_stream();
         self.transfers += 1;
-        let most = *self.random.pick(&MOST_OF_A_COPY);
+        let most = *self.random.pick(&COPY_WORDS_MAX);
         let items = random_range(self.random, buffer.len(), most);
         let values = self.any_words(items.len().div_ceil(4));
         let source = &cast_slice::<u32, u8>(&values)[..items.len()];
@@ -194,14 +190,14 @@ impl Program<'_> {
             }
             Err(_) => shadow.forget(bytes(items)),
         }
-        self.survive(result);
-        // Now and then the memory goes while it is still written.
+        self.ok_or_note(result);
+        // Sometimes the buffer is dropped while it is written.
         if self.random.below(8) > 0 {
             self.floats = Some((buffer, shadow));
         }
     }
 
-    /// Numbers, as shorter ones.
+    /// Downloads floats as half-precision numbers.
     fn narrow(&mut self) -> Result<(), String> {
         match self.random.below(2) {
             0 => self.narrow_as(F32ToBf16, |word| {
@@ -223,20 +219,20 @@ impl Program<'_> {
         };
         let stream = self.any_stream();
         self.transfers += 1;
-        let most = *self.random.pick(&MOST_OF_A_COPY);
+        let most = *self.random.pick(&COPY_WORDS_MAX);
         let items = random_range(self.random, buffer.len(), most);
         let mut target = vec![<C::To as bytemuck::Zeroable>::zeroed(); items.len()];
         let result = stream.download_as(conversion, buffer.range(items.clone()), &mut target);
-        let must: Shadow = shadow.part(bytes(items)).map_words(reference);
+        let expected: Shadow = shadow.part(bytes(items)).map_words(reference);
         self.floats = Some((buffer, shadow));
-        match self.survive(result) {
-            Some(()) => self.check_bytes(&must, cast_slice(&target)),
+        match self.ok_or_note(result) {
+            Some(()) => self.check_bytes(&expected, cast_slice(&target)),
             None => Ok(()),
         }
     }
 }
 
-/// The pieces of a buffer, which do not overlap and are in order.
+/// Splits a buffer into pieces, which are disjoint and in order.
 fn cut<'a, 'b>(
     whole: DeviceSliceMut<'a, u32>,
     pieces: impl Iterator<Item = &'b Range<usize>>,

@@ -1,10 +1,9 @@
 //! Random programs against the simulated GPU.
 //!
-//! A seed decides everything: what the program does, in which order the device runs it, and which
-//! faults strike. The oracle is simple: whatever the schedule, device memory must look as if the
-//! program's operations had run one after the other. The library promises just that (order across
-//! streams is right by construction), so every byte that comes back is compared with a shadow
-//! copy. Beside it, the simulator must find no misuse, and nothing may be left in the end.
+//! A seed decides everything: the program, the device's schedule and the injected faults. Whatever the
+//! schedule, device memory must look as if the program's operations had run one after the other. The
+//! library guarantees that order, across streams as well, so every byte read back is compared with
+//! a shadow copy. In addition, the simulator must find no misuse, and nothing may be leaked.
 //!
 //! ```text
 //!   run(seed) ── Program ── picks Actions ── Device (library) ── Sim (seeded schedule, faults)
@@ -21,33 +20,45 @@ mod shadow;
 use std::collections::BTreeMap;
 
 use pinlane::Device;
-use pinlane_model::{Profile, SplitMix64};
+use pinlane_model::SplitMix64;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
 use program::Program;
 
-/// What a run of one seed showed.
+/// The result of one seed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
-    /// Hash over all calls, times and outcomes.
+    /// Hash of all calls, times and results.
     pub trace_hash: u64,
-    /// Transfers that were submitted.
+    /// Submitted transfers.
     pub transfers: u64,
-    /// Bytes that were compared with the shadow.
+    /// Bytes compared with the shadow.
     pub bytes_checked: u64,
-    /// Faults that struck.
+    /// Injected faults.
     pub faults: BTreeMap<FaultKind, u64>,
-    /// Devices that a fault killed. The program then goes on with a new one.
+    /// Devices lost to a fault. The program continues with a new one.
     pub deaths: u64,
 }
 
-/// Transfers that a run submits.
+impl Outcome {
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.transfers += other.transfers;
+        self.bytes_checked += other.bytes_checked;
+        self.deaths += other.deaths;
+        for (kind, count) in &other.faults {
+            *self.faults.entry(*kind).or_default() += count;
+        }
+    }
+}
+
+/// Transfers of a run, at least.
 pub const TRANSFERS: u64 = 200;
 
-/// Run the program of `seed`, on as many devices as it takes.
+/// Runs the program of `seed`, with a new device after each fatal fault.
 ///
 /// # Errors
-/// What was wrong, in words.
+/// A description of what went wrong.
 pub fn run(seed: u64) -> Result<Outcome, String> {
     // Differs from the simulator's own numbers of the same seed.
     let mut random = SplitMix64::new(seed ^ 0x5eed_0fa9_0914_0000);
@@ -55,12 +66,11 @@ pub fn run(seed: u64) -> Result<Outcome, String> {
     let mut outcome = Outcome::default();
     while outcome.transfers < TRANSFERS {
         let sim = Sim::builder()
-            .profile(Profile::builtin("pcie3-x16").expect("built in"))
             .seed(random.next_u64())
             .faults(faults)
             .idle_progress(false)
             .build();
-        live(&sim, &mut random, &mut outcome)?;
+        run_on_device(&sim, &mut random, &mut outcome)?;
         let findings = sim.finish();
         if !findings.is_empty() {
             let list: Vec<String> = findings.iter().map(ToString::to_string).collect();
@@ -74,8 +84,8 @@ pub fn run(seed: u64) -> Result<Outcome, String> {
     Ok(outcome)
 }
 
-/// One device's life: to the end of the program, or to a fatal fault.
-fn live(sim: &Sim, random: &mut SplitMix64, outcome: &mut Outcome) -> Result<(), String> {
+/// Runs on one device, to the end of the program or a fatal fault.
+fn run_on_device(sim: &Sim, random: &mut SplitMix64, outcome: &mut Outcome) -> Result<(), String> {
     let device = match Device::open(sim, 0) {
         Ok(device) => device,
         Err(_) => {
@@ -83,17 +93,17 @@ fn live(sim: &Sim, random: &mut SplitMix64, outcome: &mut Outcome) -> Result<(),
             return Ok(());
         }
     };
-    // Two in three keep some device memory for later buffers.
+    // Two in three cache freed device memory.
     device.keep_device_memory([0, 4096, u64::MAX][random.index(3)]);
     let mut program = Program::new(sim, device, random);
     let ended = program.run(TRANSFERS - outcome.transfers);
     outcome.transfers += program.transfers;
     outcome.bytes_checked += program.bytes_checked;
-    outcome.deaths += u64::from(program.died());
+    outcome.deaths += u64::from(program.died);
     ended
 }
 
-/// A third of the programs meets no fault, a third those that can be survived, the rest all.
+/// One third of the programs has no faults, one third non-fatal ones, the rest all kinds.
 fn faults(random: &mut SplitMix64) -> Faults {
     match random.below(3) {
         0 => Faults::none(),

@@ -1,6 +1,6 @@
-//! A random program: its state, and how a run goes.
+//! A random program: its state, and its main loop.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Registered, Stream, Transfer, TransferError};
 use pinlane_model::SplitMix64;
@@ -9,46 +9,46 @@ use pinlane_sim::Sim;
 use crate::express::CHUNK_BYTES;
 use crate::shadow::Shadow;
 
-/// Everything that the program holds.
+/// The state of a program.
 pub(crate) struct Program<'a> {
     pub(crate) random: &'a mut SplitMix64,
     pub(crate) sim: Sim,
     pub(crate) device: Device,
     pub(crate) kernels: Option<Builtin>,
     pub(crate) streams: Vec<Stream>,
-    /// Buffers of u32, with their bytes' shadow.
+    /// Buffers of u32, with their shadows.
     pub(crate) memory: Vec<(DeviceBuf<u32>, Shadow)>,
-    /// A buffer for copies that convert.
+    /// A buffer for converting copies.
     pub(crate) floats: Option<(DeviceBuf<f32>, Shadow)>,
-    pub(crate) flying: Vec<Flying>,
+    pub(crate) in_flight: Vec<InFlight>,
     pub(crate) transfers: u64,
     pub(crate) bytes_checked: u64,
-    died: bool,
+    pub(crate) died: bool,
 }
 
-/// A transfer with what its buffer must hold in the end.
-pub(crate) struct Flying {
-    pub(crate) transfer: Held,
-    pub(crate) must: Shadow,
+/// A transfer in flight, with the expected content of its buffer.
+pub(crate) struct InFlight {
+    pub(crate) transfer: AnyTransfer,
+    pub(crate) expected: Shadow,
 }
 
-/// The kinds of buffers that fly.
-pub(crate) enum Held {
+/// A transfer of any kind of host buffer.
+pub(crate) enum AnyTransfer {
     Pinned(Transfer<PinnedBuf<u32>>),
     Registered(Transfer<Registered<Vec<u32>>>),
 }
 
-/// Buffers that the program keeps on the device.
+/// Number of device buffers.
 const BUFFERS: usize = 4;
 const STREAMS: usize = 4;
-/// Words of most buffers, and of most transfers.
+/// Most words of small buffers and transfers.
 pub(crate) const MOST_WORDS: usize = 64;
-/// Words of the large buffers: they take a ring of small chunks round and round.
+/// Most words of large buffers, which take several rounds of the ring.
 pub(crate) const LARGE_WORDS: usize = 4 * CHUNK_BYTES / 4;
-/// One of so many buffers is large.
-const LARGE_ONE_OF: u64 = 5;
-/// More than this many at a time are waited for.
-const MOST_FLYING: usize = 24;
+/// One in this many buffers is large.
+const LARGE_ONE_IN: u64 = 5;
+/// Above this number, the program waits for the oldest one.
+const MOST_IN_FLIGHT: usize = 24;
 
 impl<'a> Program<'a> {
     pub(crate) fn new(sim: &Sim, device: Device, random: &'a mut SplitMix64) -> Self {
@@ -60,49 +60,45 @@ impl<'a> Program<'a> {
             streams: Vec::new(),
             memory: Vec::new(),
             floats: None,
-            flying: Vec::new(),
+            in_flight: Vec::new(),
             transfers: 0,
             bytes_checked: 0,
             died: false,
         }
     }
 
-    pub(crate) fn died(&self) -> bool {
-        self.died
-    }
-
-    /// Act until `transfers` were submitted, then give everything back.
+    /// Acts until `transfers` have been submitted, then releases everything.
     pub(crate) fn run(&mut self, transfers: u64) -> Result<(), String> {
-        self.set_up_express();
+        self.configure_express();
         while self.transfers < transfers && !self.died {
-            self.stock_up();
+            self.create_missing();
             if !self.died && !self.streams.is_empty() && !self.memory.is_empty() {
                 self.act()?;
             }
-            while self.flying.len() > MOST_FLYING {
-                let flying = self.flying.remove(0);
-                self.land(flying)?;
+            while self.in_flight.len() > MOST_IN_FLIGHT {
+                let in_flight = self.in_flight.remove(0);
+                self.complete(in_flight)?;
             }
         }
-        while let Some(flying) = self.flying.pop() {
-            self.land(flying)?;
+        while let Some(in_flight) = self.in_flight.pop() {
+            self.complete(in_flight)?;
         }
-        self.give_everything_back()
+        self.release_all()
     }
 
-    /// Make what is missing. What is refused is missing until the next step.
-    fn stock_up(&mut self) {
+    /// Creates missing objects. What fails is tried again in the next step.
+    fn create_missing(&mut self) {
         if self.streams.len() < STREAMS {
             let stream = self.device.stream();
-            let stream = self.survive(stream);
+            let stream = self.ok_or_note(stream);
             self.streams.extend(stream);
         }
         if self.kernels.is_none() {
             let kernels = Builtin::load(&self.device);
-            self.kernels = self.survive(kernels);
+            self.kernels = self.ok_or_note(kernels);
         }
         if self.memory.len() < BUFFERS && !self.streams.is_empty() {
-            let large = self.random.below(LARGE_ONE_OF) == 0;
+            let large = self.random.below(LARGE_ONE_IN) == 0;
             let most = if large { LARGE_WORDS } else { MOST_WORDS };
             let words = 1 + self.random.index(most);
             let buffer = if self.random.below(2) == 0 {
@@ -111,40 +107,35 @@ impl<'a> Program<'a> {
                 let stream = self.random.index(self.streams.len());
                 self.streams[stream].alloc(words)
             };
-            if let Some(buffer) = self.survive(buffer) {
+            if let Some(buffer) = self.ok_or_note(buffer) {
                 self.memory.push((buffer, Shadow::unknown(words * 4)));
             }
         }
         if self.floats.is_none() {
             let len = 1 + self.random.index(LARGE_WORDS);
             let buffer = self.device.alloc(len);
-            let buffer = self.survive(buffer);
+            let buffer = self.ok_or_note(buffer);
             self.floats = buffer.map(|buffer| (buffer, Shadow::unknown(len * 4)));
         }
     }
 
-    /// Wait for a transfer and compare what it brought.
-    pub(crate) fn land(&mut self, flying: Flying) -> Result<(), String> {
-        match flying.transfer {
-            Held::Pinned(transfer) => {
-                let landed = transfer.wait();
-                self.landed(landed, &flying.must, |buffer| &buffer[..])
-            }
-            Held::Registered(transfer) => {
-                let landed = transfer.wait();
-                self.landed(landed, &flying.must, |buffer| &buffer[..])
-            }
+    /// Waits for a transfer and checks its data.
+    pub(crate) fn complete(&mut self, in_flight: InFlight) -> Result<(), String> {
+        let expected = &in_flight.expected;
+        match in_flight.transfer {
+            AnyTransfer::Pinned(transfer) => self.completed(transfer.wait(), expected),
+            AnyTransfer::Registered(transfer) => self.completed(transfer.wait(), expected),
         }
     }
 
-    pub(crate) fn landed<B>(
+    /// Checks the data of a completed transfer.
+    pub(crate) fn completed<B: Deref<Target = [u32]>>(
         &mut self,
-        landed: Result<B, TransferError<B>>,
-        must: &Shadow,
-        words: impl Fn(&B) -> &[u32],
+        result: Result<B, TransferError<B>>,
+        expected: &Shadow,
     ) -> Result<(), String> {
-        match landed {
-            Ok(buffer) => self.check(must, words(&buffer)),
+        match result {
+            Ok(buffer) => self.check(expected, &buffer),
             Err(failed) => {
                 self.note(&failed.error);
                 Ok(())
@@ -152,42 +143,42 @@ impl<'a> Program<'a> {
         }
     }
 
-    pub(crate) fn check(&mut self, must: &Shadow, words: &[u32]) -> Result<(), String> {
-        self.check_bytes(must, bytemuck::cast_slice(words))
+    pub(crate) fn check(&mut self, expected: &Shadow, words: &[u32]) -> Result<(), String> {
+        self.check_bytes(expected, bytemuck::cast_slice(words))
     }
 
-    pub(crate) fn check_bytes(&mut self, must: &Shadow, bytes: &[u8]) -> Result<(), String> {
-        let compared = must.compare(bytes);
+    pub(crate) fn check_bytes(&mut self, expected: &Shadow, bytes: &[u8]) -> Result<(), String> {
+        let compared = expected.compare(bytes);
         self.bytes_checked +=
             compared.map_err(|wrong| format!("after {} transfers: {wrong}", self.transfers))?;
         Ok(())
     }
 
-    /// The value, or nothing after an injected fault.
-    pub(crate) fn survive<T>(&mut self, result: pinlane::Result<T>) -> Option<T> {
+    /// The value, or `None` after an injected fault.
+    pub(crate) fn ok_or_note<T>(&mut self, result: pinlane::Result<T>) -> Option<T> {
         result.map_err(|error| self.note(&error)).ok()
     }
 
-    /// Errors are injected; a fatal one ends the program.
+    /// Notes an injected error; a fatal one ends the device.
     pub(crate) fn note(&mut self, error: &pinlane::Error) {
         if matches!(error, pinlane::Error::Driver(error) if error.is_fatal()) {
             self.died = true;
         }
     }
 
-    /// Drop all, and look at the books.
-    fn give_everything_back(&mut self) -> Result<(), String> {
+    /// Drops everything, and checks that nothing is left.
+    fn release_all(&mut self) -> Result<(), String> {
         self.memory.clear();
         self.floats = None;
         self.kernels = None;
         self.streams.clear();
-        // Twice: the first may be the one that meets an injected fault.
+        // Twice: the first call may meet an injected fault.
         let _ = self.device.synchronize();
         let _ = self.device.synchronize();
-        self.device.trim(); // what the express lane keeps is no leak
+        self.device.trim(); // what the express lane keeps is not a leak
         let stats = self.device.stats();
         if stats != pinlane::Stats::default() {
-            return Err(format!("the books say that something is left: {stats:?}"));
+            return Err(format!("something is left in the end: {stats:?}"));
         }
         Ok(())
     }

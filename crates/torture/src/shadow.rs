@@ -1,17 +1,17 @@
-//! What device memory must look like.
+//! The expected content of device memory.
 
 use std::ops::Range;
 
-/// The bytes of one device buffer, as the program's order makes them.
+/// The expected bytes of one device buffer.
 #[derive(Clone)]
 pub(crate) struct Shadow {
     bytes: Vec<u8>,
-    /// False: nobody can tell, after an operation that failed.
+    /// False if a failed operation made the byte unknown.
     known: Vec<bool>,
 }
 
 impl Shadow {
-    /// Freshly allocated memory holds anything.
+    /// New memory, with unknown content.
     pub(crate) fn unknown(len: usize) -> Self {
         Self {
             bytes: vec![0; len],
@@ -19,7 +19,7 @@ impl Shadow {
         }
     }
 
-    /// Memory that holds just this.
+    /// Memory with this content.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self {
             bytes: bytes.to_vec(),
@@ -48,7 +48,7 @@ impl Shadow {
         self.known[at].copy_from_slice(&with.known);
     }
 
-    /// Change each four bytes to so many others; unknown stays unknown.
+    /// Maps each word of four bytes; unknown ones stay unknown.
     pub(crate) fn map_words<const N: usize>(&self, map: impl Fn([u8; 4]) -> [u8; N]) -> Shadow {
         let mut mapped = Self::unknown(self.bytes.len() / 4 * N);
         let words = self.bytes.as_chunks::<4>().0.iter();
@@ -61,21 +61,21 @@ impl Shadow {
         mapped
     }
 
-    /// Add to each four bytes as one number; unknown stays unknown.
+    /// Adds to each word; unknown ones stay unknown.
     pub(crate) fn add(&mut self, value: u32) {
         *self = self.map_words(|word| u32::from_le_bytes(word).wrapping_add(value).to_le_bytes());
     }
 
-    /// How many bytes could be compared, or where the first wrong one is.
+    /// Number of bytes compared, or the first difference.
     pub(crate) fn compare(&self, found: &[u8]) -> Result<u64, String> {
         if self.bytes == found && !self.known.contains(&false) {
-            return Ok(found.len() as u64); // much faster than one by one
+            return Ok(found.len() as u64); // much faster than byte by byte
         }
         let mut compared = 0;
-        let must = self.bytes.iter().zip(&self.known);
-        for (at, ((must, known), found)) in must.zip(found).enumerate() {
-            if *known && must != found {
-                return Err(format!("byte {at} is {found}, must be {must}"));
+        let expected = self.bytes.iter().zip(&self.known);
+        for (at, ((expected, known), found)) in expected.zip(found).enumerate() {
+            if *known && expected != found {
+                return Err(format!("byte {at} is {found}, must be {expected}"));
             }
             compared += u64::from(*known);
         }

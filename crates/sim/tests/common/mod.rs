@@ -1,4 +1,4 @@
-//! What the tests share: a machine with one device, and short names for what they do with it.
+//! Shared by the tests: a machine with one device, and short names for common calls.
 #![allow(dead_code)] // each test file uses a part of it
 
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub fn profile(name: &str) -> Profile {
 /// Size of a small buffer.
 pub const BYTES: usize = if cfg!(miri) { 64 } else { 4096 };
 
-/// So many seeds; under miri, which is a thousand times slower, a few.
+/// This many seeds; only a few under miri, which is a thousand times slower.
 pub fn seeds(count: u64) -> std::ops::Range<u64> {
     0..if cfg!(miri) { 2 } else { count }
 }
 
-/// A plain machine of the textbook's profile.
+/// A plain machine with the default profile.
 pub fn plain() -> Rig {
     rig(Sim::builder())
 }
@@ -85,8 +85,8 @@ impl Rig {
             source: Place::Host(source),
             bytes,
         };
-        // SAFETY: tests pass live ranges, and break the rest of the contract only on purpose,
-        // where the simulator notices instead of touching anything.
+        // SAFETY: tests pass live ranges. They break the rest of the contract on purpose only, and
+        // then the simulator reports it instead of accessing memory.
         unsafe { self.driver.copy_async(copy, stream) }
     }
 
@@ -106,7 +106,7 @@ impl Rig {
         unsafe { self.driver.copy_async(copy, stream) }
     }
 
-    /// Device bytes, by a copy that waits.
+    /// Reads device memory by a synchronous copy.
     pub fn device_bytes(&self, source: DevicePtr, bytes: usize) -> Vec<u8> {
         let mut target = vec![0; bytes];
         let copy = CopyOp {
@@ -114,13 +114,13 @@ impl Rig {
             source: Place::Device(source),
             bytes,
         };
-        // SAFETY: the vector holds that many bytes, and the call returns when they are there.
+        // SAFETY: the vector is that large, and the call returns when the copy is done.
         unsafe { self.driver.copy(copy).unwrap() };
         target
     }
 
     pub fn host_free(&self, ptr: HostPtr) -> Result<()> {
-        // SAFETY: tests pass what `pinned` gave; what they do wrong on purpose is only looked up.
+        // SAFETY: tests pass results of `pinned`; wrong addresses are only looked up.
         unsafe { self.driver.host_free(ptr) }
     }
 

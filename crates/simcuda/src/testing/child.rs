@@ -1,23 +1,22 @@
-//! Running a test's program in a process of its own: libcuda is found when it is first used, and
-//! then for good.
+//! Runs a test's program in a child process, because a process loads libcuda only once.
 
 use std::env;
 use std::process::Stdio;
 
 use super::Stage;
 
-/// Set in the child, to the name of the test whose program it runs.
+/// Set in the child to the name of the test.
 const CHILD: &str = "PINLANE_SIMCUDA_TEST_CHILD";
 
-/// Set by hand to run the programs in this process, on whatever libcuda the machine has.
+/// Set by hand to run the programs in this process, on the machine's libcuda.
 const ON_LIBCUDA: &str = "PINLANE_TEST_ON_LIBCUDA";
 
-/// Runs `program` in a child process on `stage` and returns its report. The child is this very
-/// test binary, asked to run the test `name` again; there the program runs, and `None` comes back.
-/// `settings` are those of [the crate](crate), without their common beginning.
+/// Runs `program` in a child process on `stage` and returns its report. The child is the same test
+/// binary, which runs the test `name` again; there this runs the program and returns `None`.
+/// `settings` are those of [the crate](crate), without their common prefix.
 ///
 /// # Panics
-/// When the child fails, or runs no test of that name.
+/// If the child fails, or runs no test of that name.
 pub fn in_child(
     stage: impl FnOnce() -> Stage,
     name: &str,
@@ -37,21 +36,21 @@ pub fn in_child(
         command.env(format!("PINLANE_SIMCUDA_{variable}"), value);
     }
     let output = command.output().expect("the test binary starts");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
-        "the child of {name} failed under {settings:?}: {}\n{said}",
+        "the child of {name} failed under {settings:?}: {}\n{stderr}",
         output.status
     );
-    let ran = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(
-        ran.contains("1 passed"),
-        "the child of {name} ran no test: {ran}"
+        stdout.contains("1 passed"),
+        "the child of {name} ran no test: {stdout}"
     );
     Some(stage.report().unwrap_or_default())
 }
 
-/// The lines of a report that say that something was wrong.
+/// The lines of a report that describe problems.
 #[must_use]
 pub fn complaints(report: &[String]) -> Vec<&str> {
     let lines = report.iter().map(String::as_str);

@@ -1,18 +1,18 @@
-//! Hiding exports of a shared library, as if it were an older one.
+//! Hides exported symbols of a shared library, as if it were an older version.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// Size of an entry of the symbol table of a 64-bit ELF file.
+/// Size of a symbol table entry in a 64-bit ELF file.
 const SYMBOL_BYTES: usize = 24;
-/// Type of the section that holds the exported and imported symbols.
+/// Type of the section with exported and imported symbols.
 const SECTION_DYNSYM: u32 = 11;
 
-/// Writes a copy of the library at `source` to `target` in which `dlsym` does not find `symbols`:
-/// their entries in the table of exports become imports that nothing needs.
+/// Copies a library from `source` to `target` so that `dlsym` does not find `symbols` in the copy:
+/// their entries become unused imports.
 ///
 /// # Errors
-/// When a file cannot be read or written, is no 64-bit little-endian ELF file, or does not export
+/// If a file cannot be read or written, is not a 64-bit little-endian ELF file, or does not export
 /// one of the symbols.
 pub fn omit(source: &Path, target: &Path, symbols: &[&str]) -> io::Result<()> {
     let mut image = fs::read(source)?;
@@ -23,7 +23,7 @@ pub fn omit(source: &Path, target: &Path, symbols: &[&str]) -> io::Result<()> {
         )
     };
     if !image.starts_with(b"\x7fELF\x02\x01") {
-        return Err(invalid("no 64-bit little-endian ELF file"));
+        return Err(invalid("not a 64-bit little-endian ELF file"));
     }
     for symbol in symbols {
         let entry = find(&image, symbol).ok_or_else(|| invalid(&format!("no export {symbol}")))?;
@@ -33,7 +33,7 @@ pub fn omit(source: &Path, target: &Path, symbols: &[&str]) -> io::Result<()> {
     fs::write(target, image)
 }
 
-/// The offset of a symbol's entry in the table of exports.
+/// The offset of a symbol's entry in the symbol table.
 fn find(image: &[u8], name: &str) -> Option<usize> {
     let table = sections(image)?.find(|section| section.kind == SECTION_DYNSYM)?;
     let strings = sections(image)?.nth(table.link)?;
@@ -48,7 +48,7 @@ fn find(image: &[u8], name: &str) -> Option<usize> {
     })
 }
 
-/// What matters of a section's header.
+/// The relevant fields of a section header.
 struct Section {
     kind: u32,
     offset: usize,

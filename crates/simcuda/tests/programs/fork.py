@@ -1,4 +1,4 @@
-"""A forked child has no GPU, and does not speak for its parent."""
+"""A forked child cannot use the GPU, and does not write its parent's report."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ def main():
     child = os.fork()
     if child == 0:
         refused = driver.cuDeviceGetCount()[0] == NOT_INITIALIZED
-        # The ordinary way out, so that handlers run in the child too.
+        # A normal exit, so that handlers run in the child as well.
         sys.exit(0 if refused else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0

@@ -1,4 +1,4 @@
-"""What programs get wrong with pinned memory: one mistake, named by the argument."""
+"""Typical misuse of pinned memory; the argument selects one."""
 
 import ctypes
 import sys
@@ -9,7 +9,7 @@ BYTES = 1 << 16
 
 
 def check(outcome):
-    """The results of a call, or an exception that names its error."""
+    """The results of a call; raises an exception with the error's name."""
     error, *results = outcome
     assert error == driver.CUresult.CUDA_SUCCESS, error
     return results[0] if len(results) == 1 else tuple(results)
@@ -21,7 +21,7 @@ def refused(outcome, expected):
 
 
 def refill(stream, memory, pinned):
-    """Fills the buffer anew while its copy is in flight."""
+    """Refills the buffer while its copy is in flight."""
     for value in range(4):
         ctypes.memset(pinned, value, BYTES)
         check(driver.cuMemcpyHtoDAsync(memory, pinned, BYTES, stream))
@@ -29,7 +29,7 @@ def refill(stream, memory, pinned):
 
 
 def wrong_free(stream, memory, pinned):
-    """Unregisters what was allocated."""
+    """Unregisters allocated memory."""
     not_registered = driver.CUresult.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED
     refused(driver.cuMemHostUnregister(pinned), not_registered)
 
@@ -42,7 +42,7 @@ def double_free(stream, memory, pinned):
 
 
 def wrong_base(stream, memory, pinned):
-    """Unregisters by an address inside of the range."""
+    """Unregisters by an address inside the range."""
     buffer = ctypes.create_string_buffer(BYTES)
     address = ctypes.addressof(buffer)
     check(driver.cuMemHostRegister(address, BYTES, 0))
@@ -52,7 +52,7 @@ def wrong_base(stream, memory, pinned):
 
 
 def leak(stream, memory, pinned):
-    """Forgets pinned memory."""
+    """Leaks pinned memory."""
     check(driver.cuMemHostAlloc(BYTES, 0))
 
 

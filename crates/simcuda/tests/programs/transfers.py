@@ -1,4 +1,4 @@
-"""Pinned and registered memory, asynchronous copies both ways, events: as a careful program does it."""
+"""A correct program: pinned and registered memory, asynchronous copies in both directions, events."""
 
 import ctypes
 import mmap
@@ -9,7 +9,7 @@ BYTES = 1 << 20
 
 
 def check(outcome):
-    """The results of a call, or an exception that names its error."""
+    """The results of a call; raises an exception with the error's name."""
     error, *results = outcome
     if error != driver.CUresult.CUDA_SUCCESS:
         _, name = driver.cuGetErrorName(error)

@@ -1,4 +1,4 @@
-//! The driver API in few words, for tests that call it directly.
+//! Short forms of driver API calls.
 
 use std::ffi::c_int;
 
@@ -10,8 +10,8 @@ pub const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 /// Calls a function of the driver API.
 macro_rules! cu {
     ($name:ident($($arg:expr),* $(,)?)) => {
-        // SAFETY: the tests pass valid pointers and null only; handles and addresses that are made
-        // up are what the simulated driver promises to refuse.
+        // SAFETY: the tests pass valid pointers or null. The simulated driver refuses forged handles
+        // and addresses.
         unsafe { cudarc::driver::sys::$name($($arg),*) }
     };
 }
@@ -37,7 +37,7 @@ pub fn enter(device: c_int) -> sys::CUcontext {
     context
 }
 
-/// Gives the primary context of a device back.
+/// Releases the primary context of a device.
 pub fn leave(device: c_int) {
     assert_eq!(cu!(cuDevicePrimaryCtxRelease_v2(device)), SUCCESS);
 }

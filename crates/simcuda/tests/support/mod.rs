@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared by the tests.
 
 #![allow(dead_code, unused_imports)] // every test binary uses a part of this
 
@@ -7,7 +7,7 @@ pub mod api;
 use pinlane_simcuda::testing::Stage;
 pub use pinlane_simcuda::testing::{complaints, in_child};
 
-/// The stage with the whole library.
+/// A folder with the complete library.
 pub fn whole() -> Stage {
     Stage::new().expect("the library is built beside the test")
 }

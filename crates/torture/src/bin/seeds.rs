@@ -1,132 +1,96 @@
 //! Runs many seeds: `cargo xtask seeds --count 1000000`, or one: `--seed N`.
 
-use std::collections::BTreeMap;
 use std::panic::catch_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use pinlane_torture::run;
+use anyhow::bail;
+use clap::Parser;
+use pinlane_torture::{Outcome, run};
 
-struct Plan {
-    first: u64,
+/// Runs random programs on the simulated GPU.
+#[derive(Parser)]
+struct Args {
+    /// Number of seeds
+    #[arg(long, default_value_t = 1_000_000)]
     count: u64,
+    /// First seed
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Run this seed only
+    #[arg(long)]
+    seed: Option<u64>,
 }
 
-/// Sums over all seeds.
-#[derive(Default)]
-struct Totals {
-    seeds: u64,
-    transfers: u64,
-    bytes_checked: u64,
-    deaths: u64,
-    faults: BTreeMap<String, u64>,
-}
-
-fn main() -> Result<()> {
-    let plan = parse(std::env::args().skip(1))?;
-    let next = AtomicU64::new(plan.first);
-    let end = plan.first.saturating_add(plan.count);
-    let totals = Mutex::new(Totals::default());
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let (first, count) = args.seed.map_or((args.first, args.count), |seed| (seed, 1));
+    let (next, end) = (AtomicU64::new(first), first.saturating_add(count));
+    let totals = Mutex::new((0, Outcome::default()));
     let failed = Mutex::new(None);
     let started = Instant::now();
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| work(&next, end, &totals, &failed));
         }
-        report_progress(scope, &next, end, plan.first, started);
+        print_progress(&next, first, end, started);
     });
-    if let Some((seed, wrong)) = failed.into_inner().expect("no panic") {
-        bail!("seed {seed}: {wrong}\nreplay with: cargo xtask seeds --seed {seed}");
+    if let Some((seed, error)) = failed.into_inner().expect("no panic") {
+        bail!("seed {seed}: {error}\nreplay with: cargo xtask seeds --seed {seed}");
     }
-    let totals = totals.into_inner().expect("no panic");
+    let (seeds, total) = totals.into_inner().expect("no panic");
     println!(
-        "{} seeds, {} transfers, {} bytes compared, {} devices died, in {:.1} s",
-        totals.seeds,
-        totals.transfers,
-        totals.bytes_checked,
-        totals.deaths,
+        "{seeds} seeds, {} transfers, {} bytes compared, {} devices lost, in {:.1} s",
+        total.transfers,
+        total.bytes_checked,
+        total.deaths,
         started.elapsed().as_secs_f64()
     );
-    for (kind, count) in &totals.faults {
-        println!("  {kind}: {count}");
+    for (kind, count) in &total.faults {
+        println!("  {kind:?}: {count}");
     }
     Ok(())
 }
 
-fn parse(mut args: impl Iterator<Item = String>) -> Result<Plan> {
-    let mut plan = Plan {
-        first: 0,
-        count: 1_000_000,
-    };
-    while let Some(flag) = args.next() {
-        let mut value = || -> Result<u64> {
-            let text = args
-                .next()
-                .with_context(|| format!("{flag} needs a number"))?;
-            text.parse()
-                .with_context(|| format!("{flag}: {text} is not a number"))
-        };
-        match flag.as_str() {
-            "--count" => plan.count = value()?,
-            "--first" => plan.first = value()?,
-            "--seed" => (plan.first, plan.count) = (value()?, 1),
-            _ => bail!("unknown flag {flag}; there are --count N, --first N, --seed N"),
-        }
-    }
-    Ok(plan)
-}
-
-fn work(next: &AtomicU64, end: u64, totals: &Mutex<Totals>, failed: &Mutex<Option<(u64, String)>>) {
+/// Runs seeds until the end, or the first failure.
+fn work(
+    next: &AtomicU64,
+    end: u64,
+    totals: &Mutex<(u64, Outcome)>,
+    failed: &Mutex<Option<(u64, String)>>,
+) {
     loop {
         let seed = next.fetch_add(1, Ordering::Relaxed);
         if seed >= end {
             return;
         }
-        let outcome = catch_unwind(|| run(seed)).unwrap_or_else(|_| Err("it panicked".into()));
-        match outcome {
+        match catch_unwind(|| run(seed)).unwrap_or_else(|_| Err("panicked".into())) {
             Ok(outcome) => {
                 let mut totals = totals.lock().expect("no panic while locked");
-                totals.seeds += 1;
-                totals.transfers += outcome.transfers;
-                totals.bytes_checked += outcome.bytes_checked;
-                totals.deaths += outcome.deaths;
-                for (kind, count) in outcome.faults {
-                    *totals.faults.entry(format!("{kind:?}")).or_default() += count;
-                }
+                totals.0 += 1;
+                totals.1.add(&outcome);
             }
-            Err(wrong) => {
-                // No more seeds: the first failure is what one wants to see.
+            Err(error) => {
                 next.store(end, Ordering::Relaxed);
-                failed
-                    .lock()
-                    .expect("no panic while locked")
-                    .get_or_insert((seed, wrong));
+                let mut failed = failed.lock().expect("no panic while locked");
+                failed.get_or_insert((seed, error));
                 return;
             }
         }
     }
 }
 
-fn report_progress<'scope>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    next: &'scope AtomicU64,
-    end: u64,
-    first: u64,
-    started: Instant,
-) {
-    scope.spawn(move || {
-        let mut told = Instant::now();
-        while next.load(Ordering::Relaxed) < end {
-            thread::sleep(Duration::from_millis(20));
-            if told.elapsed() > Duration::from_secs(10) {
-                told = Instant::now();
-                let done = next.load(Ordering::Relaxed).min(end) - first;
-                let rate = done as f64 / started.elapsed().as_secs_f64();
-                eprintln!("{done} seeds, {rate:.0} a second");
-            }
+fn print_progress(next: &AtomicU64, first: u64, end: u64, started: Instant) {
+    let mut printed = Instant::now();
+    while next.load(Ordering::Relaxed) < end {
+        thread::sleep(Duration::from_millis(20));
+        if printed.elapsed() > Duration::from_secs(10) {
+            printed = Instant::now();
+            let done = next.load(Ordering::Relaxed).min(end) - first;
+            let rate = done as f64 / started.elapsed().as_secs_f64();
+            eprintln!("{done} seeds, {rate:.0} per second");
         }
-    });
+    }
 }

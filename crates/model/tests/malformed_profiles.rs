@@ -1,10 +1,10 @@
-//! Profiles are files that people edit: whatever is in one, it is refused with words or it works.
+//! Malformed profile files are refused with an error, or they work.
 
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::search::{Limits, best};
 use pinlane_model::{Profile, SplitMix64};
 
-/// What numbers become.
+/// Replacements for numbers.
 const NUMBERS: [&str; 12] = [
     "0",
     "1",
@@ -20,7 +20,7 @@ const NUMBERS: [&str; 12] = [
     "\"\"",
 ];
 
-/// A text with something wrong in it, or with an odd number.
+/// Breaks a text, or replaces a number.
 fn broken(text: &str, random: &mut SplitMix64) -> Vec<u8> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..=random.below(3) {
@@ -52,7 +52,7 @@ fn broken(text: &str, random: &mut SplitMix64) -> Vec<u8> {
 }
 
 #[test]
-fn no_profile_text_brings_down_the_reader_or_the_planner() {
+fn malformed_profiles_panic_neither_parser_nor_planner() {
     let texts: Vec<String> = Profile::builtin_names()
         .filter_map(Profile::builtin)
         .map(|profile| profile.to_toml())
@@ -68,10 +68,10 @@ fn no_profile_text_brings_down_the_reader_or_the_planner() {
                 assert!(!error.to_string().is_empty());
             }
             Ok(profile) => {
-                // What is read can be written and read again.
+                // A valid profile can be written and read back.
                 let again = Profile::from_toml(&profile.to_toml());
                 assert_eq!(again.as_ref(), Ok(&profile));
-                // Planning takes its time, so some of them.
+                // Planning is slow, so only some of them.
                 if round % 16 < 4 {
                     planned += 1;
                     plan(&profile, &mut random);
@@ -83,7 +83,7 @@ fn no_profile_text_brings_down_the_reader_or_the_planner() {
     assert!(planned > 100, "{planned}: the texts are too broken");
 }
 
-/// A plan or an error, but nothing else.
+/// Plans a job; an error is fine, a panic is not.
 fn plan(profile: &Profile, random: &mut SplitMix64) {
     let memories = [Memory::Pinned, Memory::Pageable, Memory::Express];
     let memory = *random.pick(&memories);

@@ -1,4 +1,4 @@
-//! The rules of the engines, as the virtual clock shows them: times computed by hand.
+//! Engine rules on the virtual clock, with times computed by hand.
 
 mod common;
 
@@ -6,8 +6,8 @@ use common::{Rig, rig};
 use pinlane_model::{CostCurve, Profile};
 use pinlane_sim::{Engine, Sim};
 
-/// A link that moves a byte in a nanosecond and needs half as long again where both directions
-/// are busy. A submission takes 1000 ns, a call on an event nothing.
+/// A link that moves one byte per nanosecond, and takes 50% longer while both directions are busy. A
+/// submission takes 1000 ns, event calls are free.
 fn slow_link(handover_ns: u64) -> Rig {
     let mut profile: Profile = common::profile("pcie3-x16");
     for costs in [&mut profile.h2d, &mut profile.d2h] {
@@ -22,7 +22,7 @@ fn slow_link(handover_ns: u64) -> Rig {
     rig(Sim::builder().profile(profile).checks(false))
 }
 
-/// What ran, as offsets from `zero_ns`, in the order of submission.
+/// The timeline relative to `zero_ns`, in order of submission.
 fn spans(rig: &Rig, zero_ns: u64) -> Vec<(Engine, u64, u64)> {
     let mut spans = rig.sim.timeline();
     spans.sort_by_key(|span| span.sequence);
@@ -45,8 +45,8 @@ fn directions_slow_each_other_only_while_both_are_busy() {
     rig.upload(host, device, 100_000, up).unwrap();
     rig.download(device, host, 50_000, down).unwrap();
     rig.driver.synchronize().unwrap();
-    // The upload is alone for 1,000 ns. Then both flow at two thirds: the download takes 75,000,
-    // and in that time the upload does 50,000. Its other 49,000 it does alone.
+    // The upload runs alone for 1,000 ns. Then both run at two thirds: the download takes 75,000,
+    // while the upload does 50,000. It does the remaining 49,000 alone.
     let expected = [(UP, 1_000, 125_000 + 1_000), (DOWN, 2_000, 77_000)];
     assert_eq!(spans(&rig, zero_ns), expected);
     let wake_ns = 3_000;
@@ -54,7 +54,7 @@ fn directions_slow_each_other_only_while_both_are_busy() {
 }
 
 #[test]
-fn a_direction_that_goes_on_slows_the_other_all_the_time() {
+fn a_longer_copy_slows_the_other_direction_throughout() {
     let rig = slow_link(0);
     let (up, down) = (rig.non_blocking_stream(), rig.non_blocking_stream());
     let (host, device) = (rig.pinned(200_000), rig.device(200_000));
@@ -64,7 +64,7 @@ fn a_direction_that_goes_on_slows_the_other_all_the_time() {
         rig.download(device, host, 20_000, down).unwrap();
     }
     rig.driver.synchronize().unwrap();
-    // From 2,000 to 62,000 both; the upload has done 1,000 + 40,000 by then.
+    // Both run from 2,000 to 62,000; the upload has done 1,000 + 40,000 by then.
     let expected = [
         (UP, 1_000, 121_000),
         (DOWN, 2_000, 32_000),
@@ -74,7 +74,7 @@ fn a_direction_that_goes_on_slows_the_other_all_the_time() {
 }
 
 #[test]
-fn a_link_that_is_held_goes_on_where_it_was() {
+fn a_held_link_continues_where_it_was() {
     let rig = slow_link(0);
     let (up, down) = (rig.non_blocking_stream(), rig.non_blocking_stream());
     let (host, device) = (rig.pinned(200_000), rig.device(200_000));
@@ -85,14 +85,14 @@ fn a_link_that_is_held_goes_on_where_it_was() {
     rig.sim.host_work(48_000);
     rig.sim.release();
     rig.driver.synchronize().unwrap();
-    // The download would have ended at 32,000 and is kept until 50,000; the upload has done
-    // 1,000 + 32,000 until then.
+    // The download would end at 32,000 and is held until 50,000; the upload has done 1,000 + 32,000
+    // by then.
     let expected = [(UP, 1_000, 117_000), (DOWN, 2_000, 50_000)];
     assert_eq!(spans(&rig, zero_ns), expected);
 }
 
 #[test]
-fn another_engine_starts_behind_a_handover() {
+fn another_engine_starts_after_a_handover() {
     let rig = slow_link(700);
     let stream = rig.non_blocking_stream();
     let (host, device) = (rig.pinned(200_000), rig.device(200_000));
@@ -112,7 +112,7 @@ fn another_engine_starts_behind_a_handover() {
 }
 
 #[test]
-fn a_handover_that_is_over_delays_nothing() {
+fn a_finished_handover_delays_nothing() {
     let rig = slow_link(700);
     let stream = rig.non_blocking_stream();
     let (host, device) = (rig.pinned(200_000), rig.device(200_000));
@@ -132,7 +132,7 @@ fn a_handover_that_is_over_delays_nothing() {
 }
 
 #[test]
-fn an_event_hands_over_what_it_stands_behind_and_no_more() {
+fn an_event_delays_only_by_its_own_dependencies() {
     let rig = slow_link(700);
     let (a, b, c) = (
         rig.non_blocking_stream(),
@@ -153,7 +153,7 @@ fn an_event_hands_over_what_it_stands_behind_and_no_more() {
     rig.driver.synchronize().unwrap();
     let expected = [
         (UP, 1_000, 11_000),
-        // Both ways from 12,200 to 16,700: 3,000 of the upload in that time.
+        // Both directions from 12,200 to 16,700: the upload does 3,000 in that time.
         (UP, 11_000, 22_500),
         (KERNEL, 11_700, 12_700),
         (DOWN, 12_200, 16_700),
@@ -162,7 +162,7 @@ fn an_event_hands_over_what_it_stands_behind_and_no_more() {
 }
 
 #[test]
-fn the_default_stream_is_handed_over_to_as_well() {
+fn handovers_apply_to_the_default_stream() {
     let rig = slow_link(700);
     let (stream, default) = (rig.stream(), rig.driver.default_stream());
     let (host, device) = (rig.pinned(200_000), rig.device(200_000));
@@ -179,7 +179,7 @@ fn the_default_stream_is_handed_over_to_as_well() {
     assert_eq!(spans(&rig, zero_ns), expected);
 }
 
-/// A fill, which takes a nanosecond a byte.
+/// A fill, which takes one nanosecond per byte.
 fn fill(
     rig: &Rig,
     device: pinlane_driver::DevicePtr,

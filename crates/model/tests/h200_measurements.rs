@@ -1,5 +1,5 @@
-//! The model of the H200 beside what was measured on one: 1 GiB in, a kernel, 1 GiB out, pinned.
-//! With `--nocapture` it prints the table.
+//! Predictions of the H200 profile against measurements: 1 GiB in, a kernel, 1 GiB out, pinned.
+//! Prints a table with `--nocapture`.
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, Shape};
@@ -30,7 +30,7 @@ fn shape(order: PipelineOrder, chunk_mib: u64, streams: u32) -> Shape {
     }
 }
 
-/// What the model says, in milliseconds; serial where there is no shape.
+/// The prediction in milliseconds; serial if there is no shape.
 fn model_ms(job: &Job, shape: Option<Shape>) -> f64 {
     let profile = Profile::builtin("h200").unwrap();
     let program = match shape {
@@ -41,7 +41,7 @@ fn model_ms(job: &Job, shape: Option<Shape>) -> f64 {
 }
 
 #[test]
-fn overlap_is_as_measured_within_five_percent() {
+fn predicted_overlap_is_within_five_percent_of_measured() {
     let depth_first = |streams| Some(shape(PipelineOrder::DepthFirst, 16, streams));
     let stages = Some(shape(PipelineOrder::StageStreams, 16, 3));
     let mut worst: f64 = 0.0;

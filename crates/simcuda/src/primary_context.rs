@@ -1,16 +1,16 @@
-//! The primary context of a device: one that all users share and count.
+//! The primary context of a device, which is shared and reference-counted.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::context::Context;
 use crate::error::{INVALID_CONTEXT, INVALID_VALUE, Outcome};
+use crate::exports::exports;
 use crate::ffi::Out;
-use crate::shim::exports;
-use crate::state::machine;
+use crate::machine::{lock, machine};
 
 /// The primary context of one device.
 #[derive(Default)]
-pub struct Primary {
+pub struct PrimaryContext {
     inner: Mutex<Inner>,
 }
 
@@ -24,29 +24,29 @@ struct Inner {
 /// Schedule, mapping and dump flags that a primary context may have.
 const FLAGS_KNOWN: u32 = 0xff;
 
-impl Primary {
+impl PrimaryContext {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 
-/// One user more; the first makes the context.
+/// Adds a user; the first one creates the context.
 fn retain(context: Out<usize>, device: i32) -> Outcome<()> {
     let machine = machine()?;
     let device = machine.device(device)?;
     let slot = context.required()?;
     let mut primary = device.primary.lock();
-    let made = match &primary.context {
+    let context = match &primary.context {
         Some(context) => context.clone(),
         None => Context::create(machine, device, primary.flags, true)?,
     };
-    slot.put(made.handle);
-    primary.context = Some(made);
+    slot.put(context.handle);
+    primary.context = Some(context);
     primary.users += 1;
     Ok(())
 }
 
-/// One user less; the last ends the context.
+/// Removes a user; the last one destroys the context.
 fn release(device: i32) -> Outcome<()> {
     let machine = machine()?;
     let mut primary = machine.device(device)?.primary.lock();
@@ -59,7 +59,7 @@ fn release(device: i32) -> Outcome<()> {
     Ok(())
 }
 
-/// Ends the context, whoever uses it.
+/// Destroys the context, regardless of users.
 fn reset(device: i32) -> Outcome<()> {
     let machine = machine()?;
     let mut primary = machine.device(device)?.primary.lock();
@@ -80,25 +80,25 @@ fn set_flags(device: i32, flags: u32) -> Outcome<()> {
 }
 
 exports! { through guard;
-    /// The primary context, made for its first user.
+    /// Retains the primary context, which its first user creates.
     fn cuDevicePrimaryCtxRetain(context: Out<usize>, device: i32) { retain(context, device) }
 
-    /// Gives the primary context back.
+    /// Releases the primary context.
     fn cuDevicePrimaryCtxRelease_v2(device: i32) { release(device) }
 
-    /// Gives the primary context back: the older name.
+    /// Older name of the same.
     fn cuDevicePrimaryCtxRelease(device: i32) { release(device) }
 
-    /// Ends the primary context.
+    /// Destroys the primary context.
     fn cuDevicePrimaryCtxReset_v2(device: i32) { reset(device) }
 
-    /// Ends the primary context: the older name.
+    /// Older name of the same.
     fn cuDevicePrimaryCtxReset(device: i32) { reset(device) }
 
-    /// Flags that the primary context will have.
+    /// Sets the flags of the primary context.
     fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32) { set_flags(device, flags) }
 
-    /// Flags that the primary context will have: the older name.
+    /// Older name of the same.
     fn cuDevicePrimaryCtxSetFlags(device: i32, flags: u32) { set_flags(device, flags) }
 
     /// The flags, and whether the context exists.

@@ -1,19 +1,19 @@
-//! The stack of contexts that each thread has, and the calls that change it.
+//! The stack of contexts of each thread.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::context::Context;
 use crate::error::{CONTEXT_IS_DESTROYED, INVALID_CONTEXT, OUT_OF_MEMORY, Outcome};
+use crate::exports::exports;
 use crate::ffi::Out;
-use crate::shim::exports;
-use crate::state::machine;
+use crate::machine::machine;
 
-/// Most contexts that one thread can have pushed.
+/// Largest depth of a stack.
 const DEPTH: usize = 64;
 
-/// Handles of contexts, the current one on top. Without a destructor, so that it can still be used
-/// when a thread ends and others' thread-local values are being dropped.
+/// Handles of contexts, the current one on top. It has no destructor, so that it can be used while a
+/// thread ends and drops other thread-local values.
 struct Stack {
     handles: [usize; DEPTH],
     depth: usize,
@@ -25,7 +25,7 @@ thread_local! {
     };
 }
 
-/// The context that this thread's calls go to.
+/// The current context of this thread.
 pub fn current() -> Outcome<Arc<Context>> {
     let machine = machine()?;
     let handle = top().ok_or(INVALID_CONTEXT)?;
@@ -35,7 +35,7 @@ pub fn current() -> Outcome<Arc<Context>> {
         .map_err(|_| CONTEXT_IS_DESTROYED)
 }
 
-/// The context that `handle` names, or for 0 the current one.
+/// The context of `handle`, or the current one for 0.
 pub fn context_or_current(handle: usize) -> Outcome<Arc<Context>> {
     match handle {
         0 => current(),
@@ -46,7 +46,7 @@ pub fn context_or_current(handle: usize) -> Outcome<Arc<Context>> {
     }
 }
 
-/// Puts a context on top.
+/// Pushes a context.
 pub fn push(handle: usize) -> Outcome<()> {
     STACK.with_borrow_mut(|stack| {
         let depth = stack.depth;
@@ -56,7 +56,7 @@ pub fn push(handle: usize) -> Outcome<()> {
     })
 }
 
-/// Takes the top off.
+/// Pops the current context.
 pub fn pop() -> Option<usize> {
     STACK.with_borrow_mut(|stack| {
         stack.depth = stack.depth.checked_sub(1)?;
@@ -64,13 +64,13 @@ pub fn pop() -> Option<usize> {
     })
 }
 
-/// The handle on top.
+/// The handle of the current context.
 fn top() -> Option<usize> {
     STACK.with_borrow(|stack| Some(stack.handles[stack.depth.checked_sub(1)?]))
 }
 
 exports! { through guard;
-    /// Makes a context current, in place of the one on top; 0 takes the top off.
+    /// Replaces the top of the stack; 0 pops it.
     fn cuCtxSetCurrent(context: usize) {
         let machine = machine()?;
         if context != 0 {
@@ -83,23 +83,20 @@ exports! { through guard;
     /// The current context, or 0.
     fn cuCtxGetCurrent(context: Out<usize>) {
         machine()?;
-        context.required()?.put(top().unwrap_or(0));
-        Ok(())
+        context.set(top().unwrap_or(0))
     }
 
-    /// Puts a context on top of the thread's stack.
+    /// Pushes a context.
     fn cuCtxPushCurrent_v2(context: usize) {
         machine()?.contexts.find(context).map_err(|_| INVALID_CONTEXT)?;
         push(context)
     }
 
-    /// Takes the top of the thread's stack off.
+    /// Pops the current context.
     fn cuCtxPopCurrent_v2(context: Out<usize>) {
         machine()?;
         let popped = pop().ok_or(INVALID_CONTEXT)?;
-        if let Some(slot) = context.optional() {
-            slot.put(popped);
-        }
+        context.set_optional(popped);
         Ok(())
     }
 }

@@ -1,13 +1,15 @@
-//! Which memory the program has: where each block lies, how long it is, and how it was made.
+//! The program's memory: address, length and kind of each block.
 //!
-//! The simulator knows as much, and is the judge of what is right. The ledger answers questions
-//! that the driver API asks and the driver trait does not, without costing virtual time.
+//! The simulator has this information as well, and checks all uses. This table answers queries of the
+//! driver API that the driver trait does not have, without virtual time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
-/// How a block was made.
+use crate::machine::lock;
+
+/// How a block was allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Device memory.
@@ -27,7 +29,7 @@ pub struct Block {
     pub base: u64,
     /// Length.
     pub bytes: usize,
-    /// How it was made.
+    /// How it was allocated.
     pub kind: Kind,
     /// Number of the device.
     pub ordinal: i32,
@@ -37,7 +39,7 @@ pub struct Block {
 
 /// All blocks.
 #[derive(Default)]
-pub struct Ledger {
+pub struct Allocations {
     inner: Mutex<Inner>,
 }
 
@@ -45,21 +47,21 @@ pub struct Ledger {
 struct Inner {
     /// By address.
     blocks: BTreeMap<u64, Block>,
-    /// Around all device memory that there ever was. The simulator's device addresses are made up
-    /// and lie apart from all host memory.
+    /// Contains all device memory that ever existed. The simulator's device addresses are virtual
+    /// and disjoint from host memory.
     device_span: Range<u64>,
 }
 
 impl Kind {
-    /// Whether it is the device's memory rather than the host's.
+    /// Whether it is device memory.
     pub fn is_device(self) -> bool {
         matches!(self, Self::Device | Self::DeviceAsync)
     }
 }
 
-impl Ledger {
-    /// Enters a block.
-    pub fn enter(&self, block: Block) {
+impl Allocations {
+    /// Adds a block.
+    pub fn insert(&self, block: Block) {
         let mut inner = self.lock();
         inner.blocks.insert(block.base, block);
         if block.kind.is_device() {
@@ -73,21 +75,21 @@ impl Ledger {
         }
     }
 
-    /// Strikes out the block that begins at `base`. Done before it is freed, since the address may
-    /// be given out again at once; a failed free enters it anew.
-    pub fn strike(&self, base: u64) -> Option<Block> {
+    /// Removes the block that begins at `base`. Done before it is freed, because the address may be
+    /// reused at once; a failed free inserts it again.
+    pub fn remove(&self, base: u64) -> Option<Block> {
         self.lock().blocks.remove(&base)
     }
 
-    /// The block that holds this address.
+    /// The block that contains this address.
     pub fn find(&self, address: u64) -> Option<Block> {
         let inner = self.lock();
         let (_, block) = inner.blocks.range(..=address).next_back()?;
         (address - block.base < block.bytes as u64).then_some(*block)
     }
 
-    /// Whether the address is the device's memory, or was: a program that uses memory after it
-    /// was freed must not have its address taken for the host's, and followed.
+    /// Whether the address is or was device memory. An address of freed memory must not be taken for
+    /// host memory and dereferenced.
     pub fn is_or_was_device(&self, address: u64) -> bool {
         self.lock().device_span.contains(&address)
     }
@@ -96,16 +98,12 @@ impl Ledger {
     pub fn async_bytes(&self, ordinal: i32) -> u64 {
         let inner = self.lock();
         let of_pool = |block: &&Block| block.ordinal == ordinal && block.kind == Kind::DeviceAsync;
-        inner
-            .blocks
-            .values()
-            .filter(of_pool)
-            .map(|block| block.bytes as u64)
-            .sum()
+        let blocks = inner.blocks.values().filter(of_pool);
+        blocks.map(|block| block.bytes as u64).sum()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 
@@ -115,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_address_belongs_to_the_block_around_it() {
-        let ledger = Ledger::default();
+        let blocks = Allocations::default();
         let block = Block {
             base: 0x1000,
             bytes: 16,
@@ -123,15 +121,15 @@ mod tests {
             ordinal: 0,
             context: 1,
         };
-        ledger.enter(block);
-        assert_eq!(ledger.find(0xfff), None);
-        assert_eq!(ledger.find(0x100f), Some(block));
-        assert_eq!(ledger.find(0x1010), None);
-        assert!(ledger.is_or_was_device(0x1000));
-        assert_eq!(ledger.strike(0x1001), None);
-        assert_eq!(ledger.strike(0x1000), Some(block));
-        assert_eq!(ledger.find(0x1000), None);
-        assert!(ledger.is_or_was_device(0x100f));
-        assert!(!ledger.is_or_was_device(0x1010));
+        blocks.insert(block);
+        assert_eq!(blocks.find(0xfff), None);
+        assert_eq!(blocks.find(0x100f), Some(block));
+        assert_eq!(blocks.find(0x1010), None);
+        assert!(blocks.is_or_was_device(0x1000));
+        assert_eq!(blocks.remove(0x1001), None);
+        assert_eq!(blocks.remove(0x1000), Some(block));
+        assert_eq!(blocks.find(0x1000), None);
+        assert!(blocks.is_or_was_device(0x100f));
+        assert!(!blocks.is_or_was_device(0x1010));
     }
 }

@@ -1,21 +1,20 @@
-//! What a program calls first, and small calls that belong nowhere else.
+//! Initialisation, version, profiler control and capture mode.
 
 use std::cell::Cell;
 
 use crate::error::{INVALID_VALUE, NOT_FOUND, UNKNOWN};
+use crate::exports::exports;
 use crate::ffi::{In, Out};
+use crate::machine::{initialize, machine};
 use crate::settings::settings;
-use crate::shim::exports;
-use crate::state::{initialize, machine};
 
 thread_local! {
-    /// How this thread's captures treat other threads. There are no captures here; it is kept
-    /// since programs set it and set it back.
+    /// The thread's capture mode. Captures are not supported, but programs set and restore it.
     static CAPTURE_MODE: Cell<u32> = const { Cell::new(0) };
 }
 
 exports! { through always;
-    /// Makes the simulated machine.
+    /// Creates the simulated machine.
     fn cuInit(flags: u32) {
         if flags != 0 {
             return Err(INVALID_VALUE);
@@ -23,14 +22,14 @@ exports! { through always;
         initialize()
     }
 
-    /// The version that the driver offers. Answers before `cuInit`.
+    /// The driver's version. Works before `cuInit`.
     fn cuDriverGetVersion(version: Out<i32>) {
         let slot = version.required()?;
         slot.put(settings().map_err(|_| UNKNOWN)?.version as i32);
         Ok(())
     }
 
-    /// Tables of undocumented calls: there are none.
+    /// Tables of undocumented functions: there are none.
     fn cuGetExportTable(table: Out<usize>, _id: In<[u8; 16]>) {
         table.required()?.put(0);
         Err(NOT_FOUND)
@@ -38,13 +37,13 @@ exports! { through always;
 }
 
 exports! { through guard;
-    /// Begins profiling, which shows nothing here.
+    /// Starts the profiler, which does nothing.
     fn cuProfilerStart() {
         machine()?;
         Ok(())
     }
 
-    /// Ends profiling.
+    /// Stops the profiler.
     fn cuProfilerStop() {
         machine()?;
         Ok(())

@@ -1,5 +1,5 @@
-//! There is one model: a program takes on the simulated GPU, call by call, to the nanosecond what
-//! the schedule of the same program says.
+//! The simulated GPU and the model's schedules agree: a program has the same timeline on both, to the
+//! nanosecond.
 
 mod common;
 
@@ -16,7 +16,7 @@ use pinlane_sim::Sim;
 
 const BYTES: u64 = 1 << 18;
 
-/// Often small, sometimes nothing, and often one of few values, so that ends coincide.
+/// A size: often small, sometimes 0, and often one of few values, so that ends coincide.
 fn random_size(random: &mut SplitMix64, most: u64) -> u64 {
     match random.below(8) {
         0 => 0,
@@ -26,7 +26,7 @@ fn random_size(random: &mut SplitMix64, most: u64) -> u64 {
     }
 }
 
-/// A random program of one thread that waits only for what it has recorded.
+/// A random program of one thread that waits for recorded events only.
 fn random_program(random: &mut SplitMix64) -> Program {
     let (streams, events) = (1 + random.below(5) as u32, 1 + random.below(4) as u32);
     let mut program = Program::new(streams, events, 0);
@@ -84,7 +84,7 @@ fn random_work(random: &mut SplitMix64) -> Work {
     }
 }
 
-/// Built-in profiles, and ones with more, fewer and slower engines.
+/// Built-in profiles, and variants with more, fewer and slower engines.
 fn profiles() -> Vec<Profile> {
     let changed =
         |name: &str, h2d: u32, d2h: u32, percent: u64, [handover_ns, switch_ns]: [u64; 2]| {
@@ -104,7 +104,7 @@ fn profiles() -> Vec<Profile> {
     profiles
 }
 
-/// What runs a program on the simulated GPU.
+/// Runs a program on the simulated GPU.
 struct Runner {
     rig: Rig,
     streams: Vec<StreamHandle>,
@@ -182,16 +182,16 @@ impl Runner {
                     source,
                     bytes: bytes as usize,
                 };
-                // SAFETY: all three buffers hold as many bytes, live as long as the runner, and
-                // nobody looks at what is in them.
+                // SAFETY: all three buffers are that large and live as long as the runner. Their
+                // content does not matter.
                 unsafe { driver.copy_async(copy, stream).unwrap() };
             }
             Work::Kernel { ns, .. } => {
                 let (shape, args) = (LaunchShape::for_items(1), [KernelArg::U64(ns)]);
-                // SAFETY: the argument is the kernel's one, and it touches no memory.
+                // SAFETY: the argument matches the kernel, which accesses no memory.
                 unsafe { driver.launch(self.kernel, shape, &args, stream).unwrap() };
             }
-            // SAFETY: the buffer holds as many bytes.
+            // SAFETY: the buffer is that large.
             Work::Fill { bytes } => unsafe {
                 driver
                     .memset_async(self.device, 0, bytes as usize, stream)
@@ -203,7 +203,7 @@ impl Runner {
 
 type Row = (Engine, u64, u64);
 
-/// What the simulated GPU makes of a program: spans in the order of submission, the host's end.
+/// The timeline on the simulated GPU: spans in order of submission, and the host's end.
 fn on_the_simulator(profile: &Profile, program: &Program) -> (Vec<Row>, u64) {
     let mut runner = Runner::new(profile, program);
     let zero_ns = runner.rig.sim.now_ns();
@@ -220,7 +220,7 @@ fn on_the_simulator(profile: &Profile, program: &Program) -> (Vec<Row>, u64) {
     (rows.collect(), host_ns)
 }
 
-/// What the model makes of it.
+/// The same by the model.
 fn in_the_model(profile: &Profile, program: &Program) -> (Vec<Row>, u64) {
     let mut schedule = schedule(profile, program).unwrap();
     schedule.spans.sort_by_key(|span| span.sequence);
@@ -230,7 +230,7 @@ fn in_the_model(profile: &Profile, program: &Program) -> (Vec<Row>, u64) {
 }
 
 #[test]
-fn a_schedule_is_what_the_simulator_does() {
+fn schedules_match_the_simulator() {
     for seed in common::seeds(300) {
         let program = random_program(&mut SplitMix64::new(seed));
         for (index, profile) in profiles().iter().enumerate() {
@@ -247,7 +247,7 @@ fn a_schedule_is_what_the_simulator_does() {
 }
 
 #[test]
-fn the_random_programs_meet_what_they_are_about() {
+fn the_random_programs_cover_every_rule() {
     let (mut slowed, mut handed_over, mut queued) = (0, 0, 0);
     let mut plain = common::profile("h200");
     plain.both_ways_percent = 100;

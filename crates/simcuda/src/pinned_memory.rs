@@ -1,25 +1,25 @@
-//! Pinned host memory: allocated by the driver, or registered in place.
+//! Pinned host memory, allocated or registered.
 
 use pinlane_driver::{HostFlags, RegisterFlags};
 
-use crate::current::current;
+use crate::allocations::{Block, Kind};
+use crate::context_stack::current;
+use crate::device_memory::restore_unless;
 use crate::error::{INVALID_VALUE, Outcome};
+use crate::exports::exports;
 use crate::ffi::{Host, Out};
-use crate::ledger::{Block, Kind};
-use crate::memory::restore_unless;
-use crate::shim::exports;
-use crate::state::machine;
+use crate::machine::machine;
 
 /// Portable: pinned for every context.
 const PORTABLE: u32 = 1;
-/// Mapped: kernels see it.
+/// Mapped: kernels can access it.
 const DEVICE_MAP: u32 = 2;
 /// Of `cuMemHostAlloc`: write-combined.
 const WRITE_COMBINED: u32 = 4;
-/// Of `cuMemHostRegister`: the device only reads it.
+/// Of `cuMemHostRegister`: read-only for the device.
 const READ_ONLY: u32 = 8;
 
-/// Allocates pinned memory in the current context. No bytes are no memory, and no error.
+/// Allocates pinned memory in the current context. 0 bytes give a null pointer and no error.
 fn alloc(bytes: usize, flags: u32) -> Outcome<u64> {
     let context = current()?;
     if flags & !(PORTABLE | DEVICE_MAP | WRITE_COMBINED) != 0 {
@@ -30,13 +30,13 @@ fn alloc(bytes: usize, flags: u32) -> Outcome<u64> {
     }
     let wanted = HostFlags {
         portable: flags & PORTABLE != 0,
-        // With unified addressing all pinned memory is mapped, asked for or not.
+        // With unified addressing, all pinned memory is mapped.
         mapped: true,
         write_combined: flags & WRITE_COMBINED != 0,
     };
     let ptr = context.driver.host_alloc(bytes, wanted)?;
     let base = ptr.as_ptr().expose_provenance() as u64;
-    machine()?.ledger.enter(Block {
+    machine()?.allocations.insert(Block {
         base,
         bytes,
         kind: Kind::Pinned(flags),
@@ -52,9 +52,9 @@ fn free(host: Host) -> Outcome<()> {
     let Some(ptr) = host.optional() else {
         return Ok(());
     };
-    let block = machine()?.ledger.strike(host.address());
-    // SAFETY: the program vouches that it is done with the memory; the simulator checks that, and
-    // refuses and reports an address that is no pinned block.
+    let block = machine()?.allocations.remove(host.address());
+    // SAFETY: the simulator checks that no work uses the memory, and refuses and reports an address
+    // that is not a pinned block.
     let freed = unsafe { context.driver.host_free(ptr) };
     restore_unless(freed, block)
 }
@@ -63,7 +63,7 @@ fn free(host: Host) -> Outcome<()> {
 fn register(host: Host, bytes: usize, flags: u32) -> Outcome<()> {
     let context = current()?;
     let ptr = host.required()?;
-    // I/O memory (4) is for memory of other devices, which there is none of.
+    // Flag 4, I/O memory of other devices, is not supported.
     if bytes == 0 || flags & !(PORTABLE | DEVICE_MAP | READ_ONLY) != 0 {
         return Err(INVALID_VALUE);
     }
@@ -72,9 +72,9 @@ fn register(host: Host, bytes: usize, flags: u32) -> Outcome<()> {
         mapped: true,
         read_only: flags & READ_ONLY != 0,
     };
-    // SAFETY: the program vouches that the range is its memory until it is unregistered.
+    // SAFETY: the program guarantees that the range is its memory until it unregisters it.
     unsafe { context.driver.host_register(ptr, bytes, wanted)? };
-    machine()?.ledger.enter(Block {
+    machine()?.allocations.insert(Block {
         base: host.address(),
         bytes,
         kind: Kind::Registered(flags),
@@ -88,9 +88,9 @@ fn register(host: Host, bytes: usize, flags: u32) -> Outcome<()> {
 fn unregister(host: Host) -> Outcome<()> {
     let context = current()?;
     let ptr = host.required()?;
-    let block = machine()?.ledger.strike(host.address());
-    // SAFETY: the program vouches that no work uses the range; the simulator checks that, and
-    // refuses and reports an address that is no base of a registration.
+    let block = machine()?.allocations.remove(host.address());
+    // SAFETY: the simulator checks that no work uses the range, and refuses and reports an address
+    // that is not the base of a registration.
     let undone = unsafe { context.driver.host_unregister(ptr) };
     restore_unless(undone, block)
 }
@@ -99,17 +99,13 @@ exports! { through guard;
     /// Allocates pinned memory with flags.
     fn cuMemHostAlloc(host: Out<u64>, bytes: usize, flags: u32) {
         machine()?;
-        let slot = host.required()?;
-        slot.put(alloc(bytes, flags)?);
-        Ok(())
+        host.set_with(|| alloc(bytes, flags))
     }
 
     /// Allocates pinned memory.
     fn cuMemAllocHost_v2(host: Out<u64>, bytes: usize) {
         machine()?;
-        let slot = host.required()?;
-        slot.put(alloc(bytes, 0)?);
-        Ok(())
+        host.set_with(|| alloc(bytes, 0))
     }
 
     /// Frees pinned memory.
@@ -121,7 +117,7 @@ exports! { through guard;
     /// Undoes a registration.
     fn cuMemHostUnregister(host: Host) { unregister(host) }
 
-    /// The address under which kernels see mapped memory.
+    /// The device address of mapped memory.
     fn cuMemHostGetDevicePointer_v2(address: Out<u64>, host: Host, flags: u32) {
         let context = current()?;
         let slot = address.required()?;
@@ -132,11 +128,11 @@ exports! { through guard;
         Ok(())
     }
 
-    /// The flags that pinned memory was allocated with.
+    /// The flags of pinned memory.
     fn cuMemHostGetFlags(flags: Out<u32>, host: Host) {
         current()?;
         let slot = flags.required()?;
-        match machine()?.ledger.find(host.address()).map(|block| block.kind) {
+        match machine()?.allocations.find(host.address()).map(|block| block.kind) {
             Some(Kind::Pinned(flags) | Kind::Registered(flags)) => slot.put(flags),
             _ => return Err(INVALID_VALUE),
         }

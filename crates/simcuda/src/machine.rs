@@ -1,55 +1,55 @@
-//! The simulated machine behind all exported calls of this process.
+//! The simulated machine of this process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pinlane_driver::{DeviceInfo, Driver, Platform};
 use pinlane_sim::Sim;
 
+use crate::allocations::Allocations;
 use crate::context::Context;
 use crate::error::{
     ECC_UNCORRECTABLE, INVALID_DEVICE, NO_DEVICE, NOT_INITIALIZED, Outcome, UNKNOWN,
 };
 use crate::event::Event;
 use crate::handles::Handles;
-use crate::ledger::Ledger;
 use crate::mempool::Pool;
 use crate::module::{Function, Module};
-use crate::primary::Primary;
+use crate::primary_context::PrimaryContext;
 use crate::settings::{Fail, Settings, settings};
-use crate::stream::Stream;
+use crate::stream::StreamRef;
 
-/// Everything that `cuInit` makes.
+/// Everything that `cuInit` creates.
 pub struct Machine {
     /// The simulator.
     pub sim: Sim,
-    /// What the environment asked for.
+    /// The settings from the environment.
     pub settings: &'static Settings,
     /// The devices, by number.
     pub devices: Vec<Device>,
-    /// Contexts that exist.
+    /// Contexts.
     pub contexts: Handles<Arc<Context>>,
-    /// Streams that were created and not destroyed.
-    pub streams: Handles<Stream>,
-    /// Events that were created and not destroyed.
+    /// Created streams.
+    pub streams: Handles<StreamRef>,
+    /// Events.
     pub events: Handles<Event>,
-    /// Modules that are loaded.
+    /// Loaded modules.
     pub modules: Handles<Arc<Module>>,
-    /// Kernels that were asked for.
+    /// Kernels that were looked up.
     pub functions: Handles<Arc<Function>>,
-    /// Who allocated and registered what.
-    pub ledger: Ledger,
-    /// The process that called `cuInit`: a forked child has no GPU.
+    /// Allocated and registered memory.
+    pub allocations: Allocations,
+    /// The process that called `cuInit`. A forked child cannot use the GPU.
     process: u32,
     calls: AtomicU64,
 }
 
 /// One device of the machine.
 pub struct Device {
-    /// What it is.
+    /// Its properties.
     pub info: DeviceInfo,
     /// Its primary context.
-    pub primary: Primary,
+    pub primary: PrimaryContext,
     /// Its default memory pool.
     pub pool: Pool,
     driver: OnceLock<Arc<dyn Driver>>,
@@ -57,13 +57,13 @@ pub struct Device {
 
 static MACHINE: OnceLock<Outcome<Machine>> = OnceLock::new();
 
-/// Makes the machine, once. Later calls say the same as the first.
+/// Creates the machine, once. Later calls return the same result.
 pub fn initialize() -> Outcome<()> {
     let machine = MACHINE.get_or_init(Machine::new).as_ref();
     machine.map_err(|code| *code)?.check_process()
 }
 
-/// The machine, once `cuInit` made it.
+/// The machine; an error before `cuInit`.
 pub fn machine() -> Outcome<&'static Machine> {
     let machine = MACHINE.get().ok_or(NOT_INITIALIZED)?.as_ref();
     let machine = machine.map_err(|_| NOT_INITIALIZED)?;
@@ -71,18 +71,20 @@ pub fn machine() -> Outcome<&'static Machine> {
     Ok(machine)
 }
 
-/// Counts a call, and refuses it when the settings say that the GPU is lost by now.
+/// Counts a call. Fails if the settings make the GPU lost by now.
 pub fn count_call() -> Outcome<()> {
-    match MACHINE.get() {
-        Some(Ok(machine)) => {
-            machine.calls.fetch_add(1, Ordering::Relaxed);
-            if machine.is_lost() {
-                return Err(ECC_UNCORRECTABLE);
-            }
-            Ok(())
+    if let Some(Ok(machine)) = MACHINE.get() {
+        machine.calls.fetch_add(1, Ordering::Relaxed);
+        if machine.is_lost() {
+            return Err(ECC_UNCORRECTABLE);
         }
-        _ => Ok(()),
     }
+    Ok(())
+}
+
+/// Locks a mutex, even if a thread panicked while it held the lock.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Machine {
@@ -108,7 +110,7 @@ impl Machine {
             events: Handles::new(2),
             modules: Handles::new(3),
             functions: Handles::new(4),
-            ledger: Ledger::default(),
+            allocations: Allocations::default(),
             process: std::process::id(),
             calls: AtomicU64::new(0),
         })
@@ -120,7 +122,7 @@ impl Machine {
         self.devices.get(index).ok_or(INVALID_DEVICE)
     }
 
-    /// The driver of a device, opened at the first context on it.
+    /// The driver of a device, which its first context opens.
     pub fn driver(&self, device: &Device) -> Outcome<Arc<dyn Driver>> {
         if let Some(driver) = device.driver.get() {
             return Ok(driver.clone());
@@ -129,7 +131,7 @@ impl Machine {
         Ok(device.driver.get_or_init(|| opened).clone())
     }
 
-    /// Whether the settings say that the GPU is lost by now.
+    /// Whether the settings make the GPU lost by now.
     pub fn is_lost(&self) -> bool {
         match self.settings.fail {
             Fail::LostAfter(calls) => self.calls.load(Ordering::Relaxed) > calls,
@@ -150,13 +152,13 @@ impl Device {
     fn new(info: DeviceInfo) -> Self {
         Self {
             pool: Pool::new(info.ordinal),
-            primary: Primary::default(),
+            primary: PrimaryContext::default(),
             driver: OnceLock::new(),
             info,
         }
     }
 
-    /// Its number, as the driver API passes it.
+    /// Its number, as in the driver API.
     pub fn ordinal(&self) -> i32 {
         self.info.ordinal as i32
     }

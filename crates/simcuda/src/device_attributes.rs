@@ -1,12 +1,12 @@
-//! The numbers behind `cuDeviceGetAttribute`.
+//! The values of `cuDeviceGetAttribute`.
 
 use pinlane_driver::DeviceInfo;
 
-/// The last attribute that a driver of CUDA 13.0 knows.
+/// The last attribute of CUDA 13.0.
 const LAST: u32 = 148;
 
-/// Attributes that are the same on every simulated device: those of a data-centre GPU. Textures,
-/// surfaces and what else the simulated GPU does not offer are not here and read 0.
+/// Attributes that are the same on every simulated device: those of a data-centre GPU. Others, such
+/// as those of textures and surfaces, are 0.
 const CONSTANT: &[(u32, i32)] = &[
     (1, 1024),       // MAX_THREADS_PER_BLOCK
     (2, 1024),       // MAX_BLOCK_DIM_X
@@ -38,10 +38,10 @@ const CONSTANT: &[(u32, i32)] = &[
     (97, 227 << 10), // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
     (106, 32),       // MAX_BLOCKS_PER_MULTIPROCESSOR
     (111, 1 << 10),  // RESERVED_SHARED_MEMORY_PER_BLOCK
-    (131, -1),       // NUMA_ID: device memory is no NUMA node
+    (131, -1),       // NUMA_ID: device memory is not a NUMA node
 ];
 
-/// The value of an attribute. `None` for a number that the driver does not know.
+/// The value of an attribute; `None` for an unknown one.
 pub fn value(info: &DeviceInfo, attribute: u32) -> Option<i32> {
     if attribute == 0 || attribute > LAST {
         return None;

@@ -1,5 +1,4 @@
-//! Programs that nobody here wrote: examples that come with the cudarc crate, built as they are
-//! from its package, run on the simulated driver.
+//! Unmodified examples of the cudarc crate, built from its package, on the simulated driver.
 
 mod support;
 
@@ -10,7 +9,7 @@ use std::{env, fs};
 use pinlane_simcuda::testing::Stage;
 use support::complaints;
 
-/// Allocation in all its forms, and copies in every direction with asserts on what came back.
+/// Every form of allocation, and copies in every direction with asserts on the results.
 const EXAMPLES: [&str; 2] = ["01-allocate", "02-copy"];
 
 #[test]
@@ -35,8 +34,7 @@ fn examples_of_cudarc_run_and_leave_nothing_behind() {
     }
 }
 
-/// The folder with the built examples. They are compiled in a package of their own, from the very
-/// cudarc that this workspace depends on.
+/// The folder with the built examples, from the version of cudarc that this workspace uses.
 fn build_examples() -> PathBuf {
     let cudarc = cudarc_folder();
     let package = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("foreign-examples");
@@ -71,7 +69,7 @@ fn cudarc_folder() -> PathBuf {
     let platform = format!("{}-unknown-linux-gnu", env::consts::ARCH);
     let output = cargo()
         .args(["metadata", "--format-version=1", "--offline"])
-        // Packages of other platforms are not here.
+        // Packages for other platforms are not available.
         .args(["--filter-platform", &platform])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()

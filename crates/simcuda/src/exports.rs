@@ -1,20 +1,20 @@
-//! The wrapper around every exported function.
+//! Macros that define exported functions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Outcome, SUCCESS, UNKNOWN};
-use crate::state;
+use crate::machine;
 
-/// Runs the body of an exported function. No panic crosses into C, and a GPU that the settings
-/// declare lost answers nothing else.
+/// Runs the body of an exported function. Panics do not cross into C. Fails if the settings make the
+/// GPU lost.
 pub fn guard(body: impl FnOnce() -> Outcome<()>) -> u32 {
     always(|| {
-        state::count_call()?;
+        machine::count_call()?;
         body()
     })
 }
 
-/// As [`guard`], for functions that answer also when the GPU is lost.
+/// As [`guard`], for functions that also work when the GPU is lost.
 pub fn always(body: impl FnOnce() -> Outcome<()>) -> u32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => SUCCESS.0,
@@ -23,8 +23,8 @@ pub fn always(body: impl FnOnce() -> Outcome<()>) -> u32 {
     }
 }
 
-/// Defines exported functions: `fn cuName(argument: Type, …) { body that gives Outcome<()> }`.
-/// The first line names the wrapper, [`guard`] or [`always`].
+/// Defines exported functions: `fn cuName(argument: Type, …) { body that returns Outcome<()> }`. The
+/// first line names the wrapper, [`guard`] or [`always`].
 macro_rules! exports {
     (through $wrapper:ident; $(
         $(#[$meta:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block
@@ -33,13 +33,13 @@ macro_rules! exports {
         #[allow(non_snake_case)] // the driver's own name
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($arg: $type),*) -> u32 {
-            crate::shim::$wrapper(move || $body)
+            crate::exports::$wrapper(move || $body)
         }
     )* };
 }
 
-/// Defines pairs of exported functions that differ in what the stream 0 is: the legacy default
-/// stream for the first name, the thread's own for the second. The body gets it as `|mode|`.
+/// Defines pairs of exported functions that differ in the meaning of stream 0, which the body gets as
+/// `|mode|`: the legacy default stream for the first name, the thread's own for the second.
 macro_rules! exports_by_default_stream {
     ($(
         $(#[$meta:meta])* fn $name:ident, $per_thread:ident($($arg:ident: $type:ty),* $(,)?)
@@ -50,7 +50,7 @@ macro_rules! exports_by_default_stream {
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($arg: $type),*) -> u32 {
             let $mode = crate::stream::DefaultStream::Legacy;
-            crate::shim::guard(move || $body)
+            crate::exports::guard(move || $body)
         }
 
         $(#[$meta])*
@@ -58,7 +58,7 @@ macro_rules! exports_by_default_stream {
         #[unsafe(no_mangle)]
         pub extern "C" fn $per_thread($($arg: $type),*) -> u32 {
             let $mode = crate::stream::DefaultStream::PerThread;
-            crate::shim::guard(move || $body)
+            crate::exports::guard(move || $body)
         }
     )* };
 }

@@ -1,13 +1,13 @@
-//! What the driver knows about an address.
+//! Attributes of addresses.
 
-use crate::current::current;
+use crate::allocations::{Block, Kind};
+use crate::context_stack::current;
 use crate::error::{INVALID_VALUE, Outcome};
+use crate::exports::exports;
 use crate::ffi::{In, Opaque, Out, put_untyped};
-use crate::ledger::{Block, Kind};
-use crate::shim::exports;
-use crate::state::machine;
+use crate::machine::machine;
 
-/// Attributes of an address, by their numbers in the driver API.
+/// The driver API's numbers of attributes.
 mod attribute {
     pub const CONTEXT: u32 = 1;
     pub const MEMORY_TYPE: u32 = 2;
@@ -31,7 +31,7 @@ const TYPE_HOST: u32 = 1;
 const TYPE_DEVICE: u32 = 2;
 const ACCESS_READ_WRITE: u32 = 3;
 
-/// An attribute's value, as wide as the program expects it.
+/// An attribute's value, in the width that the program expects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Value {
     Byte(u8),
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// What an address that the driver does not know has for an attribute of the same width.
+    /// The value for an unknown address, in the same width.
     fn unknown(self, which: u32) -> Self {
         match self {
             Self::Word(_) if which == attribute::DEVICE_ORDINAL => Self::Word(u32::MAX - 1), // -2
@@ -59,7 +59,7 @@ impl Value {
     }
 }
 
-/// The value of an attribute at an address inside a block.
+/// The value of an attribute of an address in a block.
 fn value(block: &Block, address: u64, which: u32) -> Outcome<Value> {
     use attribute::*;
     let on_device = block.kind.is_device();
@@ -82,7 +82,7 @@ fn value(block: &Block, address: u64, which: u32) -> Outcome<Value> {
     })
 }
 
-/// The pool that a block came from, or 0.
+/// The pool of a block, or 0.
 fn pool_of(block: &Block) -> Outcome<u64> {
     match block.kind {
         Kind::DeviceAsync => Ok(machine()?.device(block.ordinal)?.pool.handle as u64),
@@ -90,7 +90,7 @@ fn pool_of(block: &Block) -> Outcome<u64> {
     }
 }
 
-/// A block that stands for one that is not there, to find out how wide its attributes are.
+/// Stands for an unknown block, to determine the width of an attribute.
 const NOWHERE: Block = Block {
     base: 0,
     bytes: 0,
@@ -100,10 +100,10 @@ const NOWHERE: Block = Block {
 };
 
 exports! { through guard;
-    /// One attribute; an address that the driver does not know is an error.
+    /// An attribute of an address; an unknown address is an error.
     fn cuPointerGetAttribute(target: Opaque, which: u32, address: u64) {
         current()?;
-        let block = machine()?.ledger.find(address).ok_or(INVALID_VALUE)?;
+        let block = machine()?.allocations.find(address).ok_or(INVALID_VALUE)?;
         let found = value(&block, address, which)?;
         if which == attribute::HOST_POINTER && block.kind.is_device() {
             return Err(INVALID_VALUE);
@@ -111,10 +111,10 @@ exports! { through guard;
         found.put(target)
     }
 
-    /// Many attributes; for an address that the driver does not know they are zero.
+    /// Several attributes of an address; zero for an unknown address.
     fn cuPointerGetAttributes(count: u32, which: In<u32>, targets: In<Opaque>, address: u64) {
         current()?;
-        let block = machine()?.ledger.find(address);
+        let block = machine()?.allocations.find(address);
         for index in 0..count as usize {
             let which = which.read_at(index)?;
             let found = match &block {
@@ -126,26 +126,22 @@ exports! { through guard;
         Ok(())
     }
 
-    /// Sets whether synchronous copies of a block always synchronise; they do.
+    /// Sets whether synchronous copies of a block always synchronise. They always do.
     fn cuPointerSetAttribute(_source: In<u32>, which: u32, address: u64) {
         current()?;
-        let block = machine()?.ledger.find(address).ok_or(INVALID_VALUE)?;
+        let block = machine()?.allocations.find(address).ok_or(INVALID_VALUE)?;
         if which != attribute::SYNC_MEMOPS || !block.kind.is_device() {
             return Err(INVALID_VALUE);
         }
         Ok(())
     }
 
-    /// The block of device memory around an address.
+    /// The block that contains an address.
     fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
         current()?;
-        let block = machine()?.ledger.find(address).ok_or(INVALID_VALUE)?;
-        if let Some(slot) = base.optional() {
-            slot.put(block.base);
-        }
-        if let Some(slot) = bytes.optional() {
-            slot.put(block.bytes);
-        }
+        let block = machine()?.allocations.find(address).ok_or(INVALID_VALUE)?;
+        base.set_optional(block.base);
+        bytes.set_optional(block.bytes);
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
-//! Many copies as one submission.
+//! Batches of copies.
 
 use pinlane_driver::CopyOp;
 
 use crate::copy::any_place;
 use crate::error::{Code, INVALID_VALUE, Outcome};
+use crate::exports::exports_by_default_stream;
 use crate::ffi::{In, Out};
-use crate::shim::exports_by_default_stream;
-use crate::stream::Lane;
+use crate::stream::StreamRef;
 
 /// `CUmemcpyAttributes`, as C lays it out.
 #[repr(C)]
@@ -21,7 +21,7 @@ pub struct Attributes {
 /// Access orders: in stream order, during the call, any.
 const ACCESS_ORDERS: std::ops::RangeInclusive<u32> = 1..=3;
 
-/// The lists of a batch.
+/// The arrays of a batch.
 struct Lists {
     targets: In<u64>,
     sources: In<u64>,
@@ -32,7 +32,7 @@ struct Lists {
     attribute_count: usize,
 }
 
-/// Why a batch was refused: the code, and the copy that is to blame where it is one.
+/// Why a batch was refused: the code, and the index of the copy that caused it.
 type Refusal = (Code, usize);
 
 impl Lists {
@@ -64,51 +64,49 @@ impl Lists {
         })
     }
 
-    fn submit(&self, lane: &Lane) -> Result<(), Refusal> {
+    fn submit(&self, stream: &StreamRef) -> Result<(), Refusal> {
         let whole = |code: Code| (code, usize::MAX);
-        if lane.is_legacy || self.count == 0 {
+        if stream.is_legacy || self.count == 0 {
             return Err(whole(INVALID_VALUE));
         }
         self.check_attributes().map_err(whole)?;
         let copies = (0..self.count)
             .map(|index| self.copy(index).map_err(|code| (code, index)))
             .collect::<Result<Vec<_>, _>>()?;
-        // SAFETY: the program vouches for its host memory until the copies are done, and that no
-        // two of them conflict; the simulator checks device addresses, and watches pinned memory.
-        unsafe { lane.driver().copy_batch(&copies, lane.stream) }
+        // SAFETY: the program guarantees that its host memory is valid until the copies are done, and
+        // that they do not conflict. The simulator checks device addresses and pinned memory.
+        unsafe { stream.driver().copy_batch(&copies, stream.handle) }
             .map_err(|error| whole(error.into()))
     }
 }
 
 exports_by_default_stream! {
-    /// Many copies, with a place for the number of the one that is to blame.
+    /// Submits a batch of copies; stores the index of the one that was refused.
     fn cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz(
         targets: In<u64>, sources: In<u64>, sizes: In<usize>, count: usize,
         attributes: In<Attributes>, attribute_starts: In<usize>, attribute_count: usize,
         failed: Out<usize>, stream: usize,
     ) |mode| {
-        let lane = Lane::find(stream, mode)?;
+        let stream = StreamRef::find(stream, mode)?;
         let lists = Lists {
             targets, sources, sizes, count, attributes, attribute_starts, attribute_count,
         };
-        lists.submit(&lane).map_err(|(code, index)| {
-            if let Some(slot) = failed.optional() {
-                slot.put(index);
-            }
+        lists.submit(&stream).map_err(|(code, index)| {
+            failed.set_optional(index);
             code
         })
     }
 
-    /// Many copies.
+    /// Submits a batch of copies.
     fn cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz(
         targets: In<u64>, sources: In<u64>, sizes: In<usize>, count: usize,
         attributes: In<Attributes>, attribute_starts: In<usize>, attribute_count: usize,
         stream: usize,
     ) |mode| {
-        let lane = Lane::find(stream, mode)?;
+        let stream = StreamRef::find(stream, mode)?;
         let lists = Lists {
             targets, sources, sizes, count, attributes, attribute_starts, attribute_count,
         };
-        lists.submit(&lane).map_err(|(code, _)| code)
+        lists.submit(&stream).map_err(|(code, _)| code)
     }
 }

@@ -1,16 +1,16 @@
-//! Device memory: plain, in stream order, and how much there is.
+//! Device memory, also in stream order.
 
 use pinlane_driver::DevicePtr;
 
-use crate::current::current;
+use crate::allocations::{Block, Kind};
+use crate::context_stack::current;
 use crate::error::{INVALID_VALUE, Outcome};
+use crate::exports::{exports, exports_by_default_stream};
 use crate::ffi::Out;
-use crate::ledger::{Block, Kind};
-use crate::shim::{exports, exports_by_default_stream};
-use crate::state::machine;
-use crate::stream::Lane;
+use crate::machine::machine;
+use crate::stream::StreamRef;
 
-/// Rows of pitched memory begin at multiples of this.
+/// Alignment of rows of pitched memory.
 const PITCH_BYTES: usize = 512;
 
 /// Allocates device memory in the current context.
@@ -20,7 +20,7 @@ fn alloc(bytes: usize) -> Outcome<u64> {
         return Err(INVALID_VALUE);
     }
     let ptr = context.driver.device_alloc(bytes)?;
-    machine()?.ledger.enter(Block {
+    machine()?.allocations.insert(Block {
         base: ptr.0,
         bytes,
         kind: Kind::Device,
@@ -31,83 +31,81 @@ fn alloc(bytes: usize) -> Outcome<u64> {
 }
 
 /// Allocates device memory in stream order.
-pub fn alloc_async(bytes: usize, lane: &Lane) -> Outcome<u64> {
+pub fn alloc_async(bytes: usize, stream: &StreamRef) -> Outcome<u64> {
     if bytes == 0 {
         return Err(INVALID_VALUE);
     }
-    let ptr = lane.driver().device_alloc_async(bytes, lane.stream)?;
-    machine()?.ledger.enter(Block {
+    let ptr = stream.driver().device_alloc_async(bytes, stream.handle)?;
+    machine()?.allocations.insert(Block {
         base: ptr.0,
         bytes,
         kind: Kind::DeviceAsync,
-        ordinal: lane.context.ordinal,
-        context: lane.context.handle,
+        ordinal: stream.context.ordinal,
+        context: stream.context.handle,
     });
     Ok(ptr.0)
 }
 
-/// Frees device memory. Memory that was allocated in stream order may be freed so too, and is then
-/// freed in the order of the default stream.
+/// Frees device memory. Memory that was allocated in stream order is freed in order of the default
+/// stream.
 fn free(address: u64) -> Outcome<()> {
     let context = current()?;
     if address == 0 {
         return Ok(());
     }
     let machine = machine()?;
-    let block = machine.ledger.strike(address);
+    let block = machine.allocations.remove(address);
     let device = machine.device(block.map_or(context.ordinal, |block| block.ordinal))?;
     let driver = machine.driver(device)?;
     let ptr = DevicePtr(address);
     let freed = match block.map(|block| block.kind) {
-        // SAFETY: the block is in the ledger, hence allocated and not freed; the program vouches
-        // that it is done with it, and the simulator checks that.
+        // SAFETY: the block is allocated and not freed. The simulator checks that the program no
+        // longer uses it.
         Some(Kind::DeviceAsync) => unsafe {
             driver.device_free_async(ptr, driver.default_stream())
         },
-        // SAFETY: as above; an address that is no block of device memory is refused and reported
-        // by the simulator.
+        // SAFETY: as above. The simulator refuses and reports an address that is not a block.
         _ => driver
-            .synchronize() // as cuMemFree does: work in flight may still use it
+            .synchronize() // as cuMemFree does, because work in flight may use it
             .and_then(|()| unsafe { driver.device_free(ptr) }),
     };
     restore_unless(freed, block)
 }
 
 /// Frees device memory in stream order.
-fn free_async(address: u64, lane: &Lane) -> Outcome<()> {
+fn free_async(address: u64, stream: &StreamRef) -> Outcome<()> {
     if address == 0 {
         return Ok(());
     }
-    let block = machine()?.ledger.strike(address);
-    // SAFETY: the program vouches that all its work on the block comes before; the simulator
-    // checks that, and refuses what is no block in stream order.
+    let block = machine()?.allocations.remove(address);
+    // SAFETY: the simulator checks that no later work uses the block, and refuses an address that is
+    // not a stream-ordered block.
     let freed = unsafe {
-        lane.driver()
-            .device_free_async(DevicePtr(address), lane.stream)
+        stream
+            .driver()
+            .device_free_async(DevicePtr(address), stream.handle)
     };
     restore_unless(freed, block)
 }
 
-/// Enters the block again where freeing it failed.
+/// Inserts the block again if freeing it failed.
 pub fn restore_unless(freed: pinlane_driver::Result<()>, block: Option<Block>) -> Outcome<()> {
     if freed.is_err()
         && let Some(block) = block
     {
-        machine()?.ledger.enter(block);
+        machine()?.allocations.insert(block);
     }
     Ok(freed?)
 }
 
 exports! { through guard;
-    /// Allocates.
+    /// Allocates device memory.
     fn cuMemAlloc_v2(address: Out<u64>, bytes: usize) {
         machine()?;
-        let slot = address.required()?;
-        slot.put(alloc(bytes)?);
-        Ok(())
+        address.set_with(|| alloc(bytes))
     }
 
-    /// Allocates rows, and says how far apart they are.
+    /// Allocates rows, and stores their pitch.
     fn cuMemAllocPitch_v2(
         address: Out<u64>, pitch: Out<usize>, width: usize, rows: usize, element: u32,
     ) {
@@ -122,10 +120,10 @@ exports! { through guard;
         Ok(())
     }
 
-    /// Frees.
+    /// Frees device memory.
     fn cuMemFree_v2(address: u64) { free(address) }
 
-    /// Free memory, and all of it.
+    /// Free and total memory.
     fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) {
         let context = current()?;
         let (free, total) = (free.required()?, total.required()?);
@@ -141,14 +139,12 @@ exports_by_default_stream! {
     fn cuMemAllocAsync, cuMemAllocAsync_ptsz(
         address: Out<u64>, bytes: usize, stream: usize,
     ) |mode| {
-        let lane = Lane::find(stream, mode)?;
-        let slot = address.required()?;
-        slot.put(alloc_async(bytes, &lane)?);
-        Ok(())
+        let stream = StreamRef::find(stream, mode)?;
+        address.set_with(|| alloc_async(bytes, &stream))
     }
 
     /// Frees in stream order.
     fn cuMemFreeAsync, cuMemFreeAsync_ptsz(address: u64, stream: usize) |mode| {
-        free_async(address, &Lane::find(stream, mode)?)
+        free_async(address, &StreamRef::find(stream, mode)?)
     }
 }
