@@ -1,24 +1,28 @@
-//! What a case is and how it ends.
+//! A case, and the device that it tests.
 
-use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
 
-use crate::Bench;
+use pinlane_driver::{Driver, Platform, Result};
 
-/// One thing that a driver must do.
+use crate::Outcome;
+use crate::rig::Rig;
+
+/// Something that a driver must do.
 #[derive(Clone, Copy)]
 pub struct Case {
     /// Topic and claim, such as `streams/wait-event-orders-across-streams`.
     pub name: &'static str,
-    /// The check itself.
-    pub run: fn(&Bench<'_>) -> Outcome,
-    /// Does on purpose what a driver refuses, and a checking driver reports. Any other case gives
-    /// a checking driver nothing to report.
+    /// The check.
+    pub run: fn(&TestDevice<'_>) -> Outcome,
+    /// Misuses the driver on purpose, which must refuse it. A driver that checks its use reports the
+    /// misuse of these cases, and nothing for all others.
     pub misuse: bool,
 }
 
 impl Case {
     /// A case of correct use.
-    pub(crate) const fn new(name: &'static str, run: fn(&Bench<'_>) -> Outcome) -> Self {
+    pub(crate) const fn new(name: &'static str, run: fn(&TestDevice<'_>) -> Outcome) -> Self {
         Self {
             name,
             run,
@@ -26,8 +30,8 @@ impl Case {
         }
     }
 
-    /// A case that misuses the driver and expects to be refused.
-    pub(crate) const fn misuse(name: &'static str, run: fn(&Bench<'_>) -> Outcome) -> Self {
+    /// A case that misuses the driver and expects a refusal.
+    pub(crate) const fn misuse(name: &'static str, run: fn(&TestDevice<'_>) -> Outcome) -> Self {
         Self {
             name,
             run,
@@ -36,69 +40,44 @@ impl Case {
     }
 }
 
-/// How a case ends: `Ok` is passed.
-pub type Outcome = Result<(), Stopped>;
-
-/// Why a case did not pass.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Stopped {
-    /// The driver broke its promise, and how.
-    Failed(String),
-    /// The device says that it lacks this feature.
-    Skipped(&'static str),
-}
-
-// `Stopped` is no `Error` itself, so that `?` turns every error into a failure.
-impl<E: Error> From<E> for Stopped {
-    fn from(error: E) -> Self {
-        Self::Failed(error.to_string())
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Case").field(&self.name).finish()
     }
 }
 
-/// Skips the case where the device lacks a feature.
-pub(crate) fn needs(feature: bool, name: &'static str) -> Outcome {
-    if feature {
-        Ok(())
-    } else {
-        Err(Stopped::Skipped(name))
+/// The device under test. Every case opens it again, so that no case sees what another left.
+pub struct TestDevice<'p> {
+    platform: &'p dyn Platform,
+    ordinal: u32,
+}
+
+impl<'p> TestDevice<'p> {
+    /// Device `ordinal` of `platform`.
+    #[must_use]
+    pub fn new(platform: &'p dyn Platform, ordinal: u32) -> Self {
+        Self { platform, ordinal }
+    }
+
+    /// The platform of the device.
+    #[must_use]
+    pub fn platform(&self) -> &'p dyn Platform {
+        self.platform
+    }
+
+    /// The index of the device on its platform.
+    #[must_use]
+    pub fn ordinal(&self) -> u32 {
+        self.ordinal
+    }
+
+    /// Opens the device.
+    pub fn open(&self) -> Result<Arc<dyn Driver>> {
+        self.platform.open(self.ordinal)
+    }
+
+    /// Opens the device with a rig, which frees everything that the case creates.
+    pub(crate) fn rig(&self) -> Result<Rig> {
+        Ok(Rig::new(self.open()?))
     }
 }
-
-/// Fails the case unless the condition holds.
-macro_rules! check {
-    ($condition:expr, $($message:tt)+) => {
-        if !$condition {
-            return Err($crate::Stopped::Failed(format!(
-                "{} ({}:{})", format_args!($($message)+), file!(), line!()
-            )));
-        }
-    };
-}
-
-/// Fails the case unless both sides are equal.
-macro_rules! check_eq {
-    ($found:expr, $expected:expr, $($message:tt)+) => {
-        match (&$found, &$expected) {
-            (found, expected) => $crate::case::check!(
-                found == expected,
-                "{}: expected {expected:?}, found {found:?}", format_args!($($message)+)
-            ),
-        }
-    };
-}
-
-/// Fails the case unless the result is this kind of error.
-macro_rules! check_error {
-    ($result:expr, $kind:pat) => {
-        match $result {
-            Err(error) if matches!(error.kind, $kind) => {}
-            other => $crate::case::check!(
-                false,
-                "expected the error {}, found {other:?}",
-                stringify!($kind)
-            ),
-        }
-    };
-}
-
-pub(crate) use {check, check_eq, check_error};

@@ -29,20 +29,14 @@
 //! assert!(summary.passed > 0 && summary.failed == 0);
 //! ```
 
-mod bench;
 mod case;
 mod driver;
 pub mod library;
+mod outcome;
 mod pattern;
 mod rig;
 mod run;
 
-pub use bench::Bench;
-pub use case::{Case, Outcome, Stopped};
-pub use run::{CaseResult, Summary, Verdict, run, run_case};
-
-/// All cases, in the order in which they run.
-#[must_use]
-pub fn suite() -> Vec<Case> {
-    [driver::cases().as_slice(), library::CASES].concat()
-}
+pub use case::{Case, TestDevice};
+pub use outcome::{NotPassed, Outcome};
+pub use run::{CaseResult, Summary, Verdict, run, run_case, suite};

@@ -1,6 +1,6 @@
 //! Bytes to recognise.
 
-use crate::{Outcome, Stopped};
+use crate::{NotPassed, Outcome};
 
 /// `bytes` bytes that look random and depend on `seed` only.
 pub(crate) fn pattern(seed: u64, bytes: usize) -> Vec<u8> {
@@ -42,7 +42,7 @@ pub(crate) fn bytes_of_f32(numbers: &[f32]) -> Vec<u8> {
 pub(crate) fn check_bytes(found: &[u8], expected: &[u8], what: &str) -> Outcome {
     match difference(found, expected) {
         None => Ok(()),
-        Some(difference) => Err(Stopped::Failed(format!("{what}: {difference}"))),
+        Some(difference) => Err(NotPassed::Failed(format!("{what}: {difference}"))),
     }
 }
 

@@ -6,9 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinlane_driver::Platform;
 
-use crate::{Bench, Case, Stopped, suite};
+use crate::{Case, NotPassed, TestDevice, driver, library};
 
-/// What became of one case.
+/// All cases, in the order in which they run.
+#[must_use]
+pub fn suite() -> Vec<Case> {
+    [driver::cases().as_slice(), library::CASES].concat()
+}
+
+/// The result of a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaseResult {
     /// Name of the case.
@@ -22,15 +28,15 @@ pub struct CaseResult {
 /// How a case ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The driver does as it must.
+    /// The driver keeps its contract.
     Passed,
-    /// It does not, and how.
+    /// It does not, with the reason.
     Failed(String),
-    /// The device says that it lacks this feature.
+    /// The device lacks this feature.
     Skipped(&'static str),
 }
 
-/// How many cases ended which way.
+/// Number of cases by verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Passed cases.
@@ -42,7 +48,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Count one more case.
+    /// Counts a case.
     pub fn add(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Passed => self.passed += 1,
@@ -52,17 +58,17 @@ impl Summary {
     }
 }
 
-/// Run all cases whose name holds `filter`, and tell each result as it comes, until `on_result`
-/// has heard enough.
+/// Runs all cases whose name contains `filter`. Passes each result to `on_result`, which can stop
+/// the run.
 pub fn run(
     platform: &dyn Platform,
     ordinal: u32,
     filter: Option<&str>,
     on_result: &mut dyn FnMut(&CaseResult) -> ControlFlow<()>,
 ) -> Summary {
-    // Cases open the device anew. On a GPU its context takes a fifth of a second to make, unless
-    // somebody keeps it; a device that cannot be used at all fails the cases themselves.
-    let _kept = platform.open(ordinal).inspect(|device| {
+    // Every case opens the device. Creating a GPU's context takes a fifth of a second, so keep it
+    // alive. If the device cannot be used at all, the cases will report it.
+    let _context = platform.open(ordinal).inspect(|device| {
         let _ = device.memory_info();
     });
     let mut summary = Summary::default();
@@ -78,14 +84,14 @@ pub fn run(
     summary
 }
 
-/// Run one case. A panic in it is a failure of that case.
+/// Runs a case. A panic is a failure of the case.
 pub fn run_case(case: &Case, platform: &dyn Platform, ordinal: u32) -> CaseResult {
-    let bench = Bench::new(platform, ordinal);
-    // A case owns all its state, and the rig frees it while the panic unwinds.
-    let verdict = match catch_unwind(AssertUnwindSafe(|| (case.run)(&bench))) {
+    let test = TestDevice::new(platform, ordinal);
+    // A case owns all its state, and its rig frees it while the panic unwinds.
+    let verdict = match catch_unwind(AssertUnwindSafe(|| (case.run)(&test))) {
         Ok(Ok(())) => Verdict::Passed,
-        Ok(Err(Stopped::Failed(reason))) => Verdict::Failed(reason),
-        Ok(Err(Stopped::Skipped(reason))) => Verdict::Skipped(reason),
+        Ok(Err(NotPassed::Failed(reason))) => Verdict::Failed(reason),
+        Ok(Err(NotPassed::Skipped(reason))) => Verdict::Skipped(reason),
         Err(panic) => Verdict::Failed(format!("panicked: {}", panic_text(&*panic))),
     };
     CaseResult {
@@ -101,6 +107,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     } else if let Some(text) = panic.downcast_ref::<String>() {
         text
     } else {
-        "with something that is no text"
+        "without a message"
     }
 }

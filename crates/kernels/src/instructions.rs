@@ -1,9 +1,13 @@
-//! Which instructions the converting and copying code uses.
+//! The vector instructions that converting and copying use.
+
+/// Size of a cache line.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// A set of vector instructions that this CPU has.
 ///
-/// The functions of [`convert`](crate::convert) and [`copy_streaming`](crate::copy_streaming) take
-/// the best one; to compare them, each can be asked for the work itself. All give the same bits.
+/// The functions of [`convert`](crate::convert) and [`copy_streaming`](crate::copy_streaming) use
+/// the best one. The methods use this one, for comparison. All give the same bits.
 ///
 /// ```
 /// use pinlane_kernels::Instructions;
@@ -14,30 +18,30 @@
 ///     assert_eq!(target, [0x3f80, 0xc000], "{}", instructions.name());
 /// }
 /// ```
-// The field is private, so that a value is the proof that the CPU has the instructions.
+// The field is private, so a value proves that the CPU has the instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instructions(Level);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
-    /// Whatever the compiler makes of plain Rust.
+    /// Plain Rust, vectorised by the compiler.
     Portable,
     /// AVX2 with F16C.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2,
-    /// AVX-512, its foundation and BW.
+    /// AVX-512F with BW.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx512,
 }
 
 impl Instructions {
-    /// The fastest that this CPU has.
+    /// The fastest set that this CPU has.
     #[must_use]
     #[inline]
     pub fn best() -> Self {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         {
-            // The standard library asks the CPU once and keeps the answer.
+            // The standard library queries the CPU once.
             if has_avx512() {
                 return Self(Level::Avx512);
             }
@@ -48,7 +52,7 @@ impl Instructions {
         Self(Level::Portable)
     }
 
-    /// All that this CPU has, the slowest first.
+    /// All sets that this CPU has, slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
         let all = [
@@ -59,11 +63,11 @@ impl Instructions {
             (Level::Avx512, has_avx512()),
         ];
         all.into_iter()
-            .filter_map(|(level, is_there)| is_there.then_some(Self(level)))
+            .filter_map(|(level, supported)| supported.then_some(Self(level)))
             .collect()
     }
 
-    /// A name for people.
+    /// The name to show to users.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {

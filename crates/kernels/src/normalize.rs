@@ -1,20 +1,19 @@
-//! What the normalising kernels and those who launch them agree on.
+//! Limits and launch shape of the normalising kernels.
 
 use pinlane_driver::LaunchShape;
 
-/// Channels that `pinlane_normalize_u8_f32` and `pinlane_normalize_u8_bf16` take at most; their
-/// source says the same.
+/// The maximum number of channels of `pinlane_normalize_u8_f32` and `pinlane_normalize_u8_bf16`. The
+/// CUDA source has the same limit.
 pub const MAX_CHANNELS: usize = 16;
 
-/// Elements that one thread takes at a time, at least.
+/// Minimum number of elements that a thread takes at a time.
 const GROUP_ITEMS: usize = 4;
 const THREADS: usize = 256;
 
-/// Blocks that keep any GPU busy. More would spend their time on finding where they begin.
+/// Blocks that keep any GPU busy. More would waste time on finding their start.
 const MAX_BLOCKS: usize = 1024;
 
-/// How the normalising kernels are launched for so many elements. Any other shape gives the same
-/// bits.
+/// The launch shape of the normalising kernels for `items` elements. Any shape gives the same bits.
 ///
 /// ```
 /// # use pinlane_kernels::normalize_shape;

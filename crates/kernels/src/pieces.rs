@@ -1,10 +1,10 @@
-//! What the scattering and gathering kernels read.
+//! The table that the scattering and gathering kernels read.
 
 use bytemuck::{Pod, Zeroable};
 use pinlane_driver::DevicePtr;
 
-/// One piece of `pinlane_scatter` and `pinlane_gather`, as it lies in device memory: the kernels
-/// take the device address of a table of these, which must be a multiple of 8.
+/// A piece to copy, as `pinlane_scatter` and `pinlane_gather` read it. The kernels take the device
+/// address of a table of pieces, which must be a multiple of 8.
 ///
 /// ```
 /// use pinlane_driver::DevicePtr;
@@ -20,12 +20,11 @@ use pinlane_driver::DevicePtr;
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
 pub struct Piece {
-    /// Device address of the piece's own place.
+    /// Device address of the piece outside the staged buffer.
     pub place: u64,
-    /// Where it lies in the staged buffer. Copies are fastest where this and `place` have the same
-    /// remainder by 16.
+    /// Offset in the staged buffer. Copies are fastest if this and `place` are equal modulo 16.
     pub offset_bytes: u64,
-    /// Its length, which may be 0.
+    /// Length, which may be 0.
     pub bytes: u64,
 }
 

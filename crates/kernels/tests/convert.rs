@@ -1,4 +1,4 @@
-//! The converters, with every set of instructions that this CPU has, against the crate `half`.
+//! The converters against the crate `half`, with every instruction set of this CPU.
 
 use pinlane_kernels::{Instructions, convert};
 
@@ -217,7 +217,7 @@ fn different_lengths_are_refused() {
 }
 
 #[test]
-fn the_best_instructions_are_the_last_of_those_there_are() {
+fn the_best_instructions_are_the_last_available() {
     assert_eq!(
         Instructions::available().last(),
         Some(&Instructions::best())

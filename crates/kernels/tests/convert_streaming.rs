@@ -1,5 +1,5 @@
-//! Conversions past the caches: the bits of the plain ones, wherever the target begins and however
-//! long it is, and nothing beside touched.
+//! Conversions that bypass the caches: same bits as the plain ones for any address and length, and
+//! nothing else is written.
 
 use std::fmt::Debug;
 use std::ops::Range;

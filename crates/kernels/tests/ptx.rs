@@ -1,4 +1,4 @@
-//! The three forms of the kernels belong together: source, PTX and twins.
+//! Source, PTX and twins of the kernels match.
 
 use pinlane_driver::ParamKind;
 
@@ -46,13 +46,13 @@ fn ptx_type(kind: &ParamKind) -> &'static str {
 }
 
 #[test]
-fn hash_is_the_published_one() {
+fn the_hash_is_fnv1a() {
     assert_eq!(fnv1a64(b""), 0xcbf2_9ce4_8422_2325);
     assert_eq!(fnv1a64(b"foobar"), 0x8594_4171_f739_67e8);
 }
 
 #[test]
-fn ptx_was_made_from_the_source() {
+fn the_ptx_was_compiled_from_the_source() {
     let first = pinlane_kernels::PTX.lines().next().expect("a first line");
     let names = SOURCES.map(|(name, _)| name).join(" ");
     let texts = SOURCES.map(|(_, text)| text).concat();
@@ -64,7 +64,7 @@ fn ptx_was_made_from_the_source() {
 }
 
 #[test]
-fn every_twin_is_an_entry_with_the_same_parameters_and_the_other_way_round() {
+fn twins_and_ptx_entries_have_the_same_parameters() {
     let mut in_ptx = entries(pinlane_kernels::PTX);
     let mut twins: Vec<(&str, Vec<&str>)> = pinlane_kernels::builtin()
         .iter()
@@ -76,7 +76,7 @@ fn every_twin_is_an_entry_with_the_same_parameters_and_the_other_way_round() {
 }
 
 #[test]
-fn any_gpu_and_any_accepted_driver_loads_the_ptx() {
+fn every_supported_gpu_and_driver_can_load_the_ptx() {
     let has = |line: &str| pinlane_kernels::PTX.lines().any(|found| found == line);
     assert!(has(".version 8.0"), "a 12.0 driver takes PTX 8.0 at most");
     assert!(has(".target sm_52"));

@@ -2,16 +2,16 @@
 
 use pinlane_driver::ErrorKind;
 
-use crate::case::{check_error, needs};
+use crate::outcome::{check_error, needs};
 use crate::pattern::{bytes_of_u32, check_bytes, pattern};
 use crate::rig::{HostKind, Rig};
-use crate::{Bench, Case, Outcome, Stopped};
+use crate::{Case, NotPassed, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("batch/absent-is-said-so", absent),
-    Case::new("batch/one-copy", |bench| there_and_back(bench, 1, 1000)),
-    Case::new("batch/many-small-copies", |bench| {
-        there_and_back(bench, 256, 100)
+    Case::new("batch/one-copy", |test| there_and_back(test, 1, 1000)),
+    Case::new("batch/many-small-copies", |test| {
+        there_and_back(test, 256, 100)
     }),
     Case::new("batch/odd-sizes-and-places", odd_sizes),
     Case::new("batch/inside-the-device", inside_the_device),
@@ -20,14 +20,14 @@ pub(super) const CASES: &[Case] = &[
     Case::new("batch/mixed-directions", mixed_directions),
 ];
 
-fn rig(bench: &Bench<'_>) -> Result<Rig, Stopped> {
-    let rig = bench.rig()?;
+fn rig(test: &TestDevice<'_>) -> Result<Rig, NotPassed> {
+    let rig = test.rig()?;
     needs(rig.driver().info().batch_copy, "no batch copies")?;
     Ok(rig)
 }
 
-fn absent(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn absent(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let source = rig.host(HostKind::Pinned, 100)?;
     source.fill(1);
@@ -43,8 +43,8 @@ fn absent(bench: &Bench<'_>) -> Outcome {
 }
 
 /// `pieces` of `bytes` each go up as one batch and come down as another.
-fn there_and_back(bench: &Bench<'_>, pieces: usize, bytes: usize) -> Outcome {
-    let rig = rig(bench)?;
+fn there_and_back(test: &TestDevice<'_>, pieces: usize, bytes: usize) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     pieces_there_and_back(&rig, stream, &vec![bytes; pieces])?;
     rig.close()
@@ -76,21 +76,21 @@ fn pieces_there_and_back(
     check_bytes(&target.read_all(), &data, "all pieces")
 }
 
-fn odd_sizes(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn odd_sizes(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     pieces_there_and_back(&rig, stream, &[1, 2, 3, 127, 4097, 65_535, 1, 1 << 20, 5])?;
     rig.close()
 }
 
-fn on_default_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     pieces_there_and_back(&rig, rig.driver().default_stream(), &[100, 200, 300])?;
     rig.close()
 }
 
-fn inside_the_device(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn inside_the_device(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     let data = pattern(61, 64 * 100);
     let source = rig.upload(&data)?;
@@ -106,8 +106,8 @@ fn inside_the_device(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn in_stream_order(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn in_stream_order(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let source = rig.host(HostKind::Pinned, 4000)?;
@@ -132,8 +132,8 @@ fn in_stream_order(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn mixed_directions(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn mixed_directions(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     let (rising, falling) = (pattern(62, 3000), pattern(63, 2000));
     let source = rig.host(HostKind::Pinned, rising.len())?;

@@ -5,9 +5,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::case::{check, check_eq};
+use crate::outcome::{check, check_eq};
 use crate::rig::HostKind;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("callbacks/called-once-with-success", called_once),
@@ -23,8 +23,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("callbacks/device-synchronize-waits", device_synchronize),
 ];
 
-fn called_once(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn called_once(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let results = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&results);
@@ -42,8 +42,8 @@ fn called_once(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn nobody_waits(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn nobody_waits(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     rig.spin(kernels, 1_000_000, stream)?;
@@ -59,8 +59,8 @@ fn nobody_waits(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn another_thread(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn another_thread(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let (sender, receiver) = channel();
     rig.driver().host_callback(
@@ -77,8 +77,8 @@ fn another_thread(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn not_before_earlier_work(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn not_before_earlier_work(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (first, second) = (rig.stream()?, rig.stream()?);
     let event = rig.event()?;
     let called = Arc::new(AtomicBool::new(false));
@@ -101,8 +101,8 @@ fn not_before_earlier_work(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn in_order(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn in_order(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let memory = rig.device(100)?;
     let calls = Arc::new(Mutex::new(Vec::new()));
@@ -120,8 +120,8 @@ fn in_order(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn stream_waits(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn stream_waits(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (stream, other) = (rig.stream()?, rig.stream()?);
     let memory = rig.upload(&[1; 100])?;
     let target = rig.host(HostKind::Pinned, 100)?;
@@ -149,8 +149,8 @@ fn stream_waits(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn seen_by_events(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn seen_by_events(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     for round in 0..20 {
@@ -170,8 +170,8 @@ fn seen_by_events(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn many(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn many(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let count = Arc::new(AtomicUsize::new(0));
     let streams = (0..8)
@@ -198,8 +198,8 @@ fn many(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn on_default_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (sender, receiver) = channel();
     rig.driver().host_callback(
         rig.driver().default_stream(),
@@ -211,8 +211,8 @@ fn on_default_stream(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn captures_are_dropped(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn captures_are_dropped(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let held = Arc::new(());
     for _ in 0..10 {
@@ -225,8 +225,8 @@ fn captures_are_dropped(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn device_synchronize(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn device_synchronize(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let streams = [rig.stream()?, rig.stream()?, rig.driver().default_stream()];
     let count = Arc::new(AtomicUsize::new(0));
     for stream in streams {

@@ -3,10 +3,10 @@
 use pinlane_driver::{LaunchShape, Result};
 use pinlane_kernels::convert;
 
-use crate::case::check_eq;
+use crate::outcome::check_eq;
 use crate::pattern::{bytes_of_f32, bytes_of_u16, check_bytes, pattern};
 use crate::rig::Rig;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("kernels/f32-to-bf16-to-the-last-bit", f32_to_bf16),
@@ -31,20 +31,20 @@ const SMALL: LaunchShape = LaunchShape {
     shared_bytes: 0,
 };
 
-fn f32_to_bf16(bench: &Bench<'_>) -> Outcome {
-    narrow_many(bench, NARROW[0])
+fn f32_to_bf16(test: &TestDevice<'_>) -> Outcome {
+    narrow_many(test, NARROW[0])
 }
 
-fn f32_to_f16(bench: &Bench<'_>) -> Outcome {
-    narrow_many(bench, NARROW[1])
+fn f32_to_f16(test: &TestDevice<'_>) -> Outcome {
+    narrow_many(test, NARROW[1])
 }
 
 /// Every upper half, each with a lower half that is a tie, next to one, or some other.
-fn narrow_many(bench: &Bench<'_>, (name, on_cpu): (&str, Narrow)) -> Outcome {
+fn narrow_many(test: &TestDevice<'_>, (name, on_cpu): (&str, Narrow)) -> Outcome {
     const LOWER_HALVES: [u32; 8] = [
         0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001,
     ];
-    let rig = bench.rig()?;
+    let rig = test.rig()?;
     let numbers: Vec<f32> = LOWER_HALVES
         .iter()
         .flat_map(|lower| (0..0x1_0000).map(move |upper| f32::from_bits(upper << 16 | lower)))
@@ -58,8 +58,8 @@ fn narrow_many(bench: &Bench<'_>, (name, on_cpu): (&str, Narrow)) -> Outcome {
     rig.close()
 }
 
-fn known_values(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn known_values(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     // One, a tie, the largest f16, past it, infinity, half of the smallest f16 and a little more,
     // a denormal, a signalling and a quiet NaN.
     let bits = [
@@ -88,8 +88,8 @@ fn known_values(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn u8_to_f32(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn u8_to_f32(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let kernel = rig.function("pinlane_u8_to_f32")?;
     let bytes: Vec<u8> = (0..=255).cycle().take(1000).collect();
@@ -113,8 +113,8 @@ fn u8_to_f32(bench: &Bench<'_>) -> Outcome {
 }
 
 /// Source and target start at any element of a group of four, and end anywhere.
-fn any_start(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_start(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let numbers: Vec<f32> = (0..100).map(|i| 1.0 + i as f32 / 1000.0).collect();
     let bytes = pattern(81, 100);
@@ -158,8 +158,8 @@ fn starts_and_counts() -> impl Iterator<Item = (usize, usize, usize)> {
     (0..16).flat_map(|starts| [0, 1, 3, 5, 70].map(|count| (starts % 4, 4 + starts / 4, count)))
 }
 
-fn any_shape(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_shape(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let numbers: Vec<f32> = (0..5001).map(|i| (i as f32).sqrt()).collect();
     let source = rig.upload(&bytes_of_f32(&numbers))?;

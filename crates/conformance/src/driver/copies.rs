@@ -2,10 +2,10 @@
 
 use pinlane_driver::StreamHandle;
 
-use crate::case::{check_eq, needs};
+use crate::outcome::{check_eq, needs};
 use crate::pattern::{bytes_of_u32, check_bytes, pattern, u32_of_bytes};
 use crate::rig::{HostKind, Rig, Span};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("copies/h2d-pageable", |b| {
@@ -150,8 +150,8 @@ fn check_target(found: &[u8], data: &[u8], to: usize, what: &str) -> Outcome {
     )
 }
 
-fn up(bench: &Bench<'_>, kind: HostKind, mode: Mode) -> Outcome {
-    let rig = open(bench, kind)?;
+fn up(test: &TestDevice<'_>, kind: HostKind, mode: Mode) -> Outcome {
+    let rig = open(test, kind)?;
     let stream = rig.stream()?;
     let host = rig.host(kind, LARGEST + GUARD)?;
     let device = rig.device(LARGEST + 2 * GUARD)?;
@@ -171,8 +171,8 @@ fn up(bench: &Bench<'_>, kind: HostKind, mode: Mode) -> Outcome {
     rig.close()
 }
 
-fn down(bench: &Bench<'_>, kind: HostKind, mode: Mode) -> Outcome {
-    let rig = open(bench, kind)?;
+fn down(test: &TestDevice<'_>, kind: HostKind, mode: Mode) -> Outcome {
+    let rig = open(test, kind)?;
     let stream = rig.stream()?;
     let device = rig.upload(&pattern(40, LARGEST + GUARD))?;
     let host = rig.host(kind, LARGEST + 2 * GUARD)?;
@@ -190,8 +190,8 @@ fn down(bench: &Bench<'_>, kind: HostKind, mode: Mode) -> Outcome {
     rig.close()
 }
 
-fn across(bench: &Bench<'_>, mode: Mode) -> Outcome {
-    let rig = bench.rig()?;
+fn across(test: &TestDevice<'_>, mode: Mode) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let source = rig.upload(&pattern(40, LARGEST + GUARD))?;
     let device = rig.device(LARGEST + 2 * GUARD)?;
@@ -217,8 +217,8 @@ fn across(bench: &Bench<'_>, mode: Mode) -> Outcome {
     rig.close()
 }
 
-fn host(bench: &Bench<'_>, kind: HostKind, mode: Mode) -> Outcome {
-    let rig = bench.rig()?;
+fn host(test: &TestDevice<'_>, kind: HostKind, mode: Mode) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let source = rig.host(kind, LARGEST + GUARD)?;
     source.write(0, &pattern(40, LARGEST + GUARD));
@@ -242,16 +242,16 @@ fn host(bench: &Bench<'_>, kind: HostKind, mode: Mode) -> Outcome {
     rig.close()
 }
 
-fn open(bench: &Bench<'_>, kind: HostKind) -> Result<Rig, crate::Stopped> {
-    let rig = bench.rig()?;
+fn open(test: &TestDevice<'_>, kind: HostKind) -> Result<Rig, crate::NotPassed> {
+    let rig = test.rig()?;
     if kind == HostKind::Registered {
         needs(rig.driver().info().can_register, "no registration")?;
     }
     Ok(rig)
 }
 
-fn large(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn large(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let data = pattern(41, 24 << 20);
     let source = rig.host(HostKind::Pinned, data.len())?;
@@ -265,8 +265,8 @@ fn large(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn both_at_once(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn both_at_once(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (up, down) = (rig.stream()?, rig.stream()?);
     let (rising, falling) = (pattern(42, 4 << 20), pattern(43, 4 << 20));
     let source = rig.host(HostKind::Pinned, rising.len())?;
@@ -285,8 +285,8 @@ fn both_at_once(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn many_in_one_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn many_in_one_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let pieces = 500;
     let data = pattern(44, pieces * 100);
@@ -304,8 +304,8 @@ fn many_in_one_stream(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn pageable_is_ordered(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn pageable_is_ordered(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let source = rig.host(HostKind::Pageable, 4000)?;
@@ -322,8 +322,8 @@ fn pageable_is_ordered(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn on_default_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.driver().default_stream();
     let data = pattern(45, 10_001);
     let source = rig.host(HostKind::Pinned, data.len())?;

@@ -2,10 +2,10 @@
 
 use pinlane_driver::{StreamFlags, StreamHandle};
 
-use crate::case::{check, check_eq};
+use crate::outcome::{check, check_eq};
 use crate::pattern::u32_of_bytes;
 use crate::rig::{HostKind, Rig};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("default-stream/runs-work-in-order", runs_in_order),
@@ -37,8 +37,8 @@ fn blocking(rig: &Rig) -> pinlane_driver::Result<StreamHandle> {
     rig.stream_with(StreamFlags::default())
 }
 
-fn runs_in_order(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn runs_in_order(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.driver().default_stream();
     let memory = rig.device(400)?;
@@ -51,8 +51,8 @@ fn runs_in_order(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn query_and_synchronize(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn query_and_synchronize(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.driver().default_stream();
     let gate = rig.gate(stream)?;
     check!(!rig.driver().stream_query(stream)?, "its work is not seen");
@@ -67,7 +67,7 @@ fn second_waits(
     rig: &Rig,
     first: StreamHandle,
     second: StreamHandle,
-) -> Result<bool, crate::Stopped> {
+) -> Result<bool, crate::NotPassed> {
     let memory = rig.upload(&[0; 40])?;
     let source = rig.host(HostKind::Pinned, 40)?;
     source.fill(1);
@@ -83,16 +83,16 @@ fn second_waits(
     Ok(waits)
 }
 
-fn holds_blocking(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn holds_blocking(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = blocking(&rig)?;
     let waits = second_waits(&rig, rig.driver().default_stream(), stream)?;
     check!(waits, "a blocking stream overtook the default stream");
     rig.close()
 }
 
-fn waits_for_blocking(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn waits_for_blocking(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = blocking(&rig)?;
     let waits = second_waits(&rig, stream, rig.driver().default_stream())?;
     check!(waits, "the default stream overtook a blocking stream");
@@ -116,29 +116,29 @@ fn second_runs(rig: &Rig, first: StreamHandle, second: StreamHandle) -> Outcome 
     Ok(rig.driver().stream_synchronize(first)?)
 }
 
-fn leaves_alone(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn leaves_alone(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     second_runs(&rig, rig.driver().default_stream(), stream)?;
     rig.close()
 }
 
-fn does_not_wait(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn does_not_wait(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     second_runs(&rig, stream, rig.driver().default_stream())?;
     rig.close()
 }
 
-fn independent(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn independent(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (first, second) = (blocking(&rig)?, blocking(&rig)?);
     second_runs(&rig, first, second)?;
     rig.close()
 }
 
-fn joins_two(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn joins_two(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let (one, other) = (blocking(&rig)?, blocking(&rig)?);
     let default = rig.driver().default_stream();

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pinlane_driver::ErrorKind;
 
-use crate::case::{check, check_eq, check_error};
+use crate::outcome::{check, check_eq, check_error};
 use crate::pattern::{check_bytes, pattern};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("device/list-holds-the-device", list_holds_the_device),
@@ -27,37 +27,37 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-fn list_holds_the_device(bench: &Bench<'_>) -> Outcome {
-    let devices = bench.platform().devices()?;
+fn list_holds_the_device(test: &TestDevice<'_>) -> Outcome {
+    let devices = test.platform().devices()?;
     check!(
-        devices.iter().any(|info| info.ordinal == bench.ordinal()),
+        devices.iter().any(|info| info.ordinal == test.ordinal()),
         "no device {} among {}",
-        bench.ordinal(),
+        test.ordinal(),
         devices.len()
     );
     Ok(())
 }
 
-fn ordinals_count_from_zero(bench: &Bench<'_>) -> Outcome {
-    for (expected, info) in (0u32..).zip(bench.platform().devices()?) {
+fn ordinals_count_from_zero(test: &TestDevice<'_>) -> Outcome {
+    for (expected, info) in (0u32..).zip(test.platform().devices()?) {
         check_eq!(info.ordinal, expected, "number of {}", info.name);
     }
     Ok(())
 }
 
-fn open_is_the_listed(bench: &Bench<'_>) -> Outcome {
-    let devices = bench.platform().devices()?;
-    let driver = bench.open()?;
+fn open_is_the_listed(test: &TestDevice<'_>) -> Outcome {
+    let devices = test.platform().devices()?;
+    let driver = test.open()?;
     check_eq!(
         *driver.info(),
-        devices[bench.ordinal() as usize],
+        devices[test.ordinal() as usize],
         "properties of the opened device"
     );
     Ok(())
 }
 
-fn properties_are_sane(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn properties_are_sane(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     let info = driver.info();
     check!(!info.name.is_empty(), "the device has no name");
     check!(
@@ -81,17 +81,17 @@ fn properties_are_sane(bench: &Bench<'_>) -> Outcome {
     Ok(())
 }
 
-fn versions_are_told(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn versions_are_told(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     let version = driver.info().driver_version;
     check!(version.major >= 1, "driver version {version}");
     Ok(())
 }
 
-fn unknown_ordinal(bench: &Bench<'_>) -> Outcome {
-    let count = bench.platform().devices()?.len() as u32;
+fn unknown_ordinal(test: &TestDevice<'_>) -> Outcome {
+    let count = test.platform().devices()?.len() as u32;
     for ordinal in [count, u32::MAX] {
-        let opened = bench.platform().open(ordinal).map(|_| "opened");
+        let opened = test.platform().open(ordinal).map(|_| "opened");
         check_eq!(
             opened.map_err(|error| error.kind),
             Err(ErrorKind::NoSuchDevice { ordinal, count }),
@@ -101,15 +101,15 @@ fn unknown_ordinal(bench: &Bench<'_>) -> Outcome {
     Ok(())
 }
 
-fn listing_twice(bench: &Bench<'_>) -> Outcome {
-    let (first, second) = (bench.platform().devices()?, bench.platform().devices()?);
+fn listing_twice(test: &TestDevice<'_>) -> Outcome {
+    let (first, second) = (test.platform().devices()?, test.platform().devices()?);
     check_eq!(second, first, "second list");
     Ok(())
 }
 
-fn open_twice_at_once(bench: &Bench<'_>) -> Outcome {
+fn open_twice_at_once(test: &TestDevice<'_>) -> Outcome {
     let data = pattern(1, 1000);
-    let (one, other) = (bench.rig()?, bench.rig()?);
+    let (one, other) = (test.rig()?, test.rig()?);
     let (a, b) = (one.upload(&data)?, other.upload(&data)?);
     check!(a.base() != b.base(), "both got the same device memory");
     check_bytes(&one.download(a.all())?, &data, "first")?;
@@ -124,10 +124,10 @@ fn open_twice_at_once(bench: &Bench<'_>) -> Outcome {
     other.close()
 }
 
-fn reopen_after_close(bench: &Bench<'_>) -> Outcome {
+fn reopen_after_close(test: &TestDevice<'_>) -> Outcome {
     let data = pattern(2, 4096);
     for round in 0..3 {
-        let rig = bench.rig()?;
+        let rig = test.rig()?;
         let memory = rig.upload(&data)?;
         check_bytes(
             &rig.download(memory.all())?,
@@ -139,16 +139,16 @@ fn reopen_after_close(bench: &Bench<'_>) -> Outcome {
     Ok(())
 }
 
-fn close_without_use(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn close_without_use(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     let weak = Arc::downgrade(&driver);
     drop(driver);
     check!(weak.upgrade().is_none(), "the closed device lives on");
-    bench.rig()?.close()
+    test.rig()?.close()
 }
 
-fn memory_info_is_sane(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn memory_info_is_sane(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     let memory = driver.memory_info()?;
     check!(memory.total_bytes > 0, "no memory in all");
     check!(
@@ -166,22 +166,22 @@ fn memory_info_is_sane(bench: &Bench<'_>) -> Outcome {
     Ok(())
 }
 
-fn synchronize_when_idle(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn synchronize_when_idle(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     for _ in 0..3 {
         driver.synchronize()?;
     }
     // Nothing is open on a device that does not exist, and asking harms nobody.
     check_error!(
-        bench.platform().open(u32::MAX).map(|_| ()),
+        test.platform().open(u32::MAX).map(|_| ()),
         ErrorKind::NoSuchDevice { .. }
     );
     driver.synchronize()?;
     Ok(())
 }
 
-fn synchronize_waits_for_every_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn synchronize_waits_for_every_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let memory = rig.upload(&[0; 4 * 16])?;
     let streams = (0..4)

@@ -2,9 +2,9 @@
 
 use pinlane_driver::ErrorKind;
 
-use crate::case::{check, check_eq, check_error};
+use crate::outcome::{check, check_eq, check_error};
 use crate::pattern::{check_bytes, pattern};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 const BIG_BYTES: usize = 64 << 20;
 
@@ -20,8 +20,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("memory/free-after-work-on-it", free_after_work),
 ];
 
-fn alloc_of_any_size(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn alloc_of_any_size(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for bytes in [1, 2, 255, 256, 257, 4096, 1 << 20, (1 << 20) + 1, BIG_BYTES] {
         let memory = rig.device(bytes)?;
         check!(memory.base().0 != 0, "{bytes} bytes at address 0");
@@ -30,8 +30,8 @@ fn alloc_of_any_size(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn alloc_is_aligned(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn alloc_is_aligned(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for bytes in [1, 3, 100, 257, 5000, 1 << 20] {
         let memory = rig.device(bytes)?;
         check_eq!(memory.base().0 % 256, 0, "alignment of {bytes} bytes");
@@ -39,8 +39,8 @@ fn alloc_is_aligned(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn do_not_overlap(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn do_not_overlap(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let mut ranges = Vec::new();
     for i in 0..64usize {
         let memory = rig.device(1 + 97 * i)?;
@@ -53,8 +53,8 @@ fn do_not_overlap(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn contents_stay(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn contents_stay(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let data: Vec<_> = (0..16).map(|i| pattern(i, 1000 + i as usize)).collect();
     let memory = data
         .iter()
@@ -70,8 +70,8 @@ fn contents_stay(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn free_and_alloc_again(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn free_and_alloc_again(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for round in 0..50 {
         let data = pattern(round, 3000);
         let memory = rig.upload(&data)?;
@@ -85,8 +85,8 @@ fn free_and_alloc_again(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn info_follows(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn info_follows(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     // The first allocation may make the driver set memory aside for itself.
     let first = rig.device(1)?;
     let before = rig.driver().memory_info()?.free_bytes;
@@ -106,8 +106,8 @@ fn info_follows(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn too_much(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn too_much(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let total = rig.driver().memory_info()?.total_bytes;
     for factor in [2, 16] {
         let bytes = total as usize * factor;
@@ -119,8 +119,8 @@ fn too_much(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn works_after_too_much(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn works_after_too_much(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 400])?;
@@ -141,8 +141,8 @@ fn works_after_too_much(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn free_after_work(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn free_after_work(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     for value in 0..20 {

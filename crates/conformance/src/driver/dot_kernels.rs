@@ -3,10 +3,10 @@
 use pinlane_driver::{FunctionHandle, LaunchShape, Result, StreamHandle};
 use pinlane_kernels::{dot, dot_partials_shape};
 
-use crate::case::check_eq;
+use crate::outcome::check_eq;
 use crate::pattern::bytes_of_f32;
 use crate::rig::{Rig, Span};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("kernels/dot-to-the-last-bit", any_length),
@@ -62,8 +62,8 @@ impl<'r> Dot<'r> {
     }
 }
 
-fn any_length(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_length(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = Dot::new(&rig)?;
     for n in [
         1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 1000, 1023, 1024, 1025, 100_003,
@@ -73,8 +73,8 @@ fn any_length(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn any_start(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_start(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = Dot::new(&rig)?;
     let [x, y] = vectors(5010);
     let (on_x, on_y) = (
@@ -93,8 +93,8 @@ fn any_start(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn any_grid(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_grid(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = Dot::new(&rig)?;
     let [x, y] = vectors(50_021);
     let (on_x, on_y) = (
@@ -113,15 +113,15 @@ fn any_grid(bench: &Bench<'_>) -> Outcome {
 }
 
 /// Lanes with one product and with two.
-fn large(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn large(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = Dot::new(&rig)?;
     kernels.check(&vectors((1 << 20) + 70_003), "a million elements and more")?;
     rig.close()
 }
 
-fn not_finite(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn not_finite(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = Dot::new(&rig)?;
     for bits in [
         0x7f80_0000,
@@ -140,8 +140,8 @@ fn not_finite(bench: &Bench<'_>) -> Outcome {
 }
 
 /// Whole numbers of few digits: right in any order.
-fn atomic(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn atomic(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let kernel = rig.function("pinlane_dot_atomic_f32")?;
     let x: Vec<f32> = (0..10_007).map(|i| (i % 7) as f32).collect();

@@ -2,10 +2,10 @@
 
 use pinlane_driver::{EventHandle, StreamHandle};
 
-use crate::case::{check, check_eq};
+use crate::outcome::{check, check_eq};
 use crate::pattern::u32_of_bytes;
 use crate::rig::{HostKind, Rig};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("events/wait-orders-across-streams", orders),
@@ -47,22 +47,22 @@ fn ordered(
     Ok(())
 }
 
-fn orders(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn orders(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (first, second) = (rig.stream()?, rig.stream()?);
     ordered(&rig, first, second, |_| Ok(()))?;
     rig.close()
 }
 
-fn destroyed_afterwards(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn destroyed_afterwards(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (first, second) = (rig.stream()?, rig.stream()?);
     ordered(&rig, first, second, |event| rig.destroy_event(event))?;
     rig.close()
 }
 
-fn on_default_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     ordered(&rig, stream, rig.driver().default_stream(), |_| Ok(()))?;
     rig.driver().synchronize()?;
@@ -70,8 +70,8 @@ fn on_default_stream(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn keeps_its_record(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn keeps_its_record(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (first, second) = (rig.stream()?, rig.stream()?);
     let (event, done) = (rig.event()?, rig.event()?);
     rig.driver().event_record(event, first)?;
@@ -87,8 +87,8 @@ fn keeps_its_record(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn own_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn own_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     let memory = rig.upload(&[0; 100])?;
@@ -102,8 +102,8 @@ fn own_stream(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn all_readers(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn all_readers(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (held, free, writer) = (rig.stream()?, rig.stream()?, rig.stream()?);
     let events = [rig.event()?, rig.event()?];
     let done = rig.event()?;
@@ -135,8 +135,8 @@ fn all_readers(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn passed_on(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn passed_on(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let streams = (0..6)
         .map(|_| rig.stream())
         .collect::<Result<Vec<_>, _>>()?;
@@ -162,8 +162,8 @@ fn passed_on(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn one_way(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn one_way(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (first, second) = (rig.stream()?, rig.stream()?);
     let (event, done) = (rig.event()?, rig.event()?);
     let gate = rig.gate(second)?;
@@ -177,8 +177,8 @@ fn one_way(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn ping_pong(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn ping_pong(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let streams = [rig.stream()?, rig.stream()?];
     let events = [rig.event()?, rig.event()?];

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use pinlane_driver::EventFlags;
 
-use crate::case::{check, check_eq};
+use crate::outcome::{check, check_eq};
 use crate::pattern::{check_bytes, pattern};
 use crate::rig::HostKind;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("events/create-and-destroy-many", create_and_destroy_many),
@@ -29,8 +29,8 @@ const NO_TIME: Duration = Duration::ZERO;
 const SHORT: Duration = Duration::from_millis(2);
 const LONG: Duration = Duration::from_secs(60);
 
-fn create_and_destroy_many(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn create_and_destroy_many(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for _ in 0..5 {
         let events = (0..50)
             .map(|_| rig.event())
@@ -42,8 +42,8 @@ fn create_and_destroy_many(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn handles_differ(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn handles_differ(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let mut handles = (0..32)
         .map(|_| rig.event().map(|event| event.raw()))
         .collect::<Result<Vec<_>, _>>()?;
@@ -53,8 +53,8 @@ fn handles_differ(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn unrecorded(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn unrecorded(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let event = rig.event()?;
     check!(rig.driver().event_query(event)?, "it has not fired");
     rig.driver().event_synchronize(event)?;
@@ -68,8 +68,8 @@ fn unrecorded(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn fires_when_idle(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn fires_when_idle(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let event = rig.event()?;
     for stream in [rig.stream()?, rig.driver().default_stream()] {
         rig.driver().event_record(event, stream)?;
@@ -79,8 +79,8 @@ fn fires_when_idle(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn every_kind_fires(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn every_kind_fires(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     for timing in [false, true] {
@@ -98,8 +98,8 @@ fn every_kind_fires(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn query_in_flight(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn query_in_flight(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let (before, after) = (rig.event()?, rig.event()?);
     rig.driver().event_record(before, stream)?;
@@ -114,8 +114,8 @@ fn query_in_flight(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn synchronize_waits(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn synchronize_waits(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
@@ -133,8 +133,8 @@ fn synchronize_waits(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn wait_with_timeout(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn wait_with_timeout(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     let gate = rig.gate(stream)?;
@@ -152,8 +152,8 @@ fn wait_with_timeout(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn no_time_to_wait(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn no_time_to_wait(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     let gate = rig.gate(stream)?;
@@ -171,8 +171,8 @@ fn no_time_to_wait(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn fires_before_later_work(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn fires_before_later_work(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     let memory = rig.device(1000)?;
@@ -188,8 +188,8 @@ fn fires_before_later_work(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn recorded_again(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn recorded_again(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     for round in 0..3 {
@@ -208,8 +208,8 @@ fn recorded_again(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn recorded_elsewhere(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn recorded_elsewhere(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (held, free) = (rig.stream()?, rig.stream()?);
     let event = rig.event()?;
     let gate = rig.gate(held)?;
@@ -224,8 +224,8 @@ fn recorded_elsewhere(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn destroyed_in_flight(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn destroyed_in_flight(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let memory = rig.device(100)?;
     let target = rig.host(HostKind::Pinned, 100)?;

@@ -2,10 +2,10 @@
 
 use pinlane_driver::{HostFlags, RegisterFlags};
 
-use crate::case::{check_eq, needs};
+use crate::outcome::{check_eq, needs};
 use crate::pattern::{bytes_of_u32, check_bytes, pattern, u32_of_bytes};
 use crate::rig::{HostMem, PAGE_BYTES, Rig};
-use crate::{Bench, Case, Outcome, Stopped};
+use crate::{Case, NotPassed, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("mapped/pinned-read-by-a-kernel", pinned_read),
@@ -23,8 +23,8 @@ const MAPPED: HostFlags = HostFlags {
     write_combined: false,
 };
 
-fn rig(bench: &Bench<'_>) -> Result<Rig, Stopped> {
-    let rig = bench.rig()?;
+fn rig(test: &TestDevice<'_>) -> Result<Rig, NotPassed> {
+    let rig = test.rig()?;
     needs(rig.driver().info().can_map_host, "no mapped host memory")?;
     Ok(rig)
 }
@@ -53,22 +53,22 @@ fn written_by_kernel(rig: &Rig, memory: &HostMem<'_>) -> Outcome {
     check_bytes(&memory.read_all(), &data, "what the kernel wrote")
 }
 
-fn pinned_read(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn pinned_read(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pinned(3 * PAGE_BYTES + 1, MAPPED)?;
     read_by_kernel(&rig, &memory)?;
     rig.close()
 }
 
-fn pinned_written(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn pinned_written(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pinned(3 * PAGE_BYTES + 1, MAPPED)?;
     written_by_kernel(&rig, &memory)?;
     rig.close()
 }
 
-fn pinned_changed(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn pinned_changed(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let words: Vec<u32> = (0..1000).collect();
@@ -83,8 +83,8 @@ fn pinned_changed(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn write_combined(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn write_combined(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let flags = HostFlags {
         write_combined: true,
         ..MAPPED
@@ -95,8 +95,8 @@ fn write_combined(bench: &Bench<'_>) -> Outcome {
 }
 
 /// Runs `work` on registered, mapped memory.
-fn registered(bench: &Bench<'_>, work: fn(&Rig, &HostMem<'_>) -> Outcome) -> Outcome {
-    let rig = rig(bench)?;
+fn registered(test: &TestDevice<'_>, work: fn(&Rig, &HostMem<'_>) -> Outcome) -> Outcome {
+    let rig = rig(test)?;
     needs(rig.driver().info().can_register, "no registration")?;
     let flags = RegisterFlags {
         mapped: true,
@@ -109,16 +109,16 @@ fn registered(bench: &Bench<'_>, work: fn(&Rig, &HostMem<'_>) -> Outcome) -> Out
     rig.close()
 }
 
-fn registered_read(bench: &Bench<'_>) -> Outcome {
-    registered(bench, read_by_kernel)
+fn registered_read(test: &TestDevice<'_>) -> Outcome {
+    registered(test, read_by_kernel)
 }
 
-fn registered_written(bench: &Bench<'_>) -> Outcome {
-    registered(bench, written_by_kernel)
+fn registered_written(test: &TestDevice<'_>) -> Outcome {
+    registered(test, written_by_kernel)
 }
 
-fn same_address(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn same_address(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pinned(PAGE_BYTES, MAPPED)?;
     let first = rig.driver().host_device_ptr(memory.base())?;
     let second = rig.driver().host_device_ptr(memory.base())?;

@@ -1,9 +1,9 @@
 //! Setting device bytes.
 
-use crate::case::check_eq;
+use crate::outcome::check_eq;
 use crate::pattern::check_bytes;
 use crate::rig::HostKind;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("memset/every-value", every_value),
@@ -13,8 +13,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("memset/on-the-default-stream", on_default_stream),
 ];
 
-fn every_value(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn every_value(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let memory = rig.device(256 * 8)?;
     for value in 0..=255u8 {
@@ -26,8 +26,8 @@ fn every_value(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn odd_sizes(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn odd_sizes(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let memory = rig.device(70_000)?;
     for bytes in [1, 2, 3, 5, 127, 4095, 4097, 65_537] {
@@ -44,8 +44,8 @@ fn odd_sizes(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn large(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn large(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let bytes = (16 << 20) + 3;
     let memory = rig.device(bytes)?;
@@ -55,8 +55,8 @@ fn large(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn in_stream_order(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn in_stream_order(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let memory = rig.device(1000)?;
     let target = rig.host(HostKind::Pinned, 50_000)?;
@@ -71,8 +71,8 @@ fn in_stream_order(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn on_default_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.driver().default_stream();
     let memory = rig.device(333)?;
     rig.memset(memory.all(), 0x21, stream)?;

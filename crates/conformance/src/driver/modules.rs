@@ -2,9 +2,9 @@
 
 use pinlane_driver::{ErrorKind, KernelArg, LaunchShape};
 
-use crate::case::{check, check_eq, check_error};
+use crate::outcome::{check, check_eq, check_error};
 use crate::pattern::{bytes_of_f32, bytes_of_u32, check_bytes, pattern, u32_of_bytes};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("modules/load-and-unload", load_and_unload),
@@ -23,8 +23,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("kernels/arguments-are-taken-at-launch", arguments_are_taken),
 ];
 
-fn load_and_unload(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn load_and_unload(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for _ in 0..5 {
         let module = rig.module(pinlane_kernels::PTX)?;
         rig.unload(module)?;
@@ -32,8 +32,8 @@ fn load_and_unload(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn all_found(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn all_found(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let module = rig.module(pinlane_kernels::PTX)?;
     for kernel in pinlane_kernels::builtin() {
         let function = rig.driver().module_function(module, kernel.name);
@@ -42,8 +42,8 @@ fn all_found(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn loaded_twice(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn loaded_twice(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 40])?;
     let kernels = rig.kernels()?;
@@ -58,16 +58,16 @@ fn loaded_twice(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn bad_ptx(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn bad_ptx(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for ptx in ["this is no PTX", "// .version of nothing"] {
         check_error!(rig.module(ptx), ErrorKind::InvalidPtx);
     }
     rig.close()
 }
 
-fn missing_kernel(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn missing_kernel(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let module = rig.module(pinlane_kernels::PTX)?;
     for name in [
         "pinlane_no_such_kernel",
@@ -82,8 +82,8 @@ fn missing_kernel(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn works_after_refusal(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn works_after_refusal(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 40])?;
@@ -101,8 +101,8 @@ fn works_after_refusal(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn add(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn add(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let words: Vec<u32> = (0..10_000u32)
@@ -120,8 +120,8 @@ fn add(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn saxpy(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn saxpy(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let a = 1.000_000_1f32;
@@ -144,8 +144,8 @@ fn saxpy(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn copy(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn copy(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let data = pattern(70, 100_003);
@@ -157,8 +157,8 @@ fn copy(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn spin(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn spin(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     for ns in [0, 1, 1_000_000] {
@@ -168,8 +168,8 @@ fn spin(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn any_shape(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_shape(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let words: Vec<u32> = (0..1000).collect();
@@ -194,8 +194,8 @@ fn any_shape(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn touches_no_more(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn touches_no_more(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 4 * 1000])?;
@@ -208,8 +208,8 @@ fn touches_no_more(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn large(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn large(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let bytes = 4 << 20;
@@ -223,8 +223,8 @@ fn large(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn arguments_are_taken(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn arguments_are_taken(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 400])?;

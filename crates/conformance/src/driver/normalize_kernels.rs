@@ -5,7 +5,7 @@ use pinlane_kernels::{convert, normalize_shape};
 
 use crate::pattern::{bytes_of_f32, bytes_of_u16, check_bytes, pattern};
 use crate::rig::{Planes, Rig};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("kernels/normalize-to-the-last-bit", to_the_last_bit),
@@ -117,8 +117,8 @@ impl<'r> Trial<'r> {
     }
 }
 
-fn to_the_last_bit(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn to_the_last_bit(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let bytes = pattern(91, 10_007);
     for trial in Trial::all(&rig)? {
         for layout in LAYOUTS {
@@ -129,8 +129,8 @@ fn to_the_last_bit(bench: &Bench<'_>) -> Outcome {
 }
 
 /// Source and target start at any element of a group, and end anywhere.
-fn any_start(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_start(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let bytes = pattern(92, 70);
     for trial in Trial::all(&rig)? {
         for starts in 0..64 {
@@ -143,8 +143,8 @@ fn any_start(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn any_shape(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn any_shape(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let bytes = pattern(93, 5001);
     for trial in Trial::all(&rig)? {
         for (grid, block) in [(1, 1), (1, 1000), (7, 33), (5001, 1), (100, 256)] {

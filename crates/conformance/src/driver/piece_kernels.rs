@@ -5,7 +5,7 @@ use pinlane_kernels::Piece;
 
 use crate::pattern::{check_bytes, pattern};
 use crate::rig::Rig;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("kernels/scatter", scatter),
@@ -26,16 +26,16 @@ enum Way {
 /// Where a piece lies among the places and in the staged buffer, and its length.
 type Layout = (usize, usize, usize);
 
-fn scatter(bench: &Bench<'_>) -> Outcome {
-    mixed(bench, Way::Scatter)
+fn scatter(test: &TestDevice<'_>) -> Outcome {
+    mixed(test, Way::Scatter)
 }
 
-fn gather(bench: &Bench<'_>) -> Outcome {
-    mixed(bench, Way::Gather)
+fn gather(test: &TestDevice<'_>) -> Outcome {
+    mixed(test, Way::Gather)
 }
 
 /// Pieces of all sorts, in many parts and few, by many threads and few.
-fn mixed(bench: &Bench<'_>, way: Way) -> Outcome {
+fn mixed(test: &TestDevice<'_>, way: Way) -> Outcome {
     let layout = [
         (9_000, 0, 4096),
         (16, 4096, 1),
@@ -48,7 +48,7 @@ fn mixed(bench: &Bench<'_>, way: Way) -> Outcome {
         (40_001, 9_403, 9_999),
         (60_000, 19_402, 0),
     ];
-    let rig = bench.rig()?;
+    let rig = test.rig()?;
     let mover = Mover::new(&rig, way)?;
     for splits in [1, 2, 7, 400] {
         for (grid, block) in [(1, 1), (3, 33), (64, 256)] {
@@ -58,16 +58,16 @@ fn mixed(bench: &Bench<'_>, way: Way) -> Outcome {
     rig.close()
 }
 
-fn scatter_any_alignment(bench: &Bench<'_>) -> Outcome {
-    any_alignment(bench, Way::Scatter)
+fn scatter_any_alignment(test: &TestDevice<'_>) -> Outcome {
+    any_alignment(test, Way::Scatter)
 }
 
-fn gather_any_alignment(bench: &Bench<'_>) -> Outcome {
-    any_alignment(bench, Way::Gather)
+fn gather_any_alignment(test: &TestDevice<'_>) -> Outcome {
+    any_alignment(test, Way::Gather)
 }
 
 /// Every remainder by 16 of both addresses, with lengths from less than a word to many.
-fn any_alignment(bench: &Bench<'_>, way: Way) -> Outcome {
+fn any_alignment(test: &TestDevice<'_>, way: Way) -> Outcome {
     let mut layout = Vec::new();
     for place in 0..16 {
         for offset in 0..16 {
@@ -78,15 +78,15 @@ fn any_alignment(bench: &Bench<'_>, way: Way) -> Outcome {
             }
         }
     }
-    let rig = bench.rig()?;
+    let rig = test.rig()?;
     let mover = Mover::new(&rig, way)?;
     mover.check(&layout, 1, [100, 32])?;
     mover.check(&layout, 3, [100, 32])?;
     rig.close()
 }
 
-fn large_in_parts(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn large_in_parts(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let mover = Mover::new(&rig, Way::Scatter)?;
     for (place, offset) in [(0, 0), (5, 21), (4, 8), (1, 2)] {
         let layout = [(place, offset, 2_000_003)];
@@ -95,8 +95,8 @@ fn large_in_parts(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn several_targets(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn several_targets(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let data = pattern(91, 3 * 1000);
     let staged = rig.upload(&data)?;
     let targets = [rig.device(1000)?, rig.device(1000)?, rig.device(1000)?];

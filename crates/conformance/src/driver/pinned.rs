@@ -2,29 +2,27 @@
 
 use pinlane_driver::{ErrorKind, HostFlags, PointerKind};
 
-use crate::case::{check, check_eq, check_error, needs};
+use crate::outcome::{check, check_eq, check_error, needs};
 use crate::pattern::{check_bytes, pattern};
 use crate::rig::PAGE_BYTES;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
-    Case::new("pinned/plain", |bench| flags(bench, 0)),
-    Case::new("pinned/portable", |bench| flags(bench, PORTABLE)),
-    Case::new("pinned/mapped", |bench| flags(bench, MAPPED)),
-    Case::new("pinned/portable-mapped", |bench| {
-        flags(bench, PORTABLE | MAPPED)
+    Case::new("pinned/plain", |test| flags(test, 0)),
+    Case::new("pinned/portable", |test| flags(test, PORTABLE)),
+    Case::new("pinned/mapped", |test| flags(test, MAPPED)),
+    Case::new("pinned/portable-mapped", |test| {
+        flags(test, PORTABLE | MAPPED)
     }),
-    Case::new("pinned/write-combined", |bench| {
-        flags(bench, WRITE_COMBINED)
+    Case::new("pinned/write-combined", |test| flags(test, WRITE_COMBINED)),
+    Case::new("pinned/portable-write-combined", |test| {
+        flags(test, PORTABLE | WRITE_COMBINED)
     }),
-    Case::new("pinned/portable-write-combined", |bench| {
-        flags(bench, PORTABLE | WRITE_COMBINED)
+    Case::new("pinned/mapped-write-combined", |test| {
+        flags(test, MAPPED | WRITE_COMBINED)
     }),
-    Case::new("pinned/mapped-write-combined", |bench| {
-        flags(bench, MAPPED | WRITE_COMBINED)
-    }),
-    Case::new("pinned/portable-mapped-write-combined", |bench| {
-        flags(bench, PORTABLE | MAPPED | WRITE_COMBINED)
+    Case::new("pinned/portable-mapped-write-combined", |test| {
+        flags(test, PORTABLE | MAPPED | WRITE_COMBINED)
     }),
     Case::new("pinned/alloc-of-any-size", alloc_of_any_size),
     Case::new("pinned/every-page-is-writable", every_page_is_writable),
@@ -38,8 +36,8 @@ const MAPPED: u8 = 2;
 const WRITE_COMBINED: u8 = 4;
 
 /// A round trip through the device from memory with these flags.
-fn flags(bench: &Bench<'_>, bits: u8) -> Outcome {
-    let rig = bench.rig()?;
+fn flags(test: &TestDevice<'_>, bits: u8) -> Outcome {
+    let rig = test.rig()?;
     let flags = HostFlags {
         portable: bits & PORTABLE != 0,
         mapped: bits & MAPPED != 0,
@@ -66,8 +64,8 @@ fn flags(bench: &Bench<'_>, bits: u8) -> Outcome {
     rig.close()
 }
 
-fn alloc_of_any_size(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn alloc_of_any_size(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for bytes in [1, 2, 4095, 4096, 4097, 1 << 20, (16 << 20) + 1] {
         let memory = rig.pinned(bytes, HostFlags::default())?;
         check_eq!(
@@ -82,8 +80,8 @@ fn alloc_of_any_size(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn every_page_is_writable(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn every_page_is_writable(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let pages = 512;
     let memory = rig.pinned(pages * PAGE_BYTES, HostFlags::default())?;
     for page in 0..pages {
@@ -99,8 +97,8 @@ fn every_page_is_writable(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn do_not_overlap(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn do_not_overlap(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let memory = (0..32u8)
         .map(|i| {
             // Small ones too, of which a driver may place several in a page.
@@ -121,8 +119,8 @@ fn do_not_overlap(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn free_and_alloc_again(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn free_and_alloc_again(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for round in 0..20 {
         let memory = rig.pinned(100_000, HostFlags::default())?;
         memory.fill(round);
@@ -132,8 +130,8 @@ fn free_and_alloc_again(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn too_much(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn too_much(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     // As much as a process can address at all.
     let bytes = 1usize << 47;
     for _ in 0..2 {

@@ -3,9 +3,9 @@
 use pinlane_driver::{HostFlags, PointerKind, RegisterFlags};
 
 use super::registered;
-use crate::case::{check_eq, needs};
+use crate::outcome::{check_eq, needs};
 use crate::rig::PAGE_BYTES;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("pointers/heap-is-pageable", heap),
@@ -20,8 +20,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("pointers/asking-leaves-no-error", leaves_no_error),
 ];
 
-fn heap(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn heap(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     let heap = vec![0u8; 100_000];
     for at in [0, 50_000, 99_999] {
         let address = std::ptr::from_ref(&heap[at]).addr() as u64;
@@ -34,24 +34,24 @@ fn heap(bench: &Bench<'_>) -> Outcome {
     Ok(())
 }
 
-fn stack(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn stack(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     let local = 0u64;
     let address = std::ptr::from_ref(&local).addr() as u64;
     check_eq!(driver.pointer_kind(address)?, PointerKind::Pageable, "kind");
     Ok(())
 }
 
-fn a_static(bench: &Bench<'_>) -> Outcome {
+fn a_static(test: &TestDevice<'_>) -> Outcome {
     static BYTES: [u8; 64] = [7; 64];
-    let driver = bench.open()?;
+    let driver = test.open()?;
     let address = BYTES.as_ptr().addr() as u64;
     check_eq!(driver.pointer_kind(address)?, PointerKind::Pageable, "kind");
     Ok(())
 }
 
-fn unknown(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn unknown(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     for address in [0, 64, 1 << 20] {
         check_eq!(
             driver.pointer_kind(address)?,
@@ -62,8 +62,8 @@ fn unknown(bench: &Bench<'_>) -> Outcome {
     Ok(())
 }
 
-fn pinned(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn pinned(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let memory = rig.pinned(10 * PAGE_BYTES, HostFlags::default())?;
     for at in [0, 1, 5 * PAGE_BYTES + 3, 10 * PAGE_BYTES - 1] {
         check_eq!(
@@ -75,8 +75,8 @@ fn pinned(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn registered_range(bench: &Bench<'_>) -> Outcome {
-    let rig = registered::rig(bench)?;
+fn registered_range(test: &TestDevice<'_>) -> Outcome {
+    let rig = registered::rig(test)?;
     let memory = rig.pageable(12 * PAGE_BYTES, 0);
     let range = rig.register(
         &memory,
@@ -103,8 +103,8 @@ fn registered_range(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn device(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn device(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let memory = rig.device(100_000)?;
     for at in [0, 1, 50_000, 99_999] {
         check_eq!(
@@ -116,8 +116,8 @@ fn device(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn stream_ordered(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn stream_ordered(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     needs(
         rig.driver().info().stream_ordered_alloc,
         "no stream-ordered allocation",
@@ -133,8 +133,8 @@ fn stream_ordered(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn freed(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn freed(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     // Large enough to be given back for good, not kept for the next small request.
     let device = rig.device(64 << 20)?;
     let pinned = rig.pinned(8 << 20, HostFlags::default())?;
@@ -151,8 +151,8 @@ fn freed(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn leaves_no_error(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn leaves_no_error(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let memory = rig.upload(&[0; 40])?;
     let stream = rig.driver().default_stream();

@@ -6,18 +6,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pinlane_driver::{CopyOp, HostPtr, Place, PointerKind, RegisterFlags, Result};
 
-use crate::case::{check_eq, needs};
+use crate::outcome::{check_eq, needs};
 use crate::pattern::{check_bytes, pattern};
 use crate::rig::{HostMem, PAGE_BYTES, Rig};
-use crate::{Bench, Case, Outcome, Stopped};
+use crate::{Case, NotPassed, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
-    Case::new("registered/plain", |bench| flags(bench, false, false)),
-    Case::new("registered/portable", |bench| flags(bench, true, false)),
-    Case::new("registered/mapped", |bench| flags(bench, false, true)),
-    Case::new("registered/portable-mapped", |bench| {
-        flags(bench, true, true)
-    }),
+    Case::new("registered/plain", |test| flags(test, false, false)),
+    Case::new("registered/portable", |test| flags(test, true, false)),
+    Case::new("registered/mapped", |test| flags(test, false, true)),
+    Case::new("registered/portable-mapped", |test| flags(test, true, true)),
     Case::new("registered/read-only-flag", read_only_flag),
     Case::new("registered/read-only-mapping-of-a-file", read_only_mapping),
     Case::new("registered/a-vec", a_vec),
@@ -30,8 +28,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("registered/contents-stay", contents_stay),
 ];
 
-pub(super) fn rig(bench: &Bench<'_>) -> std::result::Result<Rig, Stopped> {
-    let rig = bench.rig()?;
+pub(super) fn rig(test: &TestDevice<'_>) -> std::result::Result<Rig, NotPassed> {
+    let rig = test.rig()?;
     needs(rig.driver().info().can_register, "no registration")?;
     Ok(rig)
 }
@@ -50,8 +48,8 @@ fn round_trip(rig: &Rig, memory: &HostMem<'_>, seed: u64) -> Outcome {
     check_bytes(&memory.read_all(), &data, "round trip")
 }
 
-fn flags(bench: &Bench<'_>, portable: bool, mapped: bool) -> Outcome {
-    let rig = rig(bench)?;
+fn flags(test: &TestDevice<'_>, portable: bool, mapped: bool) -> Outcome {
+    let rig = rig(test)?;
     if mapped {
         needs(rig.driver().info().can_map_host, "no mapped host memory")?;
     }
@@ -73,8 +71,8 @@ const READ_ONLY: RegisterFlags = RegisterFlags {
     read_only: true,
 };
 
-fn read_only_flag(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn read_only_flag(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     needs(
         rig.driver().info().can_register_read_only,
         "no read-only registration",
@@ -90,8 +88,8 @@ fn read_only_flag(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn read_only_mapping(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn read_only_mapping(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     needs(
         rig.driver().info().can_register_read_only,
         "no read-only registration",
@@ -133,8 +131,8 @@ fn map_file(data: &[u8]) -> std::io::Result<memmap2::Mmap> {
     unsafe { memmap2::Mmap::map(&file) }
 }
 
-fn a_vec(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn a_vec(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     for bytes in [100, 5_000, 1_000_000] {
         let data = pattern(6, bytes);
         let mut vec = data.clone();
@@ -162,8 +160,8 @@ fn a_vec(bench: &Bench<'_>) -> Outcome {
 }
 
 /// Registers `bytes` at `offset` into a page, and copies through them.
-fn range(bench: &Bench<'_>, offset: usize, bytes: usize) -> Outcome {
-    let rig = rig(bench)?;
+fn range(test: &TestDevice<'_>, offset: usize, bytes: usize) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(bytes, offset);
     let registered = rig.register(&memory, 0, bytes, RegisterFlags::default())?;
     round_trip(&rig, &registered, 7)?;
@@ -171,24 +169,24 @@ fn range(bench: &Bench<'_>, offset: usize, bytes: usize) -> Outcome {
     rig.close()
 }
 
-fn whole_pages(bench: &Bench<'_>) -> Outcome {
-    range(bench, 0, 16 * PAGE_BYTES)
+fn whole_pages(test: &TestDevice<'_>) -> Outcome {
+    range(test, 0, 16 * PAGE_BYTES)
 }
 
-fn part_of_a_page(bench: &Bench<'_>) -> Outcome {
-    range(bench, 100, 900)
+fn part_of_a_page(test: &TestDevice<'_>) -> Outcome {
+    range(test, 100, 900)
 }
 
-fn from_the_middle(bench: &Bench<'_>) -> Outcome {
-    range(bench, 1001, 3 * PAGE_BYTES + 77)
+fn from_the_middle(test: &TestDevice<'_>) -> Outcome {
+    range(test, 1001, 3 * PAGE_BYTES + 77)
 }
 
-fn large_range(bench: &Bench<'_>) -> Outcome {
-    range(bench, 0, 16 << 20)
+fn large_range(test: &TestDevice<'_>) -> Outcome {
+    range(test, 0, 16 << 20)
 }
 
-fn many_ranges(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn many_ranges(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(64 * PAGE_BYTES, 0);
     // Every other page, so that no two ranges touch.
     let ranges = (0..32)
@@ -215,8 +213,8 @@ fn many_ranges(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn again(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn again(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(4 * PAGE_BYTES, 0);
     for round in 0..10 {
         let bytes = (1 + round as usize % 4) * PAGE_BYTES;
@@ -232,8 +230,8 @@ fn again(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn contents_stay(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn contents_stay(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(6 * PAGE_BYTES, 0);
     let data = pattern(8, memory.bytes());
     memory.write(0, &data);

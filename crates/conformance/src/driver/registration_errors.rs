@@ -3,26 +3,26 @@
 use pinlane_driver::{ErrorKind, HostPtr, PointerKind, RegisterFlags};
 
 use super::registered::rig;
-use crate::case::{check_eq, check_error};
+use crate::outcome::{check_eq, check_error};
 use crate::pattern::{check_bytes, pattern, u32_of_bytes};
 use crate::rig::{HostMem, PAGE_BYTES, Rig};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
-    Case::misuse("registered/same-range-twice-is-refused", |bench| {
-        overlap(bench, 4, 8)
+    Case::misuse("registered/same-range-twice-is-refused", |test| {
+        overlap(test, 4, 8)
     }),
-    Case::misuse("registered/overlap-at-the-front-is-refused", |bench| {
-        overlap(bench, 2, 4)
+    Case::misuse("registered/overlap-at-the-front-is-refused", |test| {
+        overlap(test, 2, 4)
     }),
-    Case::misuse("registered/overlap-at-the-end-is-refused", |bench| {
-        overlap(bench, 11, 3)
+    Case::misuse("registered/overlap-at-the-end-is-refused", |test| {
+        overlap(test, 11, 3)
     }),
-    Case::misuse("registered/range-inside-is-refused", |bench| {
-        overlap(bench, 6, 2)
+    Case::misuse("registered/range-inside-is-refused", |test| {
+        overlap(test, 6, 2)
     }),
-    Case::misuse("registered/range-around-is-refused", |bench| {
-        overlap(bench, 2, 12)
+    Case::misuse("registered/range-around-is-refused", |test| {
+        overlap(test, 2, 12)
     }),
     Case::misuse("registered/works-after-a-refusal", works_after_refusal),
     Case::misuse("registered/other-base-is-refused", other_base),
@@ -31,8 +31,8 @@ pub(super) const CASES: &[Case] = &[
 ];
 
 /// With pages 4 to 12 registered, registers `pages` at page `first` as well.
-fn overlap(bench: &Bench<'_>, first: usize, pages: usize) -> Outcome {
-    let rig = rig(bench)?;
+fn overlap(test: &TestDevice<'_>, first: usize, pages: usize) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(16 * PAGE_BYTES, 0);
     let flags = RegisterFlags::default();
     let registered = rig.register(&memory, 4 * PAGE_BYTES, 8 * PAGE_BYTES, flags)?;
@@ -82,8 +82,8 @@ fn still_works(rig: &Rig) -> Outcome {
     check_bytes(&rig.download(copied.all())?, &data, "a copy afterwards")
 }
 
-fn works_after_refusal(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn works_after_refusal(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(8 * PAGE_BYTES, 0);
     let flags = RegisterFlags::default();
     let kernels = rig.kernels()?;
@@ -113,8 +113,8 @@ fn unregister(rig: &Rig, memory: &HostMem<'_>, offset: usize) -> pinlane_driver:
     unsafe { rig.driver().host_unregister(base) }
 }
 
-fn other_base(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn other_base(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(8 * PAGE_BYTES, 0);
     let registered = rig.register(&memory, 0, memory.bytes(), RegisterFlags::default())?;
     for offset in [PAGE_BYTES, 7 * PAGE_BYTES] {
@@ -133,8 +133,8 @@ fn other_base(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn twice(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn twice(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(8 * PAGE_BYTES, 0);
     let registered = rig.register(&memory, 0, memory.bytes(), RegisterFlags::default())?;
     rig.unregister(registered)?;
@@ -143,8 +143,8 @@ fn twice(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn never_registered(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn never_registered(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let memory = rig.pageable(PAGE_BYTES, 0);
     check_error!(unregister(&rig, &memory, 0), ErrorKind::NotRegistered);
     still_works(&rig)?;

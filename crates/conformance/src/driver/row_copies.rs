@@ -1,9 +1,9 @@
 //! Copies of rows with different pitches.
 
-use crate::case::check_eq;
+use crate::outcome::check_eq;
 use crate::pattern::pattern;
 use crate::rig::{DeviceMem, HostKind, HostMem, Rig, Rows, Span};
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("rows/h2d-pinned", |b| {
@@ -91,8 +91,8 @@ const SHAPES: [(usize, usize, usize, usize); 7] = [
     (4096, 64, 4160, 8192),
 ];
 
-fn shapes(bench: &Bench<'_>, from: End, to: End, in_stream: bool) -> Outcome {
-    let rig = bench.rig()?;
+fn shapes(test: &TestDevice<'_>, from: End, to: End, in_stream: bool) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     for (row_bytes, rows, source_pitch, target_pitch) in SHAPES {
         let data = pattern(50, rows * source_pitch);

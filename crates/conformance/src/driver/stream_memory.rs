@@ -2,10 +2,10 @@
 
 use pinlane_driver::ErrorKind;
 
-use crate::case::{check, check_eq, check_error, needs};
+use crate::outcome::{check, check_eq, check_error, needs};
 use crate::pattern::{check_bytes, pattern};
 use crate::rig::{HostKind, Rig};
-use crate::{Bench, Case, Outcome, Stopped};
+use crate::{Case, NotPassed, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("stream-memory/alloc-and-free", alloc_and_free),
@@ -22,8 +22,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("stream-memory/too-much-is-out-of-memory", too_much),
 ];
 
-fn rig(bench: &Bench<'_>) -> Result<Rig, Stopped> {
-    let rig = bench.rig()?;
+fn rig(test: &TestDevice<'_>) -> Result<Rig, NotPassed> {
+    let rig = test.rig()?;
     needs(
         rig.driver().info().stream_ordered_alloc,
         "no stream-ordered allocation",
@@ -31,8 +31,8 @@ fn rig(bench: &Bench<'_>) -> Result<Rig, Stopped> {
     Ok(rig)
 }
 
-fn alloc_and_free(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn alloc_and_free(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     for bytes in [1, 257, 4096, 1 << 20, 16 << 20] {
         let memory = rig.device_async(bytes, stream)?;
@@ -43,8 +43,8 @@ fn alloc_and_free(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn alloc_is_aligned(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn alloc_is_aligned(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     for bytes in [1, 3, 513, 70_000] {
         let memory = rig.device_async(bytes, stream)?;
@@ -53,15 +53,15 @@ fn alloc_is_aligned(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn used_by_its_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn used_by_its_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     round_trip(&rig, stream)?;
     rig.close()
 }
 
-fn on_default_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     round_trip(&rig, rig.driver().default_stream())?;
     rig.close()
 }
@@ -81,8 +81,8 @@ fn round_trip(rig: &Rig, stream: pinlane_driver::StreamHandle) -> Outcome {
     check_bytes(&target.read_all(), &data, "round trip")
 }
 
-fn free_in_order(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn free_in_order(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     let rounds = 20;
     let target = rig.host(HostKind::Pinned, rounds * 1000)?;
@@ -105,8 +105,8 @@ fn free_in_order(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn used_by_another(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn used_by_another(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let (one, other) = (rig.stream()?, rig.stream()?);
     let (ready, used) = (rig.event()?, rig.event()?);
     let target = rig.host(HostKind::Pinned, 5000)?;
@@ -123,8 +123,8 @@ fn used_by_another(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn freed_by_another_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn freed_by_another_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let (one, other) = (rig.stream()?, rig.stream()?);
     let ready = rig.event()?;
     let target = rig.host(HostKind::Pinned, 5000)?;
@@ -139,8 +139,8 @@ fn freed_by_another_stream(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn reused_across_streams(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn reused_across_streams(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let streams = [rig.stream()?, rig.stream()?, rig.stream()?];
     let freed = rig.event()?;
     let rounds = 30;
@@ -166,8 +166,8 @@ fn reused_across_streams(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn too_much(bench: &Bench<'_>) -> Outcome {
-    let rig = rig(bench)?;
+fn too_much(test: &TestDevice<'_>) -> Outcome {
+    let rig = rig(test)?;
     let stream = rig.stream()?;
     let total = rig.driver().memory_info()?.total_bytes;
     check_error!(

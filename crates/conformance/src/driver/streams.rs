@@ -2,10 +2,10 @@
 
 use pinlane_driver::StreamFlags;
 
-use crate::case::{check, check_eq};
+use crate::outcome::{check, check_eq};
 use crate::pattern::{bytes_of_u32, check_bytes, pattern, u32_of_bytes};
 use crate::rig::HostKind;
-use crate::{Bench, Case, Outcome};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("streams/create-and-destroy-many", create_and_destroy_many),
@@ -25,8 +25,8 @@ pub(super) const CASES: &[Case] = &[
     Case::new("streams/gate-holds-all-later-work", gate_holds),
 ];
 
-fn create_and_destroy_many(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn create_and_destroy_many(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     for _ in 0..5 {
         let streams = (0..20)
             .map(|_| rig.stream())
@@ -38,8 +38,8 @@ fn create_and_destroy_many(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn not_captured(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn not_captured(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let own = rig.stream()?;
     for stream in [own, rig.driver().default_stream()] {
         check!(
@@ -50,8 +50,8 @@ fn not_captured(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn handles_differ(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn handles_differ(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let mut handles = vec![rig.driver().default_stream().raw()];
     for _ in 0..16 {
         handles.push(rig.stream()?.raw());
@@ -63,8 +63,8 @@ fn handles_differ(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn priorities(bench: &Bench<'_>) -> Outcome {
-    let driver = bench.open()?;
+fn priorities(test: &TestDevice<'_>) -> Outcome {
+    let driver = test.open()?;
     let (least, greatest) = driver.stream_priorities()?;
     check!(
         greatest <= least,
@@ -78,17 +78,17 @@ fn priorities(bench: &Bench<'_>) -> Outcome {
     Ok(())
 }
 
-fn every_priority_works(bench: &Bench<'_>) -> Outcome {
-    let (least, greatest) = bench.open()?.stream_priorities()?;
-    priorities_work(bench, greatest..=least)
+fn every_priority_works(test: &TestDevice<'_>) -> Outcome {
+    let (least, greatest) = test.open()?.stream_priorities()?;
+    priorities_work(test, greatest..=least)
 }
 
-fn clamped(bench: &Bench<'_>) -> Outcome {
-    priorities_work(bench, [-1000, i32::MIN, 1000, i32::MAX])
+fn clamped(test: &TestDevice<'_>) -> Outcome {
+    priorities_work(test, [-1000, i32::MIN, 1000, i32::MAX])
 }
 
-fn priorities_work(bench: &Bench<'_>, priorities: impl IntoIterator<Item = i32>) -> Outcome {
-    let rig = bench.rig()?;
+fn priorities_work(test: &TestDevice<'_>, priorities: impl IntoIterator<Item = i32>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     for priority in priorities {
         for non_blocking in [false, true] {
@@ -106,8 +106,8 @@ fn priorities_work(bench: &Bench<'_>, priorities: impl IntoIterator<Item = i32>)
     rig.close()
 }
 
-fn idle_query(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn idle_query(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     check!(rig.driver().stream_query(stream)?, "a new stream is busy");
     let default = rig.driver().default_stream();
@@ -118,8 +118,8 @@ fn idle_query(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn query_in_flight(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn query_in_flight(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     for round in 0..3 {
         let gate = rig.gate(stream)?;
@@ -137,8 +137,8 @@ fn query_in_flight(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn synchronize_waits(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn synchronize_waits(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let data = pattern(20, 100_000);
@@ -154,8 +154,8 @@ fn synchronize_waits(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn synchronize_when_idle(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn synchronize_when_idle(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     for _ in 0..3 {
         rig.driver().stream_synchronize(stream)?;
@@ -165,8 +165,8 @@ fn synchronize_when_idle(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn copy_kernel_copy(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn copy_kernel_copy(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let words: Vec<u32> = (0..50_000).collect();
@@ -185,8 +185,8 @@ fn copy_kernel_copy(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn long_chain(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn long_chain(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let (a, b) = (rig.device(4000)?, rig.device(4000)?);
@@ -205,8 +205,8 @@ fn long_chain(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn independent(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn independent(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (held, free) = (rig.stream()?, rig.stream()?);
     let memory = rig.upload(&[0; 40])?;
     let source = rig.host(HostKind::Pinned, 40)?;
@@ -227,8 +227,8 @@ fn independent(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn destroy_busy(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn destroy_busy(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let memory = rig.upload(&[0; 400])?;
     let done = rig.event()?;
@@ -243,8 +243,8 @@ fn destroy_busy(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn gate_holds(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn gate_holds(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let (held, other) = (rig.stream()?, rig.stream()?);
     let memory = rig.upload(&[1; 40])?;
     let (sevens, zeros) = (

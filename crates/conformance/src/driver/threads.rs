@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::case::{check, check_eq};
+use crate::outcome::{check, check_eq};
 use crate::pattern::{check_bytes, pattern, u32_of_bytes};
 use crate::rig::{HostKind, Rig};
-use crate::{Bench, Case, Outcome, Stopped};
+use crate::{Case, NotPassed, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("threads/each-with-its-own-stream", own_streams),
@@ -37,7 +37,7 @@ fn on_threads(work: impl Fn(u64) -> Outcome + Sync) -> Outcome {
         // All are joined, also after a failure.
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         results.into_iter().try_for_each(|result| {
-            result.unwrap_or_else(|_| Err(Stopped::Failed("a thread panicked".into())))
+            result.unwrap_or_else(|_| Err(NotPassed::Failed("a thread panicked".into())))
         })
     })
 }
@@ -59,28 +59,28 @@ fn round_trips(rig: &Rig, stream: pinlane_driver::StreamHandle, number: u64) -> 
     Ok(())
 }
 
-fn own_streams(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn own_streams(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     on_threads(|number| round_trips(&rig, rig.stream()?, number))?;
     rig.close()
 }
 
-fn one_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn one_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     on_threads(|number| round_trips(&rig, stream, number))?;
     rig.close()
 }
 
-fn default_stream(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn default_stream(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.driver().default_stream();
     on_threads(|number| round_trips(&rig, stream, number))?;
     rig.close()
 }
 
-fn memory_from_everywhere(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn memory_from_everywhere(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     on_threads(|number| {
         for round in 0..20 {
             let data = pattern(number * 1000 + round, 777);
@@ -96,8 +96,8 @@ fn memory_from_everywhere(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn event_handed_over(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn event_handed_over(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.event()?;
     let memory = rig.device(1000)?;
@@ -118,12 +118,12 @@ fn event_handed_over(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn handed_over(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn handed_over(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let rig = thread::scope(|scope| {
         scope
-            .spawn(move || -> Result<Rig, Stopped> {
+            .spawn(move || -> Result<Rig, NotPassed> {
                 let memory = rig.upload(&[0; 40])?;
                 let stream = rig.stream()?;
                 rig.add_u32(kernels, memory.all(), 3, stream)?;
@@ -143,8 +143,8 @@ fn handed_over(bench: &Bench<'_>) -> Outcome {
     })
 }
 
-fn callbacks(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn callbacks(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let count = Arc::new(AtomicUsize::new(0));
     on_threads(|_| {
         let stream = rig.stream()?;
@@ -163,9 +163,9 @@ fn callbacks(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn each_opens(bench: &Bench<'_>) -> Outcome {
+fn each_opens(test: &TestDevice<'_>) -> Outcome {
     on_threads(|number| {
-        let rig = bench.rig()?;
+        let rig = test.rig()?;
         let data = pattern(number, 5000);
         let memory = rig.upload(&data)?;
         check_bytes(

@@ -2,8 +2,8 @@
 
 use pinlane_driver::ErrorKind;
 
-use crate::case::{check, check_error};
-use crate::{Bench, Case, Outcome};
+use crate::outcome::{check, check_error};
+use crate::{Case, Outcome, TestDevice};
 
 pub(super) const CASES: &[Case] = &[
     Case::new("timing/never-backwards", never_backwards),
@@ -17,8 +17,8 @@ pub(super) const CASES: &[Case] = &[
 /// What rounding to the driver's own unit may cost.
 const ROUNDING_NS: i64 = 20_000;
 
-fn never_backwards(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn never_backwards(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let events = (0..10)
@@ -36,8 +36,8 @@ fn never_backwards(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn parts_make_the_whole(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn parts_make_the_whole(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let (a, b, c) = (rig.timed_event()?, rig.timed_event()?, rig.timed_event()?);
@@ -56,8 +56,8 @@ fn parts_make_the_whole(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn swapped(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn swapped(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let (start, end) = (rig.timed_event()?, rig.timed_event()?);
@@ -74,8 +74,8 @@ fn swapped(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn with_itself(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn with_itself(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let event = rig.timed_event()?;
     rig.driver().event_record(event, stream)?;
@@ -85,8 +85,8 @@ fn with_itself(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn across_streams(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn across_streams(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let kernels = rig.kernels()?;
     let (one, other) = (rig.stream()?, rig.stream()?);
     let (start, end) = (rig.timed_event()?, rig.timed_event()?);
@@ -100,8 +100,8 @@ fn across_streams(bench: &Bench<'_>) -> Outcome {
     rig.close()
 }
 
-fn not_ready(bench: &Bench<'_>) -> Outcome {
-    let rig = bench.rig()?;
+fn not_ready(test: &TestDevice<'_>) -> Outcome {
+    let rig = test.rig()?;
     let stream = rig.stream()?;
     let (start, end) = (rig.timed_event()?, rig.timed_event()?);
     rig.driver().event_record(start, stream)?;

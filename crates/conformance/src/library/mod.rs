@@ -17,8 +17,8 @@ mod transfers;
 
 use pinlane::{Device, Result, Stats};
 
-use crate::case::check_eq;
-use crate::{Bench, Case, Outcome};
+use crate::outcome::check_eq;
+use crate::{Case, Outcome, TestDevice};
 pub use executor::block_on;
 
 /// A small program that uses the library.
@@ -37,7 +37,7 @@ macro_rules! scenarios {
         pub const SCENARIOS: &[Scenario] = &[$(Scenario { name: $name, run: $run }),*];
 
         /// All scenarios, as cases.
-        pub(crate) const CASES: &[Case] = &[$(Case::new($name, |bench| on_device(bench, $run))),*];
+        pub(crate) const CASES: &[Case] = &[$(Case::new($name, |test| on_device(test, $run))),*];
     };
 }
 
@@ -89,8 +89,8 @@ scenarios! {
     "library/cancelled" => tasks::cancelled,
 }
 
-fn on_device(bench: &Bench<'_>, run: fn(&Device) -> Result<()>) -> Outcome {
-    let device = Device::open(bench.platform(), bench.ordinal())?;
+fn on_device(test: &TestDevice<'_>, run: fn(&Device) -> Result<()>) -> Outcome {
+    let device = Device::open(test.platform(), test.ordinal())?;
     run(&device)?;
     device.synchronize()?;
     device.trim(); // what the express lane keeps is no leak

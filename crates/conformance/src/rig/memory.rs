@@ -1,10 +1,45 @@
 //! Buffers of each kind.
 
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 
 use pinlane_driver::{DevicePtr, HostFlags, HostPtr, Place, RegisterFlags, Result, StreamHandle};
 
-use super::{Made, PAGE_BYTES, Pages, Rig};
+use super::{Resource, Rig};
+
+/// What the cases take for a page. Larger real pages only make a range less aligned.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Zeroed pageable memory that starts on a page.
+pub(crate) struct Pages {
+    base: HostPtr,
+    layout: Layout,
+}
+
+// SAFETY: the memory is owned by the value alone, as a `Box<[u8]>` owns its own.
+unsafe impl Send for Pages {}
+
+impl Pages {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let layout =
+            Layout::from_size_align(bytes.max(1), PAGE_BYTES).expect("a size that fits memory");
+        // SAFETY: the layout has a size of at least 1.
+        let base = unsafe { alloc_zeroed(layout) };
+        let base = HostPtr::new(base).unwrap_or_else(|| handle_alloc_error(layout));
+        Self { base, layout }
+    }
+
+    pub(crate) fn base(&self) -> HostPtr {
+        self.base
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, and freed only here.
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
+    }
+}
 
 /// Kinds of host memory that a copy may meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,7 +185,7 @@ impl Span<'_> {
 impl Rig {
     pub(crate) fn device(&self, bytes: usize) -> Result<DeviceMem<'_>> {
         let base = self.driver().device_alloc(bytes)?;
-        self.keep(Made::Device(base));
+        self.track(Resource::Device(base));
         Ok(DeviceMem {
             base,
             bytes,
@@ -160,7 +195,7 @@ impl Rig {
 
     pub(crate) fn device_async(&self, bytes: usize, stream: StreamHandle) -> Result<DeviceMem<'_>> {
         let base = self.driver().device_alloc_async(bytes, stream)?;
-        self.keep(Made::DeviceAsync(base, stream));
+        self.track(Resource::DeviceAsync(base, stream));
         Ok(DeviceMem {
             base,
             bytes,
@@ -170,28 +205,31 @@ impl Rig {
 
     /// Free device memory now, in stream order where it was allocated so.
     pub(crate) fn free_device(&self, memory: DeviceMem<'_>) -> Result<()> {
-        let made = self.take(
-            |made| matches!(made, Made::Device(p) | Made::DeviceAsync(p, _) if *p == memory.base),
+        let resource = self.untrack(
+            |resource| matches!(resource, Resource::Device(p) | Resource::DeviceAsync(p, _) if *p == memory.base),
         );
-        self.free(made)
+        self.free(resource)
     }
 
     /// Free stream-ordered memory behind the work of another stream than its own.
     pub(crate) fn free_device_on(&self, memory: DeviceMem<'_>, stream: StreamHandle) -> Result<()> {
-        self.take(|made| matches!(made, Made::DeviceAsync(p, _) if *p == memory.base));
-        self.free(Made::DeviceAsync(memory.base, stream))
+        self.untrack(
+            |resource| matches!(resource, Resource::DeviceAsync(p, _) if *p == memory.base),
+        );
+        self.free(Resource::DeviceAsync(memory.base, stream))
     }
 
     pub(crate) fn pinned(&self, bytes: usize, flags: HostFlags) -> Result<HostMem<'_>> {
         let base = self.driver().host_alloc(bytes, flags)?;
-        self.keep(Made::Pinned(base));
+        self.track(Resource::Pinned(base));
         Ok(HostMem::new(base, bytes))
     }
 
     /// Free pinned memory now; the case has waited for all work on it.
     pub(crate) fn free_pinned(&self, memory: HostMem<'_>) -> Result<()> {
-        let made = self.take(|made| matches!(made, Made::Pinned(p) if *p == memory.base));
-        self.free(made)
+        let resource =
+            self.untrack(|resource| matches!(resource, Resource::Pinned(p) if *p == memory.base));
+        self.free(resource)
     }
 
     /// Pageable memory that starts `offset` bytes into a page.
@@ -199,7 +237,7 @@ impl Rig {
         let pages = Pages::new(offset + bytes);
         // SAFETY: `offset` lies inside the allocation.
         let base = unsafe { pages.base().add(offset) };
-        self.keep(Made::Pageable(pages));
+        self.track(Resource::Pageable(pages));
         HostMem::new(base, bytes)
     }
 
@@ -219,14 +257,15 @@ impl Rig {
             self.driver().host_register(base, bytes, flags)?;
             base
         };
-        self.keep(Made::Registered(base));
+        self.track(Resource::Registered(base));
         Ok(HostMem::new(base, bytes))
     }
 
     /// Unregister now; the case has waited for all work on it.
     pub(crate) fn unregister(&self, memory: HostMem<'_>) -> Result<()> {
-        let made = self.take(|made| matches!(made, Made::Registered(p) if *p == memory.base));
-        self.free(made)
+        let resource = self
+            .untrack(|resource| matches!(resource, Resource::Registered(p) if *p == memory.base));
+        self.free(resource)
     }
 
     /// Host memory of any kind.

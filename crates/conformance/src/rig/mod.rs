@@ -1,4 +1,4 @@
-//! What a case works with: an opened device, and a list of all that the case made on it.
+//! What a case works with: an opened device, and a list of all that the case resource on it.
 //!
 //! **Soundness.** Buffers borrow the rig and know their length, so every range that reaches the
 //! driver is live and in bounds. What the rig cannot rule out is a driver that moves bytes when it
@@ -6,13 +6,10 @@
 //! driver shows as wrong bytes. Cases wait for the work on a buffer, by the call under test,
 //! before they read or refill it.
 
-mod convert;
-mod dot;
+mod copies;
 mod gate;
+mod kernels;
 mod memory;
-mod normalize;
-mod pages;
-mod work;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +20,12 @@ use pinlane_driver::{
 
 use crate::Outcome;
 
-pub(crate) use memory::{DeviceMem, HostKind, HostMem, Span};
-pub(crate) use normalize::Planes;
-pub(crate) use pages::{PAGE_BYTES, Pages};
-pub(crate) use work::Rows;
+pub(crate) use copies::Rows;
+pub(crate) use kernels::Planes;
+pub(crate) use memory::{DeviceMem, HostKind, HostMem, PAGE_BYTES, Pages, Span};
 
 /// Something that must be freed.
-enum Made {
+enum Resource {
     Device(DevicePtr),
     DeviceAsync(DevicePtr, StreamHandle),
     Pinned(HostPtr),
@@ -41,19 +37,19 @@ enum Made {
 }
 
 // SAFETY: the addresses are only handed back to the driver, which any thread may call.
-unsafe impl Send for Made {}
+unsafe impl Send for Resource {}
 
-/// An opened device and all that was made on it.
+/// An opened device and all that was resource on it.
 pub(crate) struct Rig {
     driver: Arc<dyn Driver>,
-    made: Mutex<Vec<Made>>,
+    resource: Mutex<Vec<Resource>>,
 }
 
 impl Rig {
     pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
         Self {
             driver,
-            made: Mutex::new(Vec::new()),
+            resource: Mutex::new(Vec::new()),
         }
     }
 
@@ -72,14 +68,15 @@ impl Rig {
 
     pub(crate) fn stream_with(&self, flags: StreamFlags) -> Result<StreamHandle> {
         let stream = self.driver.stream_create(flags)?;
-        self.keep(Made::Stream(stream));
+        self.track(Resource::Stream(stream));
         Ok(stream)
     }
 
     /// Destroy a stream now; the case does not use it again.
     pub(crate) fn destroy_stream(&self, stream: StreamHandle) -> Result<()> {
-        let made = self.take(|made| matches!(made, Made::Stream(s) if *s == stream));
-        self.free(made)
+        let resource =
+            self.untrack(|resource| matches!(resource, Resource::Stream(s) if *s == stream));
+        self.free(resource)
     }
 
     /// An event without timing.
@@ -97,26 +94,28 @@ impl Rig {
 
     pub(crate) fn event_with(&self, flags: EventFlags) -> Result<EventHandle> {
         let event = self.driver.event_create(flags)?;
-        self.keep(Made::Event(event));
+        self.track(Resource::Event(event));
         Ok(event)
     }
 
     /// Destroy an event now; the case does not use it again.
     pub(crate) fn destroy_event(&self, event: EventHandle) -> Result<()> {
-        let made = self.take(|made| matches!(made, Made::Event(e) if *e == event));
-        self.free(made)
+        let resource =
+            self.untrack(|resource| matches!(resource, Resource::Event(e) if *e == event));
+        self.free(resource)
     }
 
     pub(crate) fn module(&self, ptx: &str) -> Result<ModuleHandle> {
         let module = self.driver.module_load(ptx)?;
-        self.keep(Made::Module(module));
+        self.track(Resource::Module(module));
         Ok(module)
     }
 
     /// Unload a module now; nothing of it runs, and the case does not use it again.
     pub(crate) fn unload(&self, module: ModuleHandle) -> Result<()> {
-        let made = self.take(|made| matches!(made, Made::Module(m) if *m == module));
-        self.free(made)
+        let resource =
+            self.untrack(|resource| matches!(resource, Resource::Module(m) if *m == module));
+        self.free(resource)
     }
 
     /// A kernel of the built-in module, which is loaded for it.
@@ -135,47 +134,47 @@ impl Rig {
         let mut first = self.driver.synchronize();
         loop {
             let last = self.list().pop();
-            let Some(made) = last else { break };
-            first = first.and(self.free(made));
+            let Some(resource) = last else { break };
+            first = first.and(self.free(resource));
         }
         first.and(self.driver.synchronize())
     }
 
-    fn free(&self, made: Made) -> Result<()> {
+    fn free(&self, resource: Resource) -> Result<()> {
         // SAFETY: each came from the matching call and was taken off the list, so it is freed once.
         // Work on memory is done: `free_all` has synchronised, and a case that frees earlier has
         // waited for its own work. A module or event that is freed is not used again by the case.
         unsafe {
-            match made {
-                Made::Device(ptr) => self.driver.device_free(ptr),
-                Made::DeviceAsync(ptr, stream) => self.driver.device_free_async(ptr, stream),
-                Made::Pinned(ptr) => self.driver.host_free(ptr),
-                Made::Pageable(_) => Ok(()),
-                Made::Registered(ptr) => self.driver.host_unregister(ptr),
-                Made::Stream(stream) => self.driver.stream_destroy(stream),
-                Made::Event(event) => self.driver.event_destroy(event),
-                Made::Module(module) => self.driver.module_unload(module),
+            match resource {
+                Resource::Device(ptr) => self.driver.device_free(ptr),
+                Resource::DeviceAsync(ptr, stream) => self.driver.device_free_async(ptr, stream),
+                Resource::Pinned(ptr) => self.driver.host_free(ptr),
+                Resource::Pageable(_) => Ok(()),
+                Resource::Registered(ptr) => self.driver.host_unregister(ptr),
+                Resource::Stream(stream) => self.driver.stream_destroy(stream),
+                Resource::Event(event) => self.driver.event_destroy(event),
+                Resource::Module(module) => self.driver.module_unload(module),
             }
         }
     }
 
-    fn keep(&self, made: Made) {
-        self.list().push(made);
+    fn track(&self, resource: Resource) {
+        self.list().push(resource);
     }
 
     /// Take one thing off the list. A case that frees what it did not make is itself wrong.
-    fn take(&self, is_it: impl Fn(&Made) -> bool) -> Made {
+    fn untrack(&self, is_it: impl Fn(&Resource) -> bool) -> Resource {
         let mut list = self.list();
         let at = list
             .iter()
             .rposition(is_it)
-            .expect("the case made what it frees");
+            .expect("the case resource what it frees");
         list.remove(at)
     }
 
-    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Made>> {
+    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Resource>> {
         // A case that panicked on another thread leaves the list whole.
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+        self.resource.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

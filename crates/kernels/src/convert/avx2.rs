@@ -5,10 +5,10 @@ use std::arch::x86_64::*;
 use super::block::{Block, for_each_block};
 use super::conversion::Conversion;
 
-/// Every block of the source to its place in the target, which has as many.
+/// Converts every block of the source, which has as many as the target.
 ///
 /// # Safety
-/// Where `B` streams, nobody accesses the target before an `sfence` of this thread.
+/// If `B` streams, the target is not accessed before an `sfence` of this thread.
 #[target_feature(enable = "avx2,f16c")]
 pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const N: usize>(
     conversion: &C,
@@ -16,7 +16,7 @@ pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const
     target: &mut [B],
 ) {
     for_each_block(source, target, |block, target| {
-        // SAFETY: this function has the features; its caller vouches for the fence.
+        // SAFETY: this function has the features, and its caller guarantees the fence.
         unsafe { target.put_256(conversion.avx2(block)) }
     });
 }
@@ -69,7 +69,7 @@ fn f16_bits(values: __m256) -> __m128i {
     _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values)
 }
 
-/// As `each::F16ToF32`.
+/// As `elementwise::F16ToF32`.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
 pub(super) fn widen_f16(halves: &[u16; 8], target: &mut [f32; 8]) {
@@ -94,7 +94,7 @@ pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> [__m256i; 2] 
     })
 }
 
-/// All of a block.
+/// Loads a block.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn load(block: &[f32; 32]) -> [__m256; 4] {

@@ -1,17 +1,17 @@
 //! 512 bits at a time.
 //!
-//! The instruction that converts to bf16 by itself (`vcvtneps2bf16`) is not used: it takes
-//! denormals for zero.
+//! The instruction that converts to bf16 (`vcvtneps2bf16`) is not used, since it flushes denormals
+//! to zero.
 
 use std::arch::x86_64::*;
 
 use super::block::{Block, for_each_block};
 use super::conversion::Conversion;
 
-/// Every block of the source to its place in the target, which has as many.
+/// Converts every block of the source, which has as many as the target.
 ///
 /// # Safety
-/// Where `B` streams, nobody accesses the target before an `sfence` of this thread.
+/// If `B` streams, the target is not accessed before an `sfence` of this thread.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const N: usize>(
     conversion: &C,
@@ -19,7 +19,7 @@ pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const
     target: &mut [B],
 ) {
     for_each_block(source, target, |block, target| {
-        // SAFETY: this function has the features; its caller vouches for the fence.
+        // SAFETY: this function has the features, and its caller guarantees the fence.
         unsafe { target.put_512(conversion.avx512(block)) }
     });
 }
@@ -58,7 +58,7 @@ pub(super) fn f16(block: &[f32; 32]) -> __m512i {
     )
 }
 
-/// As `each::F16ToF32`.
+/// As `elementwise::F16ToF32`.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 pub(super) fn widen_f16(halves: &[u16; 16], target: &mut [f32; 16]) {
@@ -81,7 +81,7 @@ pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> __m512i {
     _mm512_castps_si512(_mm512_add_ps(products, _mm512_set1_ps(offset)))
 }
 
-/// All of a block.
+/// Loads a block.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn load(block: &[f32; 32]) -> [__m512; 2] {

@@ -1,34 +1,34 @@
-//! Where results go, 64 bytes at a time: through the caches, or past them.
+//! Blocks of 64 bytes of results, written to the caches or around them.
 
 use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
-use crate::LINE_BYTES;
+use crate::instructions::LINE_BYTES;
 
-/// Room for 64 bytes of results, and the way in which they are written there.
+/// Room for 64 bytes of results, and how they are written.
 pub(super) trait Block<T>: Sized {
-    /// Whether they are on their way until an `sfence` of this thread.
+    /// Whether the stores need an `sfence` of this thread.
     const STREAMS: bool;
 
-    /// As many whole blocks as there are, and what is before and behind them.
+    /// Splits the target into whole blocks and what is before and after them.
     fn cut(target: &mut [T]) -> (&mut [T], &mut [Self], &mut [T]);
 
-    /// Write the block.
+    /// Writes the block.
     ///
     /// # Safety
-    /// The CPU has AVX2. Where [`STREAMS`](Self::STREAMS), nobody accesses the block before an
-    /// `sfence` of this thread.
+    /// The CPU has AVX2. If [`STREAMS`](Self::STREAMS), the block is not accessed before an `sfence`
+    /// of this thread.
     unsafe fn put_256(&mut self, halves: [__m256i; 2]);
 
-    /// Write the block.
+    /// Writes the block.
     ///
     /// # Safety
-    /// The CPU has AVX-512F. Otherwise as for [`put_256`](Self::put_256).
+    /// The CPU has AVX-512F; otherwise as for [`put_256`](Self::put_256).
     unsafe fn put_512(&mut self, whole: __m512i);
 }
 
-/// Through the caches, at any alignment.
+/// Written to the caches, at any alignment.
 impl<T: Pod, const N: usize> Block<T> for [T; N] {
     const STREAMS: bool = false;
 
@@ -57,7 +57,7 @@ impl<T: Pod, const N: usize> Block<T> for [T; N] {
     }
 }
 
-/// A whole line of the target, written past the caches. Its type is the proof of its alignment.
+/// A whole line of the target, written around the caches. The type proves its alignment.
 #[repr(C, align(64))]
 pub(super) struct Line<T, const N: usize>([T; N]);
 
@@ -66,7 +66,7 @@ impl<T: Pod, const N: usize> Block<T> for Line<T, N> {
 
     fn cut(target: &mut [T]) -> (&mut [T], &mut [Self], &mut [T]) {
         const { assert!(size_of::<Self>() == LINE_BYTES && size_of::<[T; N]>() == LINE_BYTES) };
-        // SAFETY: a line is nothing but `N` times `T`, without padding.
+        // SAFETY: a line is `N` times `T` without padding.
         unsafe { target.align_to_mut() }
     }
 
@@ -75,7 +75,7 @@ impl<T: Pod, const N: usize> Block<T> for Line<T, N> {
     unsafe fn put_256(&mut self, [low, high]: [__m256i; 2]) {
         let at = self.0.as_mut_ptr().cast::<__m256i>();
         // SAFETY: 64 bytes, which is two vectors, aligned; any bits are a valid `T`. The caller
-        // vouches for the fence.
+        // guarantees the fence.
         unsafe {
             _mm256_stream_si256(at, low);
             _mm256_stream_si256(at.add(1), high);
@@ -86,17 +86,17 @@ impl<T: Pod, const N: usize> Block<T> for Line<T, N> {
     #[inline]
     unsafe fn put_512(&mut self, whole: __m512i) {
         // SAFETY: 64 bytes, which is one vector, aligned; any bits are a valid `T`. The caller
-        // vouches for the fence.
+        // guarantees the fence.
         unsafe { _mm512_stream_si512(self.0.as_mut_ptr().cast(), whole) }
     }
 }
 
-/// Blocks done together, so that many loads are on their way at once. The rest is left to the CPU's
-/// own prefetching: asking for lines ahead (`prefetchnta`) halved the rate on Sapphire Rapids.
+/// Blocks converted together, so that many loads are in flight. The CPU prefetches by itself:
+/// `prefetchnta` halved the rate on Sapphire Rapids.
 const STEP_BLOCKS: usize = 4;
 
 /// Calls `convert` with every block and its place in the target.
-// Inlined, so that it is compiled with the instructions of its caller.
+// Inlined, so that it is compiled for the instructions of its caller.
 #[inline(always)]
 pub(super) fn for_each_block<S, B>(source: &[S], target: &mut [B], convert: impl Fn(&S, &mut B)) {
     let (steps, rest) = source.as_chunks::<STEP_BLOCKS>();

@@ -1,15 +1,24 @@
-//! Between any two kinds of floating-point numbers, as they lie in files.
+//! Conversion between any two kinds of floating-point numbers, as bytes.
+//!
+//! Kinds without a direct conversion go through `f32`. Nothing is rounded twice: 16 bits fit an
+//! `f32` exactly, and an `f64` is converted such that the second rounding gives the result of a
+//! single one.
 
-use super::conversion::Stores;
-use super::route::Route;
+use FloatKind::{Bf16, F16, F32, F64};
+use bytemuck::{Pod, cast_slice, cast_slice_mut, try_cast_slice, try_cast_slice_mut};
+
+use super::conversion::{Stores, ToBf16, ToF16, convert};
+use super::elementwise::{
+    Bf16ToF32, Elementwise, F16ToF32, F32ToF64, F64ToF32, F64ToOddF32, elementwise,
+};
 use crate::Instructions;
 
 /// A kind of floating-point number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FloatKind {
-    /// 16 bits, 5 of them exponent.
+    /// 16 bits with 5 bits of exponent.
     F16,
-    /// 16 bits, 8 of them exponent: the upper half of an `f32`.
+    /// 16 bits with 8 bits of exponent: the upper half of an `f32`.
     Bf16,
     /// 32 bits.
     F32,
@@ -18,7 +27,7 @@ pub enum FloatKind {
 }
 
 impl FloatKind {
-    /// Bytes of one number.
+    /// Size of a number.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -29,11 +38,11 @@ impl FloatKind {
     }
 }
 
-/// Every number of the source in another kind: little-endian bytes, at any address.
+/// Converts numbers to another kind. Both are little-endian bytes at any address.
 ///
-/// Rounded once, to nearest, ties to even; too large a number becomes infinity; denormals are kept;
-/// a NaN keeps its sign and the top of its payload and becomes quiet. Numbers of the same kind are
-/// copied as they are.
+/// Rounds once, to nearest, ties to even. Numbers that are too large become infinity, denormals are
+/// kept, and a NaN becomes quiet but keeps its sign and the top of its payload. Numbers of the same
+/// kind are copied unchanged.
 ///
 /// ```
 /// use pinlane_kernels::convert::{FloatKind, floats};
@@ -45,14 +54,14 @@ impl FloatKind {
 /// ```
 ///
 /// # Panics
-/// When source or target is no whole number of numbers, or the two do not hold equally many.
+/// If a length is not a multiple of the number's size, or the number of numbers differs.
 #[track_caller]
 pub fn floats(from: FloatKind, to: FloatKind, source: &[u8], target: &mut [u8]) {
     Instructions::best().floats(from, to, source, target);
 }
 
-/// [`floats`] past the caches: the same bits, visible to other threads and to devices as after the
-/// plain one.
+/// [`floats`] that bypasses the caches. The bits, and their visibility to other threads and to
+/// devices, are the same.
 ///
 /// # Panics
 /// As [`floats`].
@@ -69,7 +78,7 @@ impl Instructions {
     #[track_caller]
     pub fn floats(self, from: FloatKind, to: FloatKind, source: &[u8], target: &mut [u8]) {
         check(from, to, source, target);
-        Route::new(self, Stores::Cached).run(from, to, source, target);
+        FloatConverter::new(self, Stores::Cached).run(from, to, source, target);
     }
 
     /// [`floats_streaming`] with these instructions.
@@ -85,7 +94,7 @@ impl Instructions {
         target: &mut [u8],
     ) {
         check(from, to, source, target);
-        Route::new(self, Stores::Streaming).run(from, to, source, target);
+        FloatConverter::new(self, Stores::Streaming).run(from, to, source, target);
     }
 }
 
@@ -94,7 +103,7 @@ fn check(from: FloatKind, to: FloatKind, source: &[u8], target: &[u8]) {
     for (what, kind, bytes) in [("source", from, source.len()), ("target", to, target.len())] {
         assert!(
             bytes.is_multiple_of(kind.bytes()),
-            "{what} of {bytes} bytes is no whole number of {kind:?}"
+            "the {what} has {bytes} bytes, not a multiple of {kind:?}"
         );
     }
     assert_eq!(
@@ -102,4 +111,115 @@ fn check(from: FloatKind, to: FloatKind, source: &[u8], target: &[u8]) {
         target.len() / to.bytes(),
         "source and target differ in length"
     );
+}
+
+/// Numbers converted at a time: intermediate results stay in the nearest cache.
+const BLOCK_ITEMS: usize = 1024;
+
+/// Converts with these instructions, and writes the target in this way.
+#[derive(Clone, Copy)]
+struct FloatConverter {
+    instructions: Instructions,
+    stores: Stores,
+}
+
+impl FloatConverter {
+    fn new(instructions: Instructions, stores: Stores) -> Self {
+        Self {
+            instructions,
+            stores,
+        }
+    }
+
+    /// Converts the source, which has as many numbers as the target.
+    fn run(self, from: FloatKind, to: FloatKind, source: &[u8], target: &mut [u8]) {
+        match (from, to) {
+            (F16, F16) | (Bf16, Bf16) | (F32, F32) | (F64, F64) => self.copy(source, target),
+            (F32, F16) => self.narrow(source, target, Self::to_f16),
+            (F32, Bf16) => self.narrow(source, target, Self::to_bf16),
+            (F16, F32) => self.by_blocks(source, target, Self::each::<F16ToF32>),
+            (Bf16, F32) => self.by_blocks(source, target, Self::each::<Bf16ToF32>),
+            (F32, F64) => self.by_blocks(source, target, Self::each::<F32ToF64>),
+            (F64, F32) => self.by_blocks(source, target, Self::each::<F64ToF32>),
+            (F16, Bf16) => self.via_f32::<F16ToF32, _>(source, target, Self::to_bf16),
+            (Bf16, F16) => self.via_f32::<Bf16ToF32, _>(source, target, Self::to_f16),
+            (F64, F16) => self.via_f32::<F64ToOddF32, _>(source, target, Self::to_f16),
+            (F64, Bf16) => self.via_f32::<F64ToOddF32, _>(source, target, Self::to_bf16),
+            (F16, F64) => self.via_f32::<F16ToF32, _>(source, target, Self::each::<F32ToF64>),
+            (Bf16, F64) => self.via_f32::<Bf16ToF32, _>(source, target, Self::each::<F32ToF64>),
+        }
+    }
+
+    fn each<E: Elementwise>(self, source: &[E::Source], target: &mut [E::Target]) {
+        elementwise::<E>(self.instructions, source, target);
+    }
+
+    fn to_f16(self, source: &[f32], target: &mut [u16]) {
+        convert(self.instructions, &ToF16, source, target, self.stores);
+    }
+
+    fn to_bf16(self, source: &[f32], target: &mut [u16]) {
+        convert(self.instructions, &ToBf16, source, target, self.stores);
+    }
+
+    fn copy(self, source: &[u8], target: &mut [u8]) {
+        match self.stores {
+            Stores::Cached => target.copy_from_slice(source),
+            Stores::Streaming => self.instructions.copy_streaming(source, target),
+        }
+    }
+
+    /// One step that can write either way: in one go if both sides are aligned.
+    fn narrow(self, source: &[u8], target: &mut [u8], step: fn(Self, &[f32], &mut [u16])) {
+        if let (Ok(numbers), Ok(halves)) = (try_cast_slice(source), try_cast_slice_mut(target)) {
+            step(self, numbers, halves);
+        } else {
+            self.by_blocks(source, target, step);
+        }
+    }
+
+    /// Two steps, with `f32` in between.
+    fn via_f32<First: Elementwise<Target = f32>, T: Pod>(
+        self,
+        source: &[u8],
+        target: &mut [u8],
+        second: fn(Self, &[f32], &mut [T]),
+    ) {
+        let mut between = [0.0; BLOCK_ITEMS];
+        self.by_blocks(source, target, |converter, numbers, results| {
+            let between = &mut between[..numbers.len()];
+            converter.each::<First>(numbers, between);
+            second(converter, between, results);
+        });
+    }
+
+    /// One step that writes to the caches, block by block. A block that is not aligned, or that
+    /// bypasses the caches, goes through a buffer.
+    fn by_blocks<S: Pod, T: Pod>(
+        self,
+        source: &[u8],
+        target: &mut [u8],
+        mut step: impl FnMut(Self, &[S], &mut [T]),
+    ) {
+        let mut source_block = [S::zeroed(); BLOCK_ITEMS];
+        let mut target_block = [T::zeroed(); BLOCK_ITEMS];
+        let cached = Self::new(self.instructions, Stores::Cached);
+        let sources = source.chunks(BLOCK_ITEMS * size_of::<S>());
+        let targets = target.chunks_mut(BLOCK_ITEMS * size_of::<T>());
+        for (source, target) in sources.zip(targets) {
+            let items = source.len() / size_of::<S>();
+            let numbers = try_cast_slice(source).unwrap_or_else(|_| {
+                cast_slice_mut(&mut source_block[..items]).copy_from_slice(source);
+                &source_block[..items]
+            });
+            match (self.stores, try_cast_slice_mut(target)) {
+                (Stores::Cached, Ok(results)) => step(cached, numbers, results),
+                _ => {
+                    let results = &mut target_block[..items];
+                    step(cached, numbers, results);
+                    self.copy(cast_slice(results), target);
+                }
+            }
+        }
+    }
 }

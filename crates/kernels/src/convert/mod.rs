@@ -1,18 +1,18 @@
-//! Converting numbers on the CPU, as fast as one core reads memory.
+//! Converts numbers on the CPU, as fast as one core reads memory.
 //!
-//! The kernels' twins use these, and so do threads that convert while they stage. They give the
-//! same bits as the kernels, whatever the CPU:
+//! The kernels' CPU twins use these, and so do threads that convert while they stage. On every CPU
+//! they give the same bits as the kernels:
 //!
-//! - to bf16 and f16: rounded to nearest, ties to even; too large a number becomes infinity;
-//!   denormals are kept; a NaN keeps its sign and the top of its payload and becomes quiet,
+//! - to bf16 and f16: rounded to nearest, ties to even; numbers that are too large become infinity;
+//!   denormals are kept; a NaN becomes quiet but keeps its sign and the top of its payload,
 //! - `u8` to `f32`: two roundings, never fused.
 //!
-//! [`floats`] goes from any kind of floating-point numbers to any other, for what is read from files.
+//! [`floats`] converts between any kinds of floating-point numbers, for data from files.
 //!
-//! Each comes in two forms. The plain one writes through the caches: for a target that this CPU
-//! reads soon. The one named `_streaming` writes past them, where the CPU has stores for that: for
-//! a target that a device reads next. Lines that sit changed in the cache of one core are slow to
-//! fetch from there, and plain stores read each line before they overwrite it.
+//! Each conversion has two forms. The plain one writes to the caches, for a target that this CPU
+//! reads soon. The one named `_streaming` bypasses them if the CPU has such stores, for a target
+//! that a device reads next: modified lines in the cache of a core are slow to fetch from there, and
+//! plain stores read each line before they overwrite it.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
@@ -21,19 +21,16 @@ mod avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod block;
 mod conversion;
-mod each;
+mod elementwise;
 mod floats;
-mod kinds;
 mod portable;
-mod route;
 
-use conversion::{Stores, convert};
+use conversion::{Scaled, Stores, ToBf16, ToF16, convert};
 pub use floats::{FloatKind, floats, floats_streaming};
-use kinds::{Scaled, ToBf16, ToF16};
 
 use crate::Instructions;
 
-/// Every number as the bits of the nearest bf16.
+/// Converts to the bits of the nearest bf16.
 ///
 /// ```
 /// let mut target = [0; 3];
@@ -42,12 +39,12 @@ use crate::Instructions;
 /// ```
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn f32_to_bf16(source: &[f32], target: &mut [u16]) {
     Instructions::best().f32_to_bf16(source, target);
 }
 
-/// Every number as the bits of the nearest f16.
+/// Converts to the bits of the nearest f16.
 ///
 /// ```
 /// let mut target = [0; 3];
@@ -56,14 +53,13 @@ pub fn f32_to_bf16(source: &[f32], target: &mut [u16]) {
 /// ```
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn f32_to_f16(source: &[f32], target: &mut [u16]) {
     Instructions::best().f32_to_f16(source, target);
 }
 
-/// `x * scale + offset` of every byte, rounded after the multiplication and after the addition.
-///
-/// Where that is not a number, the bits of the NaN are not specified.
+/// Computes `x * scale + offset` of every byte, rounded after the multiplication and after the
+/// addition. The bits of a NaN are unspecified.
 ///
 /// ```
 /// let mut target = [0.0; 3];
@@ -72,13 +68,13 @@ pub fn f32_to_f16(source: &[f32], target: &mut [u16]) {
 /// ```
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn u8_to_f32(source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
     Instructions::best().u8_to_f32(source, scale, offset, target);
 }
 
-/// [`f32_to_bf16`] past the caches: the same bits, visible to other threads and to devices as after
-/// the plain one.
+/// [`f32_to_bf16`] that bypasses the caches. The bits, and their visibility to other threads and to
+/// devices, are the same.
 ///
 /// ```
 /// let mut target = [0; 3];
@@ -87,85 +83,47 @@ pub fn u8_to_f32(source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
 /// ```
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn f32_to_bf16_streaming(source: &[f32], target: &mut [u16]) {
     Instructions::best().f32_to_bf16_streaming(source, target);
 }
 
-/// [`f32_to_f16`] past the caches, otherwise as [`f32_to_bf16_streaming`].
+/// [`f32_to_f16`] that bypasses the caches, like [`f32_to_bf16_streaming`].
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn f32_to_f16_streaming(source: &[f32], target: &mut [u16]) {
     Instructions::best().f32_to_f16_streaming(source, target);
 }
 
-/// [`u8_to_f32`] past the caches, otherwise as [`f32_to_bf16_streaming`].
+/// [`u8_to_f32`] that bypasses the caches, like [`f32_to_bf16_streaming`].
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn u8_to_f32_streaming(source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
     Instructions::best().u8_to_f32_streaming(source, scale, offset, target);
 }
 
-impl Instructions {
-    /// [`f32_to_bf16`] with these instructions.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn f32_to_bf16(self, source: &[f32], target: &mut [u16]) {
-        convert(self, &ToBf16, source, target, Stores::Cached);
-    }
+/// Defines the methods that convert with given instructions.
+macro_rules! methods {
+    ($($name:ident($source:ty, $($arg:ident),*) -> $target:ty = $conversion:expr, $stores:ident;)*) => {
+        impl Instructions {$(
+            #[doc = concat!("[`", stringify!($name), "`] with these instructions.")]
+            ///
+            /// # Panics
+            /// If the lengths differ.
+            pub fn $name(self, source: &[$source], $($arg: f32,)* target: &mut [$target]) {
+                convert(self, &$conversion, source, target, Stores::$stores);
+            }
+        )*}
+    };
+}
 
-    /// [`f32_to_f16`] with these instructions.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn f32_to_f16(self, source: &[f32], target: &mut [u16]) {
-        convert(self, &ToF16, source, target, Stores::Cached);
-    }
-
-    /// [`u8_to_f32`] with these instructions.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn u8_to_f32(self, source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
-        convert(
-            self,
-            &Scaled { scale, offset },
-            source,
-            target,
-            Stores::Cached,
-        );
-    }
-
-    /// [`f32_to_bf16_streaming`] with these instructions.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn f32_to_bf16_streaming(self, source: &[f32], target: &mut [u16]) {
-        convert(self, &ToBf16, source, target, Stores::Streaming);
-    }
-
-    /// [`f32_to_f16_streaming`] with these instructions.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn f32_to_f16_streaming(self, source: &[f32], target: &mut [u16]) {
-        convert(self, &ToF16, source, target, Stores::Streaming);
-    }
-
-    /// [`u8_to_f32_streaming`] with these instructions.
-    ///
-    /// # Panics
-    /// When the lengths differ.
-    pub fn u8_to_f32_streaming(self, source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
-        convert(
-            self,
-            &Scaled { scale, offset },
-            source,
-            target,
-            Stores::Streaming,
-        );
-    }
+methods! {
+    f32_to_bf16(f32,) -> u16 = ToBf16, Cached;
+    f32_to_f16(f32,) -> u16 = ToF16, Cached;
+    u8_to_f32(u8, scale, offset) -> f32 = Scaled { scale, offset }, Cached;
+    f32_to_bf16_streaming(f32,) -> u16 = ToBf16, Streaming;
+    f32_to_f16_streaming(f32,) -> u16 = ToF16, Streaming;
+    u8_to_f32_streaming(u8, scale, offset) -> f32 = Scaled { scale, offset }, Streaming;
 }

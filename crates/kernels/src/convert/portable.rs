@@ -18,11 +18,11 @@ pub(super) fn u8_to_f32(source: &[u8], scale: f32, offset: f32, target: &mut [f3
     }
 }
 
-/// The upper half, rounded. Both ways are computed and one is chosen, so that the loop has no
-/// branch and is vectorised.
+/// The upper half, rounded. Computes both results and selects one, so that the loop has no branch
+/// and is vectorised.
 #[inline(always)]
 fn bf16_bits(bits: u32) -> u16 {
-    // The carry runs on into the exponent, where it belongs, up to infinity.
+    // A carry into the exponent is correct, up to infinity.
     let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
     let quiet = bits | 0x0040_0000;
     let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
@@ -33,7 +33,7 @@ fn bf16_bits(bits: u32) -> u16 {
 fn f16_bits(bits: u32) -> u16 {
     /// 2^-14, the smallest normal f16.
     const NORMAL: u32 = 0x3880_0000;
-    /// 2^16, past the largest f16 and all that rounds to it.
+    /// 2^16, above everything that rounds to a finite f16.
     const TOO_LARGE: u32 = 0x4780_0000;
     const INFINITY: u32 = 0x7f80_0000;
     let sign = bits >> 16 & 0x8000;

@@ -1,4 +1,4 @@
-//! Arguments by type. They come checked against `params`; a mismatch is the caller's bug.
+//! Arguments by type. The caller has checked them against `params`.
 
 use pinlane_driver::{DevicePtr, KernelArg};
 

@@ -1,17 +1,18 @@
 //! A kernel that keeps the arithmetic units busy.
 
-use pinlane_driver::{KernelArg, LaunchShape, ParamKind};
+use pinlane_driver::ParamKind::{Ptr, U32, U64};
+use pinlane_driver::{KernelArg, LaunchShape};
 
 use super::args::{ptr_of, u32_of, u64_of};
 use super::for_blocks;
-use crate::{Kernel, Memory, MemoryFault};
+use crate::{Kernel, Memory, TwinResult};
 
-/// Rounds of all elements in a nanosecond, of the order of a large GPU.
+/// Rounds over all elements per nanosecond, as on a large GPU.
 const ROUNDS_PER_NS: u64 = 16_000;
 
 pub(super) const CHURN_U32: Kernel = Kernel {
     name: "pinlane_churn_u32",
-    params: &[ParamKind::U64, ParamKind::U32, ParamKind::Ptr],
+    params: &[U64, U32, Ptr],
     run: churn_u32,
     bytes_touched: |args| u64_of(&args[0]).saturating_mul(8),
     fixed_ns: |args| {
@@ -22,11 +23,7 @@ pub(super) const CHURN_U32: Kernel = Kernel {
 
 /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, for `i < n`: (n, rounds, data). All
 /// rounds together are one multiplication and one addition.
-fn churn_u32(
-    memory: &mut dyn Memory,
-    _: LaunchShape,
-    args: &[KernelArg],
-) -> Result<(), MemoryFault> {
+fn churn_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let (n, rounds, data) = (u64_of(&args[0]), u32_of(&args[1]), ptr_of(&args[2]));
     let (factor, summand) = all_rounds(rounds);
     for_blocks(n, 4, |at, bytes| {
@@ -41,19 +38,19 @@ fn churn_u32(
     })
 }
 
-/// Factor and summand of so many rounds.
+/// Factor and summand of `rounds` rounds.
 fn all_rounds(rounds: u32) -> (u32, u32) {
     let (mut factor, mut summand) = (1u32, 0u32);
     let (mut power, mut offset) = (1_664_525u32, 1_013_904_223u32);
-    let mut left = rounds;
-    while left > 0 {
-        if left % 2 == 1 {
+    let mut remaining = rounds;
+    while remaining > 0 {
+        if remaining % 2 == 1 {
             summand = summand.wrapping_mul(power).wrapping_add(offset);
             factor = factor.wrapping_mul(power);
         }
         offset = offset.wrapping_mul(power).wrapping_add(offset);
         power = power.wrapping_mul(power);
-        left /= 2;
+        remaining /= 2;
     }
     (factor, summand)
 }

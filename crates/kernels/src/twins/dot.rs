@@ -1,24 +1,20 @@
 //! Twins of the kernels of the dot product.
 
-use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
+use pinlane_driver::ParamKind::{Ptr, U64};
+use pinlane_driver::{DevicePtr, KernelArg, LaunchShape};
 
 use super::BLOCK_BYTES;
 use super::args::{ptr_of, u64_of};
 use crate::dot::{Lanes, dot_partials, sum_of_partials};
-use crate::{Kernel, Memory, MemoryFault};
+use crate::{Kernel, Memory, TwinResult};
 
-/// Atomic additions to one address that a large GPU does in a microsecond: ten million took 17.6 ms
-/// on an H200.
+/// Atomic additions to one address per microsecond on a large GPU: ten million took 17.6 ms on an
+/// H200.
 const ATOMICS_PER_US: u64 = 570;
 
 pub(super) const DOT_PARTIALS_F32: Kernel = Kernel {
     name: "pinlane_dot_partials_f32",
-    params: &[
-        ParamKind::U64,
-        ParamKind::Ptr,
-        ParamKind::Ptr,
-        ParamKind::Ptr,
-    ],
+    params: &[U64, Ptr, Ptr, Ptr],
     run: dot_partials_f32,
     bytes_touched: |args| {
         let n = u64_of(&args[0]);
@@ -29,21 +25,16 @@ pub(super) const DOT_PARTIALS_F32: Kernel = Kernel {
 
 pub(super) const DOT_SUM_F64: Kernel = Kernel {
     name: "pinlane_dot_sum_f64",
-    params: &[ParamKind::U64, ParamKind::Ptr, ParamKind::Ptr],
+    params: &[U64, Ptr, Ptr],
     run: dot_sum_f64,
     bytes_touched: |args| partials_bytes(u64_of(&args[0])) + 8,
     fixed_ns: |_| 0,
 };
 
-/// Every product waits for its turn at the one address.
+/// The additions to the one address are serialised.
 pub(super) const DOT_ATOMIC_F32: Kernel = Kernel {
     name: "pinlane_dot_atomic_f32",
-    params: &[
-        ParamKind::U64,
-        ParamKind::Ptr,
-        ParamKind::Ptr,
-        ParamKind::Ptr,
-    ],
+    params: &[U64, Ptr, Ptr, Ptr],
     run: dot_atomic_f32,
     bytes_touched: |args| u64_of(&args[0]).saturating_mul(8).saturating_add(8),
     fixed_ns: |args| u64_of(&args[0]).saturating_mul(1_000) / ATOMICS_PER_US,
@@ -54,11 +45,7 @@ fn partials_bytes(n: u64) -> u64 {
 }
 
 /// Partial sums of the products, in the order of the kernel: (n, x, y, partials).
-fn dot_partials_f32(
-    memory: &mut dyn Memory,
-    _: LaunchShape,
-    args: &[KernelArg],
-) -> Result<(), MemoryFault> {
+fn dot_partials_f32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let n = u64_of(&args[0]);
     let (x, y, partials) = (ptr_of(&args[1]), ptr_of(&args[2]), ptr_of(&args[3]));
     if n == 0 {
@@ -70,11 +57,7 @@ fn dot_partials_f32(
 }
 
 /// `*result` = the sum of the partial sums of n products: (n, partials, result).
-fn dot_sum_f64(
-    memory: &mut dyn Memory,
-    _: LaunchShape,
-    args: &[KernelArg],
-) -> Result<(), MemoryFault> {
+fn dot_sum_f64(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let n = u64_of(&args[0]);
     let (partials, result) = (ptr_of(&args[1]), ptr_of(&args[2]));
     let mut sums = vec![0.0; dot_partials(n as usize)];
@@ -85,12 +68,8 @@ fn dot_sum_f64(
 }
 
 /// `*result += x[i] * y[i]` for `i < n`, in `f32`: (n, x, y, result). A GPU adds in any order, the
-/// twin in that of the elements.
-fn dot_atomic_f32(
-    memory: &mut dyn Memory,
-    _: LaunchShape,
-    args: &[KernelArg],
-) -> Result<(), MemoryFault> {
+/// twin in order of the elements.
+fn dot_atomic_f32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let n = u64_of(&args[0]);
     let (x, y, result) = (ptr_of(&args[1]), ptr_of(&args[2]), ptr_of(&args[3]));
     if n == 0 {
@@ -104,14 +83,14 @@ fn dot_atomic_f32(
     memory.write(result, bytemuck::cast_slice(&sum))
 }
 
-/// Calls `work` with both vectors, some elements at a time.
+/// Calls `work` with both vectors, block by block.
 fn for_both(
     memory: &mut dyn Memory,
     n: u64,
     x: DevicePtr,
     y: DevicePtr,
     mut work: impl FnMut(&[f32], &[f32]),
-) -> Result<(), MemoryFault> {
+) -> TwinResult {
     let (mut xs, mut ys) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < n as usize {

@@ -1,4 +1,4 @@
-//! The CPU twins. Arguments come checked against `params`; a mismatch is the caller's bug.
+//! The CPU twins. The caller has checked the arguments against `params`.
 
 mod args;
 mod churn;
@@ -8,43 +8,51 @@ mod normalize;
 mod pieces;
 
 use args::{f32_of, ptr_of, u32_of, u64_of};
-use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
+use pinlane_driver::ParamKind::{F32, Ptr, U32, U64};
+use pinlane_driver::{DevicePtr, KernelArg, LaunchShape};
 
-use crate::{Kernel, Memory, MemoryFault};
+use crate::{Kernel, Memory, TwinResult};
 
-/// Bytes that a twin holds at a time.
+/// Bytes that a twin works on at a time.
 const BLOCK_BYTES: usize = 64 << 10;
 
-pub(crate) static ALL: &[Kernel] = &[
+/// The built-in kernel with this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Kernel> {
+    builtin().iter().find(|kernel| kernel.name == name)
+}
+
+/// All built-in kernels.
+#[must_use]
+pub fn builtin() -> &'static [Kernel] {
+    ALL
+}
+
+static ALL: &[Kernel] = &[
     Kernel {
         name: "pinlane_add_u32",
-        params: &[ParamKind::U64, ParamKind::U32, ParamKind::Ptr],
+        params: &[U64, U32, Ptr],
         run: add_u32,
         bytes_touched: |args| u64_of(&args[0]).saturating_mul(8),
         fixed_ns: |_| 0,
     },
     Kernel {
         name: "pinlane_saxpy_f32",
-        params: &[
-            ParamKind::U64,
-            ParamKind::F32,
-            ParamKind::Ptr,
-            ParamKind::Ptr,
-        ],
+        params: &[U64, F32, Ptr, Ptr],
         run: saxpy_f32,
         bytes_touched: |args| u64_of(&args[0]).saturating_mul(12),
         fixed_ns: |_| 0,
     },
     Kernel {
         name: "pinlane_copy_u8",
-        params: &[ParamKind::U64, ParamKind::Ptr, ParamKind::Ptr],
+        params: &[U64, Ptr, Ptr],
         run: copy_u8,
         bytes_touched: |args| u64_of(&args[0]).saturating_mul(2),
         fixed_ns: |_| 0,
     },
     Kernel {
         name: "pinlane_spin",
-        params: &[ParamKind::U64],
+        params: &[U64],
         run: |_, _, _| Ok(()),
         bytes_touched: |_| 0,
         fixed_ns: |args| u64_of(&args[0]),
@@ -63,7 +71,7 @@ pub(crate) static ALL: &[Kernel] = &[
 ];
 
 /// `data[i] += value` for `i < n`, wrapping: (n, value, data).
-fn add_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result<(), MemoryFault> {
+fn add_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let (n, value, data) = (u64_of(&args[0]), u32_of(&args[1]), ptr_of(&args[2]));
     for_blocks(n, 4, |at, bytes| {
         let mut block = vec![0; bytes];
@@ -77,11 +85,7 @@ fn add_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Resul
 }
 
 /// `y[i] = a * x[i] + y[i]` fused, for `i < n`: (n, a, x, y).
-fn saxpy_f32(
-    memory: &mut dyn Memory,
-    _: LaunchShape,
-    args: &[KernelArg],
-) -> Result<(), MemoryFault> {
+fn saxpy_f32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let (n, a, x, y) = (
         u64_of(&args[0]),
         f32_of(&args[1]),
@@ -102,7 +106,7 @@ fn saxpy_f32(
 }
 
 /// `target[i] = source[i]` for `i < n`: (n, source, target).
-fn copy_u8(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result<(), MemoryFault> {
+fn copy_u8(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let (n, source, target) = (u64_of(&args[0]), ptr_of(&args[1]), ptr_of(&args[2]));
     copy_blocks(memory, source, target, n)
 }
@@ -112,7 +116,7 @@ fn copy_blocks(
     source: DevicePtr,
     target: DevicePtr,
     bytes: u64,
-) -> Result<(), MemoryFault> {
+) -> TwinResult {
     for_blocks(bytes, 1, |at, bytes| {
         let mut block = vec![0; bytes];
         memory.read(source.offset(at), &mut block)?;
@@ -124,8 +128,8 @@ fn copy_blocks(
 fn for_blocks(
     n: u64,
     item_bytes: usize,
-    mut work: impl FnMut(usize, usize) -> Result<(), MemoryFault>,
-) -> Result<(), MemoryFault> {
+    mut work: impl FnMut(usize, usize) -> TwinResult,
+) -> TwinResult {
     let total = n as usize * item_bytes;
     let mut at = 0;
     while at < total {

@@ -1,19 +1,13 @@
-//! Twins of the kernels that normalise bytes, each channel with a scale and an offset of its own.
+//! Twins of the kernels that normalise bytes with a scale and an offset per channel.
 
+use pinlane_driver::ParamKind::{Ptr, U32, U64};
 use pinlane_driver::{KernelArg, LaunchShape, ParamKind};
 
 use super::BLOCK_BYTES;
 use super::args::{ptr_of, u32_of, u64_of};
-use crate::{Kernel, MAX_CHANNELS, Memory, MemoryFault, convert};
+use crate::{Kernel, MAX_CHANNELS, Memory, TwinResult, convert};
 
-const PARAMS: &[ParamKind] = &[
-    ParamKind::U64,
-    ParamKind::U64,
-    ParamKind::U32,
-    ParamKind::Ptr,
-    ParamKind::Ptr,
-    ParamKind::Ptr,
-];
+const PARAMS: &[ParamKind] = &[U64, U64, U32, Ptr, Ptr, Ptr];
 
 pub(super) const NORMALIZE_U8_F32: Kernel = Kernel {
     name: "pinlane_normalize_u8_f32",
@@ -31,23 +25,19 @@ pub(super) const NORMALIZE_U8_BF16: Kernel = Kernel {
     fixed_ns: |_| 0,
 };
 
-/// The table once, and each element read and written.
+/// Reads the table once, and reads and writes every element.
 fn bytes_touched(args: &[KernelArg], item_bytes: u64) -> u64 {
     let (n, channels) = (u64_of(&args[0]), u32_of(&args[2]));
     let table_bytes = size_of::<Factors>() as u64 * u64::from(channels);
     n.saturating_mul(item_bytes).saturating_add(table_bytes)
 }
 
-/// Scale and offset of a channel, as they lie in device memory.
+/// Scale and offset of a channel, as in device memory.
 type Factors = [f32; 2];
 
 /// `target[i] = source[i] * scale + offset` for `i < n`, with the factors of channel
 /// `i / inner % channels`: (n, inner, channels, table, source, target).
-fn normalize_u8_f32(
-    memory: &mut dyn Memory,
-    _: LaunchShape,
-    args: &[KernelArg],
-) -> Result<(), MemoryFault> {
+fn normalize_u8_f32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let target = ptr_of(&args[5]);
     for_blocks(memory, args, |memory, at, numbers| {
         let bytes = bytemuck::cast_slice(numbers);
@@ -55,12 +45,8 @@ fn normalize_u8_f32(
     })
 }
 
-/// The same as the bits of the nearest bf16, rounded once more.
-fn normalize_u8_bf16(
-    memory: &mut dyn Memory,
-    _: LaunchShape,
-    args: &[KernelArg],
-) -> Result<(), MemoryFault> {
+/// Like `normalize_u8_f32`, rounded once more to the nearest bf16.
+fn normalize_u8_bf16(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     let target = ptr_of(&args[5]);
     let mut halves = Vec::new();
     for_blocks(memory, args, |memory, at, numbers| {
@@ -71,15 +57,15 @@ fn normalize_u8_bf16(
     })
 }
 
-/// Calls `write(memory, first element, numbers)` for all elements, some at a time.
+/// Calls `write(memory, first element, numbers)` for all elements, block by block.
 fn for_blocks(
     memory: &mut dyn Memory,
     args: &[KernelArg],
-    mut write: impl FnMut(&mut dyn Memory, usize, &[f32]) -> Result<(), MemoryFault>,
-) -> Result<(), MemoryFault> {
+    mut write: impl FnMut(&mut dyn Memory, usize, &[f32]) -> TwinResult,
+) -> TwinResult {
     let (n, inner, channels) = (u64_of(&args[0]), u64_of(&args[1]), u32_of(&args[2]));
     let (n, inner, channels) = (n as usize, inner as usize, channels as usize);
-    // No plane, no channel or too many of them are no work, as on a GPU.
+    // Without a plane or a channel, or with too many channels, nothing happens, as on a GPU.
     if inner == 0 || !(1..=MAX_CHANNELS).contains(&channels) {
         return Ok(());
     }
@@ -100,7 +86,7 @@ fn for_blocks(
     Ok(())
 }
 
-/// The bytes of elements `first` and on as numbers, plane by plane.
+/// Converts the bytes from element `first` on, plane by plane.
 fn normalize(first: usize, inner: usize, table: &[Factors], bytes: &[u8], numbers: &mut [f32]) {
     let mut channel = first / inner % table.len();
     let mut end = (inner - first % inner).min(bytes.len());

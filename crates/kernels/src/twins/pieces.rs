@@ -1,18 +1,13 @@
 //! Twins of the kernels that copy many pieces.
 
+use pinlane_driver::ParamKind::{Ptr, U32, U64};
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
 use super::args::{ptr_of, u32_of, u64_of};
 use super::copy_blocks;
-use crate::{Kernel, Memory, MemoryFault, Piece};
+use crate::{Kernel, Memory, Piece, TwinResult};
 
-const PARAMS: &[ParamKind] = &[
-    ParamKind::U64,
-    ParamKind::U32,
-    ParamKind::Ptr,
-    ParamKind::Ptr,
-    ParamKind::U64,
-];
+const PARAMS: &[ParamKind] = &[U64, U32, Ptr, Ptr, U64];
 
 pub(super) const SCATTER: Kernel = Kernel {
     name: "pinlane_scatter",
@@ -30,7 +25,7 @@ pub(super) const GATHER: Kernel = Kernel {
     fixed_ns: |_| 0,
 };
 
-/// The table once, and every piece read and written.
+/// Reads the table once, and reads and writes every piece.
 fn bytes_touched(args: &[KernelArg]) -> u64 {
     let (pieces, total_bytes) = (u64_of(&args[0]), u64_of(&args[4]));
     pieces
@@ -38,15 +33,15 @@ fn bytes_touched(args: &[KernelArg]) -> u64 {
         .saturating_add(total_bytes.saturating_mul(2))
 }
 
-/// Every piece from the staged buffer to its place: (pieces, splits, table, staged, total_bytes).
-fn scatter(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result<(), MemoryFault> {
+/// Copies every piece from the staged buffer to its place: (pieces, splits, table, staged, total_bytes).
+fn scatter(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     for_pieces(memory, args, |memory, place, staged, bytes| {
         copy_blocks(memory, staged, place, bytes)
     })
 }
 
-/// Every piece from its place to the staged buffer: (pieces, splits, table, staged, total_bytes).
-fn gather(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result<(), MemoryFault> {
+/// Copies every piece from its place to the staged buffer: (pieces, splits, table, staged, total_bytes).
+fn gather(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     for_pieces(memory, args, |memory, place, staged, bytes| {
         copy_blocks(memory, place, staged, bytes)
     })
@@ -56,11 +51,11 @@ fn gather(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Result
 fn for_pieces(
     memory: &mut dyn Memory,
     args: &[KernelArg],
-    mut copy: impl FnMut(&mut dyn Memory, DevicePtr, DevicePtr, u64) -> Result<(), MemoryFault>,
-) -> Result<(), MemoryFault> {
+    mut copy: impl FnMut(&mut dyn Memory, DevicePtr, DevicePtr, u64) -> TwinResult,
+) -> TwinResult {
     let (pieces, splits) = (u64_of(&args[0]), u32_of(&args[1]));
     let (table, staged) = (ptr_of(&args[2]), ptr_of(&args[3]));
-    // How a piece is split does not matter, except that no parts at all are no work.
+    // How pieces are split does not matter, except that no parts are no work.
     if splits == 0 {
         return Ok(());
     }

@@ -1,5 +1,4 @@
-//! From any kind of floating-point numbers to any other, with every set of instructions that this
-//! CPU has.
+//! Conversion between any kinds of floating-point numbers, with every instruction set of this CPU.
 
 mod numbers;
 mod oracle;

@@ -1,4 +1,4 @@
-//! What numbers become.
+//! Conversion of single numbers.
 
 use half::{bf16, f16};
 use pinlane_kernels::Instructions;
@@ -43,7 +43,7 @@ fn all_of_16_bits() -> Vec<u64> {
 }
 
 #[test]
-fn every_number_of_16_bits() {
+fn every_16_bit_number() {
     for from in [F16, Bf16] {
         for to in KINDS {
             check(from, to, &all_of_16_bits(), |bits| {
@@ -54,7 +54,7 @@ fn every_number_of_16_bits() {
 }
 
 #[test]
-fn every_number_of_16_bits_as_the_crate_half_has_it() {
+fn every_16_bit_number_agrees_with_the_crate_half() {
     let all = all_of_16_bits();
     let (short, brain) = (
         |bits| f16::from_bits(bits as u16),
@@ -88,7 +88,7 @@ fn around_ties(to: FloatKind, magnitudes: impl Iterator<Item = u64>) -> Vec<u64>
 }
 
 #[test]
-fn f64_around_every_tie_of_16_bits() {
+fn f64_around_every_tie_of_16_bit_numbers() {
     for to in [F16, Bf16] {
         let numbers = around_ties(to, 0..infinity(to));
         check(F64, to, &numbers, |bits| converted(F64, to, bits));
@@ -143,7 +143,7 @@ fn f64_of_any_bits() {
 /// The crate forgets the lower half of an f64 before it rounds, so that it takes what is a little
 /// more than a tie for one. Where the lower half is zero, it is right.
 #[test]
-fn f64_without_a_lower_half_as_the_crate_half_has_it() {
+fn f64_without_a_lower_half_agrees_with_the_crate_half() {
     let numbers: Vec<u64> = random(20_000).map(|bits| bits & !0xffff_ffff).collect();
     check(F64, F16, &numbers, |bits| {
         u64::from(f16::from_f64_const(f64::from_bits(bits)).to_bits())
@@ -155,7 +155,7 @@ fn f64_without_a_lower_half_as_the_crate_half_has_it() {
 
 /// All upper halves with lower halves that make ties, near ties and carries.
 #[test]
-fn f32_as_the_other_converters_have_it() {
+fn f32_agrees_with_the_other_converters() {
     for lower in [
         0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001,
     ] {

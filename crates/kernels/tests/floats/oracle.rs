@@ -1,4 +1,4 @@
-//! What a number must become, by search: slow, and as the definition says.
+//! The expected result of a conversion, found by search from the definition: slow but simple.
 
 use pinlane_kernels::convert::FloatKind;
 

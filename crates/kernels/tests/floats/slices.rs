@@ -1,4 +1,4 @@
-//! Where numbers lie.
+//! Conversion of slices: any length, any address, any instructions.
 
 use std::panic::catch_unwind;
 
@@ -56,7 +56,7 @@ fn one((from, to): (FloatKind, FloatKind), source: &[u8], target_at: usize, expe
 }
 
 #[test]
-fn the_best_instructions_are_taken_by_themselves() {
+fn the_functions_use_the_best_instructions() {
     let source = to_bytes(FloatKind::F32, &[0x3f80_0000, 0xc000_0000]);
     for convert in [floats, floats_streaming] {
         let mut target = [0; 4];
@@ -71,7 +71,7 @@ fn refused(from: FloatKind, to: FloatKind, source_bytes: usize, target_bytes: us
         for (way, convert) in WAYS {
             let (source, mut target) = (vec![0; source_bytes], vec![0; target_bytes]);
             let panic = catch_unwind(move || convert(by, from, to, &source, &mut target))
-                .expect_err("lengths that do not fit");
+                .expect_err("the lengths do not match");
             let text = panic.downcast_ref::<String>().expect("a text");
             assert!(text.contains(why), "{way}: {text}");
         }
@@ -79,7 +79,7 @@ fn refused(from: FloatKind, to: FloatKind, source_bytes: usize, target_bytes: us
 }
 
 #[test]
-fn lengths_that_do_not_fit_are_refused() {
+fn mismatched_lengths_are_refused() {
     use FloatKind::{Bf16, F16, F32, F64};
     refused(F32, Bf16, 40, 18, "source and target differ in length");
     refused(F16, F16, 40, 42, "source and target differ in length");
@@ -89,13 +89,13 @@ fn lengths_that_do_not_fit_are_refused() {
         F16,
         42,
         20,
-        "source of 42 bytes is no whole number of F32",
+        "the source has 42 bytes, not a multiple of F32",
     );
     refused(
         F16,
         F64,
         4,
         15,
-        "target of 15 bytes is no whole number of F64",
+        "the target has 15 bytes, not a multiple of F64",
     );
 }

@@ -1,4 +1,4 @@
-//! The small kernels, and what holds for all.
+//! The small kernels, and properties of all kernels.
 
 use pinlane_driver::{DevicePtr, KernelArg};
 use pinlane_kernels::{builtin, find};

@@ -1,4 +1,4 @@
-//! The converting kernels. What they make of every number is tested with the converters.
+//! The converting kernels. Single numbers are tested with the converters.
 
 use pinlane_driver::{DevicePtr, KernelArg};
 use pinlane_kernels::find;
@@ -53,7 +53,7 @@ fn f32_becomes_the_nearest_f16() {
 }
 
 #[test]
-fn u8_is_scaled_and_moved() {
+fn u8_is_scaled_and_offset() {
     let source: Vec<u8> = (0..COUNT).map(|i| (i * 7 / 3) as u8).collect();
     let target_at = source.len().next_multiple_of(4);
     let mut memory = Flat::new(source.clone());

@@ -1,4 +1,4 @@
-//! The dot product: right, always the same bits, and from anywhere.
+//! The dot product: correct, with the same bits for any address.
 
 use pinlane_driver::{DevicePtr, KernelArg};
 use pinlane_kernels::{dot, dot_partials, dot_partials_shape, dot_sum_shape, find};

@@ -1,4 +1,4 @@
-//! Copies that hand their lines on move the right bytes and no others.
+//! Copies that demote cache lines write the right bytes and no others.
 
 use pinlane_kernels::copy_demoting_raw;
 

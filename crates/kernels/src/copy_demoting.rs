@@ -1,19 +1,19 @@
-//! Copies for a reader on the other side of the shared cache.
+//! Copies that end in the shared cache, for a device to read.
 //!
-//! What a core writes stays in its own cache, from where a device fetches it at less than half the
-//! speed of its link. Some CPUs can be told to hand lines on to the shared cache, where the device
-//! finds them: faster than through memory, and without the memory traffic.
+//! Data that a core has written stays in its own cache, and a device reads it from there at less
+//! than half the speed of the link. Some CPUs can demote lines to the shared cache: faster than
+//! memory, and without memory traffic.
 
 use std::sync::OnceLock;
 
-/// Whether this CPU can hand lines on.
+/// Whether this CPU can demote cache lines.
 #[must_use]
 pub fn can_demote() -> bool {
-    static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(detect)
+    static CAN_DEMOTE: OnceLock<bool> = OnceLock::new();
+    *CAN_DEMOTE.get_or_init(detect)
 }
 
-/// Copy, and hand the lines of the target on to the shared cache. Where the CPU cannot, a plain copy.
+/// Copies and demotes the target to the shared cache. A plain copy on CPUs that cannot demote.
 ///
 /// ```
 /// let (source, mut target) = ([7u8; 1000], [0u8; 1000]);
@@ -27,10 +27,10 @@ pub fn can_demote() -> bool {
 pub unsafe fn copy_demoting_raw(source: *const u8, target: *mut u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if can_demote() {
-        // SAFETY: what the caller vouches for; the CPU has the instructions.
+        // SAFETY: the caller keeps the contract, and the CPU has the instructions.
         return unsafe { x86::copy(source, target, bytes) };
     }
-    // SAFETY: what the caller vouches for.
+    // SAFETY: the caller keeps the contract.
     unsafe { target.copy_from_nonoverlapping(source, bytes) }
 }
 
@@ -52,12 +52,12 @@ mod x86 {
     use std::arch::asm;
     use std::arch::x86_64::{_mm512_loadu_si512, _mm512_storeu_si512};
 
-    use crate::LINE_BYTES;
+    use crate::instructions::LINE_BYTES;
 
-    /// Four lines at a time keep several loads under way.
+    /// Four lines at a time keep several loads in flight.
     const STEP_BYTES: usize = 4 * LINE_BYTES;
 
-    /// Lines are handed on a little after they were written: at once would wait for the write.
+    /// Lines are demoted a little later than written: at once would wait for the write.
     const LAG_BYTES: usize = 2 * STEP_BYTES;
 
     /// # Safety
@@ -67,7 +67,7 @@ mod x86 {
         let steps = bytes / STEP_BYTES;
         for step in 0..steps {
             let at = step * STEP_BYTES;
-            // SAFETY: the step is inside of both, and what lies `LAG_BYTES` before it, too.
+            // SAFETY: the step and the bytes `LAG_BYTES` before it are inside both.
             unsafe {
                 copy_step(source.add(at), target.add(at));
                 if at >= LAG_BYTES {
@@ -76,7 +76,7 @@ mod x86 {
             }
         }
         let tail = steps * STEP_BYTES;
-        // SAFETY: what is left, inside of both.
+        // SAFETY: the rest is inside both.
         unsafe {
             let (source, target) = (source.add(tail), target.add(tail));
             target.copy_from_nonoverlapping(source, bytes - tail);
@@ -88,7 +88,7 @@ mod x86 {
     #[target_feature(enable = "avx512f")]
     #[inline]
     unsafe fn copy_step(source: *const u8, target: *mut u8) {
-        // SAFETY: the caller vouches for four lines; any alignment is allowed.
+        // SAFETY: the caller guarantees four lines; any alignment is allowed.
         unsafe {
             let lines: [_; 4] = std::array::from_fn(|line| {
                 _mm512_loadu_si512(source.add(line * LINE_BYTES).cast())
@@ -103,8 +103,8 @@ mod x86 {
     unsafe fn demote(start: *mut u8, bytes: usize) {
         let mut at = 0;
         while at < bytes {
-            // SAFETY: a hint about a line of ours, which changes no contents. The assembler may
-            // not know its name.
+            // SAFETY: a hint that changes no contents. Written as bytes, since the assembler may not
+            // know the instruction.
             unsafe {
                 asm!(
                     ".byte 0x0f, 0x1c, 0x00", // cldemote [rax]

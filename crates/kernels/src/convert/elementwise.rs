@@ -1,5 +1,5 @@
-//! Conversions of one number at a time, without branches, which the compiler makes vectors of: for
-//! each set of instructions by itself.
+//! Conversions of one number at a time, without branches. The compiler vectorises them for each set
+//! of instructions.
 
 use bytemuck::Pod;
 
@@ -8,14 +8,14 @@ use super::{avx2, avx512};
 use crate::Instructions;
 use crate::instructions::Level;
 
-/// One number from another.
-pub(super) trait Each: Sized {
+/// Converts one number to another.
+pub(super) trait Elementwise: Sized {
     type Source: Pod;
     type Target: Pod;
 
     fn one(source: Self::Source) -> Self::Target;
 
-    /// All of the source, as many as the target has.
+    /// Converts all numbers of the source, which has as many as the target.
     ///
     /// # Safety
     /// The CPU has AVX2 and F16C.
@@ -25,7 +25,7 @@ pub(super) trait Each: Sized {
         all::<Self>(source, target);
     }
 
-    /// All of the source, as many as the target has.
+    /// Converts all numbers of the source, which has as many as the target.
     ///
     /// # Safety
     /// The CPU has AVX-512F and BW.
@@ -36,22 +36,26 @@ pub(super) trait Each: Sized {
     }
 }
 
-/// Every number of the source, as many as the target has.
-pub(super) fn each<E: Each>(by: Instructions, source: &[E::Source], target: &mut [E::Target]) {
-    match by.level() {
+/// Converts all numbers of the source, which has as many as the target.
+pub(super) fn elementwise<E: Elementwise>(
+    instructions: Instructions,
+    source: &[E::Source],
+    target: &mut [E::Target],
+) {
+    match instructions.level() {
         Level::Portable => all::<E>(source, target),
-        // SAFETY: a value of `Instructions` exists only where the CPU has them.
+        // SAFETY: a value of `Instructions` proves that the CPU has them.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         Level::Avx2 => unsafe { E::avx2(source, target) },
-        // SAFETY: likewise.
+        // SAFETY: as above.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         Level::Avx512 => unsafe { E::avx512(source, target) },
     }
 }
 
-// Inlined, so that it is compiled with the instructions of its caller.
+// Inlined, so that it is compiled for the instructions of its caller.
 #[inline(always)]
-fn all<E: Each>(source: &[E::Source], target: &mut [E::Target]) {
+fn all<E: Elementwise>(source: &[E::Source], target: &mut [E::Target]) {
     for (source, target) in source.iter().zip(target) {
         *target = E::one(*source);
     }
@@ -59,7 +63,7 @@ fn all<E: Each>(source: &[E::Source], target: &mut [E::Target]) {
 
 pub(super) struct F16ToF32;
 
-impl Each for F16ToF32 {
+impl Elementwise for F16ToF32 {
     type Source = u16;
     type Target = f32;
 
@@ -83,7 +87,7 @@ impl Each for F16ToF32 {
         f32::from_bits((half & 0x8000) << 16 | bits)
     }
 
-    // There are instructions for just this.
+    // The CPU has instructions for this conversion.
 
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[target_feature(enable = "avx2,f16c")]
@@ -110,7 +114,7 @@ impl Each for F16ToF32 {
 
 pub(super) struct Bf16ToF32;
 
-impl Each for Bf16ToF32 {
+impl Elementwise for Bf16ToF32 {
     type Source = u16;
     type Target = f32;
 
@@ -124,13 +128,13 @@ impl Each for Bf16ToF32 {
 
 pub(super) struct F32ToF64;
 
-impl Each for F32ToF64 {
+impl Elementwise for F32ToF64 {
     type Source = f32;
     type Target = f64;
 
     #[inline(always)]
     fn one(number: f32) -> f64 {
-        // The bits of a NaN are up to the machine otherwise.
+        // Otherwise the bits of a NaN depend on the machine.
         let bits = u64::from(number.to_bits());
         let quiet = (bits & 0x8000_0000) << 32 | 0x7ff8 << 48 | (bits & 0x003f_ffff) << 29;
         let wide = f64::from(number).to_bits();
@@ -140,7 +144,7 @@ impl Each for F32ToF64 {
 
 pub(super) struct F64ToF32;
 
-impl Each for F64ToF32 {
+impl Elementwise for F64ToF32 {
     type Source = f64;
     type Target = f32;
 
@@ -154,11 +158,11 @@ impl Each for F64ToF32 {
     }
 }
 
-/// To an `f32` that is rounded again, to 16 bits: towards zero, and what was cut off leaves its mark
-/// in the lowest bit. So no tie comes of what was none, and none is lost ("round to odd").
+/// To an `f32` that will be rounded again to 16 bits ("round to odd"): rounds towards zero and sets
+/// the lowest bit if that was inexact. So the second rounding neither gains nor loses a tie.
 pub(super) struct F64ToOddF32;
 
-impl Each for F64ToOddF32 {
+impl Elementwise for F64ToOddF32 {
     type Source = f64;
     type Target = f32;
 
@@ -166,7 +170,7 @@ impl Each for F64ToOddF32 {
     fn one(number: f64) -> f32 {
         let rounded = F64ToF32::one(number);
         let back = f64::from(rounded);
-        // False for NaNs, which stay as they are.
+        // False for NaNs, which stay unchanged.
         let away = u32::from(back.abs() > number.abs());
         let inexact = u32::from(back < number) | u32::from(back > number);
         f32::from_bits((rounded.to_bits() - away) | inexact)

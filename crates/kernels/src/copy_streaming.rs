@@ -1,12 +1,12 @@
-//! Copying past the caches: for a target that this CPU does not read again soon.
+//! Copies that bypass the caches, for a target that this CPU does not read soon.
 
 use crate::Instructions;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::{LINE_BYTES, instructions::Level};
+use crate::instructions::{LINE_BYTES, Level};
 
-/// Copies with stores that go around the caches, where the CPU has such; a plain copy elsewhere.
+/// Copies with stores that bypass the caches if the CPU has them, else plainly.
 ///
-/// A plain copy reads each line of the target before it writes it, and pushes others out of the
+/// A plain copy reads each line of the target before it writes it, and evicts others from the
 /// caches. The bytes are visible to other threads and to devices as after a plain copy.
 ///
 /// ```
@@ -17,17 +17,17 @@ use crate::{LINE_BYTES, instructions::Level};
 /// ```
 ///
 /// # Panics
-/// When the lengths differ.
+/// If the lengths differ.
 pub fn copy_streaming(source: &[u8], target: &mut [u8]) {
     Instructions::best().copy_streaming(source, target);
 }
 
-/// [`copy_streaming`] for memory that no slice may stand for.
+/// [`copy_streaming`] for memory that must not be borrowed as a slice.
 ///
 /// # Safety
 /// `source` is valid for reads and `target` for writes of `bytes` bytes, and they do not overlap.
 pub unsafe fn copy_streaming_raw(source: *const u8, target: *mut u8, bytes: usize) {
-    // SAFETY: what the caller vouches for.
+    // SAFETY: the caller keeps the contract.
     unsafe { Instructions::best().copy_streaming_raw(source, target, bytes) }
 }
 
@@ -35,7 +35,7 @@ impl Instructions {
     /// [`copy_streaming`] with these instructions.
     ///
     /// # Panics
-    /// When the lengths differ.
+    /// If the lengths differ.
     pub fn copy_streaming(self, source: &[u8], target: &mut [u8]) {
         assert_eq!(
             source.len(),
@@ -59,17 +59,17 @@ impl Instructions {
                 Level::Avx512 => Some(stream_lines_avx512 as _),
             };
             if let Some(stream_lines) = stream_lines {
-                // SAFETY: what the caller vouches for; a value of `Instructions` exists only where
+                // SAFETY: the caller keeps the contract, and a value of `Instructions` proves that
                 // the CPU has them.
                 return unsafe { copy_by_lines(source, target, bytes, stream_lines) };
             }
         }
-        // SAFETY: what the caller vouches for.
+        // SAFETY: the caller keeps the contract.
         unsafe { target.copy_from_nonoverlapping(source, bytes) }
     }
 }
 
-/// Whole lines of the target by `stream_lines`, what is before and behind them plainly.
+/// Copies whole lines of the target with `stream_lines`, and the ends plainly.
 ///
 /// # Safety
 /// As for [`copy_streaming_raw`]; `stream_lines` may be called on this CPU.
@@ -83,9 +83,9 @@ unsafe fn copy_by_lines(
     let head_bytes = target.align_offset(LINE_BYTES).min(bytes);
     let lines = (bytes - head_bytes) / LINE_BYTES;
     let tail = head_bytes + lines * LINE_BYTES;
-    // SAFETY: head, lines and tail make up the `bytes` bytes that the caller vouches for. Where
-    // there are lines, the head ends at a multiple of `LINE_BYTES`. The fence comes before anybody
-    // can look at the target.
+    // SAFETY: head, lines and tail are the `bytes` bytes that the caller guarantees. If there are
+    // lines, the head ends at a multiple of `LINE_BYTES`. The fence precedes any other access to the
+    // target.
     unsafe {
         target.copy_from_nonoverlapping(source, head_bytes);
         if lines > 0 {
@@ -100,14 +100,14 @@ unsafe fn copy_by_lines(
 
 /// # Safety
 /// `source` is valid for reads and `target` for writes of this many lines, they do not overlap, and
-/// `target` is a multiple of `LINE_BYTES`. Nobody accesses the target before an `sfence` of this
-/// thread.
+/// `target` is aligned to `LINE_BYTES`. The target is not accessed before this thread's next
+/// `sfence`.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx2")]
 unsafe fn stream_lines_avx2(source: *const u8, target: *mut u8, lines: usize) {
     use std::arch::x86_64::{_mm256_loadu_si256, _mm256_stream_si256};
     for line in 0..lines {
-        // SAFETY: the caller vouches for this line on both sides and for its alignment.
+        // SAFETY: the caller guarantees this line on both sides and its alignment.
         unsafe {
             let (source, target) = (source.add(line * LINE_BYTES), target.add(line * LINE_BYTES));
             let low = _mm256_loadu_si256(source.cast());
@@ -124,11 +124,11 @@ unsafe fn stream_lines_avx2(source: *const u8, target: *mut u8, lines: usize) {
 #[target_feature(enable = "avx512f")]
 unsafe fn stream_lines_avx512(source: *const u8, target: *mut u8, lines: usize) {
     use std::arch::x86_64::{_mm512_loadu_si512, _mm512_stream_si512};
-    // Four loads before the first store keep more of them under way.
+    // Four loads before the first store keep more of them in flight.
     const STEP: usize = 4;
     let steps = lines / STEP;
     for step in 0..steps {
-        // SAFETY: the caller vouches for these lines on both sides and for their alignment.
+        // SAFETY: the caller guarantees these lines on both sides and their alignment.
         unsafe {
             let (source, target) = (
                 source.add(step * STEP * LINE_BYTES),

@@ -1,4 +1,4 @@
-//! Copies past the caches: any alignment, any size, nothing beside touched.
+//! Copies that bypass the caches: any alignment, any size, and nothing else is written.
 
 use pinlane_kernels::{Instructions, copy_streaming, copy_streaming_raw};
 
