@@ -1,6 +1,6 @@
-//! The seam that swaps std for loom. Only what knows no GPU builds on it ([`crate::core`], the
-//! relay of the express lane), so that the same protocol
-//! code runs in production, under loom and under miri.
+//! The seam that swaps std for loom. Only code that knows no GPU uses it ([`crate::core`], the
+//! scheduler of the express lane), so that the same protocol runs in production, under loom and
+//! under miri.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
@@ -80,6 +80,18 @@ impl<T> Lock for loom::sync::Mutex<T> {
     fn lock_anyway(&self) -> Self::Guard<'_> {
         self.lock().expect("no panic while locked")
     }
+}
+
+/// Waits until `done`. Returns false if `stopped` was true before that.
+pub(crate) fn wait_until(done: impl Fn() -> bool, stopped: impl Fn() -> bool) -> bool {
+    let mut spins = 0;
+    while !done() {
+        if stopped() {
+            return false;
+        }
+        pause(&mut spins);
+    }
+    true
 }
 
 /// Wait a little for another thread: spin at first, then let others run.

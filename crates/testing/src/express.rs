@@ -7,12 +7,12 @@ use pinlane::{Device, Stream};
 pub const KIB: usize = 1 << 10;
 
 /// Copies up to this size have small slots of their own.
-pub const POCKET_BYTES: usize = 16 * KIB;
+pub const SMALL_SLOT_BYTES: usize = 16 * KIB;
 
 /// The smallest chunk, so that copies of a few hundred KiB go round the ring.
 pub const CHUNK_BYTES: usize = 64 * KIB;
 
-/// Between the size of a pocket and that of a chunk.
+/// Between the size of a small slot and that of a chunk.
 pub const THRESHOLD_BYTES: usize = 48 * KIB;
 
 /// How many lanes and chunks the tests go through.

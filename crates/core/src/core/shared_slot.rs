@@ -17,7 +17,7 @@ use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 
 use crate::memory::PinnedTarget;
-use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell, pause};
+use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell, wait_until};
 
 /// A buffer that several threads work on, each on its own units.
 pub struct SharedSlot<B> {
@@ -201,14 +201,7 @@ impl<B, R: Deref<Target = SharedSlot<B>>> Claim<R> {
 
     /// Waits until the slot is open. Returns false if `stopped` was true before that.
     pub fn wait_until_open(&self, stopped: impl Fn() -> bool) -> bool {
-        let mut spins = 0;
-        while !self.slot.is_open() {
-            if stopped() {
-                return false;
-            }
-            pause(&mut spins);
-        }
-        true
+        wait_until(|| self.slot.is_open(), stopped)
     }
 
     /// The buffer of a slot without strides. Claims share it: they agree among themselves which

@@ -1,47 +1,46 @@
-//! How the express lane is set up.
+//! Configuration of the express lane.
 
 use pinlane_driver::DeviceInfo;
 use pinlane_kernels::can_demote;
 
 use crate::{Error, Result, helpers};
 
-/// How many lanes, how large a ring. The defaults are what an H200 with 16 cores ran best with, and
-/// never more lanes than the process has CPUs; a calibration may know better.
+/// Number of lanes, size of the ring, thresholds. The defaults were the fastest on an H200 with 16
+/// cores, with never more lanes than the process has CPUs. A calibration may find better ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct ExpressConfig {
-    /// Threads that work on one copy, the caller's among them. 1: the caller alone, which makes
-    /// runs on a simulated device exactly repeatable.
+    /// Threads that work on one copy, including the caller's. With 1, the caller works alone, which
+    /// makes runs on a simulated device exactly repeatable.
     pub lanes: usize,
-    /// The same for copies that convert, which are more work.
+    /// Threads that work on a copy whose elements the host converts.
     pub converting_lanes: usize,
-    /// Bytes of one copy by the device. A multiple of 4096, from 64 KiB.
+    /// Largest single copy by the device, in bytes. A multiple of 4096, at least 64 KiB.
     pub chunk_bytes: usize,
-    /// Pinned memory of the ring at most, in chunks. It is pinned as it is needed.
+    /// Most pinned memory of the ring, in chunks. It is pinned when it is needed.
     pub ring_chunks: usize,
-    /// Uploads below this size are plain copies of the driver's when the stream is idle: it is as
-    /// fast there.
+    /// Uploads below this size use the driver's own copy if the stream is idle: it is as fast there.
     pub threshold_bytes: usize,
-    /// The same for lanes that have gone to sleep, since waking them takes a while.
+    /// The same threshold while all helpers sleep, since waking them takes a while.
     pub threshold_asleep_bytes: usize,
 }
 
-/// More lanes than these get in each other's way before the link is full.
+/// More lanes than this get in each other's way before the link is saturated.
 const LANES_AT_MOST: usize = 10;
 
-/// The same for CPUs that hand what they write on to the shared cache, which is more work for each.
-/// Two CPUs of 16 are left to others: a lane that has to wait for one keeps all of them waiting.
+/// The same for CPUs that demote what they write to the shared cache, which is more work per lane.
+/// Of 16 CPUs, two stay free: a lane that waits for a CPU keeps all others waiting.
 const DEMOTING_LANES_AT_MOST: usize = 14;
 
-/// The same for copies that convert: arithmetic, of which there is never enough.
+/// The same for copies that convert, which are limited by arithmetic.
 const CONVERTING_LANES_AT_MOST: usize = 16;
 
 impl ExpressConfig {
-    /// What suits a device and the CPUs of this process.
+    /// The defaults for a device and the CPUs of this process.
     #[must_use]
     pub fn for_device(info: &DeviceInfo) -> Self {
         let cpus = match info.simulated {
-            // Threads would make a simulated run depend on the host's scheduler.
+            // More threads would make a simulated run depend on the host's scheduler.
             Some(_) => 1,
             None => helpers::helpers_at_most() + 1,
         };

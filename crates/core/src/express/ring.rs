@@ -1,8 +1,8 @@
 //! The ring: pinned memory that chunks pass through.
 //!
-//! A slot is owned by whoever works with it: the ring while it is idle, a copy while it is filled or
-//! emptied. It carries the fence of its last use, so that it is never touched while the device may
-//! still read or write it.
+//! A slot has one owner at a time: the ring while it is idle, a copy while it is filled or emptied.
+//! It carries the fence of its last use, so that the host never touches it while the device may
+//! still read or write it. A copy works with a [`RingShare`] of the slots.
 
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -12,101 +12,79 @@ use std::time::Duration;
 
 use pinlane_driver::{DevicePtr, HostFlags};
 
-use super::toolbox::Toolbox;
+use super::staging_kernels::StagingKernels;
 use crate::core::{Fence, Lot, Settled};
 use crate::fence::DeviceFence;
 use crate::link::Link;
 use crate::memory::{DeviceMemory, PinnedBuf, PinnedSource};
-use crate::sync::Arc as CoreArc;
-use crate::{Error, Result};
+use crate::sync::{Arc as CoreArc, lock, wait_until};
+use crate::{Error, Result, Stream};
 
-/// Questions to the driver before it is asked to wait: about a millisecond.
-const WATCHES: usize = 2000;
+/// Fence queries before the driver is asked to wait: about a millisecond.
+const QUERIES: usize = 2000;
 
 /// One chunk of pinned memory.
-pub(crate) struct Slot {
+pub(super) struct Slot {
     memory: PinnedBuf<u8>,
     scratch: Option<Scratch>,
     /// The last use by the device.
     fence: Option<DeviceFence>,
-    /// Nobody can tell whether the device still uses it.
-    given_up: bool,
+    /// It is unknown whether the device still uses it.
+    stranded: bool,
 }
 
-/// As many bytes on the device as the slot has, for chunks that are scattered or converted there.
+/// As many bytes on the device as the slot has, for chunks that kernels scatter, gather or convert.
 struct Scratch {
     memory: DeviceMemory,
     /// Kernels that may be running on it.
-    _tools: Arc<Toolbox>,
-}
-
-/// Idle slots, and how many may be made.
-pub(crate) struct Ring {
-    link: Arc<Link>,
-    lot: CoreArc<Lot<DeviceFence>>,
-    slot_bytes: usize,
-    slots_at_most: usize,
-    state: Mutex<State>,
-    returned: Condvar,
-    /// Copies that have no slot at all.
-    waiting: AtomicUsize,
-}
-
-#[derive(Default)]
-struct State {
-    /// The longest idle first: its fence fires first.
-    idle: VecDeque<Slot>,
-    made: usize,
+    _kernels: Arc<StagingKernels>,
 }
 
 impl Slot {
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.memory.start().cast_mut()
+    /// The byte at `offset`.
+    pub(super) fn at(&self, offset: usize) -> *mut u8 {
+        self.memory.start().cast_mut().wrapping_add(offset)
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.memory.len()
-    }
-
-    /// Device memory of the same size, made at first use, for kernels of `tools`.
-    pub(crate) fn scratch(&mut self, link: &Arc<Link>, tools: &Arc<Toolbox>) -> Result<DevicePtr> {
+    /// Device memory of the same size for `kernels`, allocated at first use.
+    pub(super) fn scratch(
+        &mut self,
+        link: &Arc<Link>,
+        kernels: &Arc<StagingKernels>,
+    ) -> Result<DevicePtr> {
         let bytes = self.memory.len();
         let scratch = match &mut self.scratch {
             Some(scratch) => {
                 // The slot is idle here: kernels of its last use are done.
-                scratch._tools = Arc::clone(tools);
+                scratch._kernels = Arc::clone(kernels);
                 scratch
             }
             none => none.insert(Scratch {
                 memory: DeviceMemory::plain(link, bytes)?,
-                _tools: Arc::clone(tools),
+                _kernels: Arc::clone(kernels),
             }),
         };
         Ok(scratch.memory.ptr())
     }
 
     /// The device uses it until `fence` fires.
-    pub(crate) fn in_use_until(&mut self, fence: DeviceFence) {
+    pub(super) fn in_use_until(&mut self, fence: DeviceFence) {
         self.fence = Some(fence);
     }
 
-    /// The device uses it, and nobody can tell until when: to be left alone for good.
-    pub(crate) fn give_up(&mut self) {
-        self.given_up = true;
-    }
-
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.given_up
+    /// The device may use it forever. Nothing will touch or free it.
+    pub(super) fn strand(&mut self) {
+        self.stranded = true;
     }
 
     /// Whether the device may still use it.
-    pub(crate) fn is_in_use(&self) -> bool {
+    fn is_in_use(&self) -> bool {
         self.fence.as_ref().is_some_and(|fence| !fence.has_let_go())
     }
 
-    /// Wait for a short time by asking: the driver's own wait takes longer to notice.
-    fn watch(&self) {
-        for _ in 0..WATCHES {
+    /// Waits a short time by polling, which notices the end sooner than the driver's own wait.
+    fn poll(&self) {
+        for _ in 0..QUERIES {
             if !self.is_in_use() {
                 return;
             }
@@ -116,8 +94,7 @@ impl Slot {
         }
     }
 
-    /// Wait until the device has let go of it. An error only where that is not so, or the device is
-    /// dead.
+    /// Waits until the device no longer uses it.
     fn settle(&mut self) -> std::result::Result<(), Unsettled> {
         let Some(fence) = self.fence.take() else {
             return Ok(());
@@ -126,7 +103,7 @@ impl Slot {
             Settled::Done(Ok(())) => Ok(()),
             Settled::Done(Err(error)) if error.is_fatal() => Err(Unsettled::Dead(error.into())),
             Settled::Done(Err(error)) => {
-                // A question failed, not the work: the slot is free.
+                // A query failed, not the work: the slot is free.
                 fence.note(error);
                 Ok(())
             }
@@ -137,14 +114,34 @@ impl Slot {
 
 /// Why a slot cannot be used.
 enum Unsettled {
-    /// The device is gone, and has let go of the slot.
+    /// The device is dead and no longer uses the slot.
     Dead(Error),
-    /// Nobody can tell whether the device still uses it.
+    /// It is unknown whether the device still uses the slot.
     Unknown(Error),
 }
 
+/// Idle slots, and how many there may be.
+pub(super) struct Ring {
+    link: Arc<Link>,
+    lot: CoreArc<Lot<DeviceFence>>,
+    slot_bytes: usize,
+    slots_at_most: usize,
+    state: Mutex<RingState>,
+    returned: Condvar,
+    /// Copies that have no slot at all.
+    waiting: AtomicUsize,
+}
+
+#[derive(Default)]
+struct RingState {
+    /// The longest idle first: its fence fires first.
+    idle: VecDeque<Slot>,
+    /// Slots that exist, idle or not.
+    made: usize,
+}
+
 impl Ring {
-    pub(crate) fn new(
+    pub(super) fn new(
         link: &Arc<Link>,
         lot: &CoreArc<Lot<DeviceFence>>,
         slot_bytes: usize,
@@ -161,28 +158,28 @@ impl Ring {
         }
     }
 
-    pub(crate) fn slot_bytes(&self) -> usize {
+    pub(super) fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
 
     /// Pinned bytes of all slots, idle or not.
-    pub(crate) fn pinned_bytes(&self) -> usize {
+    pub(super) fn pinned_bytes(&self) -> usize {
         self.state().made * self.slot_bytes
     }
 
     /// Whether a copy waits for its first slot.
-    pub(crate) fn is_short(&self) -> bool {
+    fn is_short(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// A slot that nobody uses, if there is one or one can be made. `Ok(None)` when all are in use.
-    pub(crate) fn try_claim(&self) -> Result<Option<Slot>> {
+    /// A free slot, or a new one. `Ok(None)` if all are in use.
+    fn try_claim(&self) -> Result<Option<Slot>> {
         let mut state = self.state();
         if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
             return Ok(state.idle.pop_front());
         }
         if state.made == self.slots_at_most {
-            // Streams differ in speed: the longest idle need not be the first that is free.
+            // Streams differ in speed: the longest idle slot need not be the first to become free.
             let free = state.idle.iter().position(|slot| !slot.is_in_use());
             return Ok(free.and_then(|at| state.idle.remove(at)));
         }
@@ -196,7 +193,7 @@ impl Ring {
                 memory,
                 scratch: None,
                 fence: None,
-                given_up: false,
+                stranded: false,
             })),
             Err(error) => {
                 self.state().made -= 1;
@@ -205,18 +202,8 @@ impl Ring {
         }
     }
 
-    /// The same for those who can do without: an error is noted.
-    pub(crate) fn try_claim_or_note(&self) -> Option<Slot> {
-        self.try_claim().unwrap_or_else(|error| {
-            if let Error::Driver(error) = error {
-                self.link.keep_stray(error);
-            }
-            None
-        })
-    }
-
-    /// A slot that nobody uses, whatever the wait.
-    pub(crate) fn claim(&self) -> Result<Slot> {
+    /// A free slot. Waits for one if all are in use.
+    pub(super) fn claim(&self) -> Result<Slot> {
         let _waiting = Waiting::new(&self.waiting);
         loop {
             let refused = match self.try_claim() {
@@ -228,8 +215,8 @@ impl Ring {
             match (state.idle.pop_front(), refused) {
                 (None, Some(error)) if state.made == 0 => return Err(error),
                 (slot, refused) => {
-                    if let Some(Error::Driver(error)) = refused {
-                        self.link.keep_stray(error);
+                    if let Some(error) = refused {
+                        self.keep_stray(error);
                     }
                     if let Some(slot) = slot {
                         drop(state);
@@ -237,21 +224,21 @@ impl Ring {
                     }
                 }
             }
-            // Others hold all of them, and give back each in turn. The time limit only guards
-            // against a slot that was lost meanwhile.
+            // Other copies hold all slots and return each in turn. The timeout only guards against
+            // a slot that was lost meanwhile.
             let pause = Duration::from_millis(1);
             let waited = self.returned.wait_timeout(state, pause);
             drop(waited.unwrap_or_else(PoisonError::into_inner));
         }
     }
 
-    /// Wait until a slot is free to be used. On an error it has gone back, or stays where it is for
-    /// good.
-    pub(crate) fn settled(&self, slot: Slot) -> Result<Slot> {
-        let mut slot = ManuallyDrop::new(slot); // kept by a panic of the driver's
+    /// Waits until the device no longer uses a slot. On an error the slot has returned to the ring,
+    /// or is leaked if the device may still use it.
+    fn settled(&self, slot: Slot) -> Result<Slot> {
+        let mut slot = ManuallyDrop::new(slot); // leaked if the driver panics
         let counted = LostOnUnwind(self);
         if self.link.driver.info().simulated.is_none() {
-            slot.watch();
+            slot.poll();
         }
         let settled = slot.settle();
         std::mem::forget(counted);
@@ -262,25 +249,25 @@ impl Ring {
                 Err(error)
             }
             Err(Unsettled::Unknown(error)) => {
-                self.lost_one(); // and its memory stays
+                self.lost_one();
                 Err(error)
             }
         }
     }
 
-    pub(crate) fn give_back(&self, slot: Slot) {
+    pub(super) fn give_back(&self, slot: Slot) {
         self.state().idle.push_back(slot);
         self.returned.notify_one();
     }
 
-    /// A slot was left alone for good.
-    pub(crate) fn lost_one(&self) {
+    /// A slot was leaked.
+    pub(super) fn lost_one(&self) {
         self.state().made -= 1;
         self.returned.notify_one();
     }
 
-    /// Free idle slots that the device does not use. How many bytes.
-    pub(crate) fn trim(&self) -> usize {
+    /// Frees idle slots that the device does not use. Returns their bytes.
+    pub(super) fn trim(&self) -> usize {
         let mut free = Vec::new();
         let mut state = self.state();
         let mut at = 0;
@@ -296,16 +283,23 @@ impl Ring {
         free.len() * self.slot_bytes
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        super::guard(&self.state)
+    /// Keeps a driver error that no call can return.
+    pub(super) fn keep_stray(&self, error: Error) {
+        if let Error::Driver(error) = error {
+            self.link.keep_stray(error);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, RingState> {
+        lock(&self.state)
     }
 }
 
 impl Drop for Ring {
-    /// Slots in flight are parked with the device.
+    /// Slots in flight stay with the device until it is done with them.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // Kept by a panic of the driver's, with all that were not looked at.
+        // If the driver panics, all slots that are left are leaked.
         let mut idle = ManuallyDrop::new(std::mem::take(&mut state.idle));
         while let Some(slot) = idle.pop_front() {
             let mut slot = ManuallyDrop::new(slot);
@@ -320,8 +314,8 @@ impl Drop for Ring {
     }
 }
 
-/// Counts a slot out that a panic keeps from coming back.
-pub(crate) struct LostOnUnwind<'a>(pub(crate) &'a Ring);
+/// Counts a slot as lost when it is dropped, which only a panic does.
+pub(super) struct LostOnUnwind<'a>(pub(super) &'a Ring);
 
 impl Drop for LostOnUnwind<'_> {
     fn drop(&mut self) {
@@ -342,5 +336,165 @@ impl<'a> Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The slots of one copy. It cycles through them, and gives some back as soon as another copy has
+/// none.
+pub(super) struct RingShare<'a> {
+    ring: &'a Ring,
+    slots_at_most: usize,
+    state: Mutex<ShareState>,
+}
+
+struct ShareState {
+    /// No lane works on them; the device may still use them. The longest idle first.
+    idle: VecDeque<Slot>,
+    /// All slots of the share, idle or not.
+    held: usize,
+}
+
+impl<'a> RingShare<'a> {
+    /// A share starts with one slot, so that it never has none.
+    pub(super) fn new(ring: &'a Ring, first: Slot, slots_at_most: usize) -> Self {
+        Self {
+            ring,
+            slots_at_most,
+            state: Mutex::new(ShareState {
+                idle: VecDeque::from([first]),
+                held: 1,
+            }),
+        }
+    }
+
+    /// A free slot. Waits for one; `None` if `stopped` was true before that.
+    pub(super) fn take(&self, stopped: impl Fn() -> bool) -> Result<Option<Slot>> {
+        loop {
+            let mut state = self.state();
+            if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
+                return Ok(state.idle.pop_front());
+            }
+            drop(state);
+            if let Some(slot) = self.take_another() {
+                return Ok(Some(slot));
+            }
+            let idle = self.state().idle.pop_front();
+            if let Some(slot) = idle {
+                return self.settled(slot).map(Some);
+            }
+            // Other lanes work on all of them, and those wait for nobody.
+            if !wait_until(|| !self.state().idle.is_empty(), &stopped) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// One more slot, if the share may grow and one is free now. More slots only add speed: without
+    /// them the copy continues with those it has.
+    pub(super) fn take_another(&self) -> Option<Slot> {
+        if self.state().held >= self.slots_at_most || self.ring.is_short() {
+            return None;
+        }
+        let slot = self.ring.try_claim().unwrap_or_else(|error| {
+            self.ring.keep_stray(error);
+            None
+        })?;
+        // Counted only now: if the share seemed to have a slot more than it has, another lane could
+        // give away the last one.
+        self.state().held += 1;
+        Some(slot)
+    }
+
+    /// Waits until the device no longer uses a slot.
+    pub(super) fn settled(&self, slot: Slot) -> Result<Slot> {
+        self.ring
+            .settled(slot)
+            .inspect_err(|_| self.state().held -= 1)
+    }
+
+    /// Returns a slot to the share, or to a copy that has none.
+    pub(super) fn put(&self, slot: Slot) {
+        if let Some(slot) = self.spare(slot) {
+            self.state().idle.push_back(slot);
+        }
+    }
+
+    /// Gives a slot to another copy that has none. The last slot of the share comes back instead.
+    pub(super) fn spare(&self, slot: Slot) -> Option<Slot> {
+        let mut state = self.state();
+        if state.held == 1 || !self.ring.is_short() {
+            return Some(slot);
+        }
+        state.held -= 1;
+        drop(state);
+        self.ring.give_back(slot);
+        None
+    }
+
+    /// Submits work that uses `slot`, and returns the slot with the fence of that work. On an error
+    /// the slot has returned to the share, or is leaked if the device may still use it.
+    pub(super) fn submit_with_fence(
+        &self,
+        stream: &Stream,
+        slot: Slot,
+        submit: impl FnOnce(&mut Slot) -> Result<()>,
+    ) -> Result<Slot> {
+        let mut slot = ManuallyDrop::new(slot); // leaked if the driver panics
+        let counted = LostOnUnwind(self.ring);
+        let fence = match stream.shared().events.claim() {
+            Ok(fence) => fence,
+            Err(error) => {
+                std::mem::forget(counted);
+                self.put(ManuallyDrop::into_inner(slot));
+                return Err(error.into());
+            }
+        };
+        let submitted = submit(&mut slot);
+        let recorded = fence.record(stream.handle());
+        std::mem::forget(counted);
+        let mut slot = ManuallyDrop::into_inner(slot);
+        let error = match (submitted, recorded) {
+            (Ok(()), Ok(fence)) => {
+                slot.in_use_until(fence);
+                return Ok(slot);
+            }
+            (Err(error), Ok(fence)) => {
+                slot.in_use_until(fence);
+                error
+            }
+            (submitted, Err(unrecorded)) => {
+                if !unrecorded.is_fatal() && !stream.drains() {
+                    slot.strand();
+                }
+                match submitted {
+                    Ok(()) => unrecorded.into(),
+                    Err(error) => {
+                        stream.shared().link.keep_stray(unrecorded);
+                        error
+                    }
+                }
+            }
+        };
+        if slot.stranded {
+            std::mem::forget(slot);
+            self.state().held -= 1;
+            self.ring.lost_one();
+        } else {
+            self.put(slot);
+        }
+        Err(error)
+    }
+
+    fn state(&self) -> MutexGuard<'_, ShareState> {
+        lock(&self.state)
+    }
+}
+
+impl Drop for RingShare<'_> {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for slot in state.idle.drain(..) {
+            self.ring.give_back(slot);
+        }
     }
 }

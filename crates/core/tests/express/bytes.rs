@@ -1,22 +1,22 @@
-//! Every byte arrives, and no other changes, for sizes around every boundary and odd alignments.
+//! Every byte arrives and no other byte changes, for sizes around every boundary and odd alignments.
 
 use pinlane::{Device, Stream};
 use pinlane_sim::SpanKind;
 
 use pinlane_testing::{
-    CHUNK_BYTES, POCKET_BYTES, Random, SETUPS, THRESHOLD_BYTES, assert_same, copies, pattern,
+    CHUNK_BYTES, Random, SETUPS, SMALL_SLOT_BYTES, THRESHOLD_BYTES, assert_same, copies, pattern,
     small, words,
 };
 
-/// What lies around a range, on the host and on the device.
+/// Bytes around a range, on the host and on the device.
 const MARGIN: u8 = 0xee;
 
-/// Sizes at, before and after everything that a copy is cut by.
+/// Sizes at, just below and just above every boundary of a copy.
 fn sizes(ring_chunks: usize) -> Vec<usize> {
     let ring_bytes = ring_chunks * CHUNK_BYTES;
     let borders = [
         4096,
-        POCKET_BYTES,
+        SMALL_SLOT_BYTES,
         THRESHOLD_BYTES,
         CHUNK_BYTES,
         CHUNK_BYTES + THRESHOLD_BYTES,
@@ -32,8 +32,8 @@ fn sizes(ring_chunks: usize) -> Vec<usize> {
     sizes
 }
 
-/// Up to a range of a buffer and down from it, with margins looked at on either side.
-fn there_and_back(device: &Device, stream: &Stream, bytes: usize, host_at: usize, at: usize) {
+/// Copies to a range of a buffer and back, and checks the margins on both sides.
+fn copy_and_check(device: &Device, stream: &Stream, bytes: usize, host_at: usize, at: usize) {
     let what = format!("{bytes} bytes from {host_at} to {at}");
     let len = at + bytes + 300;
     let mut on_device = device.alloc::<u8>(len).unwrap();
@@ -63,12 +63,12 @@ fn there_and_back(device: &Device, stream: &Stream, bytes: usize, host_at: usize
     assert_same(
         &found[at..at + bytes],
         &source[host_at..],
-        &format!("{what}: read only"),
+        &format!("{what}: unchanged"),
     );
 }
 
 #[test]
-fn every_size_around_a_boundary_with_every_setup() {
+fn sizes_around_every_boundary_with_every_setup() {
     for (lanes, ring_chunks) in SETUPS {
         let (sim, device, stream) = small(lanes, ring_chunks);
         for (number, bytes) in sizes(ring_chunks).into_iter().enumerate() {
@@ -76,7 +76,7 @@ fn every_size_around_a_boundary_with_every_setup() {
                 [0, 1, 3, 8, 15][number % 5],
                 [0, 5, 16, 1, 255, 4096][number % 6],
             );
-            there_and_back(&device, &stream, bytes, host_at, at);
+            copy_and_check(&device, &stream, bytes, host_at, at);
         }
         stream.synchronize().unwrap();
         pinlane_testing::assert_empty(&device);
@@ -87,11 +87,11 @@ fn every_size_around_a_boundary_with_every_setup() {
 }
 
 #[test]
-fn every_alignment_of_either_side() {
+fn every_alignment_on_both_sides() {
     let (sim, device, stream) = small(2, 2);
     for shift in 0..16 {
         let bytes = 2 * CHUNK_BYTES + 3 * shift + 1;
-        there_and_back(&device, &stream, bytes, shift, (shift * 7) % 16);
+        copy_and_check(&device, &stream, bytes, shift, (shift * 7) % 16);
     }
     drop((stream, device));
     pinlane_testing::assert_clean(&sim);
@@ -107,7 +107,7 @@ fn random_ranges_of_one_buffer() {
     stream.copy_to_device(&mirror, &mut on_device).unwrap();
     for round in 0..200 {
         let start = random.below(LEN);
-        // Many small ones, some that go round the ring.
+        // Many small ones, and some that exceed the ring.
         let bound = [200, 20_000, LEN][random.below(3)].min(LEN - start);
         let range = start..start + 1 + random.below(bound);
         if random.below(2) == 0 {
@@ -124,7 +124,7 @@ fn random_ranges_of_one_buffer() {
         }
     }
     let found = stream.copy_to_vec(&on_device).unwrap();
-    assert_same(&found, &mirror, "in the end");
+    assert_same(&found, &mirror, "final contents");
     drop((stream, on_device, device));
     pinlane_testing::assert_clean(&sim);
 }
@@ -132,7 +132,7 @@ fn random_ranges_of_one_buffer() {
 #[test]
 fn elements_of_any_size() {
     let (sim, device, stream) = small(2, 3);
-    // 3 divides no chunk: elements are torn by its end, and come together again.
+    // No chunk is a multiple of 3 bytes, so chunks split elements.
     let triples: Vec<[u8; 3]> = pattern(3 * 70_000, 5).as_chunks::<3>().0.to_vec();
     let mut on_device = device.alloc::<[u8; 3]>(triples.len()).unwrap();
     stream.copy_to_device(&triples, &mut on_device).unwrap();
@@ -151,9 +151,9 @@ fn elements_of_any_size() {
 }
 
 #[test]
-fn fresh_memory_large_and_small() {
+fn large_and_small_fresh_memory() {
     let (sim, device, stream) = small(2, 3);
-    // From 8 MiB on fresh memory has a way of its own.
+    // Fresh memory is treated specially from 8 MiB on.
     for len in [0, 1, 5000, 100_000, (8 << 20) / 4 - 1, (8 << 20) / 4 + 33] {
         let values = words(len, len as u64);
         let mut on_device = device.alloc::<u32>(len).unwrap();
@@ -166,7 +166,7 @@ fn fresh_memory_large_and_small() {
 }
 
 #[test]
-fn a_copy_past_the_threshold_is_cut_into_chunks_and_a_page_locked_one_is_not() {
+fn large_copies_are_chunked_unless_they_are_page_locked() {
     let (sim, device, stream) = small(1, 2);
     let bytes = 5 * CHUNK_BYTES;
     let mut on_device = device.alloc::<u8>(bytes).unwrap();

@@ -1,5 +1,5 @@
-//! A driver that refuses a call in the middle of a copy on several lanes: the error is told, nothing
-//! hangs or is left, and the next copy works.
+//! A driver call that fails in the middle of a copy: the error is reported, nothing hangs or leaks, and
+//! the next copy works.
 
 use half::bf16;
 use pinlane::{Device, F32ToBf16, Stream, U8ToF32};
@@ -8,7 +8,7 @@ use pinlane_driver::Call;
 use pinlane_testing::must_return;
 use pinlane_testing::{CHUNK_BYTES, Spring, Trap, assert_same, is_injected, pattern, set_up};
 
-/// A kind of copy. It gives the error, or looks at all bytes.
+/// A kind of copy. Returns the error, or checks all bytes.
 pub type Copy = fn(&Device, &Stream) -> pinlane::Result<()>;
 
 pub const COPIES: [(&str, Copy); 6] = [
@@ -20,7 +20,7 @@ pub const COPIES: [(&str, Copy); 6] = [
     ("download_as", download_as),
 ];
 
-/// Calls that a copy makes.
+/// Driver calls that a copy makes.
 pub const CALLS: [Call; 12] = [
     Call::CopyAsync,
     Call::StreamCreate,
@@ -87,7 +87,7 @@ fn download_many(device: &Device, stream: &Stream) -> pinlane::Result<()> {
         at += target.len();
         (buffer.range(at - target.len()..at), target)
     });
-    // Last piece first, so that no two are neighbours.
+    // Last piece first, so that no piece follows its neighbour.
     let mut pieces: Vec<_> = pieces.collect();
     pieces.reverse();
     stream.download_many(pieces)?;
@@ -119,7 +119,7 @@ fn download_as(device: &Device, stream: &Stream) -> pinlane::Result<()> {
     Ok(())
 }
 
-/// Whether the trap sprang.
+/// Whether the call failed.
 fn fail_once(
     name: &str,
     copy: Copy,
@@ -137,8 +137,8 @@ fn fail_once(
     let failed = copy(&device, &stream);
     let sprung = trap.disarm();
     let stray = device.take_stray_errors();
-    let told = failed.as_ref().is_err_and(is_injected) || stray.iter().any(is_injected);
-    assert_eq!(told, sprung > 0, "{what}: {failed:?}, stray {stray:?}");
+    let reported = failed.as_ref().is_err_and(is_injected) || stray.iter().any(is_injected);
+    assert_eq!(reported, sprung > 0, "{what}: {failed:?}, stray {stray:?}");
     assert!(
         failed.is_ok() || failed.as_ref().is_err_and(is_injected),
         "{what}: {failed:?}"
@@ -153,14 +153,14 @@ fn fail_once(
 }
 
 #[test]
-fn a_failing_call_is_told_on_any_number_of_lanes_and_the_next_copy_works() {
+fn a_failed_call_is_reported_and_the_next_copy_works() {
     let mut sprung = 0;
     for (lanes, ring_chunks) in [(1, 1), (2, 3), (4, 2)] {
         for (name, copy) in COPIES {
             sprung += must_return(move || {
                 let mut sprung = 0;
                 for call in CALLS {
-                    // Until there is no such call any more.
+                    // Until the copy makes no further such call.
                     let strikes = |at: &u64| fail_once(name, copy, call, *at, lanes, ring_chunks);
                     sprung += (0..12).take_while(strikes).count();
                 }

@@ -1,4 +1,4 @@
-//! A forked child has none of the lanes of its parent. It works alone.
+//! A forked child has no helper threads. It works alone.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use pinlane::{Device, F32ToBf16, Stream};
 
 use pinlane_testing::{CHUNK_BYTES, pattern, small};
 
-/// A child that takes longer than this hangs.
+/// A child that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// All kinds of copies, with no panic, which a child could not tell anybody.
+/// All kinds of copies. Returns the result, since a child cannot report a panic.
 fn copies_are_right(device: &Device, stream: &Stream, seed: u64) -> pinlane::Result<bool> {
     let source = pattern(7 * CHUNK_BYTES + 3, seed);
     let mut on_device = device.alloc::<u8>(source.len())?;
@@ -33,15 +33,15 @@ fn copies_are_right(device: &Device, stream: &Stream, seed: u64) -> pinlane::Res
     Ok(plain && pieces && converted)
 }
 
-/// How a child ended that runs `work`; `None` when it hung.
+/// Exit code of a child that runs `work`; `None` if it hung.
 fn in_child(work: impl FnOnce() -> bool) -> Option<i32> {
-    // SAFETY: the child uses memory of this thread only: no lock that another thread could hold at
-    // this moment, since helpers of a copy leave it before it returns. It ends without unwinding
-    // into the harness and without running its destructors.
+    // SAFETY: the child needs no lock that another thread could hold at this moment, since helpers
+    // leave a copy before it returns. It exits without unwinding into the harness and without
+    // running its destructors.
     let child = unsafe {
         let child = libc::fork();
         if child == 0 {
-            libc::alarm(PATIENCE.as_secs() as u32); // ends it when it hangs
+            libc::alarm(PATIENCE.as_secs() as u32); // kills it if it hangs
             let right = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             libc::_exit(match right {
                 Ok(true) => 7,
@@ -59,26 +59,26 @@ fn in_child(work: impl FnOnce() -> bool) -> Option<i32> {
 }
 
 #[test]
-fn a_child_of_a_process_with_lanes_works_alone() {
+fn a_forked_child_works_alone() {
     let (sim, device, stream) = small(4, 3);
-    // So that the parent has lanes, and slots that the child inherits.
+    // Gives the parent helpers, and slots that the child inherits.
     assert!(copies_are_right(&device, &stream, 1).unwrap());
-    let with_the_parents = in_child(|| {
+    let with_parents_device = in_child(|| {
         let right = copies_are_right(&device, &stream, 2);
         right == Ok(true)
     });
-    assert_eq!(with_the_parents, Some(7), "with the device of its parent");
-    let with_its_own = in_child(|| {
+    assert_eq!(with_parents_device, Some(7), "with its parent's device");
+    let with_own_device = in_child(|| {
         let (_sim, device, stream) = small(4, 2);
         let right = copies_are_right(&device, &stream, 3);
         let gone = stream.synchronize();
         device.trim();
         right == Ok(true) && gone == Ok(()) && device.stats().express_bytes == 0
     });
-    assert_eq!(with_its_own, Some(7), "with a device of its own");
+    assert_eq!(with_own_device, Some(7), "with its own device");
     assert!(
         copies_are_right(&device, &stream, 4).unwrap(),
-        "the parent goes on"
+        "the parent still works"
     );
     drop((stream, device));
     pinlane_testing::assert_clean(&sim);

@@ -1,17 +1,17 @@
-//! A call returns once the source may be reused, whether the device has come that far or not. The
-//! simulator holds the completion, so "in flight" is a fact and not a matter of time.
+//! An upload returns once the source may be reused, before the device is done. The simulator holds the
+//! completion, so "in flight" does not depend on timing.
 
 use half::bf16;
 use pinlane::{Device, F32ToBf16, Stream, U8ToF32};
 
 use pinlane_testing::must_return;
-use pinlane_testing::{CHUNK_BYTES, POCKET_BYTES, assert_same, pattern, small};
+use pinlane_testing::{CHUNK_BYTES, SMALL_SLOT_BYTES, assert_same, pattern, small};
 
-/// Looks at what has arrived.
+/// Checks what has arrived.
 type Check = Box<dyn FnOnce(&Stream)>;
 
-/// Upload under a hold, overwrite the source, release: the device has the old values.
-fn returns_while_held(
+/// Uploads under a hold, overwrites the source and releases: the device has the old values.
+fn does_not_block(
     lanes: usize,
     ring_chunks: usize,
     upload: impl Fn(&Device, &Stream) -> Check + Send + 'static,
@@ -19,11 +19,11 @@ fn returns_while_held(
     must_return(move || {
         let (sim, device, stream) = small(lanes, ring_chunks);
         sim.hold();
-        // On an idle stream a small copy is the driver's, which waits for itself.
+        // On an idle stream the driver would do a small copy, and block.
         let mut before = device.alloc::<u8>(1).unwrap();
         stream.fill_bytes(&mut before, 0).unwrap();
         let check = upload(&device, &stream);
-        assert!(!stream.is_idle().unwrap(), "nothing has completed");
+        assert!(!stream.is_idle().unwrap(), "completion is held");
         sim.release();
         check(&stream);
         drop((before, stream, device));
@@ -43,15 +43,15 @@ fn plain(bytes: usize) -> impl Fn(&Device, &Stream) -> Check + Send {
 }
 
 #[test]
-fn small_uploads_return_at_once() {
-    for bytes in [1, 4096, POCKET_BYTES] {
-        returns_while_held(1, 1, plain(bytes));
+fn small_uploads_do_not_block() {
+    for bytes in [1, 4096, SMALL_SLOT_BYTES] {
+        does_not_block(1, 1, plain(bytes));
     }
 }
 
 #[test]
-fn as_many_small_uploads_return_at_once_as_there_are_pockets() {
-    returns_while_held(1, 1, |device, stream| {
+fn as_many_small_uploads_as_small_slots_do_not_block() {
+    does_not_block(1, 1, |device, stream| {
         let mut on_device = device.alloc::<u8>(64 * 1000).unwrap();
         let mut source = [0; 1000];
         for (number, place) in (0u8..).zip(on_device.whole_mut().chunks(1000)) {
@@ -67,15 +67,15 @@ fn as_many_small_uploads_return_at_once_as_there_are_pockets() {
 }
 
 #[test]
-fn uploads_of_as_much_as_a_copy_has_slots_return_at_once() {
+fn uploads_that_fit_their_share_of_the_ring_do_not_block() {
     for (lanes, ring_chunks, chunks) in [(1, 1, 1), (2, 3, 2), (4, 4, 2), (1, 8, 4)] {
-        returns_while_held(lanes, ring_chunks, plain(chunks * CHUNK_BYTES));
+        does_not_block(lanes, ring_chunks, plain(chunks * CHUNK_BYTES));
     }
 }
 
 #[test]
-fn pieces_and_conversions_return_at_once() {
-    returns_while_held(2, 2, |device, stream| {
+fn pieces_and_conversions_do_not_block() {
+    does_not_block(2, 2, |device, stream| {
         let old = pattern(3000, 1);
         let mut source = old.clone();
         let mut on_device = device.alloc::<u8>(6000).unwrap();
@@ -95,7 +95,7 @@ fn pieces_and_conversions_return_at_once() {
             assert_same(&found, &old, "pieces");
         })
     });
-    returns_while_held(2, 2, |device, stream| {
+    does_not_block(2, 2, |device, stream| {
         let mut source: Vec<f32> = (0..20_000).map(|i| i as f32).collect();
         let expected: Vec<bf16> = source.iter().copied().map(bf16::from_f32).collect();
         let mut on_device = device.alloc::<bf16>(source.len()).unwrap();
@@ -107,7 +107,7 @@ fn pieces_and_conversions_return_at_once() {
             assert_same(&stream.copy_to_vec(&on_device).unwrap(), &expected, "bf16");
         })
     });
-    returns_while_held(2, 2, |device, stream| {
+    does_not_block(2, 2, |device, stream| {
         let mut source = pattern(50_000, 3);
         let expected: Vec<f32> = source.iter().copied().map(f32::from).collect();
         let mut on_device = device.alloc::<f32>(source.len()).unwrap();
@@ -124,7 +124,7 @@ fn pieces_and_conversions_return_at_once() {
 }
 
 #[test]
-fn an_upload_larger_than_the_ring_waits_for_it_and_no_slot_is_refilled_too_early() {
+fn an_upload_larger_than_the_ring_refills_no_slot_too_early() {
     for (lanes, ring_chunks) in [(1, 1), (1, 3), (4, 2), (4, 3)] {
         let (sim, device, stream) = small(lanes, ring_chunks);
         let source = pattern(10 * CHUNK_BYTES + 5, 1);
@@ -137,7 +137,7 @@ fn an_upload_larger_than_the_ring_waits_for_it_and_no_slot_is_refilled_too_early
                     let copy = scope.spawn(|| {
                         stream.copy_to_device(&source, &mut on_device).unwrap();
                     });
-                    // Only the first chunks can be on their way, however far the lanes are.
+                    // At most the first chunks are submitted, however far the lanes have come.
                     sim.release();
                     copy.join().unwrap();
                 });
@@ -151,7 +151,7 @@ fn an_upload_larger_than_the_ring_waits_for_it_and_no_slot_is_refilled_too_early
 }
 
 #[test]
-fn buffers_and_devices_may_be_dropped_behind_an_upload() {
+fn buffers_and_devices_may_be_dropped_during_an_upload() {
     let (sim, device, stream) = small(2, 3);
     sim.hold();
     let mut on_device = device.alloc::<u8>(2 * CHUNK_BYTES).unwrap();

@@ -1,17 +1,17 @@
-//! The express lane on simulated devices: every byte right, in order, whatever the sizes, the
-//! number of lanes and the size of the ring; and what happens when something goes wrong.
+//! The express lane on simulated devices: every byte arrives, in order, for any size, number of lanes
+//! and ring size; and failures are handled.
 
-mod aside;
 mod bytes;
-mod convert;
+mod conversion;
+mod copy_stream;
 mod failures;
 mod fork;
 mod in_flight;
-mod locked_in_part;
-mod many;
-mod no_pinned;
+mod many_pieces;
+mod no_pinned_memory;
 mod order;
 mod panics;
+mod partly_page_locked;
 mod refusals;
 mod ring_memory;
 mod threads;

@@ -1,10 +1,10 @@
-//! Copies are in order with all other work, of their own stream and of others.
+//! Copies are ordered with all other work, on their own stream and on others.
 
 use pinlane::Builtin;
 
 use pinlane_testing::{CHUNK_BYTES, assert_same, set_up, small, words};
 
-/// Enough to go round a ring of 3 chunks, and no whole number of chunks.
+/// More than a ring of 3 chunks, and no whole number of chunks.
 const WORDS: usize = 5 * CHUNK_BYTES / 4 + 99;
 
 fn plus(values: &[u32], more: u32) -> Vec<u32> {
@@ -15,7 +15,7 @@ fn plus(values: &[u32], more: u32) -> Vec<u32> {
 }
 
 #[test]
-fn kernels_between_copies_see_and_change_what_they_should() {
+fn kernels_between_copies_see_and_change_the_right_values() {
     for seed in 0..12 {
         let sim = pinlane_testing::seeded(seed);
         let device = pinlane_testing::open(&sim);
@@ -37,7 +37,7 @@ fn kernels_between_copies_see_and_change_what_they_should() {
             kernels.add(one, 7, &mut on_device).unwrap();
             kernels.add(two, 1000, &mut on_device).unwrap();
             let mut expected = plus(&first, 1007);
-            // Over the middle, while the kernels may still run.
+            // Overwrites the middle while the kernels may still run.
             let middle = words(WORDS / 2, 99);
             let range = 1000..1000 + WORDS / 2;
             three
@@ -67,13 +67,13 @@ fn an_upload_waits_for_readers_on_other_streams() {
             let target = device.pinned::<u32>(bytes / 4).unwrap();
             reader.download(&on_device, target).unwrap()
         });
-        stream.copy_to_device(&new, &mut on_device).unwrap(); // does not wait itself
+        stream.copy_to_device(&new, &mut on_device).unwrap(); // does not block
         sim.release();
         for read in reads {
-            assert_same(&read.wait().unwrap(), &old, "what readers see");
+            assert_same(&read.wait().unwrap(), &old, "seen by readers");
         }
         let back = stream.copy_to_vec(&on_device).unwrap();
-        assert_same(&back, &new, "what is there afterwards");
+        assert_same(&back, &new, "final contents");
         drop((stream, readers, on_device, device));
         pinlane_testing::assert_clean(&sim);
     }
@@ -99,7 +99,7 @@ fn a_download_waits_for_a_writer_on_another_stream() {
 }
 
 #[test]
-fn copies_of_many_pieces_and_converting_ones_are_in_order_too() {
+fn copies_of_many_pieces_and_conversions_are_ordered_too() {
     use pinlane::U8ToF32;
     for seed in 0..8 {
         let sim = pinlane_testing::seeded(seed);
@@ -108,7 +108,7 @@ fn copies_of_many_pieces_and_converting_ones_are_in_order_too() {
         let (one, two) = (device.stream().unwrap(), device.stream().unwrap());
         let kernels = Builtin::load(&device).unwrap();
 
-        // Every second word from here, the others stay.
+        // Replaces every second word.
         let mut on_device = device.alloc::<u32>(2000).unwrap();
         let base = words(2000, seed);
         one.copy_to_device(&base, &mut on_device).unwrap();
@@ -122,7 +122,11 @@ fn copies_of_many_pieces_and_converting_ones_are_in_order_too() {
         assert_same(&found, &plus(&pieces, 9), &format!("seed {seed}, pieces"));
         let whole = one.copy_to_vec(&on_device).unwrap();
         let evens = |all: &[u32]| all.iter().copied().step_by(2).collect::<Vec<_>>();
-        assert_same(&evens(&whole), &plus(&evens(&base), 9), "between them");
+        assert_same(
+            &evens(&whole),
+            &plus(&evens(&base), 9),
+            "between the pieces",
+        );
 
         let bytes: Vec<u8> = (0..WORDS).map(|i| i as u8).collect();
         let mut floats = device.alloc::<f32>(WORDS).unwrap();

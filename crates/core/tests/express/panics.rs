@@ -1,5 +1,5 @@
 //! A driver that panics in the middle of a copy: the panic reaches the caller, nothing hangs, nothing
-//! is freed in flight, and other buffers can be copied as ever.
+//! is freed in flight, and later copies of other buffers work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,7 +9,7 @@ use super::failures::{COPIES, Copy};
 use pinlane_testing::must_return;
 use pinlane_testing::{CHUNK_BYTES, Spring, Trap, misuse, pattern, set_up, small};
 
-/// Whether the trap sprang, and what is wrong then.
+/// Whether the driver panicked, and the misuse that the simulator found.
 fn panic_once(copy: Copy, call: Call, at: u64, lanes: usize) -> (bool, Vec<String>) {
     let sim = pinlane_testing::sim();
     let (device, trap) = Trap::under(&sim);
@@ -24,7 +24,7 @@ fn panic_once(copy: Copy, call: Call, at: u64, lanes: usize) -> (bool, Vec<Strin
     (sprung, misuse(&sim))
 }
 
-/// Every copy, with a panic of each of the first calls of a kind, on one lane and on several.
+/// Every kind of copy with a panic in each of the first calls of a kind, on one lane and on several.
 fn panic_in(call: Call) {
     let mut sprung = 0;
     for lanes in [1, 4] {
@@ -35,7 +35,7 @@ fn panic_in(call: Call) {
                     let (struck, wrong) = panic_once(copy, call, at, lanes);
                     assert_eq!(wrong, [""; 0], "{name}, {call:?} {at}, {lanes} lanes");
                     if !struck {
-                        break; // there is no such call any more
+                        break; // the copy makes no further such call
                     }
                     sprung += 1;
                 }
@@ -47,32 +47,32 @@ fn panic_in(call: Call) {
 }
 
 #[test]
-fn panic_of_a_copy() {
+fn panic_in_a_copy() {
     panic_in(Call::CopyAsync);
 }
 
 #[test]
-fn panic_of_a_launch() {
+fn panic_in_a_launch() {
     panic_in(Call::Launch);
 }
 
 #[test]
-fn panic_while_an_event_is_made() {
+fn panic_in_event_create() {
     panic_in(Call::EventCreate);
 }
 
 #[test]
-fn panic_while_an_event_is_asked() {
+fn panic_in_event_query() {
     panic_in(Call::EventQuery);
 }
 
 #[test]
-fn panic_while_an_event_is_recorded() {
+fn panic_in_event_record() {
     panic_in(Call::EventRecord);
 }
 
 #[test]
-fn panic_while_an_event_is_waited_for() {
+fn panic_in_event_synchronize() {
     panic_in(Call::EventSynchronize);
 }
 
@@ -98,7 +98,7 @@ fn more_panics_than_the_ring_has_slots() {
 }
 
 #[test]
-fn a_panic_of_the_caller_between_copies_leaves_the_lane_as_it_was() {
+fn a_panic_of_the_caller_leaves_the_express_lane_usable() {
     let (sim, device, stream) = small(2, 2);
     let source = pattern(3 * CHUNK_BYTES, 1);
     let mut target = device.alloc::<u8>(source.len()).unwrap();

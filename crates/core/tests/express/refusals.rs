@@ -1,4 +1,4 @@
-//! What is refused, with a typed error and before anything is submitted.
+//! Invalid calls fail with a typed error before anything is submitted.
 
 use half::bf16;
 use pinlane::{DeviceInfo, Error, ExpressConfig, F32ToBf16, Stream};
@@ -8,7 +8,7 @@ use pinlane_sim::Sim;
 use pinlane_testing::{CHUNK_BYTES, Trap, assert_same, set_up, small};
 
 #[test]
-fn copies_of_nothing_do_nothing() {
+fn empty_copies_do_nothing() {
     let (sim, device, stream) = small(2, 1);
     let mut nothing = device.alloc::<u32>(0).unwrap();
     let mut some = device.alloc::<u32>(10).unwrap();
@@ -31,16 +31,12 @@ fn copies_of_nothing_do_nothing() {
     let floats = device.alloc::<f32>(0).unwrap();
     stream.download_as(F32ToBf16, &floats, &mut []).unwrap();
     assert_eq!(sim.timeline(), []);
-    assert_eq!(
-        device.stats().express_bytes,
-        0,
-        "and nothing is pinned for it"
-    );
+    assert_eq!(device.stats().express_bytes, 0, "nothing is pinned");
     drop((stream, nothing, some, narrow, floats, device));
     pinlane_testing::assert_clean(&sim);
 }
 
-/// Every call, over `len` elements of the one side and `other` of the other.
+/// Every call, with `len` elements on the host and `other` on the device.
 fn each_call(
     stream: &Stream,
     buffers: &mut Buffers,
@@ -76,7 +72,7 @@ impl Buffers {
 }
 
 #[test]
-fn lengths_must_agree() {
+fn lengths_must_match() {
     let (sim, device, stream) = small(1, 1);
     let mut buffers = Buffers::new(&device, 30_000);
     for (len, other) in [(10, 11), (0, 1), (1, 0), (30_000, 29_999)] {
@@ -91,7 +87,7 @@ fn lengths_must_agree() {
             assert_eq!(result, Err(expected), "call {call} of {len} and {other}");
         }
     }
-    // One piece of many that is wrong stops all of them.
+    // One wrong piece stops all of them.
     let pieces = buffers.words.whole_mut().chunks(10).take(3);
     let sources = [&[1u32; 10][..], &[1; 9], &[1; 10]];
     let refused = stream.upload_many(sources.into_iter().zip(pieces));
@@ -121,7 +117,7 @@ fn memory_of_another_device_is_refused() {
         }
     }
     assert_eq!(sim.timeline(), []);
-    // The slots that were claimed for it are there for the next copy.
+    // The slots are free for the next copy.
     let mut own = Buffers::new(&one, 3 * CHUNK_BYTES);
     for result in each_call(&stream, &mut own, 3 * CHUNK_BYTES, 3 * CHUNK_BYTES) {
         result.unwrap();
@@ -134,7 +130,7 @@ fn memory_of_another_device_is_refused() {
 }
 
 #[test]
-fn a_captured_stream_is_refused_and_nothing_is_submitted() {
+fn a_capturing_stream_is_refused() {
     let sim = pinlane_testing::sim();
     let (device, trap) = Trap::under(&sim);
     set_up(&device, 2, 2);
@@ -144,7 +140,7 @@ fn a_captured_stream_is_refused_and_nothing_is_submitted() {
         result.unwrap();
     }
     stream.synchronize().unwrap();
-    // SAFETY: the number of a stream that is still there.
+    // SAFETY: the handle of a live stream.
     let handle = unsafe { StreamHandle::from_raw(stream.raw_handle()) };
     sim.set_capturing(handle, true);
     let (stats, done) = (device.stats(), sim.timeline());
@@ -177,12 +173,12 @@ fn assert_captured(result: pinlane::Result<()>) {
             assert_eq!(error.kind, ErrorKind::Capturing);
             assert!(error.to_string().contains("capture"), "{error}");
         }
-        other => panic!("{other:?} instead of an error"),
+        other => panic!("expected an error, found {other:?}"),
     }
 }
 
 #[test]
-fn a_setup_that_is_not_possible_names_the_field_and_changes_nothing() {
+fn an_invalid_config_names_the_field_and_changes_nothing() {
     let (_sim, device, stream) = small(2, 3);
     let before = device.express_config();
     let refused = |change: &dyn Fn(&mut ExpressConfig)| {
@@ -222,7 +218,7 @@ fn a_setup_that_is_not_possible_names_the_field_and_changes_nothing() {
 }
 
 #[test]
-fn the_defaults_are_possible_and_small() {
+fn the_defaults_are_valid_and_small() {
     let (_sim, device, _) = small(1, 1);
     for info in [DeviceInfo::new(0, "real"), device.info().clone()] {
         let config = ExpressConfig::for_device(&info);

@@ -1,4 +1,4 @@
-//! How much the express lane pins, and that all of it goes back.
+//! How much memory the express lane pins, and that it frees all of it.
 
 use half::bf16;
 use pinlane::{Device, F32ToBf16, Stream};
@@ -7,7 +7,7 @@ use pinlane_driver::Call;
 use pinlane_testing::must_return;
 use pinlane_testing::{CHUNK_BYTES, Trap, assert_same, pattern, set_up, small};
 
-/// A copy of each kind, all of which use the ring, the pockets and kernels.
+/// A copy of each kind. Together they use the ring, the small slots and the kernels.
 fn copy_all_kinds(device: &Device, stream: &Stream) {
     let source = pattern(5 * CHUNK_BYTES, 1);
     let mut on_device = device.alloc::<u8>(source.len()).unwrap();
@@ -28,7 +28,7 @@ fn copy_all_kinds(device: &Device, stream: &Stream) {
 }
 
 #[test]
-fn trim_gives_everything_back() {
+fn trim_frees_everything() {
     let (sim, device, stream) = small(2, 4);
     copy_all_kinds(&device, &stream);
     stream.synchronize().unwrap();
@@ -39,7 +39,7 @@ fn trim_gives_everything_back() {
     assert_eq!(device.trim() as u64, stats.express_bytes);
     assert_eq!(device.stats(), pinlane::Stats::default());
     assert_eq!(device.trim(), 0);
-    copy_all_kinds(&device, &stream); // and it can be used again
+    copy_all_kinds(&device, &stream); // it can be used again
     stream.synchronize().unwrap();
     pinlane_testing::assert_empty(&device);
     drop((stream, device));
@@ -47,7 +47,7 @@ fn trim_gives_everything_back() {
 }
 
 #[test]
-fn trim_leaves_what_is_in_flight_alone() {
+fn trim_spares_slots_in_flight() {
     let (sim, device, stream) = small(1, 4);
     let source = pattern(2 * CHUNK_BYTES, 1);
     let mut on_device = device.alloc::<u8>(source.len()).unwrap();
@@ -69,7 +69,7 @@ fn trim_leaves_what_is_in_flight_alone() {
     pinlane_testing::assert_clean(&sim);
 }
 
-/// A few pieces for the scatter kernel.
+/// Launches the scatter kernel.
 fn scatter(device: &Device, stream: &Stream) {
     let source = pattern(1000, 1);
     let mut on_device = device.alloc::<u8>(2000).unwrap();
@@ -104,7 +104,7 @@ fn kernels_are_not_unloaded_while_they_may_run() {
 }
 
 #[test]
-fn the_default_setup_pins_less_than_128_mib() {
+fn the_default_config_pins_less_than_128_mib() {
     let sim = pinlane_testing::sim();
     let device = pinlane_testing::open(&sim);
     let stream = device.stream().unwrap();
@@ -131,7 +131,7 @@ fn the_default_setup_pins_less_than_128_mib() {
 }
 
 #[test]
-fn a_ring_never_has_more_slots_than_it_may() {
+fn a_ring_never_exceeds_its_limit() {
     for ring_chunks in [1, 2, 3, 5] {
         let (_sim, device, stream) = small(2, ring_chunks);
         let source = pattern(20 * CHUNK_BYTES, 1);
@@ -151,7 +151,7 @@ fn a_ring_never_has_more_slots_than_it_may() {
 }
 
 #[test]
-fn the_setup_may_change_while_others_copy() {
+fn the_config_may_change_during_copies() {
     must_return(|| {
         let (sim, device, _) = small(2, 2);
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Many threads at once, on two devices, with too few slots for all of them.
+//! Many threads on two devices, with fewer slots than threads.
 
 use std::thread;
 
@@ -9,8 +9,8 @@ use pinlane_sim::Sim;
 use pinlane_testing::must_return;
 use pinlane_testing::{CHUNK_BYTES, Random, assert_same, pattern, set_up};
 
-/// One of the kinds of copies, there and back.
-fn copy_something(device: &Device, stream: &Stream, random: &mut Random) {
+/// A random kind of copy, to the device and back.
+fn random_copy(device: &Device, stream: &Stream, random: &mut Random) {
     let seed = random.next();
     match random.below(5) {
         0 | 1 => {
@@ -54,7 +54,7 @@ fn copy_something(device: &Device, stream: &Stream, random: &mut Random) {
                 .download_as(F32ToF16, &on_device, &mut narrow)
                 .unwrap();
             let found: Vec<f32> = narrow.iter().map(|x| x.to_f32()).collect();
-            assert_same(&found, &expected, "from bytes"); // all of them fit f16 exactly
+            assert_same(&found, &expected, "from bytes"); // all values fit f16 exactly
         }
         _ => {
             let source: Vec<f32> = pattern(2 * CHUNK_BYTES, seed)
@@ -72,7 +72,7 @@ fn copy_something(device: &Device, stream: &Stream, random: &mut Random) {
     }
 }
 
-/// Eight threads, four a device; half of them share a stream with another.
+/// Eight threads, four per device; half of them share a stream.
 fn copy_on_two_devices(sim: &Sim, lanes: usize, ring_chunks: usize, rounds: usize) {
     let devices = [0, 1].map(|ordinal| {
         let device = Device::open(sim, ordinal).unwrap();
@@ -90,7 +90,7 @@ fn copy_on_two_devices(sim: &Sim, lanes: usize, ring_chunks: usize, rounds: usiz
                 };
                 let mut random = Random(number as u64);
                 for _ in 0..rounds {
-                    copy_something(device, &stream, &mut random);
+                    random_copy(device, &stream, &mut random);
                 }
             });
         }
@@ -123,7 +123,7 @@ fn eight_threads_on_two_devices_with_three_slots_each() {
 }
 
 #[test]
-fn eight_threads_with_one_or_two_slots_under_other_schedules() {
+fn eight_threads_with_one_or_two_slots_and_random_schedules() {
     for (seed, ring_chunks) in [(1, 1), (2, 2), (3, 1), (4, 2)] {
         must_return(move || {
             let sim = two_devices(Some(seed));
@@ -134,7 +134,7 @@ fn eight_threads_with_one_or_two_slots_under_other_schedules() {
 }
 
 #[test]
-fn threads_that_wait_for_a_slot_are_served_while_others_keep_copying() {
+fn threads_that_wait_for_a_slot_are_not_starved() {
     must_return(|| {
         let sim = pinlane_testing::sim();
         let device = pinlane_testing::open(&sim);
@@ -142,7 +142,7 @@ fn threads_that_wait_for_a_slot_are_served_while_others_keep_copying() {
         let long = pattern(60 * CHUNK_BYTES, 1);
         thread::scope(|scope| {
             for _ in 0..2 {
-                // They hold on to their slots for long, and want more than there are.
+                // Long copies, which would take more slots than there are.
                 scope.spawn(|| {
                     let stream = device.stream().unwrap();
                     let mut on_device = device.alloc::<u8>(long.len()).unwrap();

@@ -1,4 +1,4 @@
-//! Copies into scratch memory go ahead of the caller's stream.
+//! Copies into scratch memory run ahead of the caller's stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,9 +32,9 @@ fn rows_of(stream: &Stream, table: &DeviceBuf<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn bytes_travel_while_the_stream_is_busy_and_land_in_its_order() {
+fn copies_run_while_the_stream_is_busy_and_kernels_follow_its_order() {
     let (sim, device, stream) = small(1, 3);
-    let pieces = CHUNK_BYTES / PIECE + 10; // two chunks, for which there are slots
+    let pieces = CHUNK_BYTES / PIECE + 10; // two chunks, with a slot each
     let rows = pattern(pieces * PIECE, 3);
     let mut table = table(&device, pieces);
     let large = device.alloc::<u8>(512 * CHUNK_BYTES).unwrap();
@@ -60,7 +60,7 @@ fn bytes_travel_while_the_stream_is_busy_and_land_in_its_order() {
     pinlane_testing::assert_clean(&sim);
 }
 
-/// Refuses to join the streams, and then to wait for anything.
+/// Fails all waits of streams and of the host.
 #[derive(Clone, Default)]
 struct NoWaits(Arc<AtomicBool>);
 
@@ -80,7 +80,7 @@ unsafe impl Hook for NoWaits {
 }
 
 #[test]
-fn a_slot_that_may_be_in_use_is_left_alone() {
+fn a_slot_that_may_be_in_use_is_leaked() {
     let sim = pinlane_testing::sim();
     let no_waits = NoWaits::default();
     let driver = Intercepted::new(sim.driver(), no_waits.clone());
@@ -102,11 +102,11 @@ fn a_slot_that_may_be_in_use_is_left_alone() {
     assert_eq!(
         after.express_bytes + CHUNK_BYTES as u64,
         before.express_bytes,
-        "a slot is gone"
+        "one slot less"
     );
     assert_eq!(
         after.pinned_bytes, before.pinned_bytes,
-        "but its memory is kept"
+        "its memory stays pinned"
     );
 
     scatter(&stream, &rows, &mut table).unwrap();

@@ -1,4 +1,4 @@
-//! Thousands of pieces as few copies: the same as one by one.
+//! Thousands of pieces in few copies, with the same result as one by one.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use pinlane_testing::{
     CHUNK_BYTES, KIB, Random, SETUPS, assert_same, copies, pattern, set_up, small,
 };
 
-/// Ranges of a buffer of this length, in order, with and without gaps between them.
+/// Ranges of a buffer of `len` bytes, in order, with and without gaps between them.
 fn ranges(random: &mut Random, len: usize, sizes: &[usize]) -> Vec<Range<usize>> {
     let (mut ranges, mut at) = (Vec::new(), 0);
     loop {
@@ -25,14 +25,13 @@ fn ranges(random: &mut Random, len: usize, sizes: &[usize]) -> Vec<Range<usize>>
     }
 }
 
-/// In any order.
 fn shuffle<T>(random: &mut Random, items: &mut [T]) {
     for at in (1..items.len()).rev() {
         items.swap(at, random.below(at + 1));
     }
 }
 
-/// Pieces of a buffer to be written, which do not overlap, in the order of the ranges.
+/// The given ranges of a buffer, which must be in order and not overlap.
 fn places<'a>(
     buffer: &'a mut DeviceBuf<u8>,
     ranges: &[Range<usize>],
@@ -47,7 +46,7 @@ fn places<'a>(
     places
 }
 
-/// Pieces of two buffers, up and down in one call each, against the same one by one.
+/// Copies pieces of two buffers up and down in one call each. Returns the number of pieces.
 fn compare(device: &Device, seed: u64, len: usize, sizes: &[usize]) -> usize {
     let stream = device.stream().unwrap();
     let mut random = Random(seed);
@@ -65,7 +64,7 @@ fn compare(device: &Device, seed: u64, len: usize, sizes: &[usize]) -> usize {
     let mut up = Vec::new();
     for ((buffer, mirror), ranges) in buffers.iter_mut().zip(&mut mirrors).zip(&pieces) {
         for (place, range) in places(buffer, ranges).into_iter().zip(ranges) {
-            // From anywhere, now and then twice from the same.
+            // From any place, some of them twice.
             let from = random.below(1000) / 2 * 2;
             let piece = &source[from..from + range.len()];
             mirror[range.clone()].copy_from_slice(piece);
@@ -83,7 +82,7 @@ fn compare(device: &Device, seed: u64, len: usize, sizes: &[usize]) -> usize {
         assert_same(&found, mirror, &format!("uploaded, seed {seed}"));
     }
 
-    // Down from ranges that overlap, in any order, between margins that stay.
+    // Down from overlapping ranges, in any order, between margins that must not change.
     let mut down: Vec<(usize, Range<usize>)> = Vec::new();
     for (buffer, ranges) in pieces.iter().enumerate() {
         for range in ranges {
@@ -133,7 +132,7 @@ fn pieces_of_mixed_sizes_with_every_setup() {
 }
 
 #[test]
-fn more_pieces_than_one_chunk_may_have() {
+fn more_pieces_than_fit_one_chunk() {
     let sim = pinlane_testing::sim();
     let device = pinlane_testing::open(&sim);
     for lanes in [1, 4] {
@@ -150,7 +149,7 @@ fn more_pieces_than_one_chunk_may_have() {
 }
 
 #[test]
-fn more_pieces_than_a_small_chunk_has_room_for() {
+fn more_pieces_than_fit_a_small_chunk() {
     let (sim, device, stream) = small(1, 2);
     let count = compare(&device, 1, 120 * KIB, &[0, 1, 2, 60]);
     assert!(count > 3 * CHUNK_BYTES / 64, "{count} pieces");
@@ -183,7 +182,7 @@ fn one_source_for_many_places_and_one_place_for_many_targets() {
 }
 
 #[test]
-fn many_small_pieces_are_few_copies() {
+fn many_small_pieces_need_few_copies() {
     let (sim, device, stream) = small(1, 3);
     let source = pattern(1000 * 32, 1);
     let mut on_device = device.alloc::<u8>(1000 * 64).unwrap();

@@ -1,4 +1,4 @@
-//! Converting copies, bit for bit against the `half` crate and plain arithmetic, either direction.
+//! Conversions in both directions, bit for bit against the `half` crate and plain arithmetic.
 
 use half::{bf16, f16};
 use pinlane::{Conversion, Device, F32ToBf16, F32ToF16, Stream, U8ToF32};
@@ -6,7 +6,7 @@ use pinlane_sim::SpanKind;
 
 use pinlane_testing::{CHUNK_BYTES, Random, assert_same, copies, pattern, small};
 
-/// Lengths that do not divide chunks, and some that do.
+/// Lengths around the boundaries of chunks.
 const LENGTHS: [usize; 9] = [
     1,
     2,
@@ -19,7 +19,7 @@ const LENGTHS: [usize; 9] = [
     100_003,
 ];
 
-/// Numbers at which rounding goes wrong first, and all kinds of others.
+/// Numbers that are hard to round, and random ones.
 fn floats(len: usize) -> Vec<f32> {
     let mut special: Vec<f32> = vec![
         0.0,
@@ -39,8 +39,8 @@ fn floats(len: usize) -> Vec<f32> {
         5.96e-8,
         2.98e-8,
     ];
-    // Quiet and signalling NaNs of either sign, the least and the largest denormal, ties to even
-    // in both directions for either type, and what lies next to them.
+    // Quiet and signalling NaNs of both signs, the smallest and the largest denormal, ties to even
+    // in both directions for both types, and their neighbours.
     let bits = [
         0x7fc0_0001,
         0xffc1_2345,
@@ -73,7 +73,7 @@ fn floats(len: usize) -> Vec<f32> {
     special.into_iter().chain(any).take(len).collect()
 }
 
-/// Bits, since no NaN equals another.
+/// Compares bits, since a NaN does not equal itself.
 fn check<C: Conversion>(
     (device, stream): (&Device, &Stream),
     conversion: C,

@@ -1,17 +1,19 @@
-//! Where no memory can be pinned, copies go at the driver's speed, but they go.
+//! If no memory can be pinned, copies still work, at the driver's speed.
 
 use half::bf16;
 use pinlane::{Budget, Device, Error, F32ToBf16, Stream};
 use pinlane_driver::Call;
 
-use pinlane_testing::{CHUNK_BYTES, POCKET_BYTES, Trap, assert_same, is_injected, pattern, set_up};
+use pinlane_testing::{
+    CHUNK_BYTES, SMALL_SLOT_BYTES, Trap, assert_same, is_injected, pattern, set_up,
+};
 
-/// Copies of every kind that needs no pinned memory.
+/// Every kind of copy that works without pinned memory.
 fn all_copies_work(device: &Device, stream: &Stream) {
     for bytes in [
         1,
-        POCKET_BYTES,
-        POCKET_BYTES + 1,
+        SMALL_SLOT_BYTES,
+        SMALL_SLOT_BYTES + 1,
         CHUNK_BYTES,
         5 * CHUNK_BYTES + 1,
         9 << 20,
@@ -50,7 +52,7 @@ fn convert(device: &Device, stream: &Stream) -> [pinlane::Result<()>; 2] {
 }
 
 #[test]
-fn a_budget_of_nothing() {
+fn a_budget_of_zero() {
     let sim = pinlane_testing::sim();
     let budget = Budget::with_limit(0);
     let device = Device::with_budget(sim.driver(), &budget);
@@ -58,7 +60,7 @@ fn a_budget_of_nothing() {
     let stream = device.stream().unwrap();
     all_copies_work(&device, &stream);
     for refused in convert(&device, &stream) {
-        let error = refused.expect_err("it has no other way");
+        let error = refused.expect_err("conversions need pinned memory");
         assert!(
             matches!(error, Error::OverBudget { limit_bytes: 0, .. }),
             "{error}"
@@ -70,9 +72,9 @@ fn a_budget_of_nothing() {
 }
 
 #[test]
-fn a_budget_of_less_than_a_ring() {
-    // One pocket and two slots of the four that the ring may have.
-    let budget = Budget::with_limit((POCKET_BYTES + 2 * CHUNK_BYTES) as u64);
+fn a_budget_smaller_than_the_ring() {
+    // One small slot, and two of the four slots of the ring.
+    let budget = Budget::with_limit((SMALL_SLOT_BYTES + 2 * CHUNK_BYTES) as u64);
     let sim = pinlane_testing::sim();
     let device = Device::with_budget(sim.driver(), &budget);
     set_up(&device, 2, 4);
@@ -90,7 +92,7 @@ fn a_budget_of_less_than_a_ring() {
 }
 
 #[test]
-fn a_driver_that_pins_nothing() {
+fn a_driver_that_cannot_pin() {
     let sim = pinlane_testing::sim();
     let (device, trap) = Trap::under(&sim);
     set_up(&device, 2, 3);
@@ -98,7 +100,9 @@ fn a_driver_that_pins_nothing() {
     trap.refuse_all(Call::HostAlloc);
     all_copies_work(&device, &stream);
     for refused in convert(&device, &stream) {
-        assert!(is_injected(&refused.expect_err("it has no other way")));
+        assert!(is_injected(
+            &refused.expect_err("conversions need pinned memory")
+        ));
     }
     assert!(trap.disarm() > 0);
     let stray = device.take_stray_errors();
@@ -108,7 +112,7 @@ fn a_driver_that_pins_nothing() {
     );
     assert_eq!(device.stats().pinned_bytes, 0);
 
-    // Once it does again, all is as ever.
+    // Once it can pin again, everything works.
     for converted in convert(&device, &stream) {
         converted.unwrap();
     }
@@ -126,7 +130,7 @@ fn chunks_that_cannot_be_registered_are_allocated() {
     let sim = pinlane_testing::sim();
     let (device, trap) = Trap::under(&sim);
     let mut config = device.express_config();
-    config.chunk_bytes = 2 << 20; // mapped and registered by ourselves
+    config.chunk_bytes = 2 << 20; // large enough to be mapped and registered
     config.ring_chunks = 2;
     device.set_express_config(config).unwrap();
     let stream = device.stream().unwrap();

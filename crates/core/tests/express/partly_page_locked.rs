@@ -1,4 +1,4 @@
-//! Memory that is page-locked in part, by whomever: the driver does not take it, the lanes do.
+//! Memory that is only partly page-locked. The driver refuses it; the express lane stages it.
 
 use pinlane_driver::{HostPtr, RegisterFlags};
 
@@ -6,7 +6,7 @@ use pinlane_testing::{CHUNK_BYTES, assert_same, pattern, small};
 
 const PAGE: usize = 4096;
 
-/// Lengths of a slice, and which pages of it are registered, counted from its start.
+/// Length of a slice, and the pages of it that are registered.
 fn cases() -> [(usize, &'static [usize]); 5] {
     const LARGE: usize = 5 * CHUNK_BYTES;
     [
@@ -19,12 +19,12 @@ fn cases() -> [(usize, &'static [usize]); 5] {
 }
 
 #[test]
-fn it_is_copied_all_the_same() {
+fn partly_page_locked_memory_is_copied() {
     let (sim, device, stream) = small(2, 2);
     let driver = sim.driver();
     for (bytes, locked) in cases() {
         let mut source = pattern(bytes, bytes as u64);
-        let must = source.clone();
+        let expected = source.clone();
         let mut back = vec![0u8; bytes];
         let mut bases = Vec::new();
         for memory in [&mut source, &mut back] {
@@ -40,12 +40,12 @@ fn it_is_copied_all_the_same() {
         stream.copy_to_host(&target, &mut back).unwrap();
         assert_same(
             &back,
-            &must,
+            &expected,
             &format!("{bytes} bytes, pages {locked:?} locked"),
         );
         stream.synchronize().unwrap();
         for base in bases {
-            // SAFETY: no work uses it any more.
+            // SAFETY: no work uses it.
             unsafe { driver.host_unregister(base) }.unwrap();
         }
     }

@@ -1,0 +1,468 @@
+//! A copy of ordinary memory through the ring.
+//!
+//! ```text
+//!   Upload     open: a free slot         slice: host to slot    close: submit the copy
+//!   Download   open: the copy is done    slice: slot to host    close: submit the next copy
+//! ```
+//!
+//! Lanes do the host side, on slices of a chunk at once ([`ChunkWork`]). The [`DeviceSide`] submits
+//! copies of whole chunks to the caller's stream.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use pinlane_driver::{CopyOp, DevicePtr, Place};
+use pinlane_kernels::{can_demote, copy_demoting_raw, copy_streaming_raw};
+
+use super::conversion::ElementConversion;
+use super::pieces::{Chunk, PieceList, PiecePart, Run};
+use super::ring::{RingShare, Slot};
+use super::scheduler::{ChunkScheduler, ChunkWork};
+use super::staging_kernels::StagingKernels;
+use crate::link::Link;
+use crate::memory::Touch;
+use crate::sync::{lock, wait_until};
+use crate::transfer::host_ptr;
+use crate::{Error, Result, Stream, helpers};
+
+/// What is copied.
+#[derive(Clone, Copy)]
+pub(super) struct StagedCopy<'a> {
+    pub(super) stream: &'a Stream,
+    /// Device memory that the copy uses.
+    pub(super) touches: &'a [Touch<'a>],
+    pub(super) pieces: &'a PieceList,
+    pub(super) conversion: ElementConversion,
+}
+
+impl StagedCopy<'_> {
+    /// Whether the device launches kernels.
+    pub(super) fn needs_kernels(&self) -> bool {
+        matches!(self.conversion, ElementConversion::OnDevice(_)) || self.pieces.len() > 1
+    }
+
+    /// Host memory of a part.
+    fn host_memory(&self, part: &PiecePart<'_>) -> *mut u8 {
+        let before = self.conversion.host_bytes(part.skip);
+        part.piece.host.wrapping_add(before)
+    }
+
+    /// Moves staged bytes between host memory and a slot, and converts them if the host does that.
+    ///
+    /// # Safety
+    /// Source and target hold that many staged bytes, or what they convert to, aligned to their
+    /// elements. They do not overlap, and nothing else writes the source or uses the target.
+    unsafe fn stage(&self, source: *const u8, target: *mut u8, bytes: usize, stores: Stores) {
+        // SAFETY: the caller's.
+        unsafe {
+            match (self.conversion, stores) {
+                (ElementConversion::OnHost(cast), _) => {
+                    cast.convert(source, target, bytes, stores == Stores::Streaming);
+                }
+                (_, Stores::Cached) => source.copy_to_nonoverlapping(target, bytes),
+                (_, Stores::Streaming) => copy_streaming_raw(source, target, bytes),
+                (_, Stores::Demoted) => copy_demoting_raw(source, target, bytes),
+            }
+        }
+    }
+}
+
+/// How the CPU writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stores {
+    /// Through the caches: best if the bytes fit and are soon read again.
+    Cached,
+    /// Past the caches, which saves reading what is overwritten.
+    Streaming,
+    /// Into the cache that all cores and the device share. The most work for the CPU, the least for
+    /// memory.
+    Demoted,
+}
+
+/// How lanes write what the copy engine will read.
+///
+/// With ordinary stores the lines sit dirty in the lanes' own caches, and until they are evicted the
+/// engine fetches them at less than half the link's speed. In a long copy they are evicted in time,
+/// in a short one they are not. Streaming stores go through memory, whose bandwidth then is the
+/// limit. Demoting lines to the shared cache is best if the CPU can do it and there are many lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum UploadStores {
+    /// Streaming at first, then cached.
+    Mixed,
+    Demoting,
+}
+
+/// Lanes needed to demote lines as fast as the link takes them.
+const DEMOTING_LANES: usize = 13;
+
+/// Uploads up to this size are streamed.
+const STREAMED_UPLOAD_BYTES: usize = 64 << 20;
+
+/// The start of larger uploads is streamed, up to this size.
+const STREAMED_UPLOAD_START_BYTES: usize = 16 << 20;
+
+/// Downloads from this size on are streamed, since the caches could not hold them anyway.
+const STREAMED_DOWNLOAD_BYTES: usize = 32 << 20;
+
+/// Runs of this average length get a copy each, which leaves the link idle for some 3 µs.
+const LONG_RUN_BYTES: usize = 1 << 20;
+
+impl UploadStores {
+    /// The best for so many lanes on this CPU.
+    pub(super) fn for_lanes(lanes: usize) -> Self {
+        if lanes >= DEMOTING_LANES && can_demote() {
+            Self::Demoting
+        } else {
+            Self::Mixed
+        }
+    }
+
+    /// For the staged byte at `offset`.
+    fn at(self, offset: usize, copy: &StagedCopy<'_>) -> Stores {
+        // If other callers are active, each has fewer lanes, and conversions are work enough:
+        // streaming costs the CPU least.
+        if helpers::callers() > 1 || copy.conversion.is_on_host() {
+            return Stores::Streaming;
+        }
+        let short = copy.pieces.staged_bytes() <= STREAMED_UPLOAD_BYTES;
+        match self {
+            Self::Demoting => Stores::Demoted,
+            Self::Mixed if short || offset < STREAMED_UPLOAD_START_BYTES => Stores::Streaming,
+            Self::Mixed => Stores::Cached,
+        }
+    }
+}
+
+/// A copy in progress: what both directions share.
+pub(super) struct ActiveCopy<'a> {
+    device: DeviceSide<'a>,
+    share: RingShare<'a>,
+    chunks: Vec<Chunk>,
+    scheduler: ChunkScheduler<Slot>,
+}
+
+impl<'a> ActiveCopy<'a> {
+    pub(super) fn new(
+        copy: StagedCopy<'a>,
+        link: &'a Arc<Link>,
+        kernels: Option<Arc<StagingKernels>>,
+        share: RingShare<'a>,
+        slot_bytes: usize,
+    ) -> Self {
+        let chunks = copy.pieces.chunks(slot_bytes);
+        Self {
+            device: DeviceSide {
+                copy,
+                link,
+                kernels,
+                has_many_chunks: chunks.len() > 1,
+            },
+            share,
+            scheduler: ChunkScheduler::new(chunks.iter().map(Chunk::slices)),
+            chunks,
+        }
+    }
+
+    /// Works on this thread and on up to `lanes - 1` helpers.
+    fn run(&self, lanes: usize, work: &impl ChunkWork<Slot>) {
+        let slices = self.scheduler.slices();
+        let helpers = (lanes - 1).min(slices.saturating_sub(1));
+        helpers::run(helpers, &|ticket| {
+            self.scheduler.run(work, || ticket.is_valid());
+        });
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.scheduler.is_stopped()
+    }
+
+    /// Parts of a slice, each with its place in the slot.
+    fn parts(
+        &self,
+        chunk: usize,
+        slice: usize,
+        slot: &Slot,
+    ) -> impl Iterator<Item = (PiecePart<'_>, *mut u8)> {
+        let chunk = &self.chunks[chunk];
+        let parts = self.device.copy.pieces.parts(chunk, chunk.slice(slice));
+        parts.map(|part| (part, slot.at(chunk.slot_offset(part.offset()))))
+    }
+}
+
+impl Drop for ActiveCopy<'_> {
+    /// After a failure, slots of chunks that were never closed go back.
+    fn drop(&mut self) {
+        for slot in self.scheduler.take_buffers() {
+            self.share.put(slot);
+        }
+    }
+}
+
+/// Host to device.
+pub(super) struct Upload<'a> {
+    active: ActiveCopy<'a>,
+    stores: UploadStores,
+}
+
+impl<'a> Upload<'a> {
+    pub(super) fn new(active: ActiveCopy<'a>, stores: UploadStores) -> Self {
+        Self { active, stores }
+    }
+
+    /// Returns when the host memory may be reused.
+    pub(super) fn run(self, lanes: usize, keep_stray: impl FnMut(Error)) -> Result<()> {
+        self.active.run(lanes, &self);
+        self.active.scheduler.result(keep_stray)
+    }
+}
+
+impl ChunkWork<Slot> for Upload<'_> {
+    fn open(&self, _: usize) -> Result<Option<Slot>> {
+        self.active.share.take(|| self.active.is_stopped())
+    }
+
+    fn slice(&self, chunk: usize, slice: usize, slot: &Slot) {
+        let copy = &self.active.device.copy;
+        for (part, staged) in self.active.parts(chunk, slice, slot) {
+            let stores = self.stores.at(part.offset(), copy);
+            // SAFETY: the source is borrowed until the upload returns. The device does not use the
+            // slot, and this part of it belongs to this slice alone.
+            unsafe { copy.stage(copy.host_memory(&part), staged, part.bytes, stores) };
+        }
+    }
+
+    fn close(&self, chunk: usize, slot: Slot) -> Result<()> {
+        let ActiveCopy {
+            device,
+            share,
+            chunks,
+            ..
+        } = &self.active;
+        let submit = |slot: &mut Slot| {
+            // SAFETY: all slices are done, and the slot keeps its fence. The places are borrowed
+            // until the submission ends; from then on the ledger protects them.
+            unsafe { device.submit_upload(&chunks[chunk], slot) }
+        };
+        let slot = share.submit_with_fence(device.copy.stream, slot, submit)?;
+        share.put(slot);
+        Ok(())
+    }
+}
+
+/// Device to host.
+pub(super) struct Download<'a> {
+    active: ActiveCopy<'a>,
+    arrivals: Vec<Arrival>,
+    /// The chunk whose copy is submitted next.
+    next: AtomicUsize,
+}
+
+/// A chunk's slot from the submission of its copy until the chunk is opened.
+#[derive(Default)]
+struct Arrival {
+    submitted: AtomicBool,
+    slot: Mutex<Option<Slot>>,
+}
+
+impl<'a> Download<'a> {
+    pub(super) fn new(active: ActiveCopy<'a>) -> Self {
+        let arrivals = active.chunks.iter().map(|_| Arrival::default()).collect();
+        Self {
+            active,
+            arrivals,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns when the bytes are in host memory. `prepare` runs while the first chunks are on
+    /// their way.
+    pub(super) fn run(
+        self,
+        lanes: usize,
+        prepare: impl FnOnce(),
+        keep_stray: impl FnMut(Error),
+    ) -> Result<()> {
+        self.submit_first()?;
+        prepare();
+        self.active.run(lanes, &self);
+        self.active.scheduler.result(keep_stray)
+    }
+
+    /// Submits the first chunks, as many as there are slots for.
+    fn submit_first(&self) -> Result<()> {
+        let share = &self.active.share;
+        let mut slot = share.take(|| self.active.is_stopped())?;
+        while let Some(free) = slot {
+            if !self.submit_next(free)? {
+                break;
+            }
+            slot = share.take_another();
+        }
+        Ok(())
+    }
+
+    /// Submits the copy of the next chunk into `slot`. False if there is none.
+    fn submit_next(&self, slot: Slot) -> Result<bool> {
+        let ActiveCopy {
+            device,
+            share,
+            chunks,
+            ..
+        } = &self.active;
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(chunk) = chunks.get(next) else {
+            share.put(slot);
+            return Ok(false);
+        };
+        let slot = share.submit_with_fence(device.copy.stream, slot, |slot| {
+            // SAFETY: the slot keeps its fence. The places are borrowed until the submission ends;
+            // from then on the ledger protects them.
+            unsafe { device.submit_download(chunk, slot) }
+        })?;
+        let arrival = &self.arrivals[next];
+        *lock(&arrival.slot) = Some(slot);
+        arrival.submitted.store(true, Ordering::Release);
+        Ok(true)
+    }
+
+    fn stores(&self) -> Stores {
+        let copy = &self.active.device.copy;
+        let host_bytes = copy.conversion.host_bytes(copy.pieces.staged_bytes());
+        if host_bytes >= STREAMED_DOWNLOAD_BYTES {
+            Stores::Streaming
+        } else {
+            Stores::Cached
+        }
+    }
+}
+
+impl ChunkWork<Slot> for Download<'_> {
+    fn open(&self, chunk: usize) -> Result<Option<Slot>> {
+        let arrival = &self.arrivals[chunk];
+        let submitted = || arrival.submitted.load(Ordering::Acquire);
+        if !wait_until(submitted, || self.active.is_stopped()) {
+            return Ok(None);
+        }
+        let slot = lock(&arrival.slot).take().expect("submitted before");
+        self.active.share.settled(slot).map(Some)
+    }
+
+    fn slice(&self, chunk: usize, slice: usize, slot: &Slot) {
+        let copy = &self.active.device.copy;
+        for (part, staged) in self.active.parts(chunk, slice, slot) {
+            // SAFETY: the target is borrowed exclusively until the download returns, and this part
+            // of it belongs to this slice alone. The device has filled the slot and no longer uses
+            // it.
+            unsafe { copy.stage(staged, copy.host_memory(&part), part.bytes, self.stores()) };
+        }
+    }
+
+    fn close(&self, _: usize, slot: Slot) -> Result<()> {
+        match self.active.share.spare(slot) {
+            Some(slot) => self.submit_next(slot).map(|_| ()),
+            // The remaining slots fetch the rest.
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Download<'_> {
+    /// After a failure, chunks that are not needed any more are still on their way. Their slots
+    /// carry the fences.
+    fn drop(&mut self) {
+        for arrival in &self.arrivals {
+            if let Some(slot) = lock(&arrival.slot).take() {
+                self.active.share.put(slot);
+            }
+        }
+    }
+}
+
+/// The device side of a copy: it submits copies of whole chunks.
+pub(super) struct DeviceSide<'a> {
+    pub(super) copy: StagedCopy<'a>,
+    pub(super) link: &'a Arc<Link>,
+    /// Loaded if the copy needs them.
+    pub(super) kernels: Option<Arc<StagingKernels>>,
+    pub(super) has_many_chunks: bool,
+}
+
+impl DeviceSide<'_> {
+    /// Submits what moves a staged chunk to its places.
+    ///
+    /// # Safety
+    /// The slot is filled. Nothing else uses it or the places, and the places stay valid, until all
+    /// submitted work is done.
+    unsafe fn submit_upload(&self, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
+        // SAFETY: the caller vouches for slot and places; every run lies inside of both.
+        unsafe {
+            if let ElementConversion::OnDevice(cast) = self.copy.conversion {
+                return self.convert_from_slot(cast, chunk, slot);
+            }
+            let runs = self.copy.pieces.runs(chunk);
+            if !are_long(&runs) {
+                return self.scatter(&runs, chunk, slot);
+            }
+            runs.iter().try_for_each(|run| {
+                let offset = chunk.slot_offset(run.offset);
+                self.submit_copy(upload_op(slot.at(offset), run.device, run.bytes))
+            })
+        }
+    }
+
+    /// Submits what moves a chunk from its places into the slot.
+    ///
+    /// # Safety
+    /// Nothing else uses the slot, and nothing writes the places, which stay valid, until all
+    /// submitted work is done.
+    unsafe fn submit_download(&self, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
+        // SAFETY: as in `submit_upload`.
+        unsafe {
+            if let ElementConversion::OnDevice(cast) = self.copy.conversion {
+                return self.convert_into_slot(cast, chunk, slot);
+            }
+            let runs = self.copy.pieces.runs(chunk);
+            if !are_long(&runs) {
+                return self.gather(&runs, chunk, slot);
+            }
+            runs.iter().try_for_each(|run| {
+                let offset = chunk.slot_offset(run.offset);
+                self.submit_copy(download_op(run.device, slot.at(offset), run.bytes))
+            })
+        }
+    }
+
+    /// # Safety
+    /// As for `Driver::copy_async`.
+    pub(super) unsafe fn submit_copy(&self, copy: CopyOp) -> Result<()> {
+        // SAFETY: the caller's.
+        unsafe {
+            self.link
+                .driver
+                .copy_async(copy, self.copy.stream.handle())?
+        };
+        Ok(())
+    }
+}
+
+/// Whether each run is worth a copy of its own.
+fn are_long(runs: &[Run]) -> bool {
+    let bytes: usize = runs.iter().map(|run| run.bytes).sum();
+    runs.len() == 1 || bytes / runs.len().max(1) >= LONG_RUN_BYTES
+}
+
+pub(super) fn upload_op(source: *const u8, target: DevicePtr, bytes: usize) -> CopyOp {
+    CopyOp {
+        source: Place::Host(host_ptr(source)),
+        target: Place::Device(target),
+        bytes,
+    }
+}
+
+pub(super) fn download_op(source: DevicePtr, target: *mut u8, bytes: usize) -> CopyOp {
+    CopyOp {
+        source: Place::Device(source),
+        target: Place::Host(host_ptr(target)),
+        bytes,
+    }
+}

@@ -1,0 +1,334 @@
+//! Chunks that a kernel brings to their places: scattered, gathered or converted on the device.
+//!
+//! Such a chunk is copied between its slot and the slot's scratch memory on the device in one go,
+//! together with a table that says where each run of bytes belongs.
+
+use std::sync::Arc;
+
+use pinlane_driver::{
+    CopyOp, DevicePtr, FunctionHandle, KernelArg, LaunchShape, StreamFlags, StreamHandle,
+};
+use pinlane_kernels::Piece as TableEntry;
+
+use super::conversion::{Cast, U8ToF32};
+use super::pieces::{Chunk, Run};
+use super::ring::Slot;
+use super::staged_copy::{DeviceSide, download_op, upload_op};
+use crate::kernel::Code;
+use crate::link::Link;
+use crate::{Result, Stream};
+
+/// Blocks that keep any GPU busy.
+const BLOCKS: u32 = 1024;
+const THREADS: u32 = 256;
+
+/// The kernels of one device, loaded when they are first needed. Slots keep those that they used.
+pub(super) struct StagingKernels {
+    code: Code,
+    copy_stream: CopyStream,
+    scatter: FunctionHandle,
+    gather: FunctionHandle,
+    to_bf16: FunctionHandle,
+    to_f16: FunctionHandle,
+    from_u8: FunctionHandle,
+}
+
+/// Runs of bytes in scratch memory, with the table that says where they belong.
+#[derive(Clone, Copy)]
+struct StagedRuns {
+    table: DevicePtr,
+    data: DevicePtr,
+    entries: usize,
+    bytes: usize,
+}
+
+impl StagingKernels {
+    pub(super) fn load(link: &Arc<Link>) -> Result<Self> {
+        let code = Code::load(link, pinlane_kernels::PTX)?;
+        let function = |name| link.driver.module_function(code.handle(), name);
+        Ok(Self {
+            scatter: function("pinlane_scatter")?,
+            gather: function("pinlane_gather")?,
+            to_bf16: function("pinlane_f32_to_bf16")?,
+            to_f16: function("pinlane_f32_to_f16")?,
+            from_u8: function("pinlane_u8_to_f32")?,
+            copy_stream: CopyStream::open(link)?,
+            code,
+        })
+    }
+
+    /// Launches `kernel` (scatter or gather) on all runs.
+    ///
+    /// # Safety
+    /// Table, scratch memory and all places are valid, and not used otherwise, until it is done.
+    unsafe fn move_runs(
+        &self,
+        kernel: FunctionHandle,
+        runs: StagedRuns,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        // Few runs are split, so that the whole GPU has work.
+        let splits = (BLOCKS as usize / runs.entries.max(1)).clamp(1, 64);
+        let args = [
+            KernelArg::U64(runs.entries as u64),
+            KernelArg::U32(splits as u32),
+            KernelArg::Ptr(runs.table),
+            KernelArg::Ptr(runs.data),
+            KernelArg::U64(runs.bytes as u64),
+        ];
+        // SAFETY: these are its parameters; the caller vouches for the memory.
+        unsafe { self.launch(kernel, &args, runs.entries * splits, stream) }
+    }
+
+    /// Converts `items` elements.
+    ///
+    /// # Safety
+    /// Source and target are valid, and not used otherwise, until it is done.
+    unsafe fn convert(
+        &self,
+        cast: Cast,
+        items: usize,
+        source: DevicePtr,
+        target: DevicePtr,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let items_arg = KernelArg::U64(items as u64);
+        let (source, target) = (KernelArg::Ptr(source), KernelArg::Ptr(target));
+        let blocks = items.div_ceil(4 * THREADS as usize);
+        // SAFETY: these are the kernels' parameters; the caller vouches for the memory.
+        unsafe {
+            match cast {
+                Cast::F32ToBf16 => {
+                    self.launch(self.to_bf16, &[items_arg, source, target], blocks, stream)
+                }
+                Cast::F32ToF16 => {
+                    self.launch(self.to_f16, &[items_arg, source, target], blocks, stream)
+                }
+                Cast::U8ToF32(U8ToF32 { scale, offset }) => {
+                    let (scale, offset) = (KernelArg::F32(scale), KernelArg::F32(offset));
+                    let args = [items_arg, scale, offset, source, target];
+                    self.launch(self.from_u8, &args, blocks, stream)
+                }
+            }
+        }
+    }
+
+    unsafe fn launch(
+        &self,
+        kernel: FunctionHandle,
+        args: &[KernelArg],
+        blocks: usize,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let shape = LaunchShape {
+            grid: [blocks.clamp(1, BLOCKS as usize) as u32, 1, 1],
+            block: [THREADS, 1, 1],
+            shared_bytes: 0,
+        };
+        // SAFETY: passed on. The slot that the launch uses keeps the code loaded.
+        unsafe { self.code.driver().launch(kernel, shape, args, stream)? };
+        Ok(())
+    }
+}
+
+impl DeviceSide<'_> {
+    /// Copies a chunk into scratch memory and scatters its runs from there.
+    ///
+    /// # Safety
+    /// As for [`submit_upload`](Self::submit_upload).
+    pub(super) unsafe fn scatter(
+        &self,
+        runs: &[Run],
+        chunk: &Chunk,
+        slot: &mut Slot,
+    ) -> Result<()> {
+        // SAFETY: the caller's; table and data lie in the slot, one after the other.
+        unsafe {
+            let staged = self.write_table(runs, chunk, slot)?;
+            let (start, end) = (chunk.table_offset(runs.len()), end_of(runs, chunk));
+            self.copy_to_scratch(slot, start, staged.table, end - start)?;
+            let kernels = self.kernels();
+            kernels.move_runs(kernels.scatter, staged, self.copy.stream.handle())
+        }
+    }
+
+    /// Gathers the runs of a chunk into scratch memory and copies them from there.
+    ///
+    /// # Safety
+    /// As for [`submit_download`](Self::submit_download).
+    pub(super) unsafe fn gather(&self, runs: &[Run], chunk: &Chunk, slot: &mut Slot) -> Result<()> {
+        // SAFETY: as in `scatter`.
+        unsafe {
+            let staged = self.write_table(runs, chunk, slot)?;
+            let table_bytes = size_of::<TableEntry>() * runs.len();
+            let table_offset = chunk.table_offset(runs.len());
+            self.submit_copy(upload_op(slot.at(table_offset), staged.table, table_bytes))?;
+            let kernels = self.kernels();
+            kernels.move_runs(kernels.gather, staged, self.copy.stream.handle())?;
+            let (start, end) = (chunk.table_bytes, end_of(runs, chunk));
+            let source = staged.data.offset(start);
+            self.submit_copy(download_op(source, slot.at(start), end - start))
+        }
+    }
+
+    /// Copies a chunk into scratch memory and converts it from there.
+    ///
+    /// # Safety
+    /// As for [`submit_upload`](Self::submit_upload).
+    pub(super) unsafe fn convert_from_slot(
+        &self,
+        cast: Cast,
+        chunk: &Chunk,
+        slot: &mut Slot,
+    ) -> Result<()> {
+        let (bytes, kernels) = (chunk.staged.len(), self.kernels());
+        let scratch = slot.scratch(self.link, kernels)?;
+        let (items, stream) = (cast.items(bytes), self.copy.stream.handle());
+        // SAFETY: the caller's; the scratch memory is as large as the slot.
+        unsafe {
+            self.copy_to_scratch(slot, 0, scratch, bytes)?;
+            kernels.convert(cast, items, scratch, self.converted_place(chunk), stream)
+        }
+    }
+
+    /// Converts a chunk into scratch memory and copies it from there.
+    ///
+    /// # Safety
+    /// As for [`submit_download`](Self::submit_download).
+    pub(super) unsafe fn convert_into_slot(
+        &self,
+        cast: Cast,
+        chunk: &Chunk,
+        slot: &mut Slot,
+    ) -> Result<()> {
+        let (bytes, kernels) = (chunk.staged.len(), self.kernels());
+        let scratch = slot.scratch(self.link, kernels)?;
+        let (items, stream) = (cast.items(bytes), self.copy.stream.handle());
+        // SAFETY: as in `convert_from_slot`.
+        unsafe {
+            kernels.convert(cast, items, self.converted_place(chunk), scratch, stream)?;
+            self.submit_copy(download_op(scratch, slot.at(0), bytes))
+        }
+    }
+
+    /// Where the elements of a chunk lie on the device. Converting copies have one piece.
+    fn converted_place(&self, chunk: &Chunk) -> DevicePtr {
+        let before = self.copy.conversion.device_bytes(chunk.staged.start);
+        self.copy.pieces.first().device.offset(before)
+    }
+
+    /// Writes the table of the runs into the slot.
+    ///
+    /// # Safety
+    /// Nothing else uses the slot.
+    unsafe fn write_table(
+        &self,
+        runs: &[Run],
+        chunk: &Chunk,
+        slot: &mut Slot,
+    ) -> Result<StagedRuns> {
+        let scratch = slot.scratch(self.link, self.kernels())?;
+        let table_offset = chunk.table_offset(runs.len());
+        for (index, run) in runs.iter().enumerate() {
+            let entry = TableEntry::new(run.device, chunk.slot_offset(run.offset), run.bytes);
+            // SAFETY: the table ends where the data start, and is aligned, since slots start at a
+            // page.
+            unsafe {
+                let table = slot.at(table_offset).cast::<TableEntry>();
+                table.add(index).write(entry);
+            }
+        }
+        Ok(StagedRuns {
+            table: scratch.offset(table_offset),
+            data: scratch,
+            entries: runs.len(),
+            bytes: runs.iter().map(|run| run.bytes).sum(),
+        })
+    }
+
+    /// Copies from a slot into its scratch memory. If more chunks follow, the copy does not wait for
+    /// the caller's stream.
+    unsafe fn copy_to_scratch(
+        &self,
+        slot: &mut Slot,
+        offset: usize,
+        target: DevicePtr,
+        bytes: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's.
+        unsafe {
+            let copy = upload_op(slot.at(offset), target, bytes);
+            if self.has_many_chunks {
+                let copy_stream = &self.kernels().copy_stream;
+                return copy_stream.copy_ahead_of(self.copy.stream, slot, copy);
+            }
+            self.submit_copy(copy)
+        }
+    }
+
+    fn kernels(&self) -> &Arc<StagingKernels> {
+        let kernels = self.kernels.as_ref();
+        kernels.expect("loaded for every copy that needs kernels")
+    }
+}
+
+/// Where the last run ends in the slot.
+fn end_of(runs: &[Run], chunk: &Chunk) -> usize {
+    runs.last().map_or(chunk.table_bytes, |run| {
+        chunk.slot_offset(run.offset) + run.bytes
+    })
+}
+
+/// A stream of our own for copies into scratch memory.
+///
+/// They need not wait for the work on the caller's stream, since scratch memory is ours. Here they
+/// follow each other without a gap, while the kernels that move the bytes to their places run on
+/// the caller's stream.
+struct CopyStream {
+    link: Arc<Link>,
+    handle: StreamHandle,
+}
+
+impl CopyStream {
+    fn open(link: &Arc<Link>) -> Result<Self> {
+        let flags = StreamFlags {
+            non_blocking: true,
+            ..StreamFlags::default()
+        };
+        Ok(Self {
+            handle: link.driver.stream_create(flags)?,
+            link: Arc::clone(link),
+        })
+    }
+
+    /// Copies from the slot to its scratch memory here, and makes all later work of `stream` wait
+    /// for it. On an error the copy is over, or the slot is stranded.
+    ///
+    /// # Safety
+    /// Nothing else uses the slot and its scratch memory until work that is submitted to `stream`
+    /// after this is done.
+    unsafe fn copy_ahead_of(&self, stream: &Stream, slot: &mut Slot, copy: CopyOp) -> Result<()> {
+        let fence = stream.shared().events.claim()?;
+        let driver = &self.link.driver;
+        // SAFETY: the caller's.
+        unsafe { driver.copy_async(copy, self.handle)? };
+        let joined = fence
+            .record(self.handle)
+            .and_then(|fence| driver.stream_wait_event(stream.handle(), fence.event()));
+        if let Err(error) = joined {
+            if !error.is_fatal() && !self.link.drains(self.handle) {
+                slot.strand();
+            }
+            return Err(error.into());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for CopyStream {
+    fn drop(&mut self) {
+        // SAFETY: created by `open`, and nothing is submitted to it any more. Its work completes.
+        self.link
+            .give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
+    }
+}
