@@ -12,7 +12,7 @@ use crate::{Device, Error, PinnedPool, PoolBuf};
 /// Keep an error that no call can return. [`Device::take_stray_errors`] returns it.
 pub fn keep_stray_error(device: &Device, error: Error) {
     if let Error::Driver(error) = error {
-        device.shared.link.keep_stray(error);
+        device.shared.core.keep_stray(error);
     }
 }
 

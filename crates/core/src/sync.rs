@@ -1,4 +1,4 @@
-//! The seam that swaps std for loom. Only what knows no GPU builds on it ([`crate::core`], the
+//! The seam that swaps std for loom. Only what knows no GPU builds on it ([`crate::protocol`], the
 //! relay of the express lane), so that the same protocol
 //! code runs in production, under loom and under miri.
 

@@ -8,7 +8,7 @@ use pinlane_kernels::Piece;
 use super::ring::Slot;
 use super::route::{Chunk, LANE_BYTES, Route, Run};
 use super::toolbox::{Staged, Toolbox};
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::transfer::host_ptr;
 use crate::{Result, Stream};
 
@@ -96,7 +96,7 @@ impl Dock {
 
 /// The device's end of one copy.
 pub(crate) struct Yard<'a> {
-    pub(crate) link: &'a Arc<Link>,
+    pub(crate) link: &'a Arc<DeviceCore>,
     pub(crate) stream: &'a Stream,
     pub(crate) route: &'a Route,
     pub(crate) dock: Dock,

@@ -42,7 +42,7 @@ pub(crate) fn mark(
             let error = match enqueued {
                 Ok(()) => unmarked.into(),
                 Err(error) => {
-                    stream.shared().link.keep_stray(unmarked);
+                    stream.shared().core.keep_stray(unmarked);
                     error
                 }
             };

@@ -39,10 +39,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use calls::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 pub use config::ExpressConfig;
 
-use crate::core::Lot;
+use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::link::Link;
 use crate::memory::{Touch, is_fresh, prefault};
+use crate::protocol::DeferredFree;
 use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
 use crate::{Result, Stream, crew};
@@ -73,7 +73,7 @@ const FRESH_BYTES: usize = 16 << 20;
 
 /// The express lane of one device.
 pub(crate) struct Express {
-    link: Arc<Link>,
+    link: Arc<DeviceCore>,
     config: ExpressConfig,
     ring: Ring,
     pockets: Ring,
@@ -92,8 +92,8 @@ struct Trip<'a> {
 
 impl Express {
     pub(crate) fn new(
-        link: &Arc<Link>,
-        lot: &CoreArc<Lot<DeviceFence>>,
+        link: &Arc<DeviceCore>,
+        lot: &CoreArc<DeferredFree<DeviceFence>>,
         config: ExpressConfig,
     ) -> Result<Self> {
         config.check()?;

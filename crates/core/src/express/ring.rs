@@ -13,10 +13,10 @@ use std::time::Duration;
 use pinlane_driver::{DevicePtr, HostFlags};
 
 use super::toolbox::Toolbox;
-use crate::core::{Fence, Lot, Settled};
+use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::link::Link;
 use crate::memory::{DeviceMemory, PinnedBuf, PinnedSource};
+use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::Arc as CoreArc;
 use crate::{Error, Result};
 
@@ -42,8 +42,8 @@ struct Scratch {
 
 /// Idle slots, and how many may be made.
 pub(crate) struct Ring {
-    link: Arc<Link>,
-    lot: CoreArc<Lot<DeviceFence>>,
+    link: Arc<DeviceCore>,
+    lot: CoreArc<DeferredFree<DeviceFence>>,
     slot_bytes: usize,
     slots_at_most: usize,
     state: Mutex<State>,
@@ -69,7 +69,11 @@ impl Slot {
     }
 
     /// Device memory of the same size, made at first use, for kernels of `tools`.
-    pub(crate) fn scratch(&mut self, link: &Arc<Link>, tools: &Arc<Toolbox>) -> Result<DevicePtr> {
+    pub(crate) fn scratch(
+        &mut self,
+        link: &Arc<DeviceCore>,
+        tools: &Arc<Toolbox>,
+    ) -> Result<DevicePtr> {
         let bytes = self.memory.len();
         let scratch = match &mut self.scratch {
             Some(scratch) => {
@@ -145,8 +149,8 @@ enum Unsettled {
 
 impl Ring {
     pub(crate) fn new(
-        link: &Arc<Link>,
-        lot: &CoreArc<Lot<DeviceFence>>,
+        link: &Arc<DeviceCore>,
+        lot: &CoreArc<DeferredFree<DeviceFence>>,
         slot_bytes: usize,
         slots_at_most: usize,
     ) -> Self {
@@ -313,7 +317,7 @@ impl Drop for Ring {
             let fence = slot.fence.take();
             let slot = ManuallyDrop::into_inner(slot);
             if let (true, Some(fence)) = (in_use, fence) {
-                self.lot.park(vec![fence], Box::new(slot));
+                self.lot.defer(vec![fence], Box::new(slot));
             }
         }
         drop(ManuallyDrop::into_inner(idle));

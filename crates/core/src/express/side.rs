@@ -9,17 +9,17 @@ use std::sync::Arc;
 use pinlane_driver::{CopyOp, StreamFlags, StreamHandle};
 
 use super::ring::Slot;
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::{Result, Stream};
 
 /// The stream, destroyed on drop.
 pub(crate) struct Side {
-    link: Arc<Link>,
+    link: Arc<DeviceCore>,
     handle: StreamHandle,
 }
 
 impl Side {
-    pub(crate) fn open(link: &Arc<Link>) -> Result<Self> {
+    pub(crate) fn open(link: &Arc<DeviceCore>) -> Result<Self> {
         let flags = StreamFlags {
             non_blocking: true,
             ..StreamFlags::default()

@@ -6,8 +6,8 @@ use pinlane_driver::{DevicePtr, FunctionHandle, KernelArg, LaunchShape, StreamHa
 
 use super::side::Side;
 use crate::Result;
+use crate::device_core::DeviceCore;
 use crate::kernel::Code;
-use crate::link::Link;
 
 /// Blocks that keep any GPU busy.
 const BLOCKS: u32 = 1024;
@@ -35,7 +35,7 @@ pub(crate) struct Staged {
 }
 
 impl Toolbox {
-    pub(crate) fn load(link: &Arc<Link>) -> Result<Self> {
+    pub(crate) fn load(link: &Arc<DeviceCore>) -> Result<Self> {
         let code = Code::load(link, pinlane_kernels::PTX)?;
         let function = |name| link.driver.module_function(code.handle(), name);
         Ok(Self {

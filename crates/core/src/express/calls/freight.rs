@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::super::route::Route;
-use crate::core::Extent;
 use crate::memory::{DeviceRegion, Touch};
+use crate::protocol::Extent;
 
 /// Room for more pieces than these is made when they come.
 const EXPECTED_AT_MOST: usize = 1 << 16;
