@@ -1,9 +1,9 @@
 //! What Pinlane's own crates share. Not part of the public interface: it changes without notice.
 
-pub use crate::core::{Claim, SharedSlot, SlotMemory, Stride};
 pub use crate::helpers::cpus;
 pub use crate::memory::{Touch, check_align, local_world_size, page_bytes};
 pub use crate::normalize::Kernels as NormalizeKernels;
+pub use crate::protocol::{Claim, SharedSlot, SlotMemory, Stride};
 pub use crate::sync::lock;
 
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use crate::{Device, Error, PinnedPool, PoolBuf};
 /// Keep an error that no call can return. [`Device::take_stray_errors`] returns it.
 pub fn keep_stray_error(device: &Device, error: Error) {
     if let Error::Driver(error) = error {
-        device.shared.link.keep_stray(error);
+        device.shared.core.keep_stray(error);
     }
 }
 

@@ -177,7 +177,7 @@ impl<'a> Program<'a> {
         let _ = self.device.synchronize();
         self.device.trim(); // what the express lane keeps is not a leak
         let stats = self.device.stats();
-        if stats != pinlane::Stats::default() {
+        if stats != pinlane::DeviceStats::default() {
             return Err(format!("something is left in the end: {stats:?}"));
         }
         Ok(())

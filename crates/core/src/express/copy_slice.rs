@@ -162,7 +162,7 @@ impl Stream {
             match self.driver().pointer_kind(address) {
                 Ok(kind) => matches!(kind, PointerKind::Pinned | PointerKind::Registered),
                 Err(error) => {
-                    self.shared().link.keep_stray(error);
+                    self.shared().core.keep_stray(error);
                     false
                 }
             }

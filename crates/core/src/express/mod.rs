@@ -47,10 +47,10 @@ use std::sync::{Arc, Mutex};
 pub use config::ExpressConfig;
 pub use conversion::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 
-use crate::core::Lot;
+use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::link::Link;
 use crate::memory::{Touch, is_fresh, prefault};
+use crate::protocol::DeferredFree;
 use crate::stream::SubmitError;
 use crate::sync::{Arc as CoreArc, lock};
 use crate::{Error, Result, Stream, helpers};
@@ -76,7 +76,7 @@ const FRESH_BYTES: usize = 16 << 20;
 
 /// The express lane of one device.
 pub(crate) struct Express {
-    link: Arc<Link>,
+    link: Arc<DeviceCore>,
     config: ExpressConfig,
     ring: Ring,
     small_ring: Ring,
@@ -85,8 +85,8 @@ pub(crate) struct Express {
 
 impl Express {
     pub(crate) fn new(
-        link: &Arc<Link>,
-        lot: &CoreArc<Lot<DeviceFence>>,
+        link: &Arc<DeviceCore>,
+        lot: &CoreArc<DeferredFree<DeviceFence>>,
         config: ExpressConfig,
     ) -> Result<Self> {
         config.check()?;

@@ -13,10 +13,10 @@ use std::time::Duration;
 use pinlane_driver::{DevicePtr, HostFlags};
 
 use super::staging_kernels::StagingKernels;
-use crate::core::{Fence, Lot, Settled};
+use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::link::Link;
 use crate::memory::{DeviceMemory, PinnedBuf, PinnedSource};
+use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
 use crate::{Error, Result, Stream};
 
@@ -49,7 +49,7 @@ impl Slot {
     /// Device memory of the same size for `kernels`, allocated at first use.
     pub(super) fn scratch(
         &mut self,
-        link: &Arc<Link>,
+        link: &Arc<DeviceCore>,
         kernels: &Arc<StagingKernels>,
     ) -> Result<DevicePtr> {
         let bytes = self.memory.len();
@@ -122,8 +122,8 @@ enum Unsettled {
 
 /// Idle slots, and how many there may be.
 pub(super) struct Ring {
-    link: Arc<Link>,
-    lot: CoreArc<Lot<DeviceFence>>,
+    link: Arc<DeviceCore>,
+    lot: CoreArc<DeferredFree<DeviceFence>>,
     slot_bytes: usize,
     slots_at_most: usize,
     state: Mutex<RingState>,
@@ -142,8 +142,8 @@ struct RingState {
 
 impl Ring {
     pub(super) fn new(
-        link: &Arc<Link>,
-        lot: &CoreArc<Lot<DeviceFence>>,
+        link: &Arc<DeviceCore>,
+        lot: &CoreArc<DeferredFree<DeviceFence>>,
         slot_bytes: usize,
         slots_at_most: usize,
     ) -> Self {
@@ -307,7 +307,7 @@ impl Drop for Ring {
             let fence = slot.fence.take();
             let slot = ManuallyDrop::into_inner(slot);
             if let (true, Some(fence)) = (in_use, fence) {
-                self.lot.park(vec![fence], Box::new(slot));
+                self.lot.defer(vec![fence], Box::new(slot));
             }
         }
         drop(ManuallyDrop::into_inner(idle));
@@ -469,7 +469,7 @@ impl<'a> RingShare<'a> {
                 match submitted {
                     Ok(()) => unrecorded.into(),
                     Err(error) => {
-                        stream.shared().link.keep_stray(unrecorded);
+                        stream.shared().core.keep_stray(unrecorded);
                         error
                     }
                 }

@@ -19,7 +19,7 @@ use super::pieces::{Chunk, PieceList, PiecePart, Run};
 use super::ring::{RingShare, Slot};
 use super::scheduler::{ChunkScheduler, ChunkWork};
 use super::staging_kernels::StagingKernels;
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::memory::Touch;
 use crate::sync::{lock, wait_until};
 use crate::transfer::host_ptr;
@@ -144,7 +144,7 @@ pub(super) struct ActiveCopy<'a> {
 impl<'a> ActiveCopy<'a> {
     pub(super) fn new(
         copy: StagedCopy<'a>,
-        link: &'a Arc<Link>,
+        link: &'a Arc<DeviceCore>,
         kernels: Option<Arc<StagingKernels>>,
         share: RingShare<'a>,
         slot_bytes: usize,
@@ -381,7 +381,7 @@ impl Drop for Download<'_> {
 /// The device side of a copy: it submits copies of whole chunks.
 pub(super) struct DeviceSide<'a> {
     pub(super) copy: StagedCopy<'a>,
-    pub(super) link: &'a Arc<Link>,
+    pub(super) link: &'a Arc<DeviceCore>,
     /// Loaded if the copy needs them.
     pub(super) kernels: Option<Arc<StagingKernels>>,
     pub(super) has_many_chunks: bool,

@@ -14,8 +14,8 @@ use super::conversion::{Cast, U8ToF32};
 use super::pieces::{Chunk, Run};
 use super::ring::Slot;
 use super::staged_copy::{DeviceSide, download_op, upload_op};
+use crate::device_core::DeviceCore;
 use crate::kernel::Code;
-use crate::link::Link;
 use crate::{Result, Stream};
 
 /// Blocks that keep any GPU busy.
@@ -43,7 +43,7 @@ struct StagedRuns {
 }
 
 impl StagingKernels {
-    pub(super) fn load(link: &Arc<Link>) -> Result<Self> {
+    pub(super) fn load(link: &Arc<DeviceCore>) -> Result<Self> {
         let code = Code::load(link, pinlane_kernels::PTX)?;
         let function = |name| link.driver.module_function(code.handle(), name);
         Ok(Self {
@@ -285,12 +285,12 @@ fn end_of(runs: &[Run], chunk: &Chunk) -> usize {
 /// follow each other without a gap, while the kernels that move the bytes to their places run on
 /// the caller's stream.
 struct CopyStream {
-    link: Arc<Link>,
+    link: Arc<DeviceCore>,
     handle: StreamHandle,
 }
 
 impl CopyStream {
-    fn open(link: &Arc<Link>) -> Result<Self> {
+    fn open(link: &Arc<DeviceCore>) -> Result<Self> {
         let flags = StreamFlags {
             non_blocking: true,
             ..StreamFlags::default()
