@@ -17,6 +17,9 @@ impl Order {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::DepthFirst, Self::BreadthFirst, Self::StageStreams];
 
+    /// The streams of [`StageStreams`](Self::StageStreams).
+    pub const STAGES: u32 = 3;
+
     /// A word for it.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -38,6 +38,8 @@ mod sizes;
 mod verdict;
 
 pub use limits::Limits;
+pub use orders::{STREAMS_MAX, depths};
 pub use plan::{Alternative, Plan, best};
 pub use predict::predict_ns;
+pub use sizes::power_of_two_chunks;
 pub use verdict::{Advice, Bottleneck, Part};

@@ -1,5 +1,7 @@
 //! The best shape of each order.
 
+use std::ops::RangeInclusive;
+
 use super::bound::Bound;
 use super::limits::Limits;
 use super::predict::{Predictor, Sample};
@@ -8,7 +10,7 @@ use crate::Profile;
 use crate::pipeline::{Cut, Job, Memory, Order, PlanError, Shape};
 
 /// More streams are never tried.
-const STREAMS_MAX: u32 = 8;
+pub const STREAMS_MAX: u32 = 8;
 
 /// Slots that are tried for stage streams, whose number does not follow from the streams.
 const STAGE_SLOTS: [u32; 4] = [2, 3, 4, 6];
@@ -189,18 +191,26 @@ impl Search<'_> {
     /// Streams and slots of an order, within the limits.
     fn depths(&self, order: Order) -> Vec<(u32, u32)> {
         let most = self.limits.streams_at_most.min(STREAMS_MAX);
-        let express = [self.job.input, self.job.output].contains(&Memory::Express);
-        let more = if express { EXPRESS_SLOTS } else { 0 };
         match order {
-            Order::DepthFirst => (1..=most)
-                .map(|streams| (streams, streams + more))
-                .collect(),
             // With one stream it is depth-first.
-            Order::BreadthFirst => (2..=most)
-                .map(|streams| (streams, streams + more))
-                .collect(),
-            Order::StageStreams if self.limits.streams_at_most < 3 => Vec::new(),
-            Order::StageStreams => STAGE_SLOTS.map(|slots| (3, slots + more)).to_vec(),
+            Order::BreadthFirst => depths(&self.job, order, 2..=most),
+            Order::DepthFirst | Order::StageStreams => depths(&self.job, order, 1..=most),
+        }
+    }
+}
+
+/// The numbers of streams and ring slots to try for an order, with numbers of streams from `streams`.
+#[must_use]
+pub fn depths(job: &Job, order: Order, streams: RangeInclusive<u32>) -> Vec<(u32, u32)> {
+    let express = [job.input, job.output].contains(&Memory::Express);
+    let more = if express { EXPRESS_SLOTS } else { 0 };
+    match order {
+        Order::StageStreams if !streams.contains(&Order::STAGES) => Vec::new(),
+        Order::StageStreams => STAGE_SLOTS
+            .map(|slots| (Order::STAGES, slots + more))
+            .to_vec(),
+        Order::DepthFirst | Order::BreadthFirst => {
+            streams.map(|streams| (streams, streams + more)).collect()
         }
     }
 }
