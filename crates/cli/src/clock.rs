@@ -1,31 +1,47 @@
 //! The host's clock.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pinlane_sim::Sim;
 
-use crate::device::Target;
+use crate::device::Backend;
 
-/// The host's clock: the machine's, or that of a simulated machine.
-pub(crate) enum Clock<'a> {
+/// The host's clock: this machine's, or a simulated machine's.
+pub(crate) enum HostClock<'a> {
     Real(Instant),
     Simulated(&'a Sim),
 }
 
-impl<'a> Clock<'a> {
-    /// The clock of the machine behind a device.
-    pub(crate) fn of(target: &'a Target) -> Self {
-        match target.sim() {
+impl<'a> HostClock<'a> {
+    pub(crate) fn of(backend: &'a Backend) -> Self {
+        match backend.sim() {
             Some(sim) => Self::Simulated(sim),
             None => Self::Real(Instant::now()),
         }
     }
 
-    /// Nanoseconds since some moment.
+    /// Nanoseconds since an arbitrary start.
     pub(crate) fn now_ns(&self) -> u64 {
         match self {
-            Self::Real(began) => u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            Self::Real(start) => duration_ns(start.elapsed()),
             Self::Simulated(sim) => sim.now_ns(),
         }
     }
+
+    /// Keeps the CPU busy for this long.
+    pub(crate) fn spin(&self, ns: u64) {
+        match self {
+            Self::Real(_) => {
+                let end = Instant::now() + Duration::from_nanos(ns);
+                while Instant::now() < end {
+                    std::hint::spin_loop();
+                }
+            }
+            Self::Simulated(sim) => sim.host_work(ns),
+        }
+    }
+}
+
+pub(crate) fn duration_ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

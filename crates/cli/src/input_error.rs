@@ -1,4 +1,4 @@
-//! What is wrong with a file that was named: what to do, where that is clear enough, and the exit status.
+//! Errors in input files: the message with its remedy, and the exit status.
 
 use std::fs;
 use std::path::Path;
@@ -7,17 +7,16 @@ use pinlane::load::{Fault, HeaderFault, LoadError, OtherFormat, TarFault};
 
 use crate::output::UsageError;
 
-/// When something was wrong with a file.
+/// When a file turned out to be bad.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
-    /// As the words were followed to it: other words, or another file, would do.
+    /// While its header was read: another argument or file would work.
     Opening,
-    /// Later, when it had been found good.
+    /// Later, although its header was good.
     Loading,
 }
 
-/// The error of a file, with its exit status, which is decided here alone: 2 for files that cannot be
-/// opened or understood, 1 for what comes later.
+/// The error for a bad input file. This alone decides its exit status: 2 while opening, 1 later.
 pub(crate) fn failed(when: When, message: String) -> anyhow::Error {
     match when {
         When::Opening => UsageError::new(message).into(),
@@ -25,51 +24,49 @@ pub(crate) fn failed(when: When, message: String) -> anyhow::Error {
     }
 }
 
-/// The message with its remedy, for faults that have the same one wherever files are named.
-pub(crate) fn told(error: &LoadError) -> Option<String> {
+/// The message of an error that has the same remedy in every command.
+pub(crate) fn message(error: &LoadError) -> Option<String> {
+    const INCOMPLETE: &str = "the file may be incomplete: write or download it again";
     let file = error.file()?;
     let name = file.display();
     match error.fault() {
-        // This says itself what to do.
+        // Already says what to do.
         Fault::OtherFormat { .. } => Some(error.to_string()),
-        Fault::Header(HeaderFault::TooShort { file_bytes: 0, .. }) => Some(format!(
-            "{name} is empty; was it written or downloaded to its end? Write it again"
-        )),
-        Fault::Header(HeaderFault::PastEnd { .. } | HeaderFault::DataPastEnd { .. }) => Some(
-            format!("{error}; was it written or downloaded to its end? Write it again"),
-        ),
+        Fault::Header(HeaderFault::TooShort { file_bytes: 0, .. }) => {
+            Some(format!("{name} is empty; {INCOMPLETE}"))
+        }
+        Fault::Header(HeaderFault::PastEnd { .. } | HeaderFault::DataPastEnd { .. }) => {
+            Some(format!("{error}; {INCOMPLETE}"))
+        }
         Fault::DuplicateTensor { other } if is_same(file, other) => Some(format!(
-            "{name} is named twice, by itself or by its folder or index; name it once"
+            "{name} is given twice, directly or through its folder or index; name it once"
         )),
         Fault::NothingHere => {
-            let other = other_in(file)?;
+            let other = other_format_in(file)?;
             Some(format!("{error}; {other}"))
         }
-        // An archive by its name, and no archive at all from its first byte on.
+        // Named .tar, but its first byte already is not an archive's.
         Fault::Tar(TarFault::Checksum { at_bytes: 0 } | TarFault::Truncated { at_bytes: 0 }) => {
-            let fault = Fault::OtherFormat {
-                found: OtherFormat::of(file)?,
-            };
-            Some(format!("{name}: {fault}"))
+            let found = OtherFormat::of(file)?;
+            Some(format!("{name}: {}", Fault::OtherFormat { found }))
         }
         _ => None,
     }
 }
 
-/// The first file of a folder that is known to be of another kind: what it is and what to do.
-pub(crate) fn other_in(folder: &Path) -> Option<String> {
+/// The first file in a folder that has a known but unsupported format, and what to do about it.
+pub(crate) fn other_format_in(folder: &Path) -> Option<String> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
     paths.sort();
-    let mut others = paths.iter().filter_map(|path| {
+    paths.iter().find_map(|path| {
         let name = path.file_name()?.to_str()?;
         let found = OtherFormat::of(path)?;
         Some(format!("{name} in it {}", Fault::OtherFormat { found }))
-    });
-    others.next()
+    })
 }
 
-/// Whether both paths lead to one file.
+/// Whether both paths name the same file.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     real(one).is_some_and(|one| Some(one) == real(other))
@@ -80,10 +77,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_error_is_a_wrong_word_at_first_and_a_failed_job_later() {
-        for (when, is_wrong_word) in [(When::Opening, true), (When::Loading, false)] {
+    fn only_errors_while_opening_are_usage_errors() {
+        for (when, is_usage) in [(When::Opening, true), (When::Loading, false)] {
             let error = failed(when, "it is gone".to_owned());
-            assert_eq!(error.is::<UsageError>(), is_wrong_word);
+            assert_eq!(error.is::<UsageError>(), is_usage);
             assert_eq!(error.to_string(), "it is gone");
         }
     }

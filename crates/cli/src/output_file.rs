@@ -1,4 +1,4 @@
-//! Files that are either written whole or left as they were.
+//! Output files, replaced atomically: a failed write leaves the old file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -8,59 +8,71 @@ use anyhow::Context;
 
 use crate::output::UsageError;
 
-/// Extensions of what is read in folders.
-const READ_IN_FOLDERS: [&str; 4] = ["json", "npy", "safetensors", "tar"];
+/// Extensions of the files that commands read when an input is a folder.
+const INPUT_EXTENSIONS: [&str; 4] = ["json", "npy", "safetensors", "tar"];
 
-/// The file of a flag that writes to files alone.
-pub(crate) fn named(text: &str) -> Result<PathBuf, String> {
+/// Parses the path of a flag that cannot write to standard output.
+pub(crate) fn parse(text: &str) -> Result<PathBuf, String> {
     match text {
-        "-" => Err("this does not go to standard output; write ./- for a file of that name".into()),
+        "-" => Err("cannot write to standard output; use ./- for a file of that name".into()),
         text => Ok(text.into()),
     }
 }
 
-/// [`write`], of a text.
+/// [`write`] of a text.
 pub(crate) fn write_text(path: &Path, text: &str) -> anyhow::Result<()> {
     write(path, |out| out.write_all(text.as_bytes()))
 }
 
-/// Writes a file under a temporary name beside it, and renames it. A failed write leaves what was
-/// there. What is no plain file, such as a pipe, is written to as it is.
+/// Writes a text to a file, if one is given.
+pub(crate) fn write_given(
+    path: &Option<PathBuf>,
+    text: impl FnOnce() -> String,
+) -> anyhow::Result<()> {
+    path.as_deref()
+        .map_or(Ok(()), |path| write_text(path, &text()))
+}
+
+/// Writes a file under a temporary name next to it, then renames it. Anything but a regular file, such as
+/// a pipe, is written in place.
 pub(crate) fn write(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let result = place(path).and_then(|place| match place {
-        Place::AsItIs => OpenOptions::new()
+    let result = destination(path).and_then(|destination| match destination {
+        Destination::InPlace => OpenOptions::new()
             .write(true)
             .open(path)
             .and_then(|file| fill(file, content).map(drop)),
-        Place::Replaced(path) => replace(&path, content),
+        Destination::Replace(path) => replace(&path, content),
     });
-    // A closed pipe behind a named file is a failure, unlike one behind standard output.
+    // Drops the error kind: a closed named pipe is a failure, unlike a closed standard output.
     result
         .map_err(|error| anyhow::anyhow!("{error}"))
-        .with_context(|| format!("{} cannot be written", path.display()))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Fails where the file of one of these flags could not be written, or would take the place of an
-/// input, before work is done for it. Leaves everything as it is.
+/// Checks before any work is done that the files of these flags can be written and would not overwrite an
+/// input. Changes nothing.
 pub(crate) fn check<'a>(
     flags: &[(&str, &Option<PathBuf>)],
     inputs: impl IntoIterator<Item = &'a Path> + Clone,
 ) -> Result<(), UsageError> {
     for (flag, path) in flags {
         let Some(path) = path else { continue };
-        if inputs.clone().into_iter().any(|input| is_of(path, input)) {
+        if inputs
+            .clone()
+            .into_iter()
+            .any(|input| is_input(path, input))
+        {
             return Err(UsageError::new(format!(
-                "{flag}: {} is read from, and would be overwritten; name another file",
+                "{flag}: {} is an input and would be overwritten; name another file",
                 path.display()
             )));
         }
-        place(path).and_then(try_out).map_err(|error| {
+        destination(path).and_then(try_create).map_err(|error| {
             UsageError::new(format!(
-                "{flag}: {} cannot be written: {error}; name a file in a folder that is there and \
-                 can be written to",
+                "{flag}: cannot write {}: {error}; name a file in an existing, writable folder",
                 path.display()
             ))
         })?;
@@ -68,59 +80,50 @@ pub(crate) fn check<'a>(
     Ok(())
 }
 
-/// Whether this is the input, or a file that is read in the folder that is the input.
-fn is_of(path: &Path, input: &Path) -> bool {
-    let Ok(path) = fs::canonicalize(path) else {
-        return false;
-    };
-    let Ok(input) = fs::canonicalize(input) else {
+/// Whether the path is the input, or a file that is read from the input folder.
+fn is_input(path: &Path, input: &Path) -> bool {
+    let (Ok(path), Ok(input)) = (fs::canonicalize(path), fs::canonicalize(input)) else {
         return false;
     };
     let extension = path.extension().and_then(|extension| extension.to_str());
-    let is_read = extension.is_some_and(|extension| READ_IN_FOLDERS.contains(&extension));
+    let is_read = extension.is_some_and(|extension| INPUT_EXTENSIONS.contains(&extension));
     path == input || (is_read && path.parent() == Some(&input))
 }
 
-/// How a file is written.
-enum Place {
-    /// It is no plain file, and written to as it is.
-    AsItIs,
-    /// A new file takes its place.
-    Replaced(PathBuf),
+enum Destination {
+    /// Not a regular file.
+    InPlace,
+    Replace(PathBuf),
 }
 
-fn place(path: &Path) -> io::Result<Place> {
+fn destination(path: &Path) -> io::Result<Destination> {
     match fs::metadata(path) {
-        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(there) if !there.is_file() => Ok(Place::AsItIs),
-        // Behind a link, the file is replaced and not the link.
-        Ok(_) => fs::canonicalize(path).map(Place::Replaced),
-        Err(_) => Ok(Place::Replaced(path.to_owned())),
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => Ok(Destination::InPlace),
+        // Replaces the target of a symbolic link, not the link.
+        Ok(_) => fs::canonicalize(path).map(Destination::Replace),
+        Err(_) => Ok(Destination::Replace(path.to_owned())),
     }
 }
 
-/// Whether there could be a file beside it. Opening a pipe would wait for its reader.
-fn try_out(place: Place) -> io::Result<()> {
-    let Place::Replaced(path) = place else {
+/// Whether the temporary file can be created. Does not open a pipe, which would wait for its reader.
+fn try_create(destination: Destination) -> io::Result<()> {
+    let Destination::Replace(path) = destination else {
         return Ok(());
     };
-    let draft = draft_of(&path)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).open(&draft)?;
+    let draft = draft_path(&path)?;
+    File::create_new(&draft)?;
     fs::remove_file(&draft)
 }
 
 fn replace(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let draft = draft_of(path)?;
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&draft)
+    let draft = draft_path(path)?;
+    let written = File::create_new(&draft)
         .and_then(|file| fill(file, content))
         .and_then(|file| file.sync_all())
         .and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
-        // It may never have come to be.
+        // It may not exist.
         let _ = fs::remove_file(&draft);
     }
     written
@@ -132,8 +135,8 @@ fn fill(file: File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// A name in the same folder that nobody else uses.
-fn draft_of(path: &Path) -> io::Result<PathBuf> {
+/// A unique temporary name in the same folder.
+fn draft_path(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
     let mut draft = std::ffi::OsString::from(".");
     draft.push(name);
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_leaves_what_was_there_and_nothing_else() {
+    fn a_failed_write_keeps_the_old_file_and_leaves_no_draft() {
         let folder = folder("failed");
         let path = folder.join("kept.toml");
         write(&path, |out| out.write_all(b"first")).expect("written");
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn trying_out_leaves_everything_as_it_is() {
+    fn the_check_changes_nothing() {
         let folder = folder("check");
         let (there, new) = (folder.join("there"), folder.join("new"));
         fs::write(&there, "kept").expect("written");
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_file_is_not_replaced() {
+    fn special_files_are_written_in_place() {
         write(Path::new("/dev/null"), |out| out.write_all(b"away")).expect("written");
         assert!(!fs::metadata("/dev/null").expect("there").is_file());
         assert!(write(&std::env::temp_dir(), |_| Ok(())).is_err());

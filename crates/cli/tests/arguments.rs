@@ -1,4 +1,4 @@
-//! Wrong words, help, and closed pipes.
+//! Invalid arguments, help, and closed pipes.
 
 mod support;
 
@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use support::{pinlane, run, stderr, stdout};
 
-/// Status 2, nothing on standard output, and all of `parts` in the message.
+/// Expects status 2, an empty standard output, and all of `parts` in the message.
 #[track_caller]
 fn refused(args: &[&str], parts: &[&str]) {
     let output = run(args);
@@ -18,7 +18,7 @@ fn refused(args: &[&str], parts: &[&str]) {
 }
 
 #[test]
-fn wrong_devices() {
+fn invalid_devices() {
     refused(
         &["--device", "gpu", "compare"],
         &["--device", "sim:PROFILE"],
@@ -30,13 +30,13 @@ fn wrong_devices() {
     );
     refused(
         &["--device", "sim:/", "compare"],
-        &["--device", "cannot be read"],
+        &["--device", "cannot read"],
     );
 }
 
 #[test]
-fn a_wrong_profile_file_is_named_with_its_field() {
-    let path = std::env::temp_dir().join(format!("pinlane-words-{}.toml", std::process::id()));
+fn an_invalid_profile_file_is_named_with_its_field() {
+    let path = std::env::temp_dir().join(format!("pinlane-args-{}.toml", std::process::id()));
     std::fs::write(&path, "name = \"half\"\n").expect("the file is written");
     let device = format!("sim:{}", path.display());
     refused(
@@ -47,7 +47,7 @@ fn a_wrong_profile_file_is_named_with_its_field() {
 }
 
 #[test]
-fn wrong_numbers() {
+fn invalid_numbers() {
     refused(&["compare", "--size", "12XB"], &["--size", "MiB"]);
     refused(&["compare", "--size", "0"], &["--size", "at least 1"]);
     refused(&["compare", "--repeat", "0"], &["--repeat"]);
@@ -55,7 +55,7 @@ fn wrong_numbers() {
 }
 
 #[test]
-fn wrong_commands() {
+fn invalid_commands() {
     refused(&[], &["Usage"]);
     refused(&["fly"], &["fly"]);
     refused(&["compare", "--fast"], &["--fast"]);
@@ -70,9 +70,9 @@ fn a_filter_that_matches_nothing() {
 }
 
 #[test]
-fn files_are_tried_before_anything_is_done_for_them() {
+fn output_files_are_checked_before_any_work() {
     let job = ["--in", "1MiB", "--out", "0", "--kernel", "0"];
-    for (command, words, flags) in [
+    for (command, args, flags) in [
         ("compare", &[][..], &["--svg", "--html"][..]),
         ("bench", &[], &["--csv", "--svg", "--html"]),
         ("overlap", &[], &["--svg", "--html", "--trace"]),
@@ -81,19 +81,19 @@ fn files_are_tried_before_anything_is_done_for_them() {
         ("feed", &["synthetic"], &["--html"]),
     ] {
         for flag in flags {
-            let words = [
+            let args = [
                 &["--device", "sim", command],
-                words,
+                args,
                 &[flag, "/no/such/file"],
             ]
             .concat();
-            refused(&words, &[flag, "/no/such/file", "name a file"]);
+            refused(&args, &[flag, "/no/such/file", "name a file"]);
         }
     }
 }
 
 #[test]
-fn no_report_takes_the_place_of_what_is_read() {
+fn a_report_never_overwrites_an_input() {
     let name = format!("pinlane-read-{}.toml", std::process::id());
     let path = std::env::temp_dir().join(name);
     let text = include_str!("../../model/profiles/pcie3-x16.toml");
@@ -102,7 +102,7 @@ fn no_report_takes_the_place_of_what_is_read() {
     let device = format!("sim:{file}");
     let job = ["--in", "1MiB", "--out", "0", "--kernel", "0"];
     let plan = [&job[..], &["--profile", file]].concat();
-    for (device, command, words, flag) in [
+    for (device, command, args, flag) in [
         (device.as_str(), "compare", &[][..], "--svg"),
         (&device, "bench", &[], "--csv"),
         (&device, "overlap", &[], "--trace"),
@@ -112,8 +112,8 @@ fn no_report_takes_the_place_of_what_is_read() {
         ("sim", "plan", &plan, "--svg"),
         ("sim", "bench", &["--against", file], "--html"),
     ] {
-        let words = [&["--device", device, command], words, &[flag, file]].concat();
-        refused(&words, &[flag, file, "name another file"]);
+        let args = [&["--device", device, command], args, &[flag, file]].concat();
+        refused(&args, &[flag, file, "name another file"]);
     }
     assert_eq!(std::fs::read_to_string(&path).expect("kept"), text);
     std::fs::remove_file(&path).expect("the file is there");
@@ -121,7 +121,7 @@ fn no_report_takes_the_place_of_what_is_read() {
 
 #[test]
 fn help_shows_two_examples_each() {
-    for words in [
+    for args in [
         &["--help"][..],
         &["compare", "--help"],
         &["bench", "--help"],
@@ -131,14 +131,14 @@ fn help_shows_two_examples_each() {
         &["plan", "--help"],
         &["selftest", "--help"],
     ] {
-        let output = run(words);
+        let output = run(args);
         assert!(output.status.success());
         let (_, examples) = stdout(&output).split_once("Examples:").expect("examples");
         let count = examples
             .lines()
             .filter(|line| line.starts_with("  pinlane "))
             .count();
-        assert_eq!(count, 2, "{words:?}");
+        assert_eq!(count, 2, "{args:?}");
     }
 }
 
@@ -153,7 +153,7 @@ fn flags_may_come_after_the_command() {
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
-    for words in [
+    for args in [
         &["--device", "sim", "compare", "--size", "1MiB"][..],
         &["--device", "sim", "--json", "compare", "--size", "1MiB"],
         &["--device", "sim", "bench", "--sizes", "4KiB"],
@@ -174,12 +174,12 @@ fn a_closed_pipe_ends_quietly() {
         // The reading end is closed before the tool writes its first byte.
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
-        let output = pinlane(words)
+        let output = pinlane(args)
             .stdout(Stdio::from(writer))
             .stderr(Stdio::piped())
             .output()
-            .expect("the tool starts");
-        assert_eq!(stderr(&output), "", "{words:?}");
-        assert_eq!(output.status.code(), Some(0), "{words:?}");
+            .expect("pinlane starts");
+        assert_eq!(stderr(&output), "", "{args:?}");
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! `pinlane feed` of samples and files that are not as they should be.
+//! `pinlane feed` with bad samples and files.
 
-#[path = "support/feeding.rs"]
-mod feeding;
+#[path = "support/feed.rs"]
+mod feed;
 #[path = "support/scratch.rs"]
 mod scratch;
 mod support;
 
-use feeding::{data, feed, refused, report};
+use feed::{data, feed, refused, report};
 use scratch::Scratch;
 use serde_json::Value;
 use support::{run, stderr, stdout};
@@ -14,18 +14,18 @@ use support::{run, stderr, stdout};
 #[test]
 fn bad_samples_fail_or_are_skipped() {
     let archive = data("tar/gnu-ustar.tar");
-    // One file is empty, and one field has another length.
-    let words = [archive.as_str(), "--field", "cls=u8:1"];
-    refused(&words, 1, &["train/0002", "--skip-bad"]);
+    // One file is empty, and one field has the wrong length.
+    let args = [archive.as_str(), "--field", "cls=u8:1"];
+    refused(&args, 1, &["train/0002", "--skip-bad"]);
     let all = report(&[&archive, "--field", "jpg=u8:..1000"]);
-    let found = report(&[&words[..], &["--skip-bad"]].concat());
+    let found = report(&[&args[..], &["--skip-bad"]].concat());
     let number = |value: &Value| value.as_u64().expect("a number");
     assert!(number(&found["skipped"]) > 0);
     assert_eq!(
         number(&found["samples"]) + number(&found["skipped"]),
         number(&all["samples"])
     );
-    let text = feed(&[&words[..], &["--skip-bad"]].concat());
+    let text = feed(&[&args[..], &["--skip-bad"]].concat());
     assert!(stdout(&text).contains(" skipped\n"), "{}", stdout(&text));
     let told = found["first_skipped"].as_array().expect("a list");
     assert!((1..=3).contains(&told.len()), "{found}");
@@ -36,32 +36,32 @@ fn bad_samples_fail_or_are_skipped() {
 }
 
 #[test]
-fn a_feed_of_bad_samples_alone_has_failed() {
+fn a_run_with_only_bad_samples_fails() {
     let archive = data("tar/gnu-ustar.tar");
-    // Labels are text there, and never of eight bytes.
-    let words = [archive.as_str(), "--field", "cls=i64:", "--skip-bad"];
+    // The labels are text, never 8 bytes long.
+    let args = [archive.as_str(), "--field", "cls=i64:", "--skip-bad"];
     for more in [&[][..], &["--workers", "2"], &["--epochs", "1000000000"]] {
-        let output = feed(&[&words[..], more, &["--json"]].concat());
+        let output = feed(&[&args[..], more, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         let found: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
         assert_eq!(found["samples"], 0);
         assert!(found["limit"].is_null());
-        // The first reason, and what to write instead.
+        // The first reason, and a suggestion.
         let why = found["first_skipped"][0]["why"].as_str().expect("a reason");
-        for part in ["--skip-bad left out all", why, "cls=u8:..8"] {
+        for part in ["--skip-bad skipped all", why, "cls=u8:..8"] {
             assert!(stderr(&output).contains(part), "{}", stderr(&output));
         }
     }
-    let text = feed(&words);
+    let text = feed(&args);
     assert!(stdout(&text).contains("\nNothing was fed\n"));
     assert!(!stdout(&text).contains("Feed more"), "{}", stdout(&text));
 }
 
 #[test]
-fn a_field_of_another_length_is_told_with_one_that_fits() {
+fn a_field_of_the_wrong_length_gets_a_suggestion() {
     let archive = data("tar/gnu-ustar.tar");
-    let words = [archive.as_str(), "--field", "cls=i64:"];
-    refused(&words, 1, &["--field cls=u8:..8", "text", "--skip-bad"]);
+    let args = [archive.as_str(), "--field", "cls=i64:"];
+    refused(&args, 1, &["--field cls=u8:..8", "text", "--skip-bad"]);
     refused(&[&archive], 2, &["--field cls=u8:..8", "text"]);
     let output = run(&["feed", "--help"]);
     for part in ["cls=u8:..8", "id=i64:", "img=u8:3x224x224", "(x / 255"] {
@@ -69,9 +69,9 @@ fn a_field_of_another_length_is_told_with_one_that_fits() {
     }
 }
 
-/// As for `load`: damaged at first is a wrong word, and what shows later is a job that failed.
+/// As for `load`: damage found while opening is a usage error; damage found later fails the job.
 #[test]
-fn damaged_files_are_wrong_words() {
+fn damaged_files_are_usage_errors() {
     let scratch = Scratch::new();
     let cut = |name: &str, bytes: usize| {
         let whole = std::fs::read(data(name)).expect("there");
@@ -86,12 +86,12 @@ fn damaged_files_are_wrong_words() {
     refused(
         &[&cut("one.safetensors", 40)],
         2,
-        &["SOURCE", "Write it again"],
+        &["SOURCE", "download it again"],
     );
 }
 
 #[test]
-fn files_that_cannot_be_fed_are_told_by_what_they_are() {
+fn unsupported_files_are_identified() {
     let scratch = Scratch::new();
     let file = |name: &str, bytes: &[u8]| {
         let path = scratch.file(name);
@@ -110,7 +110,7 @@ fn files_that_cannot_be_fed_are_told_by_what_they_are() {
     std::fs::rename(&packed, scratch.file("shards/b.tar.gz")).expect("moved");
     let packed = scratch.file("shards/b.tar.gz");
     let field = ["--field", "cls=u8:..8"];
-    for (words, parts) in [
+    for (args, parts) in [
         (&[lost.as_str()][..], &["a.npy", "git lfs pull"][..]),
         (&[&lost_tar, field[0], field[1]], &["a.tar", "git lfs pull"]),
         (&[&packed], &["b.tar.gz", "gzip", "unpack it"]),
@@ -120,13 +120,13 @@ fn files_that_cannot_be_fed_are_told_by_what_they_are() {
         ),
         (&[&empty], &["c.npy is empty"]),
         (&[&hollow, field[0], field[1]], &["d.tar has no samples"]),
-        (&[&bare], &["no .tar, .npy or .safetensors", "one that has"]),
+        (&[&bare], &["no .tar, .npy or .safetensors", "name another"]),
         (&[&bare, field[0], field[1]], &["--field", "no .tar file"]),
         (
             &["/no/such", field[0], field[1]],
             &["SOURCE /no/such", "No such"],
         ),
     ] {
-        refused(words, 2, parts);
+        refused(args, 2, parts);
     }
 }

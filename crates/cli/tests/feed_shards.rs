@@ -1,14 +1,14 @@
-//! `pinlane feed`: which samples are for this process, and what of the bytes that move is samples.
+//! `pinlane feed`: shards, and sample bytes as a part of the moved bytes.
 
-#[path = "support/feeding.rs"]
-mod feeding;
+#[path = "support/feed.rs"]
+mod feed;
 mod support;
 
-use feeding::{data, feed, report};
+use feed::{data, feed, report};
 use serde_json::Value;
 use support::{pinlane, stderr, stdout};
 
-/// A few bytes a sample.
+/// A few bytes per sample.
 const SMALL: [&str; 5] = ["synthetic", "--shape", "3x8x8", "--samples", "100"];
 
 #[test]
@@ -24,12 +24,12 @@ fn ranks_share_the_samples() {
         });
         assert_eq!(found["shard"], shard);
     }
-    let words = ["--json", "--device", "sim", "feed"];
-    let output = pinlane(&[&words[..], &SMALL].concat())
+    let args = ["--json", "--device", "sim", "feed"];
+    let output = pinlane(&[&args[..], &SMALL].concat())
         .env("RANK", "1")
         .env("WORLD_SIZE", "4")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     let found: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
     assert_eq!(found["samples"], 25);
     let shard = serde_json::json!({
@@ -39,15 +39,15 @@ fn ranks_share_the_samples() {
 }
 
 #[test]
-fn variables_of_slurm_count_in_a_step_alone() {
-    let words = [&["--device", "sim", "feed"], &SMALL[..]].concat();
+fn slurm_variables_count_only_in_a_step() {
+    let args = [&["--device", "sim", "feed"], &SMALL[..]].concat();
     let text = |step: Option<&str>| {
-        let mut tool = pinlane(&words);
+        let mut tool = pinlane(&args);
         tool.env("SLURM_PROCID", "1").env("SLURM_NTASKS", "3");
         if let Some(step) = step {
             tool.env("SLURM_STEP_ID", step);
         }
-        let output = tool.output().expect("the tool starts");
+        let output = tool.output().expect("pinlane starts");
         assert!(output.status.success(), "{}", stderr(&output));
         stdout(&output).to_owned()
     };
@@ -58,12 +58,12 @@ fn variables_of_slurm_count_in_a_step_alone() {
     ] {
         assert!(in_a_step.contains(part), "{in_a_step}");
     }
-    assert!(!in_a_step.contains("not heeded"), "{in_a_step}");
+    assert!(!in_a_step.contains("are ignored"), "{in_a_step}");
     let alone = text(None);
     for part in [
         "\n100 samples in 1 batch, ",
         "SLURM_STEP_ID",
-        "not heeded",
+        "are ignored",
         "--world",
     ] {
         assert!(alone.contains(part), "{alone}");
@@ -72,7 +72,7 @@ fn variables_of_slurm_count_in_a_step_alone() {
 }
 
 #[test]
-fn bytes_of_samples_are_told_apart_from_what_is_moved() {
+fn sample_bytes_are_counted_apart_from_moved_bytes() {
     // Rows of u8 5x4x3 and of one i64.
     let found = report(&[&data("npy/image.npy"), &data("npy/label.npy")]);
     let a_sample = found["fields"][0]["bytes"].as_u64().expect("a number") + 8;
@@ -82,22 +82,22 @@ fn bytes_of_samples_are_told_apart_from_what_is_moved() {
     let ratio = number("moved_gb_per_s") / number("sample_gb_per_s");
     let bytes = number("moved_bytes") / number("sample_bytes");
     assert!((ratio - bytes).abs() < 1e-9, "{found}");
-    // Pictures of 700, 512, 513 and 5 bytes.
-    let words = [&data("tar/gnu-ustar.tar"), "--field", "jpg=u8:..1000"];
-    let found = report(&words);
+    // Images of 700, 512, 513 and 5 bytes.
+    let args = [&data("tar/gnu-ustar.tar"), "--field", "jpg=u8:..1000"];
+    let found = report(&args);
     assert_eq!(
         (&found["samples"], &found["sample_batches"]),
         (&4.into(), &1.into())
     );
     assert_eq!(found["sample_bytes"], 700 + 512 + 513 + 5);
-    let output = feed(&words);
+    let output = feed(&args);
     let text = stdout(&output);
     assert!(
         text.contains(" GB/s moved") || text.contains(" MB/s moved"),
         "{text}"
     );
     assert!(text.contains("1.69 KiB of samples, "), "{text}");
-    // As many, whatever the device makes of them.
-    let found = report(&[&words[..], &["--normalize", "0.5/0.5"]].concat());
+    // The same number, even if the device converts them.
+    let found = report(&[&args[..], &["--normalize", "0.5/0.5"]].concat());
     assert_eq!(found["sample_bytes"], 1730);
 }

@@ -1,4 +1,4 @@
-//! Words that `pinlane plan` refuses: status 2, and the flag in the message.
+//! Invalid arguments of `pinlane plan`: status 2, and the flag in the message.
 
 #[path = "support/scratch.rs"]
 mod scratch;
@@ -7,16 +7,16 @@ mod support;
 use scratch::Scratch;
 use support::{run, stderr, stdout};
 
-/// `plan --profile h200` with these words.
+/// `plan --profile h200` with these arguments.
 #[track_caller]
-fn refused(words: &[&str], parts: &[&str]) {
-    let words = [&["plan", "--profile", "h200"], words].concat();
-    refused_whole(&words, parts);
+fn refused(args: &[&str], parts: &[&str]) {
+    let args = [&["plan", "--profile", "h200"], args].concat();
+    refused_whole(&args, parts);
 }
 
 #[track_caller]
-fn refused_whole(words: &[&str], parts: &[&str]) {
-    let output = run(words);
+fn refused_whole(args: &[&str], parts: &[&str]) {
+    let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
     for part in parts {
@@ -31,14 +31,14 @@ fn refused_whole(words: &[&str], parts: &[&str]) {
 const SIZES: [&str; 4] = ["--in", "1GiB", "--out", "1GiB"];
 
 #[track_caller]
-fn refused_kernel(words: &[&str], parts: &[&str]) {
-    refused(&[&SIZES, words].concat(), parts);
+fn refused_kernel(args: &[&str], parts: &[&str]) {
+    refused(&[&SIZES, args].concat(), parts);
 }
 
-/// A good job with more words.
+/// A valid job with more arguments.
 #[track_caller]
-fn refused_more(words: &[&str], parts: &[&str]) {
-    refused_kernel(&[&["--kernel", "4ms"], words].concat(), parts);
+fn refused_more(args: &[&str], parts: &[&str]) {
+    refused_kernel(&[&["--kernel", "4ms"], args].concat(), parts);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn sizes() {
         refused(&["--in", size, "--out", "0", "--kernel", "1ms"], &["--in"]);
         refused(&["--in", "1", "--out", size, "--kernel", "1ms"], &["--out"]);
     }
-    // The last one that is a size: a chunk of one byte has more output than the device has room.
+    // The largest valid size: the output of a 1-byte chunk does not fit on the device.
     refused(
         &["--in", "1", "--out", "8388607TiB", "--kernel", "1ms"],
         &["--out", "leave no room"],
@@ -71,7 +71,7 @@ fn sizes() {
 fn kernels() {
     for (time, reason) in [
         ("NaNms", "not a number"),
-        ("-4ms", "less than no time"),
+        ("-4ms", "must not be negative"),
         ("infs", "1000 hours"),
         ("1e30s", "1000 hours"),
         ("4", "unit"),
@@ -80,10 +80,10 @@ fn kernels() {
         refused_kernel(&["--kernel", time], &["--kernel <TIME>", reason]);
     }
     for (rate, reason) in [
-        ("0GB/s", "less than 1 byte"),
-        ("-1GB/s", "less than 1 byte"),
+        ("0GB/s", "at least 1B/s"),
+        ("-1GB/s", "at least 1B/s"),
         ("nanGB/s", "not a number"),
-        ("infGB/s", "more than any device"),
+        ("infGB/s", "at most 1000000TB/s"),
         ("250", "not a rate"),
     ] {
         refused_kernel(&["--kernel-rate", rate], &["--kernel-rate <RATE>", reason]);
@@ -126,7 +126,7 @@ fn shapes() {
             "--chunk",
             "1",
         ],
-        &["--chunk", "longer than can be counted"],
+        &["--chunk", "too long to represent"],
     );
 }
 
@@ -159,15 +159,15 @@ fn memory() {
 #[test]
 fn profiles() {
     let plan = |profile: &str, parts: &[&str]| {
-        let words = [
+        let args = [
             &["plan", "--profile", profile, "--kernel", "1ms"],
             &SIZES[..],
         ]
         .concat();
-        refused_whole(&words, &[&["--profile", profile], parts].concat());
+        refused_whole(&args, &[&["--profile", profile], parts].concat());
     };
     plan("no-such", &["pcie3-x16, pcie4-x16"]);
-    plan("/", &["cannot be read"]);
+    plan("/", &["cannot read"]);
     let scratch = Scratch::new();
     let good = include_str!("../../model/profiles/h200.toml");
     for (name, from, to, parts) in [
@@ -209,5 +209,5 @@ fn profiles() {
     }
     let file = scratch.file("bytes.toml");
     std::fs::write(&file, [0xff, 0xfe, 0x00]).expect("written");
-    plan(&file, &["cannot be read"]);
+    plan(&file, &["cannot read"]);
 }

@@ -1,102 +1,71 @@
-//! Ordinary memory, which the host copies: with the driver, or with the express lane.
+//! Pageable memory, copied by the driver or by the express lane.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use pinlane::{DeviceSlice, DeviceSliceMut, Stream};
 use pinlane_report::Route;
 
-use super::host::Host;
-use super::wires::Wires;
+use super::memory::HostMemory;
+use super::rig::Rig;
+use crate::copier::Copier;
 
-/// Memory for what comes back, and who copies. What is sent is `data`, memory of the same kind.
-pub(super) struct Ordinary {
-    lane: Lane,
-    inbound: Vec<u8>,
+/// The target on the host, and who copies. The source is the rig's data, which is pageable too.
+pub(super) struct PageableMemory {
+    copier: Copier,
+    target: Vec<u8>,
 }
 
-#[derive(Clone, Copy)]
-enum Lane {
-    Driver,
-    Express,
-}
-
-impl Lane {
-    fn up(self, stream: &Stream, from: &[u8], to: DeviceSliceMut<'_, u8>) -> pinlane::Result<()> {
-        match self {
-            Self::Express => stream.copy_to_device(from, to),
-            Self::Driver => stream.driver_copy_to_device(from, to),
-        }
+impl PageableMemory {
+    pub(super) fn new(copier: Copier, target: Vec<u8>) -> Self {
+        Self { copier, target }
     }
 
-    fn down(
-        self,
-        stream: &Stream,
-        from: DeviceSlice<'_, u8>,
-        to: &mut [u8],
-    ) -> pinlane::Result<()> {
-        match self {
-            Self::Express => stream.copy_to_host(from, to),
-            Self::Driver => stream.driver_copy_to_host(from, to),
-        }
-    }
-}
-
-impl Ordinary {
-    pub(super) fn new(express: bool, inbound: Vec<u8>) -> Self {
-        let lane = match express {
-            true => Lane::Express,
-            false => Lane::Driver,
-        };
-        Self { lane, inbound }
-    }
-
-    /// One copy by the driver, whatever else is measured.
+    /// Times one copy by the driver.
     pub(super) fn driver_copy(
-        wires: &mut Wires<'_>,
+        rig: &mut Rig<'_>,
         route: Route,
         bytes: usize,
     ) -> anyhow::Result<u64> {
-        let mut driver = Self::new(false, std::mem::take(&mut wires.scratch));
-        let copied = driver.copy(wires, route, bytes);
-        wires.scratch = driver.inbound;
+        let mut driver = Self::new(Copier::Driver, std::mem::take(&mut rig.scratch));
+        let copied = driver.copy(rig, route, bytes);
+        rig.scratch = driver.target;
         copied
     }
 
-    /// Both directions, each by a thread of its own, from the moment that both are running.
-    fn both(&mut self, wires: &mut Wires<'_>, bytes: usize) -> anyhow::Result<()> {
-        let mut there = std::mem::replace(&mut wires.there, wires.device.alloc(0)?);
+    /// Copies in both directions, each on its own thread, timed from when both threads run.
+    fn copy_both(&mut self, rig: &mut Rig<'_>, bytes: usize) -> anyhow::Result<()> {
+        let mut device_target = std::mem::replace(&mut rig.target, rig.device.alloc(0)?);
         let (ready, go, done) = (Flag::default(), Flag::default(), Flag::default());
-        let lane = self.lane;
-        let gone = thread::scope(|scope| {
-            let (stream, back) = (wires.down.clone(), wires.back.range(..bytes));
-            let target = &mut self.inbound[..bytes];
+        let copier = self.copier;
+        let result = thread::scope(|scope| {
+            let (stream, source) = (rig.down.clone(), rig.source.range(..bytes));
+            let target = &mut self.target[..bytes];
             let (ready, go, done) = (&ready, &go, &done);
             let helper = scope.spawn(move || {
                 let _done = RaiseOnDrop(done);
                 ready.raise();
                 go.wait();
-                lane.down(&stream, back, target)
+                copier.download(&stream, source, target)
             });
             ready.wait();
-            let began = wires.begin(Route::Both);
+            let started = rig.start(Route::Both);
             go.raise();
-            let copied = began.and_then(|()| {
-                let target = there.range_mut(..bytes);
-                Ok(lane.up(&wires.up, &wires.data[..bytes], target)?)
+            let up = started.and_then(|()| {
+                let target = device_target.range_mut(..bytes);
+                Ok(copier.upload(&rig.up, &rig.data[..bytes], target)?)
             });
-            // Joining takes a while that belongs to no copy.
+            // The time to join the thread is not part of the copy.
             done.wait();
-            let ended = wires.end(Route::Both);
-            let returned = helper.join().expect("copying does not panic");
-            copied.and(ended).and(returned.map_err(Into::into))
+            let ended = rig.end(Route::Both);
+            let down = helper.join().expect("copying does not panic");
+            up.and(ended).and(down.map_err(Into::into))
         });
-        wires.there = there;
-        gone
+        rig.target = device_target;
+        result
     }
 }
 
-/// Something that one thread waits for, wide awake.
+/// Lets one thread spin until another one raises the flag.
 #[derive(Default)]
 struct Flag(AtomicBool);
 
@@ -112,7 +81,7 @@ impl Flag {
     }
 }
 
-/// Raises a flag whatever happens.
+/// Raises a flag even if its thread panics.
 struct RaiseOnDrop<'a>(&'a Flag);
 
 impl Drop for RaiseOnDrop<'_> {
@@ -121,37 +90,37 @@ impl Drop for RaiseOnDrop<'_> {
     }
 }
 
-impl Host for Ordinary {
-    fn copy(&mut self, wires: &mut Wires<'_>, route: Route, bytes: usize) -> anyhow::Result<u64> {
+impl HostMemory for PageableMemory {
+    fn copy(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<u64> {
         match route {
-            Route::Both => self.both(wires, bytes)?,
+            Route::Both => self.copy_both(rig, bytes)?,
             Route::H2d => {
-                wires.begin(route)?;
-                let target = wires.there.range_mut(..bytes);
-                self.lane.up(&wires.up, &wires.data[..bytes], target)?;
-                wires.end(route)?;
+                rig.start(route)?;
+                let target = rig.target.range_mut(..bytes);
+                self.copier.upload(&rig.up, &rig.data[..bytes], target)?;
+                rig.end(route)?;
             }
             Route::D2h => {
-                wires.begin(route)?;
-                let source = wires.back.range(..bytes);
-                self.lane
-                    .down(&wires.down, source, &mut self.inbound[..bytes])?;
-                wires.end(route)?;
+                rig.start(route)?;
+                let source = rig.source.range(..bytes);
+                self.copier
+                    .download(&rig.down, source, &mut self.target[..bytes])?;
+                rig.end(route)?;
             }
         }
-        let ns = wires.elapsed_ns()?;
-        // The next one begins on idle streams.
-        wires.up.synchronize()?;
-        wires.down.synchronize()?;
+        let ns = rig.elapsed_ns()?;
+        // The next copy must find idle streams.
+        rig.up.synchronize()?;
+        rig.down.synchronize()?;
         Ok(ns)
     }
 
-    fn forget(&mut self, _: &mut Wires<'_>, _: Route, bytes: usize) -> anyhow::Result<()> {
-        self.inbound[..bytes].fill(0);
+    fn clear(&mut self, _: &mut Rig<'_>, _: Route, bytes: usize) -> anyhow::Result<()> {
+        self.target[..bytes].fill(0);
         Ok(())
     }
 
-    fn came_back(&mut self, wires: &mut Wires<'_>, _: Route, bytes: usize) -> anyhow::Result<bool> {
-        Ok(self.inbound[..bytes] == wires.data[..bytes])
+    fn arrived(&mut self, rig: &mut Rig<'_>, _: Route, bytes: usize) -> anyhow::Result<bool> {
+        Ok(self.target[..bytes] == rig.data[..bytes])
     }
 }

@@ -1,8 +1,8 @@
-//! Types of elements as people write them: our names, and those of torch and numpy.
+//! Element types, by our names and by those of torch and numpy.
 
 use pinlane::load::Dtype;
 
-/// Other names, small.
+/// Other names, in lower case.
 const ALIASES: [(&str, Dtype); 16] = [
     ("bfloat16", Dtype::Bf16),
     ("float16", Dtype::F16),
@@ -22,8 +22,8 @@ const ALIASES: [(&str, Dtype); 16] = [
     ("complex64", Dtype::C64),
 ];
 
-/// `bf16`, `BF16`, `bfloat16`, `torch.bfloat16`, …, large or small.
-fn known(text: &str) -> Option<Dtype> {
+/// Finds `bf16`, `BF16`, `bfloat16`, `torch.bfloat16`, …
+fn find(text: &str) -> Option<Dtype> {
     let name = text.trim().to_ascii_lowercase();
     let bare = ["torch.", "numpy.", "np."]
         .iter()
@@ -35,21 +35,20 @@ fn known(text: &str) -> Option<Dtype> {
         .or_else(|| Dtype::from_name(&bare.to_ascii_uppercase()))
 }
 
-/// Any type.
 pub(crate) fn any(text: &str) -> Result<Dtype, String> {
     one_of(text, &Dtype::ALL)
 }
 
-/// One of these types.
+/// Parses one of these types.
 pub(crate) fn one_of(text: &str, choice: &[Dtype]) -> Result<Dtype, String> {
-    known(text)
+    find(text)
         .filter(|dtype| choice.contains(dtype))
         .ok_or_else(|| {
             let names: Vec<String> = choice
                 .iter()
                 .map(|dtype| dtype.name().to_ascii_lowercase())
                 .collect();
-            format!("choose one of {}", names.join(", "))
+            format!("use one of {}", names.join(", "))
         })
 }
 
@@ -79,6 +78,6 @@ mod tests {
             assert!(any(text).is_err_and(|error| error.contains("bf16")));
         }
         let floats = one_of("i64", &[Dtype::F16, Dtype::F32]);
-        assert_eq!(floats, Err("choose one of f16, f32".to_owned()));
+        assert_eq!(floats, Err("use one of f16, f32".to_owned()));
     }
 }

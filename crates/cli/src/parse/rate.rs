@@ -1,6 +1,6 @@
-//! Rates as people write them.
+//! Rates in bytes per second.
 
-/// Units by name, longest first where one ends like another.
+/// Units; `B/s` ends all others.
 const UNITS: [(&str, f64); 9] = [
     ("KiB/s", 1024.0),
     ("MiB/s", 1_048_576.0),
@@ -13,28 +13,24 @@ const UNITS: [(&str, f64); 9] = [
     ("B/s", 1.0),
 ];
 
-/// The fastest rate that makes sense.
-const FASTEST: f64 = 1e18;
+const BYTES_PER_S_MAX: f64 = 1e18;
 
-/// Bytes a second of `text`, such as `250GB/s` or `1.2TB/s`; at least 1.
+/// Parses a rate such as `250GB/s` or `1.2TB/s`; at least 1 byte per second.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let (digits, unit) = UNITS
-        .iter()
-        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))
-        .ok_or("not a rate; write a number with MB/s, GB/s or TB/s, such as 250GB/s")?;
-    let number: f64 = digits.trim_end().parse().map_err(|_| {
-        "not a rate; write a number before the unit, such as 250GB/s or 1.2TB/s".to_owned()
-    })?;
+    let (digits, unit) = super::split_unit(text, &UNITS)
+        .ok_or("not a rate; use a number with MB/s, GB/s or TB/s, such as 250GB/s")?;
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| "not a rate; put a number before the unit, such as 250GB/s".to_owned())?;
     let bytes_per_s = number * unit;
     if bytes_per_s.is_nan() {
-        return Err("not a number; write a rate such as 250GB/s".to_owned());
+        return Err("not a number; use a rate such as 250GB/s".to_owned());
     }
     if bytes_per_s < 1.0 {
-        return Err("less than 1 byte a second; write a rate such as 250GB/s".to_owned());
+        return Err("must be at least 1B/s".to_owned());
     }
-    if bytes_per_s > FASTEST {
-        return Err("more than any device does; choose at most 1000000TB/s".to_owned());
+    if bytes_per_s > BYTES_PER_S_MAX {
+        return Err("must be at most 1000000TB/s".to_owned());
     }
     Ok(bytes_per_s.round() as u64)
 }
@@ -44,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_with_their_units() {
+    fn rates_with_units() {
         for (text, bytes_per_s) in [
             ("250GB/s", 250_000_000_000),
             ("1.2TB/s", 1_200_000_000_000),
@@ -62,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_rate() {
+    fn invalid_rates() {
         for (text, reason) in [
             ("", "not a rate"),
             ("250", "not a rate"),
@@ -70,11 +66,11 @@ mod tests {
             ("GB/s", "not a rate"),
             ("x GB/s", "not a rate"),
             ("nanGB/s", "not a number"),
-            ("0GB/s", "less than 1 byte"),
-            ("-1GB/s", "less than 1 byte"),
-            ("0.5B/s", "less than 1 byte"),
-            ("infGB/s", "more than any device"),
-            ("1000001TB/s", "more than any device"),
+            ("0GB/s", "at least 1B/s"),
+            ("-1GB/s", "at least 1B/s"),
+            ("0.5B/s", "at least 1B/s"),
+            ("infGB/s", "at most 1000000TB/s"),
+            ("1000001TB/s", "at most 1000000TB/s"),
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.contains(reason), "{text}: {error}");

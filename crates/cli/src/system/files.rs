@@ -1,31 +1,35 @@
-//! Files of the system, below a root folder, read with care: whatever they hold is a text that is
-//! not too long, or nothing.
+//! System files below a root folder. Reads are bounded, whatever the files hold.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// More than any file that is asked for has.
+/// More than any file read here has.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 
-/// More than any folder that is asked for has, save one that nobody made in good faith.
+/// More than any folder read here has, unless someone made it on purpose.
 const NAMES_MAX: usize = 1 << 17;
 
-/// The folder that stands for `/`.
+/// The root folder: `/`, except in tests.
 #[derive(Clone, Copy)]
-pub(crate) struct Root<'p>(pub(crate) &'p Path);
+pub(crate) struct SystemRoot<'p>(pub(crate) &'p Path);
 
-impl Root<'_> {
-    /// The path below the root.
+impl SystemRoot<'static> {
+    pub(crate) fn real() -> Self {
+        Self(Path::new("/"))
+    }
+}
+
+impl SystemRoot<'_> {
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
 
-    /// The beginning of a file, without space around it; `None` where it cannot be read or is empty.
+    /// The start of a file, trimmed. `None` if it cannot be read or is empty.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let path = self.path(path);
-        // A pipe or a device would wait or never end; files of the system are plain.
+        // Reading a pipe or a device could block or never end.
         if !fs::metadata(&path).ok()?.is_file() {
             return None;
         }
@@ -36,12 +40,11 @@ impl Root<'_> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The number that a file holds.
     pub(crate) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
         self.text(path)?.parse().ok()
     }
 
-    /// Names in a folder, in order; none where it cannot be read.
+    /// The sorted names in a folder; empty if it cannot be read.
     pub(crate) fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(path)) else {
             return Vec::new();
@@ -54,16 +57,21 @@ impl Root<'_> {
         names
     }
 
-    /// Whether something is there.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 }
 
-/// What stands behind `name:` in a file of such lines.
+/// The value of the line `name: value`.
 pub(crate) fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;
         (found.trim() == name).then(|| value.trim())
     })
+}
+
+/// A field such as `MemTotal:  24682416 kB`, in bytes.
+pub(crate) fn kib_field(meminfo: &str, name: &str) -> Option<u64> {
+    let number = field(meminfo, name)?.strip_suffix("kB")?.trim();
+    number.parse::<u64>().ok()?.checked_mul(1024)
 }

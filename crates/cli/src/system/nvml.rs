@@ -1,5 +1,5 @@
-//! What NVIDIA's management library (libnvidia-ml, found at run time) tells of a GPU: plain facts,
-//! `None` for each that it does not tell.
+//! The state of a GPU from NVIDIA's management library (libnvidia-ml), loaded at run time. What the library
+//! does not report is `None`.
 
 use std::ffi::OsStr;
 
@@ -9,13 +9,12 @@ use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use pinlane_driver::PciAddress;
 
-use crate::pcie::Link;
+use super::pcie::Link;
 
-/// The name that the driver installs. The shorter one comes with development packages only.
+/// The name that the driver installs; only development packages have a shorter one.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
-/// The longest name of a process that is asked for.
-const NAME_BYTES: usize = 256;
+const PROCESS_NAME_BYTES: usize = 256;
 
 /// Who may use a GPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,40 +33,38 @@ pub(crate) struct GpuProcess {
     pub(crate) memory_bytes: Option<u64>,
 }
 
-/// A GPU, as it is now.
+/// The current state of a GPU.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct GpuState {
     pub(crate) link: Option<Link>,
-    /// Packets that were sent again since the driver was loaded.
+    /// Packets resent since the driver was loaded.
     pub(crate) replays: Option<u32>,
     pub(crate) compute_mode: Option<ComputeMode>,
-    /// Whether the driver keeps the GPU awake while nobody uses it.
+    /// Whether the driver keeps an unused GPU initialized.
     pub(crate) persistence: Option<bool>,
     pub(crate) confidential: Option<bool>,
     pub(crate) processes: Option<Vec<GpuProcess>>,
-    /// Whether processes use it through MPS.
+    /// Whether it has MPS clients.
     pub(crate) mps: Option<bool>,
 }
 
-/// The library, opened.
+/// The opened library.
 pub(crate) struct Management(Nvml);
 
 impl Management {
-    /// Opens the library, or says why it cannot be.
     pub(crate) fn open() -> Result<Self, String> {
         let opened = Nvml::builder().lib_path(OsStr::new(LIBRARY)).init();
         opened.map(Self).map_err(|error| match error {
-            NvmlError::LibloadingError(_) => format!("{LIBRARY} cannot be loaded"),
+            NvmlError::LibloadingError(_) => format!("cannot load {LIBRARY}"),
             other => format!("{LIBRARY}: {other}"),
         })
     }
 
-    /// Version of the driver, such as 580.159.03.
+    /// Such as 580.159.03.
     pub(crate) fn driver_version(&self) -> Option<String> {
         self.0.sys_driver_version().ok()
     }
 
-    /// The link of the GPU at this address.
     pub(crate) fn link(&self, pci: PciAddress) -> Option<Link> {
         let device = self.0.device_by_pci_bus_id(pci.to_string()).ok()?;
         let link = Link {
@@ -76,17 +73,16 @@ impl Management {
             max_generation: device.max_pcie_link_gen().ok()?,
             max_width: device.max_pcie_link_width().ok()?,
         };
-        // A GPU that has no such link says so with zeros.
+        // Zeros mean that the GPU has no PCIe link.
         (link.width > 0 && link.max_width > 0).then_some(link)
     }
 
-    /// Packets that the GPU at this address sent again since the driver was loaded.
     pub(crate) fn replays(&self, pci: PciAddress) -> Option<u32> {
         let device = self.0.device_by_pci_bus_id(pci.to_string()).ok()?;
         device.pcie_replay_counter().ok()
     }
 
-    /// Everything about the GPU at this address; nothing where the library does not know it.
+    /// The state of the GPU at this address; empty if the library does not know it.
     pub(crate) fn state(&self, pci: PciAddress) -> GpuState {
         let Ok(device) = self.0.device_by_pci_bus_id(pci.to_string()) else {
             return GpuState::default();
@@ -103,7 +99,7 @@ impl Management {
             persistence: device.is_in_persistent_mode().ok(),
             confidential: match device.is_cc_enabled() {
                 Ok(on) => Some(on),
-                // A GPU that cannot do it does not do it.
+                // Unsupported means off.
                 Err(NvmlError::NotSupported) => Some(false),
                 Err(_) => None,
             },
@@ -119,7 +115,7 @@ impl Management {
     fn process(&self, info: &nvml_wrapper::struct_wrappers::device::ProcessInfo) -> GpuProcess {
         GpuProcess {
             pid: info.pid,
-            name: self.0.sys_process_name(info.pid, NAME_BYTES).ok(),
+            name: self.0.sys_process_name(info.pid, PROCESS_NAME_BYTES).ok(),
             memory_bytes: match info.used_gpu_memory {
                 UsedGpuMemory::Used(bytes) => Some(bytes),
                 UsedGpuMemory::Unavailable => None,

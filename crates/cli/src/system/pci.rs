@@ -1,20 +1,20 @@
-//! NVIDIA GPUs on the PCI bus, as the kernel sees them, with or without a driver.
+//! NVIDIA GPUs on the PCI bus as the kernel sees them, with or without a driver.
 
 use std::fs;
 use std::path::Path;
 
-use super::files::Root;
-use crate::pcie::Link;
+use super::files::SystemRoot;
+use super::pcie::Link;
 
 const DEVICES: &str = "sys/bus/pci/devices";
 const NVIDIA: &str = "0x10de";
 
-/// Display controllers, of which 3D controllers are a kind.
+/// The class of display controllers, which includes 3D controllers.
 const DISPLAY: &str = "0x03";
 
-/// One end of a link, at its best.
+/// Generation and width of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Best {
+pub(crate) struct LinkSpeed {
     pub(crate) generation: u32,
     pub(crate) width: u32,
 }
@@ -24,28 +24,27 @@ pub(crate) struct Best {
 pub(crate) struct PciGpu {
     /// Such as `0000:01:00.0`.
     pub(crate) address: String,
-    /// NUMA node, where the kernel tells.
+    /// The NUMA node, if the kernel knows it.
     pub(crate) numa_node: Option<u32>,
-    /// How the link runs now.
-    pub(crate) now: Option<Best>,
-    /// The most that the card can do.
-    pub(crate) card: Option<Best>,
-    /// The most that the slot above it can do.
-    pub(crate) slot: Option<Best>,
-    /// How the IOMMU treats it: `identity`, `DMA`, `DMA-FQ`, …
+    /// The current speed of the link.
+    pub(crate) now: Option<LinkSpeed>,
+    /// The maximum of the card.
+    pub(crate) card: Option<LinkSpeed>,
+    /// The maximum of the slot.
+    pub(crate) slot: Option<LinkSpeed>,
+    /// The mode of the IOMMU: `identity`, `DMA`, `DMA-FQ`, …
     pub(crate) iommu: Option<String>,
 }
 
 impl PciGpu {
-    /// The slot, where it can be believed: virtual machines show ports that are made up, and one
-    /// that does less than the link that runs through it is such a one.
-    pub(crate) fn credible_slot(&self) -> Option<Best> {
+    /// The slot, unless it claims to be slower than the link through it: virtual machines make up ports.
+    pub(crate) fn credible_slot(&self) -> Option<LinkSpeed> {
         let now = self.now?;
         self.slot
             .filter(|slot| slot.generation >= now.generation && slot.width >= now.width)
     }
 
-    /// How the link runs, and the most that card and slot can do together.
+    /// The current speed of the link, and the maximum that card and slot have in common.
     pub(crate) fn link(&self) -> Option<Link> {
         let (now, card) = (self.now?, self.card?);
         let slot = self.credible_slot().unwrap_or(card);
@@ -58,8 +57,8 @@ impl PciGpu {
     }
 }
 
-/// All of them, in the order of their addresses.
-pub(super) fn gpus(root: Root<'_>) -> Vec<PciGpu> {
+/// All GPUs, by address.
+pub(crate) fn gpus(root: SystemRoot<'_>) -> Vec<PciGpu> {
     let names = root.names(DEVICES);
     let is_gpu = |address: &String| {
         let text = |name: &str| root.text(&format!("{DEVICES}/{address}/{name}"));
@@ -70,34 +69,34 @@ pub(super) fn gpus(root: Root<'_>) -> Vec<PciGpu> {
     gpus.map(|address| read(root, address)).collect()
 }
 
-/// The one at this address; nothing is known of it where there is none.
-pub(super) fn read(root: Root<'_>, address: String) -> PciGpu {
+/// The GPU at this address. If there is none, every field is `None`.
+pub(crate) fn read(root: SystemRoot<'_>, address: String) -> PciGpu {
     let folder = root.path(&format!("{DEVICES}/{address}"));
-    let own = Root(&folder);
-    // The bus's folder holds links to where the devices are: below their slots.
+    let own = SystemRoot(&folder);
+    // The folder holds symbolic links to the devices, which are below their slots.
     let real = fs::canonicalize(&folder).ok();
     let slot = real.as_deref().and_then(Path::parent);
     PciGpu {
-        // -1 stands for none.
+        // -1, which does not parse, means none.
         numa_node: own.number("numa_node"),
-        now: best(own, "current"),
-        card: best(own, "max"),
-        slot: slot.and_then(|slot| best(Root(slot), "max")),
+        now: link_speed(own, "current"),
+        card: link_speed(own, "max"),
+        slot: slot.and_then(|slot| link_speed(SystemRoot(slot), "max")),
         iommu: own.text("iommu_group/type"),
         address,
     }
 }
 
-fn best(device: Root<'_>, which: &str) -> Option<Best> {
+fn link_speed(device: SystemRoot<'_>, which: &str) -> Option<LinkSpeed> {
     let speed = device.text(&format!("{which}_link_speed"))?;
     let width: u32 = device.number(&format!("{which}_link_width"))?;
-    Some(Best {
+    Some(LinkSpeed {
         generation: generation(&speed)?,
         width: Some(width).filter(|width| (1..=32).contains(width))?,
     })
 }
 
-/// `16.0 GT/s PCIe` is the fourth.
+/// `16.0 GT/s PCIe` is generation 4.
 fn generation(speed: &str) -> Option<u32> {
     match speed.split(' ').next()? {
         "2.5" => Some(1),

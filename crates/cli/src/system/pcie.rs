@@ -1,6 +1,6 @@
-//! Links of PCI Express, and what they can carry.
+//! PCI Express links and their limits.
 
-/// A PCIe link: how it runs now, and the most that card and slot can do together.
+/// The current speed of a PCIe link, and the maximum that card and slot have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Link {
     pub(crate) generation: u32,
@@ -9,16 +9,15 @@ pub(crate) struct Link {
     pub(crate) max_width: u32,
 }
 
-/// The most payload that a PCIe link moves one way, in 1e9 bytes a second; `None` for what is no
-/// generation or width of PCIe.
+/// The maximum payload rate of a PCIe link in one direction, in 1e9 bytes per second. `None` for an unknown
+/// generation or width.
 ///
-/// Each lane carries 2.5, 5, 8, 16, 32, 64 thousand million bits a second from the first generation
-/// to the sixth. Of those, data are 8 in 10 up to the second generation and 128 in 130 up to the
-/// fifth; in the sixth, 236 of the 256 bytes of a flit (PCI Express Base Specification 6.0, 4.2.2).
-/// Data travel in packets of at most 256 bytes on nearly all machines. Around each are 24 bytes:
-/// framing and sequence number 4, header with a 64-bit address 16, checksum 4; acknowledgements and
-/// flow control take the room of 4 more. A flit has those in the 20 bytes that are counted already,
-/// so that only the header is left.
+/// A lane carries 2.5, 5, 8, 16, 32 or 64 Gbit/s in generations 1 to 6. Of these bits, 8 in 10 are data up to
+/// generation 2, and 128 in 130 up to generation 5. In generation 6, 236 of the 256 bytes of a flit are data
+/// (PCI Express Base Specification 6.0, 4.2.2). Nearly all machines use packets of at most 256 bytes of payload.
+/// Each packet adds 24 bytes: framing and sequence number 4, header with a 64-bit address 16, checksum 4.
+/// Acknowledgements and flow control cost about 4 more. In a flit these are part of the 20 bytes already
+/// subtracted, so only the header is left.
 pub(crate) fn payload_limit_gb_per_s(generation: u32, width: u32) -> Option<f64> {
     const PAYLOAD_BYTES: f64 = 256.0;
     let (gbit_per_s, data_share, packet_bytes) = match generation {
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payload_is_what_encoding_and_packets_leave() {
+    fn payload_rates_are_plausible() {
         for (generation, width, least, most) in [
             (1, 16, 2.8, 3.7),
             (2, 16, 7.0, 7.4),
@@ -53,7 +52,7 @@ mod tests {
             (4, 8, 14.0, 14.5),
             (5, 1, 3.5, 3.6),
         ] {
-            let rate = payload_limit_gb_per_s(generation, width).expect("such links are");
+            let rate = payload_limit_gb_per_s(generation, width).expect("a valid link");
             assert!(
                 (least..most).contains(&rate),
                 "{generation} x{width}: {rate}"
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_other_links() {
+    fn other_links_do_not_exist() {
         for (generation, width) in [(0, 16), (7, 16), (5, 0), (5, 3), (u32::MAX, u32::MAX)] {
             assert_eq!(payload_limit_gb_per_s(generation, width), None);
         }

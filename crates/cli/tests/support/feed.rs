@@ -9,24 +9,24 @@ use serde_json::Value;
 
 use super::support::{run, stderr, stdout};
 
-/// On the textbook's link.
-pub fn feed(words: &[&str]) -> Output {
-    run(&[&["--device", "sim:pcie3-x16", "feed"], words].concat())
+/// On the simulated PCIe 3 link.
+pub fn feed(args: &[&str]) -> Output {
+    run(&[&["--device", "sim:pcie3-x16", "feed"], args].concat())
 }
 
-/// The report of these words, as data.
+/// The JSON report for these arguments.
 #[track_caller]
-pub fn report(words: &[&str]) -> Value {
-    let output = feed(&[words, &["--json"]].concat());
+pub fn report(args: &[&str]) -> Value {
+    let output = feed(&[args, &["--json"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     serde_json::from_str(stdout(&output)).expect("valid JSON")
 }
 
-/// This status, nothing on standard output, and all of `parts` in the message.
+/// Expects this status, an empty standard output, and all of `parts` in the message.
 #[track_caller]
-pub fn refused(words: &[&str], status: i32, parts: &[&str]) {
-    let output = feed(words);
+pub fn refused(args: &[&str], status: i32, parts: &[&str]) {
+    let output = feed(args);
     assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
     for part in parts {
@@ -34,7 +34,7 @@ pub fn refused(words: &[&str], status: i32, parts: &[&str]) {
     }
 }
 
-/// Files of the library's own tests, written by numpy, safetensors and GNU tar.
+/// Test files of the library, written by numpy, safetensors and GNU tar.
 pub fn data(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pinlane/tests/data/dataset");
     folder.join(name).to_str().expect("plain text").to_owned()

@@ -1,194 +1,174 @@
-//! `pinlane bench`
+//! `pinlane bench`: copies of many sizes.
 
 mod against;
-mod points;
+mod parse;
 mod sweep;
-mod words;
 
 use std::path::PathBuf;
 
 use anyhow::Context;
-use pinlane::Device;
-use pinlane_report::{Bench, Origin};
+use pinlane_report::Bench;
 
-use crate::device::Choice;
+use crate::cli::Cli;
+use crate::clock::HostClock;
 use crate::interrupt::Interrupt;
-use crate::measure::{Clock, Meter};
-use crate::output::{self, Output, UsageError};
+use crate::measure::Meter;
+use crate::output::{self, UsageError};
+use crate::output_file::{self, write_given};
+use crate::parse::duration;
+use crate::parse::size::{self, Sizes};
 use crate::progress::Progress;
-use crate::sizes::{self, Sizes};
-use crate::{date, device, duration, file};
-use against::Earlier;
+use crate::{date, device};
+use against::EarlierRun;
+use parse::{Kinds, Routes};
 use sweep::Sweep;
-use words::{Kinds, Routes};
 
-/// Sizes where none are given. A simulated device moves real bytes, but no more than needed.
+/// Default sizes. A simulated device moves real bytes, so its range is smaller.
 const SIZES: &str = "4KiB..256MiB*4";
 const SIZES_SIMULATED: &str = "4KiB..64MiB*4";
 
-/// The words of `pinlane bench`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Bytes of one copy: a list such as 4KiB,1MiB, or a range such as 4KiB..256MiB
+    /// Sizes of copies: a list such as 4KiB,1MiB or a range such as 4KiB..256MiB
     ///
-    /// A range doubles from one size to the next; 4KiB..256MiB*4 grows by a factor of four. Lists
-    /// may hold ranges. [default: 4KiB..256MiB*4, on a simulated device 4KiB..64MiB*4]
-    #[arg(long, value_name = "SIZES", value_parser = sizes::parse)]
+    /// A range doubles from one size to the next; 4KiB..256MiB*4 grows by a factor of four. Lists may
+    /// contain ranges. [default: 4KiB..256MiB*4, on a simulated device 4KiB..64MiB*4]
+    #[arg(long, value_name = "SIZES", value_parser = size::parse_list)]
     sizes: Option<Sizes>,
 
     /// Kinds of memory, separated by commas: pageable, pinned, registered, write-combined, mapped,
     /// express, or all
-    #[arg(long, default_value = "all", value_name = "KINDS", value_parser = words::kinds)]
+    #[arg(long, default_value = "all", value_name = "KINDS", value_parser = parse::kinds)]
     memory: Kinds,
 
     /// Directions, separated by commas: h2d, d2h, both, or all
-    #[arg(long, default_value = "all", value_name = "ROUTES", value_parser = words::routes)]
+    #[arg(long, default_value = "all", value_name = "ROUTES", value_parser = parse::routes)]
     routes: Routes,
 
-    /// Time for all measurements together, such as 10s; each combination gets the same part of it
+    /// Total time to measure, such as 10s, shared equally by all combinations
     ///
-    /// Each is measured twelve times at least and 1920 times at most. On a simulated device, which
-    /// gives the same again and again, each is measured once.
+    /// Each combination is measured 12 to 1920 times, or once on a simulated device, whose copies always
+    /// take the same time.
     #[arg(long, default_value = "30s", value_name = "TIME", value_parser = duration::parse)]
     time: u64,
 
-    /// Decides in which order combinations are measured: the same number, the same order
+    /// Seed of the order in which combinations are measured
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 
-    /// Also write all figures as comma-separated values; `-` prints them instead of the table
+    /// Write all figures as CSV; `-` prints them instead of the table
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Also draw a picture
-    #[arg(long, value_name = "FILE", value_parser = file::named)]
+    /// Write the charts as an SVG image
+    #[arg(long, value_name = "FILE", value_parser = output_file::parse)]
     svg: Option<PathBuf>,
 
-    /// Also write a page to open in a browser; it needs no network
-    #[arg(long, value_name = "FILE", value_parser = file::named)]
+    /// Write the report as a self-contained HTML page
+    #[arg(long, value_name = "FILE", value_parser = output_file::parse)]
     html: Option<PathBuf>,
 
-    /// Compare with an earlier run, a file that `pinlane --json bench` wrote, and mark what got
-    /// slower
+    /// Compare with an earlier run, written with `pinlane --json bench > FILE`
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
 
-    /// With --against: exit status 1 where a copy takes longer by more than this many percent,
-    /// beyond the noise of both runs
-    #[arg(long, value_name = "PERCENT", requires = "against", value_parser = words::percent)]
+    /// Exit with status 1 if a copy is slower than in the earlier run by more than this percentage
+    /// and by more than the noise of both runs
+    #[arg(long, value_name = "PERCENT", requires = "against", value_parser = parse::percent)]
     fail_if_slower: Option<f64>,
 }
 
-pub(crate) fn run(
-    choice: &Choice,
-    args: &Args,
-    json: bool,
-    output: &mut Output,
-) -> anyhow::Result<bool> {
-    let csv_alone = args
+pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+    let csv_to_stdout = args
         .csv
-        .as_ref()
+        .as_deref()
         .is_some_and(|path| path.as_os_str() == "-");
-    if csv_alone && json {
-        let reason = "--csv - and --json both want standard output; give --csv a file";
-        return Err(UsageError::new(reason.to_owned()).into());
+    if csv_to_stdout && cli.json {
+        return Err(UsageError::new(
+            "--csv - and --json cannot both use standard output; pass a file to --csv",
+        )
+        .into());
     }
-    let csv = args.csv.clone().filter(|_| !csv_alone);
-    file::check(
+    let csv = args.csv.clone().filter(|_| !csv_to_stdout);
+    output_file::check(
         &[
             ("--csv", &csv),
             ("--svg", &args.svg),
             ("--html", &args.html),
         ],
-        choice.file().into_iter().chain(args.against.as_deref()),
+        cli.device.file().into_iter().chain(args.against.as_deref()),
     )?;
-    let earlier = args.against.as_deref().map(Earlier::read).transpose()?;
+    let earlier = args.against.as_deref().map(EarlierRun::read).transpose()?;
     let interrupt = Interrupt::listen()?;
-    let report = measure(choice, args, &interrupt)?;
-    let written = write_files(args, csv_alone, &report);
-    let compared = earlier.map(|earlier| earlier.against(&report));
-    output.print(&match (&compared, json) {
-        _ if csv_alone => report.to_csv(),
-        (None, true) => report.to_json(),
-        (Some(compared), true) => compared.to_json(&report),
-        (None, false) => report.to_text(),
-        (Some(compared), false) => {
-            format!("{}{}", report.to_text(), compared.to_text(&report.origin))
-        }
-    })?;
-    // What was measured is shown even where a file could not be written.
+    let report = measure(args, cli, &interrupt)?;
+    let written = write_given(&csv, || report.to_csv())
+        .and_then(|()| write_given(&args.svg, || report.to_svg()))
+        .and_then(|()| write_given(&args.html, || report.to_html()));
+    let compared = earlier.map(|earlier| earlier.compare(&report));
+    match &compared {
+        _ if csv_to_stdout => cli.output.print(&report.to_csv())?,
+        None => cli.report(|| report.to_json(), || report.to_text())?,
+        Some(compared) => cli.report(
+            || compared.to_json(&report),
+            || format!("{}{}", report.to_text(), compared.to_text(&report.origin)),
+        )?,
+    }
+    // The results are printed even if a file cannot be written.
     written?;
-    output.written([&csv, &args.svg, &args.html], json || csv_alone)?;
+    if !csv_to_stdout {
+        cli.written([&csv, &args.svg, &args.html])?;
+    }
     let mut good = report.complete && !report.lines.is_empty();
     if !report.complete {
-        output::complain("interrupted: not all was measured");
+        output::complain("interrupted before the end");
     } else if report.lines.is_empty() {
         output::complain("nothing was measured; choose other --memory or --routes");
     }
-    if let (Some(compared), Some(percent)) = (&compared, args.fail_if_slower)
-        && compared.is_slower_by(percent)
-    {
-        output::complain(&format!(
-            "copies take longer than in the earlier run by more than --fail-if-slower {percent}"
-        ));
-        good = false;
-    }
-    if let (Some(compared), Some(_)) = (&compared, args.fail_if_slower)
-        && compared.changes.is_empty()
-    {
-        output::complain(
-            "--fail-if-slower has nothing to compare; choose --sizes, --memory and --routes that \
-             the run of --against has",
-        );
-        good = false;
+    if let (Some(compared), Some(percent)) = (&compared, args.fail_if_slower) {
+        if compared.is_slower_by(percent) {
+            output::complain(&format!(
+                "copies are slower than in the earlier run by more than --fail-if-slower {percent}"
+            ));
+            good = false;
+        }
+        if compared.changes.is_empty() {
+            output::complain(
+                "--fail-if-slower has nothing to compare; choose --sizes, --memory and --routes of \
+                 the --against run",
+            );
+            good = false;
+        }
     }
     Ok(good)
 }
 
-fn write_files(args: &Args, csv_alone: bool, report: &Bench) -> anyhow::Result<()> {
-    if let (Some(path), false) = (&args.csv, csv_alone) {
-        file::write_text(path, &report.to_csv())?;
-    }
-    if let Some(path) = &args.svg {
-        file::write_text(path, &report.to_svg())?;
-    }
-    if let Some(path) = &args.html {
-        file::write_text(path, &report.to_html())?;
-    }
-    Ok(())
-}
-
-fn measure(choice: &Choice, args: &Args, interrupt: &Interrupt) -> anyhow::Result<Bench> {
-    let (target, profile) = device::start_to_measure(choice)?;
-    let device = Device::open(target.platform(), target.ordinal())?;
-    let info = device.info();
-    let simulated = info.simulated.is_some();
-    let Sizes(sizes) = match (&args.sizes, simulated) {
-        (Some(sizes), _) => sizes.clone(),
-        (None, true) => sizes::parse(SIZES_SIMULATED).expect("sizes of our own"),
-        (None, false) => sizes::parse(SIZES).expect("sizes of our own"),
-    };
+fn measure(args: &Args, cli: &Cli<'_>, interrupt: &Interrupt) -> anyhow::Result<Bench> {
+    let backend = cli.device.open_for_timing()?;
+    let device = backend.device()?;
+    let simulated = device.info().simulated.is_some();
+    let default_sizes = if simulated { SIZES_SIMULATED } else { SIZES };
+    let sizes = args.sizes.clone();
+    let Sizes(sizes) =
+        sizes.unwrap_or_else(|| size::parse_list(default_sizes).expect("valid sizes"));
     let largest = sizes.last().copied().unwrap_or(1);
-    let origin = Origin::new(&info.name, info.simulated.clone());
-    // All runs on a simulated device are alike.
-    let began = (!simulated).then(date::now);
-    let mut report = Bench::new(origin, began, args.seed, 0);
+    // No date on a simulated device, where all runs are the same.
+    let date = (!simulated).then(date::now);
+    let mut report = Bench::new(device::origin(&device), date, args.seed, 0);
     if interrupt.is_raised() {
         return Ok(report);
     }
-    let mut meter = Meter::new(&device, Clock::of(&target), profile, largest).context("--sizes")?;
+    let clock = HostClock::of(&backend);
+    let mut meter = Meter::new(&device, clock, backend.profile(), largest).context("--sizes")?;
     let (memory, routes) = (&args.memory.0, &args.routes.0);
     let kinds = sweep::open(&mut meter, memory, routes, interrupt, &mut report.notes)?;
-    let points = points::all(&meter, &kinds, routes, &sizes, &mut report.notes);
+    let cases = sweep::cases(&meter, &kinds, routes, &sizes, &mut report.notes);
     if !simulated {
-        report.budget_ns = args.time / points.len().max(1) as u64;
+        report.budget_ns = args.time / cases.len().max(1) as u64;
     }
-    let progress = Progress::new(sweep::steps(points.len(), simulated));
-    let mut sweep = Sweep::new(&mut meter, points, interrupt);
+    let progress = Progress::steps(sweep::steps(cases.len(), simulated));
+    let mut sweep = Sweep::new(&mut meter, cases, interrupt);
     let budget_ns = (!simulated).then_some(report.budget_ns);
-    let went = sweep.run(args.seed, budget_ns, &progress);
-    drop(progress);
-    went?;
-    sweep.tell(&mut report)?;
+    sweep.run(args.seed, budget_ns, &progress)?;
+    sweep.fill(&mut report)?;
     Ok(report)
 }

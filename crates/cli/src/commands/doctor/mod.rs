@@ -1,38 +1,30 @@
 //! `pinlane doctor`: whether this machine is set up for fast transfers.
 //!
 //! ```text
-//!   facts/    what the system, the driver and the management library say   (looks, changes nothing)
-//!   checks/   facts -> findings, pure functions, a file a group
+//!   facts/    what the system, the driver and the management library report   (changes nothing)
+//!   checks/   facts -> findings; pure functions, one file per group
 //! ```
 
 mod checks;
-pub(crate) mod facts;
+mod facts;
 #[cfg(test)]
 mod tests;
 
 use pinlane_report::{Doctor, Origin};
 
-use crate::device::Choice;
-use crate::output::Output;
+use crate::cli::Cli;
 use crate::terminal;
 use facts::Facts;
 
-/// The words of `pinlane doctor`: none of its own.
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-pub(crate) fn run(
-    choice: &Choice,
-    _args: &Args,
-    json: bool,
-    output: &mut Output,
-) -> anyhow::Result<bool> {
-    let report = examine(&Facts::gather(choice));
-    output.print(&if json {
-        report.to_json()
-    } else {
-        report.to_text(terminal::doctor_look())
-    })?;
+pub(crate) fn run(_args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+    let report = examine(&Facts::gather(cli.device));
+    cli.report(
+        || report.to_json(),
+        || report.to_text(terminal::doctor_look()),
+    )?;
     Ok(report.is_good())
 }
 
@@ -43,5 +35,5 @@ fn examine(facts: &Facts) -> Doctor {
         Origin::new(&info.name, info.simulated.clone())
     });
     let names = gpus.iter().map(|gpu| gpu.info.name.clone()).collect();
-    Doctor::new(origin, names, checks::all(facts))
+    Doctor::new(origin, names, checks::run_all(facts))
 }

@@ -1,82 +1,85 @@
-//! Whether vectors of this length fit, asked before anything is allocated.
+//! Checks that the vectors fit, before anything is allocated.
 
 use anyhow::bail;
 use pinlane::Device;
 
-use crate::doctor::facts;
+use crate::system;
 
-/// Both vectors, an element of each.
+/// One element of each vector.
 const ITEM_BYTES: u64 = 8;
 
-/// For partial sums, the result, and what allocations are rounded up to.
-const BESIDE_BYTES: u64 = 8 << 20;
+/// For partial sums, the result, and rounding of allocations.
+const OVERHEAD_BYTES: u64 = 8 << 20;
 
-/// A place for vectors.
-struct Room {
+/// Memory that holds vectors.
+struct Capacity {
     what: &'static str,
-    /// Free for them.
-    bytes: u64,
-    /// How often both vectors are there.
-    times: u64,
+    free_bytes: u64,
+    /// How many copies of both vectors it holds.
+    copies: u64,
     advice: &'static str,
 }
 
-impl Room {
+impl Capacity {
     fn items(&self) -> u64 {
-        self.bytes / (ITEM_BYTES * self.times)
+        self.free_bytes / (ITEM_BYTES * self.copies)
     }
 }
 
-/// Fails where the device or the host has no room, with what would fit.
+/// Fails if the vectors do not fit, and says how many elements would.
 pub(super) fn check(device: &Device, items: usize) -> anyhow::Result<()> {
     let budget = device.budget();
-    let rooms = rooms(
+    let capacities = capacities(
         device.memory_info()?.free_bytes,
         budget.limit_bytes()?.saturating_sub(budget.in_use_bytes()),
-        facts::available_bytes().unwrap_or(u64::MAX),
+        system::available_bytes(),
         device.info().simulated.is_some(),
     );
-    match refusal(&rooms, items as u64) {
+    match refusal(&capacities, items as u64) {
         Some(reason) => bail!(reason),
         None => Ok(()),
     }
 }
 
-fn rooms(device_bytes: u64, budget_bytes: u64, host_bytes: u64, simulated: bool) -> [Room; 3] {
+fn capacities(
+    device_bytes: u64,
+    budget_bytes: u64,
+    host_bytes: u64,
+    simulated: bool,
+) -> [Capacity; 3] {
     [
-        Room {
+        Capacity {
             what: "device memory",
-            bytes: device_bytes.saturating_sub(BESIDE_BYTES),
-            times: 1,
+            free_bytes: device_bytes.saturating_sub(OVERHEAD_BYTES),
+            copies: 1,
             advice: "",
         },
-        Room {
+        Capacity {
             what: "pinned memory",
-            // The rest is for the result, the express lane, and rounding.
-            bytes: budget_bytes / 3 * 2,
-            times: 1,
+            // Leaves some for the result, the express lane and rounding.
+            free_bytes: budget_bytes / 3 * 2,
+            copies: 1,
             advice: ", or set PINLANE_PINNED_LIMIT",
         },
-        Room {
-            what: "the host's memory",
-            // The system needs some, too.
-            bytes: host_bytes / 16 * 15,
-            // Pinned and ordinary; a simulated device has its memory here as well.
-            times: if simulated { 3 } else { 2 },
+        Capacity {
+            what: "host memory",
+            free_bytes: system::usable_bytes(host_bytes),
+            // Pinned and pageable, plus the memory of a simulated device.
+            copies: if simulated { 3 } else { 2 },
             advice: "",
         },
     ]
 }
 
-/// Why so many elements do not fit. What is offered instead fits everywhere.
-fn refusal(rooms: &[Room], items: u64) -> Option<String> {
-    let full = rooms.iter().find(|room| items > room.items())?;
-    let fitting = rooms.iter().map(Room::items).min()?;
+/// Why the elements do not fit, and how many fit everywhere.
+fn refusal(capacities: &[Capacity], items: u64) -> Option<String> {
+    let full = capacities.iter().find(|it| items > it.items())?;
+    let fitting = capacities.iter().map(Capacity::items).min()?;
     Some(format!(
-        "-n {items} needs {} of {}, where {} are free; choose -n {fitting} or less{}",
-        gb(items.saturating_mul(ITEM_BYTES * full.times)),
+        "-n {items} needs {} of {}, but {} are free; use -n {fitting} or less{}",
+        gb(items.saturating_mul(ITEM_BYTES * full.copies)),
         full.what,
-        gb(full.bytes),
+        gb(full.free_bytes),
         full.advice
     ))
 }
@@ -92,7 +95,7 @@ mod tests {
     const GB: u64 = 1_000_000_000;
 
     #[test]
-    fn what_is_offered_fits_everywhere() {
+    fn the_suggested_number_fits_everywhere() {
         for (budget_bytes, host_bytes, simulated) in [
             (8 * GB, 16 * GB, false),
             (8 * GB, 16 * GB, true),
@@ -100,24 +103,24 @@ mod tests {
             (GB, u64::MAX, false),
             (0, 0, false),
         ] {
-            let rooms = rooms(141 * GB, budget_bytes, host_bytes, simulated);
-            let said = refusal(&rooms, u64::MAX / 8).expect("too many");
-            let offered = said.split("choose -n ").nth(1).expect("an offer");
-            let offered = offered.split(' ').next().expect("a number");
-            let offered = offered.parse().expect("a number");
-            assert_eq!(refusal(&rooms, offered), None, "{said}");
-            assert!(refusal(&rooms, offered + 1).is_some(), "{said}");
+            let capacities = capacities(141 * GB, budget_bytes, host_bytes, simulated);
+            let message = refusal(&capacities, u64::MAX / 8).expect("too many");
+            let suggested = message.split("use -n ").nth(1).expect("a suggestion");
+            let suggested = suggested.split(' ').next().expect("a number");
+            let suggested = suggested.parse().expect("a number");
+            assert_eq!(refusal(&capacities, suggested), None, "{message}");
+            assert!(refusal(&capacities, suggested + 1).is_some(), "{message}");
         }
     }
 
     #[test]
-    fn the_host_holds_vectors_more_than_once() {
-        // May be pinned, all of it, but is not there.
-        let rooms = rooms(141 * GB, u64::MAX, 16 * GB, true);
-        let said = refusal(&rooms, GB).expect("too many");
+    fn the_host_holds_several_copies() {
+        // The budget allows it, but the memory is missing.
+        let capacities = capacities(141 * GB, u64::MAX, 16 * GB, true);
+        let message = refusal(&capacities, GB).expect("too many");
         assert!(
-            said.contains("needs 24.00 GB of the host's memory"),
-            "{said}"
+            message.contains("needs 24.00 GB of host memory"),
+            "{message}"
         );
     }
 }

@@ -1,28 +1,26 @@
-//! `pinlane dot`: the dot product with its vectors in standard memory, in pinned memory, and in
-//! standard memory by the express lane.
+//! `pinlane dot`: a dot product with its vectors in pageable memory, in pinned memory, and in pageable memory
+//! copied by the express lane.
 
-mod bench;
-mod count;
+mod capacity;
+mod reduction;
 mod reference;
-mod room;
+mod runner;
 mod vectors;
-mod work;
-
-use std::time::Instant;
 
 use anyhow::Context;
 use pinlane::{Device, PinnedBuf};
 use pinlane_model::{Direction, Profile};
-use pinlane_report::{
-    Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays, Origin,
-};
+use pinlane_report::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 
-use crate::device::{self, Choice, Target};
-use crate::output::{self, Output};
-use bench::{Bench, Way, median};
+use crate::cli::Cli;
+use crate::clock::HostClock;
+use crate::device::{self, Backend};
+use crate::median::median_by_key;
+use crate::output;
+use crate::parse::{names, number};
 use reference::Reference;
+use runner::{DotRun, DotRunner, Way};
 
-/// The words of `pinlane dot`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Elements of each vector, such as 10000000 or 10_000_000
@@ -30,17 +28,23 @@ pub(crate) struct Args {
         short = 'n',
         default_value = "10000000",
         value_name = "N",
-        value_parser = count::parse,
+        value_parser = parse_items,
         allow_hyphen_values = true
     )]
     items: usize,
 
-    /// How the products are added: as a tree in double precision, always with the same bits, or by
-    /// atomic additions in single precision, to see what that costs and how wrong it is
-    #[arg(long, value_enum, default_value = "tree")]
-    kernel: Kernel,
+    /// How to add the products
+    #[arg(
+        long,
+        default_value = "tree",
+        value_parser = names::one_of(&[
+            ("tree", DotKernel::Tree, "A tree in double precision; the result is always the same"),
+            ("atomic", DotKernel::Atomic, "Atomic additions in single precision; shows their cost and error"),
+        ])
+    )]
+    kernel: DotKernel,
 
-    /// Runs of each way, of which the median one is shown; a simulated device needs one
+    /// Runs of each variant; the median run is shown; 1 on a simulated device
     #[arg(
         long,
         default_value_t = 9,
@@ -49,61 +53,44 @@ pub(crate) struct Args {
     )]
     repeat: u32,
 
-    /// Seed of the numbers, which lie between 0 and 1
+    /// Seed of the random elements, which lie between 0 and 1
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Kernel {
-    Tree,
-    Atomic,
+fn parse_items(text: &str) -> Result<usize, String> {
+    let items = number::grouped(text)?;
+    usize::try_from(items)
+        .ok()
+        // Two vectors of four bytes per element.
+        .filter(|items| *items <= isize::MAX as usize / 8)
+        .ok_or_else(|| "too large for memory; use fewer elements".to_owned())
 }
 
-impl From<Kernel> for DotKernel {
-    fn from(kernel: Kernel) -> Self {
-        match kernel {
-            Kernel::Tree => Self::Tree,
-            Kernel::Atomic => Self::Atomic,
-        }
-    }
-}
-
-pub(crate) fn run(
-    choice: &Choice,
-    args: &Args,
-    json: bool,
-    output: &mut Output,
-) -> anyhow::Result<bool> {
-    let (target, profile) = device::start_to_measure(choice)?;
-    let device = Device::open(target.platform(), target.ordinal())?;
-    let simulated = device.info().simulated.clone();
-    // A simulated device may also be behind the name of a real one.
-    let profile = profile.or_else(|| Profile::builtin(simulated.as_ref()?));
+pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+    let backend = cli.device.open_for_timing()?;
+    let device = backend.device()?;
+    let simulated = device.info().simulated.is_some();
     let job = DotJob {
         items: args.items as u64,
         seed: args.seed,
-        kernel: args.kernel.into(),
-        // A simulated device gives the same again and again.
-        repeat: if simulated.is_some() { 1 } else { args.repeat },
+        kernel: args.kernel,
+        // All runs of a simulated device take the same time.
+        repeat: if simulated { 1 } else { args.repeat },
     };
     let report = match args.items {
-        0 => nothing(&device, job),
-        _ => measure(&target, &device, job, profile.as_ref())?,
+        0 => empty(&device, job),
+        _ => measure(&backend, &device, job)?,
     };
-    output.print(&if json {
-        report.to_json()
-    } else {
-        report.to_text()
-    })?;
+    cli.report(|| report.to_json(), || report.to_text())?;
     if !report.is_good() {
-        output::complain("error: the same job gave different bits; the device cannot be trusted");
+        output::complain("error: the same job gave different results; do not trust this device");
     }
     Ok(report.is_good())
 }
 
-/// The dot product of no elements is 0, and nothing has to be done for it.
-fn nothing(device: &Device, job: DotJob) -> Dot {
+/// The dot product of empty vectors is 0; nothing has to run.
+fn empty(device: &Device, job: DotJob) -> Dot {
     let way = DotWay {
         times: Some(DotTimes::new(0, 0, 0)),
         result: DotResult::new(0.0, 0.0),
@@ -113,89 +100,82 @@ fn nothing(device: &Device, job: DotJob) -> Dot {
         pinned: way.clone(),
         express: way,
     };
-    Dot::new(origin(device), job, None, 0.0, ways, true)
+    Dot::new(device::origin(device), job, None, 0.0, ways, true)
 }
 
-fn measure(
-    target: &Target,
-    device: &Device,
-    job: DotJob,
-    profile: Option<&Profile>,
-) -> anyhow::Result<Dot> {
+fn measure(backend: &Backend, device: &Device, job: DotJob) -> anyhow::Result<Dot> {
     let items = usize::try_from(job.items)?;
-    room::check(device, items)?;
-    let (pinned, pinned_ns) = pinned(target, device, items)?;
-    let ordinary = vectors::make(items, job.seed)?;
-    let reference = Reference::of(&ordinary[0], &ordinary[1]);
-    let mut bench = Bench::new(device, job.kernel, pinned, ordinary)?;
+    capacity::check(device, items)?;
+    let (pinned, pinned_ns) = allocate_pinned(backend, device, items)?;
+    let pageable = vectors::random(items, job.seed)?;
+    let reference = Reference::of(&pageable[0], &pageable[1]);
+    let mut runner = DotRunner::new(device, job.kernel, pinned, pageable)?;
     let mut values = Vec::new();
+    let result = |run: &DotRun| DotResult::new(run.value, reference.relative_error(run.value));
     let mut way = |way| -> anyhow::Result<DotWay> {
-        let runs = bench.runs(way, job.repeat)?;
+        let runs = runner.runs(way, job.repeat)?;
         values.extend(runs.iter().map(|run| run.value.to_bits()));
-        let run = median(&runs);
+        let run = median(runs);
         Ok(DotWay {
             times: Some(run.times),
-            result: DotResult::new(run.value, reference.distance(run.value)),
+            result: result(&run),
         })
     };
     let mut ways = DotWays {
-        standard: way(Way::Standard)?,
+        standard: way(Way::Pageable)?,
         pinned: way(Way::Pinned)?,
         express: way(Way::Express)?,
     };
-    if device.info().simulated.is_some() {
-        let seen = ways.express.times.zip(ways.standard.times);
-        ways.express.times = seen
+    if let Some(name) = &device.info().simulated {
+        // A simulated libcuda reports only the name of its profile.
+        let profile = backend.profile().cloned();
+        let profile = profile.or_else(|| Profile::builtin(name));
+        let measured = ways.express.times.zip(ways.standard.times);
+        ways.express.times = measured
             .zip(profile)
             .and_then(|((express, standard), profile)| {
-                modelled(express, standard, job.items, profile)
+                modelled_express(express, standard, job.items, &profile)
             });
     }
     let same_bits = values.iter().all(|bits| *bits == values[0]);
-    let mut report = Dot::new(
-        origin(device),
-        job,
-        pinned_ns,
-        reference.value,
-        ways,
-        same_bits,
-    );
+    let origin = device::origin(device);
+    let mut report = Dot::new(origin, job, pinned_ns, reference.value, ways, same_bits);
     if job.kernel == DotKernel::Atomic {
-        let run = median(&bench.kernel_alone(DotKernel::Tree, job.repeat)?);
+        let run = median(runner.kernel_alone(DotKernel::Tree, job.repeat)?);
         report.tree = Some(DotTree {
             kernel_ns: run.times.kernel_ns,
-            result: DotResult::new(run.value, reference.distance(run.value)),
+            result: result(&run),
         });
     }
     Ok(report)
 }
 
-/// Pinned memory for both vectors, and what it took.
-fn pinned(
-    target: &Target,
+fn median(runs: Vec<DotRun>) -> DotRun {
+    median_by_key(runs, |run| run.times.total_ns)
+}
+
+/// Allocates pinned memory for both vectors. Also returns the time it took, if known.
+fn allocate_pinned(
+    backend: &Backend,
     device: &Device,
     items: usize,
 ) -> anyhow::Result<([PinnedBuf<f32>; 2], Option<u64>)> {
-    let began = Instant::now();
-    let now_ns = || match target.sim() {
-        Some(sim) => sim.now_ns(),
-        None => u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+    let clock = HostClock::of(backend);
+    let start_ns = clock.now_ns();
+    let allocate = || {
+        let context = "cannot pin the vectors; use a smaller -n";
+        device.pinned::<f32>(items).context(context)
     };
-    let start_ns = now_ns();
-    let get = || {
-        let advice = "the memory cannot be pinned; choose a smaller -n";
-        device.pinned::<f32>(items).context(advice)
-    };
-    let both = [get()?, get()?];
-    let took_ns = now_ns().saturating_sub(start_ns);
-    // The clock of a simulated device behind the name of a real one cannot be read from here.
-    let known = target.sim().is_some() || device.info().simulated.is_none();
-    Ok((both, known.then_some(took_ns)))
+    let both = [allocate()?, allocate()?];
+    let elapsed_ns = clock.now_ns().saturating_sub(start_ns);
+    // The clock of a simulated libcuda cannot be read.
+    let known = backend.sim().is_some() || device.info().simulated.is_none();
+    Ok((both, known.then_some(elapsed_ns)))
 }
 
-/// The express lane's threads are real, and a simulated clock does not see them: its copies take what
-/// the profile says, where it says so, and never longer than the driver's, which small ones are.
-fn modelled(
+/// A simulated clock does not time the threads of the express lane. Its copies take what the profile says,
+/// but never longer than the driver's, which the express lane uses for small copies.
+fn modelled_express(
     express: DotTimes,
     standard: DotTimes,
     items: u64,
@@ -210,7 +190,15 @@ fn modelled(
     ))
 }
 
-fn origin(device: &Device) -> Origin {
-    let info = device.info();
-    Origin::new(&info.name, info.simulated.clone())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_elements_fit_into_memory() {
+        assert_eq!(parse_items("10_000_000"), Ok(10_000_000));
+        let error = parse_items("9223372036854775807").expect_err("too many");
+        assert!(error.contains("fewer"), "{error}");
+        assert!(parse_items("-1").is_err());
+    }
 }

@@ -1,40 +1,58 @@
-//! The kernels, and where their result goes.
+//! The kernels that add the products, with the memory they need.
 
-use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Result, Scope, Stream};
+use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Pod, Result, Scope, Stream};
 use pinlane_report::DotKernel;
 
-/// A way to add products, with the memory that it needs.
-pub(super) enum Work {
+use crate::copier::Copier;
+
+/// A kernel and its memory.
+pub(super) enum Reduction {
     Tree {
         partials: DeviceBuf<f64>,
-        sum: DeviceBuf<f64>,
-        back: PinnedBuf<f64>,
+        sum: Sum<f64>,
     },
-    Atomic {
-        sum: DeviceBuf<f32>,
-        back: PinnedBuf<f32>,
-    },
+    Atomic(Sum<f32>),
 }
 
-/// How a result comes back.
-#[derive(Clone, Copy)]
-pub(super) enum Fetch {
-    Driver,
-    Express,
+/// The result on the device, and pinned memory to copy it to.
+pub(super) struct Sum<T> {
+    device: DeviceBuf<T>,
+    host: PinnedBuf<T>,
 }
 
-impl Work {
+impl<T: Pod + Default + Send> Sum<T> {
+    fn new(device: &Device) -> Result<Self> {
+        Ok(Self {
+            device: device.alloc(1)?,
+            host: device.pinned(1)?,
+        })
+    }
+
+    fn download<'scope>(
+        &'scope mut self,
+        scope: &'scope Scope<'scope, '_>,
+        stream: &Stream,
+    ) -> Result<()> {
+        scope
+            .download(stream, &self.device, &mut self.host)
+            .map(drop)
+    }
+
+    fn copy(&self, stream: &Stream, copier: Copier) -> Result<T> {
+        let mut value = [T::default()];
+        copier.download(stream, &self.device, &mut value)?;
+        Ok(value[0])
+    }
+}
+
+impl Reduction {
     pub(super) fn new(device: &Device, kernel: DotKernel, items: usize) -> Result<Self> {
         Ok(match kernel {
             DotKernel::Tree => Self::Tree {
                 partials: device.alloc(Builtin::dot_partials(items))?,
-                sum: device.alloc(1)?,
-                back: device.pinned(1)?,
+                sum: Sum::new(device)?,
             },
-            DotKernel::Atomic => Self::Atomic {
-                sum: device.alloc(1)?,
-                back: device.pinned(1)?,
-            },
+            DotKernel::Atomic => Self::Atomic(Sum::new(device)?),
         })
     }
 
@@ -46,50 +64,35 @@ impl Work {
         y: &DeviceBuf<f32>,
     ) -> Result<()> {
         match self {
-            Self::Tree { partials, sum, .. } => kernels.dot(stream, x, y, partials, sum),
-            Self::Atomic { sum, .. } => kernels.dot_atomic(stream, x, y, sum),
+            Self::Tree { partials, sum } => kernels.dot(stream, x, y, partials, &mut sum.device),
+            Self::Atomic(sum) => kernels.dot_atomic(stream, x, y, &mut sum.device),
         }
     }
 
-    /// The result into pinned memory, asynchronously. [`landed`](Self::landed) tells it then.
+    /// Copies the result to pinned memory asynchronously; [`downloaded`](Self::downloaded) returns it.
     pub(super) fn download<'scope>(
         &'scope mut self,
         scope: &'scope Scope<'scope, '_>,
         stream: &Stream,
     ) -> Result<()> {
         match self {
-            Self::Tree { sum, back, .. } => scope.download(stream, &*sum, back).map(drop),
-            Self::Atomic { sum, back } => scope.download(stream, &*sum, back).map(drop),
+            Self::Tree { sum, .. } => sum.download(scope, stream),
+            Self::Atomic(sum) => sum.download(scope, stream),
         }
     }
 
-    /// What lies in pinned memory.
-    pub(super) fn landed(&self) -> f64 {
+    pub(super) fn downloaded(&self) -> f64 {
         match self {
-            Self::Tree { back, .. } => back[0],
-            Self::Atomic { back, .. } => back[0].into(),
+            Self::Tree { sum, .. } => sum.host[0],
+            Self::Atomic(sum) => sum.host[0].into(),
         }
     }
 
-    /// The result through ordinary memory.
-    pub(super) fn fetch(&self, stream: &Stream, how: Fetch) -> Result<f64> {
+    /// Copies the result to pageable memory.
+    pub(super) fn copy(&self, stream: &Stream, copier: Copier) -> Result<f64> {
         match self {
-            Self::Tree { sum, .. } => {
-                let mut back = [0.0];
-                match how {
-                    Fetch::Driver => stream.driver_copy_to_host(sum, &mut back)?,
-                    Fetch::Express => stream.copy_to_host(sum, &mut back)?,
-                }
-                Ok(back[0])
-            }
-            Self::Atomic { sum, .. } => {
-                let mut back = [0.0];
-                match how {
-                    Fetch::Driver => stream.driver_copy_to_host(sum, &mut back)?,
-                    Fetch::Express => stream.copy_to_host(sum, &mut back)?,
-                }
-                Ok(back[0].into())
-            }
+            Self::Tree { sum, .. } => sum.copy(stream, copier),
+            Self::Atomic(sum) => sum.copy(stream, copier).map(f64::from),
         }
     }
 }

@@ -1,169 +1,158 @@
-//! The three ways, each between events of the device.
+//! The three variants, timed by events.
 
 use anyhow::Context;
 use pinlane::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Result, Stream};
 use pinlane_report::{DotKernel, DotTimes};
 
-use super::work::{Fetch, Work};
+use super::reduction::Reduction;
+use crate::copier::Copier;
 
-/// Where the vectors lie, and who copies them.
+/// Where the vectors are, and who copies them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    Standard,
+    Pageable,
     Pinned,
     Express,
 }
 
-/// What a run took and gave.
+/// Times and result of a run.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct DotRun {
     pub(super) times: DotTimes,
     pub(super) value: f64,
 }
 
-/// All that the three ways need.
-pub(super) struct Bench<'a> {
+pub(super) struct DotRunner<'a> {
     device: &'a Device,
     kernels: Builtin,
     stream: Stream,
-    marks: Marks,
-    on_x: DeviceBuf<f32>,
-    on_y: DeviceBuf<f32>,
-    work: Work,
+    events: StageEvents,
+    device_x: DeviceBuf<f32>,
+    device_y: DeviceBuf<f32>,
+    reduction: Reduction,
     pinned: [PinnedBuf<f32>; 2],
-    ordinary: [Vec<f32>; 2],
+    pageable: [Vec<f32>; 2],
 }
 
-impl<'a> Bench<'a> {
-    /// `pinned` and `ordinary` are of the same length; the first is filled from the second here.
+impl<'a> DotRunner<'a> {
+    /// Fills `pinned` from `pageable`, which has the same length.
     pub(super) fn new(
         device: &'a Device,
         kernel: DotKernel,
         mut pinned: [PinnedBuf<f32>; 2],
-        ordinary: [Vec<f32>; 2],
+        pageable: [Vec<f32>; 2],
     ) -> anyhow::Result<Self> {
-        for (target, source) in pinned.iter_mut().zip(&ordinary) {
+        for (target, source) in pinned.iter_mut().zip(&pageable) {
             target.copy_from_slice(source);
         }
-        let items = ordinary[0].len();
-        let alloc = || device.alloc(items);
-        let no_room = "no room on the device; choose a smaller -n";
+        let items = pageable[0].len();
+        let too_large = "not enough device memory; use a smaller -n";
         Ok(Self {
             device,
             kernels: Builtin::load(device)?,
             stream: device.stream()?,
-            marks: Marks::new(device)?,
-            on_x: alloc().context(no_room)?,
-            on_y: alloc().context(no_room)?,
-            work: Work::new(device, kernel, items).context(no_room)?,
+            events: StageEvents::new(device)?,
+            device_x: device.alloc(items).context(too_large)?,
+            device_y: device.alloc(items).context(too_large)?,
+            reduction: Reduction::new(device, kernel, items).context(too_large)?,
             pinned,
-            ordinary,
+            pageable,
         })
     }
 
-    /// Each way once before the clock counts, then `repeat` times.
-    pub(super) fn runs(&mut self, way: Way, repeat: u32) -> anyhow::Result<Vec<Run>> {
-        self.once(way)?;
-        (0..repeat).map(|_| self.once(way)).collect()
+    /// Runs once to warm up, then `repeat` times.
+    pub(super) fn runs(&mut self, way: Way, repeat: u32) -> anyhow::Result<Vec<DotRun>> {
+        self.run_once(way)?;
+        (0..repeat).map(|_| self.run_once(way)).collect()
     }
 
-    /// Another kernel, `repeat` times on what is on the device; its times have no copies.
+    /// Runs another kernel on the vectors that are on the device. Its times contain no copies.
     pub(super) fn kernel_alone(
         &mut self,
         kernel: DotKernel,
         repeat: u32,
-    ) -> anyhow::Result<Vec<Run>> {
-        let mut work = Work::new(self.device, kernel, self.ordinary[0].len())?;
-        let mut once = || -> anyhow::Result<Run> {
-            let Self { stream, marks, .. } = &*self;
-            marks.at(stream, 0)?;
-            marks.at(stream, 1)?;
-            work.launch(&self.kernels, stream, &self.on_x, &self.on_y)?;
-            marks.at(stream, 2)?;
-            let value = work.fetch(stream, Fetch::Driver)?;
-            marks.at(stream, 3)?;
-            Ok(Run {
-                times: marks.times()?,
-                value,
-            })
+    ) -> anyhow::Result<Vec<DotRun>> {
+        let mut reduction = Reduction::new(self.device, kernel, self.pageable[0].len())?;
+        let mut run_once = || -> anyhow::Result<DotRun> {
+            let Self { stream, events, .. } = &*self;
+            events.record(stream, 0)?;
+            events.record(stream, 1)?;
+            reduction.launch(&self.kernels, stream, &self.device_x, &self.device_y)?;
+            events.record(stream, 2)?;
+            let value = reduction.copy(stream, Copier::Driver)?;
+            events.record(stream, 3)?;
+            let times = events.times()?;
+            Ok(DotRun { times, value })
         };
-        once()?;
-        (0..repeat).map(|_| once()).collect()
+        run_once()?;
+        (0..repeat).map(|_| run_once()).collect()
     }
 
-    fn once(&mut self, way: Way) -> anyhow::Result<Run> {
+    fn run_once(&mut self, way: Way) -> anyhow::Result<DotRun> {
         let value = match way {
             Way::Pinned => self.pinned()?,
-            Way::Standard => self.ordinary(Fetch::Driver)?,
-            Way::Express => self.ordinary(Fetch::Express)?,
+            Way::Pageable => self.pageable(Copier::Driver)?,
+            Way::Express => self.pageable(Copier::Express)?,
         };
-        let times = self.marks.times()?;
-        Ok(Run { times, value })
+        let times = self.events.times()?;
+        Ok(DotRun { times, value })
     }
 
-    /// Everything is submitted at once, and the host waits at the end.
+    /// Submits everything at once and waits at the end.
     fn pinned(&mut self) -> Result<f64> {
         let Self {
             kernels,
             stream,
-            marks,
-            on_x,
-            on_y,
-            work,
+            events,
+            device_x,
+            device_y,
+            reduction,
             pinned: [x, y],
             ..
         } = self;
-        let lent = &mut *work;
+        let borrowed = &mut *reduction;
         self.device.scope(|scope| {
-            marks.at(stream, 0)?;
-            scope.upload(stream, &*x, &mut *on_x)?;
-            scope.upload(stream, &*y, &mut *on_y)?;
-            marks.at(stream, 1)?;
-            lent.launch(kernels, stream, on_x, on_y)?;
-            marks.at(stream, 2)?;
-            lent.download(scope, stream)?;
-            marks.at(stream, 3)
+            events.record(stream, 0)?;
+            scope.upload(stream, &*x, &mut *device_x)?;
+            scope.upload(stream, &*y, &mut *device_y)?;
+            events.record(stream, 1)?;
+            borrowed.launch(kernels, stream, device_x, device_y)?;
+            events.record(stream, 2)?;
+            borrowed.download(scope, stream)?;
+            events.record(stream, 3)
         })?;
-        Ok(work.landed())
+        Ok(reduction.downloaded())
     }
 
-    fn ordinary(&mut self, how: Fetch) -> Result<f64> {
-        let (stream, marks, [x, y]) = (&self.stream, &self.marks, &self.ordinary);
-        marks.at(stream, 0)?;
-        match how {
-            Fetch::Driver => {
-                stream.driver_copy_to_device(x, &mut self.on_x)?;
-                stream.driver_copy_to_device(y, &mut self.on_y)?;
-            }
-            Fetch::Express => {
-                stream.copy_to_device(x, &mut self.on_x)?;
-                stream.copy_to_device(y, &mut self.on_y)?;
-            }
-        }
-        marks.at(stream, 1)?;
-        self.work
-            .launch(&self.kernels, stream, &self.on_x, &self.on_y)?;
-        marks.at(stream, 2)?;
-        let value = self.work.fetch(stream, how)?;
-        marks.at(stream, 3)?;
+    fn pageable(&mut self, copier: Copier) -> Result<f64> {
+        let (stream, events, [x, y]) = (&self.stream, &self.events, &self.pageable);
+        events.record(stream, 0)?;
+        copier.upload(stream, x, &mut self.device_x)?;
+        copier.upload(stream, y, &mut self.device_y)?;
+        events.record(stream, 1)?;
+        self.reduction
+            .launch(&self.kernels, stream, &self.device_x, &self.device_y)?;
+        events.record(stream, 2)?;
+        let value = self.reduction.copy(stream, copier)?;
+        events.record(stream, 3)?;
         Ok(value)
     }
 }
 
-/// Events before the copies, before the kernels, before the result's way back, and behind it.
-struct Marks([Event; 4]);
+/// Events before the copies, before the kernels, before the download of the result, and after it.
+struct StageEvents([Event; 4]);
 
-impl Marks {
+impl StageEvents {
     fn new(device: &Device) -> Result<Self> {
         let event = || device.event_with_timing();
         Ok(Self([event()?, event()?, event()?, event()?]))
     }
 
-    fn at(&self, stream: &Stream, number: usize) -> Result<()> {
-        stream.record(&self.0[number])
+    fn record(&self, stream: &Stream, index: usize) -> Result<()> {
+        stream.record(&self.0[index])
     }
 
-    /// The times between them, once the last has fired.
+    /// Waits for the last event. Returns the times between them.
     fn times(&self) -> anyhow::Result<DotTimes> {
         let [start, copied, added, end] = &self.0;
         end.synchronize()?;
@@ -176,11 +165,4 @@ impl Marks {
             between(added, end)?,
         ))
     }
-}
-
-/// The run whose total is the middle one.
-pub(super) fn median(runs: &[Run]) -> Run {
-    let mut sorted = runs.to_vec();
-    sorted.sort_by_key(|run| run.times.total_ns);
-    sorted[(sorted.len() - 1) / 2]
 }

@@ -1,4 +1,4 @@
-//! A kernel a batch, in the place of a network that learns.
+//! A kernel per batch, in place of a training step.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,33 +7,32 @@ use pinlane::load::Batch;
 use pinlane::{Builtin, Device, DeviceBuf, Event, Stream};
 use pinlane_report::FeedKernel;
 
-/// Kernels that are submitted and not done: enough that the GPU never waits for the host, few enough that
-/// Ctrl-C need not wait long for the GPU.
-const AHEAD: usize = 2;
+/// Kernels in flight: enough that the GPU never waits for the host, few enough that Ctrl-C does not wait long
+/// for the GPU.
+const IN_FLIGHT_MAX: usize = 2;
 
-/// How long anyone waits before seeing whether to stop.
-pub(super) const GLANCE: Duration = Duration::from_millis(50);
+/// How often to check for an interrupt.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Bytes of a batch that are looked at.
-const LOOK_BYTES: usize = 64;
+/// Bytes of a batch that are read.
+const READ_BYTES: usize = 64;
 
-/// Works on batches on a stream of its own, and takes the time.
+/// Runs a kernel for each batch on its own stream, and times it.
 pub(super) struct Consumer {
     kernels: Builtin,
     stream: Stream,
     kernel_ns: u64,
-    /// What is looked at goes here.
-    seen: DeviceBuf<u8>,
-    /// Start of the first kernel.
-    origin: Event,
-    under_way: VecDeque<Marks>,
-    spare: Vec<Marks>,
+    scratch: DeviceBuf<u8>,
+    /// The start of the first kernel.
+    first_start: Event,
+    in_flight: VecDeque<KernelEvents>,
+    spare: Vec<KernelEvents>,
     submitted: u64,
     done: FeedKernel,
 }
 
-/// Around a kernel.
-struct Marks {
+/// Events around a kernel.
+struct KernelEvents {
     start: Event,
     end: Event,
 }
@@ -41,8 +40,8 @@ struct Marks {
 impl Consumer {
     pub(super) fn new(device: &Device, kernel_ns: u64) -> anyhow::Result<Self> {
         let mut spare = Vec::new();
-        for _ in 0..=AHEAD {
-            spare.push(Marks {
+        for _ in 0..=IN_FLIGHT_MAX {
+            spare.push(KernelEvents {
                 start: device.event_with_timing()?,
                 end: device.event_with_timing()?,
             });
@@ -51,9 +50,9 @@ impl Consumer {
             kernels: Builtin::load(device)?,
             stream: device.stream()?,
             kernel_ns,
-            seen: device.alloc(LOOK_BYTES)?,
-            origin: device.event_with_timing()?,
-            under_way: VecDeque::new(),
+            scratch: device.alloc(READ_BYTES)?,
+            first_start: device.event_with_timing()?,
+            in_flight: VecDeque::new(),
             spare,
             submitted: 0,
             done: FeedKernel {
@@ -64,36 +63,36 @@ impl Consumer {
         })
     }
 
-    /// Submit a kernel for this batch. Waits while more than enough are under way, unless `stop`.
-    pub(super) fn take(&mut self, batch: &Batch, stop: impl Fn() -> bool) -> anyhow::Result<()> {
-        // The stream waits for the batch first, so that this is no time of the kernel; and it is done
-        // with the batch only after the kernel.
-        self.look(batch)?;
-        let marks = self.spare.pop().expect("as many as may be under way");
+    /// Submits a kernel for this batch. Waits while too many are in flight, unless `stop` returns true.
+    pub(super) fn consume(&mut self, batch: &Batch, stop: impl Fn() -> bool) -> anyhow::Result<()> {
+        // Reading the batch before and after the kernel makes the stream wait for the batch outside of the
+        // kernel's time, and keeps the batch in use until the kernel is done.
+        self.read(batch)?;
+        let events = self.spare.pop().expect("one more than may be in flight");
         if self.submitted == 0 {
-            self.stream.record(&self.origin)?;
+            self.stream.record(&self.first_start)?;
         }
-        self.stream.record(&marks.start)?;
+        self.stream.record(&events.start)?;
         self.kernels.spin(&self.stream, self.kernel_ns)?;
-        self.stream.record(&marks.end)?;
-        self.look(batch)?;
+        self.stream.record(&events.end)?;
+        self.read(batch)?;
         self.submitted += 1;
-        self.under_way.push_back(marks);
-        while self.under_way.len() > AHEAD {
-            let first = self.under_way.front().expect("more than enough");
-            if first.end.wait_timeout(GLANCE)? {
+        self.in_flight.push_back(events);
+        while self.in_flight.len() > IN_FLIGHT_MAX {
+            let first = self.in_flight.front().expect("not empty");
+            if first.end.wait_timeout(POLL_INTERVAL)? {
                 self.count_first()?;
             } else if stop() {
-                // Nothing is submitted after that.
+                // Nothing is submitted after this.
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Wait for the last kernels. What all of them took.
+    /// Waits for the last kernels. Returns the times of all.
     pub(super) fn finish(mut self) -> anyhow::Result<FeedKernel> {
-        while let Some(first) = self.under_way.front() {
+        while let Some(first) = self.in_flight.front() {
             first.end.synchronize()?;
             self.count_first()?;
         }
@@ -102,26 +101,26 @@ impl Consumer {
     }
 
     fn count_first(&mut self) -> pinlane::Result<()> {
-        let Some(marks) = self.under_way.pop_front() else {
+        let Some(events) = self.in_flight.pop_front() else {
             return Ok(());
         };
         let ns = |from: &Event, to: &Event| -> pinlane::Result<u64> {
             Ok(u64::try_from(from.elapsed_ns(to)?).unwrap_or(0))
         };
         self.done.count += 1;
-        self.done.busy_ns += ns(&marks.start, &marks.end)?;
-        self.done.span_ns = ns(&self.origin, &marks.end)?;
-        self.spare.push(marks);
+        self.done.busy_ns += ns(&events.start, &events.end)?;
+        self.done.span_ns = ns(&self.first_start, &events.end)?;
+        self.spare.push(events);
         Ok(())
     }
 
-    fn look(&mut self, batch: &Batch) -> pinlane::Result<()> {
+    fn read(&mut self, batch: &Batch) -> pinlane::Result<()> {
         let mut fields = batch.fields().map(|field| field.bytes());
         let Some(bytes) = fields.find(|bytes| !bytes.is_empty()) else {
             return Ok(());
         };
-        let len = bytes.len().min(LOOK_BYTES);
+        let len = bytes.len().min(READ_BYTES);
         self.stream
-            .copy_on_device(bytes.range(..len), self.seen.range_mut(..len))
+            .copy_on_device(bytes.range(..len), self.scratch.range_mut(..len))
     }
 }

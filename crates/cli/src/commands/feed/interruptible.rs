@@ -1,4 +1,4 @@
-//! Samples that nobody waits for once the user wants an end.
+//! Stops reading samples on an interrupt.
 
 use std::panic;
 
@@ -6,14 +6,13 @@ use pinlane::load::{Dataset, Field, SampleError, SampleMut};
 
 use crate::interrupt::Interrupt;
 
-/// A dataset that ends the epoch between two samples when the user wants an end: a batch may be so large
-/// that it takes minutes.
-pub(super) struct Watched<D> {
+/// A dataset that ends the epoch between two samples on an interrupt: a large batch may take minutes.
+pub(super) struct Interruptible<D> {
     dataset: D,
     interrupt: Interrupt,
 }
 
-impl<D: Dataset> Watched<D> {
+impl<D: Dataset> Interruptible<D> {
     pub(super) fn new(dataset: D, interrupt: &Interrupt) -> Self {
         Self {
             dataset,
@@ -22,7 +21,7 @@ impl<D: Dataset> Watched<D> {
     }
 }
 
-impl<D: Dataset> Dataset for Watched<D> {
+impl<D: Dataset> Dataset for Interruptible<D> {
     fn len(&self) -> usize {
         self.dataset.len()
     }
@@ -33,8 +32,8 @@ impl<D: Dataset> Dataset for Watched<D> {
 
     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
         if self.interrupt.is_raised() {
-            // An error would count as a bad sample with --skip-bad. The loader ends the epoch with this
-            // one, and no panic hook hears of it.
+            // With --skip-bad an error would only skip the sample. A panic ends the epoch, and
+            // `resume_unwind` does not call the panic hook.
             panic::resume_unwind(Box::new("interrupted"));
         }
         self.dataset.read(index, sample)
@@ -62,7 +61,7 @@ mod tests {
         let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
         let device = Device::open(&sim, 0).expect("a device");
         for on_error in [OnError::Fail, OnError::Skip] {
-            let (interrupt, raised) = Interrupt::by_hand();
+            let (interrupt, raised) = Interrupt::manual();
             let read = Arc::new(AtomicUsize::new(0));
             let count = Arc::clone(&read);
             let fields = [Field::fixed("a", Dtype::U8, [])];
@@ -80,8 +79,8 @@ mod tests {
                 on_error,
                 ..LoaderConfig::default()
             };
-            let watched = Watched::new(samples, &interrupt);
-            let loader = Loader::new(&device, watched, config).expect("a loader");
+            let dataset = Interruptible::new(samples, &interrupt);
+            let loader = Loader::new(&device, dataset, config).expect("a loader");
             let mut epoch = loader.epoch(0).expect("an epoch");
             let batch = epoch.next().expect("an outcome");
             assert!(matches!(batch, Err(LoaderError::Panicked { .. })));

@@ -1,30 +1,30 @@
-//! What a copy takes whatever its size.
+//! The fixed cost of a copy.
 
 use pinlane::Device;
 
-/// Copies that are tried; the middle one counts.
+use crate::median::median_by_key;
+
+/// Copies whose median counts.
 const COPIES: usize = 15;
 
-/// What keeps the stream busy while the copy behind it is submitted, so that the host's time for that is not
-/// measured: the loader's copies are submitted ahead, too.
+/// Keeps the stream busy while the measured copy is submitted: the loader also submits its copies ahead.
 const AHEAD_BYTES: usize = 4 << 20;
 
-/// Time of a copy of one byte to the device, by the device's clock.
+/// The time of a 1-byte copy to the device, by the device's clock.
 pub(super) fn one_byte_ns(device: &Device) -> pinlane::Result<u64> {
     let stream = device.stream()?;
     let stopwatch = device.stopwatch()?;
     let mut target = device.alloc::<u8>(1)?;
     let mut source = device.pinned::<u8>(1)?;
-    let mut before = device.alloc::<u8>(AHEAD_BYTES)?;
-    let mut ahead = device.pinned::<u8>(AHEAD_BYTES)?;
+    let mut ahead_target = device.alloc::<u8>(AHEAD_BYTES)?;
+    let mut ahead_source = device.pinned::<u8>(AHEAD_BYTES)?;
     let mut times = Vec::with_capacity(COPIES);
     for _ in 0..COPIES {
-        let first = stream.upload(ahead, &mut before)?;
-        let sent = stream.timed(&stopwatch).upload(source, &mut target)?;
-        source = sent.wait()?;
-        ahead = first.wait()?;
+        let ahead = stream.upload(ahead_source, &mut ahead_target)?;
+        let copy = stream.timed(&stopwatch).upload(source, &mut target)?;
+        source = copy.wait()?;
+        ahead_source = ahead.wait()?;
         times.push(stopwatch.elapsed_ns()?);
     }
-    times.sort_unstable();
-    Ok(times[COPIES / 2])
+    Ok(median_by_key(times, |ns| *ns))
 }

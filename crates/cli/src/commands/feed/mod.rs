@@ -1,142 +1,97 @@
-//! `pinlane feed`: a dataset through the loader, as fast as it goes.
+//! `pinlane feed`: a dataset through the loader, as fast as possible.
 
 mod args;
-mod bytes;
 mod consumer;
-mod course;
+mod errors;
+mod interruptible;
 mod latency;
 mod normalize;
-mod progress;
+mod parse;
 mod report;
+mod run;
+mod sample_bytes;
 mod shard;
 mod source;
 mod synthetic;
-mod trouble;
-mod watched;
-mod words;
 
 use std::path::Path;
 
-use pinlane::Device;
 use pinlane::load::{Dataset, Loader, LoaderConfig, OnError};
-use pinlane_report::{Feed, FeedJob};
 
-use crate::device::{self, Choice, Target};
-use crate::file;
+use crate::cli::Cli;
+use crate::clock::HostClock;
 use crate::interrupt::Interrupt;
-use crate::measure::Clock;
-use crate::output::{self, Output};
+use crate::{output, output_file};
 pub(crate) use args::Args;
-use bytes::SampleBytes;
 use consumer::Consumer;
-use course::Course;
-use normalize::Normalized;
-use watched::Watched;
+use interruptible::Interruptible;
+use normalize::NormalizeStep;
+use run::FeedRun;
+use sample_bytes::SampleBytes;
 
-pub(crate) fn run(
-    choice: &Choice,
-    args: &Args,
-    json: bool,
-    output: &mut Output,
-) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
     source::check(args)?;
-    let inputs = args.source.iter().map(Path::new).chain(choice.file());
-    file::check(&[("--html", &args.html)], inputs)?;
-    let part = shard::of(args)?;
+    let inputs = args.source.iter().map(Path::new).chain(cli.device.file());
+    output_file::check(&[("--html", &args.html)], inputs)?;
+    let shard = shard::choose(args)?;
     let interrupt = Interrupt::listen()?;
-    let (target, _) = device::start_to_measure(choice)?;
-    let device = Device::open(target.platform(), target.ordinal())?;
+    let backend = cli.device.open_for_timing()?;
+    let device = backend.device()?;
     let simulated = device.info().simulated.is_some();
     let dataset = source::open(args, simulated, &interrupt)?;
-    let normalized = match &args.normalize {
-        Some(factors) => Some(Normalized::new(factors, args.to, dataset.fields())?),
+    let normalize = match &args.normalize {
+        Some(factors) => Some(NormalizeStep::new(factors, args.to, dataset.fields())?),
         None => None,
     };
     let config = LoaderConfig {
         batch: args.batch,
         shuffle: !args.no_shuffle,
         seed: args.seed,
-        shard: part.shard,
-        // Threads of this machine would run beside a clock that does not know of them.
+        shard: shard.shard,
+        // A simulated clock would not time the threads of this machine.
         workers: args.workers.or(simulated.then_some(0)),
         prefetch: args.prefetch,
         on_error: match args.skip_bad {
             true => OnError::Skip,
             false => OnError::Fail,
         },
-        finish: normalized.iter().map(Normalized::step).collect(),
+        finish: normalize.iter().map(NormalizeStep::finish).collect(),
         ..LoaderConfig::default()
     };
     let end = args.end(simulated);
-    let job = report::job(args, &dataset, &config, normalized.as_ref(), &part, end);
+    let job = report::job(args, &dataset, &config, normalize.as_ref(), &shard, end);
     let sample_bytes = SampleBytes::new(dataset.fields());
     if dataset.is_empty() {
         return Err(source::no_samples(args).into());
     }
-    let dataset = Watched::new(dataset, &interrupt);
+    let dataset = Interruptible::new(dataset, &interrupt);
     let loader =
-        Loader::new(&device, dataset, config).map_err(|error| trouble::explained(error, args))?;
-    let mut report = feed(
-        &target,
-        &device,
-        &loader,
-        args,
-        job,
-        sample_bytes,
-        &interrupt,
-    )?;
-    report.notes.extend(part.note);
-    let written = match &args.html {
-        Some(path) => file::write_text(path, &report.to_html()),
-        None => Ok(()),
-    };
-    output.print(&match json {
-        true => report.to_json(),
-        false => report.to_text(),
-    })?;
-    // What was done is shown even where a file could not be written.
-    written?;
-    output.written([&args.html], json)?;
-    if !report.complete {
-        output::complain("interrupted: not all was fed");
-    } else if report.all_skipped() {
-        output::complain(&format!("error: {}", trouble::all_bad(&report, args)));
-    }
-    Ok(report.complete && !report.all_skipped())
-}
-
-fn feed(
-    target: &Target,
-    device: &Device,
-    loader: &Loader,
-    args: &Args,
-    job: FeedJob,
-    sample_bytes: SampleBytes,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Feed> {
-    let consumer = match args.kernel {
-        Some(kernel_ns) => Some(Consumer::new(device, kernel_ns)?),
-        None => None,
-    };
-    let clock = Clock::of(target);
-    let end = args.end(device.info().simulated.is_some());
-    let mut course = Course::new(
-        device,
-        loader,
-        &clock,
+        Loader::new(&device, dataset, config).map_err(|error| errors::explain(error, args))?;
+    let consumer = args.kernel.map(|ns| Consumer::new(&device, ns));
+    let run = FeedRun {
+        device: &device,
+        loader: &loader,
+        clock: &HostClock::of(&backend),
         end,
-        consumer,
+        consumer: consumer.transpose()?,
         sample_bytes,
-        interrupt,
-    );
-    let went = course.run().map_err(|error| match error.downcast() {
-        Ok(error) => trouble::explained(error, args),
+        interrupt: &interrupt,
+    };
+    let outcome = run.run().map_err(|error| match error.downcast() {
+        Ok(error) => errors::explain(error, args),
         Err(error) => error,
     })?;
-    let stats = loader.stats();
-    let pinned_bytes = device.stats().pinned_bytes;
-    let mut report = report::feed(target, device, loader, job, &went, &stats);
-    report.complete = went.complete;
-    report.pinned_bytes = pinned_bytes;
-    Ok(report)
+    let mut report = report::feed(&backend, &device, &loader, job, &outcome);
+    report.notes.extend(shard.note);
+    let written = output_file::write_given(&args.html, || report.to_html());
+    cli.report(|| report.to_json(), || report.to_text())?;
+    // The results are printed even if a file cannot be written.
+    written?;
+    cli.written([&args.html])?;
+    if !report.complete {
+        output::complain("interrupted before the end");
+    } else if report.all_skipped() {
+        output::complain(&format!("error: {}", errors::all_skipped(&report, args)));
+    }
+    Ok(report.complete && !report.all_skipped())
 }

@@ -1,22 +1,21 @@
-//! Which field is normalised, and how its channels lie.
+//! Which field to normalize, and how its channels are laid out.
 
 use pinlane::Normalize;
 use pinlane::load::{Dtype, Extent, Field, Finish};
 use pinlane_report::FeedNormalize;
 
-use super::words::{Factors, To};
+use super::parse::MeanStd;
 use crate::output::UsageError;
 
-/// A field that the device makes numbers of.
-pub(super) struct Normalized {
+/// A field to normalize on the device.
+pub(super) struct NormalizeStep {
     field: String,
     finish: Finish,
-    told: FeedNormalize,
+    report: FeedNormalize,
 }
 
-impl Normalized {
-    /// The field that the factors are for.
-    pub(super) fn new(factors: &Factors, To(to): To, fields: &[Field]) -> Result<Self, UsageError> {
+impl NormalizeStep {
+    pub(super) fn new(factors: &MeanStd, to: Dtype, fields: &[Field]) -> Result<Self, UsageError> {
         let field = find(factors.field.as_deref(), fields)?;
         let channels = factors.mean.len();
         let inner = inner(field, channels)?;
@@ -25,7 +24,7 @@ impl Normalized {
         Ok(Self {
             field: field.name().to_owned(),
             finish: Finish::Normalize { normalize, to },
-            told: FeedNormalize {
+            report: FeedNormalize {
                 field: field.name().to_owned(),
                 to: to.name().to_owned(),
                 mean: factors.mean.clone(),
@@ -35,14 +34,13 @@ impl Normalized {
         })
     }
 
-    /// The step of the loader.
-    pub(super) fn step(&self) -> (String, Finish) {
+    /// The loader's configuration.
+    pub(super) fn finish(&self) -> (String, Finish) {
         (self.field.clone(), self.finish.clone())
     }
 
-    /// For the report.
-    pub(super) fn told(&self) -> FeedNormalize {
-        self.told.clone()
+    pub(super) fn report(&self) -> FeedNormalize {
+        self.report.clone()
     }
 }
 
@@ -56,7 +54,7 @@ fn find<'a>(name: Option<&str>, fields: &'a [Field]) -> Result<&'a Field, UsageE
         let found = fields.iter().find(|field| field.name() == name);
         return found.ok_or_else(|| {
             UsageError::new(format!(
-                "--normalize: there is no field `{name}`; choose one of {}",
+                "--normalize: there is no field `{name}`; use one of {}",
                 names(&all)
             ))
         });
@@ -66,19 +64,18 @@ fn find<'a>(name: Option<&str>, fields: &'a [Field]) -> Result<&'a Field, UsageE
     match bytes.as_slice() {
         [one] => Ok(one),
         [] => Err(UsageError::new(format!(
-            "--normalize makes numbers of u8, and no field holds u8: {}; leave it out",
+            "--normalize needs a u8 field, but there is none: {}; drop --normalize",
             names(&all)
         ))),
         several => Err(UsageError::new(format!(
-            "--normalize: several fields hold u8; name one in front, such as --normalize {}=…: {}",
+            "--normalize: several fields are u8; name one, such as --normalize {}=…: {}",
             several[0].name(),
             names(several)
         ))),
     }
 }
 
-/// Elements in a row of one channel: planes where the first dimension is that of the channels, else
-/// pixels that hold all of them.
+/// Consecutive elements of one channel: a plane if channels are the first dimension, 1 if they are the last.
 fn inner(field: &Field, channels: usize) -> Result<usize, UsageError> {
     let shape: &[usize] = match field.extent() {
         Extent::Fixed(shape) => shape,
@@ -92,7 +89,7 @@ fn inner(field: &Field, channels: usize) -> Result<usize, UsageError> {
     }
     Err(UsageError::new(format!(
         "--normalize has {channels} channels, but neither the first nor the last dimension of field \
-         `{}` is {channels}: {shape:?}; give one mean and deviation for each channel, or one for all",
+         `{}` is {channels}: {shape:?}; give one mean and deviation per channel, or one for all",
         field.name()
     )))
 }

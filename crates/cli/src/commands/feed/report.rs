@@ -1,24 +1,24 @@
-//! What the report says.
+//! The report.
 
 use pinlane::Device;
-use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, LoaderStats, Skipped};
+use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, Skipped};
 use pinlane_report::{
-    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, Origin,
+    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped,
 };
 
-use super::course::{End, Went};
-use super::normalize::Normalized;
-use super::shard::Part;
-use super::{Args, bytes, latency};
-use crate::device::Target;
+use super::normalize::NormalizeStep;
+use super::run::{End, FeedOutcome};
+use super::shard::ShardChoice;
+use super::{Args, latency, sample_bytes};
+use crate::device::{self, Backend};
 
-/// What is to be done; the number of threads comes with the loader.
+/// The job. The number of workers is not known before the loader exists.
 pub(super) fn job(
     args: &Args,
     dataset: &dyn Dataset,
     config: &LoaderConfig,
-    normalized: Option<&Normalized>,
-    part: &Part,
+    normalize: Option<&NormalizeStep>,
+    shard: &ShardChoice,
     end: End,
 ) -> FeedJob {
     FeedJob {
@@ -30,13 +30,13 @@ pub(super) fn job(
         seed: config.seed,
         workers: 0,
         prefetch: config.prefetch as u64,
-        shard: part.told(dataset.len(), config),
+        shard: shard.report(dataset.len(), config),
         asked: FeedAsked {
             epochs: end.epochs,
             time_ns: end.time_ns,
         },
         skip_bad: args.skip_bad,
-        normalize: normalized.map(Normalized::told),
+        normalize: normalize.map(NormalizeStep::report),
         kernel_ns: args.kernel,
     }
 }
@@ -50,7 +50,7 @@ fn field(field: &Field) -> FeedField {
         name: field.name().to_owned(),
         dtype: field.dtype().name().to_owned(),
         shape,
-        bytes: bytes::at_most(field),
+        bytes: sample_bytes::max_bytes(field),
     }
 }
 
@@ -61,38 +61,35 @@ fn skipped(skipped: &Skipped) -> FeedSkipped {
     }
 }
 
-/// What came of it.
 pub(super) fn feed(
-    target: &Target,
+    backend: &Backend,
     device: &Device,
     loader: &Loader,
     job: FeedJob,
-    went: &Went,
-    stats: &LoaderStats,
+    outcome: &FeedOutcome,
 ) -> Feed {
-    let info = device.info();
+    let (info, stats) = (device.info(), loader.stats());
+    let pinned_bytes = device.stats().pinned_bytes;
     let workers = loader.workers() as u64;
-    // Where threads of this machine run beside a simulated clock, its time means nothing; and that of
-    // a simulated device behind the name of a real one cannot be read from here.
-    let clock_counts = match (&info.simulated, target.sim()) {
+    // A simulated clock does not time real worker threads, and that of a simulated libcuda cannot be read.
+    let clock_is_valid = match (&info.simulated, backend.sim()) {
         (None, _) => true,
         (Some(_), Some(_)) => workers == 0,
         (Some(_), None) => false,
     };
-    let (sample_bytes, sample_batches) = went.sample_bytes;
+    let (sample_bytes, sample_batches) = outcome.sample_bytes;
     let done = FeedDone {
-        epochs: went.epochs,
+        epochs: outcome.epochs,
         batches: stats.batches,
         samples: stats.samples,
         skipped: stats.skipped,
         sample_bytes,
         sample_batches,
         moved_bytes: stats.bytes,
-        elapsed_ns: clock_counts.then_some(went.elapsed_ns),
-        first_batch_ns: went.first_batch_ns.filter(|_| clock_counts),
+        elapsed_ns: clock_is_valid.then_some(outcome.elapsed_ns),
+        first_batch_ns: outcome.first_batch_ns.filter(|_| clock_is_valid),
     };
-    // It says nothing of copies beside which threads of this machine ran.
-    let one_byte_ns = match went.complete && clock_counts {
+    let one_byte_ns = match outcome.complete && clock_is_valid {
         true => latency::one_byte_ns(device).ok(),
         false => None,
     };
@@ -103,29 +100,30 @@ pub(super) fn feed(
     };
     let host = FeedHost {
         threads: workers.max(1),
-        wall_ns: went.wall_ns,
+        wall_ns: outcome.wall_ns,
         read_ns: stats.read_ns,
         slot_wait_ns: stats.slot_wait_ns,
         held_back_ns: stats.held_back_ns,
         consumer_wait_ns: stats.consumer_wait_ns,
     };
-    let origin = Origin::new(&info.name, info.simulated.clone());
     let job = FeedJob { workers, ..job };
-    let kernel = went.kernel.filter(|_| clock_counts);
-    let mut report = Feed::new(origin, job, done, link, host, kernel);
-    report.first_skipped = went.first_skipped.iter().map(skipped).collect();
-    if info.simulated.is_some() && !clock_counts {
+    let kernel = outcome.kernel.filter(|_| clock_is_valid);
+    let mut report = Feed::new(device::origin(device), job, done, link, host, kernel);
+    report.first_skipped = outcome.first_skipped.iter().map(skipped).collect();
+    if info.simulated.is_some() && !clock_is_valid {
         report.notes.push(
-            "Threads of this machine ran beside the simulated clock, so there are no rates; leave \
-             out --workers for them"
+            "No rates, because real worker threads ran beside the simulated clock; drop --workers to get \
+             rates"
                 .to_owned(),
         );
     }
-    if went.timeless {
+    if outcome.timeless {
         report.notes.push(
-            "Nothing takes time on this device, so one epoch was run; give --epochs for more"
+            "Ran one epoch, because nothing takes time on this device; pass --epochs for more"
                 .to_owned(),
         );
     }
+    report.complete = outcome.complete;
+    report.pinned_bytes = pinned_bytes;
     report
 }

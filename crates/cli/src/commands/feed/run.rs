@@ -1,155 +1,116 @@
-//! Epoch after epoch, until it is enough.
+//! Runs epochs until it is time to stop.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pinlane::Device;
 use pinlane::load::{Epoch, Loader, LoaderError, Skipped};
 use pinlane_report::FeedKernel;
 
-use super::bytes::SampleBytes;
-use super::consumer::{Consumer, GLANCE};
-use super::progress::Progress;
+use super::consumer::{Consumer, POLL_INTERVAL};
+use super::sample_bytes::SampleBytes;
+use crate::clock::{HostClock, duration_ns};
 use crate::interrupt::Interrupt;
-use crate::measure::Clock;
+use crate::progress::Progress;
 
-/// When it is enough: whichever comes first.
+/// Bad samples that are reported one by one.
+const SKIPPED_MAX: usize = 3;
+
+/// How often to update the progress bar.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// When to stop: whichever comes first.
 #[derive(Clone, Copy)]
 pub(super) struct End {
     pub(super) epochs: Option<u64>,
     pub(super) time_ns: Option<u64>,
 }
 
-impl End {
-    pub(super) fn epochs(epochs: u64) -> Self {
-        Self {
-            epochs: Some(epochs),
-            time_ns: None,
-        }
-    }
-
-    pub(super) fn time(time_ns: u64) -> Self {
-        Self {
-            epochs: None,
-            time_ns: Some(time_ns),
-        }
-    }
-}
-
-/// Bad samples that are told one by one.
-const TOLD_AT_MOST: usize = 3;
-
-/// How it went.
-pub(super) struct Went {
-    /// It was not interrupted.
+/// The result of a run.
+pub(super) struct FeedOutcome {
+    /// Not interrupted.
     pub(super) complete: bool,
-    /// Epochs that were run to their end.
+    /// Complete epochs.
     pub(super) epochs: u64,
-    /// By the clock.
+    /// On the host's clock, which may be simulated.
     pub(super) elapsed_ns: u64,
     pub(super) first_batch_ns: Option<u64>,
-    /// By the machine's own clock.
+    /// On this machine's clock.
     pub(super) wall_ns: u64,
     pub(super) kernel: Option<FeedKernel>,
-    /// The first samples that were left out.
     pub(super) first_skipped: Vec<Skipped>,
-    /// Bytes of samples, and in how many batches these are.
+    /// Bytes of samples, and the batches that they are in.
     pub(super) sample_bytes: (u64, u64),
-    /// An epoch took no time on the clock, so that it would never have ended.
+    /// An epoch took no time, so --time would never have ended the run.
     pub(super) timeless: bool,
 }
 
-/// A loader whose batches are taken, one after the other.
-pub(super) struct Course<'a> {
-    device: &'a Device,
-    loader: &'a Loader,
-    clock: &'a Clock<'a>,
-    end: End,
-    consumer: Option<Consumer>,
-    sample_bytes: SampleBytes,
-    interrupt: &'a Interrupt,
-    progress: Progress,
-    start_ns: u64,
-    first_batch_ns: Option<u64>,
-    first_skipped: Vec<Skipped>,
+/// Takes the batches of a loader one after the other.
+pub(super) struct FeedRun<'a> {
+    pub(super) device: &'a Device,
+    pub(super) loader: &'a Loader,
+    pub(super) clock: &'a HostClock<'a>,
+    pub(super) end: End,
+    pub(super) consumer: Option<Consumer>,
+    pub(super) sample_bytes: SampleBytes,
+    pub(super) interrupt: &'a Interrupt,
 }
 
-impl<'a> Course<'a> {
-    pub(super) fn new(
-        device: &'a Device,
-        loader: &'a Loader,
-        clock: &'a Clock<'a>,
-        end: End,
-        consumer: Option<Consumer>,
-        sample_bytes: SampleBytes,
-        interrupt: &'a Interrupt,
-    ) -> Self {
-        Self {
-            device,
-            loader,
-            clock,
-            end,
-            consumer,
-            sample_bytes,
-            interrupt,
-            progress: Progress::new(end, loader.batches() as u64),
-            start_ns: clock.now_ns(),
+impl FeedRun<'_> {
+    /// Runs until it is time to stop, and waits for the device.
+    pub(super) fn run(mut self) -> anyhow::Result<FeedOutcome> {
+        let mut state = RunState {
+            start: Instant::now(),
+            start_ns: self.clock.now_ns(),
             first_batch_ns: None,
             first_skipped: Vec::new(),
-        }
-    }
-
-    /// Run until it is enough, and wait until all is done.
-    pub(super) fn run(&mut self) -> anyhow::Result<Went> {
-        let began = Instant::now();
-        self.start_ns = self.clock.now_ns();
-        let ran = self.epochs();
-        self.progress.end();
-        let (epochs, timeless) = ran?;
-        let kernel = match self.consumer.take() {
-            Some(consumer) => Some(consumer.finish()?),
-            None => None,
+            batches: 0,
+            progress: Progress::share(),
+            shown: Instant::now(),
         };
+        let (epochs, timeless) = self.run_epochs(&mut state)?;
+        drop(state.progress);
+        let kernel = self.consumer.take().map(Consumer::finish).transpose()?;
         self.device.synchronize()?;
-        Ok(Went {
+        Ok(FeedOutcome {
             complete: !self.interrupt.is_raised(),
             epochs,
-            elapsed_ns: self.elapsed_ns(),
-            first_batch_ns: self.first_batch_ns,
-            wall_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            elapsed_ns: self.clock.now_ns().saturating_sub(state.start_ns),
+            first_batch_ns: state.first_batch_ns,
+            wall_ns: duration_ns(state.start.elapsed()),
             kernel,
-            first_skipped: std::mem::take(&mut self.first_skipped),
-            sample_bytes: self.sample_bytes.of(&self.loader.stats()),
+            first_skipped: state.first_skipped,
+            sample_bytes: self.sample_bytes.total(&self.loader.stats()),
             timeless,
         })
     }
 
-    /// How many were run to their end, and whether they took no time.
-    fn epochs(&mut self) -> anyhow::Result<(u64, bool)> {
+    /// Returns the number of complete epochs, and whether they took no time.
+    fn run_epochs(&mut self, state: &mut RunState) -> anyhow::Result<(u64, bool)> {
         let mut epochs = 0;
-        while self.end.epochs.is_none_or(|end| epochs < end) && !self.is_enough() {
-            let before_ns = self.clock.now_ns();
+        while self.end.epochs.is_none_or(|end| epochs < end) && !self.should_stop(state) {
+            let start_ns = self.clock.now_ns();
             let epoch = self.loader.epoch(epochs)?;
-            if !self.epoch(epoch)? {
+            if !self.run_epoch(epoch, state)? {
                 break;
             }
             epochs += 1;
-            // Another epoch has the same samples, all of them bad.
+            // All samples are bad, and would be again.
             if self.loader.stats().samples == 0 {
                 break;
             }
-            if self.end.epochs.is_none() && self.clock.now_ns() == before_ns {
+            if self.end.epochs.is_none() && self.clock.now_ns() == start_ns {
                 return Ok((epochs, true));
             }
         }
         Ok((epochs, false))
     }
 
-    /// Whether it came to its end.
-    fn epoch(&mut self, mut epoch: Epoch) -> anyhow::Result<bool> {
+    /// Returns whether the epoch is complete.
+    fn run_epoch(&mut self, mut epoch: Epoch, state: &mut RunState) -> anyhow::Result<bool> {
         let number = epoch.number();
         loop {
-            while !epoch.wait_timeout(GLANCE) {
-                if self.is_enough() {
+            while !epoch.wait_timeout(POLL_INTERVAL) {
+                if self.should_stop(state) {
                     return Ok(false);
                 }
             }
@@ -157,38 +118,68 @@ impl<'a> Course<'a> {
                 return Ok(true);
             };
             let batch = match batch {
-                // See `Watched`.
+                // See `Interruptible`.
                 Err(LoaderError::Panicked { .. }) if self.interrupt.is_raised() => {
                     return Ok(false);
                 }
                 batch => batch?,
             };
-            self.sample_bytes.take(&batch);
-            let untold = TOLD_AT_MOST - self.first_skipped.len();
-            let skipped = batch.skipped().iter().take(untold);
-            self.first_skipped.extend(skipped.cloned());
-            if self.first_batch_ns.is_none() {
-                self.first_batch_ns = Some(self.elapsed_ns());
+            self.sample_bytes.add(&batch);
+            let room = SKIPPED_MAX - state.first_skipped.len();
+            let skipped = batch.skipped().iter().take(room);
+            state.first_skipped.extend(skipped.cloned());
+            if state.first_batch_ns.is_none() {
+                state.first_batch_ns = Some(self.elapsed_ns(state));
             }
-            let interrupt = self.interrupt;
             if let Some(consumer) = &mut self.consumer {
-                consumer.take(&batch, || interrupt.is_raised())?;
+                consumer.consume(&batch, || self.interrupt.is_raised())?;
             }
             drop(batch);
-            self.progress
-                .batch(number, self.elapsed_ns(), || self.loader.stats().bytes);
-            if self.is_enough() {
+            self.show_progress(number, state);
+            if self.should_stop(state) {
                 return Ok(false);
             }
         }
     }
 
-    fn elapsed_ns(&self) -> u64 {
-        self.clock.now_ns().saturating_sub(self.start_ns)
+    fn show_progress(&self, epoch: u64, state: &mut RunState) {
+        state.batches += 1;
+        if state.progress.is_hidden() || state.shown.elapsed() < PROGRESS_INTERVAL {
+            return;
+        }
+        state.shown = Instant::now();
+        let ratio = |part: u64, whole: u64| (part as f64 / whole.max(1) as f64).min(1.0);
+        let by_time = self.end.time_ns.map(|ns| ratio(self.elapsed_ns(state), ns));
+        let by_epochs = self.end.epochs.map(|epochs| {
+            let batches = epochs.saturating_mul(self.loader.batches() as u64);
+            ratio(state.batches, batches)
+        });
+        let share = by_time.into_iter().chain(by_epochs).fold(0.0, f64::max);
+        state.progress.set_share(share);
+        let bytes = self.loader.stats().bytes;
+        let rate = bytes as f64 / state.start.elapsed().as_nanos().max(1) as f64;
+        state
+            .progress
+            .message(|| format!("epoch {epoch}, {rate:.1} GB/s"));
     }
 
-    fn is_enough(&self) -> bool {
-        let over = |time_ns| self.elapsed_ns() >= time_ns;
-        self.interrupt.is_raised() || self.end.time_ns.is_some_and(over)
+    fn elapsed_ns(&self, state: &RunState) -> u64 {
+        self.clock.now_ns().saturating_sub(state.start_ns)
     }
+
+    fn should_stop(&self, state: &RunState) -> bool {
+        let is_over = |time_ns| self.elapsed_ns(state) >= time_ns;
+        self.interrupt.is_raised() || self.end.time_ns.is_some_and(is_over)
+    }
+}
+
+/// What changes during a run.
+struct RunState {
+    start: Instant,
+    start_ns: u64,
+    first_batch_ns: Option<u64>,
+    first_skipped: Vec<Skipped>,
+    batches: u64,
+    progress: Progress,
+    shown: Instant,
 }

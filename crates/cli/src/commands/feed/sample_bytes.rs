@@ -1,52 +1,51 @@
-//! Bytes of samples, without what the loader puts between them.
+//! Counts the bytes of samples, without the loader's padding.
 
 use pinlane::load::{Batch, Extent, Field, LoaderStats};
 
-/// Counts them, batch by batch.
 pub(super) struct SampleBytes {
-    /// As the dataset has them: a batch tells what the device made of them.
+    /// The fields of the dataset: those of a batch may be converted.
     fields: Vec<Field>,
-    taken_batches: u64,
-    taken_bytes: u64,
+    batches: u64,
+    bytes: u64,
 }
 
 impl SampleBytes {
     pub(super) fn new(fields: &[Field]) -> Self {
         Self {
             fields: fields.to_vec(),
-            taken_batches: 0,
-            taken_bytes: 0,
+            batches: 0,
+            bytes: 0,
         }
     }
 
-    /// A batch was taken.
-    pub(super) fn take(&mut self, batch: &Batch) {
-        self.taken_batches += 1;
-        for (field, had) in batch.fields().zip(&self.fields) {
-            let ends = field.offsets().and_then(|offsets| offsets.last());
-            self.taken_bytes += match ends {
-                Some(elements) => bytes(*elements, had),
-                None => at_most(had) * batch.len() as u64,
+    /// Counts a batch.
+    pub(super) fn add(&mut self, batch: &Batch) {
+        self.batches += 1;
+        for (field, original) in batch.fields().zip(&self.fields) {
+            let last = field.offsets().and_then(|offsets| offsets.last());
+            self.bytes += match last {
+                Some(elements) => bytes(*elements, original),
+                None => max_bytes(original) * batch.len() as u64,
             };
         }
     }
 
-    /// Bytes of samples, and in how many batches: in all where samples are alike, else in those that
-    /// were taken, since nobody has seen the others.
-    pub(super) fn of(&self, stats: &LoaderStats) -> (u64, u64) {
+    /// The bytes, and the batches that they are in: all batches if samples have a fixed size, otherwise only
+    /// those counted, because the sizes of the others are unknown.
+    pub(super) fn total(&self, stats: &LoaderStats) -> (u64, u64) {
         let is_fixed = |field: &Field| matches!(field.extent(), Extent::Fixed(_));
         match self.fields.iter().all(is_fixed) {
             true => {
-                let a_sample: u64 = self.fields.iter().map(at_most).sum();
-                (stats.samples * a_sample, stats.batches)
+                let sample_bytes: u64 = self.fields.iter().map(max_bytes).sum();
+                (stats.samples * sample_bytes, stats.batches)
             }
-            false => (self.taken_bytes, self.taken_batches),
+            false => (self.bytes, self.batches),
         }
     }
 }
 
-/// Bytes of a sample in a field, at most.
-pub(super) fn at_most(field: &Field) -> u64 {
+/// The most bytes that a field of one sample takes.
+pub(super) fn max_bytes(field: &Field) -> u64 {
     let elements = match field.extent() {
         Extent::Fixed(shape) => {
             let dims = shape.iter().map(|dim| *dim as u64);

@@ -1,4 +1,4 @@
-//! Which part of the samples is for this process.
+//! The shard of the samples that this process reads.
 
 use std::cell::RefCell;
 use std::env;
@@ -9,39 +9,40 @@ use pinlane_report::FeedShard;
 use super::Args;
 use crate::output::UsageError;
 
-/// What a launcher says that has started no step: its variables speak of other processes.
+/// Without this variable, SLURM's other variables describe other processes.
 const STEP: &str = "SLURM_STEP_ID";
 
-/// A part, and who says so.
-pub(super) struct Part {
+/// A shard, and where it comes from.
+pub(super) struct ShardChoice {
     pub(super) shard: Shard,
+    /// The flags or variables.
     from: Vec<String>,
-    /// What the user should know of it.
+    /// A note for the user.
     pub(super) note: Option<String>,
 }
 
-/// As the words say, or else a launcher.
-pub(super) fn of(args: &Args) -> Result<Part, UsageError> {
+/// The shard of the flags, or else of a launcher.
+pub(super) fn choose(args: &Args) -> Result<ShardChoice, UsageError> {
     match args.rank.zip(args.world) {
         Some((rank, world)) => {
             let shard = Shard::new(rank, world).map_err(|error| {
                 UsageError::new(format!("--rank {rank} --world {world}: {error}"))
             })?;
-            Ok(Part {
+            Ok(ShardChoice {
                 shard,
                 from: ["--rank", "--world"].map(str::to_owned).into(),
                 note: None,
             })
         }
-        None => launched(|name| {
+        None => from_launcher(|name| {
             let value = env::var_os(name)?;
             Some(value.to_string_lossy().into_owned())
         }),
     }
 }
 
-/// As variables say.
-fn launched(var: impl Fn(&str) -> Option<String>) -> Result<Part, UsageError> {
+/// The shard of the launcher's variables.
+fn from_launcher(var: impl Fn(&str) -> Option<String>) -> Result<ShardChoice, UsageError> {
     let seen = RefCell::new(Vec::new());
     let found = Shard::from_vars(|name| {
         let value = var(name)?;
@@ -49,42 +50,41 @@ fn launched(var: impl Fn(&str) -> Option<String>) -> Result<Part, UsageError> {
         Some(value)
     });
     let found =
-        found.map_err(|error| UsageError::new(format!("{error}; or give --rank and --world")))?;
+        found.map_err(|error| UsageError::new(format!("{error}; or pass --rank and --world")))?;
     let seen = seen.into_inner();
     Ok(match found {
-        Some(shard) => Part {
+        Some(shard) => ShardChoice {
             shard,
-            // Those that counted were looked at last: rank and world.
+            // Rank and world are looked up last.
             from: seen[seen.len().saturating_sub(2)..].to_vec(),
             note: None,
         },
-        None => Part {
+        None => ShardChoice {
             shard: Shard::default(),
             from: Vec::new(),
-            note: unheeded(var),
+            note: ignored_slurm_note(var),
         },
     })
 }
 
-/// Why variables of SLURM were not heeded that would have counted in a step of `srun`.
-fn unheeded(var: impl Fn(&str) -> Option<String>) -> Option<String> {
+/// Why SLURM's variables were ignored, if they would have counted in a step of `srun`.
+fn ignored_slurm_note(var: impl Fn(&str) -> Option<String>) -> Option<String> {
     let in_a_step = Shard::from_vars(|name| match name {
         STEP => Some("0".to_owned()),
         name => var(name),
     });
-    // One task alone has all samples in any case.
+    // A single task reads all samples anyway.
     if matches!(in_a_step, Ok(None)) || in_a_step.is_ok_and(|it| it == Some(Shard::whole())) {
         return None;
     }
     Some(format!(
-        "Variables of SLURM are set, but {STEP} is not that of a step of srun, so they were not heeded and \
-         all samples are for this process; start it with srun, or give --rank and --world"
+        "SLURM's variables are ignored, because {STEP} does not name a step of srun: this process reads all \
+         samples; start it with srun, or pass --rank and --world"
     ))
 }
 
-impl Part {
-    /// For the report: so many samples, shared so.
-    pub(super) fn told(&self, samples: usize, config: &LoaderConfig) -> FeedShard {
+impl ShardChoice {
+    pub(super) fn report(&self, samples: usize, config: &LoaderConfig) -> FeedShard {
         let order = OrderConfig {
             seed: config.seed,
             shuffle: config.shuffle,
@@ -93,13 +93,13 @@ impl Part {
             shard: config.shard,
         };
         let world = config.shard.world() as u64;
-        // The loader says what is wrong with the order.
-        let of_a_rank = Order::new(samples, 0, &order).map_or(0, |order| order.samples() as u64);
+        // The loader reports an invalid order.
+        let rank_samples = Order::new(samples, 0, &order).map_or(0, |order| order.samples() as u64);
         FeedShard {
             rank: config.shard.rank() as u64,
             world,
             from: self.from.clone(),
-            padding_samples: of_a_rank
+            padding_samples: rank_samples
                 .saturating_mul(world)
                 .saturating_sub(samples as u64),
         }
@@ -110,16 +110,16 @@ impl Part {
 mod tests {
     use super::*;
 
-    fn part(vars: &[(&str, &str)]) -> Part {
+    fn shard(vars: &[(&str, &str)]) -> ShardChoice {
         let var = |name: &str| {
             let found = vars.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        launched(var).unwrap_or_else(|error| panic!("{vars:?}: {error}"))
+        from_launcher(var).unwrap_or_else(|error| panic!("{vars:?}: {error}"))
     }
 
     #[test]
-    fn the_variables_that_counted_are_told() {
+    fn the_variables_used_are_reported() {
         for (vars, from) in [
             (
                 &[("RANK", "1"), ("WORLD_SIZE", "2"), ("PMI_RANK", "0")][..],
@@ -142,15 +142,15 @@ mod tests {
                 ["SLURM_PROCID", "SLURM_NTASKS"],
             ),
         ] {
-            assert_eq!(part(vars).from, from);
+            assert_eq!(shard(vars).from, from);
         }
-        assert!(part(&[]).from.is_empty());
+        assert!(shard(&[]).from.is_empty());
     }
 
     #[test]
-    fn variables_of_slurm_outside_of_a_step_are_told() {
+    fn slurm_variables_outside_of_a_step_are_noted() {
         let batch = ("SLURM_STEP_ID", "4294967291");
-        for (vars, told) in [
+        for (vars, noted) in [
             (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")][..], true),
             (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4"), batch], true),
             (&[("SLURM_NTASKS", "4")], true),
@@ -158,9 +158,9 @@ mod tests {
             (&[("SLURM_JOB_ID", "7")], false),
             (&[], false),
         ] {
-            let found = part(vars);
+            let found = shard(vars);
             assert_eq!(found.shard, Shard::whole());
-            assert_eq!(found.note.is_some(), told, "{vars:?}");
+            assert_eq!(found.note.is_some(), noted, "{vars:?}");
         }
     }
 }

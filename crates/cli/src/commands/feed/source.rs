@@ -1,28 +1,26 @@
-//! Where samples come from.
+//! The dataset to read.
 
 use std::path::Path;
 
 use pinlane::load::{Arrays, Dataset, Fault, HeaderFault, LoadError, Tar, TarConfig, TarFault};
 
 use super::{Args, synthetic};
+use crate::input_error::{self, When, failed};
 use crate::interrupt::Interrupt;
 use crate::output::UsageError;
-use crate::source_file::{self, When, failed};
 
-/// The word for samples that are made up.
 const SYNTHETIC: &str = "synthetic";
 
-/// What the words for the source come to.
-enum Kind {
+enum SourceKind {
     Synthetic,
     Arrays,
     Tar,
 }
 
-/// Fails where words do not belong together, before anything is opened.
+/// Fails if arguments contradict each other, before anything is opened.
 pub(super) fn check(args: &Args) -> Result<(), UsageError> {
     let kind = kind(args)?;
-    if !matches!(kind, Kind::Synthetic) {
+    if !matches!(kind, SourceKind::Synthetic) {
         check_paths(args, &kind)?;
     }
     let synthetic_only = [
@@ -32,46 +30,45 @@ pub(super) fn check(args: &Args) -> Result<(), UsageError> {
     ];
     let given = synthetic_only.into_iter().find(|(_, given)| *given);
     match (kind, given) {
-        (Kind::Arrays | Kind::Tar, Some((flag, _))) => wrong(format!(
-            "{flag} is for SOURCE synthetic; files say themselves what they hold: leave it out"
+        (SourceKind::Arrays | SourceKind::Tar, Some((flag, _))) => wrong(format!(
+            "{flag} is only for SOURCE synthetic; drop it"
         )),
-        (Kind::Tar, None) if args.field.is_empty() => wrong(
-            "archives do not say what they hold; add --field for each extension to read, such as \
-             --field img=u8:3x224x224 --field cls=u8:..8 (text of up to 8 bytes)"
+        (SourceKind::Tar, None) if args.field.is_empty() => wrong(
+            "archives need a --field for each extension to read, such as --field img=u8:3x224x224 --field cls=u8:..8 (text of up to 8 bytes)"
                 .to_owned(),
         ),
-        (Kind::Synthetic | Kind::Arrays, _) if !args.field.is_empty() => wrong(no_archive(args)),
+        (SourceKind::Synthetic | SourceKind::Arrays, _) if !args.field.is_empty() => wrong(no_archive(args)),
         _ => Ok(()),
     }
 }
 
-/// There is --field, and no archive.
+/// The error for --field without an archive.
 fn no_archive(args: &Args) -> String {
-    let mut words = args.source.iter();
-    let Some(folder) = words.find(|word| Path::new(word).is_dir()) else {
-        return "--field is for tar archives; leave it out, or name .tar files as SOURCE"
+    let mut paths = args.source.iter();
+    let Some(folder) = paths.find(|path| Path::new(path).is_dir()) else {
+        return "--field is only for tar archives; drop it, or name .tar files as SOURCE"
             .to_owned();
     };
-    let remedy = source_file::other_in(Path::new(folder));
-    let remedy = remedy.unwrap_or("name a folder that has some, or leave out --field".to_owned());
-    format!("--field is for tar archives, and SOURCE {folder} has no .tar file; {remedy}")
+    let remedy = input_error::other_format_in(Path::new(folder));
+    let remedy = remedy.unwrap_or("name a folder with .tar files, or drop --field".to_owned());
+    format!("--field is only for tar archives, but SOURCE {folder} has no .tar file; {remedy}")
 }
 
-/// What is not there, and what is there twice.
-fn check_paths(args: &Args, kind: &Kind) -> Result<(), UsageError> {
+/// Fails if a file is missing, or given twice.
+fn check_paths(args: &Args, kind: &SourceKind) -> Result<(), UsageError> {
     for (number, word) in args.source.iter().enumerate() {
         let path = Path::new(word);
         if let Err(error) = path.metadata() {
             return wrong(format!(
-                "SOURCE {word} cannot be opened: {error}; name files that are there, or synthetic"
+                "cannot open SOURCE {word}: {error}; name existing files, or synthetic"
             ));
         }
         let before = args.source[..number].iter().map(Path::new);
-        // An archive may well be fed twice as often as others.
-        if matches!(kind, Kind::Arrays)
+        // Reading an archive twice as often as others is fine.
+        if matches!(kind, SourceKind::Arrays)
             && before
                 .into_iter()
-                .any(|other| source_file::is_same(path, other))
+                .any(|other| input_error::is_same(path, other))
         {
             return wrong(format!("SOURCE names {word} twice; name it once"));
         }
@@ -79,11 +76,11 @@ fn check_paths(args: &Args, kind: &Kind) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// There is nothing to feed.
+/// The error for an empty dataset.
 pub(super) fn no_samples(args: &Args) -> UsageError {
     let remedy = match args.field.is_empty() {
-        true => "name files with rows in them",
-        false => "name archives that hold files, such as 0001.jpg and 0001.cls",
+        true => "name files with rows",
+        false => "name archives with files such as 0001.jpg and 0001.cls",
     };
     UsageError::new(format!(
         "SOURCE {} has no samples; {remedy}",
@@ -91,73 +88,72 @@ pub(super) fn no_samples(args: &Args) -> UsageError {
     ))
 }
 
-/// Why files cannot be fed.
-fn cannot(error: LoadError) -> anyhow::Error {
+fn explain(error: LoadError) -> anyhow::Error {
     if let Fault::Tar(TarFault::NoSuchExtension { .. }) = error.fault() {
-        let message = format!("--field: {error}; name one of these");
+        let message = format!("--field: {error}; use one of these");
         return failed(When::Opening, message);
     }
-    let message = source_file::told(&error).unwrap_or_else(|| match error.fault() {
+    let message = input_error::message(&error).unwrap_or_else(|| match error.fault() {
         Fault::NothingHere => {
             let folder = error.file().unwrap_or(Path::new("")).display();
-            format!(
-                "{folder}: the folder has no .tar, .npy or .safetensors file; name one that has"
-            )
+            format!("{folder}: the folder has no .tar, .npy or .safetensors file; name another")
         }
-        // These say themselves what to do, or ask.
+        // These already say what to do.
         Fault::Tar(TarFault::Compressed { .. }) | Fault::Header(HeaderFault::TooLarge { .. }) => {
             error.to_string()
         }
         _ => format!("{error}; name other files"),
     });
-    failed(When::Opening, format!("SOURCE cannot be fed: {message}"))
+    failed(When::Opening, format!("cannot read SOURCE: {message}"))
 }
 
-/// Open it.
 pub(super) fn open(
     args: &Args,
     simulated: bool,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Box<dyn Dataset>> {
     Ok(match kind(args)? {
-        Kind::Synthetic => Box::new(synthetic::make(args, simulated, interrupt)?),
-        Kind::Arrays => {
+        SourceKind::Synthetic => Box::new(synthetic::make(args, simulated, interrupt)?),
+        SourceKind::Arrays => {
             let mut all: Option<Arrays> = None;
             for path in &args.source {
-                let arrays = Arrays::open(path).map_err(cannot)?;
+                let arrays = Arrays::open(path).map_err(explain)?;
                 all = Some(match all {
                     None => arrays,
-                    Some(others) => others.and(arrays).map_err(cannot)?,
+                    Some(others) => others.and(arrays).map_err(explain)?,
                 });
             }
-            Box::new(all.expect("the words name one at least"))
+            Box::new(all.expect("clap requires a source"))
         }
-        Kind::Tar => {
+        SourceKind::Tar => {
             let declared = args.field.iter().cloned();
             let config = declared.fold(TarConfig::new(), |config, declared| {
                 config.field(declared.extension, declared.field)
             });
-            Box::new(Tar::open(&args.source, config).map_err(cannot)?)
+            Box::new(Tar::open(&args.source, config).map_err(explain)?)
         }
     })
 }
 
-fn kind(args: &Args) -> Result<Kind, UsageError> {
+fn kind(args: &Args) -> Result<SourceKind, UsageError> {
     if args.source.iter().any(|word| word == SYNTHETIC) {
         return match args.source.len() {
-            1 => Ok(Kind::Synthetic),
-            _ => wrong("synthetic stands alone; write ./synthetic for a file of that name".into()),
+            1 => Ok(SourceKind::Synthetic),
+            _ => wrong(
+                "synthetic cannot be combined with files; use ./synthetic for a file of that name"
+                    .into(),
+            ),
         };
     }
     let archives = args.source.iter().filter(|path| is_tar(Path::new(path)));
     match archives.count() {
-        0 => Ok(Kind::Arrays),
-        all if all == args.source.len() => Ok(Kind::Tar),
-        _ => wrong("SOURCE names archives and other files; feed either these or those".to_owned()),
+        0 => Ok(SourceKind::Arrays),
+        all if all == args.source.len() => Ok(SourceKind::Tar),
+        _ => wrong("SOURCE mixes archives and other files; use only one kind".to_owned()),
     }
 }
 
-/// An archive by its name, or a folder that holds one.
+/// Whether the path is named like an archive, or a folder with one.
 fn is_tar(path: &Path) -> bool {
     let named = |path: &Path| {
         let extension = path.extension();
@@ -166,7 +162,7 @@ fn is_tar(path: &Path) -> bool {
     if !path.is_dir() {
         return named(path);
     }
-    // A folder that cannot be read is told when it is opened.
+    // Opening the folder reports if it cannot be read.
     let entries = path.read_dir().into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| named(&path))
 }

@@ -1,4 +1,4 @@
-//! What is wrong, with the flag or file that it is about and what to do.
+//! Errors with the flag or file that caused them, and what to do.
 
 use std::io::ErrorKind;
 
@@ -8,24 +8,21 @@ use pinlane_driver as driver;
 use pinlane_report::amount;
 
 use super::Args;
-use crate::source_file::{self, When, failed};
+use crate::input_error::{self, When, failed};
 
-/// What can be named.
 const NAME_A_FILE: &str =
     "name a .safetensors or .npy file, an index (.json), or a folder with such files";
 
-/// What to leave out.
 const LOAD_LESS: &str =
-    "choose some tensors with --select, rows with --shard, or a smaller --dtype";
+    "select fewer tensors with --select, rows with --shard, or a smaller type with --dtype";
 
-/// The error for the user.
-pub(super) fn told(error: LoadError, args: &Args, when: When) -> anyhow::Error {
+/// The error with its exit status.
+pub(super) fn explain(error: LoadError, args: &Args, when: When) -> anyhow::Error {
     failed(when, message(&error, args))
 }
 
-/// With the flag or the file, and the remedy.
 fn message(error: &LoadError, args: &Args) -> String {
-    if let Some(message) = source_file::told(error) {
+    if let Some(message) = input_error::message(error) {
         return message;
     }
     match error.fault() {
@@ -33,10 +30,10 @@ fn message(error: &LoadError, args: &Args) -> String {
             format!("--select: {error}; --list shows the names")
         }
         Fault::RowsSplitByte { .. } => {
-            let shard = args.shard.map(|shard| (shard.rank, shard.world));
-            let (rank, world) = shard.unwrap_or_default();
+            let shard = args.shard.unwrap_or_default();
+            let (rank, world) = (shard.rank(), shard.world());
             format!(
-                "--shard {rank}/{world}: {error}; choose fewer ranks, or other tensors with --select"
+                "--shard {rank}/{world}: {error}; use fewer ranks, or select other tensors with --select"
             )
         }
         Fault::Io {
@@ -55,45 +52,44 @@ fn message(error: &LoadError, args: &Args) -> String {
         )
         | Fault::Npy(NpyFault::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
         Fault::NoDirectReads { .. } => {
-            format!("--io direct: {error}; --io auto and --io buffered do")
+            format!("--io direct: {error}; use --io auto or --io buffered")
         }
-        Fault::Changed => format!("{error}; load it again when nobody writes to it"),
-        // These say themselves what to do.
+        Fault::Changed => format!("{error}; load it again when it no longer changes"),
+        // These already say what to do.
         _ => error.to_string(),
     }
 }
 
 fn with_remedy(message: &str, remedy: &str) -> String {
-    match message.strip_suffix('?') {
-        // A question of its own would stand between them.
-        Some(_) => format!("{message} If not, {remedy}"),
-        None => format!("{message}; {remedy}"),
+    match message.ends_with('?') {
+        true => format!("{message} If not, {remedy}"),
+        false => format!("{message}; {remedy}"),
     }
 }
 
-/// Whether a device has no room.
 pub(super) fn is_out_of_memory(error: &LoadError) -> bool {
     let Fault::Device { error } = error.fault() else {
         return false;
     };
-    let Error::Driver(error) = &**error else {
-        return false;
-    };
-    error.kind == driver::ErrorKind::OutOfMemory
+    matches!(&**error, Error::Driver(error) if error.kind == driver::ErrorKind::OutOfMemory)
 }
 
-/// The device has no room for tensors of so many bytes.
-pub(super) fn full(error: LoadError, device: &Device, needed_bytes: Option<u64>) -> anyhow::Error {
-    // Of a load that did not fit some has been allocated, and kept.
+/// The error of a load that does not fit on the device.
+pub(super) fn out_of_memory(
+    error: LoadError,
+    device: &Device,
+    needed_bytes: Option<u64>,
+) -> anyhow::Error {
+    // Frees what the failed load allocated and the device kept.
     device.trim();
-    let has = match (needed_bytes, device.memory_info()) {
+    let memory = match (needed_bytes, device.memory_info()) {
         (Some(needed), Ok(memory)) => format!(
-            "the tensors take {} of device memory, and {} of {} are free; ",
+            "the tensors take {} of device memory, but {} of {} are free; ",
             amount(needed),
             amount(memory.free_bytes),
             amount(memory.total_bytes)
         ),
         _ => String::new(),
     };
-    anyhow::anyhow!("{error}; {has}{LOAD_LESS}")
+    anyhow::anyhow!("{error}; {memory}{LOAD_LESS}")
 }

@@ -1,14 +1,14 @@
-//! What is in files.
+//! `--list`: the tensors in files.
 
 use std::collections::BTreeSet;
 
 use pinlane::load::{Dtype, FileInfo, TensorInfo, Weights};
 use pinlane_report::{LoadList, LoadListConverted, LoadListTensor};
 
-use super::words::FLOATS;
+use super::parse::FLOATS;
 
-/// What is there, and what floating-point numbers become on the way.
-pub(super) fn of(weights: &Weights, to: Option<Dtype>) -> LoadList {
+/// The tensors, and what floating-point types become on the way.
+pub(super) fn list(weights: &Weights, to: Option<Dtype>) -> LoadList {
     let files = weights.catalog().files();
     let tensors = weights.tensors().iter().map(|tensor| LoadListTensor {
         name: tensor.name().to_owned(),
@@ -19,7 +19,7 @@ pub(super) fn of(weights: &Weights, to: Option<Dtype>) -> LoadList {
         file: files[tensor.file()].path().display().to_string(),
     });
     let unlisted: usize = files.iter().map(FileInfo::unlisted).sum();
-    LoadList::new(files_of(weights), unlisted as u64, tensors.collect())
+    LoadList::new(file_count(weights), unlisted as u64, tensors.collect())
 }
 
 fn converted(tensor: &TensorInfo, to: Option<Dtype>) -> Option<LoadListConverted> {
@@ -31,8 +31,8 @@ fn converted(tensor: &TensorInfo, to: Option<Dtype>) -> Option<LoadListConverted
     })
 }
 
-/// How many files the wanted tensors are in.
-pub(super) fn files_of(weights: &Weights) -> u64 {
+/// The number of files that the selected tensors are in.
+pub(super) fn file_count(weights: &Weights) -> u64 {
     let files: BTreeSet<_> = weights.tensors().iter().map(TensorInfo::file).collect();
     files.len() as u64
 }

@@ -1,82 +1,40 @@
-//! Types, ways and shards as people write them.
+//! Values of the flags.
 
-use pinlane::load::{self, Dtype, Glob};
+use pinlane::load::{Dtype, Glob, Shard};
 
-use crate::{dtype, number};
+use crate::parse::{dtype, number};
 
-/// Types of floating-point numbers that become each other.
+/// Floating-point types that can be converted to each other.
 pub(super) const FLOATS: [Dtype; 4] = [Dtype::Bf16, Dtype::F16, Dtype::F32, Dtype::F64];
 
-/// One of them.
+/// The most ranks. No tensor has this many rows to share.
+const WORLD_MAX: usize = 1 << 20;
+
 pub(super) fn float(text: &str) -> Result<Dtype, String> {
     dtype::one_of(text, &FLOATS)
 }
 
-/// Threads that read.
-pub(super) fn threads(text: &str) -> Result<u32, String> {
-    small(text, 256)
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+    number::within(text, 1..=256).and_then(number::to_usize)
 }
 
-/// How often to load.
-pub(super) fn repeat(text: &str) -> Result<u32, String> {
-    small(text, 1000)
+pub(super) fn repeat(text: &str) -> Result<u64, String> {
+    number::within(text, 1..=1000)
 }
-
-fn small(text: &str, at_most: u32) -> Result<u32, String> {
-    let number = number::within(text, 1..=u64::from(at_most))?;
-    Ok(u32::try_from(number).expect("at most one of 32 bits"))
-}
-
-/// How files are read.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub(super) enum Io {
-    /// Through the page cache what is in it, past it what is not
-    Auto,
-    /// Through the page cache
-    Buffered,
-    /// Past the page cache
-    Direct,
-}
-
-impl From<Io> for load::Io {
-    fn from(io: Io) -> Self {
-        match io {
-            Io::Auto => Self::Auto,
-            Io::Buffered => Self::Buffered,
-            Io::Direct => Self::Direct,
-        }
-    }
-}
-
-/// One rank of several.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Shard {
-    pub(super) rank: u64,
-    pub(super) world: u64,
-}
-
-/// The most ranks: more share no tensor.
-const WORLD_MAX: u64 = 1 << 20;
 
 pub(super) fn shard(text: &str) -> Result<Shard, String> {
-    let parts = text.trim().split_once('/');
-    let number = |text: &str| text.trim().parse::<u64>().ok();
-    let (rank, world) = parts
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let (rank, world) = text
+        .split_once('/')
         .and_then(|(rank, world)| Some((number(rank)?, number(world)?)))
-        .ok_or("write a rank and how many there are, such as 0/8 for the first of eight")?;
+        .ok_or("must be a rank and the number of ranks, such as 0/8 for the first of eight")?;
     if world == 0 || world > WORLD_MAX {
-        return Err(format!("choose from 1 to {WORLD_MAX} ranks, such as 0/8"));
+        return Err(format!("must have 1 to {WORLD_MAX} ranks, such as 0/8"));
     }
-    if rank >= world {
-        let last = world - 1;
-        return Err(format!(
-            "there is no rank {rank} of {world}; ranks go from 0 to {last}"
-        ));
-    }
-    Ok(Shard { rank, world })
+    Shard::new(rank, world)
+        .map_err(|_| format!("rank {rank} of {world} must be from 0 to {}", world - 1))
 }
 
-/// A pattern that can be understood.
 pub(super) fn pattern(text: &str) -> Result<String, String> {
     match Glob::new(text) {
         Ok(_) => Ok(text.to_owned()),
@@ -90,18 +48,19 @@ mod tests {
 
     #[test]
     fn shards() {
-        assert_eq!(shard("0/1"), Ok(Shard { rank: 0, world: 1 }));
-        assert_eq!(shard(" 7 / 8 "), Ok(Shard { rank: 7, world: 8 }));
+        let parsed = |text| shard(text).map(|shard| (shard.rank(), shard.world()));
+        assert_eq!(parsed("0/1"), Ok((0, 1)));
+        assert_eq!(parsed(" 7 / 8 "), Ok((7, 8)));
         for (text, part) in [
             ("", "such as 0/8"),
             ("3", "such as 0/8"),
             ("1/2/3", "such as 0/8"),
             ("-1/2", "such as 0/8"),
             ("a/b", "such as 0/8"),
-            ("3/2", "ranks go from 0 to 1"),
-            ("2/2", "ranks go from 0 to 1"),
-            ("0/0", "from 1 to"),
-            ("0/1048577", "from 1 to"),
+            ("3/2", "from 0 to 1"),
+            ("2/2", "from 0 to 1"),
+            ("0/0", "1 to 1048576"),
+            ("0/1048577", "1 to 1048576"),
         ] {
             let error = shard(text).expect_err(text);
             assert!(error.contains(part), "{text}: {error}");

@@ -1,4 +1,4 @@
-//! The same tensors, loaded once or several times.
+//! Loads the same tensors once or several times.
 
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -6,28 +6,30 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use pinlane::Device;
 use pinlane::load::{
-    LoadConfig, LoadLimit, LoadStats, Plan, PlanOptions, Tensor, TensorInfo, Weights,
+    LoadConfig, LoadError, LoadLimit, LoadStats, Plan, PlanOptions, Tensor, TensorInfo, Weights,
 };
 use pinlane_report::{
     Load, LoadConversion, LoadHost, LoadJob, LoadLimitedBy, LoadMemory, LoadRun, LoadShard,
-    LoadTimes, Origin, amount,
+    LoadTimes, amount,
 };
 
-use super::progress::Progress;
-use super::simulated::Simulated;
-use super::{Args, list, trouble};
-use crate::doctor::facts;
+use super::sim_copies::SimCopies;
+use super::{Args, errors, list};
+use crate::clock::duration_ns;
+use crate::device::{self, Backend};
+use crate::input_error::When;
 use crate::interrupt::Interrupt;
-use crate::source_file::When;
+use crate::progress::Progress;
+use crate::system;
 
-/// How often somebody looks whether to go on.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How often to check for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs of one job, and what the last one brought.
+/// Runs of one job, and the tensors of the last run.
 pub(super) struct Runs<'a> {
     args: &'a Args,
     device: &'a Device,
-    simulated: Option<Simulated<'a>>,
+    sim_copies: Option<SimCopies<'a>>,
     interrupt: &'a Interrupt,
     config: LoadConfig,
     loaded: Option<(Weights, Vec<Tensor>)>,
@@ -36,42 +38,43 @@ pub(super) struct Runs<'a> {
 impl<'a> Runs<'a> {
     pub(super) fn new(
         args: &'a Args,
+        backend: &'a Backend,
         device: &'a Device,
-        simulated: Option<Simulated<'a>>,
         interrupt: &'a Interrupt,
     ) -> Self {
-        // Right after memory was freed copies are slow.
+        // Copies are slow right after device memory is freed.
         device.keep_device_memory(u64::MAX);
+        let simulated = backend.sim().zip(backend.profile());
         Self {
             args,
             device,
-            simulated,
+            sim_copies: simulated.map(|(sim, profile)| SimCopies { sim, profile }),
             interrupt,
             config: args.config(device),
             loaded: None,
         }
     }
 
-    /// What is on the device, in the order of the files.
+    /// The tensors on the device, in the order of the files.
     pub(super) fn loaded(&self) -> Option<(&Weights, &[Tensor])> {
         let (weights, tensors) = self.loaded.as_ref()?;
         Some((weights, tensors))
     }
 
-    /// All runs. The first one begins with weights whose headers were read in this time. Ends early
-    /// when the user wants it: the report says so.
-    pub(super) fn all(&mut self, weights: Weights, headers: Duration) -> anyhow::Result<Load> {
-        self.has_room(&weights)?;
-        let mut report = Load::new(self.origin(), self.job(&weights));
+    /// Runs everything. `weights` were opened in the time `headers`. Stops early on an interrupt; the report
+    /// is then incomplete.
+    pub(super) fn run_all(&mut self, weights: Weights, headers: Duration) -> anyhow::Result<Load> {
+        self.check_host_memory(&weights)?;
+        let mut report = Load::new(device::origin(self.device), self.job(&weights));
         let mut opened = Some((weights, headers));
         for number in 1..=self.args.repeat {
-            // What the run before has brought makes room.
+            // Frees the tensors of the previous run.
             self.loaded = None;
             let (weights, headers) = match opened.take() {
                 Some(first) => first,
-                None => self.open()?,
+                None => self.reopen()?,
             };
-            let Some((run, tensors)) = self.once(&weights, headers, number)? else {
+            let Some((run, tensors)) = self.run_once(&weights, headers, number)? else {
                 return Ok(report);
             };
             report.push(run);
@@ -83,126 +86,120 @@ impl<'a> Runs<'a> {
         Ok(report)
     }
 
-    /// Open again what was found good before.
-    fn open(&self) -> anyhow::Result<(Weights, Duration)> {
-        let began = Instant::now();
+    fn reopen(&self) -> anyhow::Result<(Weights, Duration)> {
+        let start = Instant::now();
         let opened = self.args.open();
-        let weights = opened.map_err(|error| trouble::told(error, self.args, When::Loading))?;
-        Ok((weights, began.elapsed()))
+        let weights = opened.map_err(|error| errors::explain(error, self.args, When::Loading))?;
+        Ok((weights, start.elapsed()))
     }
 
-    /// One load. `None` when the user wants an end.
-    fn once(
+    /// Loads once. `None` if interrupted.
+    fn run_once(
         &self,
         weights: &Weights,
         headers: Duration,
-        number: u32,
+        number: u64,
     ) -> anyhow::Result<Option<(LoadRun, Vec<Tensor>)>> {
-        let what = match self.args.repeat {
+        let label = match self.args.repeat {
             1 => "loading".to_owned(),
             runs => format!("run {number} of {runs}"),
         };
-        let bar = Progress::new(what, bytes_of(weights.tensors()));
-        let ran = self.simulated.as_ref().map(Simulated::ran);
+        let progress = Progress::bytes(label, total_bytes(weights.tensors()));
+        let position = self.sim_copies.map(|copies| copies.position());
         let context = match number {
-            1 => self.context()?,
+            1 => self.create_context()?,
             _ => Duration::ZERO,
         };
-        let began = Instant::now();
-        let went = self.land(weights, &bar);
-        let took = began.elapsed();
-        bar.end();
-        let Some((mut tensors, stats)) = went? else {
+        let start = Instant::now();
+        let loaded = self.load(weights, &progress);
+        let elapsed = start.elapsed();
+        drop(progress);
+        let Some((mut tensors, stats)) = loaded? else {
             return Ok(None);
         };
-        // As they lie in the files, whatever landed first.
+        // In file order, not in order of completion.
         tensors.sort_by_key(|tensor| (tensor.info().file(), tensor.info().bytes().start));
         let is_simulated = self.device.info().simulated.is_some();
         let run = LoadRun {
-            times: (!is_simulated).then(|| times(headers, context, took, &stats)),
+            times: (!is_simulated).then(|| times(headers, context, elapsed, &stats)),
             simulated_copies: self
-                .simulated
-                .as_ref()
-                .zip(ran)
-                .map(|(simulated, ran)| simulated.copies_since(ran)),
+                .sim_copies
+                .zip(position)
+                .map(|(copies, position)| copies.since(position)),
             host: is_simulated.then(|| host(headers, &stats)),
         };
         Ok(Some((run, tensors)))
     }
 
-    /// The first call to a device makes the context of the process. How long that takes.
-    fn context(&self) -> anyhow::Result<Duration> {
-        let began = Instant::now();
+    /// Creates the context, which the first call to a device does. Returns the time.
+    fn create_context(&self) -> anyhow::Result<Duration> {
+        let start = Instant::now();
         self.device.synchronize()?;
-        Ok(began.elapsed())
+        Ok(start.elapsed())
     }
 
-    fn land(
+    /// `None` if interrupted.
+    fn load(
         &self,
         weights: &Weights,
-        bar: &Progress,
+        progress: &Progress,
     ) -> anyhow::Result<Option<(Vec<Tensor>, LoadStats)>> {
-        let told = |error| self.told(error, weights);
+        let explain = |error| self.explain(error, weights);
         let mut config = self.config.clone();
-        if !bar.is_hidden() {
-            let bar = bar.clone();
-            config = config.on_progress(move |progress| bar.reached(progress.bytes));
+        if !progress.is_hidden() {
+            let progress = progress.clone();
+            config = config.on_progress(move |loaded| progress.set(loaded.bytes));
         }
-        let mut landing = weights.start(self.device, &config).map_err(told)?;
+        let mut stream = weights.start(self.device, &config).map_err(explain)?;
         let mut tensors = Vec::with_capacity(weights.tensors().len());
         loop {
             if self.interrupt.is_raised() {
                 return Ok(None);
             }
-            match landing.next_within(PATIENCE) {
+            match stream.next_within(POLL_INTERVAL) {
                 Poll::Pending => {}
-                Poll::Ready(Some(tensor)) => tensors.push(tensor.map_err(told)?),
-                Poll::Ready(None) => return Ok(Some((tensors, landing.stats()))),
+                Poll::Ready(Some(tensor)) => tensors.push(tensor.map_err(explain)?),
+                Poll::Ready(None) => return Ok(Some((tensors, stream.stats()))),
             }
         }
     }
 
-    fn told(&self, error: pinlane::load::LoadError, weights: &Weights) -> anyhow::Error {
-        match trouble::is_out_of_memory(&error) {
-            true => trouble::full(error, self.device, on_device(self.args, weights)),
-            false => trouble::told(error, self.args, When::Loading),
+    fn explain(&self, error: LoadError, weights: &Weights) -> anyhow::Error {
+        match errors::is_out_of_memory(&error) {
+            true => errors::out_of_memory(error, self.device, device_bytes(self.args, weights)),
+            false => errors::explain(error, self.args, When::Loading),
         }
     }
 
-    /// The memory of a simulated device is this machine's.
-    fn has_room(&self, weights: &Weights) -> anyhow::Result<()> {
+    /// Checks that a simulated device, whose memory is host memory, can hold the tensors.
+    fn check_host_memory(&self, weights: &Weights) -> anyhow::Result<()> {
         if self.device.info().simulated.is_none() {
             return Ok(());
         }
-        let needed_bytes = on_device(self.args, weights)
-            .with_context(|| "more than any device holds; choose some tensors with --select")?;
-        let free_bytes = facts::available_bytes().unwrap_or(u64::MAX);
-        if needed_bytes > free_bytes / 16 * 15 {
+        let needed_bytes = device_bytes(self.args, weights)
+            .context("too large for any device; select fewer tensors with --select")?;
+        let free_bytes = system::available_bytes();
+        if needed_bytes > system::usable_bytes(free_bytes) {
             bail!(
-                "a simulated device has its memory on this machine, where {} of the {} needed are \
-                 free; choose some tensors with --select",
-                amount(free_bytes),
-                amount(needed_bytes)
+                "a simulated device uses host memory: {} needed, {} available; select fewer tensors with \
+                 --select",
+                amount(needed_bytes),
+                amount(free_bytes)
             );
         }
         Ok(())
     }
 
-    fn origin(&self) -> Origin {
-        let info = self.device.info();
-        Origin::new(&info.name, info.simulated.clone())
-    }
-
     fn job(&self, weights: &Weights) -> LoadJob {
         LoadJob {
-            files: list::files_of(weights),
+            files: list::file_count(weights),
             tensors: weights.tensors().len() as u64,
-            bytes: bytes_of(weights.tensors()),
+            bytes: total_bytes(weights.tensors()),
             shard: self.args.shard.map(|shard| LoadShard {
-                rank: shard.rank,
-                world: shard.world,
+                rank: shard.rank() as u64,
+                world: shard.world() as u64,
             }),
-            repeat: self.args.repeat.into(),
+            repeat: self.args.repeat,
             verify: self.args.verify,
         }
     }
@@ -218,9 +215,8 @@ impl<'a> Runs<'a> {
 
     fn conversion(&self, tensors: &[Tensor]) -> Option<LoadConversion> {
         let to = self.config.convert?;
-        let count = |is: &dyn Fn(&Tensor) -> bool| {
-            let some = tensors.iter().filter(|tensor| is(tensor));
-            some.count() as u64
+        let count = |matches: &dyn Fn(&Tensor) -> bool| {
+            tensors.iter().filter(|tensor| matches(tensor)).count() as u64
         };
         Some(LoadConversion {
             to: to.to_string(),
@@ -231,48 +227,44 @@ impl<'a> Runs<'a> {
     }
 }
 
-fn bytes_of(tensors: &[TensorInfo]) -> u64 {
+fn total_bytes(tensors: &[TensorInfo]) -> u64 {
     tensors.iter().map(TensorInfo::len_bytes).sum()
 }
 
-/// Bytes that the tensors take on the device.
-fn on_device(args: &Args, weights: &Weights) -> Option<u64> {
+/// Device memory that the tensors need.
+fn device_bytes(args: &Args, weights: &Weights) -> Option<u64> {
     let plan = Plan::converting(weights.tensors(), args.dtype, PlanOptions::default()).ok()?;
     Some(plan.allocations().iter().sum())
 }
 
-fn ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// What is real of a load to a simulated device.
+/// The real times of a load to a simulated device.
 fn host(headers: Duration, stats: &LoadStats) -> LoadHost {
     LoadHost {
-        headers_ns: ns(headers),
+        headers_ns: duration_ns(headers),
         threads: stats.threads as u64,
-        reading_ns: ns(stats.reading),
-        converting_ns: ns(stats.converting),
+        reading_ns: duration_ns(stats.reading),
+        converting_ns: duration_ns(stats.converting),
         page_cache_bytes: stats.buffered_bytes,
         direct_bytes: stats.direct_bytes,
     }
 }
 
 fn times(headers: Duration, context: Duration, load: Duration, stats: &LoadStats) -> LoadTimes {
-    let total_ns = ns(headers + context + load);
+    let total_ns = duration_ns(headers + context + load);
     LoadTimes {
-        headers_ns: ns(headers),
-        context_ns: ns(context),
-        load_ns: ns(load),
+        headers_ns: duration_ns(headers),
+        context_ns: duration_ns(context),
+        load_ns: duration_ns(load),
         total_ns,
-        // Bytes a nanosecond are GB/s.
+        // Bytes per nanosecond are GB/s.
         gb_per_s: stats.bytes() as f64 / total_ns.max(1) as f64,
         threads: stats.threads as u64,
         page_cache_bytes: stats.buffered_bytes,
         direct_bytes: stats.direct_bytes,
-        reading_ns: ns(stats.reading),
-        blocked_ns: ns(stats.blocked),
-        converting_ns: ns(stats.converting),
-        waiting_ns: ns(stats.waiting),
+        reading_ns: duration_ns(stats.reading),
+        blocked_ns: duration_ns(stats.blocked),
+        converting_ns: duration_ns(stats.converting),
+        waiting_ns: duration_ns(stats.waiting),
         limit: match stats.limit() {
             LoadLimit::Disk => LoadLimitedBy::Disk,
             LoadLimit::Cpu => LoadLimitedBy::Cpu,

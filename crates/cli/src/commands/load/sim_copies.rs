@@ -1,36 +1,32 @@
-//! What the copies of a load take on a simulated device.
+//! The copies of a load on a simulated device.
 
 use pinlane_model::{Direction, HostKind, Profile};
 use pinlane_report::LoadCopies;
 use pinlane_sim::{Sim, SpanKind};
 
 /// A simulated machine and its profile.
-pub(super) struct Simulated<'a> {
-    sim: &'a Sim,
-    profile: Profile,
+#[derive(Clone, Copy)]
+pub(super) struct SimCopies<'a> {
+    pub(super) sim: &'a Sim,
+    pub(super) profile: &'a Profile,
 }
 
-impl<'a> Simulated<'a> {
-    pub(super) fn new(sim: &'a Sim, profile: Profile) -> Self {
-        Self { sim, profile }
-    }
-
-    /// How many things have run on it.
-    pub(super) fn ran(&self) -> usize {
+impl SimCopies<'_> {
+    /// The current length of the simulator's timeline.
+    pub(super) fn position(&self) -> usize {
         self.sim.timeline().len()
     }
 
-    /// The copies behind the first so many things that ran, each with what it takes alone. On the
-    /// clock they take longer by what an engine needs to turn from one stream to another, which
-    /// depends on how the threads of this machine took turns.
-    pub(super) fn copies_since(&self, ran: usize) -> LoadCopies {
+    /// The copies after a position of the timeline, each with the time that it takes alone. The clock also
+    /// counts switches between streams, which depend on how this machine scheduled the threads.
+    pub(super) fn since(&self, position: usize) -> LoadCopies {
         let timeline = self.sim.timeline();
         let mut copies = LoadCopies {
             count: 0,
             bytes: 0,
             ns: 0,
         };
-        for span in timeline.get(ran..).unwrap_or(&[]) {
+        for span in timeline.get(position..).unwrap_or(&[]) {
             if span.kind == SpanKind::HostToDevice {
                 let (up, pinned) = (Direction::HostToDevice, HostKind::Pinned);
                 let ns = self.profile.copy_ns(up, pinned, span.bytes);

@@ -1,4 +1,4 @@
-//! Reading back what was loaded, by several threads.
+//! Compares loaded tensors with their files, on several threads.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,35 +7,33 @@ use std::thread;
 use pinlane::Device;
 use pinlane::load::{LoadError, Tensor, Weights};
 
-use super::progress::Progress;
 use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 
-/// Each compares some ten MiB at a time, in memory of its own.
+/// Each thread needs about ten MiB of memory.
 const THREADS: usize = 4;
 
-/// How it went.
 pub(super) struct Verified {
-    /// Tensors that are as in the files.
+    /// Tensors that match their files.
     pub(super) tensors: usize,
-    /// The first thing that was wrong, in the order of the tensors.
+    /// The first failure, in the order of the tensors.
     pub(super) failure: Option<LoadError>,
 }
 
-/// Compare every byte of these tensors with their files. Ends early when something is wrong, or when
-/// the user wants it.
-pub(super) fn all(
+/// Compares every byte. Stops early on a failure or an interrupt.
+pub(super) fn verify(
     weights: &Weights,
     device: &Device,
     tensors: &[Tensor],
     interrupt: &Interrupt,
 ) -> Verified {
     let bytes = |tensor: &Tensor| tensor.info().len_bytes();
-    let bar = Progress::new("verifying".to_owned(), tensors.iter().map(bytes).sum());
-    let (next, good, reached) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
+    let progress = Progress::bytes("verifying".to_owned(), tensors.iter().map(bytes).sum());
+    let (next, good, verified) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicU64::new(0));
     let first_failure: Mutex<Option<(usize, LoadError)>> = Mutex::new(None);
     let failure = || first_failure.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || {
-        // Tensors are taken in order, and those before one that fails are compared to the end.
+        // Tensors are taken in order, so those before a failure are all compared.
         while !interrupt.is_raised() && failure().is_none() {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(tensor) = tensors.get(number) else {
@@ -44,8 +42,8 @@ pub(super) fn all(
             match weights.verify(device, tensor) {
                 Ok(()) => {
                     good.fetch_add(1, Ordering::Relaxed);
-                    let before = reached.fetch_add(bytes(tensor), Ordering::Relaxed);
-                    bar.reached(before + bytes(tensor));
+                    let before = verified.fetch_add(bytes(tensor), Ordering::Relaxed);
+                    progress.set(before + bytes(tensor));
                 }
                 Err(error) => {
                     let mut first = failure();
@@ -58,12 +56,11 @@ pub(super) fn all(
     };
     thread::scope(|scope| {
         for _ in 1..THREADS.min(tensors.len()) {
-            // Fewer will do.
+            // If a thread cannot be spawned, fewer do the work.
             let _ = thread::Builder::new().spawn_scoped(scope, work);
         }
         work();
     });
-    bar.end();
     let failure = failure().take().map(|(_, error)| error);
     Verified {
         tensors: good.load(Ordering::Relaxed),
@@ -85,7 +82,7 @@ mod tests {
     const TENSORS: usize = 40;
     const TENSOR_BYTES: usize = 1000;
 
-    /// Tensors of one byte over and over.
+    /// A file of tensors, each filled with its number.
     fn file() -> Vec<u8> {
         let entries: Vec<_> = (0..TENSORS)
             .map(|number| {
@@ -104,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_told_with_file_tensor_and_byte() {
+    fn the_first_difference_is_reported_with_file_tensor_and_byte() {
         let name = format!("pinlane-verify-{}.safetensors", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::write(&path, file()).expect("written");
@@ -116,10 +113,10 @@ mod tests {
         tensors.sort_by_key(|tensor| tensor.info().bytes().start);
         let interrupt = Interrupt::listen().expect("signals");
 
-        let went = all(&weights, &device, &tensors, &interrupt);
-        assert_eq!((went.tensors, went.failure), (TENSORS, None));
+        let result = verify(&weights, &device, &tensors, &interrupt);
+        assert_eq!((result.tensors, result.failure), (TENSORS, None));
 
-        // Bytes change in two tensors, and the file looks as it did before.
+        // Changes bytes of two tensors, but not the file's modification time.
         let mut changed = File::options().write(true).open(&path).expect("there");
         let modified = changed.metadata().and_then(|it| it.modified());
         let times = FileTimes::new().set_modified(modified.expect("a time"));
@@ -129,8 +126,8 @@ mod tests {
             changed.write_all(&[0xee]).expect("written");
         }
         changed.set_times(times).expect("set");
-        let went = all(&weights, &device, &tensors, &interrupt);
-        let failure = went.failure.expect("a difference");
+        let result = verify(&weights, &device, &tensors, &interrupt);
+        let failure = result.failure.expect("a difference");
         assert_eq!(failure.file(), Some(path.as_path()));
         assert_eq!(failure.tensor(), Some("t12"));
         let byte = Fault::NotTheSame {
@@ -139,7 +136,7 @@ mod tests {
             expected: 0xee,
         };
         assert_eq!(failure.fault(), &byte);
-        assert!(went.tensors < TENSORS);
+        assert!(result.tensors < TENSORS);
         fs::remove_file(&path).expect("there");
     }
 }

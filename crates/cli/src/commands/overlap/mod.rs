@@ -1,39 +1,36 @@
-//! `pinlane overlap`: one job run five ways, each with its chronogram.
+//! `pinlane overlap`: one job in five ways, each with its timeline.
 
-mod lesson;
-mod marks;
+mod job;
+mod recorder;
 mod variants;
 
-use std::path::PathBuf;
+use pinlane_report::Overlap;
+use pinlane_report::timeline::{Chart, Exporter};
 
-use pinlane::Device;
-use pinlane_report::timeline::{Chart, Exporter, Html, Svg, Timeline, Trace};
-use pinlane_report::{Origin, Overlap};
+use crate::chart_files::ChartFiles;
+use crate::cli::Cli;
+use crate::clock::HostClock;
+use crate::output::UsageError;
+use crate::parse::{duration, size};
+use crate::{calibration, device, terminal};
+use job::OverlapJob;
 
-use crate::calibrate;
-use crate::device::{self, Choice, Target};
-use crate::output::{Output, UsageError};
-use crate::{duration, file, size, terminal};
-use lesson::{Clock, Lesson};
-
-/// The words of `pinlane overlap`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Bytes that go to the device and back, such as 256MiB
+    /// Bytes copied to the device and back, such as 256MiB
     #[arg(long, default_value = "256MiB", value_name = "BYTES", value_parser = size::parse)]
     size: usize,
 
-    /// Time of the kernel alone, such as 4ms; `light` for one pass over the data; `copy` for as long
-    /// as the copy to the device takes
-    #[arg(long, default_value = "copy", value_name = "TIME", value_parser = length)]
+    /// Time of the kernel alone, such as 4ms; `light` for a single pass over the data; `copy` for the
+    /// time of the copy to the device
+    #[arg(long, default_value = "copy", value_name = "TIME", value_parser = parse_length)]
     kernel: Length,
 
-    /// Time of the work that the CPU has to do beside it, such as 2ms; `copy` as for --kernel; 0s for
-    /// none
-    #[arg(long, default_value = "copy", value_name = "TIME", value_parser = length)]
+    /// Time of the CPU's work, such as 2ms; `copy` as for --kernel; 0s for none
+    #[arg(long, default_value = "copy", value_name = "TIME", value_parser = parse_length)]
     host: Length,
 
-    /// Streams of the third and fourth way
+    /// Streams of the breadth-first and depth-first variants
     #[arg(
         long,
         default_value_t = 4,
@@ -42,7 +39,7 @@ pub(crate) struct Args {
     )]
     streams: u32,
 
-    /// Runs of each way, of which the median one is shown
+    /// Runs of each variant; the median run is shown
     #[arg(
         long,
         default_value_t = 5,
@@ -51,17 +48,8 @@ pub(crate) struct Args {
     )]
     repeat: u32,
 
-    /// Also write the chart as a picture
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-
-    /// Also write the chart as a page to zoom and point at
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-
-    /// Also write the chart for Perfetto (ui.perfetto.dev)
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
+    #[command(flatten)]
+    files: ChartFiles,
 }
 
 /// How long something takes.
@@ -72,7 +60,7 @@ enum Length {
     Ns(u64),
 }
 
-fn length(text: &str) -> Result<Length, String> {
+fn parse_length(text: &str) -> Result<Length, String> {
     match text {
         "light" => Ok(Length::Light),
         "copy" => Ok(Length::Copy),
@@ -80,102 +68,51 @@ fn length(text: &str) -> Result<Length, String> {
     }
 }
 
-pub(crate) fn run(
-    choice: &Choice,
-    args: &Args,
-    json: bool,
-    output: &mut Output,
-) -> anyhow::Result<bool> {
-    let host = match args.host {
-        Length::Light => {
-            let reason = "--host light means nothing; write a time such as 2ms, copy or 0s";
-            return Err(UsageError::new(reason.to_owned()).into());
-        }
-        other => other,
+pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+    if let Length::Light = args.host {
+        let reason = "--host cannot be `light`; use a time such as 2ms, copy or 0s";
+        return Err(UsageError::new(reason).into());
+    }
+    args.files.check(cli.device.file())?;
+    let backend = cli.device.open_for_timing()?;
+    let device = backend.device()?;
+    let profile = match backend.profile() {
+        Some(profile) => profile.clone(),
+        None => calibration::cached_or_measured(&backend, &device)?,
     };
-    file::check(
-        &[
-            ("--svg", &args.svg),
-            ("--html", &args.html),
-            ("--trace", &args.trace),
-        ],
-        choice.file(),
-    )?;
-    let (target, simulated) = device::start_to_measure(choice)?;
-    let device = Device::open(target.platform(), target.ordinal())?;
-    let clock = match &target {
-        Target::Cuda { .. } => Clock::Real,
-        Target::Sim(sim) => Clock::Simulated(sim),
-    };
-    let info = device.info();
-    let profile = match simulated {
-        Some(profile) => profile,
-        None => calibrate::kept_or_new(&target, &device)?,
-    };
-    let mut lesson = Lesson::new(&device, clock, args.size)?;
-    let copy_ns = lesson.upload_ns()?;
-    lesson.set_kernel(match args.kernel {
+    let mut job = OverlapJob::new(&device, HostClock::of(&backend), args.size)?;
+    let copy_ns = job.upload_ns()?;
+    job.set_kernel(match args.kernel {
         Length::Light => 0,
         Length::Copy => copy_ns,
         Length::Ns(ns) => ns,
     })?;
-    lesson.host_ns = match host {
+    job.host_ns = match args.host {
         Length::Ns(ns) => ns,
         _ => copy_ns,
     };
-    // A simulated device gives the same again and again.
-    let repeat = if info.simulated.is_some() {
-        1
-    } else {
-        args.repeat
-    };
-    let timelines = variants::all(&mut lesson, args.streams, &profile, repeat)?;
-    let report = report(
-        &lesson,
+    // All runs of a simulated device take the same time.
+    let simulated = device.info().simulated.is_some();
+    let repeat = if simulated { 1 } else { args.repeat };
+    let timelines = variants::run_all(&mut job, args.streams, &profile, repeat)?;
+    let report = Overlap::new(
+        device::origin(&device),
+        job.bytes() as u64,
+        job.kernel_ns,
+        job.host_ns,
         args.streams,
-        Origin::new(&info.name, info.simulated.clone()),
         timelines,
     );
-    write_files(args, &report.chart)?;
-    output.print(&if json {
-        report.to_json()
-    } else {
-        text(&report.chart)
-    })?;
-    output.written([&args.svg, &args.html, &args.trace], json)?;
+    args.files.write(&report.chart)?;
+    cli.report(|| report.to_json(), || text(&report.chart))?;
+    cli.written(args.files.all())?;
     Ok(true)
-}
-
-fn report(lesson: &Lesson<'_>, streams: u32, origin: Origin, timelines: Vec<Timeline>) -> Overlap {
-    let bytes = lesson.bytes() as u64;
-    Overlap::new(
-        origin,
-        bytes,
-        lesson.kernel_ns,
-        lesson.host_ns,
-        streams,
-        timelines,
-    )
-}
-
-fn write_files(args: &Args, chart: &Chart) -> anyhow::Result<()> {
-    let wanted: [(&Option<PathBuf>, &dyn Exporter); 3] = [
-        (&args.svg, &Svg),
-        (&args.html, &Html),
-        (&args.trace, &Trace),
-    ];
-    for (path, exporter) in wanted {
-        if let Some(path) = path {
-            file::write(path, |out| exporter.export(chart, out))?;
-        }
-    }
-    Ok(())
 }
 
 fn text(chart: &Chart) -> String {
     let mut bytes = Vec::new();
     let look = terminal::chart_look();
     look.export(chart, &mut bytes)
-        .expect("memory takes everything");
+        .expect("writing to memory does not fail");
     String::from_utf8(bytes).expect("text is UTF-8")
 }

@@ -1,75 +1,79 @@
-//! What ran when, by events of the device.
+//! Records with events what ran when.
 
 use pinlane::{Device, Event, Result, Stream};
 use pinlane_report::timeline::{Span, SpanKind, Timeline, Track};
 
 /// Events around the steps of one run.
-pub(super) struct Marks<'a> {
+pub(super) struct SpanRecorder<'a> {
     device: &'a Device,
     idle: &'a Stream,
-    begin: Event,
-    marks: Vec<(SpanKind, Event, Event)>,
+    start: Event,
+    steps: Vec<(SpanKind, Event, Event)>,
 }
 
-impl<'a> Marks<'a> {
-    /// The run begins now.
-    pub(super) fn begin(device: &'a Device, idle: &'a Stream) -> Result<Self> {
-        let begin = device.event_with_timing()?;
-        idle.record(&begin)?;
+impl<'a> SpanRecorder<'a> {
+    /// Starts a run. `idle` is an otherwise unused stream.
+    pub(super) fn start(device: &'a Device, idle: &'a Stream) -> Result<Self> {
+        let start = device.event_with_timing()?;
+        idle.record(&start)?;
         Ok(Self {
             device,
             idle,
-            begin,
-            marks: Vec::new(),
+            start,
+            steps: Vec::new(),
         })
     }
 
-    /// Do a step, between two events of its stream.
-    pub(super) fn around<R>(
+    /// Submits a step between two events on its stream.
+    pub(super) fn record<R>(
         &mut self,
         kind: SpanKind,
         stream: &Stream,
         step: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         let before = self.device.event_with_timing()?;
-        let behind = self.device.event_with_timing()?;
+        let after = self.device.event_with_timing()?;
         stream.record(&before)?;
         let done = step()?;
-        stream.record(&behind)?;
-        self.marks.push((kind, before, behind));
+        stream.record(&after)?;
+        self.steps.push((kind, before, after));
         Ok(done)
     }
 
-    /// A step of the CPU's, which the idle stream tells the time of.
-    pub(super) fn host(&mut self, work: impl FnOnce()) -> Result<()> {
+    /// Records work of the CPU, timed by events on the idle stream.
+    pub(super) fn record_host(&mut self, work: impl FnOnce()) -> Result<()> {
         let idle = self.idle;
-        self.around(SpanKind::HostWork, idle, || {
+        self.record(SpanKind::HostWork, idle, || {
             work();
             Ok(())
         })
     }
 
-    /// The run is over, and all of it is done: it took until the last step was.
-    pub(super) fn end(self, name: &str, bytes: u64, more: Vec<Span>) -> anyhow::Result<Timeline> {
+    /// The timeline of the run, which must be finished. `spans` adds spans recorded elsewhere.
+    pub(super) fn finish(
+        self,
+        name: &str,
+        bytes: u64,
+        mut spans: Vec<Span>,
+    ) -> anyhow::Result<Timeline> {
         self.idle.synchronize()?;
         let at = |event: &Event| -> Result<u64> {
-            Ok(u64::try_from(self.begin.elapsed_ns(event)?).unwrap_or(0))
+            Ok(u64::try_from(self.start.elapsed_ns(event)?).unwrap_or(0))
         };
-        let mut spans = more;
-        for (kind, before, behind) in &self.marks {
-            let (start_ns, end_ns) = (at(before)?, at(behind)?);
+        for (kind, before, after) in &self.steps {
+            let (start_ns, end_ns) = (at(before)?, at(after)?);
             let span = Span::new(track(*kind), *kind, start_ns, end_ns.max(start_ns));
             spans.push(match kind {
                 SpanKind::HostWork => span.label("CPU work"),
                 _ => span.bytes(bytes),
             });
         }
-        let last_ns = spans.iter().map(|span| span.end_ns).max().unwrap_or(0);
-        Ok(Timeline::new(name, last_ns, spans)?)
+        let end_ns = spans.iter().map(|span| span.end_ns).max().unwrap_or(0);
+        Ok(Timeline::new(name, end_ns, spans)?)
     }
 }
 
-/// Where a kind of step is drawn.
+/// The track of a kind of step.
 pub(super) fn track(kind: SpanKind) -> Track {
     match kind {
         SpanKind::HostToDevice => Track::HostToDevice(0),

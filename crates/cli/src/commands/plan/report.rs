@@ -1,4 +1,4 @@
-//! What the model says, as a report.
+//! The model's answer as a report.
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
@@ -8,12 +8,12 @@ use pinlane_report::{
     Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanMemory, PlanPart, PlanShape,
 };
 
-use super::predicted;
+use super::timeline;
 
-/// Savings below one in so many are not worth a word.
-const WORTH: u64 = 50;
+/// Savings below 1 in this many are not worth advice.
+const WORTHWHILE: u64 = 50;
 
-/// A job on a profile.
+/// The job, the profile and the limits of a plan.
 pub(super) struct Subject<'a> {
     pub(super) job: &'a Job,
     pub(super) profile: &'a Profile,
@@ -52,11 +52,11 @@ impl Subject<'_> {
         })
     }
 
-    /// What helps, or that what was given is not the best.
+    /// What would help, or that the given shape is not the best.
     pub(super) fn advice(&self, plan: &Plan, given_ns: Option<u64>) -> PlanAdvice {
         if let Some(given_ns) = given_ns {
             let saves_ns = given_ns.saturating_sub(plan.predicted_ns);
-            if saves_ns > given_ns / WORTH {
+            if saves_ns > given_ns / WORTHWHILE {
                 return PlanAdvice::TakeBest { saves_ns };
             }
         }
@@ -74,7 +74,7 @@ impl Subject<'_> {
         }
     }
 
-    /// What it takes to pin what is not pinned.
+    /// The time to pin the memory that is not pinned.
     fn pinning_ns(&self) -> u64 {
         let job = self.job;
         let register = &self.profile.host_memory.register;
@@ -88,7 +88,7 @@ impl Subject<'_> {
             })
     }
 
-    /// Other ways than the best: those of the model, and the same job in other memory.
+    /// Alternatives to the best plan: those of the model, and the same job in other memory.
     pub(super) fn alternatives(
         &self,
         plan: &Plan,
@@ -109,7 +109,7 @@ impl Subject<'_> {
             if job == *self.job || (memory == Memory::Express && self.profile.express.is_none()) {
                 continue;
             }
-            // Where this memory leaves no room there is no such way.
+            // Fails if the limits leave no room for this memory.
             if let Ok(plan) = best(&job, self.profile, self.limits) {
                 let shape = self.shape_of(&job, &plan.shape)?;
                 all.push((name.to_owned(), Some(shape), plan.predicted_ns));
@@ -118,7 +118,7 @@ impl Subject<'_> {
         Ok(all)
     }
 
-    /// Serial, given and best, one below the other.
+    /// The serial, given and best runs.
     pub(super) fn chart(
         &self,
         origin: &Origin,
@@ -127,13 +127,13 @@ impl Subject<'_> {
     ) -> anyhow::Result<Chart> {
         let run = |label: &str, shape: &Shape| {
             let title = self.shape(shape)?.title();
-            predicted::pipelined(label, &title, self.job, self.profile, shape)
+            timeline::pipelined(label, &title, self.job, self.profile, shape)
         };
         let title = format!("Predicted timeline: {}", self.job()?.title());
         let chart = |runs: Vec<Timeline>| Chart::new(&title, origin.clone(), runs);
         let best = run("Best", best)?;
         let given = given.map(|shape| run("Given", shape)).transpose()?;
-        // A part of a run cannot stand beside whole ones.
+        // An incomplete run cannot be compared with complete ones.
         let (first, second) = match given {
             Some(given) => (given, Some(best)),
             None => (best, None),
@@ -141,7 +141,7 @@ impl Subject<'_> {
         if !first.is_whole {
             return Ok(chart(vec![first.timeline]));
         }
-        let mut runs = vec![predicted::serial(self.job, self.profile)?, first.timeline];
+        let mut runs = vec![timeline::serial(self.job, self.profile)?, first.timeline];
         runs.extend(second.filter(|run| run.is_whole).map(|run| run.timeline));
         Ok(chart(runs))
     }
@@ -170,11 +170,11 @@ fn memory(memory: Memory) -> PlanMemory {
     }
 }
 
-/// The job with its host memory of this kind.
+/// The job with its host memory replaced by this kind.
 fn in_memory(job: &Job, memory: Memory) -> Job {
     let changed = |it, bytes| match it {
         Memory::Device => Memory::Device,
-        // What is never copied may as well stay.
+        // Never copied.
         other if bytes == 0 => other,
         _ => memory,
     };

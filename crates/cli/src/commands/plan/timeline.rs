@@ -1,4 +1,4 @@
-//! A schedule of the model as a timeline.
+//! Schedules of the model as timelines.
 
 use anyhow::Context;
 use pinlane_model::engine::Engine;
@@ -7,27 +7,26 @@ use pinlane_model::schedule::{HostSpan, HostState, Schedule, Work, schedule};
 use pinlane_model::{Direction, Profile};
 use pinlane_report::timeline::{Span, SpanKind, Timeline, Track};
 
-/// Runs of more chunks than these are not shown whole …
-const WHOLE_AT_MOST: u64 = 1024;
-/// … but so many chunks of them.
+/// Longer runs are cut to their first chunks.
+const WHOLE_CHUNKS_MAX: u64 = 1024;
 const FIRST_CHUNKS: u64 = 512;
 
-/// A run, and whether all of it is there.
-pub(super) struct Predicted {
+/// A predicted run, and whether it is complete.
+pub(super) struct PredictedRun {
     pub(super) timeline: Timeline,
     pub(super) is_whole: bool,
 }
 
-/// A job in a shape; of very many chunks only the first ones.
+/// The run of a job in a shape; only the first chunks of a long run.
 pub(super) fn pipelined(
     name: &str,
     title: &str,
     job: &Job,
     profile: &Profile,
     shape: &Shape,
-) -> anyhow::Result<Predicted> {
+) -> anyhow::Result<PredictedRun> {
     let chunks = job.bytes_in.div_ceil(shape.chunk_bytes.max(1));
-    let is_whole = chunks <= WHOLE_AT_MOST;
+    let is_whole = chunks <= WHOLE_CHUNKS_MAX;
     let (job, name) = match is_whole {
         true => (*job, format!("{name}: {title}")),
         false => (
@@ -36,13 +35,13 @@ pub(super) fn pipelined(
         ),
     };
     let schedule = schedule(profile, &shape.program(&job, profile)?)?;
-    Ok(Predicted {
+    Ok(PredictedRun {
         timeline: timeline(&name, &job, &schedule)?,
         is_whole,
     })
 }
 
-/// A job one step after the other.
+/// The run of a job without overlap.
 pub(super) fn serial(job: &Job, profile: &Profile) -> anyhow::Result<Timeline> {
     let schedule = schedule(profile, &job.serial(profile)?)?;
     timeline("Serial", job, &schedule)
@@ -53,7 +52,7 @@ fn first_chunks(job: &Job, shape: &Shape) -> Job {
     let out = u128::from(job.bytes_out) * u128::from(bytes_in) / u128::from(job.bytes_in);
     Job {
         bytes_in,
-        // A part of what is a u64 as a whole.
+        // A part of a u64.
         bytes_out: u64::try_from(out).unwrap_or(u64::MAX),
         ..*job
     }
@@ -62,7 +61,7 @@ fn first_chunks(job: &Job, shape: &Shape) -> Job {
 fn timeline(name: &str, job: &Job, schedule: &Schedule) -> anyhow::Result<Timeline> {
     let mut spans: Vec<Span> = schedule.spans.iter().map(device_span).collect();
     host_spans(job, schedule, &mut spans);
-    Timeline::new(name, schedule.end_ns, spans).context("a schedule that is no timeline")
+    Timeline::new(name, schedule.end_ns, spans).context("invalid schedule")
 }
 
 fn device_span(span: &pinlane_model::schedule::Span) -> Span {
@@ -92,7 +91,7 @@ fn device_span(span: &pinlane_model::schedule::Span) -> Span {
         .bytes(bytes)
 }
 
-/// What the threads did. Calls for one chunk that follow each other are one span.
+/// The spans of the host's threads. Adjacent calls for one chunk are merged.
 fn host_spans(job: &Job, schedule: &Schedule, spans: &mut Vec<Span>) {
     let before = spans.len();
     for host in &schedule.host_spans {

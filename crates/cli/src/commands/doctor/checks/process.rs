@@ -1,50 +1,53 @@
-//! The process's settings and its neighbours.
+//! The process's settings, and other processes.
 
 use pinlane_driver::ErrorKind;
 use pinlane_report::{DoctorFinding as Finding, DoctorGroup, amount};
 
-use super::{driver, gpu};
-use crate::doctor::facts::gpu::{Gpu, Gpus};
-use crate::doctor::facts::host::Host;
-use crate::nvml::GpuProcess;
+use super::{Check, driver, gpu};
+use crate::commands::doctor::facts::gpu::{Gpu, GpuFacts};
+use crate::commands::doctor::facts::host::HostFacts;
+use crate::system::nvml::GpuProcess;
 
-const GROUP: DoctorGroup = DoctorGroup::Process;
+const OTHERS: Check = Check(DoctorGroup::Process, "other processes");
+const MPS: Check = Check(DoctorGroup::Process, "MPS");
+const VISIBLE: Check = Check(DoctorGroup::Process, "CUDA_VISIBLE_DEVICES");
+const BLOCKING: Check = Check(DoctorGroup::Process, "CUDA_LAUNCH_BLOCKING");
 
-/// As many neighbours are named.
+/// At most this many processes are named.
 const NAMED_MAX: usize = 3;
 
 pub(super) fn of_gpu(gpu: &Gpu) -> Vec<Finding> {
     match gpu.info.simulated {
         Some(_) => Vec::new(),
-        None => vec![neighbours(gpu)],
+        None => vec![other_processes(gpu)],
     }
 }
 
-pub(super) fn of_host(host: &Host, gpus: &Gpus) -> Vec<Finding> {
+pub(super) fn of_host(host: &HostFacts, gpus: &GpuFacts) -> Vec<Finding> {
     vec![mps(host, gpus), visible(host, gpus), blocking(host)]
 }
 
-fn neighbours(gpu: &Gpu) -> Finding {
-    const CHECK: &str = "other processes";
+fn other_processes(gpu: &Gpu) -> Finding {
     let Some(processes) = &gpu.state.processes else {
-        return Finding::skip(GROUP, CHECK, "not known");
+        return OTHERS.unknown();
     };
     if processes.is_empty() {
-        return Finding::ok(GROUP, CHECK, "none computes on the GPU");
+        return OTHERS.ok("none on this GPU");
     }
     let mut named: Vec<_> = processes.iter().take(NAMED_MAX).map(describe).collect();
     if processes.len() > NAMED_MAX {
         named.push(format!("{} more", processes.len() - NAMED_MAX));
     }
-    let seen = format!("on the same GPU: {}", named.join(", "));
-    Finding::warn(GROUP, CHECK, seen).remedy(
-        format!(
-            "measure when the other processes rest (`nvidia-smi -i {}` shows them), or choose \
-             another GPU with --device cuda:N",
-            gpu::id(gpu)
-        ),
-        33,
-    )
+    OTHERS
+        .warn(format!("on this GPU: {}", named.join(", ")))
+        .remedy(
+            format!(
+                "measure while the other processes are idle (`nvidia-smi -i {}` lists them), or choose \
+                 another GPU with --device cuda:N",
+                gpu::id(gpu)
+            ),
+            33,
+        )
 }
 
 fn describe(process: &GpuProcess) -> String {
@@ -56,48 +59,45 @@ fn describe(process: &GpuProcess) -> String {
     format!("{name} (pid {}{memory})", process.pid)
 }
 
-fn mps(host: &Host, gpus: &Gpus) -> Finding {
-    const CHECK: &str = "MPS";
-    let clients = gpus.gpus.iter().any(|gpu| gpu.state.mps == Some(true));
-    let seen = if host.mps_daemon || clients {
-        "on: processes share the GPU through one server, and their copies wait for each other"
+fn mps(host: &HostFacts, gpus: &GpuFacts) -> Finding {
+    let has_clients = gpus.gpus.iter().any(|gpu| gpu.state.mps == Some(true));
+    let seen = if host.mps_daemon || has_clients {
+        "on: processes share the GPU through one server, so their copies wait for each other"
     } else if host.variables.mps_pipe.is_some() {
-        "CUDA_MPS_PIPE_DIRECTORY is set, but no server is to be seen from here"
+        "CUDA_MPS_PIPE_DIRECTORY is set, but no server is visible from here"
     } else {
-        return Finding::ok(GROUP, CHECK, "off");
+        return MPS.ok("off");
     };
-    Finding::warn(GROUP, CHECK, seen).remedy(
-        "if nobody needs MPS: `echo quit | nvidia-cuda-mps-control`, and unset CUDA_MPS_PIPE_DIRECTORY",
+    MPS.warn(seen).remedy(
+        "if MPS is not needed: `echo quit | nvidia-cuda-mps-control`, and unset CUDA_MPS_PIPE_DIRECTORY",
         12,
     )
 }
 
-fn visible(host: &Host, gpus: &Gpus) -> Finding {
-    const CHECK: &str = "CUDA_VISIBLE_DEVICES";
+fn visible(host: &HostFacts, gpus: &GpuFacts) -> Finding {
     let Some(value) = &host.variables.visible_devices else {
-        return Finding::ok(GROUP, CHECK, "not set");
+        return VISIBLE.ok("not set");
     };
     let shown = match value.trim() {
         "" => "set, but empty".to_owned(),
         value => value.to_owned(),
     };
-    let sees_none = matches!(&gpus.absent, Some(error) if error.kind == ErrorKind::NoDevice);
-    match sees_none && driver::hides_all(value) {
-        true => Finding::warn(GROUP, CHECK, format!("{shown}: hides every GPU"))
+    let finds_none = matches!(&gpus.error, Some(error) if error.kind == ErrorKind::NoDevice);
+    match finds_none && driver::hides_all(value) {
+        true => VISIBLE
+            .warn(format!("{shown}: hides every GPU"))
             .remedy("unset CUDA_VISIBLE_DEVICES", 96),
-        false => Finding::ok(GROUP, CHECK, shown),
+        false => VISIBLE.ok(shown),
     }
 }
 
-fn blocking(host: &Host) -> Finding {
-    const CHECK: &str = "CUDA_LAUNCH_BLOCKING";
+fn blocking(host: &HostFacts) -> Finding {
     match host.variables.launch_blocking.as_deref().map(str::trim) {
-        None | Some("" | "0") => Finding::ok(GROUP, CHECK, "not set"),
-        Some(value) => Finding::warn(
-            GROUP,
-            CHECK,
-            format!("`{value}`: kernels block the CPU, and nothing overlaps"),
-        )
-        .remedy("unset CUDA_LAUNCH_BLOCKING", 80),
+        None | Some("" | "0") => BLOCKING.ok("not set"),
+        Some(value) => BLOCKING
+            .warn(format!(
+                "`{value}`: every launch waits for its kernel, so nothing overlaps"
+            ))
+            .remedy("unset CUDA_LAUNCH_BLOCKING", 80),
     }
 }

@@ -1,32 +1,31 @@
-//! Remedies that several checks give. Each is a command or a setting; none is carried out here.
+//! Remedies that several checks share. Each is a command or a setting; the tool never applies it.
 
-use crate::doctor::facts::host::Host;
+use crate::commands::doctor::facts::host::HostFacts;
 
-/// How a process that sees no GPU comes to see one.
-pub(super) fn see_a_gpu(host: &Host) -> String {
-    let is_there = !host.pci.is_empty() || host.module.is_some();
+/// What to do if the process finds no GPU.
+pub(super) fn find_gpu(host: &HostFacts) -> String {
+    let is_present = !host.pci.is_empty() || host.kernel_module.is_some();
     if host.wsl {
         "install NVIDIA's driver on Windows (not in Linux), then run `wsl --update`".to_owned()
     } else if host.container && !host.device_files.control {
         let start = "`docker run --gpus all …` (needs the NVIDIA Container Toolkit)";
-        match is_there {
+        match is_present {
             true => format!("start the container with its GPUs: {start}"),
             false => format!("if the machine has a GPU, start the container with it: {start}"),
         }
-    } else if !is_there {
+    } else if !is_present {
         "nothing to do on a machine without an NVIDIA GPU; `--device sim` simulates one".to_owned()
-    } else if host.module.is_none() {
+    } else if host.kernel_module.is_none() {
         "install NVIDIA's driver (`sudo ubuntu-drivers install` on Ubuntu, or \
          https://www.nvidia.com/drivers), or load it with `sudo modprobe nvidia`"
             .to_owned()
     } else {
-        "see what `nvidia-smi` says; libcuda.so.1 comes with the driver's package (libnvidia-compute \
-         on Ubuntu)"
+        "check `nvidia-smi`; libcuda.so.1 is part of the driver's package (libnvidia-compute on Ubuntu)"
             .to_owned()
     }
 }
 
-/// How a process is put onto a NUMA node.
+/// How to run a process on a NUMA node.
 pub(super) fn bind_to_node(node: u32, cpus: &str) -> String {
     format!(
         "numactl --cpunodebind={node} --membind={node} pinlane …; for a container: `docker run \

@@ -1,4 +1,4 @@
-//! The GPUs that were asked for, each looked at before and under load.
+//! Facts about the chosen GPUs, idle and under load.
 
 use std::time::{Duration, Instant};
 
@@ -6,82 +6,80 @@ use pinlane::{Budget, Device};
 use pinlane_driver::{DeviceInfo, Error, Platform};
 use pinlane_model::{Direction, HostKind, Profile};
 
-use super::files::Root;
-use super::host::Host;
-use super::pci::{self, PciGpu};
-use crate::device::{self, Choice, Chosen};
-use crate::nvml::{GpuState, Management};
-use crate::pcie::Link;
+use super::host::HostFacts;
+use crate::device::{self, Backend, DeviceChoice};
+use crate::system::files::SystemRoot;
+use crate::system::nvml::{GpuState, Management};
+use crate::system::pci::{self, PciGpu};
+use crate::system::pcie::Link;
 
-/// Bytes of one copy that puts a link under load.
+/// The size of the copies that load the link.
 const LOAD_BYTES: usize = 16 << 20;
 
-/// A link that has not come to its best by then will not.
+/// A link that is not at full speed by then will not get there.
 const LOAD_TIME: Duration = Duration::from_millis(500);
 
-/// The size of copies whose rate is told of a simulated link.
+/// The size of the copies whose rate is reported for a simulated link.
 const RATE_BYTES: u64 = 32 << 20;
 
-/// A GPU under load.
+/// A link under load.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Load {
-    /// The best that the link came to.
+pub(crate) struct LoadedLink {
+    /// The best speed.
     pub(crate) link: Option<Link>,
-    /// Packets that were sent again meanwhile.
+    /// Packets resent meanwhile.
     pub(crate) replays: Option<u32>,
 }
 
-/// A GPU.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Gpu {
     pub(crate) info: DeviceInfo,
-    /// As the kernel sees it.
+    /// From the kernel.
     pub(crate) pci: Option<PciGpu>,
-    /// As the management library saw it before it was put under load.
+    /// From the management library, before the load.
     pub(crate) state: GpuState,
-    /// What came of putting it under load, or why that failed.
-    pub(crate) load: Result<Load, String>,
-    /// Of a simulated one: GB/s of pinned memory to the device and from it; `None` where copies take no
-    /// time.
+    /// The link under load, or why the GPU cannot be used.
+    pub(crate) load: Result<LoadedLink, String>,
+    /// For a simulated GPU: GB/s of pinned memory to and from the device; `None` if copies take no time.
     pub(crate) rates_gb_per_s: Option<[Option<f64>; 2]>,
 }
 
-/// What became of `--device`.
+/// The GPUs of `--device`.
 #[derive(Debug)]
-pub(crate) struct Gpus {
+pub(crate) struct GpuFacts {
     pub(crate) gpus: Vec<Gpu>,
-    /// How many CUDA sees, of which `gpus` may be a part.
+    /// All GPUs that CUDA sees; `gpus` may be a part of them.
     pub(crate) count: usize,
     /// Why there are none.
-    pub(crate) absent: Option<Error>,
-    /// Whether a real one was asked for by name.
-    pub(crate) demanded: bool,
-    /// Version of the driver, or why the management library cannot be asked.
+    pub(crate) error: Option<Error>,
+    /// Whether `--device` names a real GPU.
+    pub(crate) required: bool,
+    /// The driver version, or why the management library does not work.
     pub(crate) management: Result<Option<String>, String>,
 }
 
-impl Gpus {
-    /// `auto` is every GPU there is.
-    pub(crate) fn find(choice: &Choice, host: &Host, root: Root<'_>) -> Self {
+impl GpuFacts {
+    /// `auto` means all GPUs.
+    pub(crate) fn find(choice: &DeviceChoice, host: &HostFacts, root: SystemRoot<'_>) -> Self {
         match choice {
-            Choice::Auto => match device::cuda(0) {
+            DeviceChoice::Auto => match device::cuda(0) {
                 Ok(platform) => Self::real(&platform, None, false, host, root),
                 Err(error) => Self::none(error, false),
             },
-            Choice::Cuda(ordinal) => match device::cuda(*ordinal) {
+            DeviceChoice::Cuda(ordinal) => match device::cuda(*ordinal) {
                 Ok(platform) => Self::real(&platform, Some(*ordinal), true, host, root),
                 Err(error) => Self::none(error, true),
             },
-            Choice::Sim(named) => Self::simulated(&named.profile),
+            DeviceChoice::Sim(named) => Self::simulated(&named.profile),
         }
     }
 
-    fn none(error: Error, demanded: bool) -> Self {
+    fn none(error: Error, required: bool) -> Self {
         Self {
             gpus: Vec::new(),
             count: 0,
-            absent: Some(error),
-            demanded,
+            error: Some(error),
+            required,
             management: Err("no GPU".to_owned()),
         }
     }
@@ -89,13 +87,13 @@ impl Gpus {
     fn real(
         platform: &dyn Platform,
         only: Option<u32>,
-        demanded: bool,
-        host: &Host,
-        root: Root<'_>,
+        required: bool,
+        host: &HostFacts,
+        root: SystemRoot<'_>,
     ) -> Self {
         let infos = match platform.devices() {
             Ok(infos) => infos,
-            Err(error) => return Self::none(error, demanded),
+            Err(error) => return Self::none(error, required),
         };
         let management = Management::open();
         let count = infos.len();
@@ -103,19 +101,17 @@ impl Gpus {
             .into_iter()
             .filter(|info| only.is_none_or(|only| info.ordinal == only));
         let gpus = wanted.map(|info| {
-            // What a stand-in for libcuda says of the bus is made up.
+            // A simulated libcuda makes up its PCI address.
             let real = info.pci.filter(|_| info.simulated.is_none());
-            let asked = real.zip(management.as_ref().ok());
-            let ask_link = || {
-                let of_library = asked.and_then(|(pci, library)| library.link(pci));
-                of_library.or_else(|| pci::read(root, real?.to_string()).link())
+            let queried = real.zip(management.as_ref().ok());
+            let query_link = || {
+                let link = queried.and_then(|(pci, library)| library.link(pci));
+                link.or_else(|| pci::read(root, real?.to_string()).link())
             };
-            let ask_all =
-                || asked.map_or_else(GpuState::default, |(pci, library)| library.state(pci));
-            let state = ask_all();
-            let load = put_under_load(platform, info.ordinal, &ask_link).map(|link| {
-                let replays = asked.and_then(|(pci, library)| library.replays(pci));
-                Load {
+            let state = queried.map_or_else(GpuState::default, |(pci, library)| library.state(pci));
+            let load = load_link(platform, info.ordinal, &query_link).map(|link| {
+                let replays = queried.and_then(|(pci, library)| library.replays(pci));
+                LoadedLink {
                     link,
                     replays: replays
                         .zip(state.replays)
@@ -133,24 +129,23 @@ impl Gpus {
         Self {
             gpus: gpus.collect(),
             count,
-            absent: None,
-            demanded,
+            error: None,
+            required,
             management: management.map(|library| library.driver_version()),
         }
     }
 
     fn simulated(profile: &Profile) -> Self {
-        let chosen = Chosen::Sim(Box::new(profile.clone()));
-        let target = device::start(chosen, |sim| sim.checks(false).record_timeline(false));
-        let devices = target.platform().devices().unwrap_or_default();
+        let backend = Backend::simulated(profile.clone(), device::for_timing);
+        let devices = backend.platform().devices().unwrap_or_default();
         let rate = |direction| {
             let ns = profile.copy_ns(direction, HostKind::Pinned, RATE_BYTES);
-            // Bytes a nanosecond are GB/s.
+            // Bytes per nanosecond are GB/s.
             (ns > 0).then(|| RATE_BYTES as f64 / ns as f64)
         };
         let rates = [rate(Direction::HostToDevice), rate(Direction::DeviceToHost)];
         let gpus = devices.into_iter().map(|info| Gpu {
-            load: put_under_load(target.platform(), info.ordinal, &|| None).map(|link| Load {
+            load: load_link(backend.platform(), info.ordinal, &|| None).map(|link| LoadedLink {
                 link,
                 replays: None,
             }),
@@ -163,36 +158,36 @@ impl Gpus {
         Self {
             count: gpus.len(),
             gpus,
-            absent: None,
-            demanded: false,
+            error: None,
+            required: false,
             management: Err("simulated".to_owned()),
         }
     }
 }
 
-/// Copies until the link is at its best, which an idle one is not, or the time is over.
-fn put_under_load(
+/// Copies until the link is at full speed, which an idle link is not, or the time is over.
+fn load_link(
     platform: &dyn Platform,
     ordinal: u32,
     link: &dyn Fn() -> Option<Link>,
 ) -> Result<Option<Link>, String> {
-    let words = |error: pinlane::Error| error.to_string();
+    let text = |error: pinlane::Error| error.to_string();
     let driver = platform.open(ordinal).map_err(|error| error.to_string())?;
-    // A wrong PINLANE_PINNED_LIMIT is told by another check.
+    // Another check reports an invalid PINLANE_PINNED_LIMIT.
     let budget = Budget::with_limit(2 * LOAD_BYTES as u64);
     let device = Device::with_budget(driver, &budget);
-    let stream = device.stream().map_err(words)?;
-    let mut target = device.alloc::<u8>(LOAD_BYTES).map_err(words)?;
-    let mut source = device.pinned::<u8>(LOAD_BYTES).map_err(words)?;
-    let began = Instant::now();
+    let stream = device.stream().map_err(text)?;
+    let mut target = device.alloc::<u8>(LOAD_BYTES).map_err(text)?;
+    let mut source = device.pinned::<u8>(LOAD_BYTES).map_err(text)?;
+    let start = Instant::now();
     loop {
         let copy = stream
             .upload(source, &mut target)
             .map_err(|e| e.to_string())?;
         source = copy.wait().map_err(|e| e.to_string())?;
         let link = link();
-        let best = link.is_none_or(|link| link.generation >= link.max_generation);
-        if best || began.elapsed() > LOAD_TIME {
+        let at_best = link.is_none_or(|link| link.generation >= link.max_generation);
+        if at_best || start.elapsed() > LOAD_TIME {
             return Ok(link);
         }
     }

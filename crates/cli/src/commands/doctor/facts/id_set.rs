@@ -1,14 +1,13 @@
-//! Sets of CPUs and NUMA nodes, as the kernel writes them: `0-3,8,10-11`.
+//! Sets of CPUs and NUMA nodes in the kernel's notation: `0-3,8,10-11`.
 
 use std::fmt;
 
-/// A set of numbers, as ranges that do not touch, in order. A range takes no more room than a
-/// number, however long it is.
+/// A set of numbers as sorted, disjoint ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Numbers(Vec<(u32, u32)>);
+pub(crate) struct IdSet(Vec<(u32, u32)>);
 
-impl Numbers {
-    /// `None` where the text is no such set.
+impl IdSet {
+    /// `None` if the text is not a set.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut ranges = Vec::new();
         for part in text.trim().split(',') {
@@ -32,7 +31,6 @@ impl Numbers {
         Some(Self(joined))
     }
 
-    /// How many numbers it has.
     pub(crate) fn count(&self) -> u64 {
         let lengths = self
             .0
@@ -41,13 +39,12 @@ impl Numbers {
         lengths.sum()
     }
 
-    /// Whether the number is in it.
-    pub(crate) fn has(&self, number: u32) -> bool {
+    pub(crate) fn contains(&self, number: u32) -> bool {
         let mut ranges = self.0.iter();
         ranges.any(|(first, last)| (*first..=*last).contains(&number))
     }
 
-    /// How many numbers both have.
+    /// The size of the intersection.
     pub(crate) fn count_common(&self, other: &Self) -> u64 {
         let mut common = 0;
         let (mut ours, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -66,7 +63,7 @@ impl Numbers {
     }
 }
 
-impl fmt::Display for Numbers {
+impl fmt::Display for IdSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (first, last)) in self.0.iter().enumerate() {
             let comma = if number > 0 { "," } else { "" };
@@ -83,8 +80,8 @@ impl fmt::Display for Numbers {
 mod tests {
     use super::*;
 
-    fn numbers(text: &str) -> Numbers {
-        Numbers::parse(text).expect(text)
+    fn set(text: &str) -> IdSet {
+        IdSet::parse(text).expect(text)
     }
 
     #[test]
@@ -96,17 +93,14 @@ mod tests {
             ("0-4294967295", 1 << 32, "0-4294967295"),
             ("1,1,1-2", 2, "1-2"),
         ] {
-            let numbers = numbers(text);
-            assert_eq!(
-                (numbers.count(), numbers.to_string().as_str()),
-                (count, shown)
-            );
+            let set = set(text);
+            assert_eq!((set.count(), set.to_string().as_str()), (count, shown));
         }
-        assert!(numbers("0-3,8").has(8) && !numbers("0-3,8").has(7));
+        assert!(set("0-3,8").contains(8) && !set("0-3,8").contains(7));
     }
 
     #[test]
-    fn common_numbers_are_counted_without_listing_them() {
+    fn intersections_are_counted_without_listing_them() {
         for (one, other, count) in [
             ("0-7", "4-11", 4),
             ("0-3", "4-7", 0),
@@ -114,15 +108,15 @@ mod tests {
             ("0-1,8-9", "1-8", 2),
             ("0-4294967295", "5-4294967295", (1 << 32) - 5),
         ] {
-            assert_eq!(numbers(one).count_common(&numbers(other)), count);
-            assert_eq!(numbers(other).count_common(&numbers(one)), count);
+            assert_eq!(set(one).count_common(&set(other)), count);
+            assert_eq!(set(other).count_common(&set(one)), count);
         }
     }
 
     #[test]
-    fn junk_is_no_set() {
+    fn junk_is_rejected() {
         for text in ["", " ", "a", "3-1", "1-", "-", "1,,2", "4294967296", "0x1"] {
-            assert_eq!(Numbers::parse(text), None, "{text:?}");
+            assert_eq!(IdSet::parse(text), None, "{text:?}");
         }
     }
 }

@@ -1,6 +1,4 @@
-//! A GPU by itself.
-
-use pinlane_report::DoctorStatus::{Fail, Ok as Good, Skip, Warn};
+//! A single GPU.
 
 use super::*;
 
@@ -11,86 +9,83 @@ fn with(change: impl FnOnce(&mut Gpu)) -> Facts {
 }
 
 #[test]
-fn a_gpu_that_does_not_open_is_wrong() {
+fn a_gpu_that_does_not_open_fails() {
     let facts = with(|gpu| gpu.load = Err("the GPU is lost".to_owned()));
-    expect(&facts, "usable", Fail, &["the GPU is lost", "nvidia-smi"]);
-    expect(&with(|_| ()), "usable", Good, &["NVIDIA H200"]);
+    fails(&facts, "usable", ["the GPU is lost", "nvidia-smi"]);
+    good(&with(|_| ()), "usable", ["NVIDIA H200"]);
 }
 
 #[test]
-fn pinning_gains_nothing_where_memory_is_shared() {
-    expect(
+fn pinning_gains_nothing_with_shared_memory() {
+    warns(
         &with(|gpu| gpu.info.integrated = true),
         "GPU memory",
-        Warn,
-        &["shared", "mapped"],
+        ["shared", "mapped"],
     );
-    expect(
+    warns(
         &with(|gpu| gpu.info.coherent = true),
         "GPU memory",
-        Warn,
-        &["C2C", "compare"],
+        ["C2C", "compare"],
     );
-    expect(&with(|_| ()), "GPU memory", Good, &[]);
+    good(&with(|_| ()), "GPU memory", []);
 }
 
 #[test]
 fn compute_modes() {
     let mode = |mode| with(|gpu| gpu.state.compute_mode = mode);
     let remedy = "nvidia-smi -i 0000:01:00.0 -c DEFAULT";
-    expect(&mode(Some(ComputeMode::Shared)), "compute mode", Good, &[]);
-    expect(
+    good(&mode(Some(ComputeMode::Shared)), "compute mode", []);
+    warns(
         &mode(Some(ComputeMode::Exclusive)),
         "compute mode",
-        Warn,
-        &["one process", remedy],
+        ["one process", remedy],
     );
-    expect(
+    fails(
         &mode(Some(ComputeMode::Prohibited)),
         "compute mode",
-        Fail,
-        &["no process", remedy],
+        ["no process", remedy],
     );
-    expect(&mode(None), "compute mode", Skip, &[]);
+    skips(&mode(None), "compute mode", []);
 }
 
 #[test]
 fn persistence() {
     let on = |on| with(|gpu| gpu.state.persistence = on);
-    expect(&on(Some(true)), "persistence mode", Good, &["on"]);
-    expect(
+    good(&on(Some(true)), "persistence mode", ["on"]);
+    warns(
         &on(Some(false)),
         "persistence mode",
-        Warn,
-        &["-i 0000:01:00.0 -pm 1"],
+        ["-i 0000:01:00.0 -pm 1"],
     );
-    expect(&on(None), "persistence mode", Skip, &[]);
+    skips(&on(None), "persistence mode", []);
 }
 
 #[test]
 fn confidential_computing() {
     let on = |on| with(|gpu| gpu.state.confidential = on);
-    expect(&on(Some(false)), "confidential computing", Good, &["off"]);
-    expect(
+    good(&on(Some(false)), "confidential computing", ["off"]);
+    warns(
         &on(Some(true)),
         "confidential computing",
-        Warn,
-        &["encrypted", "pinlane compare"],
+        ["encrypted", "pinlane compare"],
     );
-    expect(&on(None), "confidential computing", Skip, &[]);
+    skips(&on(None), "confidential computing", []);
 }
 
 #[test]
-fn what_is_said_of_a_simulated_gpu_says_so() {
+fn findings_about_a_simulated_gpu_are_marked() {
     let mut facts = with(|gpu| {
         gpu.info.simulated = Some("pcie3-x16".to_owned());
         gpu.rates_gb_per_s = Some([Some(12.0), None]);
     });
-    for finding in checks::all(&facts) {
+    for finding in checks::run_all(&facts) {
         assert_eq!(finding.simulated, finding.gpu.is_some(), "{finding:?}");
     }
-    expect(&facts, "link", Good, &["12.0 GB/s", "no cost", "profile"]);
-    let names: Vec<_> = checks::all(&facts).into_iter().map(|f| f.check).collect();
+    good(&facts, "link", ["12.0 GB/s", "no cost", "profile"]);
+    let names: Vec<_> = checks::run_all(&facts)
+        .into_iter()
+        .map(|f| f.check)
+        .collect();
     for real_only in [
         "CUDA driver",
         "persistence mode",
@@ -100,5 +95,5 @@ fn what_is_said_of_a_simulated_gpu_says_so() {
         assert!(!names.iter().any(|name| name == real_only), "{real_only}");
     }
     facts.gpus.gpus[0].rates_gb_per_s = None;
-    expect(&facts, "link", Skip, &[]);
+    skips(&facts, "link", []);
 }

@@ -1,4 +1,4 @@
-//! Files that nobody would expect: no check fails, hangs or grows for them.
+//! Unexpected file contents: no check panics, hangs or uses much memory.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -44,11 +44,11 @@ fn paths() -> Vec<String> {
     host.chain(gpu).chain(slot).collect()
 }
 
-/// Every check has an end, and the report can be shown.
+/// Every check finishes, and the report can be printed.
 fn survives(tree: &Tree) {
     let mut gpu = healthy_gpu();
     gpu.state = GpuState::default();
-    let report = crate::doctor::examine(&facts(tree, gpu));
+    let report = crate::commands::doctor::examine(&facts(tree, gpu));
     assert!(report.findings.len() > 15);
     let text = report.to_text(DoctorLook::default());
     assert!(!text.contains('\u{1b}') && text.len() < 1 << 20);
@@ -93,12 +93,12 @@ fn each_file_with_junk() {
 }
 
 #[test]
-fn each_file_missing_unreadable_or_no_file() {
+fn each_file_missing_unreadable_or_special() {
     for path in paths() {
         let tree = Tree::healthy();
         tree.write(&path, "1");
         let place = tree.root().join(&path);
-        // The superuser can read it all the same, which does no harm.
+        // Root can still read it, which does no harm.
         fs::set_permissions(&place, fs::Permissions::from_mode(0o000)).expect("it is there");
         survives(&tree);
         fs::remove_file(&place).expect("it is there");
@@ -106,7 +106,7 @@ fn each_file_missing_unreadable_or_no_file() {
         fs::create_dir(&place).expect("nothing is there");
         survives(&tree);
         fs::remove_dir(&place).expect("it is there");
-        // One that never ends, and one that is itself.
+        // A link to an endless file, and one to itself.
         symlink("/dev/zero", &place).expect("nothing is there");
         survives(&tree);
         fs::remove_file(&place).expect("it is there");
@@ -134,10 +134,10 @@ fn facts_of_a_gpu_at_their_limits() {
     gpu.info = info;
     gpu.state.link = Some(huge);
     gpu.state.replays = Some(u32::MAX);
-    gpu.load = Ok(Load {
+    gpu.load = Ok(LoadedLink {
         link: Some(huge),
         replays: Some(u32::MAX),
     });
-    let report = crate::doctor::examine(&facts(&Tree::healthy(), gpu));
+    let report = crate::commands::doctor::examine(&facts(&Tree::healthy(), gpu));
     assert!(!report.to_text(DoctorLook::default()).contains('\u{1b}'));
 }

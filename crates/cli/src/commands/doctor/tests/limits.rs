@@ -1,6 +1,4 @@
-//! What the process may use.
-
-use pinlane_report::DoctorStatus::{Fail, Ok as Good, Skip, Warn};
+//! Limits of the process.
 
 use super::*;
 
@@ -19,57 +17,35 @@ fn in_group() -> Tree {
 
 #[test]
 fn memory_of_the_control_group() {
-    expect(
-        &of(&Tree::healthy()),
-        "control group memory",
-        Good,
-        &["no limit"],
-    );
+    good(&of(&Tree::healthy()), "control group memory", ["no limit"]);
     let group = in_group().with("sys/fs/cgroup/job/memory.max", &(16 * GIB).to_string());
-    expect(
+    good(
         &of(&group),
         "control group memory",
-        Good,
-        &["16 GiB left of 16 GiB"],
+        ["16 GiB left of 16 GiB"],
     );
     let group = group.with("sys/fs/cgroup/job/memory.current", &(15 * GIB).to_string());
-    expect(
+    warns(
         &of(&group),
         "control group memory",
-        Warn,
-        &["1 GiB left of 16 GiB", "--memory"],
+        ["1 GiB left of 16 GiB", "--memory"],
     );
-    // More than the machine has limits nothing.
+    // A limit above the machine's memory does not count.
     let group = group.with("sys/fs/cgroup/job/memory.max", "9223372036854771712");
-    expect(&of(&group), "control group memory", Good, &["no limit"]);
+    good(&of(&group), "control group memory", ["no limit"]);
 }
 
 #[test]
 fn cpus_by_affinity_and_by_quota() {
-    expect(
-        &of(&Tree::healthy()),
-        "CPUs",
-        Good,
-        &["8 by the process's affinity"],
-    );
+    good(&of(&Tree::healthy()), "CPUs", ["8 (process affinity)"]);
     let few = Tree::healthy().with("proc/self/status", "Cpus_allowed_list: 8-9\n");
-    expect(
-        &of(&few),
-        "CPUs",
-        Warn,
-        &["2 by the process's affinity", "--cpus"],
-    );
+    warns(&of(&few), "CPUs", ["2 (process affinity)", "--cpus"]);
     let quota = in_group().with("sys/fs/cgroup/job/cpu.max", "150000 100000");
-    expect(
-        &of(&quota),
-        "CPUs",
-        Warn,
-        &["1.5 by the control group's quota"],
-    );
+    warns(&of(&quota), "CPUs", ["1.5 (control group quota)"]);
     let ample = in_group().with("sys/fs/cgroup/job/cpu.max", "6400000 100000");
-    expect(&of(&ample), "CPUs", Good, &["8 by the process's affinity"]);
+    good(&of(&ample), "CPUs", ["8 (process affinity)"]);
     let unknown = Tree::healthy().without("proc/self/status");
-    expect(&of(&unknown), "CPUs", Skip, &[]);
+    skips(&of(&unknown), "CPUs", []);
 }
 
 #[test]
@@ -86,87 +62,59 @@ fn locked_memory() {
             );
         of(&tree)
     };
-    expect(
-        &limits("unlimited", "0"),
-        "locked memory",
-        Good,
-        &["unlimited"],
-    );
-    expect(
+    good(&limits("unlimited", "0"), "locked memory", ["unlimited"]);
+    warns(
         &limits("8388608", "0"),
         "locked memory",
-        Warn,
-        &["8 MiB", "ulimit -l unlimited"],
+        ["8 MiB", "ulimit -l unlimited"],
     );
-    expect(
+    good(
         &limits("8388608", "0000000000004000"),
         "locked memory",
-        Good,
-        &["CAP_IPC_LOCK"],
+        ["CAP_IPC_LOCK"],
     );
-    expect(
-        &limits("8388608", "ffffffffffffbfff"),
-        "locked memory",
-        Warn,
-        &[],
-    );
-    expect(
-        &limits("17179869184", "0"),
-        "locked memory",
-        Good,
-        &["16 GiB"],
-    );
-    expect(&limits("lots", "0"), "locked memory", Skip, &[]);
+    warns(&limits("8388608", "ffffffffffffbfff"), "locked memory", []);
+    good(&limits("17179869184", "0"), "locked memory", ["16 GiB"]);
+    skips(&limits("lots", "0"), "locked memory", []);
 }
 
 #[test]
-fn the_budget_of_the_library() {
+fn pinned_budget() {
     let budget = |variables: &[(&str, &str)], bytes| Facts {
         host: Tree::healthy().host_with_budget(variables, bytes),
         gpus: gpus(vec![healthy_gpu()]),
     };
     let chosen = [("PINLANE_PINNED_LIMIT", "whatever")];
-    expect(
+    good(
         &budget(&[], Ok(32 * GIB)),
         "pinned budget",
-        Good,
-        &["32 GiB", "half"],
+        ["32 GiB", "half"],
     );
-    expect(
+    warns(
         &budget(&[], Ok(GIB / 2)),
         "pinned budget",
-        Warn,
-        &["512 MiB", "little"],
+        ["512 MiB", "low"],
     );
-    expect(
+    good(
         &budget(&chosen, Ok(4 * GIB)),
         "pinned budget",
-        Good,
-        &["PINLANE_PINNED_LIMIT"],
+        ["PINLANE_PINNED_LIMIT"],
     );
-    expect(
-        &budget(&chosen, Ok(GIB / 2)),
-        "pinned budget",
-        Warn,
-        &["raise"],
-    );
-    expect(
+    warns(&budget(&chosen, Ok(GIB / 2)), "pinned budget", ["raise"]);
+    warns(
         &budget(&chosen, Ok(65 * GIB)),
         "pinned budget",
-        Warn,
-        &["more than there is"],
+        ["more than is available"],
     );
-    expect(
+    warns(
         &budget(&chosen, Ok(u64::MAX)),
         "pinned budget",
-        Warn,
-        &["no limit"],
+        ["no limit"],
     );
     let wrong = budget(&chosen, Err("PINLANE_PINNED_LIMIT=\"junk\"".to_owned()));
-    expect(
+    fails(
         &wrong,
         "pinned budget",
-        Fail,
-        &["junk", "unset PINLANE_PINNED_LIMIT"],
+        ["junk", "unset PINLANE_PINNED_LIMIT"],
     );
 }

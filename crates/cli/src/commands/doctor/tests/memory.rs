@@ -1,7 +1,5 @@
 //! The host's memory.
 
-use pinlane_report::DoctorStatus::{Ok as Good, Skip, Warn};
-
 use super::*;
 
 const ENABLED: &str = "sys/kernel/mm/transparent_hugepage/enabled";
@@ -12,82 +10,66 @@ fn with(path: &str, text: &str) -> Facts {
 }
 
 #[test]
-fn memory_that_is_left() {
+fn available_memory() {
     let meminfo = |available: u64| {
         with(
             "proc/meminfo",
             &format!("MemTotal: 134217728 kB\nMemAvailable: {available} kB\n"),
         )
     };
-    expect(
+    good(
         &meminfo(64 << 20),
         "memory available",
-        Good,
-        &["64 GiB of 128 GiB"],
+        ["64 GiB of 128 GiB"],
     );
-    expect(
+    warns(
         &meminfo(8 << 20),
         "memory available",
-        Warn,
-        &["8 GiB", "--sort=-rss"],
+        ["8 GiB", "--sort=-rss"],
     );
-    expect(
+    skips(
         &with("proc/meminfo", "MemTotal: 1 kB\n"),
         "memory available",
-        Skip,
-        &[],
+        [],
     );
-    // Little in all, though most of it is left.
+    // Little memory, although most of it is available.
     let small = with(
         "proc/meminfo",
         "MemTotal: 1048576 kB\nMemAvailable: 1000000 kB\n",
     );
-    expect(&small, "memory available", Warn, &[]);
+    warns(&small, "memory available", []);
 }
 
 #[test]
 fn huge_pages() {
-    expect(
+    good(
         &with(ENABLED, "[always] madvise never"),
         "huge pages",
-        Good,
-        &["always"],
+        ["always"],
     );
-    expect(
+    warns(
         &with(ENABLED, "always madvise [never]\n"),
         "huge pages",
-        Warn,
-        &["echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"],
+        ["echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"],
     );
-    expect(&with(ENABLED, "what"), "huge pages", Skip, &[]);
-    expect(
-        &with(ENABLED, "[sometimes]"),
-        "huge pages",
-        Skip,
-        &["sometimes"],
-    );
+    skips(&with(ENABLED, "what"), "huge pages", []);
+    skips(&with(ENABLED, "[sometimes]"), "huge pages", ["sometimes"]);
     let none = Tree::healthy().without("sys/kernel/mm/transparent_hugepage");
-    expect(&facts(&none, healthy_gpu()), "huge pages", Skip, &[]);
+    skips(&facts(&none, healthy_gpu()), "huge pages", []);
 }
 
 #[test]
 fn making_huge_pages() {
-    expect(
-        &with(DEFRAG, "[always] never"),
-        "making huge pages",
-        Good,
-        &[],
-    );
-    expect(
+    good(&with(DEFRAG, "[always] never"), "making huge pages", []);
+    warns(
         &with(DEFRAG, "always defer defer+madvise madvise [never]"),
         "making huge pages",
-        Warn,
-        &["/sys/kernel/mm/transparent_hugepage/defrag"],
+        ["/sys/kernel/mm/transparent_hugepage/defrag"],
     );
-    // It says nothing where there are none.
+    // Does not apply without huge pages.
     let off = with(ENABLED, "always madvise [never]");
     assert!(
-        !checks::all(&off)
+        !checks::run_all(&off)
             .iter()
             .any(|f| f.check == "making huge pages")
     );
@@ -96,11 +78,10 @@ fn making_huge_pages() {
 #[test]
 fn wsl() {
     let version = "Linux version 5.15.153.1-microsoft-standard-WSL2 (root@host)\n";
-    expect(
+    warns(
         &with("proc/version", version),
         "WSL",
-        Warn,
-        &["limits", ".wslconfig"],
+        ["limits", ".wslconfig"],
     );
-    expect(&facts(&Tree::healthy(), healthy_gpu()), "WSL", Good, &[]);
+    good(&facts(&Tree::healthy(), healthy_gpu()), "WSL", []);
 }

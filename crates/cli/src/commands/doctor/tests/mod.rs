@@ -1,4 +1,4 @@
-//! Checks on machines that do not exist: files in a folder, GPUs by hand.
+//! Checks on fake machines: system files in a folder, and made-up GPUs.
 
 mod driver;
 mod gpu;
@@ -14,9 +14,9 @@ use pinlane_report::{DoctorFinding, DoctorStatus};
 
 use super::checks;
 use super::facts::Facts;
-use super::facts::gpu::{Gpu, Gpus, Load};
-use crate::nvml::{ComputeMode, GpuState};
-use crate::pcie::Link;
+use super::facts::gpu::{Gpu, GpuFacts, LoadedLink};
+use crate::system::nvml::{ComputeMode, GpuState};
+use crate::system::pcie::Link;
 use tree::Tree;
 
 const PCI: PciAddress = PciAddress {
@@ -25,7 +25,7 @@ const PCI: PciAddress = PciAddress {
     device: 0,
 };
 
-/// A link at its best.
+/// A link at full speed.
 const LINK: Link = Link {
     generation: 5,
     width: 16,
@@ -33,7 +33,7 @@ const LINK: Link = Link {
     max_width: 16,
 };
 
-/// A GPU about which nothing is to be said.
+/// A GPU without problems.
 fn healthy_gpu() -> Gpu {
     let mut info = DeviceInfo::new(0, "NVIDIA H200");
     info.pci = Some(PCI);
@@ -53,7 +53,7 @@ fn healthy_gpu() -> Gpu {
             processes: Some(Vec::new()),
             mps: Some(false),
         },
-        load: Ok(Load {
+        load: Ok(LoadedLink {
             link: Some(LINK),
             replays: Some(0),
         }),
@@ -61,17 +61,17 @@ fn healthy_gpu() -> Gpu {
     }
 }
 
-fn gpus(gpus: Vec<Gpu>) -> Gpus {
-    Gpus {
+fn gpus(gpus: Vec<Gpu>) -> GpuFacts {
+    GpuFacts {
         count: gpus.len(),
         gpus,
-        absent: None,
-        demanded: false,
+        error: None,
+        required: false,
         management: Ok(Some("580.159.03".to_owned())),
     }
 }
 
-/// The machine in the folder, with this GPU; its place on the bus is read from the folder.
+/// The machine in the folder with this GPU, whose PCI facts are read from the folder.
 fn facts(tree: &Tree, mut gpu: Gpu) -> Facts {
     let host = tree.host(&[]);
     gpu.pci = host.pci_gpu(&PCI.to_string()).cloned();
@@ -81,23 +81,43 @@ fn facts(tree: &Tree, mut gpu: Gpu) -> Facts {
     }
 }
 
-/// What the check of this name finds.
+/// The finding of a check.
 #[track_caller]
 fn found(facts: &Facts, check: &str) -> DoctorFinding {
-    let mut all = checks::all(facts).into_iter();
+    let mut all = checks::run_all(facts).into_iter();
     let finding = all.find(|finding| finding.check == check);
     finding.unwrap_or_else(|| panic!("no check is called {check}"))
 }
 
-/// The check ends so, and its finding and remedy hold these words.
 #[track_caller]
-fn expect(facts: &Facts, check: &str, status: DoctorStatus, words: &[&str]) {
+fn good<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
+    expect(facts, check, DoctorStatus::Ok, &parts);
+}
+
+#[track_caller]
+fn warns<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
+    expect(facts, check, DoctorStatus::Warn, &parts);
+}
+
+#[track_caller]
+fn fails<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
+    expect(facts, check, DoctorStatus::Fail, &parts);
+}
+
+#[track_caller]
+fn skips<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
+    expect(facts, check, DoctorStatus::Skip, &parts);
+}
+
+/// The check has this status, and its finding and remedy contain all parts.
+#[track_caller]
+fn expect(facts: &Facts, check: &str, status: DoctorStatus, parts: &[&str]) {
     let finding = found(facts, check);
     let remedy = finding.remedy.clone().unwrap_or_default();
     let text = format!("{}\n{remedy}", finding.seen);
     assert_eq!(finding.status, status, "{text}");
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
     }
     let needs_remedy = matches!(status, DoctorStatus::Warn | DoctorStatus::Fail);
     assert_eq!(finding.remedy.is_some(), needs_remedy, "{text}");
@@ -105,9 +125,9 @@ fn expect(facts: &Facts, check: &str, status: DoctorStatus, words: &[&str]) {
 }
 
 #[test]
-fn a_healthy_machine_has_nothing_to_look_at() {
+fn a_healthy_machine_has_no_warnings() {
     let facts = facts(&Tree::healthy(), healthy_gpu());
-    for finding in checks::all(&facts) {
+    for finding in checks::run_all(&facts) {
         assert_eq!(finding.status, DoctorStatus::Ok, "{finding:?}");
         assert_eq!(finding.remedy, None, "{finding:?}");
     }
@@ -117,9 +137,12 @@ fn a_healthy_machine_has_nothing_to_look_at() {
 }
 
 #[test]
-fn no_two_checks_have_the_same_name() {
+fn check_names_are_unique() {
     let facts = facts(&Tree::healthy(), healthy_gpu());
-    let mut names: Vec<_> = checks::all(&facts).into_iter().map(|f| f.check).collect();
+    let mut names: Vec<_> = checks::run_all(&facts)
+        .into_iter()
+        .map(|f| f.check)
+        .collect();
     names.sort();
     let count = names.len();
     names.dedup();

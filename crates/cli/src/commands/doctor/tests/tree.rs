@@ -1,18 +1,18 @@
-//! A folder with files as a system would show them.
+//! A folder with fake system files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::doctor::facts::files::Root;
-use crate::doctor::facts::host::Host;
+use crate::commands::doctor::facts::host::HostFacts;
+use crate::system::files::SystemRoot;
 
-/// Where a GPU's own folder is, below its slot.
+/// The folder of the GPU, below its slot.
 pub(super) const GPU: &str = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
 pub(super) const SLOT: &str = "sys/devices/pci0000:00/0000:00:01.0";
 
-/// Two NUMA nodes of eight CPUs; the process runs on the second, where the GPU is.
+/// Two NUMA nodes with eight CPUs each; process and GPU are on the second.
 const HEALTHY: &[(&str, &str)] = &[
     (
         "proc/version",
@@ -61,11 +61,11 @@ const HEALTHY_GPU: &[(&str, &str)] = &[
     ("max_link_width", "16\n"),
 ];
 
-/// The folder, gone with the value.
+/// The folder, removed when dropped.
 pub(super) struct Tree(PathBuf);
 
 impl Tree {
-    /// A machine of which nothing is known.
+    /// A machine without any files.
     pub(super) fn empty() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl Tree {
         Self(folder)
     }
 
-    /// A machine as it should be, with a GPU on its bus.
+    /// A machine without problems, with a GPU.
     pub(super) fn healthy() -> Self {
         let tree = Self::empty();
         for (path, text) in HEALTHY {
@@ -96,14 +96,13 @@ impl Tree {
         &self.0
     }
 
-    /// Write a file. It may have been there.
     pub(super) fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
         let path = self.0.join(path);
         fs::create_dir_all(path.parent().expect("below the root")).expect("a folder");
         fs::write(path, bytes).expect("a file");
     }
 
-    /// The same machine with another text in one file.
+    /// The same machine with one file replaced.
     pub(super) fn with(self, path: &str, text: &str) -> Self {
         self.write(path, text);
         self
@@ -120,8 +119,8 @@ impl Tree {
         self
     }
 
-    /// Its host, with these variables and a budget of 8 GiB.
-    pub(super) fn host(&self, variables: &[(&str, &str)]) -> Host {
+    /// The host, with these variables and a budget of 8 GiB.
+    pub(super) fn host(&self, variables: &[(&str, &str)]) -> HostFacts {
         self.host_with_budget(variables, Ok(8 << 30))
     }
 
@@ -129,18 +128,18 @@ impl Tree {
         &self,
         variables: &[(&str, &str)],
         budget_bytes: Result<u64, String>,
-    ) -> Host {
+    ) -> HostFacts {
         let variable = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        Host::read(Root(&self.0), &variable, budget_bytes)
+        HostFacts::read(SystemRoot(&self.0), &variable, budget_bytes)
     }
 }
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // A folder left in the temporary one does no harm.
+        // A leftover folder does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
