@@ -11,7 +11,7 @@ use crate::clock::HostClock;
 use crate::device::{self, Backend};
 use crate::measure::{Meter, is_refusal, link_limit};
 use crate::output_file::{self, write_given};
-use crate::parse::size;
+use crate::parse::{number, size};
 use crate::progress::Progress;
 
 #[derive(clap::Args)]
@@ -21,12 +21,7 @@ pub(crate) struct Args {
     size: usize,
 
     /// Copies per figure, which is their median; 1 on a simulated device
-    #[arg(
-        long,
-        default_value_t = 5,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = number::up_to(1000))]
     repeat: u32,
 
     /// Write the chart as an SVG image

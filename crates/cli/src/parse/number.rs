@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use clap::builder::{RangedI64ValueParser, TypedValueParser};
+
 /// Parses a number in a range.
 pub(crate) fn within(text: &str, allowed: RangeInclusive<u64>) -> Result<u64, String> {
     let number = text.trim().parse::<u64>().ok();
@@ -23,6 +25,17 @@ pub(crate) fn at_least_0(text: &str) -> Result<usize, String> {
 
 pub(crate) fn to_usize(number: u64) -> Result<usize, String> {
     usize::try_from(number).map_err(|_| "too large".to_owned())
+}
+
+/// A clap parser of numbers from 1.
+pub(crate) fn up_to(max: u32) -> impl TypedValueParser<Value = u32> {
+    RangedI64ValueParser::<u32>::new().range(1..=i64::from(max))
+}
+
+/// Lets the value of every flag be negative, so that its parser reports the error.
+pub(crate) fn allow_negative(arg: clap::Arg) -> clap::Arg {
+    let takes_value = arg.get_action().takes_values() && !arg.is_positional();
+    arg.allow_negative_numbers(takes_value)
 }
 
 /// Parses digits that underscores may group, such as `10_000_000`.

@@ -45,12 +45,7 @@ pub(crate) struct Args {
     kernel: DotKernel,
 
     /// Runs of each variant; the median run is shown; 1 on a simulated device
-    #[arg(
-        long,
-        default_value_t = 9,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
+    #[arg(long, default_value_t = 9, value_name = "N", value_parser = number::up_to(1000))]
     repeat: u32,
 
     /// Seed of the random elements, which lie between 0 and 1

@@ -13,6 +13,7 @@ use crate::parse::{dtype, number};
 const TIME_NS: u64 = 5_000_000_000;
 
 #[derive(clap::Args)]
+#[command(mut_args(number::allow_negative))]
 pub(crate) struct Args {
     /// Dataset: `synthetic`; npy or safetensors files, or a folder of them; or tar archives
     ///
@@ -23,13 +24,7 @@ pub(crate) struct Args {
     pub(super) source: Vec<String>,
 
     /// Samples per batch
-    #[arg(
-        long,
-        default_value_t = 256,
-        value_name = "N",
-        value_parser = number::at_least_1,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = number::at_least_1)]
     pub(super) batch: usize,
 
     /// Read samples in order
@@ -41,33 +36,21 @@ pub(crate) struct Args {
     pub(super) shuffle: bool,
 
     /// Seed of the shuffle
-    #[arg(
-        long,
-        default_value_t = 0,
-        value_name = "N",
-        value_parser = parse::seed,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = parse::seed)]
     pub(super) seed: u64,
 
     /// Threads that read samples; 0 reads on the consumer's thread
     ///
     /// [default: three quarters of the CPUs; 0 on a simulated device]
-    #[arg(long, value_name = "N", value_parser = parse::workers, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse::workers)]
     pub(super) workers: Option<usize>,
 
     /// Batches to prepare ahead
-    #[arg(
-        long,
-        default_value_t = 3,
-        value_name = "N",
-        value_parser = parse::prefetch,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = parse::prefetch)]
     pub(super) prefetch: usize,
 
     /// Stop after this many epochs [default: as many as fit into --time; 1 on a simulated device]
-    #[arg(long, value_name = "N", value_parser = parse::epochs, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse::epochs)]
     pub(super) epochs: Option<u64>,
 
     /// Stop after this time, such as 5s [default: 5s, unless --epochs is given]
@@ -105,25 +88,13 @@ pub(crate) struct Args {
     /// Rank of this process among those that share the dataset, from 0; needs --world
     ///
     /// [default: from torchrun, Open MPI, PMI or SLURM; otherwise this process reads all samples]
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "world",
-        value_parser = number::at_least_0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", requires = "world", value_parser = number::at_least_0)]
     pub(super) rank: Option<usize>,
 
     /// Number of processes that share the dataset; needs --rank
     ///
     /// Every process reads the same number of samples. If they do not divide evenly, some are read twice.
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "rank",
-        value_parser = number::at_least_1,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", requires = "rank", value_parser = number::at_least_1)]
     pub(super) world: Option<usize>,
 
     /// Field of tar archives: extension, type and shape of its files; may be repeated
@@ -139,7 +110,7 @@ pub(crate) struct Args {
     pub(super) shape: Option<Shape>,
 
     /// Number of synthetic samples [default: 20000, on a simulated device 1024]
-    #[arg(long, value_name = "N", value_parser = number::at_least_1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = number::at_least_1)]
     pub(super) samples: Option<usize>,
 
     /// Element type of synthetic samples [default: u8]

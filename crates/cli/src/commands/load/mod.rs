@@ -17,7 +17,7 @@ use pinlane_report::{Load, LoadVerify};
 use crate::cli::Cli;
 use crate::input_error::When;
 use crate::interrupt::Interrupt;
-use crate::parse::names;
+use crate::parse::{names, number};
 use crate::{output, profile_cache};
 use runs::Runs;
 
@@ -32,6 +32,7 @@ const IO: [(&str, Io, &str); 3] = [
 ];
 
 #[derive(clap::Args)]
+#[command(mut_args(number::allow_negative))]
 pub(crate) struct Args {
     /// Files to load: .safetensors, .npy, an index (.json), or a folder with such files
     #[arg(value_name = "FILES", required = true)]
@@ -65,12 +66,7 @@ pub(crate) struct Args {
 
     /// Threads that read [default: the best number found by `pinlane calibrate`, or the lanes of the
     /// express lane]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = parse::threads,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "N", value_parser = parse::threads)]
     threads: Option<usize>,
 
     /// Load only the rows of one rank, such as 0/8 for the first of eight
@@ -78,13 +74,7 @@ pub(crate) struct Args {
     shard: Option<Shard>,
 
     /// Load this many times; each run frees its tensors first and reuses their device memory
-    #[arg(
-        long,
-        default_value_t = 1,
-        value_name = "N",
-        value_parser = parse::repeat,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = parse::repeat)]
     repeat: u64,
 
     /// List the names, types, shapes, sizes and files of the tensors, without loading them

@@ -11,7 +11,7 @@ use crate::chart_files::ChartFiles;
 use crate::cli::Cli;
 use crate::clock::HostClock;
 use crate::output::UsageError;
-use crate::parse::{duration, size};
+use crate::parse::{duration, number, size};
 use crate::{calibration, device, terminal};
 use job::OverlapJob;
 
@@ -31,21 +31,11 @@ pub(crate) struct Args {
     host: Length,
 
     /// Streams of the breadth-first and depth-first variants
-    #[arg(
-        long,
-        default_value_t = 4,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=128)
-    )]
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = number::up_to(128))]
     streams: u32,
 
     /// Runs of each variant; the median run is shown
-    #[arg(
-        long,
-        default_value_t = 5,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=100)
-    )]
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = number::up_to(100))]
     repeat: u32,
 
     #[command(flatten)]

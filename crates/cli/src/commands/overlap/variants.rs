@@ -31,8 +31,8 @@ pub(super) fn run_all(
     };
     let planned_name = Overlap::planned_name(planned.chunk_bytes as u64, planned_streams);
     let mut timelines = vec![
-        median(repeat, || synchronous(job))?,
-        median(repeat, || one_stream(job))?,
+        median(repeat, || one_stream(job, true))?,
+        median(repeat, || one_stream(job, false))?,
     ];
     let expected = job.output.to_vec();
     for (name, config) in [
@@ -61,8 +61,9 @@ fn median(
     Ok(median_by_key(runs, Timeline::total_ns))
 }
 
-/// Copy, kernel, copy, each synchronized; then the CPU's work.
-fn synchronous(job: &mut OverlapJob<'_>) -> anyhow::Result<Timeline> {
+/// Copy, kernel and copy on one stream. Synchronous: waits for each step, then does the CPU's work. Otherwise
+/// submits all steps at once and does the CPU's work meanwhile.
+fn one_stream(job: &mut OverlapJob<'_>, synchronous: bool) -> anyhow::Result<Timeline> {
     let bytes = job.bytes() as u64;
     let OverlapJob { device, stream, .. } = job;
     let mut recorder = SpanRecorder::start(device, &job.idle)?;
@@ -70,39 +71,29 @@ fn synchronous(job: &mut OverlapJob<'_>) -> anyhow::Result<Timeline> {
         let up = recorder.record(SpanKind::HostToDevice, stream, || {
             scope.upload(stream, &job.input, &mut job.on_device)
         })?;
-        up.wait()?;
+        if synchronous {
+            up.wait()?;
+        }
         recorder.record(SpanKind::Kernel, stream, || {
             job.kernels.churn(stream, job.rounds, &mut job.on_device)
         })?;
-        stream.synchronize()?;
+        if synchronous {
+            stream.synchronize()?;
+        }
         let down = recorder.record(SpanKind::DeviceToHost, stream, || {
             scope.download(stream, &job.on_device, &mut job.output)
         })?;
-        down.wait()?;
-        recorder.record_host(|| job.clock.spin(job.host_ns))
-    })?;
-    recorder.finish("Synchronous", bytes, Vec::new())
-}
-
-/// Everything submitted to one stream at once, with the CPU's work meanwhile.
-fn one_stream(job: &mut OverlapJob<'_>) -> anyhow::Result<Timeline> {
-    let bytes = job.bytes() as u64;
-    let OverlapJob { device, stream, .. } = job;
-    let mut recorder = SpanRecorder::start(device, &job.idle)?;
-    device.scope(|scope| {
-        recorder.record(SpanKind::HostToDevice, stream, || {
-            scope.upload(stream, &job.input, &mut job.on_device)
-        })?;
-        recorder.record(SpanKind::Kernel, stream, || {
-            job.kernels.churn(stream, job.rounds, &mut job.on_device)
-        })?;
-        recorder.record(SpanKind::DeviceToHost, stream, || {
-            scope.download(stream, &job.on_device, &mut job.output)
-        })?;
+        if synchronous {
+            down.wait()?;
+        }
         recorder.record_host(|| job.clock.spin(job.host_ns))
     })?;
     stream.synchronize()?;
-    recorder.finish("CPU work beside one stream", bytes, Vec::new())
+    let name = match synchronous {
+        true => "Synchronous",
+        false => "CPU work beside one stream",
+    };
+    recorder.finish(name, bytes, Vec::new())
 }
 
 /// Chunk by chunk through a pipeline, with the CPU's work meanwhile.

@@ -3,11 +3,11 @@
 use pinlane_model::pipeline::{Memory, Order};
 
 use crate::chart_files::ChartFiles;
-use crate::parse::{duration, names, rate, size};
+use crate::parse::{duration, names, number, rate, size};
 use crate::profile::{self, ProfileFile};
 
 /// More streams never help, and drivers slow down.
-const STREAMS_MAX: i64 = 128;
+const STREAMS_MAX: u32 = 128;
 
 const MEMORY: [(&str, Memory, &str); 4] = [
     ("pinned", Memory::Pinned, "Page-locked memory"),
@@ -74,12 +74,7 @@ pub(crate) struct Args {
     pub(super) chunk: Option<usize>,
 
     /// Use this number of streams, from 1 to 128, and show the best plan for comparison
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=STREAMS_MAX),
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "N", value_parser = number::up_to(STREAMS_MAX), allow_hyphen_values = true)]
     pub(super) streams: Option<u32>,
 
     /// Use this order, and show the best plan for comparison
