@@ -1,9 +1,11 @@
-//! The words of the command line.
+//! The command line.
 
 use clap::{Parser, Subcommand};
 
-use crate::device::{self, Choice};
-use crate::{bench, calibrate, compare, manual, plan};
+use crate::commands::{
+    bench, calibrate, compare, doctor, dot, feed, load, manual, overlap, plan, selftest,
+};
+use crate::device::{self, DeviceChoice};
 
 /// The express lane between host memory and the GPU.
 #[derive(Parser)]
@@ -12,17 +14,17 @@ use crate::{bench, calibrate, compare, manual, plan};
     version,
     after_help = "\
 Examples:
-  pinlane compare                        pageable against pinned memory on this machine's GPU
+  pinlane compare                        compare pageable and pinned memory on this machine's GPU
   pinlane --device sim:h200 selftest     check the simulated H200
 
-Exit status: 0 done; 1 the job failed or was interrupted; 2 the words are off, or a file that they name
-cannot be opened or understood. What goes wrong with a file later, such as a bad sample, one that changes
-or one that --verify finds to differ, is a job that failed: 1."
+Exit status: 0 success; 1 the job failed or was interrupted; 2 invalid arguments, or an input file that
+cannot be opened or parsed. Errors found later in an input file, such as a bad sample, a file that
+changes while it is read or a mismatch found by --verify, exit with 1."
 )]
 pub(crate) struct Args {
-    /// Where to run: auto, cuda, cuda:N, sim, sim:PROFILE or sim:FILE
+    /// Device to run on: auto, cuda, cuda:N, sim, sim:PROFILE or sim:FILE
     ///
-    /// `auto` takes the first CUDA GPU; with none it says so and uses sim:pcie3-x16.
+    /// `auto` uses the first CUDA GPU. Without a GPU it prints a note and uses sim:pcie3-x16.
     #[arg(
         long,
         global = true,
@@ -30,7 +32,7 @@ pub(crate) struct Args {
         value_name = "DEVICE",
         value_parser = device::parse
     )]
-    pub(crate) device: Choice,
+    pub(crate) device: DeviceChoice,
 
     /// Print JSON instead of text
     #[arg(long, global = true)]
@@ -42,70 +44,72 @@ pub(crate) struct Args {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Measure pageable against pinned and other memory, and say whether pinning pays
+    /// Compare pageable, pinned and other memory, and show whether pinning pays
     #[command(after_help = "\
-Prints a block that compares the two, then a table: for each kind of memory its rate each way, how many
-times as fast as pageable memory that is, its share of what the link can carry, and what it takes to
-get such memory.
+Prints a summary of pageable against pinned memory, then a table. For each kind of memory the table shows
+the rate in each direction, the speedup over pageable memory, the share of the link's limit, and the
+allocation time.
 
 Examples:
   pinlane compare --size 1GiB --repeat 9 --html compare.html
   pinlane --device sim:pcie5-x16 --json compare")]
     Compare(compare::Args),
 
-    /// Measure copies of many sizes, from all kinds of memory, in all directions
+    /// Benchmark copies of many sizes, for every kind of memory and direction
     #[command(after_help = "\
-Prints GB/s by size and kind of memory, then the latency of a copy of 1 byte. A copy's time is taken by
-the device's clock, between two events around it; for pageable memory and the express lane it holds the
-host's work, too. Both ways are timed from when both are submitted, one way with its call, which shows
-in small copies. Ctrl-C ends it at once and prints what it has: exit status 1, \"complete\": false.
+Prints GB/s by size and kind of memory, then the latency of a 1-byte copy. The device's clock times each
+copy, between two events around it. For pageable memory and the express lane this includes the host's
+work. Copies in both directions are timed from the moment both are submitted; a copy in one direction
+includes its own submission, which matters for small copies. Ctrl-C stops the benchmark and prints the
+results so far: exit status 1, \"complete\": false.
 
 Examples:
   pinlane bench --sizes 4KiB..1GiB*4 --memory pinned,express --csv bench.csv
   pinlane --json bench > before.json; …; pinlane bench --against before.json --fail-if-slower 5")]
     Bench(bench::Args),
 
-    /// Measure this machine and write a profile of it
+    /// Measure this machine and write its profile
     #[command(after_help = "\
 Examples:
   pinlane calibrate
   pinlane --device cuda:1 calibrate --output my-gpu.toml")]
     Calibrate(calibrate::Args),
 
-    /// Look at whether this machine is set up for fast transfers
+    /// Check whether this machine is set up for fast transfers
     ///
-    /// Every GPU is looked at, or the one that --device names; each for a moment with a short copy, since
-    /// idle links rest. Nothing is changed. The exit status is 1 where something is wrong.
+    /// Checks every GPU, or the one that --device names. Each GPU runs a short copy first, because idle
+    /// links slow down to save power. Changes nothing. Exits with status 1 if a check fails.
     #[command(after_help = "\
 Examples:
   pinlane doctor
   pinlane --device cuda:1 --json doctor")]
-    Doctor(crate::doctor::Args),
+    Doctor(doctor::Args),
 
-    /// Compute a dot product from standard, from pinned memory, and by the express lane
+    /// Compute a dot product from pageable memory, pinned memory and through the express lane
     #[command(after_help = "\
 Examples:
   pinlane dot -n 100_000_000 --repeat 15
   pinlane --device sim:pcie3-x16 dot --kernel atomic")]
-    Dot(crate::dot::Args),
+    Dot(dot::Args),
 
-    /// Load weights from files to the device and, on a GPU, say what the limit was
+    /// Load weights from files to the device and, on a GPU, show the bottleneck
     #[command(after_help = "\
-Prints how long it takes from opening the files to all tensors ready, with GB/s, what came from the
-page cache and what past it, whether disk, CPU or link was the limit, and the memory in use. On a
-simulated device only the copies take simulated time, so no limit is told there. Ctrl-C ends it at once and
-prints what it has: exit status 1, \"complete\": false. A file that cannot be opened or understood is exit
-status 2; what goes wrong later is 1.
+Prints the time from opening the files to the last tensor, the rate in GB/s, how much came from the page
+cache and how much from disk, the bottleneck (disk, CPU or link), and the memory in use. On a simulated
+device only the copies take simulated time, so no bottleneck is shown. Ctrl-C stops the load and prints
+the results so far: exit status 1, \"complete\": false. Exits with status 2 if a file cannot be opened or
+parsed, and with 1 if something fails later.
 
 Examples:
   pinlane load model.safetensors --dtype bf16 --verify
   pinlane load ./llama --select 'model.layers.0.*' --shard 0/8 --list")]
-    Load(crate::load::Args),
-    /// Run a dataset through the loader: samples/s, GB/s, and which stage limits
+    Load(load::Args),
+
+    /// Run a dataset through the loader and show samples/s, GB/s and the bottleneck
     #[command(after_help = "\
-Batches are copied ahead and dropped, or worked on for the time that --kernel says. Ctrl-C ends it at once and
-prints what was done: exit status 1, \"complete\": false. A source that cannot be opened or understood is
-exit status 2; a bad sample in it, found later, is 1.
+Copies batches to the device ahead of time and drops them; --kernel runs a kernel on each one. Ctrl-C stops
+the run and prints the results so far: exit status 1, \"complete\": false. Exits with status 2 if a source cannot
+be opened or parsed, and with 1 if a bad sample is found later.
 
 Examples:
   pinlane feed synthetic --shape 3x224x224 --batch 256 --kernel 20ms
@@ -113,18 +117,18 @@ Examples:
   pinlane feed shards/ --field jpg=u8:..500000 --field cls=u8:..8 --skip-bad --html feed.html
   pinlane feed shards/ --field img=u8:3x224x224 --field id=i64:
 
-In archives cls=u8:..8 is for labels in text, id=i64: for integers of 8 bytes, img=u8:3x224x224 for images
-that are pixels, jpg=u8:..500000 for images that are compressed.")]
-    Feed(Box<crate::feed::Args>),
+Fields of archives: cls=u8:..8 for text labels, id=i64: for 8-byte integers, img=u8:3x224x224 for raw
+pixels, jpg=u8:..500000 for compressed images.")]
+    Feed(Box<feed::Args>),
 
-    /// Run one job five ways and see what overlaps
+    /// Run one job in five ways and show what overlaps
     #[command(after_help = "\
 Examples:
   pinlane overlap --html overlap.html
   pinlane --device sim:h200 overlap --size 1GiB --kernel 4ms --streams 3")]
-    Overlap(crate::overlap::Args),
+    Overlap(overlap::Args),
 
-    /// Find the best chunk, streams and order for a job, and predict its time
+    /// Find the best chunk size, streams and order for a job, and predict its time
     #[command(after_help = "\
 Examples:
   pinlane plan --in 1GiB --out 1GiB --kernel 4ms
@@ -136,30 +140,19 @@ Examples:
 Examples:
   pinlane selftest --filter events/
   pinlane --device sim:pcie3-x16 selftest --seed 7")]
-    Selftest(Selftest),
+    Selftest(selftest::Args),
 
-    /// Print what makes a shell complete these words
+    /// Generate shell completions
     #[command(after_help = "\
 Examples:
   pinlane completions bash > ~/.local/share/bash-completion/completions/pinlane
   pinlane completions zsh > ~/.zfunc/_pinlane")]
     Completions(manual::Completions),
 
-    /// Print the manual page, or write all pages
+    /// Print the manual page, or write the pages of all commands
     #[command(after_help = "\
 Examples:
   pinlane man | man -l -
   pinlane man --output ~/.local/share/man/man1")]
     Man(manual::Man),
-}
-
-#[derive(clap::Args)]
-pub(crate) struct Selftest {
-    /// Run only the cases whose name holds this text
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) filter: Option<String>,
-
-    /// On a simulated device: take this seed's schedule instead of the plain one
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
 }

@@ -2,50 +2,33 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const SECONDS_A_DAY: u64 = 86_400;
+const SECONDS_PER_DAY: u64 = 86_400;
 
-/// Now, such as `2026-11-15 09:36:59 UTC`.
+/// The current time, such as `2026-11-15 09:36:59 UTC`.
 pub(crate) fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    // A clock before 1970 is a clock that nobody has set.
+    // A clock before 1970 was never set.
     utc(since.map_or(0, |since| since.as_secs()))
 }
 
 fn utc(unix_s: u64) -> String {
-    let (mut days, second) = (unix_s / SECONDS_A_DAY, unix_s % SECONDS_A_DAY);
-    let mut year = 1970;
-    while days >= year_days(year) {
-        days -= year_days(year);
-        year += 1;
-    }
-    let mut month = 1;
-    while days >= month_days(year, month) {
-        days -= month_days(year, month);
-        month += 1;
-    }
+    let (days, second) = (unix_s / SECONDS_PER_DAY, unix_s % SECONDS_PER_DAY);
+    // Howard Hinnant's `civil_from_days`: years start in March, so leap days come last.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
     format!(
-        "{year:04}-{month:02}-{:02} {:02}:{:02}:{:02} UTC",
-        days + 1,
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
         second / 3600,
         second / 60 % 60,
         second % 60
     )
-}
-
-fn year_days(year: u64) -> u64 {
-    365 + u64::from(is_leap(year))
-}
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-fn month_days(year: u64, month: u64) -> u64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + u64::from(is_leap(year)),
-        _ => 31,
-    }
 }
 
 #[cfg(test)]

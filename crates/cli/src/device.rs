@@ -1,164 +1,158 @@
-//! Which device the user means, and opening it.
+//! The `--device` flag, and opening what it names.
 
 use std::path::Path;
 
 use anyhow::Context;
+use pinlane::Device;
 use pinlane_cuda::Cuda;
 use pinlane_driver::{Error, ErrorKind, Platform};
 use pinlane_model::Profile;
+use pinlane_report::Origin;
 use pinlane_sim::{Sim, SimBuilder};
 
-use crate::output::{self, UsageError};
-use crate::profile::{self, Named};
+use crate::output;
+use crate::profile::{self, ProfileFile};
 
-/// What `auto` takes where there is no GPU.
+/// The profile that `auto` simulates without a GPU.
 const FALLBACK_PROFILE: &str = "pcie3-x16";
 
-/// What `--device` says.
+/// The value of `--device`.
 #[derive(Clone)]
-pub(crate) enum Choice {
+pub(crate) enum DeviceChoice {
     Auto,
     Cuda(u32),
-    Sim(Box<Named>),
+    Sim(Box<ProfileFile>),
 }
 
-impl Choice {
-    /// The file that says what to simulate.
+/// The platform a command runs on.
+pub(crate) enum Backend {
+    Cuda { platform: Cuda, ordinal: u32 },
+    Sim { sim: Sim, profile: Box<Profile> },
+}
+
+impl DeviceChoice {
+    /// The profile file to simulate.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
-            Self::Sim(named) => named.file.as_deref(),
+            Self::Sim(profile) => profile.file.as_deref(),
             Self::Auto | Self::Cuda(_) => None,
         }
     }
+
+    /// Opens the backend. `configure` sets up a simulated machine. Prints a note if `auto` finds no GPU.
+    pub(crate) fn open(
+        &self,
+        configure: impl FnOnce(SimBuilder) -> SimBuilder,
+    ) -> anyhow::Result<Backend> {
+        match self {
+            Self::Cuda(ordinal) => Ok(Backend::Cuda {
+                platform: cuda(*ordinal).with_context(|| {
+                    let number = match ordinal {
+                        0 => String::new(),
+                        number => format!(":{number}"),
+                    };
+                    format!("cannot use --device cuda{number}; use --device sim to simulate a GPU")
+                })?,
+                ordinal: *ordinal,
+            }),
+            Self::Sim(named) => Ok(Backend::simulated(named.profile.clone(), configure)),
+            Self::Auto => match cuda(0) {
+                Ok(platform) => Ok(Backend::Cuda {
+                    platform,
+                    ordinal: 0,
+                }),
+                Err(error) => {
+                    let reason = error.to_string().replace('\n', " ");
+                    output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
+                    let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
+                    Ok(Backend::simulated(profile, configure))
+                }
+            },
+        }
+    }
+
+    /// Opens the backend for measurements.
+    pub(crate) fn open_for_timing(&self) -> anyhow::Result<Backend> {
+        self.open(for_timing)
+    }
 }
 
-/// What `--device` comes to on this machine.
-pub(crate) enum Chosen {
-    Cuda { platform: Cuda, ordinal: u32 },
-    Sim(Box<Profile>),
+/// Turns off what would slow a simulated machine down. The checks hash every buffer in flight to find
+/// mistakes of the caller, which the library rules out; hashing costs more than copying.
+pub(crate) fn for_timing(sim: SimBuilder) -> SimBuilder {
+    sim.checks(false).record_timeline(false)
 }
 
-/// A device to work with.
-pub(crate) enum Target {
-    Cuda { platform: Cuda, ordinal: u32 },
-    Sim(Sim),
-}
+impl Backend {
+    pub(crate) fn simulated(
+        profile: Profile,
+        configure: impl FnOnce(SimBuilder) -> SimBuilder,
+    ) -> Self {
+        Self::Sim {
+            sim: configure(Sim::builder().profile(profile.clone())).build(),
+            profile: Box::new(profile),
+        }
+    }
 
-impl Target {
     pub(crate) fn platform(&self) -> &dyn Platform {
         match self {
             Self::Cuda { platform, .. } => platform,
-            Self::Sim(sim) => sim,
+            Self::Sim { sim, .. } => sim,
         }
     }
 
     pub(crate) fn ordinal(&self) -> u32 {
         match self {
             Self::Cuda { ordinal, .. } => *ordinal,
-            Self::Sim(_) => 0,
+            Self::Sim { .. } => 0,
         }
     }
 
-    /// The simulated machine, where it is one.
+    pub(crate) fn device(&self) -> pinlane::Result<Device> {
+        Device::open(self.platform(), self.ordinal())
+    }
+
     pub(crate) fn sim(&self) -> Option<&Sim> {
         match self {
             Self::Cuda { .. } => None,
-            Self::Sim(sim) => Some(sim),
+            Self::Sim { sim, .. } => Some(sim),
+        }
+    }
+
+    /// The profile of a simulated machine.
+    pub(crate) fn profile(&self) -> Option<&Profile> {
+        match self {
+            Self::Cuda { .. } => None,
+            Self::Sim { profile, .. } => Some(profile),
         }
     }
 }
 
-/// The meaning of `--device`. A profile file is read here, so that a wrong one is a wrong word.
-pub(crate) fn parse(text: &str) -> Result<Choice, String> {
-    let (kind, rest) = match text.split_once(':') {
-        Some((kind, rest)) => (kind, Some(rest)),
-        None => (text, None),
-    };
-    match (kind, rest) {
-        ("auto", None) => Ok(Choice::Auto),
-        ("cuda", None) => Ok(Choice::Cuda(0)),
+/// The device as reports name it.
+pub(crate) fn origin(device: &Device) -> Origin {
+    let info = device.info();
+    Origin::new(&info.name, info.simulated.clone())
+}
+
+/// Parses `--device`. Reads a profile file here, so that an invalid one is an invalid argument.
+pub(crate) fn parse(text: &str) -> Result<DeviceChoice, String> {
+    let simulated = |name| Ok(DeviceChoice::Sim(Box::new(profile::named(name)?)));
+    match text
+        .split_once(':')
+        .map_or((text, None), |(kind, rest)| (kind, Some(rest)))
+    {
+        ("auto", None) => Ok(DeviceChoice::Auto),
+        ("cuda", None) => Ok(DeviceChoice::Cuda(0)),
         ("cuda", Some(number)) => number
             .parse()
-            .map(Choice::Cuda)
-            .map_err(|_| format!("`{number}` is no device number; write cuda:0, cuda:1, …")),
-        ("sim", None) => profile(FALLBACK_PROFILE),
-        ("sim", Some(name)) => profile(name),
-        _ => Err("write auto, cuda, cuda:N, sim, sim:PROFILE or sim:FILE".to_owned()),
+            .map(DeviceChoice::Cuda)
+            .map_err(|_| format!("`{number}` is not a device number; use cuda:0, cuda:1, …")),
+        ("sim", name) => simulated(name.unwrap_or(FALLBACK_PROFILE)),
+        _ => Err("use auto, cuda, cuda:N, sim, sim:PROFILE or sim:FILE".to_owned()),
     }
 }
 
-fn profile(name: &str) -> Result<Choice, String> {
-    Ok(Choice::Sim(Box::new(profile::named(name)?)))
-}
-
-/// Open what the user chose. `prepare` sets up a simulated machine; `for_sim_only` names a flag
-/// that makes no sense on a real GPU.
-pub(crate) fn open(
-    choice: &Choice,
-    prepare: impl FnOnce(SimBuilder) -> SimBuilder,
-    for_sim_only: Option<&str>,
-) -> anyhow::Result<Target> {
-    let target = start(choose(choice)?, prepare);
-    match (for_sim_only, target.sim()) {
-        (Some(flag), None) => Err(UsageError::new(format!(
-            "{flag} needs a simulated device; add --device sim"
-        ))
-        .into()),
-        _ => Ok(target),
-    }
-}
-
-/// Open what was chosen.
-pub(crate) fn start(chosen: Chosen, prepare: impl FnOnce(SimBuilder) -> SimBuilder) -> Target {
-    match chosen {
-        Chosen::Cuda { platform, ordinal } => Target::Cuda { platform, ordinal },
-        Chosen::Sim(profile) => Target::Sim(prepare(Sim::builder().profile(*profile)).build()),
-    }
-}
-
-/// Open what the user chose, to take times on it; with its profile where it is simulated.
-pub(crate) fn start_to_measure(choice: &Choice) -> anyhow::Result<(Target, Option<Profile>)> {
-    let chosen = choose(choice)?;
-    let profile = match &chosen {
-        Chosen::Sim(profile) => Some(profile.as_ref().clone()),
-        Chosen::Cuda { .. } => None,
-    };
-    // The checks look for mistakes of the caller by hashing every buffer in flight. The library
-    // rules those out, and hashing costs more than copying.
-    let target = start(chosen, |sim| sim.checks(false).record_timeline(false));
-    Ok((target, profile))
-}
-
-/// What the user chose, with nothing opened on it. Where `auto` finds no GPU it says so.
-pub(crate) fn choose(choice: &Choice) -> anyhow::Result<Chosen> {
-    match choice {
-        Choice::Cuda(ordinal) => Ok(Chosen::Cuda {
-            platform: cuda(*ordinal).with_context(|| {
-                let which = match ordinal {
-                    0 => String::new(),
-                    number => format!(":{number}"),
-                };
-                format!("--device cuda{which} cannot be used; choose --device sim to simulate one")
-            })?,
-            ordinal: *ordinal,
-        }),
-        Choice::Sim(named) => Ok(Chosen::Sim(Box::new(named.profile.clone()))),
-        Choice::Auto => match cuda(0) {
-            Ok(platform) => Ok(Chosen::Cuda {
-                platform,
-                ordinal: 0,
-            }),
-            Err(error) => {
-                let reason = error.to_string().replace('\n', " ");
-                output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
-                let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
-                Ok(Chosen::Sim(Box::new(profile)))
-            }
-        },
-    }
-}
-
-/// CUDA, if it has a device of this number.
+/// Loads CUDA. Fails unless it has a device with this number.
 pub(crate) fn cuda(ordinal: u32) -> pinlane_driver::Result<Cuda> {
     let platform = Cuda::load()?;
     let count = platform.devices()?.len() as u32;
@@ -175,20 +169,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_understood() {
-        assert!(matches!(parse("auto"), Ok(Choice::Auto)));
-        assert!(matches!(parse("cuda"), Ok(Choice::Cuda(0))));
-        assert!(matches!(parse("cuda:3"), Ok(Choice::Cuda(3))));
+    fn every_form_is_parsed() {
+        assert!(matches!(parse("auto"), Ok(DeviceChoice::Auto)));
+        assert!(matches!(parse("cuda"), Ok(DeviceChoice::Cuda(0))));
+        assert!(matches!(parse("cuda:3"), Ok(DeviceChoice::Cuda(3))));
         for (text, name) in [("sim", "pcie3-x16"), ("sim:h200", "h200")] {
             match parse(text) {
-                Ok(Choice::Sim(named)) => assert_eq!(named.profile.name, name),
+                Ok(DeviceChoice::Sim(named)) => assert_eq!(named.profile.name, name),
                 _ => panic!("{text} is a simulated device"),
             }
         }
     }
 
     #[test]
-    fn other_words_are_refused() {
+    fn invalid_devices_are_rejected() {
         for text in [
             "",
             "gpu",

@@ -1,61 +1,67 @@
-//! `pinlane`: the tool.
+//! The `pinlane` command-line tool.
 //!
-//! Exit status: 0 done, 1 the job failed, 2 the words are off, or a file that they name cannot be opened or
-//! understood (see [`source_file::failed`]).
+//! ```text
+//!   main, args       the command line
+//!   commands/        one module per command; commands do not import each other
+//!   measure/         timed copies, for `compare` and `bench`
+//!   calibration, device, profile, system/, …   shared by commands
+//!   parse/, output, progress, …                small helpers
+//! ```
+//!
+//! Exit status: 0 success; 1 the job failed or was interrupted; 2 invalid arguments, or an input file that
+//! cannot be opened or parsed (see [`input_error::failed`]).
 
 #![forbid(unsafe_code)]
 
 mod args;
-mod bench;
-mod calibrate;
-mod compare;
+mod calibration;
+mod chart_files;
+mod cli;
+mod clock;
+mod commands;
+mod copier;
 mod date;
 mod device;
-mod doctor;
-mod dot;
-mod dtype;
-mod duration;
-mod feed;
-mod file;
+mod input_error;
 mod interrupt;
-mod load;
-mod manual;
 mod measure;
-mod number;
-mod nvml;
+mod median;
 mod output;
-mod overlap;
-mod pcie;
-mod plan;
+mod output_file;
+mod parse;
 mod profile;
 mod profile_cache;
 mod progress;
 mod random;
-mod rate;
-mod selftest;
-mod size;
-mod sizes;
-mod source_file;
+mod system;
 mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
+use cli::Cli;
+use commands::{
+    bench, calibrate, compare, doctor, dot, feed, load, manual, overlap, plan, selftest,
+};
 use output::{Output, UsageError};
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let mut output = Output::new();
-    let result = run(&args, &mut output).and_then(|good| {
-        output.finish()?;
-        Ok(good)
+    let mut cli = Cli {
+        device: &args.device,
+        json: args.json,
+        output: Output::new(),
+    };
+    let result = run(&args.command, &mut cli).and_then(|success| {
+        cli.output.finish()?;
+        Ok(success)
     });
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        // Whoever reads has seen enough: that is no failure of ours.
+        // The reader closed the pipe, as `head` does.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&format!("error: {error:#}"));
@@ -64,20 +70,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the job went well.
-fn run(args: &Args, output: &mut Output) -> anyhow::Result<bool> {
-    match &args.command {
-        Command::Compare(compare) => compare::run(&args.device, compare, args.json, output),
-        Command::Bench(bench) => bench::run(&args.device, bench, args.json, output),
-        Command::Calibrate(calibrate) => calibrate::run(&args.device, calibrate, args.json, output),
-        Command::Doctor(doctor) => doctor::run(&args.device, doctor, args.json, output),
-        Command::Dot(dot) => dot::run(&args.device, dot, args.json, output),
-        Command::Load(load) => load::run(&args.device, load, args.json, output),
-        Command::Feed(feed) => feed::run(&args.device, feed, args.json, output),
-        Command::Overlap(overlap) => overlap::run(&args.device, overlap, args.json, output),
-        Command::Plan(plan) => plan::run(&args.device, plan, args.json, output),
-        Command::Completions(completions) => manual::completions(completions, output),
-        Command::Man(man) => manual::man(man, output),
-        Command::Selftest(selftest) => selftest::run(&args.device, selftest, args.json, output),
+/// Runs a command. Returns whether the job succeeded.
+fn run(command: &Command, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+    match command {
+        Command::Compare(args) => compare::run(args, cli),
+        Command::Bench(args) => bench::run(args, cli),
+        Command::Calibrate(args) => calibrate::run(args, cli),
+        Command::Doctor(args) => doctor::run(args, cli),
+        Command::Dot(args) => dot::run(args, cli),
+        Command::Load(args) => load::run(args, cli),
+        Command::Feed(args) => feed::run(args, cli),
+        Command::Overlap(args) => overlap::run(args, cli),
+        Command::Plan(args) => plan::run(args, cli),
+        Command::Completions(args) => manual::completions(args, Args::command(), cli),
+        Command::Man(args) => manual::man(args, Args::command(), cli),
+        Command::Selftest(args) => selftest::run(args, cli),
     }
 }

@@ -1,12 +1,11 @@
-//! Standard output and error, with closed pipes in mind.
+//! Standard output and standard error.
 
 use std::fmt;
 use std::io::{self, BufWriter, Stdout, Write};
-use std::path::PathBuf;
 
 use anyhow::Context;
 
-/// Standard output. Every write can fail, and a closed pipe is told apart in `main`.
+/// Standard output. Every write can fail; `main` treats a closed pipe as success.
 pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
 }
@@ -18,51 +17,38 @@ impl Output {
         }
     }
 
-    /// Write, and let the reader see it now.
+    /// Writes and flushes.
     pub(crate) fn print(&mut self, text: &str) -> anyhow::Result<()> {
         let written = self.stdout.write_all(text.as_bytes());
         written
             .and_then(|()| self.stdout.flush())
-            .context("standard output cannot be written to")
+            .context("cannot write to standard output")
     }
 
-    /// Say which files were written, unless what is printed is for machines.
-    pub(crate) fn written<const N: usize>(
-        &mut self,
-        files: [&Option<PathBuf>; N],
-        for_machines: bool,
-    ) -> anyhow::Result<()> {
-        for file in files.into_iter().flatten().filter(|_| !for_machines) {
-            self.print(&format!("Written to {}\n", file.display()))?;
-        }
-        Ok(())
-    }
-
-    /// Whatever is left.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.stdout.flush()
     }
 }
 
-/// One line on standard error. Where that is closed too, nobody is left to tell.
+/// Writes one line to standard error. A failed write is ignored: there is nowhere left to report it.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "pinlane: {text}");
 }
 
-/// Whether the reader of our output is gone.
+/// Whether the reader of standard output is gone.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// The words are off, in a way that only shows after they were read.
+/// Invalid arguments that clap could not detect. Exit status 2.
 #[derive(Debug)]
 pub(crate) struct UsageError(String);
 
 impl UsageError {
-    pub(crate) fn new(message: String) -> Self {
-        Self(message)
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Profiles by the names that users give them.
+//! Profiles by built-in name or file name.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,51 +6,53 @@ use std::path::{Path, PathBuf};
 
 use pinlane_model::Profile;
 
-/// Far more than any profile has.
+/// Far more than any profile needs.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// A profile, and the file that it came from.
+/// A profile and its file.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct ProfileFile {
     pub(crate) profile: Profile,
-    /// `None` for a built-in one.
+    /// `None` if built in.
     pub(crate) file: Option<PathBuf>,
 }
 
-/// The built-in profile of this name, or the one in the file of this name.
-pub(crate) fn named(name: &str) -> Result<Named, String> {
+/// Finds a built-in profile, or reads a profile file.
+pub(crate) fn named(name: &str) -> Result<ProfileFile, String> {
     if let Some(profile) = Profile::builtin(name) {
-        let file = None;
-        return Ok(Named { profile, file });
+        return Ok(ProfileFile {
+            profile,
+            file: None,
+        });
     }
     let path = Path::new(name);
     if !path.exists() {
         let names: Vec<_> = Profile::builtin_names().collect();
         return Err(format!(
-            "no profile and no file is called `{name}`; the profiles are {}",
+            "there is no profile or file `{name}`; the built-in profiles are {}",
             names.join(", ")
         ));
     }
-    let profile = read(path)?;
-    let file = Some(path.to_owned());
-    Ok(Named { profile, file })
+    Ok(ProfileFile {
+        profile: read(path)?,
+        file: Some(path.to_owned()),
+    })
 }
 
-/// The profile in a file. Errors name the file, and the field where one is wrong.
+/// Reads a profile file. Errors name the file and the bad field.
 pub(crate) fn read(path: &Path) -> Result<Profile, String> {
     let name = path.display();
-    let text =
-        read_text(path).map_err(|error| format!("the profile `{name}` cannot be read: {error}"))?;
-    Profile::from_toml(&text).map_err(|error| format!("the profile `{name}` is not valid: {error}"))
+    let text = read_text(path).map_err(|error| format!("cannot read profile `{name}`: {error}"))?;
+    Profile::from_toml(&text).map_err(|error| format!("profile `{name}` is not valid: {error}"))
 }
 
-/// A file that never ends is not read to its end.
+/// Reads a bounded part, because the file may be endless (`/dev/zero`).
 fn read_text(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = File::open(path)?;
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(std::io::Error::other("too long to be a profile"));
+        return Err(std::io::Error::other("too large for a profile"));
     }
     Ok(text)
 }
@@ -74,8 +76,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_an_end_is_refused() {
+    fn an_endless_file_is_rejected() {
         let error = named("/dev/zero").expect_err("not a profile");
-        assert!(error.contains("too long"), "{error}");
+        assert!(error.contains("too large"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Calibrations, one file a GPU, in the user's cache folder.
+//! Calibrated profiles in the user's cache folder, one file per GPU.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,67 +8,53 @@ use anyhow::Context;
 use pinlane::calibrate::profile_name;
 use pinlane_driver::DeviceInfo;
 
-use crate::file;
 use crate::output::UsageError;
-use crate::profile::{self, Named};
+use crate::output_file;
+use crate::profile::{self, ProfileFile};
 
-/// Where the calibration of a GPU is kept.
-///
-/// # Errors
-/// If the environment names no folder.
+/// The profile file of a GPU. Fails if the environment names no cache folder.
 pub(crate) fn path(info: &DeviceInfo) -> anyhow::Result<PathBuf> {
-    let folder = folder(|name| std::env::var_os(name)).context(
-        "neither XDG_CACHE_HOME nor HOME is an absolute path, so there is no place for calibrations",
-    )?;
+    let folder = folder(|name| std::env::var_os(name))
+        .context("there is no cache folder: neither XDG_CACHE_HOME nor HOME is an absolute path")?;
     Ok(folder.join(file_name(info)))
 }
 
-/// The calibration of a GPU.
-///
-/// # Errors
-/// [`UsageError`] with the remedy, if there is none or if it cannot be used.
-pub(crate) fn read(info: &DeviceInfo) -> anyhow::Result<Named> {
+/// Reads the profile of a GPU. Fails with a [`UsageError`] if it is missing or invalid.
+pub(crate) fn read(info: &DeviceInfo) -> anyhow::Result<ProfileFile> {
     let remedy = match info.ordinal {
         0 => "`pinlane calibrate`".to_owned(),
         ordinal => format!("`pinlane --device cuda:{ordinal} calibrate`"),
     };
-    let path = path(info)
-        .map_err(|error| UsageError::new(format!("{error:#}; name a profile with --profile")))?;
+    let path = path(info).map_err(|error| UsageError::new(format!("{error:#}; pass --profile")))?;
     if !path.exists() {
         return Err(UsageError::new(format!(
-            "{} is not calibrated yet ({} is not there); run {remedy}, or name a profile with \
-             --profile",
+            "{} is not calibrated: there is no {}; run {remedy} or pass --profile",
             info.name,
             path.display()
         ))
         .into());
     }
     match profile::read(&path) {
-        Ok(profile) => Ok(Named {
+        Ok(profile) => Ok(ProfileFile {
             profile,
             file: Some(path),
         }),
-        Err(error) => Err(UsageError::new(format!(
-            "{}; run {remedy} to write it anew",
-            error.trim_end()
-        ))
-        .into()),
+        Err(error) => {
+            Err(UsageError::new(format!("{}; run {remedy} to replace it", error.trim_end())).into())
+        }
     }
 }
 
-/// Keeps a calibration, in place of an earlier one.
-///
-/// # Errors
-/// With the name of the file, which then is as it was.
+/// Writes the profile of a GPU, replacing an earlier one.
 pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)
-            .with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+            .with_context(|| format!("cannot create folder {}", folder.display()))?;
     }
-    file::write(path, |out| out.write_all(text.as_bytes()))
+    output_file::write_text(path, text)
 }
 
-/// The user's folder for calibrations. Paths that are not absolute do not count.
+/// The folder of the profiles. Relative paths in the environment are ignored.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| {
         variable(name)
@@ -96,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_file_a_gpu() {
+    fn one_file_per_gpu() {
         let mut info = DeviceInfo::new(1, "NVIDIA H200 (SXM)");
         assert_eq!(file_name(&info), "nvidia-h200-sxm-device1.toml");
         info.pci = Some(PciAddress {

@@ -1,51 +1,85 @@
-//! How far it is, on standard error, where somebody looks at it.
+//! Progress bars on standard error, shown only on a terminal.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-/// A bar with the time that is left.
-pub(crate) struct Progress(ProgressBar);
+/// The length of a bar that shows a share of the work.
+const WHOLE: u64 = 1000;
+
+/// A progress bar. It disappears from the screen when its last clone is dropped.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// The template once something is done: before that, rate and remaining time are unknown.
+    running: &'static str,
+}
 
 impl Progress {
-    /// For so many steps of about the same length.
-    pub(crate) fn new(steps: usize) -> Self {
+    /// For steps of about the same length.
+    pub(crate) fn steps(steps: usize) -> Self {
+        Self::new(
+            steps as u64,
+            "{bar:32} {percent:>3}%  {msg}",
+            "{bar:32} {percent:>3}%  {eta} left  {msg}",
+        )
+    }
+
+    pub(crate) fn bytes(label: String, bytes: u64) -> Self {
+        let progress = Self::new(
+            bytes,
+            "{msg}  {bar:32} {percent:>3}%",
+            "{msg}  {bar:32} {percent:>3}%  {decimal_bytes_per_sec}  {eta} left",
+        );
+        progress.bar.set_message(label);
+        progress
+    }
+
+    /// For work of which only the share done is known.
+    pub(crate) fn share() -> Self {
+        let template = "{bar:32} {percent:>3}%  {msg}";
+        Self::new(WHOLE, template, template)
+    }
+
+    fn new(length: u64, starting: &'static str, running: &'static str) -> Self {
         let target = match io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };
-        let style = style("{bar:32} {percent:>3}%  {msg}");
-        let bar = ProgressBar::with_draw_target(Some(steps as u64), target).with_style(style);
+        let bar = ProgressBar::with_draw_target(Some(length), target)
+            .with_style(style(starting))
+            .with_finish(ProgressFinish::AndClear);
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
+        Self { bar, running }
     }
 
-    /// A step begins.
-    pub(crate) fn begin(&self, what: impl FnOnce() -> String) {
-        if !self.0.is_hidden() {
-            self.0.set_message(what());
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.bar.is_hidden()
+    }
+
+    pub(crate) fn message(&self, message: impl FnOnce() -> String) {
+        if !self.is_hidden() {
+            self.bar.set_message(message());
         }
     }
 
-    /// A step is done.
-    pub(crate) fn step(&self) {
-        if self.0.position() == 0 {
-            // Before that nobody knows what is left.
-            self.0
-                .set_style(style("{bar:32} {percent:>3}%  {eta} left  {msg}"));
+    pub(crate) fn set(&self, position: u64) {
+        if self.bar.position() == 0 {
+            self.bar.set_style(style(self.running));
         }
-        self.0.inc(1);
+        self.bar.set_position(position);
     }
-}
 
-impl Drop for Progress {
-    /// Nothing is left of it on the screen.
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+    pub(crate) fn set_share(&self, share: f64) {
+        self.set((share * WHOLE as f64) as u64);
+    }
+
+    pub(crate) fn advance(&self) {
+        self.set(self.bar.position() + 1);
     }
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("a template of our own")
+    ProgressStyle::with_template(template).expect("a valid template")
 }

@@ -1,28 +1,33 @@
-//! Numbers that follow from a seed.
+//! Random numbers that depend only on a seed.
 
-/// A generator whose numbers depend on its seed alone (SplitMix64).
-pub(crate) struct Random(u64);
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Random {
+/// The SplitMix64 generator.
+pub(crate) struct SplitMix64(u64);
+
+impl SplitMix64 {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    /// Number `index` of the sequence of a seed.
+    pub(crate) fn nth(seed: u64, index: u64) -> u64 {
+        Self(seed.wrapping_add(index.wrapping_mul(STEP))).next()
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is at least 1.
+    /// A number below `end`, which must not be 0. The modulo bias is negligible here.
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        // The bias is far below what anybody could see.
         (self.next() % end as u64) as usize
     }
 
-    /// Put items into an order of its choice.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -35,10 +40,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shuffle_keeps_all_and_follows_its_seed() {
+    fn a_shuffle_is_a_permutation_that_depends_on_the_seed() {
         let shuffled = |seed| {
             let mut items: Vec<u32> = (0..100).collect();
-            Random::new(seed).shuffle(&mut items);
+            SplitMix64::new(seed).shuffle(&mut items);
             items
         };
         assert_eq!(shuffled(3), shuffled(3));
@@ -47,5 +52,13 @@ mod tests {
         assert_ne!(items, (0..100).collect::<Vec<u32>>());
         items.sort_unstable();
         assert_eq!(items, (0..100).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn any_number_of_the_sequence_can_be_computed_alone() {
+        let mut random = SplitMix64::new(7);
+        for index in 0..100 {
+            assert_eq!(SplitMix64::nth(7, index), random.next());
+        }
     }
 }

@@ -6,33 +6,32 @@ use pinlane_report::DoctorLook;
 use pinlane_report::timeline::Text;
 use terminal_size::{Width, terminal_size_of};
 
-/// Charts as wide as the terminal, with colours where it has them; plain and 80 columns wide where
-/// the output goes elsewhere.
+/// As wide as the terminal, with colours if it supports them. Elsewhere plain and 80 columns wide.
 pub(crate) fn chart_look() -> Text {
     let mut look = Text::default();
     (look.width, look.colour) = width_and_colour(look.width);
     look
 }
 
-/// Findings in the same way.
+/// The same for the findings of `doctor`.
 pub(crate) fn doctor_look() -> DoctorLook {
     let (width, colour) = width_and_colour(DoctorLook::default().width);
     DoctorLook { width, colour }
 }
 
-fn width_and_colour(usual_width: usize) -> (usize, bool) {
+fn width_and_colour(default_width: usize) -> (usize, bool) {
     if !io::stdout().is_terminal() {
-        return (usual_width, false);
+        return (default_width, false);
     }
     let width = match terminal_size_of(io::stdout()) {
         Some((Width(columns), _)) => columns.into(),
-        None => usual_width,
+        None => default_width,
     };
-    (width, colours_are_welcome(|name| std::env::var(name).ok()))
+    (width, colours_are_wanted(|name| std::env::var(name).ok()))
 }
 
-/// Not where `NO_COLOR` says something, nor on a terminal that calls itself dumb.
-fn colours_are_welcome(variable: impl Fn(&str) -> Option<String>) -> bool {
+/// False if `NO_COLOR` is set, and on dumb terminals.
+fn colours_are_wanted(variable: impl Fn(&str) -> Option<String>) -> bool {
     let refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = variable("TERM").is_some_and(|name| name == "dumb");
     !refused && !dumb
@@ -43,8 +42,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_color_and_dumb_terminals_are_heeded() {
-        for (variables, welcome) in [
+    fn no_color_and_dumb_terminals_are_respected() {
+        for (variables, wanted) in [
             (&[][..], true),
             (&[("TERM", "xterm-256color")], true),
             (&[("NO_COLOR", "")], true),
@@ -56,7 +55,7 @@ mod tests {
                 all.find(|(known, _)| *known == name)
                     .map(|(_, value)| (*value).to_owned())
             };
-            assert_eq!(colours_are_welcome(variable), welcome, "{variables:?}");
+            assert_eq!(colours_are_wanted(variable), wanted, "{variables:?}");
         }
     }
 }

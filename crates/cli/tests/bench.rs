@@ -11,13 +11,13 @@ use std::process::Output;
 use pinlane_model::Profile;
 use pinlane_report::{Bench, MemoryKind, Route};
 use scratch::Scratch;
-use signals::{Signal, begun, stopped};
+use signals::{Signal, started_and_listening, stop};
 use support::{pinlane, run, stderr, stdout};
 
-/// A short sweep with more words.
-fn bench(words: &[&str]) -> Output {
+/// A short run with more arguments.
+fn bench(args: &[&str]) -> Output {
     let start = ["--device", "sim:pcie3-x16", "bench", "--sizes", "4KiB,1MiB"];
-    run(&[&start[..], words].concat())
+    run(&[&start[..], args].concat())
 }
 
 fn good(output: &Output) -> &str {
@@ -26,10 +26,10 @@ fn good(output: &Output) -> &str {
     stdout(output)
 }
 
-/// Status 2, nothing on standard output, and all of `parts` in the message.
+/// Expects status 2, an empty standard output, and all of `parts` in the message.
 #[track_caller]
-fn refused(words: &[&str], parts: &[&str]) {
-    let output = bench(words);
+fn refused(args: &[&str], parts: &[&str]) {
+    let output = bench(args);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
     for part in parts {
@@ -39,11 +39,11 @@ fn refused(words: &[&str], parts: &[&str]) {
 
 #[test]
 fn the_table_is_the_same_every_time() {
-    let words = ["--device", "sim:pcie3-x16", "bench"];
-    let output = run(&words);
+    let args = ["--device", "sim:pcie3-x16", "bench"];
+    let output = run(&args);
     assert_eq!(good(&output), include_str!("golden/bench.txt"));
-    // Another order of measuring changes nothing on a simulated clock.
-    let other = run(&[&words[..], &["--seed", "12345"]].concat());
+    // The order of measurements makes no difference on a simulated clock.
+    let other = run(&[&args[..], &["--seed", "12345"]].concat());
     assert_eq!(good(&other), stdout(&output));
 }
 
@@ -53,7 +53,7 @@ fn json_holds_every_combination() {
     let report = Bench::from_json(good(&output)).expect("a report");
     assert!(report.complete);
     assert_eq!(report.began, None);
-    // Pageable both ways takes two host threads, and so do small express copies.
+    // Pageable copies in both directions need two host threads, and so do small express copies.
     assert_eq!(report.lines.len(), 6 * 3 * 2 - 2 - 2);
     assert_eq!(report.latencies.len(), 6 * 3 - 1 - 1);
     let rate = |memory, route| {
@@ -62,12 +62,12 @@ fn json_holds_every_combination() {
             .find(|line| line.memory == memory && line.route == route && line.bytes == 1 << 20);
         line.expect("measured").figure.gb_per_s
     };
-    // 2 µs of the host's call, 2.5 µs of latency and 12 GB/s; both ways two calls, and twice the bytes.
+    // 2 µs call, 2.5 µs latency and 12 GB/s; in both directions two calls and twice the bytes.
     let pinned = rate(MemoryKind::Pinned, Route::H2d);
     assert!((11.3..11.5).contains(&pinned), "{pinned}");
     let both = rate(MemoryKind::Pinned, Route::Both);
     assert!((22.0..22.3).contains(&both), "{both}");
-    // Mapped memory goes over the link, whatever a kernel could do in device memory.
+    // Mapped memory is limited by the link, not by the kernel.
     assert!(rate(MemoryKind::Mapped, Route::D2h) < 12.0);
 }
 
@@ -143,8 +143,8 @@ fn against_an_earlier_run() {
     let output = bench(&["--against", &file, "--fail-if-slower", "150"]);
     assert_eq!(output.status.code(), Some(0));
 
-    let words = ["--device", "sim:h200", "--json", "bench", "--sizes", "4KiB"];
-    let output = run(&[&words[..], &["--against", &file]].concat());
+    let args = ["--device", "sim:h200", "--json", "bench", "--sizes", "4KiB"];
+    let output = run(&[&args[..], &["--against", &file]].concat());
     let json: serde_json::Value = serde_json::from_str(good(&output)).expect("valid JSON");
     let other = json["against"]["other_origin"]
         .as_str()
@@ -163,8 +163,8 @@ fn against_an_earlier_run() {
 }
 
 #[test]
-fn wrong_words() {
-    for (words, parts) in [
+fn invalid_arguments() {
+    for (args, parts) in [
         (
             &["--memory", "fast"][..],
             &["--memory", "fast", "write-combined"][..],
@@ -182,7 +182,7 @@ fn wrong_words() {
             &["--against", "cannot be read"],
         ),
     ] {
-        refused(words, parts);
+        refused(args, parts);
     }
     for sizes in ["", "4XB", "8KiB..4KiB", "4KiB..8KiB*1", "0"] {
         let output = run(&["--device", "sim", "bench", "--sizes", sizes]);
@@ -201,7 +201,7 @@ fn wrong_words() {
         refused(&["--against", &file], &["--against", &file, part]);
     }
     std::fs::write(&file, [0xff, 0xfe]).expect("written");
-    refused(&["--against", &file], &["not a text"]);
+    refused(&["--against", &file], &["not a text file"]);
 }
 
 #[test]
@@ -214,42 +214,42 @@ fn nothing_to_measure_is_a_failure_with_its_reason() {
 }
 
 #[test]
-fn a_gate_with_nothing_to_compare_is_shut() {
+fn fail_if_slower_fails_without_anything_to_compare() {
     let scratch = Scratch::new();
     let file = scratch.file("before.json");
     let before = bench(&["--json", "--memory", "pinned"]);
     std::fs::write(&file, good(&before)).expect("written");
-    let words = ["--memory", "pageable", "--against", &file];
-    let said = bench(&words);
+    let args = ["--memory", "pageable", "--against", &file];
+    let said = bench(&args);
     assert!(good(&said).contains("Nothing to compare"));
-    let output = bench(&[&words[..], &["--fail-if-slower", "5"]].concat());
+    let output = bench(&[&args[..], &["--fail-if-slower", "5"]].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("--fail-if-slower"));
 }
 
 #[test]
-fn what_was_measured_is_shown_though_a_file_cannot_be_written() {
+fn results_are_printed_even_if_a_file_cannot_be_written() {
     for flag in ["--csv", "--svg", "--html"] {
         let output = bench(&["--memory", "pinned", flag, "/dev/full"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(stdout(&output).contains("Host to device"));
-        assert!(stderr(&output).contains("/dev/full cannot be written"));
+        assert!(stderr(&output).contains("cannot write /dev/full"));
     }
 }
 
 #[test]
-fn more_than_there_is_names_the_flag() {
+fn too_much_memory_names_the_flag() {
     let output = run(&["--device", "sim", "bench", "--sizes", "1TiB"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("--sizes"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("choose smaller copies"));
+    assert!(stderr(&output).contains("use smaller copies"));
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_there_is() {
-    // Far more than it will come to measure.
+fn an_interrupt_prints_the_results_so_far() {
+    // Far more than it can measure before the signal.
     let sizes: Vec<String> = (0..200).map(|i| format!("{}", (16 << 20) + i)).collect();
-    let words = [
+    let args = [
         "--device",
         "sim",
         "--json",
@@ -257,13 +257,10 @@ fn an_interrupt_ends_it_with_what_there_is() {
         "--sizes",
         &sizes.join(","),
     ];
-    let child = begun(&mut pinlane(&words), Signal::Interrupt);
-    let output = stopped(child, Signal::Interrupt);
+    let child = started_and_listening(&mut pinlane(&args), Signal::Interrupt);
+    let output = stop(child, Signal::Interrupt);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert_eq!(
-        stderr(&output),
-        "pinlane: interrupted: not all was measured\n"
-    );
+    assert_eq!(stderr(&output), "pinlane: interrupted before the end\n");
     let report = Bench::from_json(stdout(&output)).expect("a report");
     assert!(!report.complete);
     assert!(report.lines.len() < 200, "{} lines", report.lines.len());

@@ -1,5 +1,5 @@
-//! `pinlane bench` and `compare` the way they run on a GPU: by rounds and time, both ways with two
-//! host threads. The GPU is the stand-in for libcuda, which here keeps to itself that it is one.
+//! `pinlane bench` and `compare` as on a GPU: rounds and time, and two host threads for both directions. The
+//! GPU is the simulated libcuda, made to look real.
 
 #[path = "support/signals.rs"]
 mod signals;
@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use pinlane_report::{Bench, MemoryKind, Route};
 use pinlane_simcuda::testing::Stage;
-use signals::{Signal, begun, stopped};
+use signals::{Signal, started_and_listening, stop};
 use support::{stderr, stdout};
 
 fn as_real() -> Stage {
     Stage::without(&["pinlane_simcuda_profile"]).expect("the stand-in is built beside the test")
 }
 
-fn on(stage: &Stage, words: &[&str]) -> Command {
+fn on(stage: &Stage, args: &[&str]) -> Command {
     let mut command = stage.command(env!("CARGO_BIN_EXE_pinlane"));
-    command.args(["--device", "cuda"]).args(words);
+    command.args(["--device", "cuda"]).args(args);
     command
 }
 
 #[test]
 fn every_combination_is_measured_and_checked() {
-    let words = ["--json", "bench", "--sizes", "4KiB,8MiB", "--time", "1ms"];
-    let output = on(&as_real(), &words).output().expect("the tool starts");
+    let args = ["--json", "bench", "--sizes", "4KiB,8MiB", "--time", "1ms"];
+    let output = on(&as_real(), &args).output().expect("pinlane starts");
     assert!(output.status.success(), "{}", stderr(&output));
     let report = Bench::from_json(stdout(&output)).expect("a report");
     assert!(report.complete && report.began.is_some());
@@ -49,25 +49,25 @@ fn every_combination_is_measured_and_checked() {
 
 #[test]
 fn compare_has_every_kind() {
-    let words = ["compare", "--size", "8MiB", "--repeat", "2"];
-    let output = on(&as_real(), &words).output().expect("the tool starts");
+    let args = ["compare", "--size", "8MiB", "--repeat", "2"];
+    let output = on(&as_real(), &args).output().expect("pinlane starts");
     assert!(output.status.success(), "{}", stderr(&output));
-    let said = stdout(&output);
-    assert!(said.contains("\nMeasured on "), "{said}");
-    assert!(said.contains("8 MiB a copy, median of 2;"), "{said}");
+    let text = stdout(&output);
+    assert!(text.contains("\nMeasured on "), "{text}");
+    assert!(text.contains("8 MiB a copy, median of 2;"), "{text}");
     for kind in MemoryKind::ALL {
-        assert!(said.contains(&format!("\n{} ", kind.name())), "{said}");
+        assert!(text.contains(&format!("\n{} ", kind.name())), "{text}");
     }
-    assert!(!said.contains("not measured"), "{said}");
+    assert!(!text.contains("not measured"), "{text}");
 }
 
 #[test]
-fn what_cannot_be_pinned_is_left_out_with_its_reason() {
-    let words = ["--json", "bench", "--sizes", "4MiB", "--time", "1ms"];
-    let output = on(&as_real(), &words)
+fn memory_that_cannot_be_pinned_is_left_out_with_its_reason() {
+    let args = ["--json", "bench", "--sizes", "4MiB", "--time", "1ms"];
+    let output = on(&as_real(), &args)
         .env("PINLANE_PINNED_LIMIT", "10MiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert!(output.status.success(), "{}", stderr(&output));
     let report = Bench::from_json(stdout(&output)).expect("a report");
     let has = |memory| report.lines.iter().any(|line| line.memory == memory);
@@ -82,10 +82,10 @@ fn what_cannot_be_pinned_is_left_out_with_its_reason() {
     );
 }
 
-/// Ended by a signal so long after it began to listen.
+/// Interrupted this long after it installed its handlers.
 fn interrupted_after(stage: &Stage, delay: Duration) -> Output {
-    // More than it will come to measure.
-    let words = [
+    // More than it can measure before the signal.
+    let args = [
         "--json",
         "bench",
         "--sizes",
@@ -93,15 +93,15 @@ fn interrupted_after(stage: &Stage, delay: Duration) -> Output {
         "--time",
         "100000s",
     ];
-    let child = begun(&mut on(stage, &words), Signal::Terminate);
+    let child = started_and_listening(&mut on(stage, &args), Signal::Terminate);
     std::thread::sleep(delay);
-    stopped(child, Signal::Terminate)
+    stop(child, Signal::Terminate)
 }
 
 #[test]
-fn an_interrupt_keeps_what_was_measured() {
+fn an_interrupt_keeps_the_results_so_far() {
     let stage = as_real();
-    // At any moment it ends well, and at a late enough one there is something to show.
+    // It may be interrupted at any time; late enough, it has results.
     let mut delay = Duration::ZERO;
     loop {
         let output = interrupted_after(&stage, delay);

@@ -12,17 +12,17 @@ use scratch::Scratch;
 use serde_json::Value;
 use support::{pinlane, run, stderr, stdout};
 
-/// The tool with a cache folder of the test's own.
-fn calibrate(words: &[&str], cache: &Path) -> Output {
-    pinlane(words)
+/// The tool with a private cache folder.
+fn calibrate(args: &[&str], cache: &Path) -> Output {
+    pinlane(args)
         .env("XDG_CACHE_HOME", cache)
         .env_remove("HOME")
         .output()
-        .expect("the tool starts")
+        .expect("pinlane starts")
 }
 
 #[test]
-fn a_simulated_device_is_told_and_not_kept() {
+fn a_simulated_device_is_named_and_not_cached() {
     let scratch = Scratch::new();
     let output = calibrate(
         &["--device", "sim:pcie3-x16", "calibrate"],
@@ -42,8 +42,8 @@ fn a_simulated_device_is_told_and_not_kept() {
 fn the_written_profile_is_a_device_and_a_profile() {
     let scratch = Scratch::new();
     let file = scratch.file("link.toml");
-    let words = ["--device", "sim:pcie4-x16", "calibrate", "--output", &file];
-    let output = calibrate(&words, scratch.folder());
+    let args = ["--device", "sim:pcie4-x16", "calibrate", "--output", &file];
+    let output = calibrate(&args, scratch.folder());
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains(&format!("Written to {file}\n")));
     let (_, next) = stdout(&output)
@@ -82,11 +82,11 @@ fn the_written_profile_is_a_device_and_a_profile() {
 }
 
 #[test]
-fn json_has_figures_and_profile_even_where_the_file_cannot_be_written() {
+fn json_is_complete_even_if_the_file_cannot_be_written() {
     let scratch = Scratch::new();
-    // A file that opens, and then takes nothing.
+    // A file that opens but cannot be written.
     let file = "/dev/full";
-    let words = [
+    let args = [
         "--device",
         "sim:pcie3-x16",
         "--json",
@@ -94,13 +94,13 @@ fn json_has_figures_and_profile_even_where_the_file_cannot_be_written() {
         "--output",
         file,
     ];
-    let plain: Vec<&str> = words.into_iter().filter(|word| *word != "--json").collect();
+    let plain: Vec<&str> = args.into_iter().filter(|word| *word != "--json").collect();
     let output = calibrate(&plain, scratch.folder());
-    // Nobody is told to go on with it, nor to give what was given.
+    // It is neither suggested as a next step nor asked for again.
     let text = stdout(&output);
     assert!(text.contains("Written to no file\n"), "{text}");
     assert!(!text.contains(file), "{text}");
-    let output = calibrate(&words, scratch.folder());
+    let output = calibrate(&args, scratch.folder());
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(file), "{}", stderr(&output));
     assert_eq!(

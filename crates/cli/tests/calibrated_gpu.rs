@@ -1,5 +1,4 @@
-//! Plans for a GPU that was calibrated. The GPU is the stand-in for libcuda, which here keeps to
-//! itself that it is one.
+//! Plans for a calibrated GPU. The GPU is the simulated libcuda, made to look real.
 
 #[path = "support/scratch.rs"]
 mod scratch;
@@ -11,7 +10,7 @@ use pinlane_simcuda::testing::Stage;
 use scratch::Scratch;
 use support::{stderr, stdout};
 
-/// What the stand-in tells of itself with.
+/// The call by which the simulated libcuda identifies itself.
 const CONFESSION: &str = "pinlane_simcuda_profile";
 const JOB: [&str; 7] = ["plan", "--in", "1GiB", "--out", "1GiB", "--kernel", "4ms"];
 const FILE: &str = "pinlane/profiles/simulated-gpu-h200-0000-01-00.0.toml";
@@ -20,17 +19,17 @@ fn as_real() -> Stage {
     Stage::without(&[CONFESSION]).expect("the stand-in is built beside the test")
 }
 
-fn run_on(stage: &Stage, cache: &Scratch, words: &[&str]) -> Output {
+fn run_on(stage: &Stage, cache: &Scratch, args: &[&str]) -> Output {
     stage
         .command(env!("CARGO_BIN_EXE_pinlane"))
-        .args(words)
+        .args(args)
         .env("XDG_CACHE_HOME", cache.folder())
         .env_remove("HOME")
         .output()
-        .expect("the tool starts")
+        .expect("pinlane starts")
 }
 
-/// A calibration of the GPU, with another name and this word in place of that.
+/// A calibration of the GPU, renamed, with one text replaced.
 fn keep(cache: &Scratch, from: &str, to: &str) -> String {
     let text = include_str!("../../model/profiles/h200.toml");
     let text = text.replace("name = \"h200\"", "name = \"my-h200\"");
@@ -46,8 +45,8 @@ fn keep(cache: &Scratch, from: &str, to: &str) -> String {
 fn a_gpu_without_calibration_names_the_remedy() {
     let (stage, cache) = (as_real(), Scratch::new());
     for device in ["auto", "cuda"] {
-        let words = [&["--device", device], &JOB[..]].concat();
-        let output = run_on(&stage, &cache, &words);
+        let args = [&["--device", device], &JOB[..]].concat();
+        let output = run_on(&stage, &cache, &args);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert_eq!(stdout(&output), "");
         for part in ["`pinlane calibrate`", "--profile", FILE] {
@@ -61,7 +60,7 @@ fn a_gpu_without_calibration_names_the_remedy() {
 }
 
 #[test]
-fn the_calibration_is_what_is_planned_with() {
+fn a_plan_uses_the_calibration() {
     let (stage, cache) = (as_real(), Scratch::new());
     let file = keep(&cache, "", "");
     let output = run_on(&stage, &cache, &JOB);
@@ -70,9 +69,9 @@ fn the_calibration_is_what_is_planned_with() {
     let line = "Computed by the model from profile my-h200, not measured\n";
     assert!(stdout(&output).contains(line), "{}", stdout(&output));
     assert!(stdout(&output).contains(&format!("Profile     {file}\n")));
-    // A profile by name goes before it.
-    let words = [&JOB[..], &["--profile", "pcie3-x16"]].concat();
-    let output = run_on(&stage, &cache, &words);
+    // --profile takes precedence.
+    let args = [&JOB[..], &["--profile", "pcie3-x16"]].concat();
+    let output = run_on(&stage, &cache, &args);
     assert!(stdout(&output).contains("from profile pcie3-x16, not measured"));
 }
 
@@ -99,14 +98,14 @@ fn a_broken_calibration_is_named_with_its_field_and_the_remedy() {
 }
 
 #[test]
-fn a_simulated_gpu_behind_libcuda_is_planned_for_by_its_profile() {
+fn a_plan_for_a_simulated_libcuda_uses_its_profile() {
     let stage = Stage::new().expect("the stand-in is built beside the test");
     let cache = Scratch::new();
     let output = run_on(&stage, &cache, &JOB);
     assert!(output.status.success(), "{}", stderr(&output));
     let line = "SIMULATED: sim:h200, computed by the model, not measured\n";
     assert!(stdout(&output).contains(line), "{}", stdout(&output));
-    // Its clock is out of reach.
+    // Its clock cannot be read.
     let output = run_on(&stage, &cache, &["calibrate"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -32,7 +32,7 @@ Don't over-allocate: OS needs pageable memory too
 SIMULATED: sim:pcie3-x16, not a real GPU
 ";
 
-/// Whether this machine has a GPU that `auto` would take.
+/// Whether this machine has a GPU that `auto` would use.
 fn has_gpu() -> bool {
     Cuda::load()
         .and_then(|cuda| cuda.devices())
@@ -40,7 +40,7 @@ fn has_gpu() -> bool {
 }
 
 #[test]
-fn the_textbook_link_gives_the_classic_block() {
+fn pcie3_gives_the_classic_block() {
     let output = run(&["--device", "sim:pcie3-x16", "compare"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).starts_with(BLOCK), "{}", stdout(&output));
@@ -48,7 +48,7 @@ fn the_textbook_link_gives_the_classic_block() {
     assert_eq!(stderr(&output), "");
 }
 
-/// A command with a terminal of its own for both outputs.
+/// Runs a command in a terminal.
 fn in_a_terminal(line: &str) -> std::io::Result<Output> {
     Command::new("script")
         .args(["--quiet", "--return", "--command", line, "/dev/null"])
@@ -58,7 +58,7 @@ fn in_a_terminal(line: &str) -> std::io::Result<Output> {
 }
 
 #[test]
-fn a_terminal_shows_how_far_it_is() {
+fn a_terminal_shows_progress() {
     if !in_a_terminal("true").is_ok_and(|output| output.status.success()) {
         println!("SKIPPED: script, of util-linux, makes no terminal here");
         return;
@@ -122,32 +122,32 @@ fn cuda_without_a_gpu_fails() {
 }
 
 #[test]
-fn more_than_there_is_names_the_flag() {
+fn too_much_memory_names_the_flag() {
     let too_large = run(&["--device", "sim", "compare", "--size", "1TiB"]);
     let over_budget = support::pinlane(&["--device", "sim", "compare", "--size", "4MiB"])
         .env("PINLANE_PINNED_LIMIT", "1MiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     for output in [too_large, over_budget] {
         assert_eq!(output.status.code(), Some(1));
         let said = stderr(&output);
         assert!(
-            said.contains("--size: ") && said.contains("choose smaller copies"),
+            said.contains("--size: ") && said.contains("use smaller copies"),
             "{said}"
         );
     }
 }
 
 #[test]
-fn what_was_measured_is_shown_though_a_file_cannot_be_written() {
-    // A file that opens, and then takes nothing.
+fn results_are_printed_even_if_a_file_cannot_be_written() {
+    // A file that opens but cannot be written.
     let file = "/dev/full";
     let output = run(&[
         "--device", "sim", "compare", "--size", "1MiB", "--html", file,
     ]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("=== Pinned vs Pageable"));
-    assert!(stderr(&output).contains("/dev/full cannot be written"));
+    assert!(stderr(&output).contains("cannot write /dev/full"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn every_profile_with_a_clock_works() {
             "--device", &device, "compare", "--size", "16MiB", "--repeat", "2",
         ]);
         if name == "null" {
-            // Nothing takes time there, so there is nothing to compare.
+            // Nothing takes time on this device, so there is nothing to compare.
             assert_eq!(output.status.code(), Some(1));
             assert!(
                 stderr(&output).contains("took no time"),
@@ -175,10 +175,10 @@ fn every_profile_with_a_clock_works() {
 
 #[test]
 fn the_same_run_gives_the_same_figures() {
-    let words = [
+    let args = [
         "--device", "sim:h200", "--json", "compare", "--size", "4MiB",
     ];
-    let (first, second) = (run(&words), run(&words));
+    let (first, second) = (run(&args), run(&args));
     assert!(first.status.success(), "{}", stderr(&first));
     assert_eq!(stdout(&first), stdout(&second));
 }
@@ -219,11 +219,11 @@ fn a_profile_file_is_a_device() {
 }
 
 #[test]
-fn pictures_and_pages_are_written_and_named() {
+fn images_and_pages_are_written_and_named() {
     let scratch = Scratch::new();
     let (svg, html) = (scratch.file("compare.svg"), scratch.file("compare.html"));
-    let words = ["--device", "sim:h200", "compare", "--size", "1MiB"];
-    let output = run(&[&words[..], &["--svg", &svg, "--html", &html]].concat());
+    let args = ["--device", "sim:h200", "compare", "--size", "1MiB"];
+    let output = run(&[&args[..], &["--svg", &svg, "--html", &html]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
     let said = format!("Written to {svg}\nWritten to {html}\n");
     assert!(stdout(&output).ends_with(&said), "{}", stdout(&output));
@@ -231,7 +231,7 @@ fn pictures_and_pages_are_written_and_named() {
         let text = std::fs::read_to_string(&file).expect("written");
         assert!(text.contains("SIMULATED: sim:h200"), "{file}");
     }
-    let nowhere = run(&[&words[..], &["--html", "/no/such/folder/x.html"]].concat());
+    let nowhere = run(&[&args[..], &["--html", "/no/such/folder/x.html"]].concat());
     assert_eq!(nowhere.status.code(), Some(2));
-    assert!(stderr(&nowhere).contains("/no/such/folder/x.html cannot be written"));
+    assert!(stderr(&nowhere).contains("cannot write /no/such/folder/x.html"));
 }

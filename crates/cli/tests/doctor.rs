@@ -1,4 +1,4 @@
-//! `pinlane doctor`, as a user sees it. What the host has is not known here, so little is said of it.
+//! `pinlane doctor`, as a user sees it. The host is unknown, so little is expected of it.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{pinlane, run, stderr, stdout};
 const GROUPS: [&str; 5] = ["gpu", "link", "memory", "limits", "process"];
 const STATUSES: [&str; 4] = ["ok", "warn", "fail", "skip"];
 
-/// The report, after looking at what every report has.
+/// The report, with checks that apply to every report.
 #[track_caller]
 fn report(output: &Output) -> Value {
     let json: Value = serde_json::from_str(stdout(output)).expect("valid JSON");
@@ -82,21 +82,21 @@ fn simulated_devices_are_never_passed_off_as_real() {
 }
 
 #[test]
-fn a_wrong_limit_is_wrong_and_comes_first() {
-    let words = ["--device", "sim", "--json", "doctor"];
-    let output = pinlane(&words)
+fn an_invalid_limit_fails_and_comes_first() {
+    let args = ["--device", "sim", "--json", "doctor"];
+    let output = pinlane(&args)
         .env("PINLANE_PINNED_LIMIT", "plenty")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     let json = report(&output);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(finding(&json, "pinned budget")["status"], "fail");
     let first = json["first"].as_str().expect("something to do");
     assert!(first.contains("PINLANE_PINNED_LIMIT"), "{first}");
-    let good = pinlane(&words)
+    let good = pinlane(&args)
         .env("PINLANE_PINNED_LIMIT", "1GiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     let json = report(&good);
     let seen = &finding(&json, "pinned budget")["seen"];
     assert!(
@@ -105,22 +105,22 @@ fn a_wrong_limit_is_wrong_and_comes_first() {
     );
 }
 
-/// The tool where libcuda is a stand-in that lacks these calls.
-fn on_stage(missing: &[&str], words: &[&str]) -> Output {
+/// The tool with a simulated libcuda that lacks these calls.
+fn on_stage(missing: &[&str], args: &[&str]) -> Output {
     let stage = Stage::without(missing).expect("the stand-in is built beside the test");
     stage
         .command(env!("CARGO_BIN_EXE_pinlane"))
-        .args(words)
+        .args(args)
         .output()
-        .expect("the tool starts")
+        .expect("pinlane starts")
 }
 
 #[test]
-fn a_gpu_is_opened_and_looked_at() {
-    // Without this call the stand-in does not tell that it is one.
+fn a_gpu_is_opened_and_checked() {
+    // Without this call the simulated libcuda looks real.
     for device in ["auto", "cuda"] {
-        let words = ["--device", device, "--json", "doctor"];
-        let output = on_stage(&["pinlane_simcuda_profile"], &words);
+        let args = ["--device", device, "--json", "doctor"];
+        let output = on_stage(&["pinlane_simcuda_profile"], &args);
         let json = report(&output);
         assert_eq!(json["origin"], "MEASURED");
         assert_eq!(finding(&json, "CUDA driver")["status"], "ok");
@@ -132,7 +132,7 @@ fn a_gpu_is_opened_and_looked_at() {
 }
 
 #[test]
-fn a_stand_in_for_libcuda_is_simulated() {
+fn a_simulated_libcuda_is_reported_as_simulated() {
     let output = on_stage(&[], &["--device", "cuda", "--json", "doctor"]);
     let json = report(&output);
     assert_eq!(json["origin"], "SIMULATED");
@@ -140,7 +140,7 @@ fn a_stand_in_for_libcuda_is_simulated() {
 }
 
 #[test]
-fn a_driver_that_lacks_a_call_is_wrong() {
+fn a_driver_without_a_required_call_fails() {
     let output = on_stage(&["cuMemHostRegister_v2"], &["--json", "doctor"]);
     let json = report(&output);
     assert_eq!(output.status.code(), Some(1));
@@ -156,21 +156,21 @@ fn a_driver_that_lacks_a_call_is_wrong() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_wrong() {
-    // 255 GPUs are in no machine.
+fn a_missing_device_fails() {
+    // No machine has 255 GPUs.
     let output = run(&["--device", "cuda:255", "--json", "doctor"]);
     let json = report(&output);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(finding(&json, "CUDA driver")["status"], "fail");
     assert_eq!(json["devices"], serde_json::json!([]));
-    // The host is looked at all the same.
+    // The host is still checked.
     for check in ["memory available", "huge pages", "CPUs", "pinned budget"] {
         finding(&json, check);
     }
 }
 
 #[test]
-fn without_words_it_runs_on_any_machine() {
+fn it_runs_on_any_machine_without_arguments() {
     let json = report(&run(&["doctor", "--json"]));
     let driver = &finding(&json, "CUDA driver")["status"];
     assert!(
@@ -180,7 +180,7 @@ fn without_words_it_runs_on_any_machine() {
 }
 
 #[test]
-fn help_shows_two_examples_and_wrong_words_are_refused() {
+fn help_shows_two_examples_and_invalid_arguments_are_rejected() {
     let help = run(&["doctor", "--help"]);
     let (_, examples) = stdout(&help).split_once("Examples:").expect("examples");
     assert_eq!(examples.matches("\n  pinlane ").count(), 2);
@@ -197,7 +197,7 @@ fn a_closed_pipe_ends_quietly() {
         .stdout(writer)
         .stderr(std::process::Stdio::piped())
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert_eq!(stderr(&output), "");
     assert_eq!(output.status.code(), Some(0));
 }

@@ -6,18 +6,18 @@ use pinlane_model::Profile;
 use serde_json::Value;
 use support::{pinlane, run, stderr, stdout};
 
-/// The report of these words, as data.
-fn report(words: &[&str]) -> Value {
-    let words: Vec<_> = words.iter().copied().chain(["--json"]).collect();
-    let output = run(&words);
+/// The JSON report for these arguments.
+fn report(args: &[&str]) -> Value {
+    let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+    let output = run(&args);
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_str(stdout(&output)).expect("valid JSON")
 }
 
-/// On the textbook's link.
-fn dot(words: &[&str]) -> Value {
+/// On the simulated PCIe 3 link.
+fn dot(args: &[&str]) -> Value {
     let before = ["--device", "sim:pcie3-x16", "dot"];
-    report(&[&before, words].concat())
+    report(&[&before, args].concat())
 }
 
 fn number(value: &Value) -> f64 {
@@ -25,8 +25,8 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn the_textbook_link_gives_the_golden_text() {
-    for (words, golden) in [
+fn pcie3_gives_the_golden_text() {
+    for (args, golden) in [
         (&[][..], include_str!("golden/dot.txt")),
         (
             &["--kernel", "atomic", "-n", "1_000_000"],
@@ -34,7 +34,7 @@ fn the_textbook_link_gives_the_golden_text() {
         ),
         (&["-n", "0"], include_str!("golden/dot-nothing.txt")),
     ] {
-        let output = run(&[&["--device", "sim:pcie3-x16", "dot"], words].concat());
+        let output = run(&[&["--device", "sim:pcie3-x16", "dot"], args].concat());
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(stderr(&output), "");
         assert_eq!(stdout(&output), golden);
@@ -72,15 +72,15 @@ fn any_length_is_right_to_the_last_digits() {
                 "{n}, {way}"
             );
         }
-        // About a quarter of an element each, which is what the numbers' mean makes.
+        // Each product is about a quarter: the mean of the elements is a half.
         let mean = number(&report["reference"]) / items as f64;
         assert!(items < 1000 || (0.23..0.27).contains(&mean), "{n}: {mean}");
     }
 }
 
 #[test]
-fn the_seed_and_nothing_else_decides_the_numbers() {
-    let bits = |words: &[&str]| dot(words)["pinned"]["bits"].clone();
+fn only_the_seed_decides_the_elements() {
+    let bits = |args: &[&str]| dot(args)["pinned"]["bits"].clone();
     let first = bits(&["-n", "5000", "--seed", "9"]);
     assert_eq!(bits(&["-n", "5000", "--seed", "9", "--repeat", "3"]), first);
     assert_ne!(bits(&["-n", "5000", "--seed", "10"]), first);
@@ -93,8 +93,8 @@ fn the_seed_and_nothing_else_decides_the_numbers() {
 
 #[test]
 fn the_same_run_gives_the_same_text() {
-    let words = ["--device", "sim:h200", "dot", "-n", "700_001"];
-    let (first, second) = (run(&words), run(&words));
+    let args = ["--device", "sim:h200", "dot", "-n", "700_001"];
+    let (first, second) = (run(&args), run(&args));
     assert!(first.status.success(), "{}", stderr(&first));
     assert_eq!(stdout(&first), stdout(&second));
 }
@@ -116,17 +116,17 @@ fn the_atomic_kernel_is_slow_and_wrong() {
 }
 
 #[test]
-fn every_profile_has_figures_that_make_sense() {
+fn every_profile_has_plausible_figures() {
     for name in Profile::builtin_names() {
         let device = format!("sim:{name}");
-        let words = ["--device", &device, "dot", "-n", "2_000_000"];
-        let output = run(&words);
+        let args = ["--device", &device, "dot", "-n", "2_000_000"];
+        let output = run(&args);
         assert!(output.status.success(), "{name}: {}", stderr(&output));
         let marker = format!("SIMULATED: sim:{name}, ");
         assert!(stdout(&output).contains(&marker), "{}", stdout(&output));
-        let report = report(&words);
+        let report = report(&args);
         if name == "null" {
-            // Nothing takes time there, and nothing says what the express lane would.
+            // Nothing takes time on this device, and its profile has no express lane.
             assert!(
                 stdout(&output).contains("Speedup: none"),
                 "{}",
@@ -158,19 +158,19 @@ fn a_profile_without_an_express_section_gives_no_figure_for_it() {
 }
 
 #[test]
-fn copies_that_are_left_to_the_driver_take_what_the_drivers_take() {
+fn copies_left_to_the_driver_take_as_long_as_the_drivers() {
     let report = dot(&["-n", "1"]);
     let copy_ns = |way: &str| number(&report[way]["times"]["copy_ns"]);
     assert_eq!(copy_ns("express"), copy_ns("standard"));
 }
 
 #[test]
-fn vectors_that_do_not_fit_are_refused_with_what_would() {
+fn vectors_that_do_not_fit_are_rejected_with_a_length_that_does() {
     // 16 GiB of simulated device memory.
     let output = pinlane(&["--device", "sim:pcie3-x16", "dot", "-n", "3_000_000_000"])
         .env("PINLANE_PINNED_LIMIT", "6MiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(stdout(&output), "");
     let said = stderr(&output);
@@ -178,40 +178,40 @@ fn vectors_that_do_not_fit_are_refused_with_what_would() {
         said.contains("-n 3000000000 needs 24.00 GB of device memory"),
         "{said}"
     );
-    // Not what the device could hold: the budget is smaller.
-    assert!(said.contains("choose -n 524288 or less"), "{said}");
+    // The budget, not the device, is the limit.
+    assert!(said.contains("use -n 524288 or less"), "{said}");
     let output = pinlane(&["--device", "sim:pcie3-x16", "dot", "-n", "1_000_000"])
         .env("PINLANE_PINNED_LIMIT", "6MiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     assert!(said.contains("-n 1000000 needs"), "{said}");
-    assert!(said.contains("choose -n 524288 or less"), "{said}");
+    assert!(said.contains("use -n 524288 or less"), "{said}");
     assert!(said.contains("PINLANE_PINNED_LIMIT"), "{said}");
 }
 
 #[test]
-fn what_is_offered_as_fitting_fits() {
+fn the_suggested_length_fits() {
     let output = pinlane(&["--device", "sim:pcie3-x16", "dot", "-n", "524288"])
         .env("PINLANE_PINNED_LIMIT", "6MiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
-fn wrong_words_name_the_flag_and_the_remedy() {
-    for (words, parts) in [
+fn invalid_arguments_name_the_flag_and_the_remedy() {
+    for (args, parts) in [
         (&["-n", "10M"][..], &["-n <N>", "10_000_000"][..]),
         (&["-n", "-1"], &["-n <N>", "10_000_000"]),
-        (&["-n", "99999999999999999999"], &["-n <N>", "fewer"]),
+        (&["-n", "99999999999999999999"], &["-n <N>", "too large"]),
         (&["--kernel", "fast"], &["--kernel", "tree", "atomic"]),
         (&["--repeat", "0"], &["--repeat"]),
         (&["--seed", "x"], &["--seed"]),
     ] {
-        let output = run(&[&["--device", "sim", "dot"], words].concat());
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let output = run(&[&["--device", "sim", "dot"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_eq!(stdout(&output), "");
         for part in parts {
             assert!(stderr(&output).contains(part), "{}", stderr(&output));

@@ -6,13 +6,13 @@ use pinlane_model::Profile;
 use serde_json::Value;
 use support::{run, stderr, stdout};
 
-/// Files that the library's own tests read.
+/// Test files of the library.
 const WEIGHTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../pinlane/tests/data/load/sharded"
 );
 
-/// Words of each command, small enough for all profiles.
+/// Arguments of each command, small enough for all profiles.
 const COMMANDS: [&[&str]; 10] = [
     &["compare", "--size", "1MiB"],
     &["bench", "--sizes", "64KiB,1MiB"],
@@ -26,7 +26,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["selftest", "--filter", "events/"],
 ];
 
-/// On the device that costs nothing, copies take no time and have no rate.
+/// On the device without costs, copies take no time and have no rate.
 fn is_without_time(profile: &str, command: &str) -> bool {
     profile == "null" && ["compare", "bench", "overlap", "plan", "calibrate"].contains(&command)
 }
@@ -39,13 +39,13 @@ fn every_command_runs_on_every_profile_as_text_and_as_json() {
             continue;
         }
         let device = format!("sim:{profile}");
-        for words in COMMANDS {
+        for args in COMMANDS {
             let mut all = vec!["--device", device.as_str()];
-            all.extend(words);
+            all.extend(args);
             let output = run(&all);
             let which = format!("{all:?}: {}{}", stdout(&output), stderr(&output));
-            if is_without_time(profile, words[0]) && !output.status.success() {
-                // An error with words, not a table of nonsense.
+            if is_without_time(profile, args[0]) && !output.status.success() {
+                // An error message, not a meaningless table.
                 assert_ne!(output.status.code(), None, "{which}");
                 assert!(stderr(&output).starts_with("pinlane: error: "), "{which}");
                 continue;

@@ -1,23 +1,23 @@
 //! `pinlane feed` on simulated devices, as a user sees it.
 
-#[path = "support/feeding.rs"]
-mod feeding;
+#[path = "support/feed.rs"]
+mod feed;
 #[path = "support/scratch.rs"]
 mod scratch;
 #[path = "support/signals.rs"]
 mod signals;
 mod support;
 
-use feeding::{data, feed, refused, report};
+use feed::{data, feed, refused, report};
 use scratch::Scratch;
 use serde_json::Value;
-use signals::{Signal, begun, stopped};
+use signals::{Signal, started_and_listening, stop};
 use support::{pinlane, run, stderr, stdout};
 
-/// A few bytes a sample.
+/// A few bytes per sample.
 const SMALL: [&str; 5] = ["synthetic", "--shape", "3x8x8", "--samples", "100"];
 
-/// All but the line on real time, which is another in each run.
+/// Everything but the line with real times, which differ from run to run.
 fn without_real_time(text: &str) -> String {
     let (real, rest): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with("Host: "));
@@ -30,8 +30,8 @@ fn without_real_time(text: &str) -> String {
 }
 
 #[test]
-fn the_textbook_link_gives_the_golden_text() {
-    for (words, golden) in [
+fn pcie3_gives_the_golden_text() {
+    for (args, golden) in [
         (
             &["synthetic", "--samples", "1024"][..],
             include_str!("golden/feed.txt"),
@@ -57,7 +57,7 @@ fn the_textbook_link_gives_the_golden_text() {
             include_str!("golden/feed-kernel.txt"),
         ),
     ] {
-        let output = feed(words);
+        let output = feed(args);
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(stderr(&output), "");
         assert_eq!(without_real_time(stdout(&output)), golden);
@@ -85,7 +85,7 @@ fn every_sample_of_every_epoch_is_counted() {
 }
 
 #[test]
-fn the_last_word_on_shuffling_counts() {
+fn the_last_shuffle_flag_wins() {
     for (more, shuffle) in [
         (&[][..], true),
         (&["--no-shuffle"], false),
@@ -98,7 +98,7 @@ fn the_last_word_on_shuffling_counts() {
 }
 
 #[test]
-fn arrays_in_files_are_fed() {
+fn array_files_are_read() {
     let (image, label) = (data("npy/image.npy"), data("npy/label.npy"));
     let found = report(&[&image, &label]);
     assert_eq!(found["dataset_samples"], 7);
@@ -109,7 +109,7 @@ fn arrays_in_files_are_fed() {
     assert_eq!(found["fields"].as_array().map(Vec::len), Some(3));
     let found = report(&[&data("one.safetensors"), "--epochs", "2"]);
     assert_eq!(found["samples"], 10);
-    // Channels are the last dimension there.
+    // Channels are the last dimension.
     let found = report(&[&image, &label, "--normalize", "image=0.5,0.5,0.5/1,1,1"]);
     let inner = serde_json::json!({
         "field": "image", "to": "F32", "mean": [0.5, 0.5, 0.5], "std": [1.0, 1.0, 1.0], "inner": 1
@@ -118,7 +118,7 @@ fn arrays_in_files_are_fed() {
 }
 
 #[test]
-fn archives_are_fed_as_they_are_declared() {
+fn archives_are_read_as_declared() {
     let archive = data("tar/gnu-ustar.tar");
     let found = report(&[&archive, "--field", "jpg=u8:..1000"]);
     let samples = found["samples"].as_u64().expect("a number");
@@ -135,18 +135,18 @@ fn archives_are_fed_as_they_are_declared() {
 
 #[test]
 fn small_copies_are_limited_by_latency_and_large_ones_by_the_link() {
-    let words = |shape, batch| {
+    let args = |shape, batch| {
         let sizes = ["--shape", shape, "--batch", batch];
         report(&[&["synthetic", "--samples", "1000"], &sizes[..]].concat())
     };
-    let small = words("4", "1");
+    let small = args("4", "1");
     assert_eq!(small["limit"], "latency");
     let (count, ns) = (&small["batches"], &small["link"]["copy_ns"]);
     let one_byte_ns = small["link"]["one_byte_ns"].as_u64().expect("measured");
     let mean_ns = ns.as_u64().expect("a number") / count.as_u64().expect("a number");
     assert!(one_byte_ns <= mean_ns && mean_ns < 2 * one_byte_ns);
-    assert_eq!(words("100x1000", "50")["limit"], "link");
-    // Kernels wait for what the host does for each batch.
+    assert_eq!(args("100x1000", "50")["limit"], "link");
+    // Kernels wait for the host's work on each batch.
     let more = ["--shape", "4", "--batch", "1", "--kernel", "1us"];
     let found = report(&[&["synthetic", "--samples", "1000"], &more[..]].concat());
     assert_eq!(found["limit"], "batches");
@@ -164,9 +164,9 @@ fn small_copies_are_limited_by_latency_and_large_ones_by_the_link() {
 }
 
 #[test]
-fn the_same_words_give_the_same_times() {
-    let words = [&SMALL[..], &["--kernel", "100us", "--batch", "8"]].concat();
-    let (first, second) = (report(&words), report(&words));
+fn the_same_arguments_give_the_same_times() {
+    let args = [&SMALL[..], &["--kernel", "100us", "--batch", "8"]].concat();
+    let (first, second) = (report(&args), report(&args));
     for field in ["elapsed_ns", "first_batch_ns", "kernel", "link", "limit"] {
         assert_eq!(first[field], second[field], "{field}");
         assert!(!first[field].is_null(), "{field}");
@@ -174,14 +174,14 @@ fn the_same_words_give_the_same_times() {
 }
 
 #[test]
-fn the_gpu_is_kept_busy_where_batches_come_fast_enough() {
-    let words = [&SMALL[..], &["--batch", "4", "--kernel", "1ms"]].concat();
-    let found = report(&words);
+fn the_gpu_stays_busy_if_batches_come_fast_enough() {
+    let args = [&SMALL[..], &["--batch", "4", "--kernel", "1ms"]].concat();
+    let found = report(&args);
     assert_eq!(found["kernel"]["count"], 25);
     let idle = found["gpu_idle_share"].as_f64().expect("a number");
     assert!((0.0..0.02).contains(&idle), "{idle}");
     assert_eq!(found["limit"], "kernel");
-    // Copies of more than a millisecond cannot keep up with kernels of a tenth of it.
+    // Copies of more than a millisecond cannot keep up with kernels of 0.1 ms.
     let large = ["synthetic", "--shape", "1000x1000", "--samples", "200"];
     let found = report(&[&large[..], &["--batch", "20", "--kernel", "100us"]].concat());
     let idle = found["gpu_idle_share"].as_f64().expect("a number");
@@ -190,9 +190,9 @@ fn the_gpu_is_kept_busy_where_batches_come_fast_enough() {
 }
 
 #[test]
-fn simulated_time_ends_it() {
-    let words = [&SMALL[..], &["--batch", "10", "--kernel", "1ms"]].concat();
-    let found = report(&[&words[..], &["--time", "95ms"]].concat());
+fn simulated_time_ends_the_run() {
+    let args = [&SMALL[..], &["--batch", "10", "--kernel", "1ms"]].concat();
+    let found = report(&[&args[..], &["--time", "95ms"]].concat());
     let elapsed_ns = found["elapsed_ns"].as_u64().expect("a number");
     assert!(
         (95_000_000..110_000_000).contains(&elapsed_ns),
@@ -200,7 +200,7 @@ fn simulated_time_ends_it() {
     );
     assert_eq!(found["complete"], true);
     // Whichever comes first.
-    let found = report(&[&words[..], &["--time", "95ms", "--epochs", "2"]].concat());
+    let found = report(&[&args[..], &["--time", "95ms", "--epochs", "2"]].concat());
     assert_eq!(
         (&found["epochs"], &found["samples"]),
         (&2.into(), &200.into())
@@ -208,18 +208,18 @@ fn simulated_time_ends_it() {
 }
 
 #[test]
-fn where_nothing_takes_time_one_epoch_is_run() {
-    let words = [
+fn one_epoch_runs_if_nothing_takes_time() {
+    let args = [
         &["--device", "sim:null", "feed"],
         &SMALL[..],
         &["--time", "5s"],
     ]
     .concat();
-    let output = run(&words);
+    let output = run(&args);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stdout(&output).contains("100 samples in 1 batch"));
     assert!(stdout(&output).contains("No rate: nothing takes time on this device"));
-    assert!(stdout(&output).contains("give --epochs for more"));
+    assert!(stdout(&output).contains("pass --epochs for more"));
 }
 
 #[test]
@@ -234,14 +234,14 @@ fn threads_beside_a_simulated_clock_give_no_rates() {
 }
 
 #[test]
-fn the_page_is_written_beside_the_text() {
+fn the_page_is_written_in_addition_to_the_text() {
     let scratch = Scratch::new();
     let file = scratch.file("feed.html");
     let output = feed(&[&SMALL[..], &["--html", &file]].concat());
     assert!(stdout(&output).ends_with(&format!("Written to {file}\n")));
     let page = std::fs::read_to_string(&file).expect("written");
     assert!(page.contains("SIMULATED: sim:pcie3-x16"));
-    // An earlier page may go, what is read may not.
+    // An earlier page may be replaced, an input may not.
     let again = feed(&[&SMALL[..], &["--html", &file]].concat());
     assert!(again.status.success(), "{}", stderr(&again));
     let array = scratch.file("image.npy");
@@ -253,17 +253,17 @@ fn the_page_is_written_beside_the_text() {
     refused(&[&array, "--html", folder], 2, &["--html", "directory"]);
     let kept = std::fs::read(&array).expect("there");
     assert_eq!(kept, std::fs::read(data("npy/image.npy")).expect("there"));
-    // A file that opens, and then takes nothing.
+    // A file that opens but cannot be written.
     let output = feed(&[&SMALL[..], &["--html", "/dev/full"]].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("100 samples in 1 batch"));
 }
 
 #[test]
-fn wrong_words_name_the_flag_and_the_remedy() {
+fn invalid_arguments_name_the_flag_and_the_remedy() {
     let archive = data("tar/gnu-ustar.tar");
     let image = data("npy/image.npy");
-    for (words, parts) in [
+    for (args, parts) in [
         (&[][..], &["SOURCE"][..]),
         (&["synthetic", "--batch", "0"], &["--batch", "at least 1"]),
         (&["synthetic", "--batch", "x"], &["--batch", "at least 1"]),
@@ -274,7 +274,7 @@ fn wrong_words_name_the_flag_and_the_remedy() {
         ),
         (
             &["synthetic", "--normalize", "0.5/-0.2"],
-            &["--normalize", "unlike -0.2"],
+            &["--normalize", "not -0.2"],
         ),
         (
             &[&archive, "--field", "cls=u8:1", "--field", "cls=u8:2"],
@@ -282,14 +282,14 @@ fn wrong_words_name_the_flag_and_the_remedy() {
         ),
         (
             &[&archive, "--field", "bmp=u8:1"],
-            &["--field", "\"bmp\"", "\"jpg\"", "name one of these"],
+            &["--field", "\"bmp\"", "\"jpg\"", "use one of these"],
         ),
         (&["synthetic", "--shape", "3x"], &["--shape", "3x224x224"]),
         (&["synthetic", "--dtype", "u9"], &["--dtype", "bf16"]),
         (&["synthetic", "--samples", "x"], &["--samples"]),
         (
             &["synthetic", "--dtype", "f4", "--shape", "3"],
-            &["--shape", "inside of a byte"],
+            &["--shape", "inside a byte"],
         ),
         (
             &["synthetic", "--prefetch", "2000"],
@@ -315,7 +315,7 @@ fn wrong_words_name_the_flag_and_the_remedy() {
                 "--normalize",
                 "123.675,116.28,103.53/58.395,57.12,57.375",
             ],
-            &["--normalize", "divide 123.675 by 255"],
+            &["--normalize", "divide 123.675 and"],
         ),
         (
             &["synthetic", "--normalize", "0.1,0.2/0.3,0.4"],
@@ -327,11 +327,11 @@ fn wrong_words_name_the_flag_and_the_remedy() {
         ),
         (
             &["synthetic", "--dtype", "f32", "--normalize", "0.5/0.5"],
-            &["--normalize", "u8", "leave it out"],
+            &["--normalize", "u8", "drop"],
         ),
         (&["synthetic", &image], &["./synthetic"]),
         (&[&image, &archive], &["archives and other files"]),
-        (&[&image, "--samples", "3"], &["--samples", "leave it out"]),
+        (&[&image, "--samples", "3"], &["--samples", "drop"]),
         (&[&image, "--field", "jpg=u8:3"], &["--field", ".tar"]),
         (&[&archive], &["--field", "img=u8:3x224x224"]),
         (&[&archive, "--field", "jpg"], &["--field", "img=u8"]),
@@ -340,30 +340,30 @@ fn wrong_words_name_the_flag_and_the_remedy() {
         (&[&data("unequal.safetensors")], &["SOURCE", "rows"]),
         (&[&image, &image], &["SOURCE", "twice", "once"]),
     ] {
-        refused(words, 2, parts);
+        refused(args, 2, parts);
     }
-    let words = [&["--device", "sim", "feed"], &SMALL[..]].concat();
-    let output = pinlane(&words)
+    let args = [&["--device", "sim", "feed"], &SMALL[..]].concat();
+    let output = pinlane(&args)
         .env("RANK", "1")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("WORLD_SIZE") && stderr(&output).contains("--world"));
 }
 
 #[test]
-fn more_than_there_is_names_the_flag() {
+fn too_much_memory_names_the_flag() {
     let most = "9999999999999";
     refused(
         &["synthetic", "--samples", most],
         1,
         &["--samples", "or less"],
     );
-    let words = [&["--device", "sim", "feed"], &SMALL[..]].concat();
-    let output = pinlane(&words)
+    let args = [&["--device", "sim", "feed"], &SMALL[..]].concat();
+    let output = pinlane(&args)
         .env("PINLANE_PINNED_LIMIT", "4KiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     assert!(
@@ -373,20 +373,20 @@ fn more_than_there_is_names_the_flag() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_there_is() {
+fn an_interrupt_prints_the_results_so_far() {
     for more in [&[][..], &["--kernel", "1ms"], &["--workers", "2"]] {
         let endless = ["--epochs", "1000000000"];
-        let words = [
+        let args = [
             &["--device", "sim", "--json", "feed"],
             &SMALL[..],
             &endless,
             more,
         ]
         .concat();
-        let child = begun(&mut pinlane(&words), Signal::Interrupt);
-        let output = stopped(child, Signal::Interrupt);
+        let child = started_and_listening(&mut pinlane(&args), Signal::Interrupt);
+        let output = stop(child, Signal::Interrupt);
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        assert_eq!(stderr(&output), "pinlane: interrupted: not all was fed\n");
+        assert_eq!(stderr(&output), "pinlane: interrupted before the end\n");
         let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
         assert_eq!(report["complete"], false);
         assert_eq!(report["asked"]["epochs"], 1_000_000_000);

@@ -12,19 +12,19 @@ use std::process::{Command, Output};
 
 use scratch::Scratch;
 use serde_json::Value;
-use signals::{Signal, begun, stopped};
+use signals::{Signal, started_and_listening, stop};
 use support::{pinlane, run, stderr, stdout};
 
-/// Files that the real packages have written.
+/// Files written by the real packages.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pinlane/tests/data/load");
 
 fn data(name: &str) -> String {
     format!("{DATA}/{name}")
 }
 
-/// On the textbook's link.
-fn load(words: &[&str]) -> Output {
-    run(&[&["--device", "sim:pcie3-x16", "load"], words].concat())
+/// On the simulated PCIe 3 link.
+fn load(args: &[&str]) -> Output {
+    run(&[&["--device", "sim:pcie3-x16", "load"], args].concat())
 }
 
 fn good(output: &Output) -> &str {
@@ -37,7 +37,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_str(good(output)).expect("valid JSON")
 }
 
-/// All but the line on real time, which is another in each run.
+/// Everything but the line with real times, which differ from run to run.
 fn without_real_time(text: &str) -> String {
     let (real, rest): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with("Host: "));
@@ -47,10 +47,10 @@ fn without_real_time(text: &str) -> String {
     rest.join("\n") + "\n"
 }
 
-/// This status, nothing on standard output, and all of `parts` in the message.
+/// Expects this status, an empty standard output, and all of `parts` in the message.
 #[track_caller]
-fn refused(status: i32, words: &[&str], parts: &[&str]) {
-    let output = load(words);
+fn refused(status: i32, args: &[&str], parts: &[&str]) {
+    let output = load(args);
     assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
     for part in parts {
@@ -58,7 +58,7 @@ fn refused(status: i32, words: &[&str], parts: &[&str]) {
     }
 }
 
-/// A file with one tensor of zeros, `f32` with rows of 1024; most of it takes no room on a disk.
+/// A sparse file with one tensor of zeros, `f32` with rows of 1024.
 fn zeros(scratch: &Scratch, name: &str, rows: u64) -> String {
     named_zeros(scratch, name, "w", rows)
 }
@@ -77,9 +77,9 @@ fn named_zeros(scratch: &Scratch, name: &str, tensor: &str, rows: u64) -> String
     path
 }
 
-/// A model of many files needs no more than a descriptor for each.
+/// A model of many files needs at most one descriptor per file.
 #[test]
-fn many_files_and_few_descriptors() {
+fn many_files_need_few_descriptors() {
     let scratch = Scratch::new();
     for number in 0..60 {
         let name = format!("w{number}");
@@ -95,7 +95,7 @@ fn many_files_and_few_descriptors() {
             .expect("a shell");
         match io {
             "auto" => assert!(good(&output).contains("60 tensors"), "{}", stdout(&output)),
-            // Twice as many, since the user insists.
+            // Direct reads need two per file.
             _ => {
                 assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
                 assert!(
@@ -108,7 +108,7 @@ fn many_files_and_few_descriptors() {
     }
 }
 
-/// A device of this much memory, as a word.
+/// A device with this much memory, for --device.
 fn device_of(scratch: &Scratch, memory_bytes: u64) -> String {
     let text = include_str!("../../model/profiles/pcie3-x16.toml");
     let (before, rest) = text.split_once("memory_bytes = ").expect("a field");
@@ -120,25 +120,25 @@ fn device_of(scratch: &Scratch, memory_bytes: u64) -> String {
 }
 
 #[test]
-fn the_textbook_link_gives_the_golden_text() {
+fn pcie3_gives_the_golden_text() {
     let folder = data("sharded");
     let (one, several) = (
         include_str!("golden/load.txt"),
         include_str!("golden/load-repeat.txt"),
     );
-    for (words, golden) in [
+    for (args, golden) in [
         (&["--threads", "1"][..], one),
         (&["--threads", "3"], one),
         (&["--repeat", "3"], several),
     ] {
         let more = ["--dtype", "bf16", "--verify", &folder];
-        let output = load(&[&more[..], words].concat());
-        assert_eq!(without_real_time(good(&output)), golden, "{words:?}");
+        let output = load(&[&more[..], args].concat());
+        assert_eq!(without_real_time(good(&output)), golden, "{args:?}");
     }
 }
 
 #[test]
-fn types_have_the_names_that_others_give_them() {
+fn types_of_torch_and_numpy_are_accepted() {
     let file = data("dtypes.safetensors");
     for (name, to) in [
         ("BF16", "BF16"),
@@ -153,7 +153,7 @@ fn types_have_the_names_that_others_give_them() {
 }
 
 #[test]
-fn what_was_compared_is_told() {
+fn the_text_says_what_was_compared() {
     let file = data("dtypes.safetensors");
     let plain = load(&["--verify", &file]);
     assert!(good(&plain).contains("read back, every byte as in the files.\n"));
@@ -175,8 +175,8 @@ fn every_fixture_loads_and_is_verified_in_every_type() {
         let file = data(name);
         let listed = json(&load(&["--json", "--list", &file]));
         for dtype in [&[][..], &["--dtype", "f16"], &["--dtype", "f64"]] {
-            let words = [&["--json", "--verify", &file][..], dtype].concat();
-            let report = json(&load(&words));
+            let args = [&["--json", "--verify", &file][..], dtype].concat();
+            let report = json(&load(&args));
             assert_eq!(report["complete"], true, "{name}");
             assert_eq!(report["job"]["bytes"], listed["bytes"], "{name}");
             let tensors = listed["tensors"].as_array().expect("a list").len();
@@ -193,13 +193,13 @@ fn converted_tensors_are_counted() {
     let report = json(&load(&["--json", "--dtype", "bf16", &file]));
     let conversion = &report["conversion"];
     assert_eq!(conversion["to"], "BF16");
-    // f16, f32 and f64; bf16 itself; integers, small floats, truth and complex numbers.
+    // f16, f32 and f64; bf16 itself; integers, small floats, bool and complex.
     let counts = ["converted", "already", "left"].map(|name| conversion[name].clone());
     assert_eq!(counts, [3, 1, 16].map(Value::from));
 }
 
 #[test]
-fn a_selection_and_a_shard_load_only_what_they_name() {
+fn a_selection_and_a_shard_load_only_their_part() {
     let folder = data("sharded");
     let layers = ["--json", "--select", "model.layers.*", &folder];
     let report = json(&load(&layers));
@@ -208,7 +208,7 @@ fn a_selection_and_a_shard_load_only_what_they_name() {
     let both = [&layers[..], &["--select", "lm_*"]].concat();
     assert_eq!(json(&load(&both))["job"]["tensors"], 3);
 
-    // Three rows of ten bytes, and four of eight: ranks have one and two of each.
+    // Three rows of ten bytes and four of eight: the rank gets one and two of them.
     let mut bytes = 0;
     for (shard, rank_bytes) in [("0/2", 10 + 2 * 16), ("1/2", 20 + 2 * 16)] {
         let report = json(&load(&["--json", "--verify", "--shard", shard, &folder]));
@@ -224,7 +224,7 @@ fn a_list_needs_no_device() {
     let output = pinlane(&["load", "--list", "sharded", "npy/vector.npy"])
         .current_dir(DATA)
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     let text = "\
 name                   dtype  shape   bytes  file
 model.layers.0.weight  F32    [4, 2]     32  sharded/model-00001-of-00002.safetensors
@@ -233,10 +233,10 @@ lm_head.weight         F16    [3, 5]     30  sharded/model-00002-of-00002.safete
 vector                 I32    [7]        28  npy/vector.npy
 4 tensors of 3 files: 122 B
 ";
-    // `auto` would have said on standard error what it found.
+    // `auto` would have printed a note on standard error.
     assert_eq!(good(&output), text);
-    let words = ["--device", "cuda:99", "--json", "load", "--list"];
-    let list = json(&run(&[&words[..], &[&data("odd.safetensors")]].concat()));
+    let args = ["--device", "cuda:99", "--json", "load", "--list"];
+    let list = json(&run(&[&args[..], &[&data("odd.safetensors")]].concat()));
     assert_eq!(list["tensors"][2]["name"], "name with space, ü and \n");
 }
 
@@ -252,7 +252,7 @@ fn a_list_shows_what_types_become() {
     ])
     .current_dir(DATA)
     .output()
-    .expect("the tool starts");
+    .expect("pinlane starts");
     let text = "\
 name                   dtype    shape   bytes  file
 model.layers.0.weight  F32→F16  [4, 2]     32  sharded/model-00001-of-00002.safetensors
@@ -262,7 +262,7 @@ vector                 I32      [7]        28  npy/vector.npy
 4 tensors of 3 files: 122 B, 90 B as they are loaded
 ";
     assert_eq!(good(&output), text);
-    // As many as really are converted, with as many bytes.
+    // The same number and bytes as a real conversion.
     let file = data("dtypes.safetensors");
     let list = json(&load(&["--json", "--list", "--dtype", "f64", &file]));
     let tensors = list["tensors"].as_array().expect("a list");
@@ -283,12 +283,12 @@ vector                 I32      [7]        28  npy/vector.npy
 }
 
 #[test]
-fn the_figures_do_not_depend_on_threads_or_ways_of_reading() {
+fn the_figures_do_not_depend_on_threads_or_io() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "zeros.safetensors", 5000);
     for device in ["sim:pcie3-x16", "sim:h200"] {
-        let text = |words: &[&str]| {
-            let all = [&["--device", device, "load", &file][..], words].concat();
+        let text = |args: &[&str]| {
+            let all = [&["--device", device, "load", &file][..], args].concat();
             without_real_time(good(&run(&all)))
         };
         let first = text(&["--threads", "1"]);
@@ -299,20 +299,20 @@ fn the_figures_do_not_depend_on_threads_or_ways_of_reading() {
 }
 
 #[test]
-fn each_run_has_the_room_that_the_run_before_had() {
+fn each_run_reuses_the_memory_of_the_previous_one() {
     let scratch = Scratch::new();
-    // Room for one, and not for two.
+    // Enough memory for one load, but not for two.
     let device = device_of(&scratch, 12 << 20);
     let file = zeros(&scratch, "zeros.safetensors", 2048);
-    let words = ["--device", &device, "--json", "load", &file];
-    let report = json(&run(&[&words[..], &["--repeat", "4"]].concat()));
+    let args = ["--device", &device, "--json", "load", &file];
+    let report = json(&run(&[&args[..], &["--repeat", "4"]].concat()));
     assert_eq!(report["runs"][3]["host"]["threads"], 1);
     assert_eq!(report["runs"].as_array().map(Vec::len), Some(4));
     assert_eq!(report["memory"]["device_bytes"], 8 << 20);
 }
 
 #[test]
-fn a_full_device_says_what_is_missing_and_what_helps() {
+fn out_of_memory_says_what_is_missing_and_what_helps() {
     let scratch = Scratch::new();
     let device = device_of(&scratch, 12 << 20);
     let file = zeros(&scratch, "zeros.safetensors", 4096);
@@ -331,18 +331,18 @@ fn a_full_device_says_what_is_missing_and_what_helps() {
     }
     let half = run(&["--device", &device, "load", &file, "--dtype", "bf16"]);
     assert!(good(&half).contains("Memory: 8 MiB on the device."));
-    // Two allocations of which the first one fits: it does not count as taken.
+    // The first of two allocations fits, and must not count as in use.
     let device = device_of(&scratch, 1 << 30);
     let rows = (900 << 20) / 4096;
     let files = ["a", "b"].map(|name| named_zeros(&scratch, &format!("{name}.st"), name, rows));
     let output = run(&["--device", &device, "load", &files[0], &files[1]]);
     assert_eq!(output.status.code(), Some(1));
-    let free = "take 1.76 GiB of device memory, and 1 GiB of 1 GiB are free";
+    let free = "take 1.76 GiB of device memory, but 1 GiB of 1 GiB are free";
     assert!(stderr(&output).contains(free), "{}", stderr(&output));
 }
 
 #[test]
-fn wrong_words_name_the_flag_or_the_file_and_the_remedy() {
+fn invalid_arguments_name_the_flag_or_file_and_the_remedy() {
     let scratch = Scratch::new();
     let (folder, small) = (data("sharded"), data("six_bits.safetensors"));
     let prose = scratch.file("prose.safetensors");
@@ -361,7 +361,7 @@ fn wrong_words_name_the_flag_or_the_file_and_the_remedy() {
     fs::create_dir(&torch).expect("a folder");
     let magic = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46";
     fs::write(scratch.file("torch/model.bin"), magic).expect("written");
-    for (words, parts) in [
+    for (args, parts) in [
         (&[][..], &["FILES"][..]),
         (&["/no/such"], &["/no/such", "name a .safetensors"]),
         (&["/dev/null"], &["/dev/null", "name a .safetensors"]),
@@ -397,12 +397,12 @@ fn wrong_words_name_the_flag_or_the_file_and_the_remedy() {
         (&[&small, "--shard", "0/3"], &["--shard 0/3", "--select"]),
         (&[&folder, "--list", "--verify"], &["--list", "--verify"]),
     ] {
-        refused(2, words, parts);
+        refused(2, args, parts);
     }
 }
 
 #[test]
-fn a_damaged_file_is_a_wrong_word() {
+fn a_damaged_file_is_a_usage_error() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "cut.safetensors", 16);
     let whole = fs::metadata(&file).expect("there").len();
@@ -415,58 +415,58 @@ fn a_damaged_file_is_a_wrong_word() {
             &file,
             "tensor \"w\"",
             "65535 bytes of data",
-            "Write it again",
+            "download it again",
         ],
     );
-    // Another header: its length is said to be more than there is.
+    // A header that claims to be longer than the file.
     let header = scratch.file("header.safetensors");
     fs::write(&header, [&64u64.to_le_bytes()[..], b"{\"w\":"].concat()).expect("written");
-    refused(2, &[&header], &[&header, "Write it again"]);
+    refused(2, &[&header], &[&header, "download it again"]);
     refused(2, &[&data("refused/fortran.npy")], &["ascontiguousarray"]);
     let closed = scratch.file("index.json");
     fs::write(&closed, r#"{"weight_map":{"w":"lost.safetensors"}}"#).expect("written");
     refused(2, &[&closed], &["lost.safetensors", "not there"]);
     let output = run(&["--help"]);
-    assert!(stdout(&output).contains("2 the words are off, or a file"));
+    assert!(stdout(&output).contains("2 invalid arguments, or an input file"));
 }
 
 #[test]
-fn too_little_pinned_memory_is_told_with_the_variable() {
+fn too_little_pinned_memory_names_the_variable() {
     let output = pinlane(&["--device", "sim", "load", &data("sharded")])
         .env("PINLANE_PINNED_LIMIT", "8KiB")
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("PINLANE_PINNED_LIMIT"));
 }
 
 #[test]
-fn a_file_that_goes_away_later_is_a_job_that_failed() {
+fn a_file_that_disappears_later_fails_the_job() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
-    // 64 MiB each time: far more than it will come to load.
-    let words = ["--device", "sim", "load", "--repeat", "1000", &file];
-    // Then it has read headers.
-    let child = begun(&mut pinlane(&words), Signal::Interrupt);
+    // 64 MiB each time: far more than it can load before the signal.
+    let args = ["--device", "sim", "load", "--repeat", "1000", &file];
+    // It has read the headers by then.
+    let child = started_and_listening(&mut pinlane(&args), Signal::Interrupt);
     fs::remove_file(&file).expect("there");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stderr(&output).contains(&file), "{}", stderr(&output));
-    // The same at first.
+    // The same error while opening.
     refused(2, &[&file], &[&file]);
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_there_is() {
+fn an_interrupt_prints_the_results_so_far() {
     let scratch = Scratch::new();
     let file = zeros(&scratch, "zeros.safetensors", 16 << 10);
-    // 64 MiB each time: far more than it will come to load.
-    let words = ["--device", "sim", "--json", "load", "--repeat", "1000"];
-    let words = [&words[..], &["--verify", &file]].concat();
-    let child = begun(&mut pinlane(&words), Signal::Interrupt);
-    let output = stopped(child, Signal::Interrupt);
+    // 64 MiB each time: far more than it can load before the signal.
+    let args = ["--device", "sim", "--json", "load", "--repeat", "1000"];
+    let args = [&args[..], &["--verify", &file]].concat();
+    let child = started_and_listening(&mut pinlane(&args), Signal::Interrupt);
+    let output = stop(child, Signal::Interrupt);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let said = "pinlane: interrupted: not all was done\n";
+    let said = "pinlane: interrupted before the end\n";
     assert_eq!(stderr(&output), said);
     let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
     assert_eq!(report["complete"], false);

@@ -1,5 +1,4 @@
-//! `pinlane load` the way it runs on a GPU, with the host's clock. The GPU is the stand-in for
-//! libcuda, which here keeps to itself that it is one.
+//! `pinlane load` as on a GPU, with the host's clock. The GPU is the simulated libcuda, made to look real.
 
 mod support;
 
@@ -9,18 +8,18 @@ use pinlane_simcuda::testing::Stage;
 use serde_json::Value;
 use support::{stderr, stdout};
 
-/// Files that the real packages have written.
+/// Files written by the real packages.
 const WEIGHTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../pinlane/tests/data/load/sharded"
 );
 
-fn load(words: &[&str]) -> Output {
+fn load(args: &[&str]) -> Output {
     let stage = Stage::without(&["pinlane_simcuda_profile"]);
     let stage = stage.expect("the stand-in is built beside the test");
     let mut command = stage.command(env!("CARGO_BIN_EXE_pinlane"));
     command.args(["--device", "cuda", "load", WEIGHTS]);
-    let output = command.args(words).output().expect("the tool starts");
+    let output = command.args(args).output().expect("pinlane starts");
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     output
@@ -32,8 +31,8 @@ fn number(value: &Value) -> u64 {
 
 #[test]
 fn each_run_has_its_times_and_the_later_ones_a_median() {
-    let words = ["--json", "--repeat", "4", "--threads", "2", "--verify"];
-    let output = load(&words);
+    let args = ["--json", "--repeat", "4", "--threads", "2", "--verify"];
+    let output = load(&args);
     let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
     assert_eq!(report["origin"], "MEASURED");
     assert_eq!(report["complete"], true);
@@ -46,7 +45,7 @@ fn each_run_has_its_times_and_the_later_ones_a_median() {
         let of = |name: &str| number(&times[name]);
         let parts = ["headers_ns", "context_ns", "load_ns"].map(of);
         assert_eq!(of("total_ns"), parts.iter().sum::<u64>());
-        // Made by the first run alone.
+        // Only the first run creates the context.
         assert_eq!(of("context_ns") > 0, later.is_empty());
         assert_eq!(of("page_cache_bytes") + of("direct_bytes"), 94);
         assert_eq!(of("threads"), 2);
@@ -61,7 +60,7 @@ fn each_run_has_its_times_and_the_later_ones_a_median() {
     assert_eq!(number(&report["median_of_later"]["total_ns"]), later[1]);
     let memory = &report["memory"];
     assert_eq!(number(&memory["device_bytes"]), 542);
-    // So little to read takes little.
+    // A small load takes little time.
     assert!(
         (1..=64 << 10).contains(&number(&memory["pinned_bytes"])),
         "{memory}"
@@ -97,7 +96,7 @@ fn the_text_has_a_line_for_each_run_and_the_limit() {
     let limit = text.lines().find(|line| line.starts_with("Limit: the "));
     let limit = limit.unwrap_or_else(|| panic!("{text}"));
     assert!(limit.contains("% of "), "{limit}");
-    // All of it was read through the cache.
+    // Everything was read through the page cache.
     let first = text.lines().find(|line| line.starts_with("1 "));
     assert!(
         first.is_some_and(|line| line.ends_with("94 B           0 B")),

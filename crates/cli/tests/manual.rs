@@ -1,4 +1,4 @@
-//! Completions and manual pages come from the words that the tool reads.
+//! Completions and manual pages cover every command.
 
 #[path = "support/scratch.rs"]
 mod scratch;
@@ -65,7 +65,7 @@ fn every_command_shows_two_examples_or_more() {
 }
 
 #[test]
-fn other_shells_and_bad_folders_are_refused() {
+fn unknown_shells_and_bad_folders_are_rejected() {
     let output = run(&["completions", "tcsh"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("bash"), "{}", stderr(&output));

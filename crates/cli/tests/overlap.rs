@@ -22,10 +22,10 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     WORDS.iter().chain(more).copied().collect()
 }
 
-/// The five ways, by name, with their times.
-fn totals(words: &[&str]) -> Vec<(String, u64)> {
-    let words: Vec<_> = words.iter().copied().chain(["--json"]).collect();
-    let output = run(&words);
+/// The five variants with their times.
+fn totals(args: &[&str]) -> Vec<(String, u64)> {
+    let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+    let output = run(&args);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
     assert_eq!(report["schema"], 1);
@@ -39,19 +39,19 @@ fn totals(words: &[&str]) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn the_lesson_gives_the_golden_text() {
-    let words = ["--device", "sim:pcie3-x16", "overlap", "--size", "12MiB"];
-    let output = run(&words);
+fn the_default_job_gives_the_golden_text() {
+    let args = ["--device", "sim:pcie3-x16", "overlap", "--size", "12MiB"];
+    let output = run(&args);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     assert_eq!(stdout(&output), include_str!("golden/overlap.txt"));
 }
 
 #[test]
-fn each_way_is_faster_than_the_one_before_or_as_fast() {
-    let words = ["--device", "sim:h200", "overlap", "--size", "32MiB"];
-    let words = [&words[..], &["--kernel", "200us", "--host", "0s"]].concat();
-    let totals = totals(&words);
+fn no_variant_is_slower_than_the_one_before() {
+    let args = ["--device", "sim:h200", "overlap", "--size", "32MiB"];
+    let args = [&args[..], &["--kernel", "200us", "--host", "0s"]].concat();
+    let totals = totals(&args);
     assert_eq!(totals.len(), 5, "{totals:?}");
     for pair in totals.windows(2) {
         assert!(pair[1].1 <= pair[0].1, "{pair:?}");
@@ -60,9 +60,9 @@ fn each_way_is_faster_than_the_one_before_or_as_fast() {
 }
 
 #[test]
-fn the_kernel_and_the_host_take_as_long_as_they_are_told() {
-    let words = with(&["--kernel", "3ms", "--host", "0s", "--json"]);
-    let output = run(&words);
+fn the_kernel_and_the_host_take_the_given_time() {
+    let args = with(&["--kernel", "3ms", "--host", "0s", "--json"]);
+    let output = run(&args);
     let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
     let kernel_ns = report["kernel_ns"].as_u64().expect("a time");
     assert!(kernel_ns.abs_diff(3_000_000) < 30_000, "{kernel_ns}");
@@ -75,7 +75,7 @@ fn the_kernel_and_the_host_take_as_long_as_they_are_told() {
 }
 
 #[test]
-fn pictures_are_written() {
+fn charts_are_written() {
     let scratch = Scratch::new();
     let [svg, html, trace] = ["o.svg", "o.html", "o.json"].map(|name| scratch.file(name));
     let output = run(&with(&["--svg", &svg, "--html", &html, "--trace", &trace]));
@@ -88,8 +88,8 @@ fn pictures_are_written() {
 }
 
 #[test]
-fn words_that_are_off_are_named() {
-    for (words, named) in [
+fn invalid_arguments_name_the_flag() {
+    for (args, named) in [
         (&["--size", "0"][..], "--size"),
         (&["--kernel", "NaNms"], "--kernel"),
         (&["--kernel=-1ms"], "--kernel"),
@@ -100,21 +100,21 @@ fn words_that_are_off_are_named() {
         (&["--streams", "129"], "--streams"),
         (&["--repeat", "0"], "--repeat"),
     ] {
-        let words: Vec<_> = ["--device", "sim", "overlap"]
+        let args: Vec<_> = ["--device", "sim", "overlap"]
             .iter()
-            .chain(words)
+            .chain(args)
             .copied()
             .collect();
-        let output = run(&words);
+        let output = run(&args);
         assert_eq!(
             output.status.code(),
             Some(2),
-            "{words:?}: {}",
+            "{args:?}: {}",
             stderr(&output)
         );
         assert!(
             stderr(&output).contains(named),
-            "{words:?}: {}",
+            "{args:?}: {}",
             stderr(&output)
         );
     }
@@ -135,7 +135,7 @@ fn a_file_that_cannot_be_written_is_named() {
 fn a_size_that_no_chunk_divides() {
     for size in ["1", "4097", "1000003"] {
         let output = pinlane(&["--device", "sim", "overlap", "--size", size]).output();
-        let output = output.expect("the tool starts");
+        let output = output.expect("pinlane starts");
         assert!(output.status.success(), "{size}: {}", stderr(&output));
     }
 }

@@ -13,24 +13,24 @@ use support::{pinlane, run, stderr, stdout};
 
 const JOB: [&str; 7] = ["plan", "--in", "1GiB", "--out", "1GiB", "--kernel", "4ms"];
 
-/// The job with more words.
+/// The job with more arguments.
 fn job_with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     JOB.iter().chain(more).copied().collect()
 }
 
-/// What it prints to these words, which are good ones.
+/// The output for these valid arguments.
 #[track_caller]
-fn said(words: &[&str]) -> String {
-    let output = run(words);
+fn said(args: &[&str]) -> String {
+    let output = run(args);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     stdout(&output).to_owned()
 }
 
 #[track_caller]
-fn json(words: &[&str]) -> Value {
-    let words: Vec<_> = words.iter().copied().chain(["--json"]).collect();
-    serde_json::from_str(&said(&words)).expect("valid JSON")
+fn json(args: &[&str]) -> Value {
+    let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
+    serde_json::from_str(&said(&args)).expect("valid JSON")
 }
 
 #[track_caller]
@@ -65,7 +65,7 @@ fn an_express_job_gives_the_golden_text() {
 }
 
 #[test]
-fn every_profile_with_costs_has_plans() {
+fn every_profile_with_costs_has_a_plan() {
     for name in Profile::builtin_names() {
         let output = run(&job_with(&["--profile", name]));
         if name == "null" {
@@ -113,7 +113,7 @@ fn json_has_the_plan_and_its_timeline() {
     assert_eq!(plan["advice"]["kind"], "link_is_full");
     for other in plan["alternatives"].as_array().expect("a list") {
         let times = other["times_best"].as_f64().expect("a number");
-        // A stream a stage is taken where another order is better by a hair only.
+        // Stage streams win unless another order is clearly better.
         assert!(times >= 0.995, "{other}");
         let times_ns = number(&other["predicted_ns"]) as f64 / ns as f64;
         assert!((times - times_ns).abs() < 1e-9);
@@ -125,7 +125,7 @@ fn json_has_the_plan_and_its_timeline() {
         .collect();
     assert_eq!(totals, [serial_ns, ns]);
     assert_eq!(plan["timeline"]["origin"], "COMPUTED");
-    // Every byte goes there and comes back once.
+    // Every byte is copied to the device and back once.
     let spans = timelines[1]["spans"].as_array().expect("a list");
     for kind in ["host_to_device", "device_to_host"] {
         let spans = spans.iter().filter(|span| span["kind"] == kind);
@@ -137,22 +137,22 @@ fn json_has_the_plan_and_its_timeline() {
 }
 
 #[test]
-fn an_express_plan_says_what_its_ring_takes() {
-    let words = job_with(&["--profile", "h200", "--input", "express"]);
-    let best = &json(&words)["best"];
+fn an_express_plan_shows_the_size_of_its_ring() {
+    let args = job_with(&["--profile", "h200", "--input", "express"]);
+    let best = &json(&args)["best"];
     let pinned = number(&best["pinned_bytes"]);
     assert_eq!(pinned, number(&best["chunk_bytes"]).min(96 << 20));
     assert_eq!(best["lanes"], 14);
     let limit = (pinned / 2).to_string();
-    let words = [&words[..], &["--pinned-memory", &limit]].concat();
-    let smaller = &json(&words)["best"];
+    let args = [&args[..], &["--pinned-memory", &limit]].concat();
+    let smaller = &json(&args)["best"];
     assert!(number(&smaller["pinned_bytes"]) <= pinned / 2);
 }
 
 #[test]
-fn a_given_shape_is_taken_and_the_best_is_beside_it() {
-    let words = job_with(&["--profile", "h200", "--chunk", "256MiB", "--streams", "2"]);
-    let plan = json(&words);
+fn a_given_shape_is_used_and_compared_with_the_best() {
+    let args = job_with(&["--profile", "h200", "--chunk", "256MiB", "--streams", "2"]);
+    let plan = json(&args);
     let (given, best) = (&plan["given"], &plan["best"]);
     assert_eq!(given["chunk_bytes"], 256 << 20);
     assert_eq!(
@@ -170,7 +170,7 @@ fn a_given_shape_is_taken_and_the_best_is_beside_it() {
         plan["timeline"]["timelines"].as_array().map(Vec::len),
         Some(3)
     );
-    let text = said(&words);
+    let text = said(&args);
     assert!(
         text.contains("\nGiven       4 chunks of 256 MiB, 2 streams"),
         "{text}"
@@ -180,8 +180,8 @@ fn a_given_shape_is_taken_and_the_best_is_beside_it() {
 }
 
 #[test]
-fn what_is_not_given_is_chosen() {
-    for (words, field, value) in [
+fn the_rest_of_the_shape_is_chosen() {
+    for (args, field, value) in [
         (
             ["--order", "breadth-first"],
             "order",
@@ -191,7 +191,7 @@ fn what_is_not_given_is_chosen() {
         (["--streams", "1"], "streams", 1.into()),
         (["--streams", "128"], "streams", 128.into()),
     ] {
-        let plan = json(&job_with(&["--profile", "h200", words[0], words[1]]));
+        let plan = json(&job_with(&["--profile", "h200", args[0], args[1]]));
         assert_eq!(plan["given"][field], value);
         let (given, best) = (
             &plan["given"]["predicted_ns"],
@@ -199,7 +199,7 @@ fn what_is_not_given_is_chosen() {
         );
         assert!(number(given) + number(given) / 200 >= number(best));
     }
-    // With the best shape in hand nothing is better.
+    // The best shape cannot be improved.
     let best = json(&job_with(&["--profile", "h200"]))["best"].clone();
     let chunk = best["chunk_bytes"].to_string();
     let plan = json(&job_with(&["--profile", "h200", "--chunk", &chunk]));
@@ -208,9 +208,9 @@ fn what_is_not_given_is_chosen() {
 }
 
 #[test]
-fn very_many_chunks_are_shown_in_part() {
-    let words = job_with(&["--profile", "h200", "--chunk", "4KiB", "--streams", "2"]);
-    let plan = json(&words);
+fn only_the_first_of_many_chunks_are_shown() {
+    let args = job_with(&["--profile", "h200", "--chunk", "4KiB", "--streams", "2"]);
+    let plan = json(&args);
     let timelines = plan["timeline"]["timelines"].as_array().expect("a list");
     assert_eq!(timelines.len(), 1);
     assert_eq!(
@@ -221,10 +221,10 @@ fn very_many_chunks_are_shown_in_part() {
 }
 
 #[test]
-fn pictures_pages_and_traces_are_written() {
+fn charts_are_written() {
     let scratch = Scratch::new();
     let [svg, html, trace] = ["plan.svg", "plan.html", "plan.json"].map(|name| scratch.file(name));
-    let words = [
+    let args = [
         "--profile",
         "h200",
         "--svg",
@@ -234,7 +234,7 @@ fn pictures_pages_and_traces_are_written() {
         "--trace",
         &trace,
     ];
-    let text = said(&job_with(&words));
+    let text = said(&job_with(&args));
     for (file, start) in [(&svg, "<svg"), (&html, "<!DOCTYPE html>"), (&trace, "{")] {
         assert!(text.contains(&format!("Written to {file}\n")), "{text}");
         let content = std::fs::read_to_string(file).expect("it is there");
@@ -264,12 +264,12 @@ fn a_file_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn without_a_gpu_auto_plans_for_the_textbook() {
+fn without_a_gpu_auto_plans_for_pcie3() {
     let scratch = Scratch::new();
     let output = pinlane(&JOB)
         .env("XDG_CACHE_HOME", scratch.folder())
         .output()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     let gpus = Cuda::load().and_then(|cuda| cuda.devices());
     if gpus.is_ok_and(|gpus| !gpus.is_empty()) {
         assert_eq!(output.status.code(), Some(2));

@@ -5,7 +5,7 @@ mod support;
 use support::{run, stderr, stdout};
 
 #[test]
-fn one_line_a_case_then_the_summary() {
+fn one_line_per_case_then_the_summary() {
     let output = run(&[
         "--device",
         "sim:pcie3-x16",
@@ -44,9 +44,9 @@ fn the_whole_suite_passes() {
 }
 
 #[test]
-fn a_seed_chooses_another_schedule() {
-    let words = ["--device", "sim", "selftest", "--filter", "streams/"];
-    let seeded = run(&[&words[..], &["--seed", "7"]].concat());
+fn a_seed_changes_the_schedule() {
+    let args = ["--device", "sim", "selftest", "--filter", "streams/"];
+    let seeded = run(&[&args[..], &["--seed", "7"]].concat());
     assert!(seeded.status.success(), "{}", stdout(&seeded));
     assert_eq!(stderr(&seeded), "");
 }

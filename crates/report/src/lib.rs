@@ -52,8 +52,8 @@ pub use load::{
 pub use origin::Origin;
 pub use overlap::Overlap;
 pub use plan::{
-    Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanMemory, PlanPart, PlanParts,
-    PlanRun, PlanShape,
+    Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanPart, PlanParts, PlanRun,
+    PlanShape,
 };
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 

@@ -1,68 +1,61 @@
-//! Memory that a kernel reads and writes itself.
+//! Mapped memory, which a kernel reads and writes in place.
 
 use pinlane::{MappedBuf, MappedCopies};
 use pinlane_report::Route;
 
-use super::host::Host;
-use super::pair::{Pair, take};
-use super::wires::Wires;
+use super::memory::{BufferPair, HostMemory, take};
+use super::rig::Rig;
 
-/// Buffers to be read and written, and the kernels that do it.
-pub(super) struct Mapped {
-    copies: MappedCopies,
-    buffers: Pair<MappedBuf<u8>>,
+pub(super) struct MappedMemory {
+    kernels: MappedCopies,
+    buffers: BufferPair<MappedBuf<u8>>,
 }
 
-impl Mapped {
-    pub(super) fn new(mut buffer: MappedBuf<u8>, wires: &Wires<'_>) -> anyhow::Result<Self> {
-        buffer.copy_from_slice(&wires.data);
+impl MappedMemory {
+    pub(super) fn new(mut buffer: MappedBuf<u8>, rig: &Rig<'_>) -> anyhow::Result<Self> {
+        buffer.copy_from_slice(&rig.data);
         Ok(Self {
-            copies: MappedCopies::load(wires.device)?,
-            buffers: Pair::new(buffer),
+            kernels: MappedCopies::load(rig.device)?,
+            buffers: BufferPair::new(buffer),
         })
     }
 }
 
-impl Host for Mapped {
-    fn copy(&mut self, wires: &mut Wires<'_>, route: Route, bytes: usize) -> anyhow::Result<u64> {
-        let Self { copies, buffers } = self;
-        buffers.provide(route, || Ok(wires.device.mapped(wires.data.len())?))?;
-        wires.begin_ahead(route)?;
+impl HostMemory for MappedMemory {
+    fn copy(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<u64> {
+        let Self { kernels, buffers } = self;
+        buffers.allocate_for(route, || Ok(rig.device.mapped(rig.data.len())?))?;
+        rig.start_after_delay(route)?;
         let (mut up, mut down) = (None, None);
         if route != Route::D2h {
-            let target = wires.there.range_mut(..bytes);
-            let sent = copies.to_device(&wires.up, take(buffers.outbound())?, target);
-            up = Some(sent.map_err(pinlane::Error::from)?);
+            let target = rig.target.range_mut(..bytes);
+            let copy = kernels.to_device(&rig.up, take(buffers.source())?, target);
+            up = Some(copy.map_err(pinlane::Error::from)?);
         }
         if route != Route::H2d {
-            let source = wires.back.range(..bytes);
-            let sent = copies.to_host(&wires.down, source, take(buffers.inbound(route))?);
-            down = Some(sent.map_err(pinlane::Error::from)?);
+            let source = rig.source.range(..bytes);
+            let copy = kernels.to_host(&rig.down, source, take(buffers.target(route))?);
+            down = Some(copy.map_err(pinlane::Error::from)?);
         }
-        wires.end(route)?;
+        rig.end(route)?;
         if let Some(up) = up {
-            *buffers.outbound() = Some(up.wait().map_err(pinlane::Error::from)?);
+            *buffers.source() = Some(up.wait().map_err(pinlane::Error::from)?);
         }
         if let Some(down) = down {
-            *buffers.inbound(route) = Some(down.wait().map_err(pinlane::Error::from)?);
+            *buffers.target(route) = Some(down.wait().map_err(pinlane::Error::from)?);
         }
-        wires.elapsed_ns()
+        rig.elapsed_ns()
     }
 
-    fn forget(&mut self, _: &mut Wires<'_>, route: Route, bytes: usize) -> anyhow::Result<()> {
-        if let (Route::D2h | Route::Both, Some(inbound)) = (route, self.buffers.inbound(route)) {
-            inbound[..bytes].fill(0);
+    fn clear(&mut self, _: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<()> {
+        if let (Route::D2h | Route::Both, Some(target)) = (route, self.buffers.target(route)) {
+            target[..bytes].fill(0);
         }
         Ok(())
     }
 
-    fn came_back(
-        &mut self,
-        wires: &mut Wires<'_>,
-        route: Route,
-        bytes: usize,
-    ) -> anyhow::Result<bool> {
-        let inbound = self.buffers.inbound(route).as_ref();
-        Ok(inbound.is_some_and(|inbound| inbound[..bytes] == wires.data[..bytes]))
+    fn arrived(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<bool> {
+        let target = self.buffers.target(route).as_ref();
+        Ok(target.is_some_and(|target| target[..bytes] == rig.data[..bytes]))
     }
 }

@@ -1,38 +1,36 @@
-//! Measuring copies, for `compare` and `bench`.
+//! Timed copies, for `compare` and `bench`.
 //!
 //! ```text
 //!   Meter        one copy of a kind of memory, a direction and a size     (this file)
-//!     Wires      the device's end, streams, events, what is sent          (wires)
-//!     Host       the host's end, one for each kind of memory              (host)
-//!       PageLocked   pinned, registered, write-combined                   (page_locked)
-//!       Mapped       a kernel reads or writes host memory                 (mapped)
-//!       Ordinary     pageable and express                                 (ordinary)
-//!     Modelled   what a simulated clock does not see                      (modelled)
-//!   link         what the link can carry
+//!     Rig        the device's end: streams, events, device memory         (rig)
+//!     HostMemory the host's end, one implementation per kind of memory    (memory)
+//!       PageLockedMemory   pinned, registered, write-combined             (page_locked)
+//!       MappedMemory       a kernel reads or writes host memory           (mapped)
+//!       PageableMemory     pageable and express                           (pageable)
+//!     CopyModel  times that a simulated clock does not show               (model)
+//!   link_limit   the limit of the link
 //! ```
 //!
-//! The clock is the device's own, read through events: it is the right one for a GPU, and the only
-//! one that a simulated device has.
+//! Times are the device's own, taken by events. That is the right clock for a GPU, and the only one of a
+//! simulated device.
 //!
-//! - Page-locked memory: one copy between two events on an idle stream, as a program sees it that
-//!   puts events around a copy of its own. A kernel before it would keep the host out of the time,
-//!   but the way from the compute engine to the copy engine takes longer, and varies more.
-//! - Mapped memory: the same with a kernel, behind another one that keeps the stream busy until all
-//!   is submitted.
-//! - Ordinary memory is copied by the host, which is part of the time: the stream is idle, the
-//!   first event is recorded, the call is made, and the second event is recorded behind it.
-//! - Both ways: a stream for each direction, both wait for the first event, and the second one
-//!   comes when both are done. Ordinary memory takes two host threads for that.
+//! - Page-locked memory: one copy between two events on an idle stream, as a program would time its own
+//!   copy. A kernel in front would hide the submission, but the switch from the compute engine to the copy
+//!   engine takes longer and varies more.
+//! - Mapped memory: the same with a kernel, after another kernel that keeps the stream busy until
+//!   everything is submitted.
+//! - Pageable memory: the host copies, so its work is part of the time. Start event on an idle stream, the
+//!   copy call, end event.
+//! - Both directions: one stream each. Both wait for the start event; the end event is recorded when both
+//!   are done. Pageable memory needs two host threads for this.
 
-mod clock;
-mod host;
-pub(crate) mod link;
+mod link_limit;
 mod mapped;
-mod modelled;
-mod ordinary;
+mod memory;
+mod model;
 mod page_locked;
-mod pair;
-mod wires;
+mod pageable;
+mod rig;
 
 use std::collections::BTreeMap;
 
@@ -41,131 +39,137 @@ use pinlane::Device;
 use pinlane_model::Profile;
 use pinlane_report::{MemoryKind, Route};
 
-use crate::doctor::facts;
-pub(crate) use clock::Clock;
-use host::Host;
-use modelled::Modelled;
-use ordinary::Ordinary;
-use wires::Wires;
+use crate::clock::HostClock;
+use crate::system;
+pub(crate) use link_limit::link_limit;
+use memory::{Allocated, HostMemory};
+use model::CopyModel;
+use pageable::PageableMemory;
+use rig::Rig;
 
-/// Refuses what would have the system end processes for want of memory: what is sent, what comes
-/// back, and memory for pageable and express copies. The rest is pinned, and in the budget.
-fn has_room(bytes: usize, simulated: bool) -> anyhow::Result<()> {
-    // A simulated device has its memory here, too.
-    let times = if simulated { 6 } else { 4 };
-    let needed_bytes = (bytes as u64).saturating_mul(times);
-    let free_bytes = facts::available_bytes().unwrap_or(u64::MAX);
-    if needed_bytes > free_bytes / 16 * 15 {
+/// Fails if the measurement would exhaust the host's memory: source, target, and memory for pageable and
+/// express copies. Everything else is pinned, which the budget limits.
+fn check_host_memory(bytes: usize, simulated: bool) -> anyhow::Result<()> {
+    // The memory of a simulated device is host memory too.
+    let buffers = if simulated { 6 } else { 4 };
+    let needed_bytes = (bytes as u64).saturating_mul(buffers);
+    let free_bytes = system::available_bytes();
+    if needed_bytes > system::usable_bytes(free_bytes) {
         let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
         bail!(
-            "no room in the host's memory, which has {} of the {} needed; choose smaller copies",
-            gb(free_bytes),
-            gb(needed_bytes)
+            "not enough host memory: {} needed, {} available; use smaller copies",
+            gb(needed_bytes),
+            gb(free_bytes)
         );
     }
     Ok(())
 }
 
+/// Whether the device or the budget refused the memory, so that other kinds can still be measured.
+pub(crate) fn is_refusal(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<pinlane::Error>() {
+        Some(pinlane::Error::Driver(error)) => !error.is_fatal(),
+        other => other.is_some(),
+    }
+}
+
 /// Measures copies of up to some size.
 pub(crate) struct Meter<'a> {
-    clock: Clock<'a>,
-    wires: Wires<'a>,
-    hosts: BTreeMap<MemoryKind, Box<dyn Host>>,
+    clock: HostClock<'a>,
+    rig: Rig<'a>,
+    memories: BTreeMap<MemoryKind, Box<dyn HostMemory>>,
     /// On a simulated device.
-    modelled: Option<Modelled>,
+    model: Option<CopyModel>,
     simulated: bool,
 }
 
 impl<'a> Meter<'a> {
-    /// For copies of at most `bytes`. `profile` is that of a simulated device, where known.
+    /// For copies of at most `bytes`. `profile` is that of a simulated device, if known.
     pub(crate) fn new(
         device: &'a Device,
-        clock: Clock<'a>,
-        profile: Option<Profile>,
+        clock: HostClock<'a>,
+        profile: Option<&Profile>,
         bytes: usize,
     ) -> anyhow::Result<Self> {
         let name = device.info().simulated.as_deref();
-        has_room(bytes, name.is_some())?;
-        // A simulated GPU behind libcuda tells its profile's name only.
-        let profile = name.and_then(|name| profile.or_else(|| Profile::builtin(name)));
+        check_host_memory(bytes, name.is_some())?;
+        // A simulated libcuda reports only the name of its profile.
+        let profile = name.and_then(|name| profile.cloned().or_else(|| Profile::builtin(name)));
         Ok(Self {
             clock,
-            wires: Wires::new(device, bytes)?,
-            hosts: BTreeMap::new(),
-            modelled: profile.map(Modelled::new),
+            rig: Rig::new(device, bytes)?,
+            memories: BTreeMap::new(),
+            model: profile.map(|profile| CopyModel { profile }),
             simulated: name.is_some(),
         })
     }
 
-    /// Why this device has no figures of a kind; none where it has.
+    /// Why this device cannot measure a kind of memory; `None` if it can.
     pub(crate) fn refusal(&self, kind: MemoryKind) -> Option<&'static str> {
-        let info = self.wires.device.info();
-        let model = self.modelled.as_ref();
+        let info = self.rig.device.info();
+        let model = self.model.as_ref();
         match kind {
             MemoryKind::Registered if !info.can_register => {
-                Some("the device does not page-lock memory in place")
+                Some("the device cannot register memory")
             }
             MemoryKind::Mapped if !info.can_map_host => {
-                Some("kernels of this device cannot reach host memory")
+                Some("kernels of this device cannot access host memory")
             }
             MemoryKind::Mapped if self.simulated && model.is_none() => {
-                Some("the profile of this simulated device is not known here")
+                Some("the profile of this simulated device is unknown")
             }
-            MemoryKind::Express if self.simulated && !model.is_some_and(Modelled::has_express) => {
+            MemoryKind::Express if self.simulated && !model.is_some_and(CopyModel::has_express) => {
                 Some(
-                    "the profile has no [express] section, and a simulated clock sees no host threads",
+                    "the profile has no [express] section, and a simulated clock cannot time host threads",
                 )
             }
             _ => None,
         }
     }
 
-    /// Why there are no figures of a kind in a direction and size, though there are others.
+    /// Why this device cannot measure one direction and size of a kind that it can measure otherwise.
     pub(crate) fn route_refusal(
         &self,
         kind: MemoryKind,
         route: Route,
         bytes: usize,
     ) -> Option<&'static str> {
-        let by_driver = match (&self.modelled, kind) {
+        let by_driver = match (&self.model, kind) {
             (_, MemoryKind::Pageable) => self.simulated,
-            (Some(modelled), MemoryKind::Express) => modelled.is_drivers(bytes as u64),
+            (Some(model), MemoryKind::Express) => model.uses_driver(bytes as u64),
             _ => false,
         };
-        (by_driver && route == Route::Both).then_some(
-            "the driver's copies take two host threads for that, and a simulated clock knows one",
-        )
+        (by_driver && route == Route::Both)
+            .then_some("the driver's copies need two host threads, and a simulated clock has one")
     }
 
-    /// How figures of a kind came about, where they are not what the device's clock says.
+    /// How the times of a kind are obtained, if not from the device's clock.
     pub(crate) fn remark(&self, kind: MemoryKind) -> Option<&'static str> {
-        if !self.simulated {
-            return None;
-        }
         match kind {
-            MemoryKind::Mapped => Some("a kernel's launch, then the link as for pinned memory"),
+            _ if !self.simulated => None,
+            MemoryKind::Mapped => Some("modelled as a kernel launch plus a copy of pinned memory"),
             MemoryKind::Express => Some(
-                "by the profile's [express] figures, or the driver's copy where that is faster",
+                "modelled from the profile's [express] section, or the driver's copy if faster",
             ),
             _ => None,
         }
     }
 
-    /// Get memory of a kind. What that took, by the host's clock.
+    /// Allocates memory of a kind. Returns the time on the host's clock.
     pub(crate) fn open(&mut self, kind: MemoryKind) -> anyhow::Result<u64> {
-        let began_ns = self.clock.now_ns();
-        let memory = host::get(kind, &self.wires)?;
-        let took_ns = self.clock.now_ns().saturating_sub(began_ns);
-        self.hosts.insert(kind, memory.ready(&self.wires)?);
-        Ok(took_ns)
+        let start_ns = self.clock.now_ns();
+        let memory = Allocated::new(kind, &self.rig)?;
+        let elapsed_ns = self.clock.now_ns().saturating_sub(start_ns);
+        self.memories.insert(kind, memory.prepare(&self.rig)?);
+        Ok(elapsed_ns)
     }
 
-    /// Get all memory of a kind that copies in these directions need, and try it.
+    /// Allocates all memory of a kind that these routes need, and tries it.
     pub(crate) fn prepare(&mut self, kind: MemoryKind, routes: &[Route]) -> anyhow::Result<()> {
         self.open(kind)?;
-        // The lanes pin what they need with their first large copy.
+        // The express lane pins its ring with the first large copy.
         let bytes = match kind {
-            MemoryKind::Express => self.wires.data.len(),
+            MemoryKind::Express => self.rig.data.len(),
             _ => 1,
         };
         for &route in routes {
@@ -176,37 +180,37 @@ impl<'a> Meter<'a> {
         Ok(())
     }
 
-    /// Give memory of a kind back.
+    /// Frees memory of a kind.
     pub(crate) fn close(&mut self, kind: MemoryKind) {
-        self.hosts.remove(&kind);
+        self.memories.remove(&kind);
     }
 
-    /// Copy once and check what arrived. What it took, as [`sample`](Self::sample) tells it.
+    /// Copies once and checks the result. Returns the time as [`sample`](Self::sample) does.
     pub(crate) fn check(
         &mut self,
         kind: MemoryKind,
         route: Route,
         bytes: usize,
     ) -> anyhow::Result<u64> {
-        let Self { hosts, wires, .. } = self;
-        let host = hosts.get_mut(&kind).context("memory that was not got")?;
-        wires.forget(bytes)?;
-        host.forget(wires, route, bytes)?;
-        let seen_ns = host.copy(wires, route, bytes)?;
-        // In this order: the second may go through the same device memory.
-        let good_there = route == Route::D2h || wires.arrived(bytes)?;
-        let good_back = route == Route::H2d || host.came_back(wires, route, bytes)?;
-        if !good_there || !good_back {
+        let Self { memories, rig, .. } = self;
+        let memory = memories.get_mut(&kind).context("memory is not open")?;
+        rig.clear(bytes)?;
+        memory.clear(rig, route, bytes)?;
+        let measured_ns = memory.copy(rig, route, bytes)?;
+        // The device first: checking the host may overwrite the target on the device.
+        let good_on_device = route == Route::D2h || rig.arrived(bytes)?;
+        let good_on_host = route == Route::H2d || memory.arrived(rig, route, bytes)?;
+        if !good_on_device || !good_on_host {
             bail!(
-                "{} memory, {}: the bytes that arrived are not those that were sent",
+                "{} memory, {}: the copy delivered wrong bytes",
                 kind.name(),
                 route.words()
             );
         }
-        Ok(self.modelled_ns(kind, route, bytes)?.unwrap_or(seen_ns))
+        Ok(self.modelled_ns(kind, route, bytes)?.unwrap_or(measured_ns))
     }
 
-    /// Nanoseconds of one copy.
+    /// Copies once. Returns the time in nanoseconds.
     pub(crate) fn sample(
         &mut self,
         kind: MemoryKind,
@@ -216,32 +220,29 @@ impl<'a> Meter<'a> {
         if let Some(ns) = self.modelled_ns(kind, route, bytes)? {
             return Ok(ns);
         }
-        let Self { hosts, wires, .. } = self;
-        let host = hosts.get_mut(&kind).context("memory that was not got")?;
-        host.copy(wires, route, bytes)
+        let Self { memories, rig, .. } = self;
+        let memory = memories.get_mut(&kind).context("memory is not open")?;
+        memory.copy(rig, route, bytes)
     }
 
-    /// What a simulated clock would not tell right.
+    /// The time by the model, where a simulated clock would be wrong.
     fn modelled_ns(
         &mut self,
         kind: MemoryKind,
         route: Route,
         bytes: usize,
     ) -> anyhow::Result<Option<u64>> {
-        let Self {
-            modelled, wires, ..
-        } = self;
-        let Some(modelled) = modelled else {
+        let Some(model) = &self.model else {
             return Ok(None);
         };
         Ok(match kind {
-            MemoryKind::Mapped => Some(modelled.mapped_ns(route, bytes as u64)),
+            MemoryKind::Mapped => Some(model.mapped_ns(route, bytes as u64)),
             MemoryKind::Express => {
                 let driver_ns = match route {
                     Route::Both => None,
-                    Route::H2d | Route::D2h => Some(Ordinary::driver_copy(wires, route, bytes)?),
+                    _ => Some(PageableMemory::driver_copy(&mut self.rig, route, bytes)?),
                 };
-                Some(modelled.express_ns(route, bytes as u64, driver_ns))
+                Some(model.express_ns(route, bytes as u64, driver_ns))
             }
             _ => None,
         })

@@ -1,118 +1,104 @@
-//! Memory that the copy engine reaches itself.
+//! Page-locked memory, which the copy engine reads and writes directly.
 
 use pinlane::{
     Device, Part, PinnedBuf, PinnedTarget, Registered, TransferError, WriteCombinedSink,
 };
 use pinlane_report::Route;
 
-use super::host::Host;
-use super::pair::{Pair, take};
-use super::wires::{Wires, room};
+use super::memory::{BufferPair, HostMemory, take};
+use super::rig::{Rig, touched};
 
-/// Buffers to be sent and received.
-pub(super) struct PageLocked<B>(Pair<B>);
+pub(super) struct PageLockedMemory<B>(BufferPair<B>);
 
 /// A kind of page-locked buffer.
-pub(super) trait Buffer: PinnedTarget<u8> {
-    /// Another one of this length.
-    fn another(device: &Device, bytes: usize) -> anyhow::Result<Self>
-    where
-        Self: Sized;
+pub(super) trait PageLockedBuffer: PinnedTarget<u8> + Sized {
+    fn allocate(device: &Device, bytes: usize) -> anyhow::Result<Self>;
 
-    /// The front of it.
-    fn front(self, bytes: usize) -> Part<Self>
-    where
-        Self: Sized;
+    /// The first bytes of the buffer.
+    fn prefix(self, bytes: usize) -> Part<Self>;
 
-    /// Write to its front.
-    fn write(self, values: &[u8]) -> Self
-    where
-        Self: Sized;
+    /// Writes to the start of the buffer.
+    fn write(self, values: &[u8]) -> Self;
 
-    /// Its front, where the CPU can read it.
-    fn bytes(&self) -> Option<&[u8]>;
+    /// The contents, if the CPU can read them.
+    fn contents(&self) -> Option<&[u8]>;
 }
 
-impl<B: Buffer> PageLocked<B> {
-    pub(super) fn new(buffer: B, wires: &Wires<'_>) -> Self {
-        Self(Pair::new(buffer.write(&wires.data)))
+impl<B: PageLockedBuffer> PageLockedMemory<B> {
+    pub(super) fn new(buffer: B, rig: &Rig<'_>) -> Self {
+        Self(BufferPair::new(buffer.write(&rig.data)))
     }
 }
 
-fn went<T, B: Send + 'static>(result: Result<T, TransferError<B>>) -> anyhow::Result<T> {
+fn ok<T, B: Send + 'static>(result: Result<T, TransferError<B>>) -> anyhow::Result<T> {
     Ok(result.map_err(pinlane::Error::from)?)
 }
 
-impl<B: Buffer> Host for PageLocked<B> {
-    fn copy(&mut self, wires: &mut Wires<'_>, route: Route, bytes: usize) -> anyhow::Result<u64> {
+impl<B: PageLockedBuffer> HostMemory for PageLockedMemory<B> {
+    fn copy(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<u64> {
         let Self(buffers) = self;
-        buffers.provide(route, || B::another(wires.device, wires.data.len()))?;
+        buffers.allocate_for(route, || B::allocate(rig.device, rig.data.len()))?;
         match route {
             Route::H2d => {
-                let source = take(buffers.outbound())?.front(bytes);
-                let target = wires.there.range_mut(..bytes);
-                let sent = wires.up.timed(&wires.stopwatch).upload(source, target);
-                *buffers.outbound() = Some(went(went(sent)?.wait())?.into_whole());
-                Ok(wires.stopwatch.elapsed_ns()?)
+                let source = take(buffers.source())?.prefix(bytes);
+                let target = rig.target.range_mut(..bytes);
+                let copy = rig.up.timed(&rig.stopwatch).upload(source, target);
+                *buffers.source() = Some(ok(ok(copy)?.wait())?.into_whole());
+                Ok(rig.stopwatch.elapsed_ns()?)
             }
             Route::D2h => {
-                let target = take(buffers.inbound(route))?.front(bytes);
-                let source = wires.back.range(..bytes);
-                let sent = wires.down.timed(&wires.stopwatch).download(source, target);
-                *buffers.inbound(route) = Some(went(went(sent)?.wait())?.into_whole());
-                Ok(wires.stopwatch.elapsed_ns()?)
+                let target = take(buffers.target(route))?.prefix(bytes);
+                let source = rig.source.range(..bytes);
+                let copy = rig.down.timed(&rig.stopwatch).download(source, target);
+                *buffers.target(route) = Some(ok(ok(copy)?.wait())?.into_whole());
+                Ok(rig.stopwatch.elapsed_ns()?)
             }
             Route::Both => {
-                let source = take(buffers.outbound())?.front(bytes);
-                let target = take(buffers.inbound(route))?.front(bytes);
-                wires.begin(route)?;
-                let up = went(wires.up.upload(source, wires.there.range_mut(..bytes)))?;
-                let down = went(wires.down.download(wires.back.range(..bytes), target))?;
-                wires.end(route)?;
-                *buffers.outbound() = Some(went(up.wait())?.into_whole());
-                *buffers.inbound(route) = Some(went(down.wait())?.into_whole());
-                wires.elapsed_ns()
+                let source = take(buffers.source())?.prefix(bytes);
+                let target = take(buffers.target(route))?.prefix(bytes);
+                rig.start(route)?;
+                let up = ok(rig.up.upload(source, rig.target.range_mut(..bytes)))?;
+                let down = ok(rig.down.download(rig.source.range(..bytes), target))?;
+                rig.end(route)?;
+                *buffers.source() = Some(ok(up.wait())?.into_whole());
+                *buffers.target(route) = Some(ok(down.wait())?.into_whole());
+                rig.elapsed_ns()
             }
         }
     }
 
-    fn forget(&mut self, wires: &mut Wires<'_>, route: Route, bytes: usize) -> anyhow::Result<()> {
+    fn clear(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<()> {
         if route == Route::H2d {
             return Ok(());
         }
-        let place = self.0.inbound(route);
-        if let Some(inbound) = place.take() {
-            wires.scratch[..bytes].fill(0);
-            *place = Some(inbound.write(&wires.scratch[..bytes]));
+        let slot = self.0.target(route);
+        if let Some(target) = slot.take() {
+            rig.scratch[..bytes].fill(0);
+            *slot = Some(target.write(&rig.scratch[..bytes]));
         }
         Ok(())
     }
 
-    fn came_back(
-        &mut self,
-        wires: &mut Wires<'_>,
-        route: Route,
-        bytes: usize,
-    ) -> anyhow::Result<bool> {
-        let place = self.0.inbound(route);
-        if let Some(seen) = place.as_ref().and_then(Buffer::bytes) {
-            return Ok(seen[..bytes] == wires.data[..bytes]);
+    fn arrived(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<bool> {
+        let slot = self.0.target(route);
+        if let Some(contents) = slot.as_ref().and_then(PageLockedBuffer::contents) {
+            return Ok(contents[..bytes] == rig.data[..bytes]);
         }
         // The CPU cannot read it, but the device can.
-        wires.forget(bytes)?;
-        let target = wires.there.range_mut(..bytes);
-        let sent = went(wires.up.upload(take(place)?.front(bytes), target))?;
-        *place = Some(went(sent.wait())?.into_whole());
-        wires.arrived(bytes)
+        rig.clear(bytes)?;
+        let target = rig.target.range_mut(..bytes);
+        let copy = ok(rig.up.upload(take(slot)?.prefix(bytes), target))?;
+        *slot = Some(ok(copy.wait())?.into_whole());
+        rig.arrived(bytes)
     }
 }
 
-impl Buffer for PinnedBuf<u8> {
-    fn another(device: &Device, bytes: usize) -> anyhow::Result<Self> {
+impl PageLockedBuffer for PinnedBuf<u8> {
+    fn allocate(device: &Device, bytes: usize) -> anyhow::Result<Self> {
         Ok(device.pinned(bytes)?)
     }
 
-    fn front(self, bytes: usize) -> Part<Self> {
+    fn prefix(self, bytes: usize) -> Part<Self> {
         self.part(..bytes)
     }
 
@@ -121,18 +107,18 @@ impl Buffer for PinnedBuf<u8> {
         self
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
+    fn contents(&self) -> Option<&[u8]> {
         Some(self)
     }
 }
 
-impl Buffer for Registered<Vec<u8>> {
-    fn another(device: &Device, bytes: usize) -> anyhow::Result<Self> {
-        let registered = device.register(room(bytes)?);
+impl PageLockedBuffer for Registered<Vec<u8>> {
+    fn allocate(device: &Device, bytes: usize) -> anyhow::Result<Self> {
+        let registered = device.register(touched(bytes)?);
         Ok(registered.map_err(pinlane::Error::from)?)
     }
 
-    fn front(self, bytes: usize) -> Part<Self> {
+    fn prefix(self, bytes: usize) -> Part<Self> {
         self.part(..bytes)
     }
 
@@ -141,17 +127,17 @@ impl Buffer for Registered<Vec<u8>> {
         self
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
+    fn contents(&self) -> Option<&[u8]> {
         Some(self)
     }
 }
 
-impl Buffer for WriteCombinedSink<u8> {
-    fn another(device: &Device, bytes: usize) -> anyhow::Result<Self> {
+impl PageLockedBuffer for WriteCombinedSink<u8> {
+    fn allocate(device: &Device, bytes: usize) -> anyhow::Result<Self> {
         Ok(device.write_combined(bytes)?.into_sink())
     }
 
-    fn front(self, bytes: usize) -> Part<Self> {
+    fn prefix(self, bytes: usize) -> Part<Self> {
         self.part(..bytes)
     }
 
@@ -161,7 +147,7 @@ impl Buffer for WriteCombinedSink<u8> {
         buffer.into_sink()
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
+    fn contents(&self) -> Option<&[u8]> {
         None
     }
 }

@@ -4,24 +4,22 @@
 
 use std::process::{Command, Output};
 
-/// The tool with these words.
+/// The tool with these arguments.
 pub fn pinlane(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pinlane"));
     command.args(args);
     command
 }
 
-/// What the tool says to these words.
+/// Runs the tool with these arguments.
 pub fn run(args: &[&str]) -> Output {
-    pinlane(args).output().expect("the tool starts")
+    pinlane(args).output().expect("pinlane starts")
 }
 
-/// Its standard output.
 pub fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).expect("text")
 }
 
-/// Its standard error.
 pub fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("text")
 }

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// An empty one.
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -19,12 +18,11 @@ impl Scratch {
         Self(folder)
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.0
     }
 
-    /// A file in it, as a word of the command line.
+    /// A file in it, as an argument.
     pub fn file(&self, name: &str) -> String {
         self.0.join(name).to_str().expect("plain text").to_owned()
     }
@@ -32,7 +30,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A folder left in the temporary one does no harm.
+        // A leftover folder does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

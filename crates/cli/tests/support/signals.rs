@@ -1,4 +1,4 @@
-//! The tool, told to stop.
+//! Interrupting the tool.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-/// Of those that the tool listens to.
+/// A signal that the tool handles.
 #[derive(Clone, Copy)]
 pub enum Signal {
     Interrupt,
@@ -21,7 +21,7 @@ impl Signal {
         }
     }
 
-    /// In masks of the system.
+    /// The bit in signal masks.
     fn bit(self) -> u64 {
         match self {
             Self::Interrupt => 1 << 1,
@@ -30,13 +30,13 @@ impl Signal {
     }
 }
 
-/// The tool, when it listens to a signal.
-pub fn begun(command: &mut Command, signal: Signal) -> Child {
+/// Starts the tool and waits until it handles a signal.
+pub fn started_and_listening(command: &mut Command, signal: Signal) -> Child {
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the tool starts");
+        .expect("pinlane starts");
     let status = format!("/proc/{}/status", child.id());
     let listens = || {
         let status = fs::read_to_string(&status).expect("it runs");
@@ -51,8 +51,8 @@ pub fn begun(command: &mut Command, signal: Signal) -> Child {
     child
 }
 
-/// What it says in the end, after the signal.
-pub fn stopped(child: Child, signal: Signal) -> Output {
+/// Sends the signal and waits for the end.
+pub fn stop(child: Child, signal: Signal) -> Output {
     let pid = child.id().to_string();
     let killed = Command::new("kill").args([signal.name(), &pid]).status();
     assert!(killed.expect("kill is there").success());

@@ -21,6 +21,9 @@ impl PipelineOrder {
     /// All orders.
     pub const ALL: [Self; 3] = [Self::DepthFirst, Self::BreadthFirst, Self::StageStreams];
 
+    /// The streams of [`StageStreams`](Self::StageStreams).
+    pub const STAGES: u32 = 3;
+
     /// Its name for people, such as `depth-first`.
     #[must_use]
     pub fn name(self) -> &'static str {

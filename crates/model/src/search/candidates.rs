@@ -1,5 +1,7 @@
 //! The best shape of each order.
 
+use std::ops::RangeInclusive;
+
 use super::chunk_sizes;
 use super::lower_bound::LowerBound;
 use super::plan::Limits;
@@ -11,10 +13,10 @@ use crate::pipeline::{Chunks, Job, Memory, PipelineOrder, PlanError, Shape};
 pub const STREAMS_MAX: u32 = 8;
 
 /// Numbers of ring slots that are tried for stage streams. Other orders have one per stream.
-pub const STAGE_SLOTS: [u32; 4] = [2, 3, 4, 6];
+const STAGE_SLOTS: [u32; 4] = [2, 3, 4, 6];
 
 /// Additional ring slots for the express lane: one that it fills and one that it empties.
-pub const EXPRESS_SLOTS: u32 = 2;
+const EXPRESS_SLOTS: u32 = 2;
 
 /// Number of depths without improvement after which no greater ones are tried.
 const NO_GAIN_MAX: u32 = 2;
@@ -189,15 +191,28 @@ impl Search<'_> {
     /// Numbers of streams and slots of an order, within the limits.
     fn depths(&self, order: PipelineOrder) -> Vec<(u32, u32)> {
         let most = self.limits.streams_at_most.min(STREAMS_MAX);
-        let express = [self.job.input, self.job.output].contains(&Memory::Express);
-        let more = if express { EXPRESS_SLOTS } else { 0 };
-        let one_slot_each = |streams| (streams, streams + more);
-        match order {
-            PipelineOrder::DepthFirst => (1..=most).map(one_slot_each).collect(),
-            // With one stream it would be depth-first.
-            PipelineOrder::BreadthFirst => (2..=most).map(one_slot_each).collect(),
-            PipelineOrder::StageStreams if self.limits.streams_at_most < 3 => Vec::new(),
-            PipelineOrder::StageStreams => STAGE_SLOTS.map(|slots| (3, slots + more)).to_vec(),
+        // With one stream breadth-first would be depth-first.
+        let least = if order == PipelineOrder::BreadthFirst {
+            2
+        } else {
+            1
+        };
+        depths(&self.job, order, least..=most)
+    }
+}
+
+/// Numbers of streams and ring slots to try for an order, with numbers of streams from `streams`.
+#[must_use]
+pub fn depths(job: &Job, order: PipelineOrder, streams: RangeInclusive<u32>) -> Vec<(u32, u32)> {
+    let express = [job.input, job.output].contains(&Memory::Express);
+    let more = if express { EXPRESS_SLOTS } else { 0 };
+    match order {
+        PipelineOrder::StageStreams if !streams.contains(&PipelineOrder::STAGES) => Vec::new(),
+        PipelineOrder::StageStreams => STAGE_SLOTS
+            .map(|slots| (PipelineOrder::STAGES, slots + more))
+            .to_vec(),
+        PipelineOrder::DepthFirst | PipelineOrder::BreadthFirst => {
+            streams.map(|streams| (streams, streams + more)).collect()
         }
     }
 }

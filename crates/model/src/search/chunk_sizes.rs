@@ -13,11 +13,15 @@ const PARTS_MAX: u64 = 4;
 /// Steps from one size of the grid to the next when the search is refined.
 const FINE_STEPS: u64 = 6;
 
+/// Chunk sizes of the search that are powers of two, in rising order.
+pub fn power_of_two_chunks() -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(LEAST), |size| Some(size * 2)).take_while(|size| *size <= MOST)
+}
+
 /// Sizes in steps of √2, each also rounded so that it divides the job evenly; sorted, unique.
 pub(super) fn grid(bytes_in: u64) -> Vec<u64> {
     let mut sizes = Vec::new();
-    let mut size = LEAST;
-    while size <= MOST {
+    for size in power_of_two_chunks() {
         // Times √2, rounded down to a page.
         let between = (size as u128 * 1_414_213 / 1_000_000) as u64 / PAGE * PAGE;
         for chunk in [size, between] {
@@ -26,7 +30,6 @@ pub(super) fn grid(bytes_in: u64) -> Vec<u64> {
                 sizes.push(even(bytes_in, chunk));
             }
         }
-        size *= 2;
     }
     let parts = (1..=PARTS_MAX).map(|parts| bytes_in.div_ceil(parts));
     sizes.extend(parts.filter(|&chunk| chunk > 0 && (chunk <= MOST || chunk == bytes_in)));

@@ -37,6 +37,7 @@ mod plan;
 mod predict;
 
 pub use advice::{Advice, Bottleneck, Resource};
-pub use candidates::{EXPRESS_SLOTS, STAGE_SLOTS, STREAMS_MAX};
+pub use candidates::{STREAMS_MAX, depths};
+pub use chunk_sizes::power_of_two_chunks;
 pub use plan::{Alternative, Limits, Plan, best};
 pub use predict::predict_ns;

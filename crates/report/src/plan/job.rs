@@ -1,32 +1,17 @@
 //! What is to be done.
 
+use pinlane_model::pipeline::Memory;
 use serde::Serialize;
 
 use crate::format::amount;
 use crate::timeline::layout::words::duration;
 
-/// Where input comes from or output goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanMemory {
-    /// Page-locked memory.
-    Pinned,
-    /// Ordinary memory, copied by the driver.
-    Pageable,
-    /// Ordinary memory, copied by the express lane.
-    Express,
-    /// Device memory.
-    Device,
-}
-
-impl PlanMemory {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Pinned => "pinned memory",
-            Self::Pageable => "pageable memory",
-            Self::Express => "pageable memory by the express lane",
-            Self::Device => "device memory",
-        }
+fn words(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Pinned => "pinned memory",
+        Memory::Pageable => "pageable memory",
+        Memory::Express => "pageable memory by the express lane",
+        Memory::Device => "device memory",
     }
 }
 
@@ -40,9 +25,9 @@ pub struct PlanJob {
     /// What the kernel takes in all, beside launches.
     pub kernel_ns: u64,
     /// Where the input is.
-    pub input: PlanMemory,
+    pub input: Memory,
     /// Where the output goes.
-    pub output: PlanMemory,
+    pub output: Memory,
 }
 
 impl PlanJob {
@@ -59,8 +44,8 @@ impl PlanJob {
 
     /// Where the bytes are.
     pub(super) fn places(&self) -> String {
-        let from = self.input.words();
-        let to = self.output.words();
+        let from = words(self.input);
+        let to = words(self.output);
         match (self.input, self.bytes_out) {
             (_, 0) => from.to_owned(),
             _ if self.input == self.output => format!("{from}, in and out"),

@@ -6,7 +6,7 @@ mod shape;
 mod text;
 
 pub use advice::{PlanAdvice, PlanBottleneck, PlanPart};
-pub use job::{PlanJob, PlanMemory};
+pub use job::PlanJob;
 pub use shape::{PlanRun, PlanShape};
 
 use serde::Serialize;

@@ -1,0 +1,104 @@
+//! A single GPU.
+
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup};
+
+use super::Check;
+use crate::commands::doctor::facts::gpu::Gpu;
+use crate::system::nvml::ComputeMode;
+
+const USABLE: Check = Check(DoctorGroup::Gpu, "usable");
+const MEMORY: Check = Check(DoctorGroup::Gpu, "GPU memory");
+const COMPUTE_MODE: Check = Check(DoctorGroup::Gpu, "compute mode");
+const PERSISTENCE: Check = Check(DoctorGroup::Gpu, "persistence mode");
+const CONFIDENTIAL: Check = Check(DoctorGroup::Gpu, "confidential computing");
+
+pub(super) fn all(gpu: &Gpu) -> Vec<Finding> {
+    let mut findings = vec![usable(gpu), memory(gpu)];
+    if gpu.info.simulated.is_none() {
+        findings.push(compute_mode(gpu));
+        findings.push(persistence(gpu));
+        findings.push(confidential(gpu));
+    }
+    findings
+}
+
+fn usable(gpu: &Gpu) -> Finding {
+    let name = &gpu.info.name;
+    match &gpu.load {
+        Ok(_) => USABLE.ok(format!("{name} opens and copies")),
+        Err(reason) => USABLE.fail(format!("cannot use {name}: {reason}")).remedy(
+            "check memory, processes and errors of the GPU with `nvidia-smi`, and the kernel log with \
+             `sudo dmesg | grep -i xid`",
+            95,
+        ),
+    }
+}
+
+fn memory(gpu: &Gpu) -> Finding {
+    if gpu.info.integrated {
+        MEMORY
+            .warn("shared with the host: pinning gains little or nothing")
+            .remedy(
+                "do not copy; let kernels access host memory (`Device::mapped`, cudaHostAllocMapped)",
+                70,
+            )
+    } else if gpu.info.coherent {
+        MEMORY
+            .warn("coherent link to host memory (NVLink-C2C): pinning gains little or nothing")
+            .remedy("measure what pinning gains with `pinlane compare`", 40)
+    } else {
+        MEMORY.ok("separate from host memory: pinning pays")
+    }
+}
+
+fn compute_mode(gpu: &Gpu) -> Finding {
+    let reset = format!("sudo nvidia-smi -i {} -c DEFAULT", id(gpu));
+    match gpu.state.compute_mode {
+        None => COMPUTE_MODE.unknown(),
+        Some(ComputeMode::Shared) => COMPUTE_MODE.ok("shared by all processes"),
+        Some(ComputeMode::Exclusive) => COMPUTE_MODE
+            .warn("exclusive: only one process at a time")
+            .remedy(reset, 25),
+        Some(ComputeMode::Prohibited) => COMPUTE_MODE
+            .fail("prohibited: no process may use the GPU")
+            .remedy(reset, 98),
+    }
+}
+
+fn persistence(gpu: &Gpu) -> Finding {
+    match gpu.state.persistence {
+        None => PERSISTENCE.unknown(),
+        Some(true) => PERSISTENCE.ok("on"),
+        Some(false) => PERSISTENCE
+            .warn("off: the driver unloads an unused GPU, which delays the next first call")
+            .remedy(
+                format!(
+                    "sudo nvidia-smi -i {} -pm 1 (or run nvidia-persistenced)",
+                    id(gpu)
+                ),
+                20,
+            ),
+    }
+}
+
+fn confidential(gpu: &Gpu) -> Finding {
+    match gpu.state.confidential {
+        None => CONFIDENTIAL.unknown(),
+        Some(false) => CONFIDENTIAL.ok("off"),
+        Some(true) => CONFIDENTIAL
+            .warn("on: copies are encrypted, and memory cannot be registered")
+            .remedy(
+                "expect only a part of the link's rate (measure it with `pinlane compare`), or ask the \
+                 administrator to turn confidential computing off",
+                75,
+            ),
+    }
+}
+
+/// The GPU's name for nvidia-smi.
+pub(super) fn id(gpu: &Gpu) -> String {
+    match gpu.info.pci {
+        Some(pci) => pci.to_string(),
+        None => gpu.info.ordinal.to_string(),
+    }
+}

@@ -1,0 +1,162 @@
+//! The link between host and GPU.
+
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup};
+
+use super::{Check, gpu, numa};
+use crate::commands::doctor::facts::gpu::{Gpu, GpuFacts};
+use crate::commands::doctor::facts::host::HostFacts;
+use crate::system::pci::LinkSpeed;
+use crate::system::pcie::{Link, payload_limit_gb_per_s};
+
+const SIMULATED_LINK: Check = Check(DoctorGroup::Link, "link");
+const PCIE_LINK: Check = Check(DoctorGroup::Link, "PCIe link");
+const GENERATION: Check = Check(DoctorGroup::Link, "link generation");
+const WIDTH: Check = Check(DoctorGroup::Link, "link width");
+const SLOT: Check = Check(DoctorGroup::Link, "slot");
+const ERRORS: Check = Check(DoctorGroup::Link, "link errors");
+const IOMMU: Check = Check(DoctorGroup::Link, "IOMMU");
+
+const RESEAT: &str = "reseat the card, and check riser, cable and the slot's firmware settings \
+                      (bifurcation, link speed: auto)";
+
+pub(super) fn of_gpu(gpu: &Gpu, host: &HostFacts) -> Vec<Finding> {
+    if gpu.info.simulated.is_some() {
+        return vec![simulated(gpu)];
+    }
+    let mut findings = speed(gpu);
+    findings.push(slot(gpu));
+    findings.push(errors(gpu));
+    findings.push(numa::node(gpu, host));
+    findings
+}
+
+pub(super) fn of_host(host: &HostFacts, gpus: &GpuFacts) -> Vec<Finding> {
+    let mut findings = vec![iommu(host, gpus)];
+    if gpus.gpus.is_empty() {
+        findings.insert(0, PCIE_LINK.skip("no GPU to check"));
+    }
+    findings
+}
+
+fn simulated(gpu: &Gpu) -> Finding {
+    let rate = |gb_per_s: Option<f64>| match gb_per_s {
+        Some(rate) => format!("{rate:.1} GB/s"),
+        None => "no cost".to_owned(),
+    };
+    match gpu.rates_gb_per_s {
+        Some([up, down]) => SIMULATED_LINK.ok(format!(
+            "pinned memory, by the profile: {} to the device, {} from it",
+            rate(up),
+            rate(down)
+        )),
+        None => SIMULATED_LINK.skip("the simulated libcuda does not report it"),
+    }
+}
+
+/// The link under load, or else idle; from the management library, or else from the kernel.
+fn speed(gpu: &Gpu) -> Vec<Finding> {
+    let loaded = gpu.load.as_ref().ok().and_then(|load| load.link);
+    let link = loaded
+        .or(gpu.state.link)
+        .or_else(|| gpu.pci.as_ref()?.link());
+    match link {
+        Some(link) => vec![generation(link, loaded.is_some()), width(link)],
+        None => vec![PCIE_LINK.unknown()],
+    }
+}
+
+fn generation(link: Link, under_load: bool) -> Finding {
+    let (now, most) = (link.generation, link.max_generation);
+    if now >= most {
+        let limit = payload_limit_gb_per_s(now, link.width);
+        let limit = limit.map_or_else(String::new, |rate| format!(", at most {rate:.0} GB/s"));
+        return GENERATION.ok(format!("PCIe {now} x{}{limit}", link.width));
+    }
+    let seen = format!("PCIe {now}, but card and slot support PCIe {most}");
+    match under_load {
+        true => GENERATION
+            .warn(format!("{seen}, under load"))
+            .remedy(RESEAT, 90),
+        // Idle GPUs lower the generation to save power.
+        false => GENERATION.skip(format!(
+            "{seen}; idle GPUs slow down, and this one could not be put under load"
+        )),
+    }
+}
+
+fn width(link: Link) -> Finding {
+    let (now, most) = (link.width, link.max_width);
+    if now >= most {
+        return WIDTH.ok(format!("x{now}"));
+    }
+    let share = f64::from(now) / f64::from(most) * 100.0;
+    let seen = format!("x{now} of x{most}: {share:.0}% of the rate that card and slot support");
+    WIDTH.warn(seen).remedy(RESEAT, 92)
+}
+
+fn slot(gpu: &Gpu) -> Finding {
+    let pci = gpu.pci.as_ref();
+    let ends = pci.and_then(|pci| Some((pci.card?, pci.credible_slot()?)));
+    let Some((card, slot)) = ends else {
+        return SLOT.unknown();
+    };
+    let text = |speed: LinkSpeed| format!("PCIe {} x{}", speed.generation, speed.width);
+    if slot.generation >= card.generation && slot.width >= card.width {
+        return SLOT.ok(format!("{}, as fast as the card", text(slot)));
+    }
+    let seen = format!("{}, slower than the card's {}", text(slot), text(card));
+    SLOT.warn(seen)
+        .remedy("move the card to a faster slot, if there is one", 60)
+}
+
+fn errors(gpu: &Gpu) -> Finding {
+    let under_load = gpu.load.as_ref().ok().and_then(|load| load.replays);
+    match (under_load, gpu.state.replays) {
+        (Some(count @ 1..), _) => ERRORS
+            .warn(format!("{count} packets resent during a short copy"))
+            .remedy(RESEAT, 85),
+        (Some(0), Some(before)) => ERRORS.ok(format!(
+            "no packets resent during a short copy, {before} before"
+        )),
+        _ => ERRORS.skip(format!("GPU {} does not report them", gpu::id(gpu))),
+    }
+}
+
+/// Whether an IOMMU translates DMA.
+fn iommu(host: &HostFacts, gpus: &GpuFacts) -> Finding {
+    const REMEDY: &str = "add iommu=pt to the kernel's command line (GRUB_CMDLINE_LINUX in \
+                          /etc/default/grub, then `sudo update-grub`) and reboot";
+    let modes: Vec<&str> = gpus
+        .gpus
+        .iter()
+        .filter_map(|gpu| gpu.pci.as_ref()?.iommu.as_deref())
+        .collect();
+    if let Some(mode) = modes.iter().find(|mode| mode.starts_with("DMA")) {
+        return IOMMU
+            .warn(format!(
+                "translates the GPU's accesses ({mode}), which slows pinning down"
+            ))
+            .remedy(REMEDY, 35);
+    }
+    if modes.contains(&"identity") {
+        return IOMMU.ok("on, in passthrough mode for the GPU (identity)");
+    }
+    if host.iommus.is_empty() {
+        return IOMMU.ok("none active");
+    }
+    let Some(args) = &host.kernel_args else {
+        return IOMMU.skip("on; mode unknown");
+    };
+    let passthrough = [
+        "iommu=pt",
+        "iommu.passthrough=1",
+        "intel_iommu=off",
+        "amd_iommu=off",
+    ];
+    if args.iter().any(|arg| passthrough.contains(&arg.as_str())) {
+        return IOMMU.ok("on, in passthrough mode (iommu=pt)");
+    }
+    IOMMU
+        .warn("on, may translate the GPU's accesses")
+        .remedy(REMEDY, 15)
+}

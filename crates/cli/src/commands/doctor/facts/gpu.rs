@@ -1,0 +1,194 @@
+//! Facts about the chosen GPUs, idle and under load.
+
+use std::time::{Duration, Instant};
+
+use pinlane::{Budget, Device};
+use pinlane_driver::{DeviceInfo, Error, Platform};
+use pinlane_model::{Direction, HostKind, Profile};
+
+use super::host::HostFacts;
+use crate::device::{self, Backend, DeviceChoice};
+use crate::system::files::SystemRoot;
+use crate::system::nvml::{GpuState, Management};
+use crate::system::pci::{self, PciGpu};
+use crate::system::pcie::Link;
+
+/// The size of the copies that load the link.
+const LOAD_BYTES: usize = 16 << 20;
+
+/// A link that is not at full speed by then will not get there.
+const LOAD_TIME: Duration = Duration::from_millis(500);
+
+/// The size of the copies whose rate is reported for a simulated link.
+const RATE_BYTES: u64 = 32 << 20;
+
+/// A link under load.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LoadedLink {
+    /// The best speed.
+    pub(crate) link: Option<Link>,
+    /// Packets resent meanwhile.
+    pub(crate) replays: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Gpu {
+    pub(crate) info: DeviceInfo,
+    /// From the kernel.
+    pub(crate) pci: Option<PciGpu>,
+    /// From the management library, before the load.
+    pub(crate) state: GpuState,
+    /// The link under load, or why the GPU cannot be used.
+    pub(crate) load: Result<LoadedLink, String>,
+    /// For a simulated GPU: GB/s of pinned memory to and from the device; `None` if copies take no time.
+    pub(crate) rates_gb_per_s: Option<[Option<f64>; 2]>,
+}
+
+/// The GPUs of `--device`.
+#[derive(Debug)]
+pub(crate) struct GpuFacts {
+    pub(crate) gpus: Vec<Gpu>,
+    /// All GPUs that CUDA sees; `gpus` may be a part of them.
+    pub(crate) count: usize,
+    /// Why there are none.
+    pub(crate) error: Option<Error>,
+    /// Whether `--device` names a real GPU.
+    pub(crate) required: bool,
+    /// The driver version, or why the management library does not work.
+    pub(crate) management: Result<Option<String>, String>,
+}
+
+impl GpuFacts {
+    /// `auto` means all GPUs.
+    pub(crate) fn find(choice: &DeviceChoice, host: &HostFacts, root: SystemRoot<'_>) -> Self {
+        match choice {
+            DeviceChoice::Auto => match device::cuda(0) {
+                Ok(platform) => Self::real(&platform, None, false, host, root),
+                Err(error) => Self::none(error, false),
+            },
+            DeviceChoice::Cuda(ordinal) => match device::cuda(*ordinal) {
+                Ok(platform) => Self::real(&platform, Some(*ordinal), true, host, root),
+                Err(error) => Self::none(error, true),
+            },
+            DeviceChoice::Sim(named) => Self::simulated(&named.profile),
+        }
+    }
+
+    fn none(error: Error, required: bool) -> Self {
+        Self {
+            gpus: Vec::new(),
+            count: 0,
+            error: Some(error),
+            required,
+            management: Err("no GPU".to_owned()),
+        }
+    }
+
+    fn real(
+        platform: &dyn Platform,
+        only: Option<u32>,
+        required: bool,
+        host: &HostFacts,
+        root: SystemRoot<'_>,
+    ) -> Self {
+        let infos = match platform.devices() {
+            Ok(infos) => infos,
+            Err(error) => return Self::none(error, required),
+        };
+        let management = Management::open();
+        let count = infos.len();
+        let wanted = infos
+            .into_iter()
+            .filter(|info| only.is_none_or(|only| info.ordinal == only));
+        let gpus = wanted.map(|info| {
+            // A simulated libcuda makes up its PCI address.
+            let real = info.pci.filter(|_| info.simulated.is_none());
+            let queried = real.zip(management.as_ref().ok());
+            let query_link = || {
+                let link = queried.and_then(|(pci, library)| library.link(pci));
+                link.or_else(|| pci::read(root, real?.to_string()).link())
+            };
+            let state = queried.map_or_else(GpuState::default, |(pci, library)| library.state(pci));
+            let load = load_link(platform, info.ordinal, &query_link).map(|link| {
+                let replays = queried.and_then(|(pci, library)| library.replays(pci));
+                LoadedLink {
+                    link,
+                    replays: replays
+                        .zip(state.replays)
+                        .map(|(after, before)| after.saturating_sub(before)),
+                }
+            });
+            Gpu {
+                pci: real.and_then(|pci| host.pci_gpu(&pci.to_string()).cloned()),
+                info,
+                state,
+                load,
+                rates_gb_per_s: None,
+            }
+        });
+        Self {
+            gpus: gpus.collect(),
+            count,
+            error: None,
+            required,
+            management: management.map(|library| library.driver_version()),
+        }
+    }
+
+    fn simulated(profile: &Profile) -> Self {
+        let backend = Backend::simulated(profile.clone(), device::for_timing);
+        let devices = backend.platform().devices().unwrap_or_default();
+        let rate = |direction| {
+            let ns = profile.copy_ns(direction, HostKind::Pinned, RATE_BYTES);
+            // Bytes per nanosecond are GB/s.
+            (ns > 0).then(|| RATE_BYTES as f64 / ns as f64)
+        };
+        let rates = [rate(Direction::HostToDevice), rate(Direction::DeviceToHost)];
+        let gpus = devices.into_iter().map(|info| Gpu {
+            load: load_link(backend.platform(), info.ordinal, &|| None).map(|link| LoadedLink {
+                link,
+                replays: None,
+            }),
+            info,
+            pci: None,
+            state: GpuState::default(),
+            rates_gb_per_s: Some(rates),
+        });
+        let gpus: Vec<_> = gpus.collect();
+        Self {
+            count: gpus.len(),
+            gpus,
+            error: None,
+            required: false,
+            management: Err("simulated".to_owned()),
+        }
+    }
+}
+
+/// Copies until the link is at full speed, which an idle link is not, or the time is over.
+fn load_link(
+    platform: &dyn Platform,
+    ordinal: u32,
+    link: &dyn Fn() -> Option<Link>,
+) -> Result<Option<Link>, String> {
+    let text = |error: pinlane::Error| error.to_string();
+    let driver = platform.open(ordinal).map_err(|error| error.to_string())?;
+    // Another check reports an invalid PINLANE_PINNED_LIMIT.
+    let budget = Budget::with_limit(2 * LOAD_BYTES as u64);
+    let device = Device::with_budget(driver, &budget);
+    let stream = device.stream().map_err(text)?;
+    let mut target = device.alloc::<u8>(LOAD_BYTES).map_err(text)?;
+    let mut source = device.pinned::<u8>(LOAD_BYTES).map_err(text)?;
+    let start = Instant::now();
+    loop {
+        let copy = stream
+            .upload(source, &mut target)
+            .map_err(|e| e.to_string())?;
+        source = copy.wait().map_err(|e| e.to_string())?;
+        let link = link();
+        let at_best = link.is_none_or(|link| link.generation >= link.max_generation);
+        if at_best || start.elapsed() > LOAD_TIME {
+            return Ok(link);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Everything that checks look at, gathered in one place, so that checks need no machine.
+
+pub(super) mod gpu;
+pub(super) mod host;
+pub(super) mod id_set;
+
+use pinlane::Budget;
+
+use self::gpu::GpuFacts;
+use self::host::HostFacts;
+use crate::device::DeviceChoice;
+use crate::system::files::SystemRoot;
+
+pub(super) struct Facts {
+    pub(super) host: HostFacts,
+    pub(super) gpus: GpuFacts,
+}
+
+impl Facts {
+    /// The facts of this machine and the chosen devices.
+    pub(super) fn gather(choice: &DeviceChoice) -> Self {
+        let root = SystemRoot::real();
+        let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+        let budget = Budget::process().limit_bytes();
+        let budget = budget.map_err(|error| error.to_string());
+        let host = HostFacts::read(root, &variable, budget);
+        let gpus = GpuFacts::find(choice, &host, root);
+        Self { host, gpus }
+    }
+}

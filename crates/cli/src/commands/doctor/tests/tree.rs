@@ -1,0 +1,145 @@
+//! A folder with fake system files.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::commands::doctor::facts::host::HostFacts;
+use crate::system::files::SystemRoot;
+
+/// The folder of the GPU, below its slot.
+pub(super) const GPU: &str = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
+pub(super) const SLOT: &str = "sys/devices/pci0000:00/0000:00:01.0";
+
+/// Two NUMA nodes with eight CPUs each; process and GPU are on the second.
+const HEALTHY: &[(&str, &str)] = &[
+    (
+        "proc/version",
+        "Linux version 6.8.0-45-generic (gcc) #1 SMP\n",
+    ),
+    ("proc/cmdline", "BOOT_IMAGE=/vmlinuz root=/dev/sda1 quiet\n"),
+    (
+        "proc/meminfo",
+        "MemTotal: 134217728 kB\nMemFree: 1 kB\nMemAvailable: 67108864 kB\n",
+    ),
+    (
+        "proc/self/status",
+        "Name:\tpinlane\nCapEff:\t0000000000000000\nCpus_allowed_list:\t8-15\nMems_allowed_list:\t0-1\n",
+    ),
+    (
+        "proc/self/limits",
+        "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         unlimited            unlimited            bytes     \n",
+    ),
+    ("proc/1/comm", "systemd\n"),
+    (
+        "proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build\nGCC version: 12\n",
+    ),
+    ("dev/nvidiactl", ""),
+    ("dev/nvidia-uvm", ""),
+    ("dev/nvidia0", ""),
+    (
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "always [madvise] never\n",
+    ),
+    (
+        "sys/kernel/mm/transparent_hugepage/defrag",
+        "always defer defer+madvise [madvise] never\n",
+    ),
+    ("sys/devices/system/node/node0/cpulist", "0-7\n"),
+    ("sys/devices/system/node/node1/cpulist", "8-15\n"),
+];
+
+const HEALTHY_GPU: &[(&str, &str)] = &[
+    ("vendor", "0x10de\n"),
+    ("class", "0x030200\n"),
+    ("numa_node", "1\n"),
+    ("current_link_speed", "32.0 GT/s PCIe\n"),
+    ("current_link_width", "16\n"),
+    ("max_link_speed", "32.0 GT/s PCIe\n"),
+    ("max_link_width", "16\n"),
+];
+
+/// The folder, removed when dropped.
+pub(super) struct Tree(PathBuf);
+
+impl Tree {
+    /// A machine without any files.
+    pub(super) fn empty() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("pinlane-doctor-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+
+    /// A machine without problems, with a GPU.
+    pub(super) fn healthy() -> Self {
+        let tree = Self::empty();
+        for (path, text) in HEALTHY {
+            tree.write(path, text);
+        }
+        for (name, text) in HEALTHY_GPU {
+            tree.write(&format!("{GPU}/{name}"), text);
+        }
+        tree.write(&format!("{SLOT}/max_link_speed"), "32.0 GT/s PCIe\n");
+        tree.write(&format!("{SLOT}/max_link_width"), "16\n");
+        let bus = tree.0.join("sys/bus/pci/devices");
+        fs::create_dir_all(&bus).expect("a folder");
+        symlink(tree.0.join(GPU), bus.join("0000:01:00.0")).expect("a link");
+        tree
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().expect("below the root")).expect("a folder");
+        fs::write(path, bytes).expect("a file");
+    }
+
+    /// The same machine with one file replaced.
+    pub(super) fn with(self, path: &str, text: &str) -> Self {
+        self.write(path, text);
+        self
+    }
+
+    /// The same machine without a file or folder.
+    pub(super) fn without(self, path: &str) -> Self {
+        let path = self.0.join(path);
+        match path.is_dir() && !path.is_symlink() {
+            true => fs::remove_dir_all(path),
+            false => fs::remove_file(path),
+        }
+        .expect("it was there");
+        self
+    }
+
+    /// The host, with these variables and a budget of 8 GiB.
+    pub(super) fn host(&self, variables: &[(&str, &str)]) -> HostFacts {
+        self.host_with_budget(variables, Ok(8 << 30))
+    }
+
+    pub(super) fn host_with_budget(
+        &self,
+        variables: &[(&str, &str)],
+        budget_bytes: Result<u64, String>,
+    ) -> HostFacts {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        HostFacts::read(SystemRoot(&self.0), &variable, budget_bytes)
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        // A leftover folder does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

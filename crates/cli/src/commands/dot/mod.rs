@@ -1,0 +1,199 @@
+//! `pinlane dot`: a dot product with its vectors in pageable memory, in pinned memory, and in pageable memory
+//! copied by the express lane.
+
+mod capacity;
+mod reduction;
+mod reference;
+mod runner;
+mod vectors;
+
+use anyhow::Context;
+use pinlane::{Device, PinnedBuf};
+use pinlane_model::{Direction, Profile};
+use pinlane_report::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
+
+use crate::cli::Cli;
+use crate::clock::HostClock;
+use crate::device::{self, Backend};
+use crate::median::median_by_key;
+use crate::output;
+use crate::parse::{names, number};
+use reference::Reference;
+use runner::{DotRun, DotRunner, Way};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Elements of each vector, such as 10000000 or 10_000_000
+    #[arg(
+        short = 'n',
+        default_value = "10000000",
+        value_name = "N",
+        value_parser = parse_items,
+        allow_hyphen_values = true
+    )]
+    items: usize,
+
+    /// How to add the products
+    #[arg(
+        long,
+        default_value = "tree",
+        value_parser = names::one_of(&[
+            ("tree", DotKernel::Tree, "A tree in double precision; the result is always the same"),
+            ("atomic", DotKernel::Atomic, "Atomic additions in single precision; shows their cost and error"),
+        ])
+    )]
+    kernel: DotKernel,
+
+    /// Runs of each variant; the median run is shown; 1 on a simulated device
+    #[arg(long, default_value_t = 9, value_name = "N", value_parser = number::up_to(1000))]
+    repeat: u32,
+
+    /// Seed of the random elements, which lie between 0 and 1
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+}
+
+fn parse_items(text: &str) -> Result<usize, String> {
+    let items = number::grouped(text)?;
+    usize::try_from(items)
+        .ok()
+        // Two vectors of four bytes per element.
+        .filter(|items| *items <= isize::MAX as usize / 8)
+        .ok_or_else(|| "too large for memory; use fewer elements".to_owned())
+}
+
+pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+    let backend = cli.device.open_for_timing()?;
+    let device = backend.device()?;
+    let simulated = device.info().simulated.is_some();
+    let job = DotJob {
+        items: args.items as u64,
+        seed: args.seed,
+        kernel: args.kernel,
+        // All runs of a simulated device take the same time.
+        repeat: if simulated { 1 } else { args.repeat },
+    };
+    let report = match args.items {
+        0 => empty(&device, job),
+        _ => measure(&backend, &device, job)?,
+    };
+    cli.report(|| report.to_json(), || report.to_text())?;
+    if !report.is_good() {
+        output::complain("error: the same job gave different results; do not trust this device");
+    }
+    Ok(report.is_good())
+}
+
+/// The dot product of empty vectors is 0; nothing has to run.
+fn empty(device: &Device, job: DotJob) -> Dot {
+    let way = DotWay {
+        times: Some(DotTimes::new(0, 0, 0)),
+        result: DotResult::new(0.0, 0.0),
+    };
+    let ways = DotWays {
+        standard: way.clone(),
+        pinned: way.clone(),
+        express: way,
+    };
+    Dot::new(device::origin(device), job, None, 0.0, ways, true)
+}
+
+fn measure(backend: &Backend, device: &Device, job: DotJob) -> anyhow::Result<Dot> {
+    let items = usize::try_from(job.items)?;
+    capacity::check(device, items)?;
+    let (pinned, pinned_ns) = allocate_pinned(backend, device, items)?;
+    let pageable = vectors::random(items, job.seed)?;
+    let reference = Reference::of(&pageable[0], &pageable[1]);
+    let mut runner = DotRunner::new(device, job.kernel, pinned, pageable)?;
+    let mut values = Vec::new();
+    let result = |run: &DotRun| DotResult::new(run.value, reference.relative_error(run.value));
+    let mut way = |way| -> anyhow::Result<DotWay> {
+        let runs = runner.runs(way, job.repeat)?;
+        values.extend(runs.iter().map(|run| run.value.to_bits()));
+        let run = median(runs);
+        Ok(DotWay {
+            times: Some(run.times),
+            result: result(&run),
+        })
+    };
+    let mut ways = DotWays {
+        standard: way(Way::Pageable)?,
+        pinned: way(Way::Pinned)?,
+        express: way(Way::Express)?,
+    };
+    if let Some(name) = &device.info().simulated {
+        // A simulated libcuda reports only the name of its profile.
+        let profile = backend.profile().cloned();
+        let profile = profile.or_else(|| Profile::builtin(name));
+        let measured = ways.express.times.zip(ways.standard.times);
+        ways.express.times = measured
+            .zip(profile)
+            .and_then(|((express, standard), profile)| {
+                modelled_express(express, standard, job.items, &profile)
+            });
+    }
+    let same_bits = values.iter().all(|bits| *bits == values[0]);
+    let origin = device::origin(device);
+    let mut report = Dot::new(origin, job, pinned_ns, reference.value, ways, same_bits);
+    if job.kernel == DotKernel::Atomic {
+        let run = median(runner.kernel_alone(DotKernel::Tree, job.repeat)?);
+        report.tree = Some(DotTree {
+            kernel_ns: run.times.kernel_ns,
+            result: result(&run),
+        });
+    }
+    Ok(report)
+}
+
+fn median(runs: Vec<DotRun>) -> DotRun {
+    median_by_key(runs, |run| run.times.total_ns)
+}
+
+/// Allocates pinned memory for both vectors. Also returns the time it took, if known.
+fn allocate_pinned(
+    backend: &Backend,
+    device: &Device,
+    items: usize,
+) -> anyhow::Result<([PinnedBuf<f32>; 2], Option<u64>)> {
+    let clock = HostClock::of(backend);
+    let start_ns = clock.now_ns();
+    let allocate = || {
+        let context = "cannot pin the vectors; use a smaller -n";
+        device.pinned::<f32>(items).context(context)
+    };
+    let both = [allocate()?, allocate()?];
+    let elapsed_ns = clock.now_ns().saturating_sub(start_ns);
+    // The clock of a simulated libcuda cannot be read.
+    let known = backend.sim().is_some() || device.info().simulated.is_none();
+    Ok((both, known.then_some(elapsed_ns)))
+}
+
+/// A simulated clock does not time the threads of the express lane. Its copies take what the profile says,
+/// but never longer than the driver's, which the express lane uses for small copies.
+fn modelled_express(
+    express: DotTimes,
+    standard: DotTimes,
+    items: u64,
+    profile: &Profile,
+) -> Option<DotTimes> {
+    let lane = profile.express.as_ref()?;
+    let lane_ns = lane.ns(Direction::HostToDevice, items * 4);
+    Some(DotTimes::new(
+        lane_ns.saturating_mul(2).min(standard.copy_ns),
+        express.kernel_ns,
+        express.result_ns,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_elements_fit_into_memory() {
+        assert_eq!(parse_items("10_000_000"), Ok(10_000_000));
+        let error = parse_items("9223372036854775807").expect_err("too many");
+        assert!(error.contains("fewer"), "{error}");
+        assert!(parse_items("-1").is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! Which field to normalize, and how its channels are laid out.
+
+use pinlane::Normalize;
+use pinlane::load::{Dtype, Extent, Field, Finish};
+use pinlane_report::FeedNormalize;
+
+use super::parse::MeanStd;
+use crate::output::UsageError;
+
+/// A field to normalize on the device.
+pub(super) struct NormalizeStep {
+    field: String,
+    finish: Finish,
+    report: FeedNormalize,
+}
+
+impl NormalizeStep {
+    pub(super) fn new(factors: &MeanStd, to: Dtype, fields: &[Field]) -> Result<Self, UsageError> {
+        let field = find(factors.field.as_deref(), fields)?;
+        let channels = factors.mean.len();
+        let inner = inner(field, channels)?;
+        let normalize = Normalize::mean_std(&factors.mean, &factors.std, inner)
+            .map_err(|error| UsageError::new(format!("--normalize: {error}")))?;
+        Ok(Self {
+            field: field.name().to_owned(),
+            finish: Finish::Normalize { normalize, to },
+            report: FeedNormalize {
+                field: field.name().to_owned(),
+                to: to.name().to_owned(),
+                mean: factors.mean.clone(),
+                std: factors.std.clone(),
+                inner: inner as u64,
+            },
+        })
+    }
+
+    /// The loader's configuration.
+    pub(super) fn finish(&self) -> (String, Finish) {
+        (self.field.clone(), self.finish.clone())
+    }
+
+    pub(super) fn report(&self) -> FeedNormalize {
+        self.report.clone()
+    }
+}
+
+fn find<'a>(name: Option<&str>, fields: &'a [Field]) -> Result<&'a Field, UsageError> {
+    let names = |fields: &[&Field]| {
+        let names: Vec<&str> = fields.iter().map(|field| field.name()).collect();
+        names.join(", ")
+    };
+    let all: Vec<&Field> = fields.iter().collect();
+    if let Some(name) = name {
+        let found = fields.iter().find(|field| field.name() == name);
+        return found.ok_or_else(|| {
+            UsageError::new(format!(
+                "--normalize: there is no field `{name}`; use one of {}",
+                names(&all)
+            ))
+        });
+    }
+    let bytes = fields.iter().filter(|field| field.dtype() == Dtype::U8);
+    let bytes: Vec<&Field> = bytes.collect();
+    match bytes.as_slice() {
+        [one] => Ok(one),
+        [] => Err(UsageError::new(format!(
+            "--normalize needs a u8 field, but there is none: {}; drop --normalize",
+            names(&all)
+        ))),
+        several => Err(UsageError::new(format!(
+            "--normalize: several fields are u8; name one, such as --normalize {}=…: {}",
+            several[0].name(),
+            names(several)
+        ))),
+    }
+}
+
+/// Consecutive elements of one channel: a plane if channels are the first dimension, 1 if they are the last.
+fn inner(field: &Field, channels: usize) -> Result<usize, UsageError> {
+    let shape: &[usize] = match field.extent() {
+        Extent::Fixed(shape) => shape,
+        Extent::Variable { .. } => &[],
+    };
+    if shape.first() == Some(&channels) {
+        return Ok(shape[1..].iter().product::<usize>().max(1));
+    }
+    if channels == 1 || shape.last() == Some(&channels) {
+        return Ok(1);
+    }
+    Err(UsageError::new(format!(
+        "--normalize has {channels} channels, but neither the first nor the last dimension of field \
+         `{}` is {channels}: {shape:?}; give one mean and deviation per channel, or one for all",
+        field.name()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_come_first_or_last() {
+        let field = |shape: &[usize]| Field::fixed("a", Dtype::U8, shape);
+        for (shape, channels, expected) in [
+            (&[3, 224, 224][..], 3, Some(224 * 224)),
+            (&[224, 224, 3], 3, Some(1)),
+            (&[3], 3, Some(1)),
+            (&[3, 3], 3, Some(3)),
+            (&[224, 224], 1, Some(1)),
+            (&[1, 28, 28], 1, Some(784)),
+            (&[], 1, Some(1)),
+            (&[224, 3, 224], 3, None),
+            (&[4, 8], 3, None),
+        ] {
+            let found = inner(&field(shape), channels).ok();
+            assert_eq!(found, expected, "{shape:?}, {channels}");
+        }
+        let variable = Field::variable("a", Dtype::U8, 9);
+        assert!(inner(&variable, 1).is_ok() && inner(&variable, 3).is_err());
+    }
+}

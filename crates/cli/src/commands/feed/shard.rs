@@ -1,0 +1,166 @@
+//! The shard of the samples that this process reads.
+
+use std::cell::RefCell;
+use std::env;
+
+use pinlane::load::{LoaderConfig, Order, OrderConfig, Shard};
+use pinlane_report::FeedShard;
+
+use super::Args;
+use crate::output::UsageError;
+
+/// Without this variable, SLURM's other variables describe other processes.
+const STEP: &str = "SLURM_STEP_ID";
+
+/// A shard, and where it comes from.
+pub(super) struct ShardChoice {
+    pub(super) shard: Shard,
+    /// The flags or variables.
+    from: Vec<String>,
+    /// A note for the user.
+    pub(super) note: Option<String>,
+}
+
+/// The shard of the flags, or else of a launcher.
+pub(super) fn choose(args: &Args) -> Result<ShardChoice, UsageError> {
+    match args.rank.zip(args.world) {
+        Some((rank, world)) => {
+            let shard = Shard::new(rank, world).map_err(|error| {
+                UsageError::new(format!("--rank {rank} --world {world}: {error}"))
+            })?;
+            Ok(ShardChoice {
+                shard,
+                from: ["--rank", "--world"].map(str::to_owned).into(),
+                note: None,
+            })
+        }
+        None => from_launcher(|name| {
+            let value = env::var_os(name)?;
+            Some(value.to_string_lossy().into_owned())
+        }),
+    }
+}
+
+/// The shard of the launcher's variables.
+fn from_launcher(var: impl Fn(&str) -> Option<String>) -> Result<ShardChoice, UsageError> {
+    let seen = RefCell::new(Vec::new());
+    let found = Shard::from_vars(|name| {
+        let value = var(name)?;
+        seen.borrow_mut().push(name.to_owned());
+        Some(value)
+    });
+    let found =
+        found.map_err(|error| UsageError::new(format!("{error}; or pass --rank and --world")))?;
+    let seen = seen.into_inner();
+    Ok(match found {
+        Some(shard) => ShardChoice {
+            shard,
+            // Rank and world are looked up last.
+            from: seen[seen.len().saturating_sub(2)..].to_vec(),
+            note: None,
+        },
+        None => ShardChoice {
+            shard: Shard::default(),
+            from: Vec::new(),
+            note: ignored_slurm_note(var),
+        },
+    })
+}
+
+/// Why SLURM's variables were ignored, if they would have counted in a step of `srun`.
+fn ignored_slurm_note(var: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let in_a_step = Shard::from_vars(|name| match name {
+        STEP => Some("0".to_owned()),
+        name => var(name),
+    });
+    // A single task reads all samples anyway.
+    if matches!(in_a_step, Ok(None)) || in_a_step.is_ok_and(|it| it == Some(Shard::whole())) {
+        return None;
+    }
+    Some(format!(
+        "SLURM's variables are ignored, because {STEP} does not name a step of srun: this process reads all \
+         samples; start it with srun, or pass --rank and --world"
+    ))
+}
+
+impl ShardChoice {
+    pub(super) fn report(&self, samples: usize, config: &LoaderConfig) -> FeedShard {
+        let order = OrderConfig {
+            seed: config.seed,
+            shuffle: config.shuffle,
+            batch: config.batch,
+            tail: config.tail,
+            shard: config.shard,
+        };
+        let world = config.shard.world() as u64;
+        // The loader reports an invalid order.
+        let rank_samples = Order::new(samples, 0, &order).map_or(0, |order| order.samples() as u64);
+        FeedShard {
+            rank: config.shard.rank() as u64,
+            world,
+            from: self.from.clone(),
+            padding_samples: rank_samples
+                .saturating_mul(world)
+                .saturating_sub(samples as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard(vars: &[(&str, &str)]) -> ShardChoice {
+        let var = |name: &str| {
+            let found = vars.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        from_launcher(var).unwrap_or_else(|error| panic!("{vars:?}: {error}"))
+    }
+
+    #[test]
+    fn the_variables_used_are_reported() {
+        for (vars, from) in [
+            (
+                &[("RANK", "1"), ("WORLD_SIZE", "2"), ("PMI_RANK", "0")][..],
+                ["RANK", "WORLD_SIZE"],
+            ),
+            (
+                &[("RANK", "1"), ("PMI_RANK", "0"), ("PMI_SIZE", "3")],
+                ["PMI_RANK", "PMI_SIZE"],
+            ),
+            (
+                &[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "3")],
+                ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
+            ),
+            (
+                &[
+                    ("SLURM_STEP_ID", "0"),
+                    ("SLURM_PROCID", "1"),
+                    ("SLURM_NTASKS", "2"),
+                ],
+                ["SLURM_PROCID", "SLURM_NTASKS"],
+            ),
+        ] {
+            assert_eq!(shard(vars).from, from);
+        }
+        assert!(shard(&[]).from.is_empty());
+    }
+
+    #[test]
+    fn slurm_variables_outside_of_a_step_are_noted() {
+        let batch = ("SLURM_STEP_ID", "4294967291");
+        for (vars, noted) in [
+            (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")][..], true),
+            (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4"), batch], true),
+            (&[("SLURM_NTASKS", "4")], true),
+            (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")], false),
+            (&[("SLURM_JOB_ID", "7")], false),
+            (&[], false),
+        ] {
+            let found = shard(vars);
+            assert_eq!(found.shard, Shard::whole());
+            assert_eq!(found.note.is_some(), noted, "{vars:?}");
+        }
+    }
+}

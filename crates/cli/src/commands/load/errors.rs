@@ -1,0 +1,95 @@
+//! Errors with the flag or file that caused them, and what to do.
+
+use std::io::ErrorKind;
+
+use pinlane::load::{Fault, HeaderFault, LoadError, NpyFault};
+use pinlane::{Device, Error};
+use pinlane_driver as driver;
+use pinlane_report::amount;
+
+use super::Args;
+use crate::input_error::{self, When, failed};
+
+const NAME_A_FILE: &str =
+    "name a .safetensors or .npy file, an index (.json), or a folder with such files";
+
+const LOAD_LESS: &str =
+    "select fewer tensors with --select, rows with --shard, or a smaller type with --dtype";
+
+/// The error with its exit status.
+pub(super) fn explain(error: LoadError, args: &Args, when: When) -> anyhow::Error {
+    failed(when, message(&error, args))
+}
+
+fn message(error: &LoadError, args: &Args) -> String {
+    if let Some(message) = input_error::message(error) {
+        return message;
+    }
+    match error.fault() {
+        Fault::NothingMatches { .. } | Fault::BadGlob { .. } => {
+            format!("--select: {error}; --list shows the names")
+        }
+        Fault::RowsSplitByte { .. } => {
+            let shard = args.shard.unwrap_or_default();
+            let (rank, world) = (shard.rank(), shard.world());
+            format!(
+                "--shard {rank}/{world}: {error}; use fewer ranks, or select other tensors with --select"
+            )
+        }
+        Fault::Io {
+            kind: ErrorKind::NotFound | ErrorKind::NotADirectory,
+            ..
+        }
+        | Fault::NotAFile
+        | Fault::NothingHere
+        | Fault::Header(
+            HeaderFault::TooShort { .. }
+            | HeaderFault::Empty
+            | HeaderFault::TooLarge { .. }
+            | HeaderFault::NotUtf8 { .. }
+            | HeaderFault::NotJson { .. }
+            | HeaderFault::NotAnObject,
+        )
+        | Fault::Npy(NpyFault::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
+        Fault::NoDirectReads { .. } => {
+            format!("--io direct: {error}; use --io auto or --io buffered")
+        }
+        Fault::Changed => format!("{error}; load it again when it no longer changes"),
+        // These already say what to do.
+        _ => error.to_string(),
+    }
+}
+
+fn with_remedy(message: &str, remedy: &str) -> String {
+    match message.ends_with('?') {
+        true => format!("{message} If not, {remedy}"),
+        false => format!("{message}; {remedy}"),
+    }
+}
+
+pub(super) fn is_out_of_memory(error: &LoadError) -> bool {
+    let Fault::Device { error } = error.fault() else {
+        return false;
+    };
+    matches!(&**error, Error::Driver(error) if error.kind == driver::ErrorKind::OutOfMemory)
+}
+
+/// The error of a load that does not fit on the device.
+pub(super) fn out_of_memory(
+    error: LoadError,
+    device: &Device,
+    needed_bytes: Option<u64>,
+) -> anyhow::Error {
+    // Frees what the failed load allocated and the device kept.
+    device.trim();
+    let memory = match (needed_bytes, device.memory_info()) {
+        (Some(needed), Ok(memory)) => format!(
+            "the tensors take {} of device memory, but {} of {} are free; ",
+            amount(needed),
+            amount(memory.free_bytes),
+            amount(memory.total_bytes)
+        ),
+        _ => String::new(),
+    };
+    anyhow::anyhow!("{error}; {memory}{LOAD_LESS}")
+}

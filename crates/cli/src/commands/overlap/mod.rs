@@ -1,0 +1,108 @@
+//! `pinlane overlap`: one job in five ways, each with its timeline.
+
+mod job;
+mod recorder;
+mod variants;
+
+use pinlane_report::Overlap;
+use pinlane_report::timeline::{Chart, Exporter};
+
+use crate::chart_files::ChartFiles;
+use crate::cli::Cli;
+use crate::clock::HostClock;
+use crate::output::UsageError;
+use crate::parse::{duration, number, size};
+use crate::{calibration, device, terminal};
+use job::OverlapJob;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Bytes copied to the device and back, such as 256MiB
+    #[arg(long, default_value = "256MiB", value_name = "BYTES", value_parser = size::parse)]
+    size: usize,
+
+    /// Time of the kernel alone, such as 4ms; `light` for a single pass over the data; `copy` for the
+    /// time of the copy to the device
+    #[arg(long, default_value = "copy", value_name = "TIME", value_parser = parse_length)]
+    kernel: Length,
+
+    /// Time of the CPU's work, such as 2ms; `copy` as for --kernel; 0s for none
+    #[arg(long, default_value = "copy", value_name = "TIME", value_parser = parse_length)]
+    host: Length,
+
+    /// Streams of the breadth-first and depth-first variants
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = number::up_to(128))]
+    streams: u32,
+
+    /// Runs of each variant; the median run is shown
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = number::up_to(100))]
+    repeat: u32,
+
+    #[command(flatten)]
+    files: ChartFiles,
+}
+
+/// How long something takes.
+#[derive(Clone, Copy)]
+enum Length {
+    Light,
+    Copy,
+    Ns(u64),
+}
+
+fn parse_length(text: &str) -> Result<Length, String> {
+    match text {
+        "light" => Ok(Length::Light),
+        "copy" => Ok(Length::Copy),
+        other => duration::parse(other).map(Length::Ns),
+    }
+}
+
+pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+    if let Length::Light = args.host {
+        let reason = "--host cannot be `light`; use a time such as 2ms, copy or 0s";
+        return Err(UsageError::new(reason).into());
+    }
+    args.files.check(cli.device.file())?;
+    let backend = cli.device.open_for_timing()?;
+    let device = backend.device()?;
+    let profile = match backend.profile() {
+        Some(profile) => profile.clone(),
+        None => calibration::cached_or_measured(&backend, &device)?,
+    };
+    let mut job = OverlapJob::new(&device, HostClock::of(&backend), args.size)?;
+    let copy_ns = job.upload_ns()?;
+    job.set_kernel(match args.kernel {
+        Length::Light => 0,
+        Length::Copy => copy_ns,
+        Length::Ns(ns) => ns,
+    })?;
+    job.host_ns = match args.host {
+        Length::Ns(ns) => ns,
+        _ => copy_ns,
+    };
+    // All runs of a simulated device take the same time.
+    let simulated = device.info().simulated.is_some();
+    let repeat = if simulated { 1 } else { args.repeat };
+    let timelines = variants::run_all(&mut job, args.streams, &profile, repeat)?;
+    let report = Overlap::new(
+        device::origin(&device),
+        job.bytes() as u64,
+        job.kernel_ns,
+        job.host_ns,
+        args.streams,
+        timelines,
+    );
+    args.files.write(&report.chart)?;
+    cli.report(|| report.to_json(), || text(&report.chart))?;
+    cli.written(args.files.all())?;
+    Ok(true)
+}
+
+fn text(chart: &Chart) -> String {
+    let mut bytes = Vec::new();
+    let look = terminal::chart_look();
+    look.export(chart, &mut bytes)
+        .expect("writing to memory does not fail");
+    String::from_utf8(bytes).expect("text is UTF-8")
+}

@@ -1,0 +1,165 @@
+//! The five variants.
+
+use anyhow::ensure;
+use pinlane::pipeline::{Pipeline, PipelineConfig, PipelineOrder, RunSummary, StageKind};
+use pinlane_model::Profile;
+use pinlane_model::pipeline::{Job, KernelTime, Memory};
+use pinlane_model::search::{Limits, best};
+use pinlane_report::Overlap;
+use pinlane_report::timeline::{Span, SpanKind, Timeline};
+
+use super::job::OverlapJob;
+use super::recorder::{SpanRecorder, track};
+use crate::median::median_by_key;
+
+/// Chunks per stream of the breadth-first and depth-first variants.
+const CHUNKS_PER_STREAM: usize = 2;
+
+/// Runs each variant `repeat` times. Returns the median run of each.
+pub(super) fn run_all(
+    job: &mut OverlapJob<'_>,
+    streams: u32,
+    profile: &Profile,
+    repeat: u32,
+) -> anyhow::Result<Vec<Timeline>> {
+    let breadth_first = config(job, streams as usize, PipelineOrder::BreadthFirst);
+    let depth_first = config(job, streams as usize, PipelineOrder::DepthFirst);
+    let planned = planned(job, profile)?;
+    let planned_streams = match planned.order {
+        PipelineOrder::StageStreams => None,
+        _ => Some(planned.streams as u32),
+    };
+    let planned_name = Overlap::planned_name(planned.chunk_bytes as u64, planned_streams);
+    let mut timelines = vec![
+        median(repeat, || one_stream(job, true))?,
+        median(repeat, || one_stream(job, false))?,
+    ];
+    let expected = job.output.to_vec();
+    for (name, config) in [
+        (format!("{streams} streams, breadth-first"), breadth_first),
+        (format!("{streams} streams, depth-first"), depth_first),
+        (planned_name, planned),
+    ] {
+        let pipeline = Pipeline::new(job.device, config)?;
+        job.output.fill(0);
+        pipelined(job, &pipeline, &name)?; // the first run allocates
+        timelines.push(median(repeat, || pipelined(job, &pipeline, &name))?);
+        ensure!(
+            expected == job.output[..],
+            "{name}: the result differs from that of one stream"
+        );
+    }
+    Ok(timelines)
+}
+
+fn median(
+    repeat: u32,
+    mut run: impl FnMut() -> anyhow::Result<Timeline>,
+) -> anyhow::Result<Timeline> {
+    let runs = (0..repeat).map(|_| run());
+    let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(median_by_key(runs, Timeline::total_ns))
+}
+
+/// Copy, kernel and copy on one stream. Synchronous: waits for each step, then does the CPU's work. Otherwise
+/// submits all steps at once and does the CPU's work meanwhile.
+fn one_stream(job: &mut OverlapJob<'_>, synchronous: bool) -> anyhow::Result<Timeline> {
+    let bytes = job.bytes() as u64;
+    let OverlapJob { device, stream, .. } = job;
+    let mut recorder = SpanRecorder::start(device, &job.idle)?;
+    device.scope(|scope| {
+        let up = recorder.record(SpanKind::HostToDevice, stream, || {
+            scope.upload(stream, &job.input, &mut job.on_device)
+        })?;
+        if synchronous {
+            up.wait()?;
+        }
+        recorder.record(SpanKind::Kernel, stream, || {
+            job.kernels.churn(stream, job.rounds, &mut job.on_device)
+        })?;
+        if synchronous {
+            stream.synchronize()?;
+        }
+        let down = recorder.record(SpanKind::DeviceToHost, stream, || {
+            scope.download(stream, &job.on_device, &mut job.output)
+        })?;
+        if synchronous {
+            down.wait()?;
+        }
+        recorder.record_host(|| job.clock.spin(job.host_ns))
+    })?;
+    stream.synchronize()?;
+    let name = match synchronous {
+        true => "Synchronous",
+        false => "CPU work beside one stream",
+    };
+    recorder.finish(name, bytes, Vec::new())
+}
+
+/// Chunk by chunk through a pipeline, with the CPU's work meanwhile.
+fn pipelined(
+    job: &mut OverlapJob<'_>,
+    pipeline: &Pipeline,
+    name: &str,
+) -> anyhow::Result<Timeline> {
+    let mut recorder = SpanRecorder::start(job.device, &job.idle)?;
+    let (kernels, rounds) = (&job.kernels, job.rounds);
+    let (clock, host_ns) = (&job.clock, job.host_ns);
+    let (flow, worked) = pipeline.run_in_place_meanwhile(
+        &job.input,
+        &mut job.output,
+        |stage, data| kernels.churn(stage.stream(), rounds, data),
+        || recorder.record_host(|| clock.spin(host_ns)),
+    )?;
+    worked?;
+    let spans = spans(&flow, pipeline, job.bytes());
+    recorder.finish(name, job.bytes() as u64, spans)
+}
+
+fn spans(flow: &RunSummary, pipeline: &Pipeline, bytes: usize) -> Vec<Span> {
+    let chunk_bytes = pipeline.config().chunk_bytes / 4 * 4;
+    let spans = flow.spans.iter().map(|span| {
+        let kind = match span.stage {
+            StageKind::Upload => SpanKind::HostToDevice,
+            StageKind::Download => SpanKind::DeviceToHost,
+            _ => SpanKind::Kernel,
+        };
+        let before = span.chunk as usize * chunk_bytes;
+        Span::new(track(kind), kind, span.start_ns, span.end_ns)
+            .chunk(span.chunk)
+            .stream(span.stream as u32)
+            .bytes(chunk_bytes.min(bytes - before) as u64)
+    });
+    spans.collect()
+}
+
+fn config(job: &OverlapJob<'_>, streams: usize, order: PipelineOrder) -> PipelineConfig {
+    let mut config = PipelineConfig::default();
+    let chunks = streams * CHUNKS_PER_STREAM;
+    config.chunk_bytes = job.bytes().div_ceil(chunks).next_multiple_of(4);
+    (config.streams, config.order) = (streams, order);
+    (config.slots, config.record) = (chunks, true);
+    config
+}
+
+/// The best configuration by the model.
+fn planned(job: &OverlapJob<'_>, profile: &Profile) -> anyhow::Result<PipelineConfig> {
+    let bytes = job.bytes() as u64;
+    let kernel_ns = job.kernel_ns.saturating_sub(profile.kernel.launch_ns);
+    let ns_per_gib = (u128::from(kernel_ns) << 30) / u128::from(bytes);
+    let job = Job {
+        bytes_in: bytes,
+        bytes_out: bytes,
+        kernel: KernelTime {
+            fixed_ns: 0,
+            ns_per_gib: u64::try_from(ns_per_gib)?,
+        },
+        input: Memory::Pinned,
+        output: Memory::Pinned,
+        host_ns_per_chunk: 0,
+    };
+    let shape = best(&job, profile, &Limits::default())?.shape;
+    let mut config = PipelineConfig::planned(&shape, size_of::<u32>())?;
+    config.record = true;
+    Ok(config)
+}

@@ -1,0 +1,175 @@
+//! The model's answer as a report.
+
+use pinlane_model::Profile;
+use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
+use pinlane_model::search::{Advice, Alternative, Limits, Plan, Resource, best};
+use pinlane_report::timeline::{Chart, Timeline};
+use pinlane_report::{Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanPart, PlanShape};
+
+use super::timeline;
+
+/// Savings below 1 in this many are not worth advice.
+const WORTHWHILE: u64 = 50;
+
+/// The job, the profile and the limits of a plan.
+pub(super) struct Subject<'a> {
+    pub(super) job: &'a Job,
+    pub(super) profile: &'a Profile,
+    pub(super) limits: &'a Limits,
+}
+
+impl Subject<'_> {
+    pub(super) fn job(&self) -> Result<PlanJob, PlanError> {
+        let job = self.job;
+        Ok(PlanJob {
+            bytes_in: job.bytes_in,
+            bytes_out: job.bytes_out,
+            kernel_ns: job.kernel.ns(job.bytes_in)?,
+            input: job.input,
+            output: job.output,
+        })
+    }
+
+    pub(super) fn shape(&self, shape: &Shape) -> Result<PlanShape, PlanError> {
+        self.shape_of(self.job, shape)
+    }
+
+    fn shape_of(&self, job: &Job, shape: &Shape) -> Result<PlanShape, PlanError> {
+        let uses_lanes =
+            job.input == Memory::Express || (job.output == Memory::Express && job.bytes_out > 0);
+        let lanes = self.profile.express.as_ref().map(|express| express.lanes);
+        Ok(PlanShape {
+            chunks: job.bytes_in.div_ceil(shape.chunk_bytes.max(1)),
+            chunk_bytes: shape.chunk_bytes.min(job.bytes_in),
+            streams: shape.streams,
+            order: shape.order.name().to_owned(),
+            ring_slots: shape.ring_slots,
+            lanes: lanes.filter(|_| uses_lanes),
+            device_bytes: shape.device_bytes(job)?,
+            pinned_bytes: shape.pinned_bytes(job)?,
+        })
+    }
+
+    /// What would help, or that the given shape is not the best.
+    pub(super) fn advice(&self, plan: &Plan, given_ns: Option<u64>) -> PlanAdvice {
+        if let Some(given_ns) = given_ns {
+            let saves_ns = given_ns.saturating_sub(plan.predicted_ns);
+            if saves_ns > given_ns / WORTHWHILE {
+                return PlanAdvice::TakeBest { saves_ns };
+            }
+        }
+        match plan.advice {
+            Advice::Pin { saves_ns } => PlanAdvice::Pin {
+                saves_ns,
+                pinning_ns: self.pinning_ns(),
+            },
+            Advice::MoreStreams { saves_ns } => PlanAdvice::MoreStreams { saves_ns },
+            Advice::LargerChunks { saves_ns } => PlanAdvice::LargerChunks { saves_ns },
+            Advice::FasterKernel { saves_ns } => PlanAdvice::FasterKernel { saves_ns },
+            _ if given_ns.is_some() => PlanAdvice::GivenIsGood,
+            Advice::NothingLinkIsFull => PlanAdvice::LinkIsFull,
+            _ => PlanAdvice::Nothing,
+        }
+    }
+
+    /// The time to pin the memory that is not pinned.
+    fn pinning_ns(&self) -> u64 {
+        let job = self.job;
+        let register = &self.profile.host_memory.register;
+        [(job.input, job.bytes_in), (job.output, job.bytes_out)]
+            .into_iter()
+            .filter(|(memory, bytes)| {
+                matches!(memory, Memory::Pageable | Memory::Express) && *bytes > 0
+            })
+            .fold(0, |sum: u64, (_, bytes)| {
+                sum.saturating_add(register.ns(bytes))
+            })
+    }
+
+    /// Alternatives to the best plan: those of the model, and the same job in other memory.
+    pub(super) fn alternatives(
+        &self,
+        plan: &Plan,
+    ) -> Result<Vec<(String, Option<PlanShape>, u64)>, PlanError> {
+        let mut all = Vec::new();
+        for Alternative { name, shape, ns } in &plan.alternatives {
+            if *shape != Some(plan.shape) {
+                let shape = shape.map(|shape| self.shape(&shape)).transpose()?;
+                all.push(((*name).to_owned(), shape, *ns));
+            }
+        }
+        for (name, memory) in [
+            ("pipelined, pageable", Memory::Pageable),
+            ("pipelined, express", Memory::Express),
+            ("pipelined, pinned", Memory::Pinned),
+        ] {
+            let job = in_memory(self.job, memory);
+            if job == *self.job || (memory == Memory::Express && self.profile.express.is_none()) {
+                continue;
+            }
+            // Fails if the limits leave no room for this memory.
+            if let Ok(plan) = best(&job, self.profile, self.limits) {
+                let shape = self.shape_of(&job, &plan.shape)?;
+                all.push((name.to_owned(), Some(shape), plan.predicted_ns));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The serial, given and best runs.
+    pub(super) fn chart(
+        &self,
+        origin: &Origin,
+        given: Option<&Shape>,
+        best: &Shape,
+    ) -> anyhow::Result<Chart> {
+        let run = |label: &str, shape: &Shape| {
+            let title = self.shape(shape)?.title();
+            timeline::pipelined(label, &title, self.job, self.profile, shape)
+        };
+        let title = format!("Predicted timeline: {}", self.job()?.title());
+        let chart = |runs: Vec<Timeline>| Chart::new(&title, origin.clone(), runs);
+        let best = run("Best", best)?;
+        let given = given.map(|shape| run("Given", shape)).transpose()?;
+        // An incomplete run cannot be compared with complete ones.
+        let (first, second) = match given {
+            Some(given) => (given, Some(best)),
+            None => (best, None),
+        };
+        if !first.is_whole {
+            return Ok(chart(vec![first.timeline]));
+        }
+        let mut runs = vec![timeline::serial(self.job, self.profile)?, first.timeline];
+        runs.extend(second.filter(|run| run.is_whole).map(|run| run.timeline));
+        Ok(chart(runs))
+    }
+}
+
+pub(super) fn bottleneck(plan: &Plan) -> PlanBottleneck {
+    PlanBottleneck {
+        part: match plan.bottleneck.resource {
+            Resource::HostToDevice => PlanPart::HostToDevice,
+            Resource::DeviceToHost => PlanPart::DeviceToHost,
+            Resource::Compute => PlanPart::Compute,
+            Resource::Staging => PlanPart::Staging,
+            Resource::Host => PlanPart::Host,
+            Resource::Latency => PlanPart::Latency,
+        },
+        busy_share: plan.bottleneck.busy_permille as f64 / 1000.0,
+    }
+}
+
+/// The job with its host memory replaced by this kind.
+fn in_memory(job: &Job, memory: Memory) -> Job {
+    let changed = |it, bytes| match it {
+        Memory::Device => Memory::Device,
+        // Never copied.
+        other if bytes == 0 => other,
+        _ => memory,
+    };
+    Job {
+        input: changed(job.input, job.bytes_in),
+        output: changed(job.output, job.bytes_out),
+        ..*job
+    }
+}

@@ -1,0 +1,87 @@
+//! Errors in input files: the message with its remedy, and the exit status.
+
+use std::fs;
+use std::path::Path;
+
+use pinlane::load::{Fault, HeaderFault, LoadError, OtherFormat, TarFault};
+
+use crate::output::UsageError;
+
+/// When a file turned out to be bad.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    /// While its header was read: another argument or file would work.
+    Opening,
+    /// Later, although its header was good.
+    Loading,
+}
+
+/// The error for a bad input file. This alone decides its exit status: 2 while opening, 1 later.
+pub(crate) fn failed(when: When, message: String) -> anyhow::Error {
+    match when {
+        When::Opening => UsageError::new(message).into(),
+        When::Loading => anyhow::Error::msg(message),
+    }
+}
+
+/// The message of an error that has the same remedy in every command.
+pub(crate) fn message(error: &LoadError) -> Option<String> {
+    const INCOMPLETE: &str = "the file may be incomplete: write or download it again";
+    let file = error.file()?;
+    let name = file.display();
+    match error.fault() {
+        // Already says what to do.
+        Fault::OtherFormat { .. } => Some(error.to_string()),
+        Fault::Header(HeaderFault::TooShort { file_bytes: 0, .. }) => {
+            Some(format!("{name} is empty; {INCOMPLETE}"))
+        }
+        Fault::Header(HeaderFault::PastEnd { .. } | HeaderFault::DataPastEnd { .. }) => {
+            Some(format!("{error}; {INCOMPLETE}"))
+        }
+        Fault::DuplicateTensor { other } if is_same(file, other) => Some(format!(
+            "{name} is given twice, directly or through its folder or index; name it once"
+        )),
+        Fault::NothingHere => {
+            let other = other_format_in(file)?;
+            Some(format!("{error}; {other}"))
+        }
+        // Named .tar, but its first byte already is not an archive's.
+        Fault::Tar(TarFault::Checksum { at_bytes: 0 } | TarFault::Truncated { at_bytes: 0 }) => {
+            let found = OtherFormat::of(file)?;
+            Some(format!("{name}: {}", Fault::OtherFormat { found }))
+        }
+        _ => None,
+    }
+}
+
+/// The first file in a folder that has a known but unsupported format, and what to do about it.
+pub(crate) fn other_format_in(folder: &Path) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.iter().find_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        let found = OtherFormat::of(path)?;
+        Some(format!("{name} in it {}", Fault::OtherFormat { found }))
+    })
+}
+
+/// Whether both paths name the same file.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(one).is_some_and(|one| Some(one) == real(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_errors_while_opening_are_usage_errors() {
+        for (when, is_usage) in [(When::Opening, true), (When::Loading, false)] {
+            let error = failed(when, "it is gone".to_owned());
+            assert_eq!(error.is::<UsageError>(), is_usage);
+            assert_eq!(error.to_string(), "it is gone");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Sizes in bytes, and lists and ranges of them.
+
+use std::num::IntErrorKind;
+
+/// Units; `B` ends all others.
+const UNITS: [(&str, u64); 9] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("B", 1),
+];
+
+/// The most sizes in a list.
+const SIZES_MAX: usize = 256;
+
+/// Parses a size such as `256MiB`; at least 1 byte.
+pub(crate) fn parse(text: &str) -> Result<usize, String> {
+    match parse_or_zero(text)? {
+        0 => Err("must be at least 1 byte".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
+/// Parses a size that may be 0.
+pub(crate) fn parse_or_zero(text: &str) -> Result<usize, String> {
+    let (digits, unit) = super::split_unit(text, &UNITS).unwrap_or((text.trim(), 1));
+    let too_large = || "too large for memory; use a smaller size".to_owned();
+    let number = digits.parse::<u64>().map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow => too_large(),
+        _ => "not a size; use a whole number, optionally with KiB, MiB, GiB, TiB, KB, MB, GB or TB"
+            .to_owned(),
+    })?;
+    number
+        .checked_mul(unit)
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .filter(|bytes| *bytes <= isize::MAX as usize)
+        .ok_or_else(too_large)
+}
+
+/// Distinct sizes in ascending order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Sizes(pub(crate) Vec<usize>);
+
+/// Parses a comma-separated list of sizes and ranges. `4KiB..1MiB` doubles from one size to the next,
+/// `4KiB..1MiB*4` grows by a factor of four. The end is included if a step reaches it exactly.
+pub(crate) fn parse_list(text: &str) -> Result<Sizes, String> {
+    let mut sizes = Vec::new();
+    for item in text.split(',') {
+        match item.split_once("..") {
+            None => sizes.push(parse_item(item)?),
+            Some((first, rest)) => push_range(first, rest, &mut sizes)?,
+        }
+        if sizes.len() > SIZES_MAX {
+            return Err(format!("more than {SIZES_MAX} sizes"));
+        }
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    Ok(Sizes(sizes))
+}
+
+fn parse_item(text: &str) -> Result<usize, String> {
+    parse(text).map_err(|reason| format!("`{}`: {reason}", text.trim()))
+}
+
+fn push_range(first: &str, rest: &str, sizes: &mut Vec<usize>) -> Result<(), String> {
+    let (last, factor) = match rest.split_once('*') {
+        None => (rest, 2),
+        Some((last, factor)) => {
+            let factor = factor.trim().parse().ok().filter(|factor| *factor >= 2);
+            let factor = factor.ok_or("the factor of a range must be at least 2, such as *4")?;
+            (last, factor)
+        }
+    };
+    let (first, last) = (parse_item(first)?, parse_item(last)?);
+    if first > last {
+        return Err("the range is descending; put the smaller size first".to_owned());
+    }
+    let up_to_last = |bytes: &usize| *bytes <= last;
+    sizes.extend(
+        std::iter::successors(Some(first), |bytes| bytes.checked_mul(factor))
+            .take_while(up_to_last),
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_with_and_without_units() {
+        for (text, bytes) in [
+            ("1", 1),
+            ("1000000", 1_000_000),
+            ("512B", 512),
+            ("4KiB", 4096),
+            ("256MiB", 256 << 20),
+            ("1 GiB", 1 << 30),
+            ("2KB", 2000),
+            ("3MB", 3_000_000),
+            ("1GB", 1_000_000_000),
+            ("2TiB", 2 << 40),
+            ("3TB", 3_000_000_000_000),
+        ] {
+            assert_eq!(parse(text), Ok(bytes), "{text}");
+        }
+        assert_eq!(parse_or_zero("0"), Ok(0));
+        assert_eq!(parse_or_zero("4KiB"), Ok(4096));
+    }
+
+    #[test]
+    fn invalid_sizes() {
+        for text in [
+            "",
+            "MiB",
+            "12XB",
+            "-1",
+            "1.5GiB",
+            "0",
+            "0MiB",
+            "99999999999GiB",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_and_ranges() {
+        for (text, sizes) in [
+            ("4KiB", &[4096][..]),
+            ("1MiB, 4KiB,4096", &[4096, 1 << 20]),
+            ("1KiB..8KiB", &[1024, 2048, 4096, 8192]),
+            ("1KiB..20KiB*4", &[1024, 4096, 16_384]),
+            ("3..3", &[3]),
+            ("1KB..1MB*10", &[1000, 10_000, 100_000, 1_000_000]),
+            ("7, 1..4", &[1, 2, 4, 7]),
+        ] {
+            assert_eq!(parse_list(text), Ok(Sizes(sizes.to_vec())), "{text}");
+        }
+        let all = parse_list("1..8388607TiB").expect("a long range");
+        assert_eq!(all.0.len(), 63);
+    }
+
+    #[test]
+    fn invalid_lists() {
+        for (text, reason) in [
+            ("", "not a size"),
+            ("4KiB,", "not a size"),
+            ("..4KiB", "not a size"),
+            ("4KiB..", "not a size"),
+            ("4KiB...8KiB", "not a size"),
+            ("8KiB..4KiB", "descending"),
+            ("4KiB..8KiB*1", "at least 2"),
+            ("4KiB..8KiB*", "at least 2"),
+            ("4KiB..8KiB*-2", "at least 2"),
+            ("4KiB*2", "not a size"),
+            ("0..8", "at least 1"),
+            ("99999999TiB", "too large for memory"),
+            ("99999999999999999999", "too large for memory"),
+        ] {
+            let error = parse_list(text).expect_err(text);
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+        let many: Vec<String> = (1..=300).map(|bytes| bytes.to_string()).collect();
+        assert!(parse_list(&many.join(",")).is_err());
+    }
+
+    /// Random strings of the grammar's tokens never panic, and whatever parses is valid.
+    #[test]
+    fn random_strings() {
+        const TOKENS: [&str; 20] = [
+            "0",
+            "1",
+            "9",
+            "4",
+            "KiB",
+            "MiB",
+            "TiB",
+            "B",
+            "GB",
+            "..",
+            "...",
+            ".",
+            "*",
+            ",",
+            " ",
+            "-",
+            "µ",
+            "e",
+            "18446744073709551615",
+            "\0",
+        ];
+        let mut random = crate::random::SplitMix64::new(5);
+        let rounds = if cfg!(debug_assertions) {
+            100_000
+        } else {
+            1_000_000
+        };
+        for _ in 0..rounds {
+            let tokens = (0..random.below(12)).map(|_| TOKENS[random.below(TOKENS.len())]);
+            let text: String = tokens.collect();
+            let _ = parse(&text);
+            if let Ok(Sizes(sizes)) = parse_list(&text) {
+                assert!(!sizes.is_empty() && sizes[0] > 0, "{text:?}");
+                assert!(sizes.windows(2).all(|pair| pair[0] < pair[1]), "{text:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! NVIDIA GPUs on the PCI bus as the kernel sees them, with or without a driver.
+
+use std::fs;
+use std::path::Path;
+
+use super::files::SystemRoot;
+use super::pcie::Link;
+
+const DEVICES: &str = "sys/bus/pci/devices";
+const NVIDIA: &str = "0x10de";
+
+/// The class of display controllers, which includes 3D controllers.
+const DISPLAY: &str = "0x03";
+
+/// Generation and width of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LinkSpeed {
+    pub(crate) generation: u32,
+    pub(crate) width: u32,
+}
+
+/// A GPU on the bus.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PciGpu {
+    /// Such as `0000:01:00.0`.
+    pub(crate) address: String,
+    /// The NUMA node, if the kernel knows it.
+    pub(crate) numa_node: Option<u32>,
+    /// The current speed of the link.
+    pub(crate) now: Option<LinkSpeed>,
+    /// The maximum of the card.
+    pub(crate) card: Option<LinkSpeed>,
+    /// The maximum of the slot.
+    pub(crate) slot: Option<LinkSpeed>,
+    /// The mode of the IOMMU: `identity`, `DMA`, `DMA-FQ`, …
+    pub(crate) iommu: Option<String>,
+}
+
+impl PciGpu {
+    /// The slot, unless it claims to be slower than the link through it: virtual machines make up ports.
+    pub(crate) fn credible_slot(&self) -> Option<LinkSpeed> {
+        let now = self.now?;
+        self.slot
+            .filter(|slot| slot.generation >= now.generation && slot.width >= now.width)
+    }
+
+    /// The current speed of the link, and the maximum that card and slot have in common.
+    pub(crate) fn link(&self) -> Option<Link> {
+        let (now, card) = (self.now?, self.card?);
+        let slot = self.credible_slot().unwrap_or(card);
+        Some(Link {
+            generation: now.generation,
+            width: now.width,
+            max_generation: card.generation.min(slot.generation),
+            max_width: card.width.min(slot.width),
+        })
+    }
+}
+
+/// All GPUs, by address.
+pub(crate) fn gpus(root: SystemRoot<'_>) -> Vec<PciGpu> {
+    let names = root.names(DEVICES);
+    let is_gpu = |address: &String| {
+        let text = |name: &str| root.text(&format!("{DEVICES}/{address}/{name}"));
+        text("vendor").as_deref() == Some(NVIDIA)
+            && text("class").is_some_and(|class| class.starts_with(DISPLAY))
+    };
+    let gpus = names.into_iter().filter(is_gpu);
+    gpus.map(|address| read(root, address)).collect()
+}
+
+/// The GPU at this address. If there is none, every field is `None`.
+pub(crate) fn read(root: SystemRoot<'_>, address: String) -> PciGpu {
+    let folder = root.path(&format!("{DEVICES}/{address}"));
+    let own = SystemRoot(&folder);
+    // The folder holds symbolic links to the devices, which are below their slots.
+    let real = fs::canonicalize(&folder).ok();
+    let slot = real.as_deref().and_then(Path::parent);
+    PciGpu {
+        // -1, which does not parse, means none.
+        numa_node: own.number("numa_node"),
+        now: link_speed(own, "current"),
+        card: link_speed(own, "max"),
+        slot: slot.and_then(|slot| link_speed(SystemRoot(slot), "max")),
+        iommu: own.text("iommu_group/type"),
+        address,
+    }
+}
+
+fn link_speed(device: SystemRoot<'_>, which: &str) -> Option<LinkSpeed> {
+    let speed = device.text(&format!("{which}_link_speed"))?;
+    let width: u32 = device.number(&format!("{which}_link_width"))?;
+    Some(LinkSpeed {
+        generation: generation(&speed)?,
+        width: Some(width).filter(|width| (1..=32).contains(width))?,
+    })
+}
+
+/// `16.0 GT/s PCIe` is generation 4.
+fn generation(speed: &str) -> Option<u32> {
+    match speed.split(' ').next()? {
+        "2.5" => Some(1),
+        "5.0" | "5" => Some(2),
+        "8.0" | "8" => Some(3),
+        "16.0" | "16" => Some(4),
+        "32.0" | "32" => Some(5),
+        "64.0" | "64" => Some(6),
+        _ => None,
+    }
+}
