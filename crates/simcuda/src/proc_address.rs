@@ -163,68 +163,45 @@ mod tests {
         }
     }
 
+    const MISSING: Result<&str, Status> = Err(Status::NotFound);
+    const TOO_OLD: Result<&str, Status> = Err(Status::VersionNotSufficient);
+
     #[test]
     fn the_version_selects_the_symbol() {
         let all = settings(13000, &[]);
-        assert_eq!(search(&all, "cuMemAlloc", 2000, false), Ok("cuMemAlloc"));
-        assert_eq!(
-            search(&all, "cuMemAlloc", 13000, false),
-            Ok("cuMemAlloc_v2")
-        );
-        assert_eq!(
-            search(&all, "cuMemcpyBatchAsync", 12080, false),
-            Ok("cuMemcpyBatchAsync")
-        );
-        assert_eq!(
-            search(&all, "cuMemcpyBatchAsync", 13000, false),
-            Ok("cuMemcpyBatchAsync_v2")
-        );
-        let too_old = Err(Status::VersionNotSufficient);
-        assert_eq!(search(&all, "cuMemcpyBatchAsync", 12000, false), too_old);
-        assert_eq!(
-            search(&all, "cuMemAlloc_v2", 13000, false),
-            Err(Status::NotFound)
-        );
+        let find = |name, version| search(&all, name, version, false);
+        assert_eq!(find("cuMemAlloc", 2000), Ok("cuMemAlloc"));
+        assert_eq!(find("cuMemAlloc", 13000), Ok("cuMemAlloc_v2"));
+        assert_eq!(find("cuMemcpyBatchAsync", 12080), Ok("cuMemcpyBatchAsync"));
+        let newest = find("cuMemcpyBatchAsync", 13000);
+        assert_eq!(newest, Ok("cuMemcpyBatchAsync_v2"));
+        assert_eq!(find("cuMemcpyBatchAsync", 12000), TOO_OLD);
+        assert_eq!(find("cuMemAlloc_v2", 13000), MISSING);
     }
 
     #[test]
     fn per_thread_functions_exist_since_7_0() {
         let all = settings(13000, &[]);
-        assert_eq!(
-            search(&all, "cuMemcpyHtoD", 13000, true),
-            Ok("cuMemcpyHtoD_v2_ptds")
-        );
-        assert_eq!(search(&all, "cuMemAlloc", 13000, true), Ok("cuMemAlloc_v2"));
-        assert_eq!(
-            search(&all, "cuMemcpyHtoD", 6050, true),
-            Err(Status::VersionNotSufficient)
-        );
+        let find = |name, version| search(&all, name, version, true);
+        assert_eq!(find("cuMemcpyHtoD", 13000), Ok("cuMemcpyHtoD_v2_ptds"));
+        assert_eq!(find("cuMemAlloc", 13000), Ok("cuMemAlloc_v2"));
+        assert_eq!(find("cuMemcpyHtoD", 6050), TOO_OLD);
     }
 
     #[test]
     fn an_older_driver_does_not_know_newer_names() {
         let old = settings(11020, &[]);
-        assert_eq!(
-            search(&old, "cuMemcpyBatchAsync", 11020, false),
-            Err(Status::NotFound)
-        );
-        assert_eq!(
-            search(&old, "cuCtxCreate", 11020, false),
-            Ok("cuCtxCreate_v2")
-        );
+        let find = |name| search(&old, name, 11020, false);
+        assert_eq!(find("cuMemcpyBatchAsync"), MISSING);
+        assert_eq!(find("cuCtxCreate"), Ok("cuCtxCreate_v2"));
     }
 
     #[test]
     fn names_and_symbols_can_be_omitted() {
         let without = settings(13000, &["cuMemAllocAsync", "cuMemcpyBatchAsync_v2"]);
-        assert_eq!(
-            search(&without, "cuMemAllocAsync", 13000, false),
-            Err(Status::NotFound)
-        );
-        assert_eq!(
-            search(&without, "cuMemcpyBatchAsync", 13000, false),
-            Ok("cuMemcpyBatchAsync")
-        );
+        let find = |name| search(&without, name, 13000, false);
+        assert_eq!(find("cuMemAllocAsync"), MISSING);
+        assert_eq!(find("cuMemcpyBatchAsync"), Ok("cuMemcpyBatchAsync"));
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Job {
         self.kernel.ns(self.bytes_in).map(|_| ())
     }
 
-    /// A copy of so many bytes by the driver, if the job has one in this direction.
+    /// A copy of `bytes` by the driver, if the job has one in this direction.
     pub(crate) fn copy(&self, direction: Direction, bytes: u64) -> Option<Work> {
         let (memory, is_needed) = match direction {
             Direction::HostToDevice => (self.input, true),

@@ -66,7 +66,7 @@ impl Device {
         }
     }
 
-    /// Starts over with so many empty streams, keeping allocations.
+    /// Starts over with `streams` empty streams, reusing memory.
     pub(super) fn reset(&mut self, streams: u32, operations: usize) {
         self.engines.clear();
         self.streams.clear();
