@@ -1,5 +1,7 @@
 //! What is to be done.
 
+use serde::Serialize;
+
 use super::PlanError;
 use crate::schedule::Work;
 use crate::{HostKind, Profile};
@@ -33,7 +35,8 @@ pub struct KernelTime {
 }
 
 /// Where input comes from or output goes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Memory {
     /// Page-locked memory.
     Pinned,

@@ -1,5 +1,7 @@
 //! What limits a plan, and what would help.
 
+use serde::Serialize;
+
 use super::orders::{Found, Search};
 use super::plan::with_memory;
 use super::predict::Sample;
@@ -9,7 +11,8 @@ use crate::schedule::{HostState, Schedule, Work};
 use crate::{Direction, HostKind};
 
 /// A part that a job needs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Part {
     /// The link towards the device.
     HostToDevice,
