@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use pinlane::Device;
 use pinlane_model::Profile;
-use pinlane_report::{Compare, Figure, MemoryKind, Origin, Route, Row};
+use pinlane_report::{Compare, CompareRow, CopyStats, MemoryKind, Origin, Route};
 
 use crate::device::{self, Choice};
 use crate::measure::{Clock, Meter, link};
@@ -133,7 +133,7 @@ fn row(
     memory: MemoryKind,
     bytes: usize,
     repeat: Option<u32>,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<CompareRow> {
     let get_ns = meter.open(memory)?;
     let mut figure = |route| {
         let first_ns = meter.check(memory, route, bytes)?;
@@ -145,11 +145,11 @@ fn row(
                 times.collect::<anyhow::Result<Vec<_>>>()?
             }
         };
-        Figure::from_times(bytes as u64, &times).context(
+        CopyStats::from_times(bytes as u64, &times).context(
             "a copy took no time on this device's clock; choose a larger --size or another device",
         )
     };
-    Ok(Row {
+    Ok(CompareRow {
         memory,
         get_ns,
         h2d: figure(Route::H2d)?,

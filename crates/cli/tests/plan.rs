@@ -176,7 +176,7 @@ fn a_given_shape_is_taken_and_the_best_is_beside_it() {
         "{text}"
     );
     assert!(text.contains("\nBest        "), "{text}");
-    assert!(text.contains("take the best shape"), "{text}");
+    assert!(text.contains("use the best shape"), "{text}");
 }
 
 #[test]

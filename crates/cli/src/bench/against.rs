@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use pinlane_report::{Bench, BenchAgainst};
+use pinlane_report::{Bench, BenchComparison};
 
 use crate::output::UsageError;
 
@@ -37,7 +37,7 @@ impl Earlier {
     }
 
     /// What changed since.
-    pub(super) fn against(self, now: &Bench) -> BenchAgainst {
-        BenchAgainst::new(&self.bench, now, self.file)
+    pub(super) fn against(self, now: &Bench) -> BenchComparison {
+        BenchComparison::new(&self.bench, now, self.file)
     }
 }

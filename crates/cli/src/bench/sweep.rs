@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use pinlane_report::{Bench, Figure, MemoryKind, Route};
+use pinlane_report::{Bench, CopyStats, MemoryKind, Route};
 
 use super::points::Point;
 use crate::compare::is_refusal;
@@ -169,7 +169,7 @@ impl<'m, 'd> Sweep<'m, 'd> {
                 continue;
             }
             let bytes = point.bytes as u64;
-            let figure = Figure::from_times(point.route.moved(bytes), times)
+            let figure = CopyStats::from_times(point.route.moved(bytes), times)
                 .context("a copy took no time on this device's clock; choose another device")?;
             match point.latency {
                 true => report.push_latency(point.memory, point.route, bytes, figure),

@@ -10,7 +10,7 @@ use pinlane::load::{
 };
 use pinlane_report::{
     Load, LoadConversion, LoadHost, LoadJob, LoadLimitedBy, LoadMemory, LoadRun, LoadShard,
-    LoadTimes, Origin, amount,
+    LoadTimes, Origin, short_size,
 };
 
 use super::progress::Progress;
@@ -181,8 +181,8 @@ impl<'a> Runs<'a> {
             bail!(
                 "a simulated device has its memory on this machine, where {} of the {} needed are \
                  free; choose some tensors with --select",
-                amount(free_bytes),
-                amount(needed_bytes)
+                short_size(free_bytes),
+                short_size(needed_bytes)
             );
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use pinlane::load::{Fault, HeaderFault, LoadError, NpyFault};
 use pinlane::{Device, Error};
 use pinlane_driver as driver;
-use pinlane_report::amount;
+use pinlane_report::short_size;
 
 use super::Args;
 use crate::source_file::{self, When, failed};
@@ -89,9 +89,9 @@ pub(super) fn full(error: LoadError, device: &Device, needed_bytes: Option<u64>)
     let has = match (needed_bytes, device.memory_info()) {
         (Some(needed), Ok(memory)) => format!(
             "the tensors take {} of device memory, and {} of {} are free; ",
-            amount(needed),
-            amount(memory.free_bytes),
-            amount(memory.total_bytes)
+            short_size(needed),
+            short_size(memory.free_bytes),
+            short_size(memory.total_bytes)
         ),
         _ => String::new(),
     };

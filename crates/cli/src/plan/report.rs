@@ -2,11 +2,9 @@
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
-use pinlane_model::search::{Advice, Alternative, Limits, Part, Plan, best};
+use pinlane_model::search::{Advice, Alternative, Limits, Plan, best};
 use pinlane_report::timeline::{Chart, Timeline};
-use pinlane_report::{
-    Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanMemory, PlanPart, PlanShape,
-};
+use pinlane_report::{Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanShape};
 
 use super::predicted;
 
@@ -27,8 +25,8 @@ impl Subject<'_> {
             bytes_in: job.bytes_in,
             bytes_out: job.bytes_out,
             kernel_ns: job.kernel.ns(job.bytes_in)?,
-            input: memory(job.input),
-            output: memory(job.output),
+            input: job.input,
+            output: job.output,
         })
     }
 
@@ -149,24 +147,8 @@ impl Subject<'_> {
 
 pub(super) fn bottleneck(plan: &Plan) -> PlanBottleneck {
     PlanBottleneck {
-        part: match plan.bottleneck.part {
-            Part::HostToDevice => PlanPart::HostToDevice,
-            Part::DeviceToHost => PlanPart::DeviceToHost,
-            Part::Compute => PlanPart::Compute,
-            Part::Staging => PlanPart::Staging,
-            Part::Host => PlanPart::Host,
-            Part::Latency => PlanPart::Latency,
-        },
+        part: plan.bottleneck.part,
         busy_share: plan.bottleneck.busy_permille as f64 / 1000.0,
-    }
-}
-
-fn memory(memory: Memory) -> PlanMemory {
-    match memory {
-        Memory::Pinned => PlanMemory::Pinned,
-        Memory::Pageable => PlanMemory::Pageable,
-        Memory::Express => PlanMemory::Express,
-        Memory::Device => PlanMemory::Device,
     }
 }
 

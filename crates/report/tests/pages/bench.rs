@@ -58,7 +58,7 @@ fn sizes_and_rates_are_marked_by_round_numbers() {
         "120",
         "Host to device",
         "Both ways",
-        "What the smallest copy takes (1 B)",
+        "Latency of the smallest copy (1 B)",
         "Measured on NVIDIA H200",
         "pinned 55.3",
     ] {
@@ -104,7 +104,7 @@ fn tips_have_the_exact_figures() {
     assert_eq!(last["title"], "256 MiB, host to device");
     let row = &last["rows"][1];
     assert_eq!(
-        (&row["look"], &row["name"]),
+        (&row["colour"], &row["name"]),
         (&"h1".into(), &"pinned".into())
     );
     assert_eq!(row["cells"][0], "55.3 GB/s");
@@ -129,7 +129,7 @@ fn tables_have_the_figures_too() {
     assert!(html.contains("<td>noisy 7.08<small>"));
     assert!(html.contains("<th scope=\"row\">express</th><td>both ways</td><td>1 B</td>"));
     assert!(html.contains("<li>write-combined: the CPU reads such memory at a crawl</li>"));
-    assert!(html.contains("Began 2026-11-15 10:20:35 UTC."));
+    assert!(html.contains("Started 2026-11-15 10:20:35 UTC."));
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn nothing_one_size_and_one_sample_are_shown() {
     assert_eq!(pictures(&html).len(), 0);
 
     let mut one = bench(simulated());
-    one.lines.retain(|line| line.bytes == 1 << 20);
+    one.lines.retain(|line| line.point.bytes == 1 << 20);
     let (svg, html) = check(&one, "one size");
     assert_eq!(count(&svg, "stop"), 3);
     assert!(texts(&svg).contains(&"1 MiB".to_owned()));
@@ -177,11 +177,11 @@ fn nothing_one_size_and_one_sample_are_shown() {
     single.latencies.clear();
     single
         .lines
-        .retain(|line| line.route == Route::D2h && line.memory == MemoryKind::Pinned);
+        .retain(|line| line.point.route == Route::D2h && line.point.memory == MemoryKind::Pinned);
     single.lines.truncate(1);
-    single.lines[0].figure.samples = 1;
-    let ns = single.lines[0].figure.median_ns;
-    (single.lines[0].figure.p5_ns, single.lines[0].figure.p95_ns) = (ns, ns);
+    single.lines[0].stats.samples = 1;
+    let ns = single.lines[0].stats.median_ns;
+    (single.lines[0].stats.p5_ns, single.lines[0].stats.p95_ns) = (ns, ns);
     let (svg, html) = check(&single, "one sample");
     assert_eq!((count(&svg, "stop"), count(&svg, "bar")), (1, 0));
     assert!(!texts(&svg).contains(&"Host to device".to_owned()));

@@ -54,7 +54,7 @@ fn the_picture_says_what_the_report_says() {
         "Copies of 256 MiB by kind of host memory",
         "Measured on NVIDIA H200",
         "link limit 57.7 GB/s (PCIe 5.0 ×16)",
-        "getting the memory",
+        "allocation",
         "write-combined",
         "device to host",
         "55.3 GB/s\u{2002}7.47×",

@@ -150,7 +150,7 @@ fn bars_tell_about_themselves(browser: &mut Browser) {
     page.move_to(bar);
     page.until(&format!("{TITLE} === 'pageable, host to device'"));
     let limit = "[...document.querySelectorAll('#hover tr')] \
-         .find((row) => row.cells[0].textContent === 'of the limit').cells[1].textContent";
+         .find((row) => row.cells[0].textContent === 'of limit').cells[1].textContent";
     assert_eq!(page.value(limit), "13%");
     sound(&mut page, "bars");
 }

@@ -43,7 +43,7 @@ fn number(text: &str) -> f64 {
     value
 }
 
-/// Texts of a picture, in their order.
+/// Texts of a picture, in order.
 pub fn texts(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).expect("XML");
     let texts = document

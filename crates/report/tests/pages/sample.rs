@@ -1,8 +1,8 @@
 //! Reports as a machine with an H200 gives them.
 
 use pinlane_report::{
-    Bench, BenchLatency, BenchLine, Compare, Figure, LinkBasis, LinkLimit, MemoryKind, Origin,
-    Route, Row,
+    Bench, BenchLatency, BenchLine, BenchPoint, Compare, CompareRow, CopyStats, LinkBasis,
+    LinkLimit, MemoryKind, Origin, Route,
 };
 
 pub fn measured() -> Origin {
@@ -32,7 +32,7 @@ fn cost(memory: MemoryKind, route: Route) -> (f64, f64) {
 }
 
 /// Eleven copies around what one costs; the spread is wider where copies are short.
-pub fn figure(memory: MemoryKind, route: Route, bytes: u64) -> Figure {
+pub fn figure(memory: MemoryKind, route: Route, bytes: u64) -> CopyStats {
     let (start_ns, gb_per_s) = cost(memory, route);
     let moved = route.moved(bytes);
     let mut middle_ns = start_ns + moved as f64 / gb_per_s;
@@ -49,7 +49,7 @@ pub fn figure(memory: MemoryKind, route: Route, bytes: u64) -> Figure {
     let times: Vec<u64> = (-5..=5)
         .map(|step| (middle_ns * (1.0 + spread * f64::from(step) / 5.0)) as u64)
         .collect();
-    Figure::from_times(moved, &times).expect("time passed")
+    CopyStats::from_times(moved, &times).expect("time passed")
 }
 
 /// From 4 KiB to 256 MiB by factors of four.
@@ -65,18 +65,22 @@ pub fn bench(origin: Origin) -> Bench {
         for route in Route::ALL {
             for bytes in sizes() {
                 bench.lines.push(BenchLine {
-                    memory,
-                    route,
-                    bytes,
-                    figure: figure(memory, route, bytes),
+                    point: BenchPoint {
+                        memory,
+                        route,
+                        bytes,
+                    },
+                    stats: figure(memory, route, bytes),
                     noisy: memory == MemoryKind::Pageable && bytes == 1 << 20,
                 });
             }
             bench.latencies.push(BenchLatency {
-                memory,
-                route,
-                bytes: 1,
-                figure: figure(memory, route, 1),
+                point: BenchPoint {
+                    memory,
+                    route,
+                    bytes: 1,
+                },
+                stats: figure(memory, route, 1),
             });
         }
     }
@@ -86,7 +90,7 @@ pub fn bench(origin: Origin) -> Bench {
 
 pub fn compare(origin: Origin) -> Compare {
     const BYTES: u64 = 256 << 20;
-    let row = |memory| Row {
+    let row = |memory| CompareRow {
         memory,
         get_ns: match memory {
             MemoryKind::Pageable | MemoryKind::Express => 41_000_000,

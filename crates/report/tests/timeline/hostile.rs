@@ -48,7 +48,7 @@ fn columns(line: &str) -> usize {
 fn json_is_json() {
     for seed in 0..SEEDS {
         let chart = chart(&mut Random::new(seed));
-        let json: Value = serde_json::from_str(&chart.json())
+        let json: Value = serde_json::from_str(&chart.to_json())
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let runs = json["timelines"].as_array().expect("a list");
         assert_eq!(runs.len(), chart.timelines.len(), "seed {seed}");

@@ -1,6 +1,6 @@
 //! What the process may use.
 
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, amount};
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup, short_size};
 
 use crate::doctor::facts::host::{Host, Memlock};
 
@@ -32,7 +32,7 @@ fn group_memory(host: &Host) -> Finding {
         return Finding::ok(GROUP, CHECK, "no limit below the machine's memory");
     };
     let (left, limit) = (memory.headroom_bytes, memory.limit_bytes);
-    let seen = format!("{} left of {}", amount(left), amount(limit));
+    let seen = format!("{} left of {}", short_size(left), short_size(limit));
     if left >= (limit / LITTLE_SHARE).max(1) {
         return Finding::ok(GROUP, CHECK, seen);
     }
@@ -77,17 +77,17 @@ fn locked_memory(host: &Host) -> Finding {
         None => Finding::skip(GROUP, CHECK, "the system does not tell"),
         Some(Memlock::Unlimited) => Finding::ok(GROUP, CHECK, "unlimited"),
         Some(Memlock::Bytes(bytes)) if host.may_lock => {
-            let seen = format!("{}, which does not bind this process (CAP_IPC_LOCK)", amount(bytes));
+            let seen = format!("{}, which does not bind this process (CAP_IPC_LOCK)", short_size(bytes));
             Finding::ok(GROUP, CHECK, seen)
         }
-        Some(Memlock::Bytes(bytes)) if bytes >= needed => Finding::ok(GROUP, CHECK, amount(bytes)),
+        Some(Memlock::Bytes(bytes)) if bytes >= needed => Finding::ok(GROUP, CHECK, short_size(bytes)),
         Some(Memlock::Bytes(bytes)) => Finding::warn(
             GROUP,
             CHECK,
             format!(
                 "{}: NVIDIA's driver does not count its pins on ordinary Linux, but RDMA, io_uring and \
                  mlock do",
-                amount(bytes)
+                short_size(bytes)
             ),
         )
         .remedy(
@@ -113,7 +113,7 @@ fn budget(host: &Host) -> Finding {
     };
     let size = match bytes {
         u64::MAX => "no limit".to_owned(),
-        bytes => amount(bytes),
+        bytes => short_size(bytes),
     };
     let seen = match chosen {
         Some(_) => format!("{size}, by PINLANE_PINNED_LIMIT"),

@@ -1,6 +1,6 @@
 //! The host's memory.
 
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, amount};
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup, short_size};
 
 use crate::doctor::facts::host::Host;
 
@@ -25,9 +25,9 @@ fn available(host: &Host) -> Finding {
         return Finding::skip(GROUP, CHECK, "the system does not tell");
     };
     let all = host.memory_bytes.unwrap_or(0);
-    let mut seen = amount(bytes);
+    let mut seen = short_size(bytes);
     if all > 0 {
-        seen.push_str(&format!(" of {}", amount(all)));
+        seen.push_str(&format!(" of {}", short_size(all)));
     }
     if bytes >= LITTLE_BYTES && bytes >= all / LITTLE_SHARE {
         return Finding::ok(GROUP, CHECK, seen);
