@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Bench;
-use crate::{CopyStats, Origin};
+use crate::CopyStats;
 
 const HEADER: &str = "origin,device,profile,figure,memory,route,bytes,samples,median_ns,best_ns,\
                       p5_ns,p95_ns,gb_per_s,noisy";
@@ -13,14 +13,9 @@ impl Bench {
     /// is `bandwidth` or `latency`.
     #[must_use]
     pub fn to_csv(&self) -> String {
-        let origin = match &self.origin {
-            Origin::Measured { device } => ["MEASURED", device, ""],
-            Origin::Simulated { device, profile } => ["SIMULATED", device, profile],
-            Origin::Computed {
-                device, profile, ..
-            } => ["COMPUTED", device, profile],
-        };
-        let origin = origin.map(quoted).join(",");
+        let origin = serde_json::json!(self.origin);
+        let field = |name: &str| quoted(origin[name].as_str().unwrap_or_default());
+        let origin = ["origin", "device", "profile"].map(field).join(",");
         let mut text = format!("{HEADER}\n");
         let lines = self.lines.iter();
         let lines = lines.map(|line| ("bandwidth", line.point, line.stats, line.noisy));

@@ -41,17 +41,12 @@ impl Bench {
     pub fn from_json(text: &str) -> Result<Self, BenchReadError> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| BenchReadError::Json(error.to_string()))?;
-        match value.get("schema") {
-            None => {
-                return Err(BenchReadError::Other(
-                    "the field `schema` is missing".to_owned(),
-                ));
-            }
-            Some(schema) if schema.as_u64() != Some(SCHEMA_VERSION.into()) => {
-                let found = schema.to_string();
-                return Err(BenchReadError::Schema { found });
-            }
-            Some(_) => {}
+        let schema = value.get("schema");
+        let schema = schema
+            .ok_or_else(|| BenchReadError::Other("the field `schema` is missing".to_owned()))?;
+        if schema.as_u64() != Some(SCHEMA_VERSION.into()) {
+            let found = schema.to_string();
+            return Err(BenchReadError::Schema { found });
         }
         let bench: Self = serde_json::from_value(value)
             .map_err(|error| BenchReadError::Other(error.to_string()))?;

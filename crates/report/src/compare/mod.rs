@@ -7,7 +7,7 @@ mod text;
 
 use serde::{Deserialize, Serialize};
 
-use crate::format::duration;
+use crate::format::{duration, exact_size};
 use crate::{CopyStats, MemoryKind, Origin, Route, SCHEMA_VERSION};
 
 /// One kind of memory, both directions.
@@ -109,6 +109,15 @@ impl Compare {
     #[must_use]
     pub fn row(&self, memory: MemoryKind) -> Option<&CompareRow> {
         self.rows.iter().find(|row| row.memory == memory)
+    }
+
+    /// Size and number of the copies.
+    fn copies_label(&self) -> String {
+        let bytes = exact_size(self.bytes);
+        match self.origin.is_measured() {
+            true => format!("{bytes} per copy, median of {}", self.repeat),
+            false => format!("{bytes} per copy, by the simulated clock"),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A comparison as bars, and as a picture.
 
 use super::{Compare, CompareRow, LinkBasis, fastest_gb_per_s};
-use crate::format::{exact_size, factor_label, percent, rate, short_size};
+use crate::format::{factor_label, percent, rate, short_size};
 use crate::page::{Tooltip, TooltipRow};
 use crate::plot::picture::Picture;
 use crate::plot::{Axis, BarChart, BarGroup, BarLimit, ChartBar, SeriesStyle};
@@ -33,13 +33,9 @@ impl Compare {
     }
 
     pub(super) fn about(&self) -> String {
-        let copies = match self.origin.is_measured() {
-            true => format!("median of {}", self.repeat),
-            false => "by the simulated clock".to_owned(),
-        };
         format!(
-            "{} per copy, {copies}; × is relative to pageable memory in the same direction; GB is 10⁹ bytes.",
-            exact_size(self.bytes)
+            "{}; × is relative to pageable memory in the same direction; GB is 10⁹ bytes.",
+            self.copies_label()
         )
     }
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{Compare, CompareRow, LinkBasis};
-use crate::format::{exact_size, one_decimal, sanitize, table_row};
-use crate::{MemoryKind, Origin, Route};
+use crate::format::{one_decimal, sanitize, table_row};
+use crate::{MemoryKind, Route};
 
 impl Compare {
     /// The classic block, the origin, a table of all figures, and advice.
@@ -85,11 +85,7 @@ Don't over-allocate: OS needs pageable memory too
     }
 
     fn footer(&self) -> String {
-        let bytes = exact_size(self.bytes);
-        let copies = match (&self.origin, self.repeat) {
-            (Origin::Simulated { .. }, _) => format!("{bytes} per copy, by the simulated clock"),
-            (_, repeat) => format!("{bytes} per copy, median of {repeat}"),
-        };
+        let copies = self.copies_label();
         let limit = self.limit.gb_per_s;
         let link = match self.limit.basis {
             LinkBasis::Pcie { generation, width } => format!(

@@ -229,15 +229,10 @@ impl Doctor {
 
 /// The most important remedy: failures before warnings, then by weight, then in order.
 fn first_remedy(findings: &[DoctorFinding]) -> Option<String> {
-    let rank = |finding: &DoctorFinding| match finding.status {
-        DoctorStatus::Fail => Some(1),
-        DoctorStatus::Warn => Some(0),
-        DoctorStatus::Ok | DoctorStatus::Skip => None,
+    let is_problem = |it: &&DoctorFinding| {
+        matches!(it.status, DoctorStatus::Fail | DoctorStatus::Warn) && it.remedy.is_some()
     };
-    findings
-        .iter()
-        .filter(|finding| finding.remedy.is_some())
-        .filter_map(|finding| Some((rank(finding)?, finding)))
-        .min_by_key(|(rank, finding)| Reverse((*rank, finding.weight)))
-        .and_then(|(_, finding)| finding.remedy.clone())
+    let problems = findings.iter().filter(is_problem);
+    let first = problems.min_by_key(|it| Reverse((it.status == DoctorStatus::Fail, it.weight)));
+    first?.remedy.clone()
 }

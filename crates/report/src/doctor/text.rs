@@ -128,18 +128,14 @@ impl Doctor {
 
 /// Each name once, with its count.
 fn counted(names: &[String]) -> String {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for name in names {
-        match counts.iter_mut().find(|(known, _)| known == name) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((name, 1)),
+    let first = |(index, name): &(usize, &String)| !names[..*index].contains(name);
+    let names = names.iter().enumerate().filter(first).map(|(_, name)| {
+        match names.iter().filter(|other| *other == name).count() {
+            1 => name.clone(),
+            count => format!("{count} x {name}"),
         }
-    }
-    let texts = counts.iter().map(|(name, count)| match count {
-        1 => (*name).to_owned(),
-        count => format!("{count} x {name}"),
     });
-    texts.collect::<Vec<_>>().join(", ")
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn push_finding(

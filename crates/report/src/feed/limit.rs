@@ -50,10 +50,8 @@ impl Feed {
         if self.start_share() >= HALF {
             return Some(FeedLimit::Start);
         }
-        if self
-            .gpu_idle_share
-            .is_some_and(|idle| idle < FED_IDLE_SHARE)
-        {
+        let idle = self.gpu_idle_share;
+        if idle.is_some_and(|idle| idle < FED_IDLE_SHARE) {
             return Some(FeedLimit::Kernel);
         }
         let busy = self.link_busy_share?;

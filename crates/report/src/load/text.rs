@@ -48,11 +48,8 @@ impl Load {
             None => {}
         }
         if (self.runs.len() as u64) < job.repeat {
-            let runs = self.runs.len();
-            text.push_str(&format!(
-                "INTERRUPTED: {runs} of {} done.\n",
-                counted(job.repeat, "run")
-            ));
+            let (runs, target) = (self.runs.len(), counted(job.repeat, "run"));
+            text.push_str(&format!("INTERRUPTED: {runs} of {target} done.\n"));
         }
         text
     }

@@ -36,14 +36,12 @@ const POLICY: &str =
 
 /// What differs from page to page.
 pub(crate) struct Page<'a> {
-    /// Plain text.
     pub(crate) title: &'a str,
     pub(crate) origin: &'a Origin,
     /// Style sheets in addition to the common one.
     pub(crate) styles: &'a [&'a str],
     /// Markup below the title and the origin.
     pub(crate) header: &'a str,
-    /// Markup.
     pub(crate) body: &'a str,
     /// JSON for the scripts.
     pub(crate) data: &'a str,

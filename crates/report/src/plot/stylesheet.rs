@@ -22,14 +22,10 @@ pub(crate) fn stylesheet() -> String {
     let mut dark = format!("{DARK_RULES}{DARK_PLOT_RULES}");
     for series in SeriesStyle::ALL {
         let [on_white, on_black] = series.colours();
-        push_series(series.class(), on_white, on_white.soft(), &mut sheet);
-        push_series(series.class(), on_black, on_black.muted(), &mut dark);
-        let _ = writeln!(
-            sheet,
-            ".l{}{{stroke-dasharray:{}}}",
-            series.class(),
-            series.dashes()
-        );
+        let (class, dashes) = (series.class(), series.dashes());
+        push_series(class, on_white, on_white.soft(), &mut sheet);
+        push_series(class, on_black, on_black.muted(), &mut dark);
+        let _ = writeln!(sheet, ".l{class}{{stroke-dasharray:{dashes}}}");
     }
     sheet.push_str(".noisy{fill:none;stroke-width:1.5;stroke-dasharray:none}\n");
     format!("{sheet}@media (prefers-color-scheme:dark){{\n{dark}}}\n")

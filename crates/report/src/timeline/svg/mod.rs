@@ -44,7 +44,6 @@ const ROW_MAX_PX: f64 = 160.0;
 /// Height of a lane while there is room.
 const LANE_PX: f64 = 12.0;
 
-/// A chart with its rows and scale.
 struct SvgChart<'a> {
     chart: &'a Chart,
     rows: Vec<Vec<TrackRow<'a>>>,

@@ -56,8 +56,12 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        writeln!(out, "{}", self.text.bold(&self.fit(&self.chart.title)))?;
-        writeln!(out, "{}", self.fit(&self.chart.origin.line()))?;
+        writeln!(
+            out,
+            "{}",
+            self.text.bold(&self.fit(&self.chart.title, self.width))
+        )?;
+        writeln!(out, "{}", self.fit(&self.chart.origin.line(), self.width))?;
         writeln!(out)?;
         if !self.chart.timelines.is_empty() {
             self.write_axis(out)?;
@@ -72,12 +76,8 @@ impl<'a> Frame<'a> {
         TimeGrid::new(self.cells, self.chart.longest_ns())
     }
 
-    /// External text, no wider than the chart.
-    fn fit(&self, text: &str) -> String {
-        self.fit_in(text, self.width)
-    }
-
-    fn fit_in(&self, text: &str, most: usize) -> String {
+    /// External text, in at most `most` columns.
+    fn fit(&self, text: &str, most: usize) -> String {
         clip(
             self.text.printable(text).trim_end(),
             most,
@@ -120,7 +120,7 @@ impl<'a> Frame<'a> {
         let speedup = speedup_label(self.chart.speedup(timeline));
         let figures = format!("{total:>9} {speedup:>8}");
         let room = self.width.saturating_sub(display_width(&figures) + 1);
-        let name = self.fit_in(timeline.name(), room);
+        let name = self.fit(timeline.name(), room);
         // Padded first: escape sequences have no width.
         let padding = " ".repeat(room + 1 - display_width(&name));
         let heading = format!("{}{padding}{figures}", self.text.bold(&name));
@@ -135,7 +135,7 @@ impl<'a> Frame<'a> {
             } else {
                 name.short
             };
-            let name = self.fit_in(&format!("  {name}"), self.name_columns);
+            let name = self.fit(&format!("  {name}"), self.name_columns);
             let name = padded_left(&name, self.name_columns + 1);
             let cells = self.grid().cells(spans, timeline.total_ns());
             let cells = self.text.paint(&cells);
@@ -150,29 +150,19 @@ impl<'a> Frame<'a> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let mut entries: Vec<(Vec<TimeCell>, &str)> = kinds
-            .into_iter()
-            .map(|kind| {
-                let cells = Shade::ALL.map(|shade| TimeCell::Work(kind, shade));
-                (cells.to_vec(), kind.name())
-            })
-            .collect();
-        entries.push((vec![TimeCell::Idle; 2], "idle"));
-
-        writeln!(out)?;
+        let entries = kinds.into_iter().map(|kind| {
+            let cells = Shade::ALL.map(|shade| TimeCell::Work(kind, shade));
+            (cells, kind.name())
+        });
         let mut used = 0;
-        for (cells, name) in entries {
-            let entry_columns = cells.len() + 1 + name.len();
-            if used > 0 && used + 3 + entry_columns > self.width {
-                writeln!(out)?;
-                used = 0;
-            }
-            if used > 0 {
-                write!(out, "   ")?;
-                used += 3;
-            }
-            write!(out, "{} {name}", self.text.paint(&cells))?;
-            used += entry_columns;
+        for (cells, name) in entries.chain([([TimeCell::Idle; 2], "idle")]) {
+            let columns = cells.len() + 1 + name.len();
+            let (separator, start) = match used {
+                1.. if used + 3 + columns <= self.width => ("   ", used + 3),
+                _ => ("\n", 0),
+            };
+            write!(out, "{separator}{} {name}", self.text.paint(&cells))?;
+            used = start + columns;
         }
         writeln!(out)
     }
