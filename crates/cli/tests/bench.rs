@@ -163,7 +163,7 @@ fn against_an_earlier_run() {
         "--against",
         &file,
     ]);
-    assert!(good(&output).contains("WARNING: another device."));
+    assert!(good(&output).contains("WARNING: different devices."));
 }
 
 #[test]

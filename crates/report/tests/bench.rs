@@ -1,4 +1,4 @@
-//! Sweeps: text, CSV, reading back, one against another.
+//! Sweeps: text, CSV, parsing, comparison.
 
 use pinlane_report::{
     Bench, BenchComparison, BenchReadError, BenchVerdict, CopyStats, MemoryKind, Origin, Route,
@@ -86,7 +86,7 @@ mapped: not measured: no such thing.
 }
 
 #[test]
-fn cells_stand_apart_and_show_a_digit_however_odd_the_figures() {
+fn cells_stay_apart_and_show_a_digit_for_extreme_figures() {
     let mut bench = Bench::new(Origin::new("NVIDIA H200", None), None, 7, 1);
     for memory in [MemoryKind::Pinned, MemoryKind::Registered] {
         // 109 GB/s and a spread of more than the median; a byte in 7 µs.
@@ -104,7 +104,7 @@ fn cells_stand_apart_and_show_a_digit_however_odd_the_figures() {
 }
 
 #[test]
-fn an_interrupted_sweep_says_so() {
+fn an_interrupted_sweep_is_marked() {
     let mut bench = Bench::new(Origin::new("GPU", Some("pcie3-x16".into())), None, 0, 0);
     let text = bench.to_text();
     assert!(text.contains("SIMULATED: sim:pcie3-x16"), "{text}");
@@ -135,7 +135,7 @@ fn csv_has_a_line_for_each_figure() {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn written_reports_are_read_back() {
     let bench = sweep("NVIDIA H200", 5_461);
     assert_eq!(Bench::from_json(&bench.to_json()), Ok(bench.clone()));
     let against = BenchComparison::new(&bench, &bench, "earlier.json");
@@ -143,7 +143,7 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
-fn other_texts_are_refused_with_a_reason() {
+fn other_texts_are_rejected_with_a_reason() {
     let good = sweep("NVIDIA H200", 5_461).to_json();
     let changed = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
@@ -172,7 +172,7 @@ fn other_texts_are_refused_with_a_reason() {
     }
 }
 
-/// Whatever becomes of a file: an answer, and one that can be shown.
+/// Damaged files give an error or a report that can be shown.
 #[test]
 fn no_file_is_too_odd() {
     let bench = sweep("NVIDIA H200", 5_461);
@@ -240,7 +240,7 @@ fn a_run_against_itself_has_no_change() {
 }
 
 #[test]
-fn what_got_slower_beyond_the_noise_is_marked() {
+fn slowdowns_beyond_the_noise_are_marked() {
     let (before, now) = (sweep("NVIDIA H200", 5_000), sweep("NVIDIA H200", 6_000));
     let against = BenchComparison::new(&before, &now, "before.json");
     let slower: Vec<_> = against.of(BenchVerdict::Slower).collect();
@@ -257,7 +257,7 @@ fn what_got_slower_beyond_the_noise_is_marked() {
     let back = BenchComparison::new(&now, &before, "now.json");
     assert_eq!(back.of(BenchVerdict::Faster).count(), 2);
     assert!(!back.is_slower_by(0.0));
-    // Within the noise of one of them it is no change.
+    // A difference within the noise of either run is no change.
     let mut noisy = now.clone();
     for line in &mut noisy.lines {
         line.stats.p5_ns = 1;
@@ -265,7 +265,7 @@ fn what_got_slower_beyond_the_noise_is_marked() {
     }
     let against = BenchComparison::new(&before, &noisy, "before.json");
     assert_eq!(against.of(BenchVerdict::Slower).count(), 0);
-    // One copy, before somebody interrupted, tells nothing of noise; a simulated one is exact.
+    // A single copy before an interruption does not show the noise; a simulated one is exact.
     let mut one = now.clone();
     for line in &mut one.lines {
         line.stats.samples = 1;
@@ -293,7 +293,7 @@ fn runs_with_nothing_in_common_are_not_the_same() {
 }
 
 #[test]
-fn other_devices_and_other_combinations_are_told() {
+fn other_devices_and_combinations_are_reported() {
     let before = sweep("NVIDIA H100", 5_000);
     let mut now = sweep("NVIDIA H200", 5_000);
     now.lines.remove(0);

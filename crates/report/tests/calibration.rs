@@ -79,7 +79,7 @@ fn a_real_gpu_with_its_file_and_the_next_command() {
 }
 
 #[test]
-fn a_simulated_one_says_so() {
+fn a_simulated_calibration_is_marked() {
     let text = report(Origin::new("GPU", Some("h200".into()))).to_text();
     assert!(
         text.contains("\nSIMULATED: sim:h200, not a real GPU\n"),

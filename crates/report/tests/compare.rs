@@ -53,7 +53,7 @@ fn textbook_figures_give_the_golden_text() {
 }
 
 #[test]
-fn real_figures_keep_one_decimal_and_say_measured() {
+fn measured_figures_keep_one_decimal_and_their_origin() {
     let report = measured(vec![
         row(MemoryKind::Pageable, 60 * MS, 29_826_161, 18_137_534),
         row(MemoryKind::Pinned, 71 * MS, 4_845_405, 4_845_405),

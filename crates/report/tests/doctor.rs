@@ -54,7 +54,7 @@ fn columns_groups_remedies_and_the_verdict_last() {
 }
 
 #[test]
-fn what_is_wrong_comes_before_what_matters_more() {
+fn failures_come_before_heavier_warnings() {
     let mut all = findings();
     all.push(DoctorFinding::fail(DoctorGroup::Process, "budget", "junk").remedy("unset it", 1));
     let report = Doctor::new(None, Vec::new(), all);
@@ -117,7 +117,7 @@ fn text_from_outside_moves_no_cursor() {
 }
 
 #[test]
-fn simulated_devices_say_so() {
+fn simulated_devices_are_marked() {
     let mut all = findings();
     all[1].simulated = true;
     let origin = Origin::new("GPU", Some("h200".into()));
@@ -131,7 +131,7 @@ fn simulated_devices_say_so() {
 }
 
 #[test]
-fn several_gpus_are_told_apart_where_they_differ() {
+fn findings_name_their_gpus_where_these_differ() {
     let origin = Some(Origin::new("A", None));
     let devices = vec!["A".to_owned(), "A".into(), "B".into()];
     let text = |findings| {

@@ -84,7 +84,7 @@ fn different_bits_of_the_tree_kernel_are_a_failure() {
 }
 
 #[test]
-fn different_bits_of_the_atomic_kernel_are_how_it_is() {
+fn the_atomic_kernel_may_give_different_bits() {
     let ways = ways([2_471_640.5, 2_471_641.0, 2_471_639.25], 1.15e-2);
     let mut report = Dot::new(
         h200(),
@@ -113,7 +113,7 @@ The tree kernel takes 15.0 µs with a relative error of 0; the atomic one takes 
 }
 
 #[test]
-fn what_is_not_modelled_has_no_figure() {
+fn ways_that_are_not_modelled_have_no_figures() {
     let mut ways = ways([1.5; 3], 0.0);
     ways.express.times = None;
     let origin = Origin::new("GPU", Some("mine".to_owned()));

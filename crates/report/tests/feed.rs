@@ -71,7 +71,7 @@ fn done() -> FeedDone {
     }
 }
 
-/// Copies that took so long.
+/// Copies with this total time.
 fn link(copy_ns: u64) -> FeedLink {
     FeedLink {
         copy_ns,
@@ -80,7 +80,7 @@ fn link(copy_ns: u64) -> FeedLink {
     }
 }
 
-/// 12 threads for five seconds, with so many percent of reading, of waiting and of being held back.
+/// 12 threads for five seconds, with these percentages of reading, waiting and being held back.
 fn host(read: u64, slot_wait: u64, held_back: u64) -> FeedHost {
     let percent = 12 * 5 * SECOND / 100;
     FeedHost {
@@ -122,16 +122,16 @@ fn a_measured_feed_as_text() {
 }
 
 #[test]
-fn the_limit_is_what_takes_the_time() {
+fn the_limit_is_the_stage_that_takes_the_time() {
     let limit = |copy_ns, host, kernel| report(measured(), copy_ns, host, kernel).limit;
     let (slow, full) = (SECOND, 9 * SECOND / 2);
     for (found, expected) in [
         (limit(slow, host(80, 5, 5), None), FeedLimit::Dataset),
         (limit(slow, host(5, 80, 5), None), FeedLimit::Copies),
         (limit(slow, host(5, 5, 80), None), FeedLimit::Consumer),
-        // Most of the time was nobody's.
+        // Most of the time belongs to no stage.
         (limit(slow, host(20, 10, 10), None), FeedLimit::Batches),
-        // The link carries what it can, whatever threads did meanwhile.
+        // The link is saturated, whatever the threads did meanwhile.
         (limit(full, host(80, 5, 5), None), FeedLimit::Link),
         // A GPU that is always busy gains nothing.
         (
@@ -147,7 +147,7 @@ fn the_limit_is_what_takes_the_time() {
     }
 }
 
-/// The limit of a feed of these copies, of which one of a byte takes so long.
+/// A feed of these copies, where a one-byte copy takes `one_byte_ns`.
 fn limit_of(origin: Origin, copy_ns: u64, host: FeedHost, one_byte_ns: Option<u64>) -> Feed {
     let link = FeedLink {
         one_byte_ns,
@@ -179,7 +179,7 @@ fn copies_that_are_latency_for_a_good_part_are_not_the_link() {
 }
 
 #[test]
-fn too_little_to_tell_is_not_what_a_batch_takes() {
+fn a_short_run_is_limited_by_its_start() {
     let start = |batches, first_batch_ns| {
         let done = FeedDone {
             batches,
@@ -194,7 +194,7 @@ fn too_little_to_tell_is_not_what_a_batch_takes() {
 }
 
 #[test]
-fn bad_samples_are_told_with_their_reasons() {
+fn skipped_samples_are_reported_with_their_reasons() {
     let skipped = |index, why: &str| FeedSkipped {
         index,
         why: why.to_owned(),
@@ -273,7 +273,7 @@ fn every_limit_has_its_advice() {
 }
 
 #[test]
-fn a_simulated_feed_says_which_clock_it_is_by() {
+fn a_simulated_feed_names_its_clock() {
     let kernel = Some(kernel(4 * SECOND, 5 * SECOND));
     let mut report = report(simulated(), SECOND, host(75, 10, 5), kernel);
     report.job.workers = 0;
@@ -287,15 +287,15 @@ fn a_simulated_feed_says_which_clock_it_is_by() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Shares of real threads' time would stand beside times that no thread spent.
+    // Shares of real time would mix with simulated times.
     assert!(report.stages.is_empty() && !text.contains("reading threads"));
     // A GPU that is idle for a fifth of the time could take more.
     assert_eq!(report.limit, Some(FeedLimit::Batches));
 }
 
-/// What comes before the first batch says nothing about the others.
+/// The time before the first batch does not count.
 #[test]
-fn the_start_does_not_hide_what_limits() {
+fn the_start_does_not_hide_the_limit() {
     let done = FeedDone {
         first_batch_ns: Some(SECOND),
         ..done()
@@ -305,7 +305,7 @@ fn the_start_does_not_hide_what_limits() {
         Feed::new(simulated(), job(), done, link, host, kernel).limit
     };
     let idle = |percent: u64| Some(kernel((100 - percent) * SECOND / 25, 4 * SECOND));
-    // 70% of all the time, 87% of that behind the first batch.
+    // 70% of the total time, 87% of the time after the first batch.
     assert_eq!(feed(7 * SECOND / 2, idle(23)), Some(FeedLimit::Link));
     assert_eq!(feed(2 * SECOND, idle(23)), Some(FeedLimit::Batches));
     assert_eq!(feed(2 * SECOND, idle(1)), Some(FeedLimit::Kernel));
@@ -319,7 +319,7 @@ fn the_start_does_not_hide_what_limits() {
 }
 
 #[test]
-fn what_no_clock_saw_has_no_rate() {
+fn unmeasured_times_have_no_rate() {
     for (elapsed_ns, words) in [
         (None, "No rate: the time was not measured\n"),
         (Some(0), "No rate: nothing takes time on this device\n"),
@@ -339,7 +339,7 @@ fn what_no_clock_saw_has_no_rate() {
 }
 
 #[test]
-fn nothing_fed_is_no_division_by_zero() {
+fn an_empty_feed_divides_by_no_zero() {
     let (done, link) = (FeedDone::default(), FeedLink::default());
     let mut report = Feed::new(measured(), job(), done, link, FeedHost::default(), None);
     report.complete = false;
@@ -365,7 +365,7 @@ fn nothing_fed_is_no_division_by_zero() {
 }
 
 #[test]
-fn bytes_of_samples_and_bytes_moved_are_told_apart() {
+fn bytes_of_samples_and_bytes_moved_are_reported_separately() {
     let told = |sample_batches| {
         let done = FeedDone {
             sample_bytes: 50_000_000_000,
@@ -382,7 +382,7 @@ fn bytes_of_samples_and_bytes_moved_are_told_apart() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Some were copied ahead, and nobody knows how long their samples are.
+    // Some were copied ahead; the length of their samples is unknown.
     let text = told(3997).to_text();
     for part in [
         "204800 samples/s, 12.0 GB/s moved\n",
@@ -398,7 +398,7 @@ fn bytes_of_samples_and_bytes_moved_are_told_apart() {
 }
 
 #[test]
-fn the_whole_job_is_told() {
+fn the_whole_job_is_reported() {
     let job = FeedJob {
         source: "shards/\u{1b}[2J".to_owned(),
         shuffle: false,

@@ -38,7 +38,7 @@ fn job() -> LoadJob {
     }
 }
 
-/// A run of so many milliseconds, so many MiB of it past the page cache.
+/// A run of `total_ms`, with `direct_mib` read directly.
 fn times(total_ms: u64, direct_mib: u64, limit: LoadLimitedBy) -> LoadTimes {
     let total_ns = total_ms * 1_000_000;
     LoadTimes {
@@ -96,7 +96,7 @@ fn json(report: &Load) -> Value {
 }
 
 #[test]
-fn several_runs_and_all_that_can_be_told() {
+fn several_runs_with_all_details() {
     let link = LoadLimitedBy::Link;
     let mut report = measured([
         times(400, 0, link),
@@ -144,7 +144,7 @@ fn one_run_has_no_median_and_two_have_the_later_one() {
 }
 
 #[test]
-fn the_context_is_told_apart() {
+fn context_creation_is_reported_separately() {
     let mut first = times(400, 0, LoadLimitedBy::Link);
     (first.context_ns, first.load_ns) = (135_000_000, 263_000_000);
     let text = measured([first]).to_text();
@@ -218,7 +218,7 @@ Host, real time: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB through t
 }
 
 #[test]
-fn every_run_on_a_simulated_device_is_told() {
+fn every_run_on_a_simulated_device_is_reported() {
     let copies = LoadCopies {
         count: 1,
         bytes: MIB,
@@ -245,7 +245,7 @@ fn every_run_on_a_simulated_device_is_told() {
 }
 
 #[test]
-fn what_is_not_done_or_not_right_is_said() {
+fn interruptions_and_mismatches_are_reported() {
     let mut report = Load::new(Origin::new("NVIDIA H200", None), job());
     let text = report.to_text();
     assert!(text.ends_with("\nNothing was loaded.\nINTERRUPTED: 0 of 1 run done.\n"));
@@ -260,7 +260,7 @@ fn what_is_not_done_or_not_right_is_said() {
 }
 
 #[test]
-fn an_interrupted_load_says_what_was_asked_for() {
+fn an_interrupted_load_reports_its_target() {
     let mut report = measured([times(400, 0, LoadLimitedBy::Link); 3]);
     report.complete = false;
     (report.job.repeat, report.job.verify) = (10, true);
@@ -285,7 +285,7 @@ fn an_interrupted_load_says_what_was_asked_for() {
 }
 
 #[test]
-fn a_list_has_straight_columns_whatever_the_names() {
+fn a_list_has_aligned_columns_for_any_names() {
     let tensor = |name: &str, shape: &[u64], bytes| LoadListTensor {
         name: name.to_owned(),
         dtype: "F16".to_owned(),

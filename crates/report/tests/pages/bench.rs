@@ -13,7 +13,7 @@ fn check(bench: &Bench, which: &str) -> (String, String) {
     (svg, html)
 }
 
-/// As many as of this class.
+/// Number of elements of this class.
 fn count(svg: &str, class: &str) -> usize {
     let document = Document::parse(svg).expect("XML");
     let of_class = |node: &roxmltree::Node<'_, '_>| {
@@ -67,7 +67,7 @@ fn sizes_and_rates_are_marked_by_round_numbers() {
 }
 
 #[test]
-fn names_stand_in_the_order_of_the_lines_and_apart() {
+fn names_are_in_the_order_of_the_lines_and_apart() {
     let svg = bench(measured()).to_svg();
     let document = Document::parse(&svg).expect("XML");
     let names: Vec<(f64, String)> = document
@@ -97,7 +97,7 @@ fn names_stand_in_the_order_of_the_lines_and_apart() {
 }
 
 #[test]
-fn tips_have_the_exact_figures() {
+fn tooltips_have_the_exact_figures() {
     let html = bench(measured()).to_html();
     let tips = tips(&html);
     let last = &tips[sizes().len() - 1];
@@ -133,7 +133,7 @@ fn tables_have_the_figures_too() {
 }
 
 #[test]
-fn simulated_is_said_on_every_picture() {
+fn every_picture_is_marked_as_simulated() {
     let (svg, html) = check(&bench(simulated()), "simulated");
     assert!(html.contains("class=\"origin simulated\">SIMULATED: sim:pcie3-x16, not a real GPU"));
     for picture in pictures(&html) {
@@ -150,7 +150,7 @@ fn simulated_is_said_on_every_picture() {
 }
 
 #[test]
-fn an_interrupted_run_says_so() {
+fn an_interrupted_run_is_marked() {
     let mut bench = bench(measured());
     assert!(!bench.to_html().contains("Incomplete"));
     bench.complete = false;

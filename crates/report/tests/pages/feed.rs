@@ -79,7 +79,7 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
 }
 
 #[test]
-fn the_page_says_what_the_report_says() {
+fn the_page_shows_the_report() {
     let html = feed(measured(), "images.npy", 1_000_000_000).to_html();
     check_html(&html, "measured");
     assert_eq!(pictures(&html).len(), 2);
@@ -105,7 +105,7 @@ fn the_page_says_what_the_report_says() {
 }
 
 #[test]
-fn a_simulated_page_says_so_and_has_no_shares_of_real_threads() {
+fn a_simulated_page_is_marked_and_has_no_shares_of_real_threads() {
     let html = feed(simulated(), "synthetic", 1_000_000).to_html();
     check_html(&html, "simulated");
     assert!(html.contains("SIMULATED"));

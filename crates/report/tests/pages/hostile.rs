@@ -1,4 +1,4 @@
-//! Whatever the report, pictures and pages stay what they are.
+//! Extreme and hostile reports give valid pictures and pages.
 
 use pinlane_report::{Bench, Compare, Origin, Route};
 

@@ -55,7 +55,7 @@ fn fit_every_window(browser: &mut Browser) {
                 assert_eq!(page.value(&kind), true, "{which}");
                 let fits = "document.documentElement.scrollWidth <= innerWidth";
                 assert_eq!(page.value(fits), true, "{which}");
-                // Lines and bars have the colour of the look.
+                // Lines and bars have the colours of the theme.
                 let blue = if dark {
                     "rgb(74, 163, 232)"
                 } else {

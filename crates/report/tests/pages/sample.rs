@@ -1,4 +1,4 @@
-//! Reports as a machine with an H200 gives them.
+//! Sample reports of a machine with an H200.
 
 use pinlane_report::{
     Bench, BenchLatency, BenchLine, BenchPoint, Compare, CompareRow, CopyStats, LinkBasis,
@@ -13,7 +13,7 @@ pub fn simulated() -> Origin {
     Origin::new("Simulated GPU", Some("pcie3-x16".into()))
 }
 
-/// Time before the first byte, and bytes a nanosecond, of a kind of memory.
+/// Latency, and bytes per nanosecond, of a kind of memory.
 fn cost(memory: MemoryKind, route: Route) -> (f64, f64) {
     let (start_ns, gb_per_s) = match memory {
         MemoryKind::Pageable => (6_500.0, 7.4),
@@ -31,7 +31,7 @@ fn cost(memory: MemoryKind, route: Route) -> (f64, f64) {
     }
 }
 
-/// Eleven copies around what one costs; the spread is wider where copies are short.
+/// Eleven copies around the cost of one; pageable memory has a wider spread.
 pub fn figure(memory: MemoryKind, route: Route, bytes: u64) -> CopyStats {
     let (start_ns, gb_per_s) = cost(memory, route);
     let moved = route.moved(bytes);

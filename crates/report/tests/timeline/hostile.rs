@@ -1,4 +1,4 @@
-//! Whatever the chart, each format stays what it is.
+//! Extreme and hostile charts give valid output in every format.
 
 use pinlane_report::timeline::{Html, Svg, Text, Trace, Track};
 use serde_json::Value;
@@ -34,7 +34,7 @@ fn text_is_never_wider_than_asked() {
     }
 }
 
-/// Columns by the wide blocks of Unicode, independent of what the exporter thinks of them.
+/// Columns by the wide blocks of Unicode, independent of the exporter.
 fn columns(line: &str) -> usize {
     let wide = |c: char| {
         matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{a4cf}' | '\u{ac00}'..='\u{d7a3}'
