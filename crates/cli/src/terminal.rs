@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use pinlane_report::DoctorLook;
+use pinlane_report::DoctorStyle;
 use pinlane_report::timeline::Text;
 use terminal_size::{Width, terminal_size_of};
 
@@ -14,9 +14,9 @@ pub(crate) fn chart_look() -> Text {
 }
 
 /// The same for the findings of `doctor`.
-pub(crate) fn doctor_look() -> DoctorLook {
-    let (width, colour) = width_and_colour(DoctorLook::default().width);
-    DoctorLook { width, colour }
+pub(crate) fn doctor_look() -> DoctorStyle {
+    let (width, colour) = width_and_colour(DoctorStyle::default().width);
+    DoctorStyle { width, colour }
 }
 
 fn width_and_colour(default_width: usize) -> (usize, bool) {

@@ -58,9 +58,10 @@ fn json_holds_every_combination() {
     assert_eq!(report.latencies.len(), 6 * 3 - 1 - 1);
     let rate = |memory, route| {
         let mut lines = report.lines.iter();
-        let line = lines
-            .find(|line| line.memory == memory && line.route == route && line.bytes == 1 << 20);
-        line.expect("measured").figure.gb_per_s
+        let line = lines.find(|line| {
+            line.point.memory == memory && line.point.route == route && line.point.bytes == 1 << 20
+        });
+        line.expect("measured").stats.gb_per_s
     };
     // 2 µs call, 2.5 µs latency and 12 GB/s; in both directions two calls and twice the bytes.
     let pinned = rate(MemoryKind::Pinned, Route::H2d);
@@ -117,14 +118,17 @@ fn against_an_earlier_run() {
 
     let output = bench(&["--against", &file, "--fail-if-slower", "0"]);
     let said = good(&output);
-    assert!(said.contains("\n0 slower, 0 faster, 48 the same"), "{said}");
+    assert!(
+        said.contains("\n0 slower, 0 faster, 48 unchanged"),
+        "{said}"
+    );
     assert!(!said.contains("WARNING"), "{said}");
 
     // A run that was twice as fast.
     let text = good(&before);
     let mut earlier = Bench::from_json(text).expect("a report");
     for line in &mut earlier.lines {
-        let figure = &mut line.figure;
+        let figure = &mut line.stats;
         for ns in [
             &mut figure.best_ns,
             &mut figure.p5_ns,
@@ -136,7 +140,7 @@ fn against_an_earlier_run() {
     }
     std::fs::write(&file, earlier.to_json()).expect("written");
     let output = bench(&["--against", &file]);
-    assert!(good(&output).contains("\n32 slower, 0 faster, 16 the same"));
+    assert!(good(&output).contains("\n32 slower, 0 faster, 16 unchanged"));
     let output = bench(&["--against", &file, "--fail-if-slower", "50"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("--fail-if-slower 50"));
@@ -159,7 +163,7 @@ fn against_an_earlier_run() {
         "--against",
         &file,
     ]);
-    assert!(good(&output).contains("WARNING: another device."));
+    assert!(good(&output).contains("WARNING: different devices."));
 }
 
 #[test]

@@ -38,10 +38,10 @@ fn every_combination_is_measured_and_checked() {
             for bytes in [4 << 10, 8 << 20] {
                 let line = at.next().expect("a line");
                 assert_eq!(
-                    (line.memory, line.route, line.bytes),
+                    (line.point.memory, line.point.route, line.point.bytes),
                     (memory, route, bytes)
                 );
-                assert!(line.figure.samples >= 4, "{line:?}");
+                assert!(line.stats.samples >= 4, "{line:?}");
             }
         }
     }
@@ -54,7 +54,7 @@ fn compare_has_every_kind() {
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("\nMeasured on "), "{text}");
-    assert!(text.contains("8 MiB a copy, median of 2;"), "{text}");
+    assert!(text.contains("8 MiB per copy, median of 2;"), "{text}");
     for kind in MemoryKind::ALL {
         assert!(text.contains(&format!("\n{} ", kind.name())), "{text}");
     }
@@ -70,7 +70,7 @@ fn memory_that_cannot_be_pinned_is_left_out_with_its_reason() {
         .expect("pinlane starts");
     assert!(output.status.success(), "{}", stderr(&output));
     let report = Bench::from_json(stdout(&output)).expect("a report");
-    let has = |memory| report.lines.iter().any(|line| line.memory == memory);
+    let has = |memory| report.lines.iter().any(|line| line.point.memory == memory);
     assert!(has(MemoryKind::Pageable) && has(MemoryKind::Pinned));
     assert!(!has(MemoryKind::Registered));
     let mut notes = report.notes.iter();

@@ -53,7 +53,7 @@ fn slurm_variables_count_only_in_a_step() {
     };
     let in_a_step = text(Some("0"));
     for part in [
-        "\nRank 1 of 3, as SLURM_PROCID and SLURM_NTASKS say; 2 samples of an epoch come again, ",
+        "\nRank 1 of 3, from SLURM_PROCID and SLURM_NTASKS; 2 samples per epoch repeated, ",
         "\n34 samples in 1 batch, ",
     ] {
         assert!(in_a_step.contains(part), "{in_a_step}");

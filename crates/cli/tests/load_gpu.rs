@@ -80,7 +80,7 @@ fn the_text_has_a_line_for_each_run_and_the_limit() {
     );
     assert_eq!(
         lines.next(),
-        Some("3 tensors of 2 files: 94 B; loaded 3 times")
+        Some("3 tensors in 2 files: 94 B; loaded 3 times")
     );
     let begins = |start: &str| text.lines().any(|line| line.starts_with(start));
     for start in [

@@ -176,7 +176,7 @@ fn a_given_shape_is_used_and_compared_with_the_best() {
         "{text}"
     );
     assert!(text.contains("\nBest        "), "{text}");
-    assert!(text.contains("take the best shape"), "{text}");
+    assert!(text.contains("use the best shape"), "{text}");
 }
 
 #[test]

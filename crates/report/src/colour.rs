@@ -1,4 +1,4 @@
-//! A colour, and what can be read on it.
+//! Colours, and readable text on them.
 
 /// Red, green, blue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,16 +9,16 @@ impl Colour {
         Self(channels)
     }
 
-    /// As CSS and SVG write it.
+    /// In CSS and SVG notation.
     pub(crate) fn hex(self) -> String {
         let [red, green, blue] = self.0;
         format!("#{red:02x}{green:02x}{blue:02x}")
     }
 
-    /// Black or white, whichever is the easier to read on this colour.
+    /// Black or white, whichever is easier to read on this colour.
     pub(crate) fn ink(self) -> Self {
         let luminance = self.luminance();
-        // The ratio of contrast, as the web's guidelines for accessibility define it.
+        // Contrast ratio as defined by WCAG.
         let on_white = 1.05 / (luminance + 0.05);
         let on_black = (luminance + 0.05) / 0.05;
         if on_white > on_black {
@@ -33,7 +33,7 @@ impl Colour {
         0.2126 * red + 0.7152 * green + 0.0722 * blue
     }
 
-    /// Amounts of light.
+    /// Linear light.
     pub(crate) fn linear(self) -> [f64; 3] {
         self.0.map(|channel| {
             let value = f64::from(channel) / 255.0;
@@ -45,12 +45,12 @@ impl Colour {
         })
     }
 
-    /// Three fifths of the colour, two fifths of a dark page.
+    /// Mixed with 40% of a dark page.
     pub(crate) fn muted(self) -> Self {
         Self(self.0.map(|channel| 8 + channel / 5 * 3))
     }
 
-    /// Three fifths of the colour, two fifths of white.
+    /// Mixed with 40% white.
     pub(crate) fn soft(self) -> Self {
         Self(self.0.map(|channel| 102 + channel / 5 * 3))
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ink_can_be_read() {
+    fn ink_is_readable() {
         assert_eq!(Colour([0, 0, 0]).ink(), Colour([255; 3]));
         assert_eq!(Colour([255, 255, 255]).ink(), Colour([0; 3]));
         let blue = Colour([0x00, 0x72, 0xb2]);

@@ -1,13 +1,37 @@
-//! Looks: what was measured, as data first, then as something to look at.
+//! Reports: measurements as data, and their presentation.
 //!
-//! Reports become text or JSON; a [`timeline`] becomes a chart in the terminal, a picture, a page or a
-//! trace.
+//! A report becomes text or JSON, some also CSV, SVG or an HTML page. A [`timeline`] becomes a chart in
+//! the terminal, an SVG, a page or a Perfetto trace.
 //!
-//! The data types know nothing of how they came about, and the measuring knows nothing of how they
-//! are shown, so that a new format touches neither. Every report carries its [`Origin`], and each
-//! rendering says SIMULATED where a simulated device was at work.
+//! Data types do not know how they were measured, and the code that measures does not know how they
+//! are shown, so a new format touches neither. Every report carries its [`Origin`], and each
+//! presentation says SIMULATED if the device was simulated.
+//!
+//! Modules import only from lower layers:
+//!
+//! ```text
+//!  bench calibration compare doctor dot feed load overlap plan selftest    one per command
+//!  timeline                                                                runs over time
+//!  plot                                                                    SVG plots
+//!  page                                                                    HTML pages
+//!  markup                                                                  HTML and SVG elements
+//!  colour format origin stats transfer                                     leaves
+//! ```
 
 #![forbid(unsafe_code)]
+
+/// Adds `to_json` to reports.
+macro_rules! impl_to_json {
+    ($($report:ty),+ $(,)?) => {
+        $(impl $report {
+            /// The report as indented JSON, with a final newline.
+            #[must_use]
+            pub fn to_json(&self) -> String {
+                pretty_json(self)
+            }
+        })+
+    };
+}
 
 mod bench;
 mod calibration;
@@ -16,7 +40,6 @@ mod compare;
 mod doctor;
 mod dot;
 mod feed;
-mod figure;
 mod format;
 mod load;
 mod markup;
@@ -26,24 +49,25 @@ mod page;
 mod plan;
 mod plot;
 mod selftest;
+mod stats;
 pub mod timeline;
+mod transfer;
 
 pub use bench::{
-    Bench, BenchAgainst, BenchChange, BenchLatency, BenchLine, BenchPoint, BenchReadError,
+    Bench, BenchChange, BenchComparison, BenchLatency, BenchLine, BenchPoint, BenchReadError,
     BenchVerdict,
 };
 pub use calibration::{
     BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, PinningFigures,
 };
-pub use compare::{Compare, LinkBasis, LinkLimit, Row};
-pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus};
+pub use compare::{Compare, CompareRow, LinkBasis, LinkLimit};
+pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorStatus, DoctorStyle};
 pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 pub use feed::{
-    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink,
-    FeedNormalize, FeedShard, FeedSkipped, FeedStage,
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
+    FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
-pub use figure::{Figure, MemoryKind, Route};
-pub use format::amount;
+pub use format::short_size;
 pub use load::{
     Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
     LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,
@@ -52,11 +76,33 @@ pub use load::{
 pub use origin::Origin;
 pub use overlap::Overlap;
 pub use plan::{
-    Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanPart, PlanParts, PlanRun,
-    PlanShape,
+    Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanParts, PlanRun, PlanShape,
 };
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
+pub use stats::CopyStats;
+pub use transfer::{MemoryKind, Route};
 
-/// Version of the JSON that this crate writes. It grows when a field changes its meaning or goes;
-/// a new field alone does not raise it.
+/// Version of the JSON output. It increases when a field changes its meaning or is removed, not when
+/// one is added.
 pub const SCHEMA_VERSION: u32 = 1;
+
+impl_to_json!(
+    Bench,
+    Calibration,
+    Compare,
+    Doctor,
+    Dot,
+    Feed,
+    Load,
+    LoadList,
+    Overlap,
+    Plan,
+    Selftest,
+    timeline::Chart,
+);
+
+fn pretty_json(report: &impl serde::Serialize) -> String {
+    let mut json = serde_json::to_string_pretty(report).expect("plain data serializes");
+    json.push('\n');
+    json
+}

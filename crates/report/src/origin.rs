@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The device behind a report.
+/// The device of a report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "origin", rename_all_fields = "snake_case")]
 pub enum Origin {
@@ -12,28 +12,28 @@ pub enum Origin {
         /// Its name.
         device: String,
     },
-    /// A simulated device: nothing of it is a measurement.
+    /// A simulated device: nothing is measured.
     #[serde(rename = "SIMULATED")]
     Simulated {
         /// Its name.
         device: String,
-        /// Name of the profile that its figures come from.
+        /// Name of its profile.
         profile: String,
     },
-    /// No device at all: the model computed it from a profile.
+    /// No device: computed by the model from a profile.
     #[serde(rename = "COMPUTED")]
     Computed {
         /// The device that the profile describes.
         device: String,
         /// Name of the profile.
         profile: String,
-        /// Whether the profile is that of a simulated device.
+        /// Whether the profile is of a simulated device.
         simulated: bool,
     },
 }
 
 impl Origin {
-    /// The origin of what this device says; `profile` for a simulated one.
+    /// The origin of a run on this device; with a `profile` if it is simulated.
     #[must_use]
     pub fn new(device: impl Into<String>, profile: Option<String>) -> Self {
         let device = device.into();
@@ -43,7 +43,7 @@ impl Origin {
         }
     }
 
-    /// The origin of what the model computed for this device from this profile.
+    /// The origin of a prediction for this device by its profile.
     #[must_use]
     pub fn computed(
         device: impl Into<String>,
@@ -57,7 +57,13 @@ impl Origin {
         }
     }
 
-    /// One line, without its end: the device, or SIMULATED and the profile, or that it is computed.
+    /// Whether the figures are measurements of a real device.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        matches!(self, Self::Measured { .. })
+    }
+
+    /// One line without newline: the device, or SIMULATED and the profile, or that it is computed.
     #[must_use]
     pub fn line(&self) -> String {
         match self {
@@ -82,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_says_what_was_at_work() {
+    fn every_line_names_its_origin() {
         for (origin, line) in [
             (Origin::new("NVIDIA H200", None), "Measured on NVIDIA H200"),
             (

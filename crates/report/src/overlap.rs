@@ -1,13 +1,12 @@
-//! One job done in several ways.
+//! `overlap`: one job run in several ways.
 
 use serde::Serialize;
 
-use crate::format::amount;
-use crate::timeline::layout::words::duration;
+use crate::format::{duration, short_size};
 use crate::timeline::{Chart, Timeline};
 use crate::{Origin, SCHEMA_VERSION};
 
-/// A job of copies, a kernel and work for the CPU, done in several ways.
+/// A job of copies, a kernel and CPU work, run in several ways.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Overlap {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -15,20 +14,20 @@ pub struct Overlap {
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
-    /// Bytes to the device, and as many back.
+    /// Bytes copied to the device, and back.
     pub bytes: u64,
-    /// The kernel alone.
+    /// Kernel time alone.
     pub kernel_ns: u64,
-    /// The CPU's work alone.
+    /// CPU work alone.
     pub host_ns: u64,
-    /// Streams of the ways that have several.
+    /// Streams of the ways with several.
     pub streams: u32,
-    /// Each way: its name, time, speed-up and what ran when.
+    /// One run per way.
     pub chart: Chart,
 }
 
 impl Overlap {
-    /// A report of this job, and of each way to do it.
+    /// A report of this job, with one timeline per way.
     #[must_use]
     pub fn new(
         origin: Origin,
@@ -40,11 +39,11 @@ impl Overlap {
     ) -> Self {
         let work = match host_ns {
             0 => String::new(),
-            _ => format!(", with {} of work for the CPU", duration(host_ns)),
+            _ => format!(", with {} of CPU work", duration(host_ns)),
         };
         let title = format!(
             "{} to the device, a kernel of {} and back{work}",
-            amount(bytes),
+            short_size(bytes),
             duration(kernel_ns)
         );
         let chart = Chart::new(title, origin.clone(), ways);
@@ -59,21 +58,13 @@ impl Overlap {
         }
     }
 
-    /// What the planned way is called: its chunks, and its streams where it is not one a stage.
+    /// Name of the planned way: its chunks, and its streams unless it has one per stage.
     #[must_use]
     pub fn planned_name(chunk_bytes: u64, streams: Option<u32>) -> String {
         let streams = match streams {
             Some(streams) => format!("{streams} streams"),
-            None => "a stream a stage".to_owned(),
+            None => "one stream per stage".to_owned(),
         };
-        format!("Planned: chunks of {}, {streams}", amount(chunk_bytes))
-    }
-
-    /// As JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
+        format!("Planned: chunks of {}, {streams}", short_size(chunk_bytes))
     }
 }

@@ -1,16 +1,16 @@
-//! The conformance suite, as it went.
+//! `selftest`: results of the conformance suite.
 
 use serde::Serialize;
 
 use crate::{Origin, SCHEMA_VERSION};
 
-/// How a case ended.
+/// Result of a case.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
 pub enum SelftestVerdict {
-    /// As it must be.
+    /// Correct.
     Passed,
-    /// Not as it must be, and how.
+    /// Wrong, and how.
     Failed(String),
     /// The device lacks the feature.
     Skipped(String),
@@ -21,13 +21,13 @@ pub enum SelftestVerdict {
 pub struct SelftestCase {
     /// Its name.
     pub name: String,
-    /// How it ended.
+    /// Its result.
     #[serde(flatten)]
     pub verdict: SelftestVerdict,
 }
 
 impl SelftestCase {
-    /// One line, with its end.
+    /// One line, with a newline.
     #[must_use]
     pub fn to_text(&self) -> String {
         let name = &self.name;
@@ -53,14 +53,14 @@ pub struct Selftest {
     pub failed: usize,
     /// Skipped cases.
     pub skipped: usize,
-    /// What a simulated device found left over after the last case.
+    /// Leaks and misuse reported by a simulated device after the last case.
     pub findings: Vec<String>,
-    /// Every case, in the order of the run.
+    /// All cases, in order of execution.
     pub cases: Vec<SelftestCase>,
 }
 
 impl Selftest {
-    /// A run that has not begun.
+    /// A run without cases.
     #[must_use]
     pub fn new(origin: Origin) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Selftest {
         }
     }
 
-    /// Add a case.
+    /// Adds a case.
     pub fn push(&mut self, case: SelftestCase) {
         match case.verdict {
             SelftestVerdict::Passed => self.passed += 1,
@@ -84,34 +84,23 @@ impl Selftest {
         self.cases.push(case);
     }
 
-    /// Whether the device does all that it must.
+    /// Whether nothing failed.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.failed == 0 && self.findings.is_empty()
     }
 
-    /// What follows the lines of the cases.
+    /// The lines after those of the cases.
     #[must_use]
     pub fn summary(&self) -> String {
-        let mut text = String::new();
-        for finding in &self.findings {
-            text.push_str(&format!("FINDING  {finding}\n"));
-        }
-        text.push_str(&format!(
-            "{} passed, {} failed, {} skipped\n{}\n",
+        let findings = self.findings.iter();
+        let findings: String = findings.map(|it| format!("FINDING  {it}\n")).collect();
+        format!(
+            "{findings}{} passed, {} failed, {} skipped\n{}\n",
             self.passed,
             self.failed,
             self.skipped,
             self.origin.line()
-        ));
-        text
-    }
-
-    /// The run as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
+        )
     }
 }

@@ -1,13 +1,13 @@
-//! Sweeps: text, CSV, reading back, one against another.
+//! Sweeps: text, CSV, parsing, comparison.
 
 use pinlane_report::{
-    Bench, BenchAgainst, BenchReadError, BenchVerdict, Figure, MemoryKind, Origin, Route,
+    Bench, BenchComparison, BenchReadError, BenchVerdict, CopyStats, MemoryKind, Origin, Route,
 };
 
 const KIB: u64 = 1024;
 
-fn figure(bytes: u64, times_ns: &[u64]) -> Figure {
-    Figure::from_times(bytes, times_ns).expect("time passed")
+fn figure(bytes: u64, times_ns: &[u64]) -> CopyStats {
+    CopyStats::from_times(bytes, times_ns).expect("time passed")
 }
 
 /// Times around a middle one, half a percent each way.
@@ -76,17 +76,17 @@ Latency: a copy of 1 B
 direction        pageable     pinned
 host to device    6.40 µs    3.20 µs
 
-Median of 3 to 3 copies; ±: half of the way from the 5th to the 95th percentile;
-!: noisy. GB is 10^9 bytes; both ways count the bytes of both.
-1 of 4 figures are noisy: their copies' times differ by more than a quarter; close other
-programs, or give more --time.
+Median of 3 to 3 copies; ±: half the distance from the 5th to the 95th percentile;
+!: noisy. GB is 10^9 bytes; both ways counts the bytes of both directions.
+1 of 4 figures are noisy: their times vary by more than a quarter of the median. Close other
+programs, or allow more --time.
 mapped: not measured: no such thing.
 ";
     assert_eq!(sweep("NVIDIA H200", 5_461).to_text(), must);
 }
 
 #[test]
-fn cells_stand_apart_and_show_a_digit_however_odd_the_figures() {
+fn cells_stay_apart_and_show_a_digit_for_extreme_figures() {
     let mut bench = Bench::new(Origin::new("NVIDIA H200", None), None, 7, 1);
     for memory in [MemoryKind::Pinned, MemoryKind::Registered] {
         // 109 GB/s and a spread of more than the median; a byte in 7 µs.
@@ -104,7 +104,7 @@ fn cells_stand_apart_and_show_a_digit_however_odd_the_figures() {
 }
 
 #[test]
-fn an_interrupted_sweep_says_so() {
+fn an_interrupted_sweep_is_marked() {
     let mut bench = Bench::new(Origin::new("GPU", Some("pcie3-x16".into())), None, 0, 0);
     let text = bench.to_text();
     assert!(text.contains("SIMULATED: sim:pcie3-x16"), "{text}");
@@ -135,15 +135,15 @@ fn csv_has_a_line_for_each_figure() {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn written_reports_are_read_back() {
     let bench = sweep("NVIDIA H200", 5_461);
     assert_eq!(Bench::from_json(&bench.to_json()), Ok(bench.clone()));
-    let against = BenchAgainst::new(&bench, &bench, "earlier.json");
+    let against = BenchComparison::new(&bench, &bench, "earlier.json");
     assert_eq!(Bench::from_json(&against.to_json(&bench)), Ok(bench));
 }
 
 #[test]
-fn other_texts_are_refused_with_a_reason() {
+fn other_texts_are_rejected_with_a_reason() {
     let good = sweep("NVIDIA H200", 5_461).to_json();
     let changed = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
@@ -151,9 +151,11 @@ fn other_texts_are_refused_with_a_reason() {
     };
     let reason = |text: &str| Bench::from_json(text).expect_err(text).to_string();
     assert!(reason("").starts_with("not JSON"));
-    assert!(reason("[1, 2]").contains("no `schema`"));
+    assert!(reason("[1, 2]").contains("`schema` is missing"));
     assert!(reason("{\"schema\": 1}").contains("not a report"));
-    assert!(reason(&changed("\"schema\": 1", "\"schema\": 2")).contains("schema 2 where"));
+    assert!(
+        reason(&changed("\"schema\": 1", "\"schema\": 2")).contains("schema 2 is not supported")
+    );
     assert!(reason(&changed("\"schema\": 1", "\"schema\": \"1\"")).contains("schema"));
     let unknown = reason(&changed("\"pageable\"", "\"holographic\""));
     assert!(unknown.contains("holographic"), "{unknown}");
@@ -170,7 +172,7 @@ fn other_texts_are_refused_with_a_reason() {
     }
 }
 
-/// Whatever becomes of a file: an answer, and one that can be shown.
+/// Damaged files give an error or a report that can be shown.
 #[test]
 fn no_file_is_too_odd() {
     let bench = sweep("NVIDIA H200", 5_461);
@@ -214,7 +216,7 @@ fn no_file_is_too_odd() {
         };
         read += 1;
         for (before, now) in [(&odd, &bench), (&bench, &odd)] {
-            let against = BenchAgainst::new(before, now, "odd.json");
+            let against = BenchComparison::new(before, now, "odd.json");
             assert!(!against.to_text(&now.origin).is_empty());
             assert!(!against.to_json(now).is_empty());
         }
@@ -226,21 +228,21 @@ fn no_file_is_too_odd() {
 #[test]
 fn a_run_against_itself_has_no_change() {
     let bench = sweep("NVIDIA H200", 5_461);
-    let against = BenchAgainst::new(&bench, &bench, "self.json");
+    let against = BenchComparison::new(&bench, &bench, "self.json");
     assert_eq!(against.of(BenchVerdict::Same).count(), 6);
     assert_eq!(against.changes.len(), 6);
     assert_eq!(against.other_origin, None);
     assert!(!against.is_slower_by(0.0));
     assert_eq!(
         against.to_text(&bench.origin),
-        "\nAgainst self.json\n0 slower, 0 faster, 6 the same within the noise of both runs.\n"
+        "\nCompared with self.json\n0 slower, 0 faster, 6 unchanged within the noise of both runs.\n"
     );
 }
 
 #[test]
-fn what_got_slower_beyond_the_noise_is_marked() {
+fn slowdowns_beyond_the_noise_are_marked() {
     let (before, now) = (sweep("NVIDIA H200", 5_000), sweep("NVIDIA H200", 6_000));
-    let against = BenchAgainst::new(&before, &now, "before.json");
+    let against = BenchComparison::new(&before, &now, "before.json");
     let slower: Vec<_> = against.of(BenchVerdict::Slower).collect();
     assert_eq!(slower.len(), 2);
     assert!((slower[0].longer_percent - 20.0).abs() < 0.01);
@@ -252,30 +254,30 @@ fn what_got_slower_beyond_the_noise_is_marked() {
         ),
         "{text}"
     );
-    let back = BenchAgainst::new(&now, &before, "now.json");
+    let back = BenchComparison::new(&now, &before, "now.json");
     assert_eq!(back.of(BenchVerdict::Faster).count(), 2);
     assert!(!back.is_slower_by(0.0));
-    // Within the noise of one of them it is no change.
+    // A difference within the noise of either run is no change.
     let mut noisy = now.clone();
     for line in &mut noisy.lines {
-        line.figure.p5_ns = 1;
-        line.figure.best_ns = 1;
+        line.stats.p5_ns = 1;
+        line.stats.best_ns = 1;
     }
-    let against = BenchAgainst::new(&before, &noisy, "before.json");
+    let against = BenchComparison::new(&before, &noisy, "before.json");
     assert_eq!(against.of(BenchVerdict::Slower).count(), 0);
-    // One copy, before somebody interrupted, tells nothing of noise; a simulated one is exact.
+    // A single copy before an interruption does not show the noise; a simulated one is exact.
     let mut one = now.clone();
     for line in &mut one.lines {
-        line.figure.samples = 1;
+        line.stats.samples = 1;
     }
     for (before, now) in [(&before, &one), (&one, &before)] {
-        let against = BenchAgainst::new(before, now, "before.json");
+        let against = BenchComparison::new(before, now, "before.json");
         assert_eq!(against.of(BenchVerdict::Same).count(), 6);
     }
     let (mut before, mut now) = (before, one);
     before.origin = Origin::new("Simulated GPU", Some("h200".into()));
     now.origin = before.origin.clone();
-    let against = BenchAgainst::new(&before, &now, "before.json");
+    let against = BenchComparison::new(&before, &now, "before.json");
     assert_eq!(against.of(BenchVerdict::Slower).count(), 2);
 }
 
@@ -284,23 +286,23 @@ fn runs_with_nothing_in_common_are_not_the_same() {
     let before = sweep("NVIDIA H200", 5_000);
     let mut now = Bench::new(Origin::new("NVIDIA H200", None), None, 7, 1);
     now.push(MemoryKind::Express, Route::D2h, 8, figure(8, &[9]));
-    let against = BenchAgainst::new(&before, &now, "before.json");
+    let against = BenchComparison::new(&before, &now, "before.json");
     let text = against.to_text(&now.origin);
     assert!(text.contains("\nNothing to compare: "), "{text}");
     assert!(!text.contains("the same"), "{text}");
 }
 
 #[test]
-fn other_devices_and_other_combinations_are_told() {
+fn other_devices_and_combinations_are_reported() {
     let before = sweep("NVIDIA H100", 5_000);
     let mut now = sweep("NVIDIA H200", 5_000);
     now.lines.remove(0);
     now.push(MemoryKind::Express, Route::D2h, 8, figure(8, &[9]));
-    let against = BenchAgainst::new(&before, &now, "before.json");
+    let against = BenchComparison::new(&before, &now, "before.json");
     let text = against.to_text(&now.origin);
     assert!(
         text.contains(
-            "WARNING: another device. Then: Measured on NVIDIA H100. Now: Measured on NVIDIA H200."
+            "WARNING: different devices. Before: Measured on NVIDIA H100. Now: Measured on NVIDIA H200."
         ),
         "{text}"
     );

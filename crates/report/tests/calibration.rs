@@ -13,15 +13,15 @@ pinned                       55.4 GB/s       55.2 GB/s
 pageable                     12.5 GB/s       13.3 GB/s
 express, 14 lanes            53.9 GB/s       52.0 GB/s
 files, 12 threads            50.2 GB/s               -
-Pinned both ways at once: 101.8 GB/s; a copy takes 109% of its time alone.
-32 MiB a copy; GB is 10^9 bytes.
+Pinned, both ways at once: 101.8 GB/s; a copy takes 109% of its time alone.
+32 MiB per copy; GB is 10^9 bytes.
 
 kernel launch                                  2.00 µs
-hand-over from one engine to another           1.50 µs
-turning an engine to another stream            2.50 µs
+hand-over between engines                      1.50 µs
+switching an engine to another stream          2.50 µs
 submitting a copy or kernel                    1.90 µs
-waking a thread that waits                     3.10 µs
-1 GiB pinned, allocated by the driver           604 ms
+waking a waiting thread                        3.10 µs
+allocating 1 GiB pinned by the driver           604 ms
 pinning 1 GiB in place                         51.0 ms
 kernels in device memory                   2700.0 GB/s
 
@@ -79,7 +79,7 @@ fn a_real_gpu_with_its_file_and_the_next_command() {
 }
 
 #[test]
-fn a_simulated_one_says_so() {
+fn a_simulated_calibration_is_marked() {
     let text = report(Origin::new("GPU", Some("h200".into()))).to_text();
     assert!(
         text.contains("\nSIMULATED: sim:h200, not a real GPU\n"),

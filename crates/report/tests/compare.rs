@@ -1,13 +1,13 @@
 //! The rendered comparison, byte for byte.
 
-use pinlane_report::{Compare, Figure, LinkBasis, LinkLimit, MemoryKind, Origin, Row};
+use pinlane_report::{Compare, CompareRow, CopyStats, LinkBasis, LinkLimit, MemoryKind, Origin};
 
 const BYTES: u64 = 256 << 20;
 const MS: u64 = 1_000_000;
 
-fn row(memory: MemoryKind, get_ns: u64, h2d_ns: u64, d2h_ns: u64) -> Row {
-    let figure = |ns| Figure::from_times(BYTES, &[ns]).expect("time passed");
-    Row {
+fn row(memory: MemoryKind, get_ns: u64, h2d_ns: u64, d2h_ns: u64) -> CompareRow {
+    let figure = |ns| CopyStats::from_times(BYTES, &[ns]).expect("time passed");
+    CompareRow {
         memory,
         get_ns,
         h2d: figure(h2d_ns),
@@ -35,7 +35,7 @@ fn textbook() -> Compare {
     report
 }
 
-fn measured(rows: Vec<Row>) -> Compare {
+fn measured(rows: Vec<CompareRow>) -> Compare {
     let limit = LinkLimit {
         gb_per_s: 57.6,
         basis: LinkBasis::Pcie {
@@ -53,7 +53,7 @@ fn textbook_figures_give_the_golden_text() {
 }
 
 #[test]
-fn real_figures_keep_one_decimal_and_say_measured() {
+fn measured_figures_keep_one_decimal_and_their_origin() {
     let report = measured(vec![
         row(MemoryKind::Pageable, 60 * MS, 29_826_161, 18_137_534),
         row(MemoryKind::Pinned, 71 * MS, 4_845_405, 4_845_405),
@@ -68,8 +68,11 @@ fn real_figures_keep_one_decimal_and_say_measured() {
         line(21),
         "pinned            55.4    6.16x      96%    55.4    3.74x      96%     71.0 ms"
     );
-    assert!(text.contains("256 MiB a copy, median of 5;"), "{text}");
-    assert!(text.contains("PCIe 5.0 x16 less its packets"), "{text}");
+    assert!(text.contains("256 MiB per copy, median of 5;"), "{text}");
+    assert!(
+        text.contains("PCIe 5.0 x16 carries 57.6 GB/s after packet overhead"),
+        "{text}"
+    );
     assert!(!text.contains("SIMULATED"));
 }
 
@@ -81,31 +84,31 @@ fn advice_follows_from_the_figures() {
     for (pinned, must) in [
         (
             pinned(71 * MS, 5 * MS),
-            "Pinning 256 MiB costs 11.0 ms and saves 25.0 ms a copy to the device: it pays from the \
-             first copy.",
+            "Pinning 256 MiB costs 11.0 ms and saves 25.0 ms per copy to the device: it pays off with \
+             the first copy.",
         ),
         (
             pinned(161 * MS, 5 * MS),
-            "Pinning 256 MiB costs 101 ms and saves 25.0 ms a copy to the device: it pays after 5 \
+            "Pinning 256 MiB costs 101 ms and saves 25.0 ms per copy to the device: it pays off after 5 \
              copies of this size.",
         ),
         (
             pinned(50 * MS, 5 * MS),
-            "Pinned memory of 256 MiB costs no more than pageable memory, and saves 25.0 ms a copy \
+            "Pinned memory of 256 MiB costs no more than pageable memory and saves 25.0 ms per copy \
              to the device.",
         ),
         (
             both_ways(71 * MS, 29 * MS, 18 * MS),
-            "Pinning gains nothing here: copies of pageable memory are as fast.",
+            "Pinning gains nothing here: pageable copies are as fast.",
         ),
         (
             both_ways(71 * MS, 40 * MS, 18 * MS),
-            "Pinning gains nothing here: copies of pageable memory are as fast or faster.",
+            "Pinning gains nothing here: pageable copies are as fast or faster.",
         ),
         // In the one direction only.
         (
             both_ways(71 * MS, 40 * MS, 5 * MS),
-            "Pinning 256 MiB costs 11.0 ms and saves 13.0 ms a copy from the device: it pays from \
+            "Pinning 256 MiB costs 11.0 ms and saves 13.0 ms per copy from the device: it pays off with \
              the first copy.",
         ),
     ] {
@@ -118,17 +121,17 @@ fn advice_follows_from_the_figures() {
     };
     assert_eq!(
         express(6 * MS, 18 * MS),
-        "The express lane reaches 83% of pinned speed with no pinning: right for memory that is \
-         copied seldom."
+        "The express lane reaches 83% of pinned speed without pinning: best for memory that is \
+         rarely copied."
     );
     assert_eq!(
         express(30 * MS, 6 * MS),
-        "The express lane reaches 83% of pinned speed with no pinning in copies from the device: \
-         right for memory that is copied seldom."
+        "The express lane reaches 83% of pinned speed without pinning for copies from the device: \
+         best for memory that is rarely copied."
     );
     assert_eq!(
         express(30 * MS, 18 * MS),
-        "The express lane is of no use for copies of this size."
+        "The express lane gains nothing for copies of this size."
     );
 }
 
@@ -155,15 +158,15 @@ fn json_carries_schema_origin_and_figures() {
 
 #[test]
 fn figure_takes_median_and_best() {
-    let odd = Figure::from_times(1000, &[30, 10, 20]).expect("time passed");
+    let odd = CopyStats::from_times(1000, &[30, 10, 20]).expect("time passed");
     assert_eq!((odd.median_ns, odd.best_ns), (20, 10));
     assert_eq!(odd.gb_per_s, 50.0);
-    let even = Figure::from_times(1000, &[40, 10, 20, 30]).expect("time passed");
+    let even = CopyStats::from_times(1000, &[40, 10, 20, 30]).expect("time passed");
     assert_eq!((even.median_ns, even.best_ns), (25, 10));
 }
 
 #[test]
 fn no_time_makes_no_figure() {
-    assert_eq!(Figure::from_times(1000, &[]), None);
-    assert_eq!(Figure::from_times(1000, &[0, 0]), None);
+    assert_eq!(CopyStats::from_times(1000, &[]), None);
+    assert_eq!(CopyStats::from_times(1000, &[0, 0]), None);
 }

@@ -1,6 +1,6 @@
 //! The rendered examination of a machine.
 
-use pinlane_report::{Doctor, DoctorFinding, DoctorGroup, DoctorLook, DoctorStatus, Origin};
+use pinlane_report::{Doctor, DoctorFinding, DoctorGroup, DoctorStatus, DoctorStyle, Origin};
 use serde_json::Value;
 
 fn findings() -> Vec<DoctorFinding> {
@@ -29,7 +29,7 @@ fn real() -> Doctor {
 #[test]
 fn columns_groups_remedies_and_the_verdict_last() {
     assert_eq!(
-        real().to_text(DoctorLook::default()),
+        real().to_text(DoctorStyle::default()),
         "Doctor\n\
          NVIDIA H200\n\
          \n\
@@ -54,7 +54,7 @@ fn columns_groups_remedies_and_the_verdict_last() {
 }
 
 #[test]
-fn what_is_wrong_comes_before_what_matters_more() {
+fn failures_come_before_heavier_warnings() {
     let mut all = findings();
     all.push(DoctorFinding::fail(DoctorGroup::Process, "budget", "junk").remedy("unset it", 1));
     let report = Doctor::new(None, Vec::new(), all);
@@ -68,18 +68,18 @@ fn what_is_wrong_comes_before_what_matters_more() {
     );
     assert_eq!(healthy.first, None);
     assert_eq!(healthy.verdict(), "1 ok, 0 warn, 0 fail");
-    assert!(!healthy.to_text(DoctorLook::default()).contains("First"));
+    assert!(!healthy.to_text(DoctorStyle::default()).contains("First"));
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal_but_for_whole_words() {
     for width in [0, 40, 57, 80, 100, 1_000_000] {
-        let look = DoctorLook {
+        let look = DoctorStyle {
             width,
             colour: false,
         };
         let text = real().to_text(look);
-        let most = width.clamp(DoctorLook::WIDTH_MIN, DoctorLook::WIDTH_MAX);
+        let most = width.clamp(DoctorStyle::WIDTH_MIN, DoctorStyle::WIDTH_MAX);
         for line in text.lines() {
             let whole_word = line.trim_start().split(' ').count() == 1;
             assert!(line.len() <= most || whole_word, "{width}: {line}");
@@ -90,11 +90,11 @@ fn no_line_is_wider_than_the_terminal_but_for_whole_words() {
 
 #[test]
 fn colours_only_where_they_are_asked_for() {
-    let plain = real().to_text(DoctorLook::default());
+    let plain = real().to_text(DoctorStyle::default());
     assert!(!plain.contains('\u{1b}'));
-    let look = DoctorLook {
+    let look = DoctorStyle {
         colour: true,
-        ..DoctorLook::default()
+        ..DoctorStyle::default()
     };
     let coloured = real().to_text(look);
     assert!(coloured.contains("\u{1b}[33mwarn\u{1b}[0m"));
@@ -111,19 +111,19 @@ fn text_from_outside_moves_no_cursor() {
     let findings = vec![DoctorFinding::warn(DoctorGroup::Gpu, nasty, nasty).remedy(nasty, 1)];
     let origin = Origin::new(nasty, None);
     let text =
-        Doctor::new(Some(origin), vec![nasty.into()], findings).to_text(DoctorLook::default());
+        Doctor::new(Some(origin), vec![nasty.into()], findings).to_text(DoctorStyle::default());
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
     assert_eq!(text.lines().last(), Some("0 ok, 1 warn, 0 fail"));
 }
 
 #[test]
-fn simulated_devices_say_so() {
+fn simulated_devices_are_marked() {
     let mut all = findings();
     all[1].simulated = true;
     let origin = Origin::new("GPU", Some("h200".into()));
     let report = Doctor::new(Some(origin), vec!["GPU".into()], all);
-    let text = report.to_text(DoctorLook::default());
-    assert!(text.starts_with("Doctor\nSIMULATED: sim:h200, not a real GPU; the host is this"));
+    let text = report.to_text(DoctorStyle::default());
+    assert!(text.starts_with("Doctor\nSIMULATED: sim:h200, not a real GPU; host: this machine"));
     assert!(text.contains("link width   SIMULATED: x8"), "{text}");
     let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
     assert_eq!(json["origin"], "SIMULATED");
@@ -131,11 +131,11 @@ fn simulated_devices_say_so() {
 }
 
 #[test]
-fn several_gpus_are_told_apart_where_they_differ() {
+fn findings_name_their_gpus_where_these_differ() {
     let origin = Some(Origin::new("A", None));
     let devices = vec!["A".to_owned(), "A".into(), "B".into()];
     let text = |findings| {
-        Doctor::new(origin.clone(), devices.clone(), findings).to_text(DoctorLook::default())
+        Doctor::new(origin.clone(), devices.clone(), findings).to_text(DoctorStyle::default())
     };
     assert!(text(findings()).starts_with("Doctor\n2 x A, B\n"));
     assert!(text(findings()).contains("link width, GPU 0"));

@@ -1,8 +1,8 @@
 //! The report of a feed: rates, shares, the limit, as text and as JSON.
 
 use pinlane_report::{
-    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink,
-    FeedNormalize, FeedShard, FeedSkipped, Origin,
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
+    FeedShard, FeedSkipped, FeedTarget, Origin,
 };
 use serde_json::Value;
 
@@ -13,20 +13,20 @@ synthetic: 20000 samples, 147 KiB each (data u8 3×224×224)
 Batches of 256, shuffled by seed 7, read by 12 threads, 3 ahead
 
 204800 samples/s, 30.8 GB/s
-1024000 samples in 4000 batches, 144 GiB, in 5.00 s; 51 whole epochs
+1024000 samples in 4000 batches, 144 GiB, in 5.00 s; 51 complete epochs
 First batch after 12.0 ms
 
-What the reading threads did:
+Time of the reading threads:
   reading samples                 75%  ████████████████████████
   waiting for copies              10%  ███
   held back by the consumer        5%  ██
   packing, submitting, starting   10%  ███
 
-Link: busy 56% of the time, 55.1 GB/s while it was
+Link: busy 56% of the time, 55.1 GB/s while busy
 Pinned memory: 147 MiB
 
-Reading samples limits; the link was busy only 56% of the time.
-More --workers help as long as there are CPUs for them; after that, a faster source does: samples that need less decoding, files on a faster disk or in memory.
+Reading samples is the limit; the link was busy only 56% of the time.
+More --workers help while there are idle CPUs; beyond that, use a faster source: samples that need less decoding, or files on a faster disk or in memory.
 ";
 
 const SECOND: u64 = 1_000_000_000;
@@ -47,7 +47,7 @@ fn job() -> FeedJob {
         workers: 12,
         prefetch: 3,
         shard: FeedShard::whole(),
-        asked: FeedAsked {
+        target: FeedTarget {
             epochs: None,
             time_ns: Some(5 * SECOND),
         },
@@ -71,7 +71,7 @@ fn done() -> FeedDone {
     }
 }
 
-/// Copies that took so long.
+/// Copies with this total time.
 fn link(copy_ns: u64) -> FeedLink {
     FeedLink {
         copy_ns,
@@ -80,7 +80,7 @@ fn link(copy_ns: u64) -> FeedLink {
     }
 }
 
-/// 12 threads for five seconds, with so many percent of reading, of waiting and of being held back.
+/// 12 threads for five seconds, with these percentages of reading, waiting and being held back.
 fn host(read: u64, slot_wait: u64, held_back: u64) -> FeedHost {
     let percent = 12 * 5 * SECOND / 100;
     FeedHost {
@@ -122,16 +122,16 @@ fn a_measured_feed_as_text() {
 }
 
 #[test]
-fn the_limit_is_what_takes_the_time() {
+fn the_limit_is_the_stage_that_takes_the_time() {
     let limit = |copy_ns, host, kernel| report(measured(), copy_ns, host, kernel).limit;
     let (slow, full) = (SECOND, 9 * SECOND / 2);
     for (found, expected) in [
         (limit(slow, host(80, 5, 5), None), FeedLimit::Dataset),
         (limit(slow, host(5, 80, 5), None), FeedLimit::Copies),
         (limit(slow, host(5, 5, 80), None), FeedLimit::Consumer),
-        // Most of the time was nobody's.
+        // Most of the time belongs to no stage.
         (limit(slow, host(20, 10, 10), None), FeedLimit::Batches),
-        // The link carries what it can, whatever threads did meanwhile.
+        // The link is saturated, whatever the threads did meanwhile.
         (limit(full, host(80, 5, 5), None), FeedLimit::Link),
         // A GPU that is always busy gains nothing.
         (
@@ -147,7 +147,7 @@ fn the_limit_is_what_takes_the_time() {
     }
 }
 
-/// The limit of a feed of these copies, of which one of a byte takes so long.
+/// A feed of these copies, where a one-byte copy takes `one_byte_ns`.
 fn limit_of(origin: Origin, copy_ns: u64, host: FeedHost, one_byte_ns: Option<u64>) -> Feed {
     let link = FeedLink {
         one_byte_ns,
@@ -179,7 +179,7 @@ fn copies_that_are_latency_for_a_good_part_are_not_the_link() {
 }
 
 #[test]
-fn too_little_to_tell_is_not_what_a_batch_takes() {
+fn a_short_run_is_limited_by_its_start() {
     let start = |batches, first_batch_ns| {
         let done = FeedDone {
             batches,
@@ -194,7 +194,7 @@ fn too_little_to_tell_is_not_what_a_batch_takes() {
 }
 
 #[test]
-fn bad_samples_are_told_with_their_reasons() {
+fn skipped_samples_are_reported_with_their_reasons() {
     let skipped = |index, why: &str| FeedSkipped {
         index,
         why: why.to_owned(),
@@ -240,11 +240,11 @@ fn every_limit_has_its_advice() {
         ),
         (
             report(measured(), SECOND, host(5, 5, 5), None),
-            "limits: 1.25 ms a batch, of which the copy is 250 µs.\nA larger --batch",
+            "limit: 1.25 ms per batch, of which the copy takes 250 µs.\nA larger --batch",
         ),
         (
             report(simulated(), SECOND, host(5, 5, 5), None),
-            "A larger --batch makes fewer of them",
+            "A larger --batch means fewer batches",
         ),
         (
             report(measured(), 9 * SECOND / 2, host(5, 5, 5), None),
@@ -252,7 +252,7 @@ fn every_limit_has_its_advice() {
         ),
         (
             report(measured(), SECOND, host(5, 5, 5), Some(kernel(99, 100))),
-            "Nothing is gained by a faster feed",
+            "A faster feed would gain nothing",
         ),
     ] {
         let text = report.to_text();
@@ -273,29 +273,29 @@ fn every_limit_has_its_advice() {
 }
 
 #[test]
-fn a_simulated_feed_says_which_clock_it_is_by() {
+fn a_simulated_feed_names_its_clock() {
     let kernel = Some(kernel(4 * SECOND, 5 * SECOND));
     let mut report = report(simulated(), SECOND, host(75, 10, 5), kernel);
     report.job.workers = 0;
     let text = report.to_text();
     for part in [
         "SIMULATED: sim:pcie3-x16, not a real GPU\n",
-        "30.8 GB/s, by the simulated clock, on which reading samples takes no time\n",
-        "GPU: idle 20.0% of the time from the first to the last of 200 kernels of 20.0 ms\n",
-        "Host: reading took 45.0 s of this machine's real time, 22756 samples/s a thread\n",
-        "read by the thread that asks for them",
+        "30.8 GB/s, by the simulated clock; reading samples takes no simulated time\n",
+        "GPU: idle 20.0% of the time between the first and the last of 200 kernels of 20.0 ms\n",
+        "Host: reading took 45.0 s of real time, 22756 samples/s per thread\n",
+        "read by the consumer",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Shares of real threads' time would stand beside times that no thread spent.
+    // Shares of real time would mix with simulated times.
     assert!(report.stages.is_empty() && !text.contains("reading threads"));
     // A GPU that is idle for a fifth of the time could take more.
     assert_eq!(report.limit, Some(FeedLimit::Batches));
 }
 
-/// What comes before the first batch says nothing about the others.
+/// The time before the first batch does not count.
 #[test]
-fn the_start_does_not_hide_what_limits() {
+fn the_start_does_not_hide_the_limit() {
     let done = FeedDone {
         first_batch_ns: Some(SECOND),
         ..done()
@@ -305,7 +305,7 @@ fn the_start_does_not_hide_what_limits() {
         Feed::new(simulated(), job(), done, link, host, kernel).limit
     };
     let idle = |percent: u64| Some(kernel((100 - percent) * SECOND / 25, 4 * SECOND));
-    // 70% of all the time, 87% of that behind the first batch.
+    // 70% of the total time, 87% of the time after the first batch.
     assert_eq!(feed(7 * SECOND / 2, idle(23)), Some(FeedLimit::Link));
     assert_eq!(feed(2 * SECOND, idle(23)), Some(FeedLimit::Batches));
     assert_eq!(feed(2 * SECOND, idle(1)), Some(FeedLimit::Kernel));
@@ -319,9 +319,9 @@ fn the_start_does_not_hide_what_limits() {
 }
 
 #[test]
-fn what_no_clock_saw_has_no_rate() {
+fn unmeasured_times_have_no_rate() {
     for (elapsed_ns, words) in [
-        (None, "No rate: no clock saw how long it took\n"),
+        (None, "No rate: the time was not measured\n"),
         (Some(0), "No rate: nothing takes time on this device\n"),
     ] {
         let done = FeedDone {
@@ -339,35 +339,33 @@ fn what_no_clock_saw_has_no_rate() {
 }
 
 #[test]
-fn nothing_fed_is_no_division_by_zero() {
+fn an_empty_feed_divides_by_no_zero() {
     let (done, link) = (FeedDone::default(), FeedLink::default());
     let mut report = Feed::new(measured(), job(), done, link, FeedHost::default(), None);
     report.complete = false;
     let text = report.to_text();
-    assert!(
-        text.contains(
-            "INTERRUPTED: this is what was done until then, of 5.00 s\nNothing was fed\n"
-        )
-    );
+    assert!(text.contains(
+        "INTERRUPTED: results up to the interruption; target: 5.00 s\nNothing was fed\n"
+    ));
     assert!(text.contains("0 samples in 0 batches"), "{text}");
     assert!(report.advice().is_empty() && report.stages.is_empty());
     assert!(
         report
             .to_html()
-            .contains("Interrupted: this is what was done until then, of 5.00 s.")
+            .contains("Interrupted: results up to the interruption; target: 5.00 s.")
     );
-    report.job.asked.epochs = Some(3);
+    report.job.target.epochs = Some(3);
     assert!(
         report
             .to_text()
-            .contains("until then, of 3 epochs or 5.00 s\n")
+            .contains("interruption; target: 3 epochs or 5.00 s\n")
     );
     let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
     assert_eq!(json["asked"]["epochs"], 3);
 }
 
 #[test]
-fn bytes_of_samples_and_bytes_moved_are_told_apart() {
+fn bytes_of_samples_and_bytes_moved_are_reported_separately() {
     let told = |sample_batches| {
         let done = FeedDone {
             sample_bytes: 50_000_000_000,
@@ -380,15 +378,15 @@ fn bytes_of_samples_and_bytes_moved_are_told_apart() {
     let text = told(4000).to_text();
     for part in [
         "204800 samples/s, 10.0 GB/s of samples, 12.0 GB/s moved\n",
-        "in 4000 batches, 46.6 GiB of samples, 55.9 GiB moved with their lengths and padding, in 5.00 s",
+        "in 4000 batches, 46.6 GiB of samples, 55.9 GiB moved with lengths and padding, in 5.00 s",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Some were copied ahead, and nobody knows how long their samples are.
+    // Some were copied ahead; the length of their samples is unknown.
     let text = told(3997).to_text();
     for part in [
         "204800 samples/s, 12.0 GB/s moved\n",
-        "46.6 GiB of samples in the 3997 that were taken, 55.9 GiB moved",
+        "46.6 GiB of samples in the 3997 batches taken, 55.9 GiB moved",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -400,7 +398,7 @@ fn bytes_of_samples_and_bytes_moved_are_told_apart() {
 }
 
 #[test]
-fn the_whole_job_is_told() {
+fn the_whole_job_is_reported() {
     let job = FeedJob {
         source: "shards/\u{1b}[2J".to_owned(),
         shuffle: false,
@@ -436,10 +434,10 @@ fn the_whole_job_is_told() {
     let report = Feed::new(measured(), job, done, link(1), host(1, 1, 1), None);
     let text = report.to_text();
     for part in [
-        "at most 6 B each (jpg u8 of any length, cls u8, a u8, b u8, 2 more)",
-        "in their order",
-        "\nRank 1 of 4, as RANK and WORLD_SIZE say; 2 samples of an epoch come again, so that all ranks have as many\n",
-        "On the device: jpg normalised to bf16, then a kernel of 20.0 ms a batch\n",
+        "up to 6 B each (jpg u8 of variable length, cls u8, a u8, b u8, 2 more)",
+        "in order",
+        "\nRank 1 of 4, from RANK and WORLD_SIZE; 2 samples per epoch repeated, so that all ranks have the same number\n",
+        "On the device: jpg normalized to bf16, then a kernel of 20.0 ms per batch\n",
         "; 1 sample skipped\n",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -451,7 +449,7 @@ fn the_whole_job_is_told() {
     });
     assert_eq!(json["shard"], shard);
     assert_eq!(json["normalize"]["std"][0], 0.25);
-    assert!(report.to_html().contains("Rank 1 of 4, as RANK"));
+    assert!(report.to_html().contains("Rank 1 of 4, from RANK"));
 }
 
 #[test]

@@ -11,20 +11,20 @@ const MIB: u64 = 1 << 20;
 const RUNS: &str = "\
 Weights to the GPU
 Measured on NVIDIA H200
-288 tensors of 2 files: 13 GiB; rows of rank 1 of 4; loaded 4 times
+288 tensors in 2 files: 13 GiB; rows of rank 1 of 4; loaded 4 times
 
-run                     time          rate    page cache       past it
+run                     time          rate    page cache        direct
 1                     400 ms     34.9 GB/s        13 GiB           0 B
 2                     260 ms     53.7 GB/s        13 GiB           0 B
 3                     250 ms     55.8 GB/s        12 GiB         1 GiB
 4                     270 ms     51.7 GB/s        13 GiB           0 B
 2 to 4, median        260 ms     53.7 GB/s
-From open to all tensors ready: headers 2.00 ms, memory and loading 258 ms. GB is 10^9 bytes.
+From open until all tensors are ready: headers 2.00 ms, allocation and loading 258 ms. GB is 10^9 bytes.
 
 Limit: the link; 14 threads waited for copies to the device for 60% of their time.
 Memory: 13 GiB on the device, 168 MiB pinned.
-Converted to BF16: 280 tensors; 6 had this type before; 2 of other types left as they are.
-Verified: 288 tensors read back, every byte as the files' numbers, converted again to BF16 where they were.
+Converted to BF16: 280 tensors; 6 already had this type; 2 of other types left unchanged.
+Verified: 288 tensors read back, all bytes match the files after conversion to BF16.
 ";
 
 fn job() -> LoadJob {
@@ -38,7 +38,7 @@ fn job() -> LoadJob {
     }
 }
 
-/// A run of so many milliseconds, so many MiB of it past the page cache.
+/// A run of `total_ms`, with `direct_mib` read directly.
 fn times(total_ms: u64, direct_mib: u64, limit: LoadLimitedBy) -> LoadTimes {
     let total_ns = total_ms * 1_000_000;
     LoadTimes {
@@ -96,7 +96,7 @@ fn json(report: &Load) -> Value {
 }
 
 #[test]
-fn several_runs_and_all_that_can_be_told() {
+fn several_runs_with_all_details() {
     let link = LoadLimitedBy::Link;
     let mut report = measured([
         times(400, 0, link),
@@ -134,7 +134,7 @@ fn one_run_has_no_median_and_two_have_the_later_one() {
     let one = measured([times(400, 0, LoadLimitedBy::Link)]);
     assert_eq!(one.median_of_later, None);
     assert!(!one.to_text().contains("median"), "{}", one.to_text());
-    assert!(one.to_text().contains("memory and loading 398 ms"));
+    assert!(one.to_text().contains("allocation and loading 398 ms"));
     let two = measured([
         times(400, 0, LoadLimitedBy::Link),
         times(300, 0, LoadLimitedBy::Link),
@@ -144,12 +144,12 @@ fn one_run_has_no_median_and_two_have_the_later_one() {
 }
 
 #[test]
-fn the_context_is_told_apart() {
+fn context_creation_is_reported_separately() {
     let mut first = times(400, 0, LoadLimitedBy::Link);
     (first.context_ns, first.load_ns) = (135_000_000, 263_000_000);
     let text = measured([first]).to_text();
-    let must = "headers 2.00 ms, context on the device 135 ms, memory and loading 263 ms. GB is 10^9 bytes.\n\
-                Without the context, which a process makes once: 52.7 GB/s.\n\nLimit: ";
+    let must = "headers 2.00 ms, context creation 135 ms, allocation and loading 263 ms. GB is 10^9 bytes.\n\
+                Excluding one-time context creation: 52.7 GB/s.\n\nLimit: ";
     assert!(text.contains(must), "{text}");
     let later = times(260, 0, LoadLimitedBy::Link);
     assert!(!measured([first, later]).to_text().contains("context"));
@@ -164,11 +164,11 @@ fn every_limit_is_a_sentence_with_its_figure() {
     };
     assert_eq!(
         limit(times(400, 2048, LoadLimitedBy::Disk)),
-        "Limit: the disk; 14 threads waited for it for 24% of their time; 2 GiB past the page cache."
+        "Limit: the disk; 14 threads waited for it for 24% of their time; 2 GiB read directly."
     );
     assert_eq!(
         limit(times(400, 0, LoadLimitedBy::Cpu)),
-        "Limit: the CPU; 14 threads copied out of the page cache for 30% of their time."
+        "Limit: the CPU; 14 threads copied from the page cache for 30% of their time."
     );
     let mut converting = times(400, 0, LoadLimitedBy::Cpu);
     (converting.converting_ns, converting.threads) = (9100, 1);
@@ -190,10 +190,10 @@ fn a_simulated_device_shows_simulated_time_alone() {
     let lines = "
 run                     time          rate        copied        copies
 1                    1.05 ms     12.0 GB/s        12 MiB             4
-SIMULATED time of the copies alone; reading files takes none of it, so that no limit is told. GB is 10^9 bytes.
+SIMULATED time of the copies only; reading files takes no simulated time, so no limit is reported. GB is 10^9 bytes.
 
-Host: real time of this machine: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB through the page cache, \
-1 MiB past it.
+Host, real time: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB through the page cache, \
+1 MiB direct.
 ";
     assert!(text.contains(lines), "{text}");
     assert!(!text.contains("Limit: "), "{text}");
@@ -203,7 +203,7 @@ Host: real time of this machine: headers 2.00 ms, reading 40.0 ms by 3 threads; 
         ns: 0,
     };
     for (copies, says) in [
-        (None, "not seen\n"),
+        (None, "not measured\n"),
         (
             Some(LoadCopies { ns: 0, ..copies }),
             "0 ns             –        12 MiB",
@@ -218,7 +218,7 @@ Host: real time of this machine: headers 2.00 ms, reading 40.0 ms by 3 threads; 
 }
 
 #[test]
-fn every_run_on_a_simulated_device_is_told() {
+fn every_run_on_a_simulated_device_is_reported() {
     let copies = LoadCopies {
         count: 1,
         bytes: MIB,
@@ -245,7 +245,7 @@ fn every_run_on_a_simulated_device_is_told() {
 }
 
 #[test]
-fn what_is_not_done_or_not_right_is_said() {
+fn interruptions_and_mismatches_are_reported() {
     let mut report = Load::new(Origin::new("NVIDIA H200", None), job());
     let text = report.to_text();
     assert!(text.ends_with("\nNothing was loaded.\nINTERRUPTED: 0 of 1 run done.\n"));
@@ -260,7 +260,7 @@ fn what_is_not_done_or_not_right_is_said() {
 }
 
 #[test]
-fn an_interrupted_load_says_what_was_asked_for() {
+fn an_interrupted_load_reports_its_target() {
     let mut report = measured([times(400, 0, LoadLimitedBy::Link); 3]);
     report.complete = false;
     (report.job.repeat, report.job.verify) = (10, true);
@@ -280,12 +280,12 @@ fn an_interrupted_load_says_what_was_asked_for() {
     let text = report.to_text();
     assert!(text.contains("; loaded 3 times\n"), "{text}");
     let end =
-        "\nVerified: 12 of 288 tensors read back, every byte as in the files; then INTERRUPTED.\n";
+        "\nVerified: 12 of 288 tensors read back, all bytes match the files; then INTERRUPTED.\n";
     assert!(text.ends_with(end), "{text}");
 }
 
 #[test]
-fn a_list_has_straight_columns_whatever_the_names() {
+fn a_list_has_aligned_columns_for_any_names() {
     let tensor = |name: &str, shape: &[u64], bytes| LoadListTensor {
         name: name.to_owned(),
         dtype: "F16".to_owned(),
@@ -303,8 +303,8 @@ fn a_list_has_straight_columns_whatever_the_names() {
 name     dtype  shape   bytes  file
 lm_head  F16    [3, 5]     30  a.safetensors
 漢字     F16    []          2  a.safetensors
-2 tensors of 1 file: 32 B
-The files have 1 tensor more, which their index does not name there.
+2 tensors in 1 file: 32 B
+Not loaded: 1 tensor in the files that their index does not list.
 ";
     assert_eq!(list.to_text(), text);
     let json: Value = serde_json::from_str(&list.to_json()).expect("valid JSON");
@@ -312,5 +312,5 @@ The files have 1 tensor more, which their index does not name there.
     assert_eq!(json["bytes"], 32);
     assert_eq!(json["tensors"][0]["shape"], serde_json::json!([3, 5]));
     let nothing = LoadList::new(0, 0, Vec::new());
-    assert_eq!(nothing.to_text(), "0 tensors of 0 files: 0 B\n");
+    assert_eq!(nothing.to_text(), "0 tensors in 0 files: 0 B\n");
 }

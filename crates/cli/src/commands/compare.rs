@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use pinlane::Device;
-use pinlane_report::{Compare, Figure, MemoryKind, Route, Row};
+use pinlane_report::{Compare, CompareRow, CopyStats, MemoryKind, Route};
 
 use crate::cli::Cli;
 use crate::clock::HostClock;
@@ -95,7 +95,7 @@ fn row(
     memory: MemoryKind,
     bytes: usize,
     repeat: Option<u32>,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<CompareRow> {
     let get_ns = meter.open(memory)?;
     let mut figure = |route| {
         let first_ns = meter.check(memory, route, bytes)?;
@@ -107,11 +107,11 @@ fn row(
                 times.collect::<anyhow::Result<Vec<_>>>()?
             }
         };
-        Figure::from_times(bytes as u64, &times).context(
+        CopyStats::from_times(bytes as u64, &times).context(
             "a copy took no time on this device's clock; use a larger --size or another device",
         )
     };
-    Ok(Row {
+    Ok(CompareRow {
         memory,
         get_ns,
         h2d: figure(Route::H2d)?,

@@ -1,5 +1,7 @@
 //! What limits a plan, and what would help.
 
+use serde::Serialize;
+
 use super::candidates::{Candidate, Search};
 use super::plan::with_memory;
 use super::predict::Sample;
@@ -10,7 +12,8 @@ use crate::schedule::{HostState, Schedule, Work};
 use crate::{Direction, HostKind};
 
 /// A resource that a job uses.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// The link towards the device.
     HostToDevice,

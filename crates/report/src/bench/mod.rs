@@ -1,48 +1,66 @@
-//! The sweep: sizes × kinds of memory × directions.
+//! `bench`: a sweep over sizes, kinds of memory and directions.
 
-mod against;
+mod comparison;
 mod csv;
 mod html;
+mod parse;
 mod plots;
-mod read;
-mod svg;
 mod text;
 
-pub use against::{BenchAgainst, BenchChange, BenchPoint, BenchVerdict};
-pub use read::BenchReadError;
+pub use comparison::{BenchChange, BenchComparison, BenchVerdict};
+pub use parse::BenchReadError;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Figure, MemoryKind, Origin, Route, SCHEMA_VERSION};
+use crate::{CopyStats, MemoryKind, Origin, Route, SCHEMA_VERSION};
 
-/// One combination, measured.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct BenchLine {
-    /// The host's end.
+/// A kind of memory, direction and size.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct BenchPoint {
+    /// Host memory.
     pub memory: MemoryKind,
-    /// Which way.
+    /// Direction.
     pub route: Route,
     /// Bytes of one copy, one way.
     pub bytes: u64,
-    /// What it took.
+}
+
+/// Copies of one kind, direction and size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BenchLine {
+    /// What was copied.
     #[serde(flatten)]
-    pub figure: Figure,
-    /// The copies' times differ so much that the median says little.
+    pub point: BenchPoint,
+    /// Times and rate.
+    #[serde(flatten)]
+    pub stats: CopyStats,
+    /// Whether the times vary too much for a meaningful median.
     pub noisy: bool,
 }
 
-/// The smallest copy, which shows what a copy costs beside its bytes.
+/// The smallest copy, which shows the fixed cost of a copy.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BenchLatency {
-    /// The host's end.
-    pub memory: MemoryKind,
-    /// Which way.
-    pub route: Route,
-    /// Bytes of that copy.
-    pub bytes: u64,
-    /// What it took.
+    /// What was copied.
     #[serde(flatten)]
-    pub figure: Figure,
+    pub point: BenchPoint,
+    /// Times and rate.
+    #[serde(flatten)]
+    pub stats: CopyStats,
+}
+
+impl BenchPoint {
+    fn new(memory: MemoryKind, route: Route, bytes: u64) -> Self {
+        Self {
+            memory,
+            route,
+            bytes,
+        }
+    }
+
+    fn moved_bytes(&self) -> u64 {
+        self.route.moved(self.bytes)
+    }
 }
 
 /// A sweep over sizes, kinds of memory and directions.
@@ -53,20 +71,20 @@ pub struct Bench {
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
-    /// When it began, such as `2026-11-15 10:20:35 UTC`. None on a simulated device, whose runs are
-    /// all alike.
+    /// Start time, such as `2026-11-15 10:20:35 UTC`. `None` on a simulated device, whose runs are all
+    /// the same.
     pub began: Option<String>,
-    /// Decides in which order the combinations were measured.
+    /// Seed of the order of measurement.
     pub seed: u64,
-    /// Time that each combination had.
+    /// Time budget of each combination.
     pub budget_ns: u64,
-    /// Whether all that was asked for was measured; false after an interruption.
+    /// Whether everything was measured; false after an interruption.
     pub complete: bool,
-    /// By kind, direction and size.
+    /// Ordered by kind, direction and size.
     pub lines: Vec<BenchLine>,
-    /// By kind and direction.
+    /// Ordered by kind and direction.
     pub latencies: Vec<BenchLatency>,
-    /// What the reader should know: kinds that this device does not offer, noise.
+    /// Notes for the reader: kinds that this device does not support, noise.
     pub notes: Vec<String>,
 }
 
@@ -87,49 +105,73 @@ impl Bench {
         }
     }
 
-    /// Whether copies' times differ so much that the median says little: by more than a quarter of
-    /// it, leaving the shortest and the longest twentieth aside.
+    /// Whether the times vary too much: the 5th and 95th percentile differ by more than a quarter of
+    /// the median.
     #[must_use]
-    pub fn is_noisy(figure: &Figure) -> bool {
-        text::spread_percent(figure) > 25.0
+    pub fn is_noisy(stats: &CopyStats) -> bool {
+        stats.spread_percent() > 25.0
     }
 
-    /// Add the figure of a combination. Lines stand by kind, direction and size.
-    pub fn push(&mut self, memory: MemoryKind, route: Route, bytes: u64, figure: Figure) {
-        let place = (memory, route, bytes);
-        let at = self
-            .lines
-            .partition_point(|line| (line.memory, line.route, line.bytes) <= place);
-        let noisy = Self::is_noisy(&figure);
+    /// Adds a combination, in the order of `lines`.
+    pub fn push(&mut self, memory: MemoryKind, route: Route, bytes: u64, stats: CopyStats) {
+        let point = BenchPoint::new(memory, route, bytes);
+        let at = self.lines.partition_point(|line| line.point <= point);
+        let noisy = Self::is_noisy(&stats);
         let line = BenchLine {
-            memory,
-            route,
-            bytes,
-            figure,
+            point,
+            stats,
             noisy,
         };
         self.lines.insert(at, line);
     }
 
-    /// Add the figure of the smallest copy. They stand by kind and direction.
-    pub fn push_latency(&mut self, memory: MemoryKind, route: Route, bytes: u64, figure: Figure) {
+    /// Adds the smallest copy of a kind and direction, in the order of `latencies`.
+    pub fn push_latency(&mut self, memory: MemoryKind, route: Route, bytes: u64, stats: CopyStats) {
+        let point = BenchPoint::new(memory, route, bytes);
         let at = self
             .latencies
-            .partition_point(|line| (line.memory, line.route) <= (memory, route));
-        let latency = BenchLatency {
-            memory,
-            route,
-            bytes,
-            figure,
-        };
-        self.latencies.insert(at, latency);
+            .partition_point(|entry| (entry.point.memory, entry.point.route) <= (memory, route));
+        self.latencies.insert(at, BenchLatency { point, stats });
     }
 
-    /// The report as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
+    fn routes(&self) -> Vec<Route> {
+        let measured = |route: &Route| self.lines.iter().any(|line| line.point.route == *route);
+        Route::ALL.into_iter().filter(measured).collect()
+    }
+
+    /// Kinds of memory measured in a direction.
+    fn kinds(&self, route: Route) -> Vec<MemoryKind> {
+        let lines = || self.lines.iter().filter(|line| line.point.route == route);
+        let measured = |memory: &MemoryKind| lines().any(|line| line.point.memory == *memory);
+        MemoryKind::ALL.into_iter().filter(measured).collect()
+    }
+
+    /// Sizes measured in a direction, in ascending order.
+    fn sizes(&self, route: Route) -> Vec<u64> {
+        let lines = self.lines.iter().filter(|line| line.point.route == route);
+        let mut sizes: Vec<u64> = lines.map(|line| line.point.bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    fn line(&self, route: Route, memory: MemoryKind, bytes: u64) -> Option<&BenchLine> {
+        let point = BenchPoint::new(memory, route, bytes);
+        self.lines.iter().find(|line| line.point == point)
+    }
+
+    /// The smallest copy of a kind and direction.
+    fn latency(&self, memory: MemoryKind, route: Route) -> Option<&BenchLatency> {
+        let mut latencies = self.latencies.iter();
+        latencies.find(|entry| (entry.point.memory, entry.point.route) == (memory, route))
+    }
+
+    fn fastest(&self, route: Route) -> Option<&BenchLine> {
+        let lines = self.lines.iter().filter(|line| line.point.route == route);
+        lines.max_by(|a, b| a.stats.gb_per_s.total_cmp(&b.stats.gb_per_s))
+    }
+
+    fn noisy_lines(&self) -> usize {
+        self.lines.iter().filter(|line| line.noisy).count()
     }
 }

@@ -1,59 +1,73 @@
-//! A sweep as plots.
-
-use std::collections::BTreeSet;
+//! A sweep as plots, and as a picture.
 
 use super::{Bench, BenchLatency, BenchLine};
-use crate::format::amount;
-use crate::page::{Tip, TipRow};
-use crate::plot::figures::{range, rate, spread, time_range};
-use crate::plot::{Axis, Bar, BarChart, BarGroup, Hue, Line, LinePlot, Part, Point, Scale, Stop};
-use crate::timeline::layout::words::duration;
-use crate::{MemoryKind, Origin, Route};
+use crate::format::{duration, rate, short_size};
+use crate::page::{Tooltip, TooltipRow};
+use crate::plot::picture::Picture;
+use crate::plot::{
+    Axis, BarChart, BarGroup, ChartBar, Line, LinePlot, LinePoint, LineStop, Scale, SeriesStyle,
+};
+use crate::{MemoryKind, Route};
 
-/// What the pictures are called.
 pub(super) const TITLE: &str = "Transfer bandwidth by size";
 
-/// Words as a heading.
-pub(super) fn heading(words: &str) -> String {
-    let mut chars = words.chars();
+/// With a capital first letter.
+pub(super) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_ascii_uppercase());
     first.into_iter().chain(chars).collect()
 }
 
 impl Bench {
-    /// How it was measured.
-    pub(super) fn about(&self) -> String {
-        let mut about = match &self.began {
-            Some(began) => format!("Began {began}. "),
-            None => String::new(),
-        };
-        if !matches!(self.origin, Origin::Measured { .. }) {
-            return "One copy each, on the simulated clock; GB is 10⁹ bytes.".to_owned();
+    /// A standalone picture: bandwidth over size, one plot per direction, and the latency of the smallest
+    /// copy. Follows the viewer's light or dark theme.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        let mut picture = Picture::new(TITLE, &self.origin);
+        picture.text("dim", &self.about());
+        for warning in self.warnings() {
+            picture.text("", &warning);
         }
-        let shown =
-            "Lines are medians, bands reach from the 5th to the 95th percentile; GB is 10⁹ bytes.";
-        let each = duration(self.budget_ns);
-        let seed = self.seed;
-        about.push_str(&format!(
-            "{each} for each combination, in the order of seed {seed}. {shown}"
-        ));
-        about
+        for route in self.routes() {
+            let drawing = self.plot(route, Scale::Linear, 8).draw(&Picture::CANVAS);
+            picture.drawing(&capitalized(route.words()), &drawing);
+        }
+        if let Some(chart) = self.latency_chart() {
+            let drawing = chart.draw(&Picture::CANVAS);
+            picture.drawing(&self.latency_heading(), &drawing);
+        }
+        for note in &self.notes {
+            picture.text("dim", note);
+        }
+        picture.finish()
     }
 
-    /// What must not be overlooked.
+    pub(super) fn about(&self) -> String {
+        if !self.origin.is_measured() {
+            return "One copy each, by the simulated clock. GB is 10⁹ bytes.".to_owned();
+        }
+        let began = self.began.as_ref();
+        let began = began.map_or_else(String::new, |began| format!("Started {began}. "));
+        format!(
+            "{began}{} per combination, in the order of seed {}. Lines are medians; bands span the 5th to \
+             the 95th percentile. GB is 10⁹ bytes.",
+            duration(self.budget_ns),
+            self.seed
+        )
+    }
+
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if !self.complete {
-            warnings
-                .push("Incomplete: the run was interrupted, so figures are missing.".to_owned());
+            warnings.push("Incomplete: the run was interrupted; figures are missing.".to_owned());
         }
         if self.lines.is_empty() {
             warnings.push("Nothing was measured.".to_owned());
         }
-        let noisy = self.lines.iter().filter(|line| line.noisy).count();
+        let noisy = self.noisy_lines();
         if noisy > 0 {
             warnings.push(format!(
-                "Noisy: {noisy} of {} figures, with a ring around the mark. Times of their copies differ so much that the median says little.",
+                "Noisy: {noisy} of {} figures, marked by a ring. Their times vary too much for a meaningful median.",
                 self.lines.len()
             ));
         }
@@ -61,150 +75,104 @@ impl Bench {
     }
 
     pub(super) fn latency_heading(&self) -> String {
-        let mut sizes: Vec<u64> = self.latencies.iter().map(|entry| entry.bytes).collect();
+        let mut sizes: Vec<u64> = self
+            .latencies
+            .iter()
+            .map(|entry| entry.point.bytes)
+            .collect();
         sizes.sort_unstable();
         sizes.dedup();
         match sizes.as_slice() {
-            [bytes] => format!("What the smallest copy takes ({})", amount(*bytes)),
-            _ => "What the smallest copy takes".to_owned(),
+            [bytes] => format!("Latency of the smallest copy ({})", short_size(*bytes)),
+            _ => "Latency of the smallest copy".to_owned(),
         }
     }
 
-    /// Routes that were measured.
-    pub(super) fn routes(&self) -> Vec<Route> {
-        let measured = |route: &Route| self.lines.iter().any(|line| line.route == *route);
-        Route::ALL.into_iter().filter(measured).collect()
-    }
-
-    /// Kinds of memory that were measured this way.
-    pub(super) fn kinds(&self, route: Route) -> Vec<MemoryKind> {
-        let lines = || self.lines.iter().filter(|line| line.route == route);
-        let measured = |memory: &MemoryKind| lines().any(|line| line.memory == *memory);
-        MemoryKind::ALL.into_iter().filter(measured).collect()
-    }
-
-    /// Sizes that were measured this way, from the smallest.
-    pub(super) fn sizes(&self, route: Route) -> Vec<u64> {
-        let lines = self.lines.iter().filter(|line| line.route == route);
-        let sizes: BTreeSet<u64> = lines.map(|line| line.bytes).collect();
-        sizes.into_iter().collect()
-    }
-
-    /// One combination.
-    pub(super) fn line(&self, route: Route, memory: MemoryKind, bytes: u64) -> Option<&BenchLine> {
-        let is_it =
-            |line: &&BenchLine| line.route == route && line.memory == memory && line.bytes == bytes;
-        self.lines.iter().find(is_it)
-    }
-
-    /// The fastest of a route.
-    pub(super) fn fastest(&self, route: Route) -> Option<&BenchLine> {
-        let lines = self.lines.iter().filter(|line| line.route == route);
-        lines.max_by(|a, b| a.figure.gb_per_s.total_cmp(&b.figure.gb_per_s))
-    }
-
-    /// Bandwidth over size, a line a kind of memory, with at most about so many sizes marked.
-    pub(super) fn plot(&self, route: Route, scale: Scale, marks: usize) -> LinePlot<'_> {
+    /// Bandwidth over size, one line per kind of memory, with at most about `ticks` sizes labelled.
+    pub(super) fn plot(&self, route: Route, scale: Scale, ticks: usize) -> LinePlot<'_> {
         let sizes = self.sizes(route);
-        let kinds = self.kinds(route);
-        let line = |memory: &MemoryKind| self.plot_line(route, *memory, &sizes);
-        let (smallest, largest) = (sizes.first(), sizes.last());
+        let kinds = self.kinds(route).into_iter();
+        let smallest = sizes.first().copied().unwrap_or(1);
+        let largest = sizes.last().copied().unwrap_or(1);
+        let stop = |bytes: &u64| LineStop {
+            x: (*bytes).max(1) as f64,
+            tooltip: self.tooltip(route, *bytes),
+        };
         LinePlot {
             origin: &self.origin,
-            x: Axis::sizes(
-                smallest.copied().unwrap_or(1),
-                largest.copied().unwrap_or(1),
-                marks,
-            ),
+            x: Axis::sizes(smallest, largest, ticks),
             y: self.rates_axis(route, scale),
             unit: "GB/s",
-            lines: kinds.iter().filter_map(line).collect(),
-            stops: sizes
-                .iter()
-                .map(|bytes| Stop {
-                    x: (*bytes).max(1) as f64,
-                    tip: self.tip(route, *bytes),
-                })
+            lines: kinds
+                .filter_map(|memory| self.plot_line(route, memory, &sizes))
                 .collect(),
+            stops: sizes.iter().map(stop).collect(),
         }
     }
 
     fn plot_line(&self, route: Route, memory: MemoryKind, sizes: &[u64]) -> Option<Line> {
-        let found = sizes
-            .iter()
-            .filter_map(|bytes| self.line(route, memory, *bytes));
-        let points: Vec<Point> = found
-            .map(|line| {
-                let (low, high) = spread(route.moved(line.bytes), &line.figure);
-                Point {
-                    x: line.bytes.max(1) as f64,
-                    low,
-                    middle: line.figure.gb_per_s,
-                    high,
-                    noisy: line.noisy,
-                }
+        let point = |bytes: &u64| {
+            let line = self.line(route, memory, *bytes)?;
+            let (low, high) = line.stats.rate_bounds(line.point.moved_bytes());
+            Some(LinePoint {
+                x: line.point.bytes.max(1) as f64,
+                low,
+                median: line.stats.gb_per_s,
+                high,
+                noisy: line.noisy,
             })
-            .collect();
-        let last = rate(points.last()?.middle);
+        };
+        let points: Vec<LinePoint> = sizes.iter().filter_map(point).collect();
         Some(Line {
-            hue: Hue::of(memory),
+            style: SeriesStyle::of(memory),
             name: memory.name().to_owned(),
-            last,
+            last: rate(points.last()?.median),
             points,
         })
     }
 
-    /// One-way plots have one scale, so that they can be held against each other.
+    /// One-way plots share a scale, so that they can be compared.
     fn rates_axis(&self, route: Route, scale: Scale) -> Axis {
-        let together = |line: &&BenchLine| (line.route == Route::Both) == (route == Route::Both);
-        let rates = || {
-            let lines = self.lines.iter().filter(together);
-            lines.map(|line| {
-                (
-                    line.figure.gb_per_s,
-                    spread(line.route.moved(line.bytes), &line.figure).1,
-                )
-            })
+        let both = route == Route::Both;
+        let lines = || {
+            let lines = self.lines.iter();
+            lines.filter(move |line| (line.point.route == Route::Both) == both)
         };
-        let top = rates().map(|(middle, _)| middle).fold(0.0, f64::max);
-        // A stray sample does not squeeze all lines to the ground.
-        let high = rates()
-            .map(|(_, high)| high)
-            .fold(0.0, f64::max)
-            .min(top * 1.15);
+        let medians = || lines().map(|line| line.stats.gb_per_s);
+        let highs = lines().map(|line| line.stats.rate_bounds(line.point.moved_bytes()).1);
+        // An outlier must not flatten all lines.
+        let top = medians().fold(0.0, f64::max) * 1.15;
+        let high = highs.fold(0.0, f64::max).min(top);
         match scale {
             Scale::Linear => Axis::numbers(high, 6),
             Scale::Log => {
-                let low = rates().map(|(middle, _)| middle).filter(|rate| *rate > 0.0);
+                let low = medians().filter(|rate| *rate > 0.0);
                 Axis::factors(low.fold(f64::INFINITY, f64::min), high, 10)
             }
         }
     }
 
     /// All kinds at one size, the fastest first.
-    fn tip(&self, route: Route, bytes: u64) -> Tip {
+    fn tooltip(&self, route: Route, bytes: u64) -> Tooltip {
         let kinds = self.kinds(route);
         let mut lines: Vec<&BenchLine> = kinds
             .iter()
             .filter_map(|memory| self.line(route, *memory, bytes))
             .collect();
-        lines.sort_by(|a, b| b.figure.gb_per_s.total_cmp(&a.figure.gb_per_s));
-        Tip {
-            title: format!("{}, {}", amount(bytes), route.words()),
-            rows: lines.into_iter().map(tip_row).collect(),
+        lines.sort_by(|a, b| b.stats.gb_per_s.total_cmp(&a.stats.gb_per_s));
+        Tooltip {
+            title: format!("{}, {}", short_size(bytes), route.words()),
+            rows: lines.into_iter().map(tooltip_row).collect(),
         }
     }
 
-    /// What the smallest copy takes, where it was measured.
+    /// Latencies of the smallest copy, if measured.
     pub(super) fn latency_chart(&self) -> Option<BarChart<'_>> {
-        let longest = self.latencies.iter().map(|entry| entry.figure.median_ns);
-        let longest_ns = longest.max()?;
+        let medians_ns = self.latencies.iter().map(|entry| entry.stats.median_ns);
+        let longest_ns = medians_ns.max()?;
         let group = |memory: MemoryKind| {
-            let bars: Vec<Bar> = Route::ALL
-                .into_iter()
-                .filter_map(|route| self.latency(memory, route))
-                .map(latency_bar)
-                .collect();
+            let latencies = Route::ALL.map(|route| self.latency(memory, route));
+            let bars: Vec<ChartBar> = latencies.into_iter().flatten().map(latency_bar).collect();
             (!bars.is_empty()).then(|| BarGroup {
                 name: memory.name().to_owned(),
                 note: String::new(),
@@ -220,49 +188,37 @@ impl Bench {
             limit: None,
         })
     }
-
-    /// The smallest copy of a kind.
-    pub(super) fn latency(&self, memory: MemoryKind, route: Route) -> Option<&BenchLatency> {
-        let is_it = |entry: &&BenchLatency| entry.memory == memory && entry.route == route;
-        self.latencies.iter().find(is_it)
-    }
 }
 
-fn tip_row(line: &BenchLine) -> TipRow {
+fn tooltip_row(line: &BenchLine) -> TooltipRow {
     let noisy = if line.noisy { ", noisy" } else { "" };
-    TipRow {
-        look: Some(Hue::of(line.memory).class()),
-        name: line.memory.name().to_owned(),
+    TooltipRow {
+        colour: Some(SeriesStyle::of(line.point.memory).class()),
+        name: line.point.memory.name().to_owned(),
         cells: vec![
-            format!("{} GB/s", rate(line.figure.gb_per_s)),
-            range(line.route.moved(line.bytes), &line.figure),
-            format!("{}{noisy}", duration(line.figure.median_ns)),
+            format!("{} GB/s", rate(line.stats.gb_per_s)),
+            line.stats.rate_range(line.point.moved_bytes()),
+            format!("{}{noisy}", duration(line.stats.median_ns)),
         ],
     }
 }
 
-fn latency_bar(entry: &BenchLatency) -> Bar {
-    let figure = &entry.figure;
-    Bar {
-        caption: entry.route.words().to_owned(),
-        parts: vec![Part {
-            value: figure.median_ns as f64,
-            hue: Hue::of(entry.memory),
-            soft: entry.route == Route::D2h,
-        }],
-        label: duration(figure.median_ns),
-        tip: Tip {
-            title: format!(
-                "{}, {} {}",
-                amount(entry.bytes),
-                entry.memory.name(),
-                entry.route.words()
-            ),
+fn latency_bar(entry: &BenchLatency) -> ChartBar {
+    let stats = &entry.stats;
+    let (memory, route) = (entry.point.memory.name(), entry.point.route.words());
+    ChartBar {
+        caption: route.to_owned(),
+        value: stats.median_ns as f64,
+        style: SeriesStyle::of(entry.point.memory),
+        soft: entry.point.route == Route::D2h,
+        label: duration(stats.median_ns),
+        tooltip: Tooltip {
+            title: format!("{}, {memory} {route}", short_size(entry.point.bytes)),
             rows: vec![
-                TipRow::plain("median", duration(figure.median_ns)),
-                TipRow::plain("shortest", duration(figure.best_ns)),
-                TipRow::plain("5% – 95%", time_range(figure)),
-                TipRow::plain("copies", figure.samples.to_string()),
+                TooltipRow::plain("median", duration(stats.median_ns)),
+                TooltipRow::plain("shortest", duration(stats.best_ns)),
+                TooltipRow::plain("5% – 95%", stats.time_range()),
+                TooltipRow::plain("copies", stats.samples.to_string()),
             ],
         },
     }

@@ -1,26 +1,25 @@
-//! A sweep as tables.
+//! A sweep as text.
 
 use std::fmt::Write;
 
 use super::{Bench, BenchLine};
-use crate::format::size;
-use crate::timeline::layout::words::{clean, duration};
-use crate::{Figure, MemoryKind, Origin, Route};
+use crate::format::{duration, exact_size, sanitize, table_row};
+use crate::{MemoryKind, Route};
 
-/// Columns of a kind of memory.
-const CELL: usize = 11;
-/// Columns of the first cell of a row.
-const HEAD: usize = 14;
+/// Width of the first column.
+const HEAD_COLUMNS: usize = 14;
+/// Width of the column of a kind of memory.
+const KIND_COLUMNS: usize = 11;
 
 impl Bench {
     /// The origin, a table for each direction, the latency of the smallest copy, and notes.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut text = format!("Bandwidth\n{}\n", clean(&self.origin.line()));
+        let mut text = format!("Bandwidth\n{}\n", sanitize(&self.origin.line()));
         if !self.complete {
-            text.push_str("INCOMPLETE: interrupted before all was measured\n");
+            text.push_str("INCOMPLETE: interrupted before the end\n");
         }
-        for route in Route::ALL {
+        for route in self.routes() {
             text.push_str(&self.table(route));
         }
         text.push_str(&self.latency_table());
@@ -30,150 +29,119 @@ impl Bench {
 
     /// Sizes down, kinds across.
     fn table(&self, route: Route) -> String {
-        let lines: Vec<_> = self
-            .lines
-            .iter()
-            .filter(|line| line.route == route)
-            .collect();
-        let kinds = kinds(lines.iter().map(|line| line.memory));
-        if kinds.is_empty() {
-            return String::new();
-        }
-        let mut sizes: Vec<u64> = lines.iter().map(|line| line.bytes).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let mut text = format!("\n{}, GB/s\n{}", title(route), header("size", &kinds));
-        for bytes in sizes {
-            let _ = write!(text, "{:<HEAD$}", size(bytes));
-            for kind in &kinds {
-                let line = lines
-                    .iter()
-                    .find(|line| line.memory == *kind && line.bytes == bytes);
-                let cell = line.map_or_else(|| "-".to_owned(), |line| self.cell(line));
-                text.push_str(&padded(&cell));
-            }
-            text.push('\n');
+        let title = match route {
+            Route::H2d => "Host to device",
+            Route::D2h => "Device to host",
+            Route::Both => "Both ways at once",
+        };
+        let kinds = self.kinds(route);
+        let mut text = format!("\n{title}, GB/s\n{}", header("size", &kinds));
+        for bytes in self.sizes(route) {
+            text.push_str(&row(&exact_size(bytes), &kinds, |kind| {
+                self.line(route, kind, bytes).map(|line| self.cell(line))
+            }));
         }
         text
     }
 
     fn cell(&self, line: &BenchLine) -> String {
-        let rate = line.figure.gb_per_s;
-        let rate = match rate {
-            // So little that no digit would be left of it.
+        let rate = match line.stats.gb_per_s {
+            // Fixed decimals would leave no digit.
             rate if rate < 0.000_95 => format!("{rate:.1e}"),
             rate if rate < 0.095 => format!("{rate:.3}"),
             rate => format!("{rate:.1}"),
         };
-        let noise = if line.noisy { "!" } else { "" };
-        match self.is_simulated() {
-            true => rate,
-            false => format!("{rate} ±{:.0}%{noise}", spread_percent(&line.figure) / 2.0),
+        if !self.origin.is_measured() {
+            return rate;
         }
+        let noisy = if line.noisy { "!" } else { "" };
+        let half_spread = line.stats.spread_percent() / 2.0;
+        format!("{rate} ±{half_spread:.0}%{noisy}")
     }
 
     fn latency_table(&self) -> String {
-        let kinds = kinds(self.latencies.iter().map(|latency| latency.memory));
-        let Some(bytes) = self.latencies.first().map(|latency| latency.bytes) else {
+        let Some(first) = self.latencies.first() else {
             return String::new();
         };
+        let has = |kind: &MemoryKind| {
+            self.latencies
+                .iter()
+                .any(|entry| entry.point.memory == *kind)
+        };
+        let kinds: Vec<MemoryKind> = MemoryKind::ALL.into_iter().filter(has).collect();
         let head = header("direction", &kinds);
-        let mut text = format!("\nLatency: a copy of {}\n{head}", size(bytes));
+        let mut text = format!(
+            "\nLatency: a copy of {}\n{head}",
+            exact_size(first.point.bytes)
+        );
         for route in Route::ALL {
-            let here = |kind| {
-                let mut all = self.latencies.iter();
-                all.find(|latency| latency.memory == kind && latency.route == route)
-            };
-            if kinds.iter().all(|kind| here(*kind).is_none()) {
-                continue;
+            if self
+                .latencies
+                .iter()
+                .any(|entry| entry.point.route == route)
+            {
+                text.push_str(&row(route.words(), &kinds, |kind| {
+                    let latency = self.latency(kind, route)?;
+                    Some(duration(latency.stats.median_ns))
+                }));
             }
-            let _ = write!(text, "{:<HEAD$}", route.words());
-            for kind in &kinds {
-                let cell = here(*kind).map_or_else(
-                    || "-".to_owned(),
-                    |latency| duration(latency.figure.median_ns),
-                );
-                text.push_str(&padded(&cell));
-            }
-            text.push('\n');
         }
         text
     }
 
     fn footer(&self) -> String {
-        let mut text = match (self.is_simulated(), self.lines.is_empty()) {
-            (_, true) => "\nNothing was measured.\n".to_owned(),
-            (true, _) => "\nOne copy each, on the simulated clock. GB is 10^9 bytes".to_owned(),
-            (false, _) => {
-                let samples = self.lines.iter().map(|line| line.figure.samples);
-                let (few, many) = samples.fold((u32::MAX, 0), |(few, many), samples| {
-                    (few.min(samples), many.max(samples))
-                });
+        if self.lines.is_empty() {
+            return self.with_notes("\nNothing was measured.\n".to_owned());
+        }
+        let mut text = match self.origin.is_measured() {
+            false => "\nOne copy each, by the simulated clock. GB is 10^9 bytes".to_owned(),
+            true => {
+                let samples = || self.lines.iter().map(|line| line.stats.samples);
+                let (fewest, most) = (samples().min(), samples().max());
                 format!(
-                    "\nMedian of {few} to {many} copies; ±: half of the way from the 5th to the 95th \
-                     percentile;\n!: noisy. GB is 10^9 bytes"
+                    "\nMedian of {} to {} copies; ±: half the distance from the 5th to the 95th percentile;\n\
+                     !: noisy. GB is 10^9 bytes",
+                    fewest.unwrap_or(0),
+                    most.unwrap_or(0)
                 )
             }
         };
-        if !self.lines.is_empty() {
-            text.push_str("; both ways count the bytes of both.\n");
-        }
-        let noisy = self.lines.iter().filter(|line| line.noisy).count();
+        text.push_str("; both ways counts the bytes of both directions.\n");
+        let noisy = self.noisy_lines();
         if noisy > 0 {
             let _ = writeln!(
                 text,
-                "{noisy} of {} figures are noisy: their copies' times differ by more than a quarter; \
-                 close other\nprograms, or give more --time.",
+                "{noisy} of {} figures are noisy: their times vary by more than a quarter of the median. \
+                 Close other\nprograms, or allow more --time.",
                 self.lines.len()
             );
         }
+        self.with_notes(text)
+    }
+
+    fn with_notes(&self, mut text: String) -> String {
         for note in &self.notes {
-            let _ = writeln!(text, "{}.", clean(note));
+            let _ = writeln!(text, "{}.", sanitize(note));
         }
         text
     }
-
-    fn is_simulated(&self) -> bool {
-        !matches!(self.origin, Origin::Measured { .. })
-    }
-}
-
-/// From the 5th to the 95th percentile, in percent of the median.
-pub(crate) fn spread_percent(figure: &Figure) -> f64 {
-    let spread_ns = figure.p95_ns.saturating_sub(figure.p5_ns);
-    spread_ns as f64 / figure.median_ns.max(1) as f64 * 100.0
-}
-
-/// A cell of a row. Where it is too wide, it still stands apart from the one before.
-fn padded(cell: &str) -> String {
-    const WIDTH: usize = CELL - 1;
-    format!(" {cell:>WIDTH$}")
-}
-
-/// Those that occur, in the order of tables.
-fn kinds(occurring: impl Iterator<Item = MemoryKind>) -> Vec<MemoryKind> {
-    let occurring: Vec<_> = occurring.collect();
-    let all = MemoryKind::ALL.into_iter();
-    all.filter(|kind| occurring.contains(kind)).collect()
 }
 
 fn header(first: &str, kinds: &[MemoryKind]) -> String {
-    let mut text = format!("{first:<HEAD$}");
-    for kind in kinds {
-        let name = match kind {
-            MemoryKind::WriteCombined => "write-comb",
-            other => other.name(),
-        };
-        let _ = write!(text, "{name:>CELL$}");
-    }
-    text.push('\n');
-    text
+    row(first, kinds, |kind| {
+        Some(match kind {
+            MemoryKind::WriteCombined => "write-comb".to_owned(),
+            other => other.name().to_owned(),
+        })
+    })
 }
 
-fn title(route: Route) -> &'static str {
-    match route {
-        Route::H2d => "Host to device",
-        Route::D2h => "Device to host",
-        Route::Both => "Both ways at once",
+fn row(first: &str, kinds: &[MemoryKind], cell: impl Fn(MemoryKind) -> Option<String>) -> String {
+    let mut widths = vec![HEAD_COLUMNS];
+    let mut cells = vec![first.to_owned()];
+    for kind in kinds {
+        widths.push(KIND_COLUMNS);
+        cells.push(cell(*kind).unwrap_or_else(|| "-".to_owned()));
     }
+    table_row(&widths, &cells)
 }

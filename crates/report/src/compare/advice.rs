@@ -1,15 +1,14 @@
-//! What follows from the figures.
+//! Advice from the figures.
 
-use super::{Compare, Row};
-use crate::format::size;
-use crate::timeline::layout::words::duration;
+use super::{Compare, CompareRow};
+use crate::format::{duration, exact_size};
 use crate::{MemoryKind, Route};
 
-/// Less than this is no gain worth a word.
-const GAIN: f64 = 1.05;
+/// Smaller gains are not mentioned.
+const GAIN_MIN: f64 = 1.05;
 
 impl Compare {
-    /// One or two sentences: whether pinning pays, and what the express lane does without.
+    /// One or two sentences: whether pinning pays off, and what the express lane does without it.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let (Some(pageable), Some(pinned)) =
@@ -24,57 +23,57 @@ impl Compare {
         advice
     }
 
-    /// Pinning has a price, and every copy gives some of it back.
-    fn on_pinning(&self, pageable: &Row, pinned: &Row) -> String {
-        let Some((route, where_to)) = gain(pageable, pinned) else {
+    /// Pinning costs once; every copy saves some of it.
+    fn on_pinning(&self, pageable: &CompareRow, pinned: &CompareRow) -> String {
+        let Some((route, direction)) = gain(pageable, pinned) else {
             let as_fast = match gain(pinned, pageable) {
                 None => "as fast",
                 Some(_) => "as fast or faster",
             };
-            return format!("Pinning gains nothing here: copies of pageable memory are {as_fast}.");
+            return format!("Pinning gains nothing here: pageable copies are {as_fast}.");
         };
-        let bytes = size(self.bytes);
+        let bytes = exact_size(self.bytes);
         let cost_ns = pinned.get_ns.saturating_sub(pageable.get_ns);
-        let (slow, fast) = (pageable.figure(route), pinned.figure(route));
+        let (slow, fast) = (pageable.stats(route), pinned.stats(route));
         let saved_ns = slow.median_ns.saturating_sub(fast.median_ns);
         let saved = duration(saved_ns);
         if cost_ns == 0 {
             return format!(
-                "Pinned memory of {bytes} costs no more than pageable memory, and saves {saved} a \
-                 copy {where_to}."
+                "Pinned memory of {bytes} costs no more than pageable memory and saves {saved} per copy \
+                 {direction}."
             );
         }
         let pays = match cost_ns.div_ceil(saved_ns.max(1)) {
-            0 | 1 => "it pays from the first copy".to_owned(),
-            copies => format!("it pays after {copies} copies of this size"),
+            0 | 1 => "it pays off with the first copy".to_owned(),
+            copies => format!("it pays off after {copies} copies of this size"),
         };
         let cost = duration(cost_ns);
-        format!("Pinning {bytes} costs {cost} and saves {saved} a copy {where_to}: {pays}.")
+        format!("Pinning {bytes} costs {cost} and saves {saved} per copy {direction}: {pays}.")
     }
 }
 
-fn on_express(pageable: &Row, pinned: &Row, express: &Row) -> String {
-    let Some((route, where_to)) = gain(pageable, express) else {
-        return "The express lane is of no use for copies of this size.".to_owned();
+fn on_express(pageable: &CompareRow, pinned: &CompareRow, express: &CompareRow) -> String {
+    let Some((route, direction)) = gain(pageable, express) else {
+        return "The express lane gains nothing for copies of this size.".to_owned();
     };
-    let share = express.figure(route).gb_per_s / pinned.figure(route).gb_per_s * 100.0;
+    let share = express.stats(route).gb_per_s / pinned.stats(route).gb_per_s * 100.0;
     let only = match route {
         Route::H2d => String::new(),
-        _ => format!(" in copies {where_to}"),
+        _ => format!(" for copies {direction}"),
     };
     format!(
-        "The express lane reaches {share:.0}% of pinned speed with no pinning{only}: right for memory \
-         that is copied seldom."
+        "The express lane reaches {share:.0}% of pinned speed without pinning{only}: best for memory that \
+         is rarely copied."
     )
 }
 
-/// The direction in which one kind is faster than another by more than a word, in words too: to the
-/// device, or else from it.
-fn gain(slow: &Row, fast: &Row) -> Option<(Route, &'static str)> {
-    let ways = [
+/// The first direction in which `fast` is noticeably faster, with its words.
+fn gain(slow: &CompareRow, fast: &CompareRow) -> Option<(Route, &'static str)> {
+    let directions = [
         (Route::H2d, "to the device"),
         (Route::D2h, "from the device"),
     ];
-    ways.into_iter()
-        .find(|(route, _)| fast.figure(*route).gb_per_s >= slow.figure(*route).gb_per_s * GAIN)
+    directions
+        .into_iter()
+        .find(|(route, _)| fast.stats(*route).gb_per_s >= slow.stats(*route).gb_per_s * GAIN_MIN)
 }

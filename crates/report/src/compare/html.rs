@@ -1,80 +1,67 @@
 //! A comparison as a page.
 
-use super::{Compare, Row};
+use super::{Compare, CompareRow};
 use crate::Route;
-use crate::markup::escape;
-use crate::page::{Cell, FIGURES_STYLE, Page, TIPS_SCRIPT, Table, notes, section, tips_json};
-use crate::plot::figures::{range, rate};
-use crate::plot::{NARROW, WIDE, style};
+use crate::format::rate;
+use crate::markup::paragraph;
+use crate::page::{HtmlTable, TableCell, figures_page, notes};
+use crate::plot::stylesheet;
 
 impl Compare {
-    /// One page to open in a browser, with or without a network: what [`Self::to_svg`] shows, with
-    /// exact figures where one points, and in a table. The advice stands on top.
+    /// A page that works offline: the content of [`Self::to_svg`] with exact figures in tooltips and in a
+    /// table. The advice is on top.
     #[must_use]
     pub fn to_html(&self) -> String {
-        let chart = self.chart();
-        let label = "Bandwidth by kind of memory and direction";
-        let mut drawings = String::new();
-        for (canvas, class) in [(WIDE, "wide"), (NARROW, "narrow")] {
-            drawings.push_str(&chart.draw(&canvas).inline(&canvas, class, label));
-        }
-        let sentence = |text: &String| format!("<p class=\"advice\">{}</p>\n", escape(text));
-        let mut header: String = self.advice().iter().map(sentence).collect();
-        header.push_str(&format!("<p class=\"dim\">{}</p>\n", escape(&self.about())));
+        let advice = self.advice();
+        let advice = advice.iter().map(|sentence| paragraph("advice", sentence));
+        let mut header: String = advice.collect();
+        header.push_str(&paragraph("dim", &self.about()));
         header.push_str(&notes(&self.notes));
-        let page = Page {
-            title: &self.title(),
-            origin: &self.origin,
-            styles: &[&style::sheet(), FIGURES_STYLE],
-            header: &header,
-            body: &format!(
-                "<main>\n{}{}</main>\n",
-                section("Bandwidth", "longer is better", label, &drawings),
-                self.table_html()
-            ),
-            data: &tips_json(&chart.tips()),
-            scripts: &[TIPS_SCRIPT],
-        };
-        page.html()
+        let mut tooltips = Vec::new();
+        let label = "Bandwidth by kind of memory and direction";
+        let chart = self.chart();
+        let mut body = chart.section("Bandwidth", "longer is better", label, &mut tooltips);
+        body.push_str(&self.table_html());
+        let (title, style) = (self.title(), stylesheet());
+        figures_page(&title, &self.origin, &style, &header, &body, &tooltips)
     }
 
     fn table_html(&self) -> String {
-        let columns = [
-            "Memory",
-            "Host to device",
-            "×",
-            "of the limit",
-            "Device to host",
-            "×",
-            "of the limit",
-            "Getting the memory",
-        ];
-        let table = Table {
+        let table = HtmlTable {
             id: "figures",
             caption: &format!(
-                "GB/s by the median, and from the 5th to the 95th percentile; {}",
-                self.limit_words()
+                "Median GB/s, and 5th to 95th percentile; {}",
+                self.limit_label()
             ),
-            columns: columns.map(str::to_owned).into(),
+            columns: vec![
+                "Memory",
+                "Host to device",
+                "×",
+                "of limit",
+                "Device to host",
+                "×",
+                "of limit",
+                "Allocation",
+            ],
             rows: self.rows.iter().map(|row| self.table_row(row)).collect(),
         };
         table.html()
     }
 
-    fn table_row(&self, row: &Row) -> (String, Vec<Cell>) {
+    fn table_row(&self, row: &CompareRow) -> (String, Vec<TableCell>) {
         let mut cells = Vec::new();
         for route in [Route::H2d, Route::D2h] {
-            let figure = row.figure(route);
+            let stats = row.stats(route);
             cells.extend([
-                Cell {
-                    text: rate(figure.gb_per_s),
-                    below: range(self.bytes, figure),
+                TableCell {
+                    text: rate(stats.gb_per_s),
+                    below: stats.rate_range(self.bytes),
                 },
                 self.times(row, route).into(),
-                self.share(figure).into(),
+                self.share(stats).into(),
             ]);
         }
-        cells.push(row.getting().into());
+        cells.push(row.allocation().into());
         (row.memory.name().to_owned(), cells)
     }
 }

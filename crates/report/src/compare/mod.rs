@@ -1,56 +1,56 @@
-//! Kinds of host memory against each other.
+//! `compare`: kinds of host memory side by side.
 
 mod advice;
-mod chart;
 mod html;
-mod svg;
+mod picture;
 mod text;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Figure, MemoryKind, Origin, SCHEMA_VERSION};
+use crate::format::{duration, exact_size};
+use crate::{CopyStats, MemoryKind, Origin, Route, SCHEMA_VERSION};
 
 /// One kind of memory, both directions.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Row {
-    /// The kind.
+pub struct CompareRow {
+    /// The kind of memory.
     pub memory: MemoryKind,
-    /// What it takes to get memory for one copy, once, all pages in place.
+    /// Time to allocate and touch memory for one copy, once; 0 if not measured.
     pub get_ns: u64,
     /// Host to device.
-    pub h2d: Figure,
+    pub h2d: CopyStats,
     /// Device to host.
-    pub d2h: Figure,
+    pub d2h: CopyStats,
 }
 
-/// What the link can carry one way.
+/// Bandwidth of the link, one way.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinkLimit {
     /// 1e9 bytes a second.
     pub gb_per_s: f64,
-    /// How that is known.
+    /// Source of the limit.
     #[serde(flatten)]
     pub basis: LinkBasis,
 }
 
-/// How a [`LinkLimit`] is known.
+/// Source of a [`LinkLimit`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "basis", rename_all = "snake_case")]
 pub enum LinkBasis {
-    /// PCI Express of this generation and width, less what its packets need for themselves.
+    /// PCI Express of this generation and width, minus packet overhead.
     Pcie {
         /// Such as 5.
         generation: u32,
         /// Lanes, such as 16.
         width: u32,
     },
-    /// What the profile of the simulated device says.
+    /// The profile of the simulated device.
     Profile,
-    /// The fastest copy of this report: the link itself is not known.
+    /// The fastest copy of this report: the link is unknown.
     Fastest,
 }
 
-/// Kinds of host memory against each other, measured.
+/// Kinds of host memory side by side.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Compare {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -60,38 +60,36 @@ pub struct Compare {
     pub origin: Origin,
     /// Bytes of one copy.
     pub bytes: u64,
-    /// Copies that each figure is made of.
+    /// Copies per figure.
     pub repeat: u32,
     /// How many times faster a pinned copy to the device is than a pageable one.
     pub speedup: f64,
-    /// What the link can carry.
+    /// Bandwidth of the link.
     pub limit: LinkLimit,
-    /// In the order of [`MemoryKind::ALL`]; pageable and pinned always, others where the device
-    /// offers them.
-    pub rows: Vec<Row>,
-    /// What the reader should know: kinds that this device does not offer, how figures came about.
+    /// In the order of [`MemoryKind::ALL`]: pageable, pinned, and others that the device supports.
+    pub rows: Vec<CompareRow>,
+    /// Notes for the reader: kinds that this device does not support, how figures were measured.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
 impl Compare {
-    /// A comparison; the speed-up follows from the rows, and the limit too where it is not known.
-    /// `None` without pageable and pinned memory.
+    /// A comparison. The speed-up is computed from the rows; so is the limit if it is `None`. Returns `None`
+    /// without rows of pageable and pinned memory.
     #[must_use]
     pub fn new(
         origin: Origin,
         bytes: u64,
         repeat: u32,
         limit: Option<LinkLimit>,
-        rows: Vec<Row>,
+        rows: Vec<CompareRow>,
     ) -> Option<Self> {
         let rate = |memory| {
-            let row = rows.iter().find(|row: &&Row| row.memory == memory);
+            let row = rows.iter().find(|row: &&CompareRow| row.memory == memory);
             row.map(|row| row.h2d.gb_per_s)
         };
         let speedup = rate(MemoryKind::Pinned)? / rate(MemoryKind::Pageable)?;
-        let rates = rows.iter().flat_map(|row| [row.h2d, row.d2h]);
-        let fastest = rates.map(|figure| figure.gb_per_s).fold(0.0, f64::max);
+        let fastest = fastest_gb_per_s(&rows);
         Some(Self {
             schema: SCHEMA_VERSION,
             origin,
@@ -109,15 +107,38 @@ impl Compare {
 
     /// The row of a kind.
     #[must_use]
-    pub fn row(&self, memory: MemoryKind) -> Option<&Row> {
+    pub fn row(&self, memory: MemoryKind) -> Option<&CompareRow> {
         self.rows.iter().find(|row| row.memory == memory)
     }
 
-    /// The report as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
+    /// Size and number of the copies.
+    fn copies_label(&self) -> String {
+        let bytes = exact_size(self.bytes);
+        match self.origin.is_measured() {
+            true => format!("{bytes} per copy, median of {}", self.repeat),
+            false => format!("{bytes} per copy, by the simulated clock"),
+        }
     }
+}
+
+impl CompareRow {
+    fn stats(&self, route: Route) -> &CopyStats {
+        match route {
+            Route::D2h => &self.d2h,
+            Route::H2d | Route::Both => &self.h2d,
+        }
+    }
+
+    /// Allocation time, or `–` if not measured.
+    fn allocation(&self) -> String {
+        match self.get_ns {
+            0 => "–".to_owned(),
+            ns => duration(ns),
+        }
+    }
+}
+
+fn fastest_gb_per_s(rows: &[CompareRow]) -> f64 {
+    let rates = rows.iter().flat_map(|row| [row.h2d, row.d2h]);
+    rates.map(|stats| stats.gb_per_s).fold(0.0, f64::max)
 }

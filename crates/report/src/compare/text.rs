@@ -2,17 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{Compare, LinkBasis, Row};
-use crate::format::{one_decimal, size};
-use crate::timeline::layout::words::clean;
-use crate::{Figure, MemoryKind, Origin};
+use super::{Compare, CompareRow, LinkBasis};
+use crate::format::{one_decimal, sanitize, table_row};
+use crate::{MemoryKind, Route};
 
 impl Compare {
-    /// The classic block, the origin, a table of all that was measured, and what follows from it.
+    /// The classic block, the origin, a table of all figures, and advice.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = self.block();
-        text.push_str(&clean(&self.origin.line()));
+        text.push_str(&sanitize(&self.origin.line()));
         text.push_str("\n\n");
         text.push_str(&self.table());
         text.push_str(&self.footer());
@@ -58,72 +57,58 @@ Don't over-allocate: OS needs pageable memory too
     }
 
     fn table(&self) -> String {
-        let mut text = format!(
-            "{:<14}  {:^24}  {:>19}\n",
-            "", "host to device", "device to host"
-        );
-        let _ = writeln!(
-            text,
-            "{:<14}  {:>6} {:>8} {:>8}  {:>6} {:>8} {:>8}  {:>10}",
-            "memory", "GB/s", "speed", "of link", "GB/s", "speed", "of link", "getting it"
-        );
+        const WIDTHS: [usize; 8] = [14, 8, 9, 9, 8, 9, 9, 12];
+        let mut text = table_row(&[14, 21, 26], &["", "host to device", "device to host"]);
+        let columns = ["GB/s", "speed", "of link"];
+        let names = [&["memory"][..], &columns, &columns, &["allocation"]];
+        text.push_str(&table_row(&WIDTHS, &names.concat()));
         for row in &self.rows {
-            let _ = writeln!(
-                text,
-                "{:<14}  {}  {}  {:>10}",
-                row.memory.name(),
-                self.cells(row, |row| &row.h2d),
-                self.cells(row, |row| &row.d2h),
-                row.getting()
-            );
+            let mut cells = vec![row.memory.name().to_owned()];
+            cells.extend(self.cells(row, Route::H2d));
+            cells.extend(self.cells(row, Route::D2h));
+            cells.push(row.allocation());
+            text.push_str(&table_row(&WIDTHS, &cells));
         }
         text
     }
 
-    /// One direction of a kind.
-    fn cells(&self, row: &Row, way: impl Fn(&Row) -> &Figure) -> String {
-        let rate = way(row).gb_per_s;
-        let speed = self
-            .row(MemoryKind::Pageable)
-            .map_or(f64::NAN, |pageable| rate / way(pageable).gb_per_s);
+    fn cells(&self, row: &CompareRow, route: Route) -> [String; 3] {
+        let rate = row.stats(route).gb_per_s;
+        let pageable = self.row(MemoryKind::Pageable);
+        let speed = pageable.map_or(f64::NAN, |pageable| rate / pageable.stats(route).gb_per_s);
         let share = rate / self.limit.gb_per_s * 100.0;
-        format!(
-            "{rate:>6.1} {:>8} {:>8}",
+        [
+            format!("{rate:.1}"),
             format!("{speed:.2}x"),
-            format!("{share:.0}%")
-        )
+            format!("{share:.0}%"),
+        ]
     }
 
     fn footer(&self) -> String {
-        let bytes = size(self.bytes);
-        let copies = match (&self.origin, self.repeat) {
-            (Origin::Simulated { .. }, _) => format!("{bytes} a copy, on the simulated clock"),
-            (_, repeat) => format!("{bytes} a copy, median of {repeat}"),
-        };
+        let copies = self.copies_label();
         let limit = self.limit.gb_per_s;
         let link = match self.limit.basis {
             LinkBasis::Pcie { generation, width } => format!(
-                "the link, PCIe {generation}.0 x{width} less its packets' own bytes, \
-                 carries {limit:.1} GB/s"
+                "PCIe {generation}.0 x{width} carries {limit:.1} GB/s after packet overhead"
             ),
-            LinkBasis::Profile => format!("the link carries {limit:.1} GB/s by the profile"),
+            LinkBasis::Profile => format!("the link of the profile carries {limit:.1} GB/s"),
             LinkBasis::Fastest => {
                 format!(
-                    "the link is not known: its limit is taken as the fastest copy, {limit:.1} GB/s"
+                    "the link is unknown; its limit is assumed to be the fastest copy, {limit:.1} GB/s"
                 )
             }
         };
-        let unseen = match self.rows.iter().any(|row| row.get_ns == 0) {
-            true => " (–: no clock saw it)",
+        let unmeasured = match self.rows.iter().any(|row| row.get_ns == 0) {
+            true => " (–: not measured)",
             false => "",
         };
         let mut text = format!(
-            "{copies}; GB is 10^9 bytes; speed is against pageable.\n\
-             Getting it: allocating and touching memory for one copy, once{unseen}.\n\
+            "{copies}; GB is 10^9 bytes; speed is relative to pageable.\n\
+             Allocation: allocating and touching memory for one copy, once{unmeasured}.\n\
              Of link: {link}.\n"
         );
         for note in &self.notes {
-            let _ = writeln!(text, "{}.", clean(note));
+            let _ = writeln!(text, "{}.", sanitize(note));
         }
         text
     }

@@ -1,10 +1,8 @@
-//! Whether a machine is set up for fast transfers: one finding a check.
+//! `doctor`: whether a machine is set up for fast transfers, one finding per check.
 
-mod finding;
 mod text;
 
-pub use finding::{DoctorFinding, DoctorGroup, DoctorStatus};
-pub use text::DoctorLook;
+pub use text::DoctorStyle;
 
 use std::cmp::Reverse;
 
@@ -12,34 +10,175 @@ use serde::Serialize;
 
 use crate::{Origin, SCHEMA_VERSION};
 
-/// How many checks ended how.
+/// Subject of a check. Reports show the groups in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoctorGroup {
+    /// The driver and the GPU.
+    Gpu,
+    /// The link between host and GPU.
+    Link,
+    /// The host's memory.
+    Memory,
+    /// Limits of the process.
+    Limits,
+    /// The process, its settings, and other processes.
+    Process,
+}
+
+impl DoctorGroup {
+    /// All groups, in order.
+    pub const ALL: [Self; 5] = [
+        Self::Gpu,
+        Self::Link,
+        Self::Memory,
+        Self::Limits,
+        Self::Process,
+    ];
+
+    /// Heading in text.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Gpu => "driver and GPU",
+            Self::Link => "link",
+            Self::Memory => "memory",
+            Self::Limits => "limits",
+            Self::Process => "process",
+        }
+    }
+}
+
+/// Result of a check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoctorStatus {
+    /// Good.
+    Ok,
+    /// It works, but could be faster or larger.
+    Warn,
+    /// It does not work.
+    Fail,
+    /// It cannot be checked here.
+    Skip,
+}
+
+impl DoctorStatus {
+    /// Name in text.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+/// Finding of one check.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct DoctorFinding {
+    /// Subject.
+    pub group: DoctorGroup,
+    /// Name of the check, such as `link width`.
+    pub check: String,
+    /// Number of the GPU; `None` for the host.
+    pub gpu: Option<u32>,
+    /// Result.
+    pub status: DoctorStatus,
+    /// Observation.
+    pub seen: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+    /// Importance among findings of the same status, from 0 to 100.
+    pub weight: u8,
+    /// Whether the device is simulated.
+    pub simulated: bool,
+}
+
+impl DoctorFinding {
+    /// A finding without a remedy.
+    #[must_use]
+    pub fn new(
+        group: DoctorGroup,
+        check: impl Into<String>,
+        status: DoctorStatus,
+        seen: impl Into<String>,
+    ) -> Self {
+        Self {
+            group,
+            check: check.into(),
+            gpu: None,
+            status,
+            seen: seen.into(),
+            remedy: None,
+            weight: 0,
+            simulated: false,
+        }
+    }
+
+    /// A good result.
+    #[must_use]
+    pub fn ok(group: DoctorGroup, check: &str, seen: impl Into<String>) -> Self {
+        Self::new(group, check, DoctorStatus::Ok, seen)
+    }
+
+    /// It cannot be checked here.
+    #[must_use]
+    pub fn skip(group: DoctorGroup, check: &str, seen: impl Into<String>) -> Self {
+        Self::new(group, check, DoctorStatus::Skip, seen)
+    }
+
+    /// It could be better; add a [`remedy`](Self::remedy).
+    #[must_use]
+    pub fn warn(group: DoctorGroup, check: &str, seen: impl Into<String>) -> Self {
+        Self::new(group, check, DoctorStatus::Warn, seen)
+    }
+
+    /// It does not work; add a [`remedy`](Self::remedy).
+    #[must_use]
+    pub fn fail(group: DoctorGroup, check: &str, seen: impl Into<String>) -> Self {
+        Self::new(group, check, DoctorStatus::Fail, seen)
+    }
+
+    /// Adds what to do about it, and its importance.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>, weight: u8) -> Self {
+        self.remedy = Some(remedy.into());
+        self.weight = weight;
+        self
+    }
+}
+
+/// Number of checks by status.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
 pub struct DoctorCounts {
-    /// As they should be.
+    /// Good.
     pub ok: usize,
-    /// To look at.
+    /// Could be better.
     pub warn: usize,
-    /// Wrong.
+    /// Broken.
     pub fail: usize,
-    /// Not seen.
+    /// Not checked.
     pub skip: usize,
 }
 
-/// A machine, examined.
+/// The findings of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Doctor {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema: u32,
-    /// The device, the first where there are several; missing where there is none.
+    /// The first device; `None` without a device.
     #[serde(flatten)]
     pub origin: Option<Origin>,
-    /// Names of all devices that were looked at.
+    /// Names of all devices.
     pub devices: Vec<String>,
-    /// How many checks ended how.
+    /// Number of checks by status.
     pub counts: DoctorCounts,
-    /// What to do first, where there is something to do.
+    /// What to do first, if anything.
     pub first: Option<String>,
-    /// Every check, by group.
+    /// All checks, by group.
     pub findings: Vec<DoctorFinding>,
 }
 
@@ -69,49 +208,31 @@ impl Doctor {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether no check failed.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.counts.fail == 0
     }
 
-    /// One line, without its end: how many checks ended how.
+    /// Number of checks by status, as a line without newline.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let DoctorCounts {
-            ok,
-            warn,
-            fail,
-            skip,
-        } = self.counts;
-        let mut text = format!("{ok} ok, {warn} warn, {fail} fail");
-        if skip > 0 {
-            text.push_str(&format!(", {skip} skip"));
-        }
-        text
-    }
-
-    /// The report as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
+        let counts = &self.counts;
+        let skip = match counts.skip {
+            0 => String::new(),
+            skip => format!(", {skip} skip"),
+        };
+        let (ok, warn, fail) = (counts.ok, counts.warn, counts.fail);
+        format!("{ok} ok, {warn} warn, {fail} fail{skip}")
     }
 }
 
-/// The remedy that matters most: what is wrong comes before what could be better, and among equals
-/// the one that was found first.
+/// The most important remedy: failures before warnings, then by weight, then in order.
 fn first_remedy(findings: &[DoctorFinding]) -> Option<String> {
-    let rank = |finding: &DoctorFinding| match finding.status {
-        DoctorStatus::Fail => Some(1),
-        DoctorStatus::Warn => Some(0),
-        DoctorStatus::Ok | DoctorStatus::Skip => None,
+    let is_problem = |it: &&DoctorFinding| {
+        matches!(it.status, DoctorStatus::Fail | DoctorStatus::Warn) && it.remedy.is_some()
     };
-    findings
-        .iter()
-        .filter(|finding| finding.remedy.is_some())
-        .filter_map(|finding| Some((rank(finding)?, finding)))
-        .min_by_key(|(rank, finding)| Reverse((*rank, finding.weight)))
-        .and_then(|(_, finding)| finding.remedy.clone())
+    let problems = findings.iter().filter(is_problem);
+    let first = problems.min_by_key(|it| Reverse((it.status == DoctorStatus::Fail, it.weight)));
+    first?.remedy.clone()
 }

@@ -1,34 +1,34 @@
-//! A report as lines in columns.
+//! Findings as text.
 
 use super::{Doctor, DoctorFinding, DoctorGroup, DoctorStatus};
 use crate::Origin;
-use crate::timeline::layout::words::{clean, columns};
+use crate::format::{display_width, labelled, padded_left, sanitize, wrap};
 
-const RESET: &str = "\u{1b}[0m";
+const BOLD: u8 = 1;
 
-/// Columns of the status, with what is before and behind it.
+/// Columns of the status, with indent and gap.
 const STATUS_COLUMNS: usize = 8;
 
-/// Fewer columns than this for what was seen: it goes below the name instead of beside it.
+/// With fewer columns, the observation goes below the name instead of beside it.
 const SEEN_COLUMNS_MIN: usize = 24;
 
-/// How the text looks.
+/// Width and colours of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DoctorLook {
-    /// Columns of the terminal. Fewer than [`DoctorLook::WIDTH_MIN`] count as that many.
+pub struct DoctorStyle {
+    /// Columns of the terminal, clamped to [`DoctorStyle::WIDTH_MIN`] and [`DoctorStyle::WIDTH_MAX`].
     pub width: usize,
-    /// Whether to use colours, by ANSI escape sequences.
+    /// Whether to use colours (ANSI escape sequences).
     pub colour: bool,
 }
 
-impl DoctorLook {
+impl DoctorStyle {
     /// The narrowest text.
     pub const WIDTH_MIN: usize = 40;
     /// The widest text: longer lines are hard to read.
     pub const WIDTH_MAX: usize = 120;
 }
 
-impl Default for DoctorLook {
+impl Default for DoctorStyle {
     /// 80 columns, no colours.
     fn default() -> Self {
         Self {
@@ -39,38 +39,37 @@ impl Default for DoctorLook {
 }
 
 impl Doctor {
-    /// The devices, the findings by group, what to do first, and the verdict as the last line.
+    /// The devices, the findings by group, the first remedy, and the verdict as the last line.
     #[must_use]
-    pub fn to_text(&self, look: DoctorLook) -> String {
-        let width = look
+    pub fn to_text(&self, style: DoctorStyle) -> String {
+        let width = style
             .width
-            .clamp(DoctorLook::WIDTH_MIN, DoctorLook::WIDTH_MAX);
-        let mut text = String::from("Doctor\n");
-        for line in wrap(&self.head(), width) {
-            text.push_str(&line);
-            text.push('\n');
-        }
+            .clamp(DoctorStyle::WIDTH_MIN, DoctorStyle::WIDTH_MAX);
+        let mut text = format!("Doctor\n{}", labelled("", &self.head(), width));
         let name_columns = self.name_columns(width);
         for group in DoctorGroup::ALL {
             let lines = self.lines(group);
             if lines.is_empty() {
                 continue;
             }
-            text.push_str(&format!("\n{}\n", bold(group.title(), look.colour)));
+            text.push_str(&format!(
+                "\n{}\n",
+                styled(group.title(), BOLD, style.colour)
+            ));
             for (name, finding) in lines {
-                push_finding(&mut text, finding, &name, name_columns, width, look.colour);
+                push_finding(&mut text, finding, &name, name_columns, width, style.colour);
             }
         }
         text.push('\n');
         if let Some(first) = &self.first {
-            push_beside(&mut text, "First: ", &clean(first), width);
+            text.push_str(&labelled("First: ", &sanitize(first), width));
         }
         text.push_str(&self.verdict());
         text.push('\n');
         text
     }
 
-    /// Names and findings of a group. What is the same on several GPUs is told once.
+    /// Names and findings of a group. Findings that several GPUs share are merged.
     fn lines(&self, group: DoctorGroup) -> Vec<(String, &DoctorFinding)> {
         let mut merged: Vec<(Vec<u32>, &DoctorFinding)> = Vec::new();
         for finding in self.findings.iter().filter(|f| f.group == group) {
@@ -86,23 +85,23 @@ impl Doctor {
                 None => merged.push((finding.gpu.into_iter().collect(), finding)),
             }
         }
-        let lines = merged.into_iter();
-        lines
+        merged
+            .into_iter()
             .map(|(numbers, finding)| (self.name(finding, &numbers), finding))
             .collect()
     }
 
     fn head(&self) -> String {
         match &self.origin {
-            None => "No GPU; the host is this machine".to_owned(),
-            Some(Origin::Measured { .. }) => clean(&counted(&self.devices)),
-            Some(origin) => format!("{}; the host is this machine", clean(&origin.line())),
+            None => "No GPU; host: this machine".to_owned(),
+            Some(Origin::Measured { .. }) => sanitize(&counted(&self.devices)),
+            Some(origin) => format!("{}; host: this machine", sanitize(&origin.line())),
         }
     }
 
-    /// The check's name, with the numbers of its GPUs unless it is about all of them.
+    /// Name of the check, with GPU numbers unless it applies to all.
     fn name(&self, finding: &DoctorFinding, numbers: &[u32]) -> String {
-        let name = clean(&finding.check);
+        let name = sanitize(&finding.check);
         if numbers.is_empty() || numbers.len() >= self.devices.len() {
             return name;
         }
@@ -110,12 +109,16 @@ impl Doctor {
         format!("{name}, GPU {}", numbers.join(" "))
     }
 
-    /// Columns for names; 0 where there is no room for them in a column of their own.
+    /// Columns of the names; 0 if they do not fit beside the observations.
     fn name_columns(&self, width: usize) -> usize {
         let lines = DoctorGroup::ALL
             .into_iter()
             .flat_map(|group| self.lines(group));
-        let longest = lines.map(|(name, _)| columns(&name)).max().unwrap_or(0) + 2;
+        let longest = lines
+            .map(|(name, _)| display_width(&name))
+            .max()
+            .unwrap_or(0)
+            + 2;
         match width.checked_sub(STATUS_COLUMNS + longest) {
             Some(rest) if rest >= SEEN_COLUMNS_MIN => longest,
             _ => 0,
@@ -123,20 +126,16 @@ impl Doctor {
     }
 }
 
-/// Names, each once, with how often it is there.
+/// Each name once, with its count.
 fn counted(names: &[String]) -> String {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for name in names {
-        match counts.iter_mut().find(|(known, _)| known == name) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((name, 1)),
+    let first = |(index, name): &(usize, &String)| !names[..*index].contains(name);
+    let names = names.iter().enumerate().filter(first).map(|(_, name)| {
+        match names.iter().filter(|other| *other == name).count() {
+            1 => name.clone(),
+            count => format!("{count} x {name}"),
         }
-    }
-    let texts = counts.iter().map(|(name, count)| match count {
-        1 => (*name).to_owned(),
-        count => format!("{count} x {name}"),
     });
-    texts.collect::<Vec<_>>().join(", ")
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn push_finding(
@@ -149,7 +148,7 @@ fn push_finding(
 ) {
     let word = finding.status.word();
     let gap = " ".repeat(STATUS_COLUMNS - 2 - word.len());
-    let status = coloured(word, finding.status, colour);
+    let status = styled(word, status_code(finding.status), colour);
     text.push_str(&format!("  {status}{gap}"));
     let indent = STATUS_COLUMNS + name_columns;
     let room = width.saturating_sub(indent).max(1);
@@ -158,76 +157,31 @@ fn push_finding(
         lines.push(name.to_owned());
     }
     let mark = if finding.simulated { "SIMULATED: " } else { "" };
-    lines.extend(wrap(&format!("{mark}{}", clean(&finding.seen)), room));
+    lines.extend(wrap(&format!("{mark}{}", sanitize(&finding.seen)), room));
     if let Some(remedy) = &finding.remedy {
-        let inner = wrap(&clean(remedy), room.saturating_sub(3).max(1));
-        lines.extend(inner.iter().enumerate().map(|(number, line)| {
-            let arrow = if number == 0 { "-> " } else { "   " };
-            format!("{arrow}{line}")
-        }));
+        let remedy = labelled("-> ", &sanitize(remedy), room);
+        lines.extend(remedy.lines().map(str::to_owned));
     }
-    for (number, line) in lines.iter().enumerate() {
-        if number > 0 {
-            text.push_str(&" ".repeat(indent));
-        } else if name_columns > 0 {
-            let gap = " ".repeat(name_columns.saturating_sub(columns(name)));
-            text.push_str(&format!("{name}{gap}"));
-        }
-        text.push_str(line);
-        text.push('\n');
+    if name_columns > 0 {
+        text.push_str(&padded_left(name, name_columns));
     }
+    text.push_str(&lines.join(&format!("\n{}", " ".repeat(indent))));
+    text.push('\n');
 }
 
-/// `head`, and the words beside it, in lines of their own where there are many.
-fn push_beside(text: &mut String, head: &str, words: &str, width: usize) {
-    let room = width.saturating_sub(columns(head)).max(1);
-    for (number, line) in wrap(words, room).iter().enumerate() {
-        let start = match number {
-            0 => head.to_owned(),
-            _ => " ".repeat(columns(head)),
-        };
-        text.push_str(&format!("{start}{line}\n"));
-    }
-}
-
-/// Lines of at most `most` columns, at least one. A word that is longer has a line for itself, whole:
-/// a command that is cut cannot be copied.
-fn wrap(text: &str, most: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut taken = 0;
-    for word in text.split_whitespace() {
-        let needed = columns(word);
-        if taken > 0 && taken + 1 + needed > most {
-            lines.push(String::new());
-            taken = 0;
-        }
-        let line = lines.last_mut().expect("begins with one");
-        if taken > 0 {
-            line.push(' ');
-            taken += 1;
-        }
-        line.push_str(word);
-        taken += needed;
-    }
-    lines
-}
-
-fn coloured(word: &str, status: DoctorStatus, colour: bool) -> String {
-    let code = match status {
+fn status_code(status: DoctorStatus) -> u8 {
+    match status {
         DoctorStatus::Ok => 32,
         DoctorStatus::Warn => 33,
         DoctorStatus::Fail => 31,
         DoctorStatus::Skip => 2,
-    };
-    match colour {
-        true => format!("\u{1b}[{code}m{word}{RESET}"),
-        false => word.to_owned(),
     }
 }
 
-fn bold(text: &str, colour: bool) -> String {
+/// With an ANSI style, if colours are enabled.
+fn styled(text: &str, code: u8, colour: bool) -> String {
     match colour {
-        true => format!("\u{1b}[1m{text}{RESET}"),
+        true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
         false => text.to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The dot product, with its vectors in three kinds of memory.
+//! `dot`: a dot product with its vectors in three kinds of memory.
 
 mod text;
 
@@ -6,30 +6,30 @@ use serde::Serialize;
 
 use crate::{Origin, SCHEMA_VERSION};
 
-/// How the products are added.
+/// How the products are summed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DotKernel {
-    /// As a tree, in `f64`, in an order that never changes.
+    /// As a tree, in `f64`, in a fixed order.
     Tree,
     /// By atomic additions to one `f32`, in any order.
     Atomic,
 }
 
-/// What was to be done.
+/// The job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DotJob {
     /// Elements of each of the two vectors.
     pub items: u64,
     /// Seed of the numbers.
     pub seed: u64,
-    /// How they are added.
+    /// How the products are summed.
     pub kernel: DotKernel,
-    /// Runs of each way, of which the median one is told.
+    /// Runs of each way; the median one is reported.
     pub repeat: u32,
 }
 
-/// Where the time of a run went, by the device's clock.
+/// Times of a run, by the device's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct DotTimes {
     /// Both vectors to the device.
@@ -38,12 +38,12 @@ pub struct DotTimes {
     pub kernel_ns: u64,
     /// The result to the host.
     pub result_ns: u64,
-    /// All of it.
+    /// Sum.
     pub total_ns: u64,
 }
 
 impl DotTimes {
-    /// The times of a run; their sum follows.
+    /// Times of a run, with their sum.
     #[must_use]
     pub fn new(copy_ns: u64, kernel_ns: u64, result_ns: u64) -> Self {
         Self {
@@ -55,19 +55,19 @@ impl DotTimes {
     }
 }
 
-/// A dot product that was computed, and how far it is from the right one.
+/// A computed dot product and its error.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DotResult {
     /// Its value.
     pub value: f64,
-    /// Its bits as a double, in hexadecimal.
+    /// Bits of the double, in hexadecimal.
     pub bits: String,
-    /// Distance from the reference, as a share of it.
+    /// Relative distance from the reference.
     pub relative_error: f64,
 }
 
 impl DotResult {
-    /// A result with its distance from the reference.
+    /// A result with its relative error.
     #[must_use]
     pub fn new(value: f64, relative_error: f64) -> Self {
         Self {
@@ -81,9 +81,9 @@ impl DotResult {
 /// One way: the vectors in one kind of memory.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DotWay {
-    /// The median run. `None` where the simulated device has no figures for it.
+    /// The median run; `None` if the simulated device does not model it.
     pub times: Option<DotTimes>,
-    /// What came out.
+    /// The result.
     #[serde(flatten)]
     pub result: DotResult,
 }
@@ -99,17 +99,17 @@ pub struct DotWays {
     pub express: DotWay,
 }
 
-/// The tree kernel beside an atomic one, on vectors that are on the device.
+/// The tree kernel as a reference for an atomic one, on vectors in device memory.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DotTree {
     /// Its median time.
     pub kernel_ns: u64,
-    /// What came out.
+    /// The result.
     #[serde(flatten)]
     pub result: DotResult,
 }
 
-/// The dot product of two vectors, done three ways.
+/// A dot product, computed in three ways.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Dot {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -117,31 +117,31 @@ pub struct Dot {
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
-    /// What was to be done.
+    /// The job.
     #[serde(flatten)]
     pub job: DotJob,
-    /// Bytes that each way copies to the device.
+    /// Bytes copied to the device by each way.
     pub bytes: u64,
-    /// What getting pinned memory for both vectors took, which no time of a run holds.
+    /// Time to allocate pinned memory for both vectors; not part of any run.
     pub pinned_memory_ns: Option<u64>,
-    /// The right result: computed on the CPU, in double precision, with the rounding errors added up.
+    /// The reference: computed on the CPU in double precision, with compensated summation.
     pub reference: f64,
     /// The three ways.
     #[serde(flatten)]
     pub ways: DotWays,
-    /// Whether all runs of all ways gave the same bits.
+    /// Whether all runs gave the same bits.
     pub same_bits: bool,
     /// How many times faster pinned memory is than ordinary memory.
     pub speedup_pinned: Option<f64>,
     /// How many times faster the express lane is than the driver.
     pub speedup_express: Option<f64>,
-    /// The right kernel, where another one was at work.
+    /// The tree kernel, if the job used another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<DotTree>,
 }
 
 impl Dot {
-    /// A report; bytes and speed-ups follow from the rest.
+    /// A report; bytes and speed-ups are computed.
     #[must_use]
     pub fn new(
         origin: Origin,
@@ -171,17 +171,9 @@ impl Dot {
         }
     }
 
-    /// Whether the job went well: the tree kernel must give the same bits again and again.
+    /// Whether the result is reproducible, as the tree kernel's must be.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.same_bits || self.job.kernel == DotKernel::Atomic
-    }
-
-    /// The report as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
     }
 }

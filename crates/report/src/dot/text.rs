@@ -1,18 +1,17 @@
 //! A dot product as text.
 
-use super::{Dot, DotKernel, DotTree, DotWay, DotWays};
+use super::{Dot, DotKernel, DotTree, DotWay};
 use crate::Origin;
-use crate::format::amount;
-use crate::timeline::layout::words::{clean, duration, times};
+use crate::format::{counted, duration, sanitize, short_size, speedup_label, table_row};
 
 impl Dot {
-    /// What was done, the origin, a table of the three ways, the speed-ups, and how right it is.
+    /// The job, the origin, a table of the three ways, the speed-ups, and the results.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!(
             "=== Dot Product: Standard vs Pinned vs Express ===\n{}\n{}\n\n",
             self.headline(),
-            clean(&self.origin.line())
+            sanitize(&self.origin.line())
         );
         if self.job.items > 0 {
             text.push_str(&self.table());
@@ -31,33 +30,37 @@ impl Dot {
         };
         match self.job.items {
             0 => format!("No elements: nothing to copy; {kernel}"),
-            1 => format!(
-                "1 element a vector, {} in all; {kernel}",
-                amount(self.bytes)
-            ),
             items => format!(
-                "{items} elements a vector, {} in all; {kernel}",
-                amount(self.bytes)
+                "{} per vector, {} in total; {kernel}",
+                counted(items, "element"),
+                short_size(self.bytes)
             ),
         }
     }
 
     fn table(&self) -> String {
-        let mut text = row(
-            "memory",
-            ["copy", "kernel", "result", "total"].map(str::to_owned),
-        );
+        const WIDTHS: [usize; 5] = [10, 14, 12, 12, 14];
+        let names = ["memory", "copy", "kernel", "result", "total"];
+        let mut text = table_row(&WIDTHS, &names);
         for (name, way) in self.named_ways() {
-            text.push_str(&cells(name, way));
+            text.push_str(&match way.times {
+                None => table_row(&WIDTHS, &[name, "not modelled", "", "", "not modelled"]),
+                Some(times) => {
+                    let [copy_ns, kernel_ns] = [times.copy_ns, times.kernel_ns];
+                    let [result_ns, total_ns] = [times.result_ns, times.total_ns];
+                    let cells = [copy_ns, kernel_ns, result_ns, total_ns].map(duration);
+                    table_row(&WIDTHS, &[&[name.to_owned()], &cells[..]].concat())
+                }
+            });
         }
         text.push_str(&match self.job.repeat {
             1 => "One run of each.\n".to_owned(),
-            runs => format!("The median of {runs} runs of each.\n"),
+            runs => format!("Median of {runs} runs of each.\n"),
         });
         if matches!(self.origin, Origin::Simulated { .. }) {
             text.push_str(match self.ways.express.times {
-                Some(_) => "Express: copies as section [express] of the profile says, small ones by the driver.\n",
-                None => "Express: the profile has no section [express] that says how fast it is.\n",
+                Some(_) => "Express: rates of section [express] of the profile; small copies go through the driver.\n",
+                None => "Express: the profile has no section [express] with its rates.\n",
             });
         }
         text
@@ -66,20 +69,20 @@ impl Dot {
     fn speedups(&self) -> String {
         let mut text = String::new();
         for (speedup, what) in [
-            (self.speedup_pinned, "pinned against standard"),
-            (self.speedup_express, "express against standard"),
+            (self.speedup_pinned, "pinned over standard"),
+            (self.speedup_express, "express over standard"),
         ] {
             if speedup.is_some() {
-                text.push_str(&format!("Speedup: {} {what}\n", times(speedup)));
+                text.push_str(&format!("Speedup: {} {what}\n", speedup_label(speedup)));
             }
         }
         if text.is_empty() {
-            text.push_str("Speedup: none, since nothing takes time on this device\n");
+            text.push_str("Speedup: none; nothing takes time on this device\n");
         }
         if let Some(ns) = self.pinned_memory_ns {
             let took = duration(ns);
             text.push_str(&format!(
-                "Pinned memory in {took}, before the clock was started.\n"
+                "Allocating pinned memory took {took}, not included above.\n"
             ));
         }
         text
@@ -92,23 +95,27 @@ impl Dot {
             let pinned = &self.ways.pinned.result;
             text.push_str(&format!("Result: {}\n", pinned.value));
             text.push_str(&self.reference_line());
-            let off = error(pinned.relative_error);
-            text.push_str(&format!("Relative error: {off}\n"));
+            let error = relative(pinned.relative_error);
+            text.push_str(&format!("Relative error: {error}\n"));
         } else {
             for (name, way) in self.named_ways() {
-                let (value, off) = (way.result.value, error(way.result.relative_error));
-                text.push_str(&format!("Result, {name}: {value}, relative error {off}\n"));
+                let (value, error) = (way.result.value, relative(way.result.relative_error));
+                text.push_str(&format!(
+                    "Result, {name}: {value}, relative error {error}\n"
+                ));
             }
             text.push_str(&self.reference_line());
         }
         text.push_str(match (same, self.job.kernel) {
             (_, _) if self.job.items == 0 => "",
-            (true, _) => "All runs of all three gave the same bits.\n",
-            (false, DotKernel::Atomic) => "Runs differ in their bits: atomics add in any order.\n",
-            (false, DotKernel::Tree) => "FAILED: runs differ in their bits, which must never be.\n",
+            (true, _) => "All runs of all three ways gave the same bits.\n",
+            (false, DotKernel::Atomic) => "Runs gave different bits: atomics add in any order.\n",
+            (false, DotKernel::Tree) => {
+                "FAILED: runs gave different bits; the tree kernel must be reproducible.\n"
+            }
         });
         if let Some(tree) = &self.tree {
-            text.push_str(&self.beside(tree));
+            text.push_str(&self.tree_line(tree));
         }
         text
     }
@@ -119,24 +126,20 @@ impl Dot {
     }
 
     fn named_ways(&self) -> [(&'static str, &DotWay); 3] {
-        let DotWays {
-            standard,
-            pinned,
-            express,
-        } = &self.ways;
+        let ways = &self.ways;
         [
-            ("standard", standard),
-            ("pinned", pinned),
-            ("express", express),
+            ("standard", &ways.standard),
+            ("pinned", &ways.pinned),
+            ("express", &ways.express),
         ]
     }
 
-    /// What the atomic kernel costs.
-    fn beside(&self, tree: &DotTree) -> String {
+    /// The tree kernel compared with the atomic one.
+    fn tree_line(&self, tree: &DotTree) -> String {
         let mut text = format!(
-            "The tree kernel takes {} and is {} off",
+            "The tree kernel takes {} with a relative error of {}",
             duration(tree.kernel_ns),
-            error(tree.result.relative_error)
+            relative(tree.result.relative_error)
         );
         if let Some(atomic) = self.ways.pinned.times
             && tree.kernel_ns > 0
@@ -149,28 +152,8 @@ impl Dot {
     }
 }
 
-fn cells(name: &str, way: &DotWay) -> String {
-    let cells = way.times.map_or_else(
-        || ["not modelled", "", "", "not modelled"].map(str::to_owned),
-        |times| {
-            [
-                times.copy_ns,
-                times.kernel_ns,
-                times.result_ns,
-                times.total_ns,
-            ]
-            .map(duration)
-        },
-    );
-    row(name, cells)
-}
-
-fn row(name: &str, [copy, kernel, result, total]: [String; 4]) -> String {
-    format!("{name:<10}{copy:>14}{kernel:>12}{result:>12}{total:>14}\n")
-}
-
-fn error(relative: f64) -> String {
-    match relative {
+fn relative(error: f64) -> String {
+    match error {
         0.0 => "0".to_owned(),
         other => format!("{other:.1e}"),
     }

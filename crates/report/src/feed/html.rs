@@ -1,98 +1,84 @@
 //! A feed as a page.
 
 use super::Feed;
-use crate::markup::escape;
-use crate::page::{
-    Cell, FIGURES_STYLE, Page, TIPS_SCRIPT, Table, Tip, TipRow, notes, section, tips_json,
-};
-use crate::plot::{Axis, Bar, BarChart, BarGroup, Hue, NARROW, Part, WIDE, style};
-use crate::timeline::layout::words::percent;
+use crate::format::percent;
+use crate::markup::paragraph;
+use crate::page::{HtmlTable, TableCell, Tooltip, TooltipRow, figures_page, notes};
+use crate::plot::{Axis, BarChart, BarGroup, ChartBar, SeriesStyle, stylesheet};
 
 impl Feed {
-    /// One page to open in a browser, with or without a network: the shares of the time as bars and
-    /// in a table, the rates and the advice above them.
+    /// A page that works offline: rates and advice, and the shares of the time as bars and as a table.
     #[must_use]
     pub fn to_html(&self) -> String {
-        let chart = self.chart();
+        let mut tooltips = Vec::new();
         let label = "Shares of the time, by stage";
-        let mut drawings = String::new();
-        for (canvas, class) in [(WIDE, "wide"), (NARROW, "narrow")] {
-            drawings.push_str(&chart.draw(&canvas).inline(&canvas, class, label));
-        }
-        let mut header = String::new();
-        if !self.complete {
-            let words = self.job.asked.interrupted();
-            header.push_str(&format!("<p class=\"advice\">Interrupted: {words}.</p>\n"));
-        }
-        for sentence in [format!("{}.", self.rates())]
-            .into_iter()
-            .chain(self.advice())
-        {
-            header.push_str(&format!("<p class=\"advice\">{}</p>\n", escape(&sentence)));
-        }
-        let lines = self.job.lines().into_iter();
-        let (counts, gpu) = (self.counts(), self.gpu_line());
-        let lines = lines.chain(counts.lines().map(str::to_owned)).chain(gpu);
-        for line in lines {
-            header.push_str(&format!("<p class=\"dim\">{}</p>\n", escape(&line)));
-        }
-        let more = [self.host_line()].into_iter().flatten();
-        let more: Vec<String> = more.chain(self.notes.iter().cloned()).collect();
-        header.push_str(&notes(&more));
-        let page = Page {
-            title: super::text::TITLE,
-            origin: &self.origin,
-            styles: &[&style::sheet(), FIGURES_STYLE],
-            header: &header,
-            body: &format!(
-                "<main>\n{}{}</main>\n",
-                section("Where the time went", "shares of it", label, &drawings),
-                self.table_html()
-            ),
-            data: &tips_json(&chart.tips()),
-            scripts: &[TIPS_SCRIPT],
-        };
-        page.html()
+        let chart = self.chart();
+        let mut body = chart.section("Time by stage", "share of the total", label, &mut tooltips);
+        body.push_str(&self.table_html());
+        let header = self.header();
+        let (title, style) = (super::text::TITLE, stylesheet());
+        figures_page(title, &self.origin, &style, &header, &body, &tooltips)
     }
 
-    /// What has a share of the time: of whom, what, how large.
-    fn shares(&self) -> Vec<(&'static str, &'static str, f64)> {
-        let mut shares: Vec<_> = self
-            .stages
-            .iter()
-            .map(|stage| ("reading threads", stage.name, stage.share))
+    fn header(&self) -> String {
+        let interrupted =
+            (!self.complete).then(|| format!("Interrupted: {}.", self.job.target.interrupted()));
+        let advice = interrupted
+            .into_iter()
+            .chain([format!("{}.", self.rates())])
+            .chain(self.advice());
+        let counts = self.counts();
+        let details = self.job.lines().into_iter();
+        let details = details
+            .chain(counts.lines().map(str::to_owned))
+            .chain(self.gpu_line());
+        let mut html: String = advice
+            .map(|sentence| paragraph("advice", &sentence))
+            .chain(details.map(|line| paragraph("dim", &line)))
             .collect();
+        let host = self.host_line().into_iter();
+        let notes_and_host: Vec<String> = host.chain(self.notes.iter().cloned()).collect();
+        html.push_str(&notes(&notes_and_host));
+        html
+    }
+
+    /// Whose time, spent on what, and its share.
+    fn shares(&self) -> Vec<(&'static str, &'static str, f64)> {
+        let stages = self.stages.iter();
+        let stages = stages.map(|stage| ("reading threads", stage.name, stage.share));
         let link = self.link_busy_share.map(|busy| ("link", "busy", busy));
-        // Of the same time as the others: before the first kernel and behind the last, too.
+        // Like the others, of the total time: also before the first kernel and after the last one.
         let gpu = self.gpu_busy_share().map(|busy| ("GPU", "busy", busy));
-        shares.extend(link.into_iter().chain(gpu));
-        shares
+        stages.chain(link).chain(gpu).collect()
     }
 
     fn chart(&self) -> BarChart<'_> {
         let mut groups: Vec<BarGroup> = Vec::new();
-        for (at, (who, what, share)) in self.shares().into_iter().enumerate() {
-            let bar = Bar {
-                caption: what.to_owned(),
-                parts: vec![Part {
-                    value: share * 100.0,
-                    hue: match who {
-                        "link" => Hue::Vermilion,
-                        "GPU" => Hue::Green,
-                        _ => [Hue::Blue, Hue::Ochre, Hue::Pink, Hue::Grey][at % 4],
-                    },
-                    soft: false,
-                }],
+        for (index, (owner, activity, share)) in self.shares().into_iter().enumerate() {
+            let bar = ChartBar {
+                caption: activity.to_owned(),
+                value: share * 100.0,
+                style: match owner {
+                    "link" => SeriesStyle::Vermilion,
+                    "GPU" => SeriesStyle::Green,
+                    _ => [
+                        SeriesStyle::Blue,
+                        SeriesStyle::Ochre,
+                        SeriesStyle::Pink,
+                        SeriesStyle::Grey,
+                    ][index % 4],
+                },
+                soft: false,
                 label: percent(share),
-                tip: Tip {
-                    title: format!("{who}, {what}"),
-                    rows: vec![TipRow::plain("share of the time", precise(share))],
+                tooltip: Tooltip {
+                    title: format!("{owner}, {activity}"),
+                    rows: vec![TooltipRow::plain("share of the time", precise(share))],
                 },
             };
-            match groups.last_mut().filter(|group| group.name == who) {
+            match groups.last_mut().filter(|group| group.name == owner) {
                 Some(group) => group.bars.push(bar),
                 None => groups.push(BarGroup {
-                    name: who.to_owned(),
+                    name: owner.to_owned(),
                     note: String::new(),
                     bars: vec![bar],
                 }),
@@ -109,14 +95,14 @@ impl Feed {
     }
 
     fn table_html(&self) -> String {
-        let row = |(who, what, share): (&str, &str, f64)| {
-            let cells: Vec<Cell> = vec![what.into(), precise(share).into()];
-            (who.to_owned(), cells)
+        let row = |(owner, activity, share): (&str, &str, f64)| {
+            let cells: Vec<TableCell> = vec![activity.into(), precise(share).into()];
+            (owner.to_owned(), cells)
         };
-        let table = Table {
+        let table = HtmlTable {
             id: "figures",
-            caption: "Shares of the time from the start until all was done",
-            columns: ["Who", "What", "Share"].map(str::to_owned).into(),
+            caption: "Shares of the total time",
+            columns: vec!["Part", "Activity", "Share"],
             rows: self.shares().into_iter().map(row).collect(),
         };
         table.html()

@@ -1,114 +1,126 @@
-//! What was to be done.
+//! The job of a feed.
 
 use serde::Serialize;
 
-use super::shard::FeedShard;
-use crate::format::amount;
-use crate::timeline::layout::words::{clean, clip, duration};
+use crate::format::{clip, counted, duration, sanitize, short_size};
 
-/// What a sample is made of.
+/// A field of a sample.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FeedField {
     /// Its name.
     pub name: String,
-    /// Type of its elements, as the dataset has it.
+    /// Element type in the dataset.
     pub dtype: String,
-    /// Its shape; `None` where samples differ in length.
+    /// Shape; `None` if samples differ in length.
     pub shape: Option<Vec<u64>>,
-    /// Bytes in a sample, at most.
+    /// Maximum bytes per sample.
     pub bytes: u64,
 }
 
-/// When it was to end: whichever comes first.
+/// When to stop: whichever comes first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct FeedAsked {
-    /// After so many epochs.
+pub struct FeedTarget {
+    /// Number of epochs.
     pub epochs: Option<u64>,
-    /// After this time.
+    /// Time.
     pub time_ns: Option<u64>,
 }
 
-/// A field of bytes that the device made numbers of: each byte x became (x / 255 - mean) / std.
+/// A field of bytes normalized on the device: each byte x becomes (x / 255 - mean) / std.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FeedNormalize {
     /// The field.
     pub field: String,
-    /// Type of the numbers.
+    /// Resulting type.
     pub to: String,
-    /// For each channel, of numbers from 0 to 1.
+    /// Mean of each channel, of values from 0 to 1.
     pub mean: Vec<f32>,
-    /// For each channel, of numbers from 0 to 1.
+    /// Standard deviation of each channel.
     pub std: Vec<f32>,
-    /// Elements of one channel that lie in a row: 1 where the channels are the last dimension.
+    /// Consecutive elements of a channel: 1 if channels are the last dimension.
     pub inner: u64,
 }
 
-/// What was to be done.
+/// The part of the samples for this process.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FeedShard {
+    /// Rank, from 0.
+    pub rank: u64,
+    /// Number of ranks.
+    pub world: u64,
+    /// Where the rank comes from: flags or a launcher's variables. Empty without ranks.
+    pub from: Vec<String>,
+    /// Repeated samples of an epoch, over all ranks, so that all ranks have the same number.
+    pub padding_samples: u64,
+}
+
+/// The job of a feed.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FeedJob {
-    /// The dataset, as the user named it.
+    /// The dataset, as named by the user.
     pub source: String,
     /// Samples of the dataset.
     pub dataset_samples: u64,
-    /// What each is made of.
+    /// Fields of a sample.
     pub fields: Vec<FeedField>,
-    /// Samples of a batch.
+    /// Samples per batch.
     pub batch: u64,
-    /// Whether they came in an order that the seed says.
+    /// Whether samples are shuffled.
     pub shuffle: bool,
-    /// The seed.
+    /// Seed of the shuffle.
     pub seed: u64,
-    /// Threads that read; 0 where the one that asks for batches did.
+    /// Reading threads; 0 if the consumer reads.
     pub workers: u64,
-    /// Batches that were made ready ahead.
+    /// Batches prepared ahead.
     pub prefetch: u64,
-    /// Which part of the samples was for this process.
+    /// The part of the samples for this process.
     pub shard: FeedShard,
-    /// When it was to end.
-    pub asked: FeedAsked,
-    /// Whether bad samples were left out.
+    /// When to stop.
+    #[serde(rename = "asked")]
+    pub target: FeedTarget,
+    /// Whether bad samples are skipped.
     pub skip_bad: bool,
-    /// What the device made of a field.
+    /// Normalization on the device.
     pub normalize: Option<FeedNormalize>,
-    /// Time of the kernel that stood for the consumer's work on a batch.
+    /// Time of the kernel that stands for the consumer's work on a batch.
     pub kernel_ns: Option<u64>,
 }
 
-/// Fields that a line names; the others are counted.
-const NAMED_AT_MOST: usize = 4;
+/// Fields named in a line; the others are counted.
+const NAMED_MAX: usize = 4;
 
 impl FeedJob {
-    /// The dataset, in one line without its end.
+    /// The dataset, as a line without newline.
     fn dataset_line(&self) -> String {
         let bytes = self.fields.iter().map(|field| field.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
-        let mut fields: Vec<String> = self.fields.iter().map(FeedField::words).collect();
-        if fields.len() > NAMED_AT_MOST {
-            let more = fields.len() - NAMED_AT_MOST;
-            fields.truncate(NAMED_AT_MOST);
+        let mut fields: Vec<String> = self.fields.iter().map(FeedField::label).collect();
+        if fields.len() > NAMED_MAX {
+            let more = fields.len() - NAMED_MAX;
+            fields.truncate(NAMED_MAX);
             fields.push(format!("{more} more"));
         }
         let at_most = match self.fields.iter().any(|field| field.shape.is_none()) {
-            true => "at most ",
+            true => "up to ",
             false => "",
         };
         format!(
             "{}: {}, {at_most}{} each ({})",
-            clean(&self.source),
+            sanitize(&self.source),
             counted(self.dataset_samples, "sample"),
-            amount(bytes),
+            short_size(bytes),
             fields.join(", ")
         )
     }
 
-    /// How it was loaded, in one line without its end.
+    /// How it is loaded, as a line without newline.
     fn way_line(&self) -> String {
         let order = match self.shuffle {
             true => format!("shuffled by seed {}", self.seed),
-            false => "in their order".to_owned(),
+            false => "in order".to_owned(),
         };
         let readers = match self.workers {
-            0 => "read by the thread that asks for them".to_owned(),
+            0 => "read by the consumer".to_owned(),
             threads => format!("read by {}", counted(threads, "thread")),
         };
         format!(
@@ -117,55 +129,55 @@ impl FeedJob {
         )
     }
 
-    /// The job in some lines without their ends.
+    /// The job as lines without newlines.
     pub(super) fn lines(&self) -> Vec<String> {
         let lines = [self.dataset_line(), self.way_line()].into_iter();
         let more = [self.shard.line(), self.device_line()];
         lines.chain(more.into_iter().flatten()).collect()
     }
 
-    /// What the device does with batches, if anything, in one line without its end.
+    /// Work on the device, if any, as a line without newline.
     fn device_line(&self) -> Option<String> {
-        let normalize = self.normalize.as_ref().map(FeedNormalize::words);
+        let normalize = self.normalize.as_ref().map(FeedNormalize::label);
         let kernel = self
             .kernel_ns
-            .map(|ns| format!("a kernel of {} a batch", duration(ns)));
+            .map(|ns| format!("a kernel of {} per batch", duration(ns)));
         let parts: Vec<String> = normalize.into_iter().chain(kernel).collect();
         (!parts.is_empty()).then(|| format!("On the device: {}", parts.join(", then ")))
     }
 }
 
-impl FeedAsked {
-    /// That it ended before, in words without a full stop.
+impl FeedTarget {
+    /// What is left after an interruption, without a full stop.
     pub(super) fn interrupted(&self) -> String {
         let epochs = self.epochs.map(|epochs| counted(epochs, "epoch"));
-        let asked: Vec<String> = epochs
+        let target: Vec<String> = epochs
             .into_iter()
             .chain(self.time_ns.map(duration))
             .collect();
-        match asked.is_empty() {
-            true => "this is what was done until then".to_owned(),
+        match target.is_empty() {
+            true => "results up to the interruption".to_owned(),
             false => format!(
-                "this is what was done until then, of {}",
-                asked.join(" or ")
+                "results up to the interruption; target: {}",
+                target.join(" or ")
             ),
         }
     }
 }
 
 impl FeedNormalize {
-    fn words(&self) -> String {
-        let to = clean(&self.to).to_lowercase();
-        format!("{} normalised to {to}", clean(&self.field))
+    fn label(&self) -> String {
+        let to = sanitize(&self.to).to_lowercase();
+        format!("{} normalized to {to}", sanitize(&self.field))
     }
 }
 
 impl FeedField {
-    fn words(&self) -> String {
-        let name = clip(&clean(&self.name), 40, '…');
-        let dtype = clean(&self.dtype).to_lowercase();
+    fn label(&self) -> String {
+        let name = clip(&sanitize(&self.name), 40, '…');
+        let dtype = sanitize(&self.dtype).to_lowercase();
         match &self.shape {
-            None => format!("{name} {dtype} of any length"),
+            None => format!("{name} {dtype} of variable length"),
             Some(shape) if shape.is_empty() => format!("{name} {dtype}"),
             Some(shape) => {
                 let dims: Vec<String> = shape.iter().map(u64::to_string).collect();
@@ -175,12 +187,33 @@ impl FeedField {
     }
 }
 
-/// `1 batch`, `2 samples`.
-pub(super) fn counted(count: u64, what: &str) -> String {
-    let plural = match (count, what) {
-        (1, _) => "",
-        (_, "batch") => "es",
-        _ => "s",
-    };
-    format!("{count} {what}{plural}")
+impl FeedShard {
+    /// A single process.
+    #[must_use]
+    pub fn whole() -> Self {
+        Self {
+            rank: 0,
+            world: 1,
+            from: Vec::new(),
+            padding_samples: 0,
+        }
+    }
+
+    /// One line without newline; `None` without ranks.
+    pub(super) fn line(&self) -> Option<String> {
+        if self.world <= 1 && self.from.is_empty() {
+            return None;
+        }
+        let mut line = format!("Rank {} of {}", self.rank, self.world);
+        if !self.from.is_empty() {
+            line.push_str(&format!(", from {}", sanitize(&self.from.join(" and "))));
+        }
+        if self.padding_samples > 0 {
+            let repeated = counted(self.padding_samples, "sample");
+            line.push_str(&format!(
+                "; {repeated} per epoch repeated, so that all ranks have the same number"
+            ));
+        }
+        Some(line)
+    }
 }

@@ -1,46 +1,44 @@
-//! Which stage limits, and what would help.
+//! Which stage limits a feed, and what would help.
 
 use serde::Serialize;
 
 use super::Feed;
-use crate::Origin;
-use crate::format::{amount, byte_rate};
-use crate::timeline::layout::words::{duration, percent};
+use crate::format::{byte_rate, duration, percent, short_size};
 
-/// A GPU that is idle less than this has all that it needs.
+/// A GPU idle for less than this is fully fed.
 const FED_IDLE_SHARE: f64 = 0.05;
 
-/// A link that is busy more than this carries about as much as it can.
+/// A link busy for more than this is saturated.
 const FULL_BUSY_SHARE: f64 = 0.8;
 
-/// Where less of the time than this is known, the rest is what counts.
+/// If less of the time than this is known, the rest decides.
 const HALF: f64 = 0.5;
 
-/// Where more of a copy than this is its latency, longer copies would be better.
+/// If latency is more than this share of a copy, larger copies help.
 const LATENCY_SHARE: f64 = 0.25;
 
-/// Memory comes with the first batches: of so few nobody can tell what the others would take.
+/// The first batches allocate memory; this few do not show the rate of the others.
 const STARTING_BATCHES: u64 = 8;
 
-/// What keeps a dataset from coming faster.
+/// What limits a feed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeedLimit {
-    /// The consumer's work on the GPU: batches come as fast as it takes them.
+    /// The consumer's work on the GPU: batches arrive as fast as it takes them.
     Kernel,
     /// The link to the device.
     Link,
-    /// What a copy takes whatever its size.
+    /// The fixed cost of a copy.
     Latency,
-    /// What every batch takes beside its copy.
+    /// The fixed cost of a batch, other than its copy.
     Batches,
-    /// Waiting for copies, of which each is too small to fill the link.
+    /// Waiting for copies that are too small to saturate the link.
     Copies,
     /// Reading samples.
     Dataset,
-    /// Whoever takes the batches.
+    /// The consumer of the batches.
     Consumer,
-    /// What comes before the first batch, and beside the stages: too little was fed to tell.
+    /// The start: the run was too short to tell.
     Start,
 }
 
@@ -52,18 +50,16 @@ impl Feed {
         if self.start_share() >= HALF {
             return Some(FeedLimit::Start);
         }
-        if self
-            .gpu_idle_share
-            .is_some_and(|idle| idle < FED_IDLE_SHARE)
-        {
+        let idle = self.gpu_idle_share;
+        if idle.is_some_and(|idle| idle < FED_IDLE_SHARE) {
             return Some(FeedLimit::Kernel);
         }
         let busy = self.link_busy_share?;
-        if busy.max(self.busy_since_the_first()) >= FULL_BUSY_SHARE {
+        if busy.max(self.busy_after_first()) >= FULL_BUSY_SHARE {
             return Some(self.link_or_latency());
         }
-        if !matches!(self.origin, Origin::Measured { .. }) {
-            // Nothing else takes time there but getting memory and calling the driver.
+        if !self.origin.is_measured() {
+            // On a simulated device, only allocation and driver calls take time beside copies.
             return Some(self.start_or_batches());
         }
         let host = &self.host;
@@ -83,7 +79,7 @@ impl Feed {
         })
     }
 
-    /// What makes copies take the time that they take.
+    /// Whether rate or latency dominates the time of copies.
     fn link_or_latency(&self) -> FeedLimit {
         let one_byte_ns = self.link.one_byte_ns.unwrap_or(0);
         match one_byte_ns as f64 >= LATENCY_SHARE * self.copy_ns() as f64 {
@@ -92,7 +88,7 @@ impl Feed {
         }
     }
 
-    /// What the time went into that no stage knows of.
+    /// The limit if no known stage explains the time.
     fn start_or_batches(&self) -> FeedLimit {
         match self.done.batches <= STARTING_BATCHES {
             true => FeedLimit::Start,
@@ -100,92 +96,85 @@ impl Feed {
         }
     }
 
-    /// How much of the time the first batch took to come.
+    /// Share of the time before the first batch.
     fn start_share(&self) -> f64 {
         let first_ns = self.done.first_batch_ns.unwrap_or(0) as f64;
         first_ns / self.done.elapsed_ns.unwrap_or(0).max(1) as f64
     }
 
-    /// Share of the time behind the first batch for which the link was busy with the others.
-    fn busy_since_the_first(&self) -> f64 {
+    /// Busy share of the link after the first batch.
+    fn busy_after_first(&self) -> f64 {
         let first_ns = self.done.first_batch_ns.unwrap_or(0);
         let since_ns = self.done.elapsed_ns.unwrap_or(0).saturating_sub(first_ns);
         let copies_ns = self.link.copy_ns - self.copy_ns();
         (copies_ns as f64 / since_ns.max(1) as f64).min(1.0)
     }
 
-    /// Time of a copy, on average.
     fn copy_ns(&self) -> u64 {
         self.link.copy_ns / self.done.batches.max(1)
     }
 
-    /// Which stage limits and what would help, in sentences; empty where nothing was done.
+    /// What limits and what would help, as sentences; empty if nothing was fed.
     #[must_use]
     pub fn advice(&self) -> Vec<String> {
         let Some(limit) = self.limit else {
             return Vec::new();
         };
         let busy = percent(self.link_busy_share.unwrap_or(0.0));
-        let sentences = match limit {
-            FeedLimit::Kernel => [
-                "The GPU's own work limits: batches come as fast as it takes them.".to_owned(),
-                "Nothing is gained by a faster feed.".to_owned(),
-            ],
-            FeedLimit::Link => [
-                match self.link_gb_per_s {
-                    Some(gb_per_s) => format!(
-                        "The link limits: it was busy {busy} of the time, at {}.",
-                        byte_rate(gb_per_s)
-                    ),
-                    None => format!("The link limits: it was busy {busy} of the time."),
-                },
-                self.fewer_bytes().to_owned(),
-            ],
-            FeedLimit::Latency => [
+        let (limit, help) = match limit {
+            FeedLimit::Kernel => (
+                "The GPU's own work is the limit: batches arrive as fast as it takes them."
+                    .to_owned(),
+                "A faster feed would gain nothing.",
+            ),
+            FeedLimit::Link => {
+                let rate = self.link_gb_per_s.map(byte_rate);
+                let rate = rate.map_or_else(String::new, |rate| format!(", at {rate}"));
+                (
+                    format!("The link is the limit: it was busy {busy} of the time{rate}."),
+                    self.fewer_bytes(),
+                )
+            }
+            FeedLimit::Latency => (
                 format!(
-                    "The latency of copies limits, more than the link's rate: a copy of {} takes {}, \
-                     one of 1 byte {}.",
-                    amount(self.link.copy_bytes / self.done.batches.max(1)),
+                    "The latency of copies is the limit, not the rate of the link: a copy of {} takes {}, one \
+                     of 1 byte {}.",
+                    short_size(self.link.copy_bytes / self.done.batches.max(1)),
                     duration(self.copy_ns()),
                     duration(self.link.one_byte_ns.unwrap_or(0))
                 ),
-                "A larger --batch makes fewer and longer copies.".to_owned(),
-            ],
-            FeedLimit::Batches => [
+                "A larger --batch means fewer and larger copies.",
+            ),
+            FeedLimit::Batches => (
                 format!(
-                    "What every batch takes beside its copy limits: {} a batch, of which the copy is {}.",
+                    "The fixed cost of a batch is the limit: {} per batch, of which the copy takes {}.",
                     duration(self.done.elapsed_ns.unwrap_or(0) / self.done.batches.max(1)),
                     duration(self.copy_ns())
                 ),
-                "A larger --batch makes fewer of them.".to_owned(),
-            ],
-            FeedLimit::Copies => [
+                "A larger --batch means fewer batches.",
+            ),
+            FeedLimit::Copies => (
                 format!(
-                    "Waiting for copies limits, though the link was busy only {busy} of the time."
+                    "Waiting for copies is the limit, although the link was busy only {busy} of the time."
                 ),
-                "A larger --batch makes fewer and longer copies; a run that is longer (--time) \
-                 hides what the start takes."
+                "A larger --batch means fewer and larger copies; in a longer run (--time) the start matters less.",
+            ),
+            FeedLimit::Dataset => (
+                format!("Reading samples is the limit; the link was busy only {busy} of the time."),
+                "More --workers help while there are idle CPUs; beyond that, use a faster source: samples that need \
+                 less decoding, or files on a faster disk or in memory.",
+            ),
+            FeedLimit::Start => (
+                "Starting took most of the time: the run was too short to find the limit."
                     .to_owned(),
-            ],
-            FeedLimit::Dataset => [
-                format!("Reading samples limits; the link was busy only {busy} of the time.",),
-                "More --workers help as long as there are CPUs for them; after that, a faster \
-                 source does: samples that need less decoding, files on a faster disk or in memory."
-                    .to_owned(),
-            ],
-            FeedLimit::Start => [
-                "Starting took most of the time: too little was fed to tell what limits."
-                    .to_owned(),
-                "Feed more, with --epochs or --time, or from a larger source.".to_owned(),
-            ],
-            FeedLimit::Consumer => [
-                "The consumer limits: threads waited for it to take batches.".to_owned(),
-                "A larger --batch has it take fewer; a larger --prefetch evens out batches that \
-                 take it longer."
-                    .to_owned(),
-            ],
+                "Feed more: raise --epochs or --time, or use a larger source.",
+            ),
+            FeedLimit::Consumer => (
+                "The consumer is the limit: threads waited for it to take batches.".to_owned(),
+                "A larger --batch means fewer batches to take; a larger --prefetch evens out slow ones.",
+            ),
         };
-        sentences.into()
+        vec![limit, help.to_owned()]
     }
 
     fn fewer_bytes(&self) -> &'static str {
@@ -195,10 +184,10 @@ impl Feed {
             ["u8", "i8", "bool"].contains(&dtype.as_str())
         });
         match bytes_alone {
-            true => "Only fewer bytes a sample would make it faster: smaller samples.",
+            true => "Only fewer bytes per sample would help: use smaller samples.",
             false => {
-                "Only fewer bytes a sample would make it faster: smaller elements, such as u8 with \
-                 --normalize, which makes numbers of them on the device."
+                "Only fewer bytes per sample would help: use smaller elements, such as u8 with --normalize, which \
+                 converts them on the device."
             }
         }
     }

@@ -1,32 +1,29 @@
-//! A dataset that was run through the loader.
+//! `feed`: a dataset run through the loader.
 
-mod done;
 mod html;
 mod job;
 mod limit;
-mod shard;
 mod text;
 
 use serde::Serialize;
 
-pub use self::done::FeedDone;
-pub use self::job::{FeedAsked, FeedField, FeedJob, FeedNormalize};
+pub use self::job::{FeedField, FeedJob, FeedNormalize, FeedShard, FeedTarget};
 pub use self::limit::FeedLimit;
-pub use self::shard::FeedShard;
+use crate::format::{byte_rate, short_size};
 use crate::{Origin, SCHEMA_VERSION};
 
-/// The copies, by the device's clock.
+/// Copies, by the device's clock.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct FeedLink {
-    /// Time of those that are known to be done.
+    /// Time of completed copies.
     pub copy_ns: u64,
-    /// Bytes of these.
+    /// Bytes of completed copies.
     pub copy_bytes: u64,
-    /// What a copy of one byte takes, where it was measured.
+    /// Time of a one-byte copy, if measured.
     pub one_byte_ns: Option<u64>,
 }
 
-/// A sample that could not be had and was left out.
+/// A sample that could not be read and was skipped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FeedSkipped {
     /// Its number in the dataset.
@@ -35,37 +32,89 @@ pub struct FeedSkipped {
     pub why: String,
 }
 
-/// What the threads that read samples spent their time with, all of them together, on the real
-/// clock of the machine that ran them, whatever the device.
+/// Time spent by the reading threads, summed over all of them, by the real clock even if the device is
+/// simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct FeedHost {
-    /// How many there were; the one that asks for batches where that one reads.
+    /// Number of threads; 1 if the consumer reads.
     pub threads: u64,
-    /// How long the whole took.
+    /// Total time.
     pub wall_ns: u64,
-    /// In the dataset.
+    /// Reading samples.
     pub read_ns: u64,
-    /// Waiting for page-locked memory whose copy was under way.
+    /// Waiting for pinned slots in flight.
     pub slot_wait_ns: u64,
-    /// Waiting since enough batches were ready.
+    /// Waiting because enough batches were ready.
     pub held_back_ns: u64,
-    /// Time that whoever asked for batches waited for them.
+    /// Time the consumer waited for batches.
     pub consumer_wait_ns: u64,
 }
 
-/// The kernels that stood for the consumer's work, by the device's clock.
+/// What was copied to the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct FeedDone {
+    /// Complete epochs.
+    pub epochs: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Samples, including padding.
+    pub samples: u64,
+    /// Samples that could not be read and were skipped.
+    pub skipped: u64,
+    /// Bytes of samples in the dataset, of the first `sample_batches` batches.
+    pub sample_bytes: u64,
+    /// Batches that `sample_bytes` covers. Not all if samples differ in length and batches were copied ahead
+    /// but not taken.
+    pub sample_batches: u64,
+    /// Bytes copied to the device: samples, their offsets if lengths differ, and padding.
+    pub moved_bytes: u64,
+    /// Total time, by the clock of the device's machine (simulated for a simulated device). `None` if that
+    /// clock is not available.
+    pub elapsed_ns: Option<u64>,
+    /// Time until the first batch, by the same clock.
+    pub first_batch_ns: Option<u64>,
+}
+
+impl FeedDone {
+    /// Bytes of samples, and bytes moved if they differ.
+    pub(super) fn amounts(&self) -> String {
+        let (samples, moved) = (short_size(self.sample_bytes), short_size(self.moved_bytes));
+        if self.sample_bytes == self.moved_bytes {
+            return samples;
+        }
+        let of = match self.sample_batches < self.batches {
+            true => format!("of samples in the {} batches taken", self.sample_batches),
+            false => "of samples".to_owned(),
+        };
+        format!("{samples} {of}, {moved} moved with lengths and padding")
+    }
+
+    /// Rates of both, if known.
+    pub(super) fn rates(&self, samples: Option<f64>, moved: Option<f64>) -> String {
+        let label = |rate: Option<f64>, what: &str| {
+            let rate = rate.map(byte_rate);
+            rate.map_or(String::new(), |rate| format!(", {rate}{what}"))
+        };
+        match self.sample_bytes == self.moved_bytes {
+            true => label(samples, ""),
+            false => label(samples, " of samples") + &label(moved, " moved"),
+        }
+    }
+}
+
+/// The kernels that stand for the consumer's work, by the device's clock.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct FeedKernel {
-    /// How many ran.
+    /// Number of kernels.
     pub count: u64,
-    /// Time of all of them together.
+    /// Total time of the kernels.
     pub busy_ns: u64,
     /// From the start of the first to the end of the last.
     pub span_ns: u64,
 }
 
 impl FeedKernel {
-    /// Share of the time between the first kernel's start and the last one's end in which none ran.
+    /// Share of `span_ns` in which no kernel ran.
     #[must_use]
     pub fn idle_share(&self) -> f64 {
         match self.span_ns {
@@ -75,26 +124,26 @@ impl FeedKernel {
     }
 }
 
-/// What threads do beside the stages.
+/// Time outside the known stages.
 const REST: &str = "packing, submitting, starting";
 
-/// A stage that the reading threads spent time in.
+/// A stage of the reading threads.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct FeedStage {
-    /// What they did.
+    /// Name.
     pub name: &'static str,
     /// Share of their time.
     pub share: f64,
 }
 
 impl FeedStage {
-    /// Whether it is one of the stages, not the rest.
+    /// Whether it is a stage, not the rest.
     fn is_known(&self) -> bool {
         self.name != REST
     }
 }
 
-/// A dataset that was run through the loader.
+/// A dataset run through the loader.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Feed {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -102,47 +151,46 @@ pub struct Feed {
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
-    /// What was to be done.
+    /// The job.
     #[serde(flatten)]
     pub job: FeedJob,
-    /// Whether it ran as long as it should.
+    /// Whether the target was reached; false after an interruption.
     pub complete: bool,
-    /// What came to the device.
+    /// What was copied to the device.
     #[serde(flatten)]
     pub done: FeedDone,
-    /// Samples a second, over all of it.
+    /// Samples a second, over the total time.
     pub samples_per_s: Option<f64>,
-    /// 1e9 bytes of samples a second, over all of it. `None` where not all of them are known.
+    /// 1e9 bytes of samples a second, over the total time; `None` if not all are known.
     pub sample_gb_per_s: Option<f64>,
-    /// 1e9 bytes a second that were copied, over all of it.
+    /// 1e9 bytes copied a second, over the total time.
     pub moved_gb_per_s: Option<f64>,
-    /// The copies.
+    /// Copies.
     pub link: FeedLink,
     /// 1e9 bytes a second while copies ran.
     pub link_gb_per_s: Option<f64>,
     /// Share of the time in which a copy ran.
     pub link_busy_share: Option<f64>,
-    /// The threads that read.
+    /// Reading threads.
     pub host: FeedHost,
-    /// What these threads did, as shares of their time; none on a simulated device, whose waiting takes
-    /// no real time.
+    /// Stages as shares of the threads' time; empty on a simulated device, where waiting takes no real time.
     pub stages: Vec<FeedStage>,
-    /// The kernels, where there were some.
+    /// Kernels, if any.
     pub kernel: Option<FeedKernel>,
-    /// Share of the time in which the GPU stood idle between kernels.
+    /// Share of the time in which the GPU was idle between kernels.
     pub gpu_idle_share: Option<f64>,
-    /// Page-locked memory that it took.
+    /// Pinned memory in use.
     pub pinned_bytes: u64,
-    /// What kept it from being faster.
+    /// What limited the rate.
     pub limit: Option<FeedLimit>,
-    /// The first of the samples that were left out.
+    /// The first skipped samples.
     pub first_skipped: Vec<FeedSkipped>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Feed {
-    /// A report; rates, shares and the limit follow from the rest.
+    /// A report; rates, shares and the limit are computed.
     #[must_use]
     pub fn new(
         origin: Origin,
@@ -166,9 +214,9 @@ impl Feed {
             link_gb_per_s: over(link.copy_bytes, Some(link.copy_ns)),
             link_busy_share: over(link.copy_ns, elapsed_ns).map(|share| share.min(1.0)),
             gpu_idle_share: kernel.map(|kernel| kernel.idle_share()),
-            stages: match origin {
-                Origin::Measured { .. } => host.stages(),
-                _ => Vec::new(),
+            stages: match origin.is_measured() {
+                true => host.stages(),
+                false => Vec::new(),
             },
             origin,
             job,
@@ -186,34 +234,26 @@ impl Feed {
         report
     }
 
-    /// Whether samples were left out, and none was fed.
+    /// Whether all samples were skipped.
     #[must_use]
     pub fn all_skipped(&self) -> bool {
         self.done.samples == 0 && self.done.skipped > 0
     }
 
-    /// Share of all the time in which a kernel ran.
+    /// Share of the total time in which a kernel ran.
     fn gpu_busy_share(&self) -> Option<f64> {
         let elapsed_ns = self.done.elapsed_ns.filter(|ns| *ns > 0)?;
         let busy_ns = self.kernel?.busy_ns;
         Some((busy_ns as f64 / elapsed_ns as f64).min(1.0))
     }
-
-    /// The report as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
-    }
 }
 
 impl FeedHost {
-    /// The names are what the texts say. The last is whatever is not known.
+    /// The known stages, and the rest.
     fn stages(&self) -> Vec<FeedStage> {
         let known = [self.read_ns, self.slot_wait_ns, self.held_back_ns];
         let known_ns = known.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-        // Clocks are read one behind the other: the parts may be a little more than the whole.
+        // Clocks are read one after the other, so the parts may slightly exceed the whole.
         let whole_ns = self
             .wall_ns
             .saturating_mul(self.threads.max(1))

@@ -1,56 +1,54 @@
-//! What is in files.
+//! `load --list`: the tensors of files.
 
 use serde::Serialize;
 
-use super::text::{count, tensors_of_files};
+use super::text::tensors_in_files;
 use crate::SCHEMA_VERSION;
-use crate::format::amount;
-use crate::timeline::layout::words::{clean, columns};
+use crate::format::{counted, display_width, padded_left, sanitize, short_size};
 
 /// A tensor in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadListTensor {
     /// Its name.
     pub name: String,
-    /// Type of its elements, as safetensors files name it.
+    /// Element type, as named in safetensors files.
     pub dtype: String,
-    /// Its dimensions, the slowest first.
+    /// Dimensions, the slowest first.
     pub shape: Vec<u64>,
-    /// Its bytes in the file.
+    /// Bytes in the file.
     pub bytes: u64,
-    /// What it becomes on the way, where that is another type.
+    /// Conversion on the way, if any.
     pub converted: Option<LoadListConverted>,
     /// Its file.
     pub file: String,
 }
 
-/// What a tensor becomes on the way.
+/// A tensor after conversion.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadListConverted {
-    /// The type.
+    /// Element type.
     pub to: String,
-    /// Its bytes then.
+    /// Bytes.
     pub bytes: u64,
 }
 
-/// What is in files, from their headers alone. No device is behind it.
+/// The tensors of files, from their headers alone. Needs no device.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadList {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema: u32,
-    /// Files that have some of the tensors.
+    /// Files with any of the tensors.
     pub files: u64,
     /// Bytes of all tensors.
     pub bytes: u64,
-    /// Tensors that the files have and their index does not name there, so that they are not
-    /// loaded.
+    /// Tensors in the files that their index does not list; these are not loaded.
     pub unlisted: u64,
-    /// File by file, in the order of their bytes.
+    /// By file, in file order.
     pub tensors: Vec<LoadListTensor>,
 }
 
 impl LoadList {
-    /// A list of these, of so many files.
+    /// A list of these tensors, from this many files.
     #[must_use]
     pub fn new(files: u64, unlisted: u64, tensors: Vec<LoadListTensor>) -> Self {
         Self {
@@ -62,25 +60,17 @@ impl LoadList {
         }
     }
 
-    /// The list as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
-    }
-
-    /// A table, a line for each tensor, and how many there are.
+    /// A table with a line per tensor, and totals.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut rows = vec![["name", "dtype", "shape", "bytes", "file"].map(str::to_owned)];
         for tensor in &self.tensors {
             rows.push([
-                clean(&tensor.name),
+                sanitize(&tensor.name),
                 tensor.types(),
                 format!("{:?}", tensor.shape),
                 tensor.bytes.to_string(),
-                clean(&tensor.file),
+                sanitize(&tensor.file),
             ]);
         }
         let mut text = String::new();
@@ -88,16 +78,16 @@ impl LoadList {
             text.push_str(&table(&rows));
         }
         let tensors = self.tensors.len() as u64;
-        text.push_str(&tensors_of_files(tensors, self.files, self.bytes));
+        text.push_str(&tensors_in_files(tensors, self.files, self.bytes));
         if self.tensors.iter().any(|tensor| tensor.converted.is_some()) {
             let loaded = self.tensors.iter().map(LoadListTensor::loaded_bytes).sum();
-            text.push_str(&format!(", {} as they are loaded", amount(loaded)));
+            text.push_str(&format!(", {} after conversion", short_size(loaded)));
         }
         text.push('\n');
         if self.unlisted > 0 {
-            let more = count(self.unlisted, "tensor");
+            let unlisted = counted(self.unlisted, "tensor");
             text.push_str(&format!(
-                "The files have {more} more, which their index does not name there.\n"
+                "Not loaded: {unlisted} in the files that their index does not list.\n"
             ));
         }
         text
@@ -105,16 +95,15 @@ impl LoadList {
 }
 
 impl LoadListTensor {
-    /// The type in the file, and what becomes of it.
+    /// The type in the file, and after conversion.
     fn types(&self) -> String {
-        let dtype = clean(&self.dtype);
+        let dtype = sanitize(&self.dtype);
         match &self.converted {
-            Some(LoadListConverted { to, .. }) => format!("{dtype}→{}", clean(to)),
+            Some(LoadListConverted { to, .. }) => format!("{dtype}→{}", sanitize(to)),
             None => dtype,
         }
     }
 
-    /// Bytes of it that are loaded.
     fn loaded_bytes(&self) -> u64 {
         self.converted
             .as_ref()
@@ -122,24 +111,20 @@ impl LoadListTensor {
     }
 }
 
-/// Columns as wide as what is in them, numbers of bytes to the right, the last column open.
+/// Columns as wide as their content; bytes are right-aligned.
 fn table(rows: &[[String; 5]]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| columns(&row[column]));
-        cells.max().unwrap_or(0)
+    let width = |column: usize| rows.iter().map(|row| display_width(&row[column])).max();
+    let [name, dtype, shape, bytes, _] = std::array::from_fn(|column| width(column).unwrap_or(0));
+    let line = |row: &[String; 5]| {
+        let padding = " ".repeat(bytes - display_width(&row[3]));
+        format!(
+            "{}  {}  {}  {padding}{}  {}\n",
+            padded_left(&row[0], name),
+            padded_left(&row[1], dtype),
+            padded_left(&row[2], shape),
+            row[3],
+            row[4]
+        )
     };
-    let widths: [usize; 5] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in rows {
-        for (number, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let pad = " ".repeat(width - columns(cell));
-            match number {
-                3 => text.push_str(&format!("{pad}{cell}  ")),
-                4 => text.push_str(cell),
-                _ => text.push_str(&format!("{cell}{pad}  ")),
-            }
-        }
-        text.push('\n');
-    }
-    text
+    rows.iter().map(line).collect()
 }

@@ -1,168 +1,168 @@
-//! Weights from files to a device.
+//! `load`: weights from files to a device.
 
 mod list;
 mod text;
 
 use serde::Serialize;
 
+use crate::stats::middle_by_key;
 use crate::{Origin, SCHEMA_VERSION};
 
 pub use list::{LoadList, LoadListConverted, LoadListTensor};
 
-/// What was to be loaded.
+/// What to load.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadJob {
-    /// Files that have some of the tensors.
+    /// Files with any of the tensors.
     pub files: u64,
     /// Tensors.
     pub tensors: u64,
-    /// Their bytes in the files.
+    /// Bytes in the files.
     pub bytes: u64,
-    /// Rows of which rank, where not all rows were wanted.
+    /// The rank whose rows are loaded; `None` for all rows.
     pub shard: Option<LoadShard>,
-    /// How many times.
+    /// Number of runs.
     pub repeat: u64,
-    /// Whether the last time was to be read back and compared.
+    /// Whether to read back and compare the last run.
     pub verify: bool,
 }
 
-/// The rows of one rank of several.
+/// One rank of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadShard {
-    /// Which one, from 0.
+    /// Rank, from 0.
     pub rank: u64,
-    /// How many there are.
+    /// Number of ranks.
     pub world: u64,
 }
 
-/// What kept a load from being faster.
+/// What limited a load.
+///
+/// The twin of `pinlane::load::LoadLimit`: reports do not depend on the library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadLimitedBy {
     /// Threads waited for the disk.
     Disk,
-    /// Threads copied out of the page cache, or converted.
+    /// Threads copied from the page cache, or converted.
     Cpu,
     /// Threads waited for copies to the device.
     Link,
 }
 
-/// What one load took, by the host's clock. Times of threads are those of all of them together.
+/// Times of one load, by the host's clock. Times of threads are summed over all threads.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LoadTimes {
     /// Opening files and reading their headers.
     pub headers_ns: u64,
-    /// Making the context of the process on the device, which the first run has to wait for.
+    /// Creating the process's context on the device, for which the first run waits.
     pub context_ns: u64,
-    /// From then to all tensors on the device, with getting memory there.
+    /// From then until all tensors are on the device, including allocation.
     pub load_ns: u64,
-    /// All three.
+    /// Sum of these.
     pub total_ns: u64,
-    /// 1e9 bytes of files a second, by all three.
+    /// 1e9 bytes of files a second, over the total time.
     pub gb_per_s: f64,
-    /// Threads that read.
+    /// Reading threads.
     pub threads: u64,
-    /// Bytes that were read through the page cache.
+    /// Bytes read through the page cache.
     pub page_cache_bytes: u64,
-    /// Bytes that were read past it.
+    /// Bytes read directly, bypassing it.
     pub direct_bytes: u64,
-    /// Threads in reads.
+    /// Time in reads.
     pub reading_ns: u64,
-    /// How much of it they did not run, but waited for the disk.
+    /// The part of it in which threads waited for the disk.
     pub blocked_ns: u64,
-    /// Threads in conversions.
+    /// Time in conversions.
     pub converting_ns: u64,
-    /// Threads that waited for copies to the device.
+    /// Time waiting for copies to the device.
     pub waiting_ns: u64,
-    /// What kept it from being faster.
+    /// What limited it.
     pub limit: LoadLimitedBy,
 }
 
-/// One load. On a simulated device only its copies take simulated time: files are read by the threads
-/// of a real machine.
+/// One load. On a simulated device only copies take simulated time; files are read in real time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LoadRun {
-    /// What it took; `None` on a simulated device.
+    /// Times; `None` on a simulated device.
     pub times: Option<LoadTimes>,
-    /// What the copies take on a simulated device.
+    /// Simulated copies, on a simulated device.
     pub simulated_copies: Option<LoadCopies>,
-    /// What was real of it on a simulated device.
+    /// Real work of the host, on a simulated device.
     pub host: Option<LoadHost>,
 }
 
-/// What the machine behind a simulated device did, by its own clock. Times of threads are those of all
-/// of them together.
+/// Real work of the host of a simulated device, by its own clock. Times of threads are summed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadHost {
     /// Opening files and reading their headers.
     pub headers_ns: u64,
-    /// Threads that read.
+    /// Reading threads.
     pub threads: u64,
-    /// Threads in reads.
+    /// Time in reads.
     pub reading_ns: u64,
-    /// Threads in conversions.
+    /// Time in conversions.
     pub converting_ns: u64,
-    /// Bytes that were read through the page cache.
+    /// Bytes read through the page cache.
     pub page_cache_bytes: u64,
-    /// Bytes that were read past it.
+    /// Bytes read directly, bypassing it.
     pub direct_bytes: u64,
 }
 
-/// Copies to a simulated device, one behind the other.
+/// Copies to a simulated device, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadCopies {
-    /// How many.
+    /// Number of copies.
     pub count: u64,
-    /// Bytes of all of them.
+    /// Total bytes.
     pub bytes: u64,
-    /// Simulated time that they take.
+    /// Simulated time.
     pub ns: u64,
 }
 
-/// The middle one of all runs but the first.
+/// The median of all runs but the first.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LoadMedian {
-    /// How many these are.
+    /// Number of these runs.
     pub runs: u64,
-    /// From open to all tensors ready.
+    /// From open until all tensors are ready.
     pub total_ns: u64,
     /// 1e9 bytes of files a second.
     pub gb_per_s: f64,
 }
 
-/// Tensors that were to become another type on the way.
+/// Conversion of tensors on the way.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadConversion {
-    /// The type, as safetensors files name it.
+    /// Target type, as named in safetensors files.
     pub to: String,
-    /// Tensors that were converted.
+    /// Converted tensors.
     pub converted: u64,
-    /// Tensors that were of this type before.
+    /// Tensors that had this type already.
     pub already: u64,
-    /// Tensors of types that stay as they are, such as integers.
+    /// Tensors of types that are not converted, such as integers.
     pub left: u64,
 }
 
-/// What reading back and comparing gave.
+/// Result of reading back and comparing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadVerify {
-    /// Tensors that were read back and are as in the files, converted as they were on the way.
+    /// Tensors that match the files, after conversion if any.
     pub tensors: u64,
-    /// The first thing that was wrong: file, tensor and byte.
+    /// The first mismatch: file, tensor and byte.
     pub failure: Option<String>,
 }
 
-/// Memory that a load takes.
+/// Memory of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadMemory {
-    /// Pinned memory that files were read into; `None` on a simulated device, where it depends on
-    /// how the threads of a real machine took turns.
+    /// Pinned memory for reading; `None` on a simulated device, where it depends on thread scheduling.
     pub pinned_bytes: Option<u64>,
-    /// Memory on the device, with what lies between tensors.
+    /// Device memory, including padding.
     pub device_bytes: u64,
 }
 
-/// Loads of the same tensors, one behind the other.
+/// Repeated loads of the same tensors.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Load {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -170,24 +170,24 @@ pub struct Load {
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
-    /// What was to be loaded.
+    /// What to load.
     pub job: LoadJob,
-    /// Whether all was done that was to be done.
+    /// Whether everything was done; false after an interruption.
     pub complete: bool,
-    /// Loads that came to their end, the first one first.
+    /// Completed loads, in order.
     pub runs: Vec<LoadRun>,
-    /// The middle one of the later ones; see [`push`](Self::push).
+    /// The median of all runs but the first; see [`push`](Self::push).
     pub median_of_later: Option<LoadMedian>,
-    /// Memory that is in use after the last one.
+    /// Memory in use after the last run.
     pub memory: Option<LoadMemory>,
-    /// Where a type was asked for.
+    /// Conversion, if requested.
     pub conversion: Option<LoadConversion>,
-    /// Where it was asked for.
+    /// Verification, if requested.
     pub verify: Option<LoadVerify>,
 }
 
 impl Load {
-    /// Nothing has been loaded yet.
+    /// A report without runs.
     #[must_use]
     pub fn new(origin: Origin, job: LoadJob) -> Self {
         Self {
@@ -203,50 +203,36 @@ impl Load {
         }
     }
 
-    /// A load has come to its end.
+    /// Adds a completed load.
     pub fn push(&mut self, run: LoadRun) {
         self.runs.push(run);
-        let later = self.later();
-        self.median_of_later = later.get(later.len() / 2).map(|median| LoadMedian {
+        let mut later = self.later();
+        self.median_of_later = middle_by_key(&mut later, total_ns).map(|median| LoadMedian {
             runs: later.len() as u64,
             total_ns: median.total_ns,
             gb_per_s: median.gb_per_s,
         });
     }
 
-    /// The run that figures are told of: the only one, or the middle one of the later ones.
+    /// The run to report in detail: the median of the later runs, or the only one.
     fn typical(&self) -> Option<LoadTimes> {
-        let later = self.later();
-        match later.get(later.len() / 2) {
-            Some(median) => Some(*median),
-            None => self.runs.first()?.times,
-        }
+        let median = middle_by_key(&mut self.later(), total_ns);
+        median.or_else(|| self.runs.first()?.times)
     }
 
-    /// All but the first, the shortest first.
     fn later(&self) -> Vec<LoadTimes> {
         let later = self.runs.iter().skip(1);
-        let mut times: Vec<_> = later.filter_map(|run| run.times).collect();
-        times.sort_by_key(|times| times.total_ns);
-        times
-    }
-
-    /// The report as JSON, over several lines, with a line end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
+        later.filter_map(|run| run.times).collect()
     }
 }
 
+fn total_ns(times: &LoadTimes) -> u64 {
+    times.total_ns
+}
+
 impl LoadTimes {
-    /// What threads spent on this, as a share of their time.
     fn share(&self, ns: u64) -> f64 {
         let all = self.reading_ns as f64 + self.converting_ns as f64 + self.waiting_ns as f64;
-        match all > 0.0 {
-            true => ns as f64 / all,
-            false => 0.0,
-        }
+        if all > 0.0 { ns as f64 / all } else { 0.0 }
     }
 }

@@ -2,26 +2,26 @@
 
 use super::{Load, LoadConversion, LoadCopies, LoadHost, LoadLimitedBy, LoadTimes, LoadVerify};
 use crate::Origin;
-use crate::format::{amount, byte_rate};
-use crate::timeline::layout::words::{clean, duration, percent};
+use crate::format::{byte_rate, counted, duration, percent, sanitize, short_size, table_row};
+
+const WIDTHS: [usize; 5] = [16, 12, 14, 14, 14];
 
 impl Load {
-    /// What was loaded and the origin; a line for each run; what the limit was; memory,
-    /// conversions, and whether every byte is right.
+    /// What was loaded, the origin, a line per run, the limit, memory, conversion and verification.
     #[must_use]
     pub fn to_text(&self) -> String {
         let job = &self.job;
         let mut text = format!(
             "Weights to the GPU\n{}\n{}",
-            clean(&self.origin.line()),
-            tensors_of_files(job.tensors, job.files, job.bytes)
+            sanitize(&self.origin.line()),
+            tensors_in_files(job.tensors, job.files, job.bytes)
         );
         if let Some(shard) = job.shard {
             text.push_str(&format!("; rows of rank {} of {}", shard.rank, shard.world));
         }
         text.push_str(&match (self.runs.len() as u64, job.repeat) {
-            (runs, asked) if runs < asked && asked > 1 => {
-                format!("; loaded {runs} of {asked} times")
+            (runs, target) if runs < target && target > 1 => {
+                format!("; loaded {runs} of {target} times")
             }
             (0 | 1, _) => String::new(),
             (runs, _) => format!("; loaded {runs} times"),
@@ -33,9 +33,9 @@ impl Load {
             (false, _) => self.measured(),
         });
         if let Some(memory) = &self.memory {
-            let on_device = format!("{} on the device", amount(memory.device_bytes));
+            let on_device = format!("{} on the device", short_size(memory.device_bytes));
             text.push_str(&match memory.pinned_bytes {
-                Some(pinned) => format!("Memory: {on_device}, {} pinned.\n", amount(pinned)),
+                Some(pinned) => format!("Memory: {on_device}, {} pinned.\n", short_size(pinned)),
                 None => format!("Memory: {on_device}.\n"),
             });
         }
@@ -48,44 +48,47 @@ impl Load {
             None => {}
         }
         if (self.runs.len() as u64) < job.repeat {
-            let runs = self.runs.len();
-            text.push_str(&format!(
-                "INTERRUPTED: {runs} of {} done.\n",
-                count(job.repeat, "run")
-            ));
+            let (runs, target) = (self.runs.len(), counted(job.repeat, "run"));
+            text.push_str(&format!("INTERRUPTED: {runs} of {target} done.\n"));
         }
         text
     }
 
     fn verified(&self, verify: &LoadVerify) -> String {
         if let Some(failure) = &verify.failure {
-            return format!("NOT VERIFIED: {}\n", clean(failure));
+            return format!("NOT VERIFIED: {}\n", sanitize(failure));
         }
         let (done, all) = (verify.tensors, self.job.tensors);
         let (tensors, end) = match done < all {
             true => (
-                format!("{done} of {}", count(all, "tensor")),
+                format!("{done} of {}", counted(all, "tensor")),
                 "; then INTERRUPTED",
             ),
-            false => (count(done, "tensor"), ""),
+            false => (counted(done, "tensor"), ""),
         };
         let mut conversions = self.conversion.iter();
         let Some(LoadConversion { to, .. }) = conversions.find(|it| it.converted > 0) else {
-            return format!("Verified: {tensors} read back, every byte as in the files{end}.\n");
+            return format!("Verified: {tensors} read back, all bytes match the files{end}.\n");
         };
-        let to = clean(to);
+        let to = sanitize(to);
         format!(
-            "Verified: {tensors} read back, every byte as the files' numbers, converted again to {to} where \
-             they were{end}.\n"
+            "Verified: {tensors} read back, all bytes match the files after conversion to {to}{end}.\n"
         )
     }
 
     fn measured(&self) -> String {
-        let names = ["time", "rate", "page cache", "past it"].map(str::to_owned);
-        let mut text = row("run", names);
+        let names = ["run", "time", "rate", "page cache", "direct"];
+        let mut text = table_row(&WIDTHS, &names);
         for (number, run) in self.runs.iter().enumerate() {
             if let Some(times) = &run.times {
-                text.push_str(&row(&(number + 1).to_string(), cells(times)));
+                let cells = [
+                    (number + 1).to_string(),
+                    duration(times.total_ns),
+                    byte_rate(times.gb_per_s),
+                    short_size(times.page_cache_bytes),
+                    short_size(times.direct_bytes),
+                ];
+                text.push_str(&table_row(&WIDTHS, &cells));
             }
         }
         if let Some(median) = &self.median_of_later {
@@ -93,27 +96,25 @@ impl Load {
                 1 => "later".to_owned(),
                 runs => format!("2 to {}, median", runs + 1),
             };
-            let [time, rate] = time_and_rate(median.total_ns, median.gb_per_s);
-            text.push_str(&row(&name, [time, rate, String::new(), String::new()]));
+            let cells = [name, duration(median.total_ns), byte_rate(median.gb_per_s)];
+            text.push_str(&table_row(&WIDTHS, &cells));
         }
         let Some(typical) = self.typical() else {
             return text;
         };
         text.push_str(&format!(
-            "From open to all tensors ready: headers {}, {}memory and loading {}. GB is 10^9 bytes.\n",
+            "From open until all tensors are ready: headers {}, {}allocation and loading {}. GB is 10^9 bytes.\n",
             duration(typical.headers_ns),
             match typical.context_ns {
                 0 => String::new(),
-                ns => format!("context on the device {}, ", duration(ns)),
+                ns => format!("context creation {}, ", duration(ns)),
             },
             duration(typical.load_ns)
         ));
         if typical.context_ns > 0 {
             let without_ns = typical.total_ns - typical.context_ns;
             let rate = byte_rate(self.job.bytes as f64 / without_ns.max(1) as f64);
-            text.push_str(&format!(
-                "Without the context, which a process makes once: {rate}.\n"
-            ));
+            text.push_str(&format!("Excluding one-time context creation: {rate}.\n"));
         }
         text.push('\n');
         if self.job.bytes > 0 {
@@ -122,28 +123,29 @@ impl Load {
         text
     }
 
-    /// The copies of each run by the simulated clock, and what was real of the last one.
+    /// The copies of each run by the simulated clock, and the real work of the last run.
     fn simulated(&self) -> String {
-        let names = ["time", "rate", "copied", "copies"].map(str::to_owned);
-        let mut text = row("run", names);
+        let names = ["run", "time", "rate", "copied", "copies"];
+        let mut text = table_row(&WIDTHS, &names);
         for (number, run) in self.runs.iter().enumerate() {
-            let cells = run.simulated_copies.map_or(
-                ["not seen", "", "", ""].map(str::to_owned),
-                |LoadCopies { count, bytes, ns }| {
+            let mut cells = vec![(number + 1).to_string()];
+            match run.simulated_copies {
+                None => cells.push("not measured".to_owned()),
+                Some(LoadCopies { count, bytes, ns }) => {
                     let rate = (ns > 0).then(|| byte_rate(bytes as f64 / ns as f64));
-                    [
+                    cells.extend([
                         duration(ns),
                         rate.unwrap_or_else(|| "–".to_owned()),
-                        amount(bytes),
+                        short_size(bytes),
                         count.to_string(),
-                    ]
-                },
-            );
-            text.push_str(&row(&(number + 1).to_string(), cells));
+                    ]);
+                }
+            }
+            text.push_str(&table_row(&WIDTHS, &cells));
         }
         text.push_str(
-            "SIMULATED time of the copies alone; reading files takes none of it, so that no limit is told. GB is \
-             10^9 bytes.\n\n",
+            "SIMULATED time of the copies only; reading files takes no simulated time, so no limit is reported. \
+             GB is 10^9 bytes.\n\n",
         );
         if let Some(host) = self.runs.last().and_then(|run| run.host) {
             text.push_str(&host.line());
@@ -153,109 +155,66 @@ impl Load {
 }
 
 impl LoadHost {
-    /// What is real, in one line.
     fn line(&self) -> String {
         let mut line = format!(
-            "Host: real time of this machine: headers {}, reading {} by {}",
+            "Host, real time: headers {}, reading {} by {}",
             duration(self.headers_ns),
             duration(self.reading_ns),
-            count(self.threads, "thread"),
+            counted(self.threads, "thread"),
         );
         if self.converting_ns > 0 {
             line.push_str(&format!(", converting {}", duration(self.converting_ns)));
         }
-        let (cached, direct) = (amount(self.page_cache_bytes), amount(self.direct_bytes));
+        let (cached, direct) = (
+            short_size(self.page_cache_bytes),
+            short_size(self.direct_bytes),
+        );
         line.push_str(&format!(
-            "; {cached} through the page cache, {direct} past it.\n"
+            "; {cached} through the page cache, {direct} direct.\n"
         ));
         line
     }
 }
 
-/// What kept it from being faster, with the figure that shows it.
+/// What limited the load, with the figure that shows it.
 fn limit(times: &LoadTimes) -> String {
-    let threads = count(times.threads, "thread");
-    let whose = if times.threads == 1 { "its" } else { "their" };
-    let of_their_time = |ns| format!("for {} of {whose} time", percent(times.share(ns)));
-    match times.limit {
-        LoadLimitedBy::Link => {
-            let waited = of_their_time(times.waiting_ns);
-            format!("Limit: the link; {threads} waited for copies to the device {waited}.\n")
-        }
-        LoadLimitedBy::Disk => {
-            let waited = of_their_time(times.blocked_ns);
-            let direct = amount(times.direct_bytes);
-            format!(
-                "Limit: the disk; {threads} waited for it {waited}; {direct} past the page cache.\n"
-            )
-        }
+    let (limit, activity, ns) = match times.limit {
+        LoadLimitedBy::Link => ("link", "waited for copies to the device", times.waiting_ns),
+        LoadLimitedBy::Disk => ("disk", "waited for it", times.blocked_ns),
         LoadLimitedBy::Cpu if times.converting_ns > times.reading_ns => {
-            let converted = of_their_time(times.converting_ns);
-            format!("Limit: the CPU; {threads} converted {converted}.\n")
+            ("CPU", "converted", times.converting_ns)
         }
-        LoadLimitedBy::Cpu => {
-            let read = of_their_time(times.reading_ns);
-            format!("Limit: the CPU; {threads} copied out of the page cache {read}.\n")
-        }
-    }
+        LoadLimitedBy::Cpu => ("CPU", "copied from the page cache", times.reading_ns),
+    };
+    let (threads, share) = (counted(times.threads, "thread"), percent(times.share(ns)));
+    let whose = if times.threads == 1 { "its" } else { "their" };
+    let direct = match times.limit {
+        LoadLimitedBy::Disk => format!("; {} read directly", short_size(times.direct_bytes)),
+        _ => String::new(),
+    };
+    format!("Limit: the {limit}; {threads} {activity} for {share} of {whose} time{direct}.\n")
 }
 
 fn converted(conversion: &LoadConversion) -> String {
-    let LoadConversion {
-        to,
-        converted,
-        already,
-        left,
-    } = conversion;
-    let mut text = format!(
-        "Converted to {}: {}",
-        clean(to),
-        count(*converted, "tensor")
-    );
-    if *already > 0 {
-        text.push_str(&format!("; {already} had this type before"));
+    let tensors = counted(conversion.converted, "tensor");
+    let mut text = format!("Converted to {}: {tensors}", sanitize(&conversion.to));
+    if conversion.already > 0 {
+        text.push_str(&format!("; {} already had this type", conversion.already));
     }
-    if *left > 0 {
-        text.push_str(&format!("; {left} of other types left as they are"));
+    if conversion.left > 0 {
+        let left = conversion.left;
+        text.push_str(&format!("; {left} of other types left unchanged"));
     }
     text.push_str(".\n");
     text
 }
 
-fn cells(times: &LoadTimes) -> [String; 4] {
-    let [time, rate] = time_and_rate(times.total_ns, times.gb_per_s);
-    [
-        time,
-        rate,
-        amount(times.page_cache_bytes),
-        amount(times.direct_bytes),
-    ]
-}
-
-fn time_and_rate(total_ns: u64, gb_per_s: f64) -> [String; 2] {
-    [duration(total_ns), byte_rate(gb_per_s)]
-}
-
-fn row(name: &str, cells: [String; 4]) -> String {
-    let [time, rate, cached, direct] = cells;
-    let row = format!("{name:<16}{time:>12}{rate:>14}{cached:>14}{direct:>14}");
-    format!("{}\n", row.trim_end())
-}
-
-/// `3 tensors of 2 files: 94 B`
-pub(super) fn tensors_of_files(tensors: u64, files: u64, bytes: u64) -> String {
+/// `3 tensors in 2 files: 94 B`
+pub(super) fn tensors_in_files(tensors: u64, files: u64, bytes: u64) -> String {
     format!(
-        "{} of {}: {}",
-        count(tensors, "tensor"),
-        count(files, "file"),
-        amount(bytes)
+        "{} in {}: {}",
+        counted(tensors, "tensor"),
+        counted(files, "file"),
+        short_size(bytes)
     )
-}
-
-/// `1 file`, `2 files`
-pub(super) fn count(number: u64, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
 }

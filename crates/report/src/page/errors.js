@@ -1,4 +1,4 @@
-// What goes wrong is left where a test sees it.
+// Record errors where tests can see them.
 addEventListener("error", (event) => {
   document.documentElement.dataset.error = event.message;
 });

@@ -1,4 +1,4 @@
-// The box that tells about what the pointer is on.
+// The box that describes what is under the pointer.
 
 const hoverBox = document.getElementById("hover");
 
@@ -11,7 +11,7 @@ function element(tag, text, className) {
   return made;
 }
 
-// Beside a place, and inside the window.
+// Near a point, and inside the window.
 function placeHover(x, y) {
   const { width, height } = hoverBox.getBoundingClientRect();
   const left = x + 16 + width > innerWidth ? x - 16 - width : x + 16;

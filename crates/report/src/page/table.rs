@@ -1,25 +1,25 @@
-//! Figures as a table, for those who see no picture, and for those who want the digits.
+//! Figures as an HTML table: exact digits, and an alternative to the pictures.
 
 use crate::markup::escape;
 
-/// A table with a heading, a row of column names, and the name of each row in its first column.
-pub(crate) struct Table<'a> {
-    /// Stands in the page once.
+/// A captioned table; the first column names the rows.
+pub(crate) struct HtmlTable<'a> {
+    /// Unique in the page.
     pub(crate) id: &'a str,
     /// Plain text above the table.
     pub(crate) caption: &'a str,
-    pub(crate) columns: Vec<String>,
-    pub(crate) rows: Vec<(String, Vec<Cell>)>,
+    pub(crate) columns: Vec<&'a str>,
+    pub(crate) rows: Vec<(String, Vec<TableCell>)>,
 }
 
 /// Plain text, and smaller text below it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     pub(crate) text: String,
     pub(crate) below: String,
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for TableCell {
     fn from(text: T) -> Self {
         Self {
             text: text.into(),
@@ -28,8 +28,8 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-impl Table<'_> {
-    /// Scrolls inside itself where the window is too narrow.
+impl HtmlTable<'_> {
+    /// Scrolls on its own if the window is too narrow.
     pub(crate) fn html(&self) -> String {
         let id = self.id;
         let mut html = format!(
@@ -44,7 +44,7 @@ impl Table<'_> {
         html.push_str("</tr></thead>\n<tbody>\n");
         for (name, cells) in &self.rows {
             html.push_str(&format!("<tr><th scope=\"row\">{}</th>", escape(name)));
-            html.extend(cells.iter().map(Cell::html));
+            html.extend(cells.iter().map(TableCell::html));
             html.push_str("</tr>\n");
         }
         html.push_str("</tbody>\n</table>\n</div>\n");
@@ -52,7 +52,7 @@ impl Table<'_> {
     }
 }
 
-impl Cell {
+impl TableCell {
     fn html(&self) -> String {
         let text = escape(&self.text);
         match self.below.as_str() {

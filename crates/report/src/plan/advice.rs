@@ -1,48 +1,30 @@
 //! What limits a plan, and what would help.
 
+use pinlane_model::search::Resource;
 use serde::Serialize;
 
-use crate::timeline::layout::words::{duration, percent};
-
-/// A part that a job needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanPart {
-    /// The link towards the device.
-    HostToDevice,
-    /// The link towards the host.
-    DeviceToHost,
-    /// The compute engine.
-    Compute,
-    /// The lanes that fill and empty rings.
-    Staging,
-    /// The launching thread.
-    Host,
-    /// None of them: all wait for each other.
-    Latency,
-}
+use crate::format::{duration, percent};
 
 /// What limits a plan.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PlanBottleneck {
-    /// The part.
-    pub part: PlanPart,
-    /// How much of the time the busiest part is busy, 0 to 1.
+    /// The busiest part, or latency.
+    pub part: Resource,
+    /// Busy share of the busiest part, from 0 to 1.
     pub busy_share: f64,
 }
 
 impl PlanBottleneck {
-    /// The part in words, and how busy it is.
     pub(super) fn sentence(&self) -> String {
         let busy = percent(self.busy_share);
         let part = match self.part {
-            PlanPart::HostToDevice => "the link, host to device",
-            PlanPart::DeviceToHost => "the link, device to host",
-            PlanPart::Compute => "the kernel",
-            PlanPart::Staging => "the lanes that copy between ordinary and pinned memory",
-            PlanPart::Host => "the host thread that submits and copies",
-            PlanPart::Latency => {
-                return format!("latency: nothing is busy for more than {busy} of the time");
+            Resource::HostToDevice => "the link, host to device",
+            Resource::DeviceToHost => "the link, device to host",
+            Resource::Compute => "the kernel",
+            Resource::Staging => "the lanes that stage between pageable and pinned memory",
+            Resource::Host => "the host thread that submits and copies",
+            Resource::Latency => {
+                return format!("latency: no part is busy for more than {busy} of the time");
             }
         };
         format!("{part}, busy {busy} of the time")
@@ -53,84 +35,84 @@ impl PlanBottleneck {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PlanAdvice {
-    /// Take the best shape instead of the one that was asked for.
+    /// Use the best shape instead of the requested one.
     TakeBest {
-        /// Time that this saves.
+        /// Time saved.
         saves_ns: u64,
     },
-    /// Nothing: what was asked for is as good as the best.
+    /// Nothing: the requested shape is as good as the best.
     GivenIsGood,
-    /// All of input and output in pinned memory.
+    /// Pin all input and output memory.
     Pin {
-        /// Time that this saves each time.
+        /// Time saved per run.
         saves_ns: u64,
-        /// What pinning takes once.
+        /// One-time cost of pinning.
         pinning_ns: u64,
     },
     /// More streams.
     MoreStreams {
-        /// Time that this saves.
+        /// Time saved.
         saves_ns: u64,
     },
-    /// Larger chunks, which need more memory.
+    /// Larger chunks, with more memory.
     LargerChunks {
-        /// Time that this saves.
+        /// Time saved.
         saves_ns: u64,
     },
     /// A faster kernel.
     FasterKernel {
-        /// Time that a kernel without any work would save.
+        /// Time that an empty kernel would save.
         saves_ns: u64,
     },
     /// Nothing: the link is busy all the time.
     LinkIsFull,
-    /// Nothing that the model knows of.
+    /// Nothing known to the model.
     Nothing,
 }
 
 impl PlanAdvice {
-    /// The advice in one sentence, for a plan that takes so long.
+    /// The advice as a sentence, for a plan that takes `best_ns`.
     pub(super) fn sentence(self, best_ns: u64) -> String {
         let best = duration(best_ns);
+        let saving = |what: &str, saves_ns: u64| {
+            format!("{what}: it saves {} of {best}.", duration(saves_ns))
+        };
         match self {
             Self::TakeBest { saves_ns } => format!(
-                "take the best shape: it saves {} of {}.",
+                "use the best shape: it saves {} of {}.",
                 duration(saves_ns),
                 duration(best_ns.saturating_add(saves_ns))
             ),
-            Self::GivenIsGood => "keep the given shape: none is better by 2%.".to_owned(),
+            Self::GivenIsGood => {
+                "keep the given shape: no other is more than 2% faster.".to_owned()
+            }
             Self::Pin {
                 saves_ns,
                 pinning_ns,
             } => format!(
-                "pin the host memory: it saves {} of {best} each time and costs {} once, so it \
-                 pays {}.",
+                "pin the host memory: it saves {} of {best} per run and costs {} once, so it pays off {}.",
                 duration(saves_ns),
                 duration(pinning_ns),
-                pays(saves_ns, pinning_ns)
+                payoff(saves_ns, pinning_ns)
             ),
-            Self::MoreStreams { saves_ns } => format!(
-                "allow more streams: it saves {} of {best}.",
-                duration(saves_ns)
-            ),
-            Self::LargerChunks { saves_ns } => format!(
-                "allow more memory, for larger chunks: it saves {} of {best}.",
-                duration(saves_ns)
-            ),
+            Self::MoreStreams { saves_ns } => saving("allow more streams", saves_ns),
+            Self::LargerChunks { saves_ns } => {
+                saving("allow more memory, for larger chunks", saves_ns)
+            }
             Self::FasterKernel { saves_ns } => format!(
                 "make the kernel faster: it can save up to {} of {best}.",
                 duration(saves_ns)
             ),
-            Self::LinkIsFull => "none: the link is full.".to_owned(),
-            Self::Nothing => "none: nothing that the model knows of helps much.".to_owned(),
+            Self::LinkIsFull => "none: the link is saturated.".to_owned(),
+            Self::Nothing => "none: no change known to the model helps much.".to_owned(),
         }
     }
 }
 
-fn pays(saves_ns: u64, once_ns: u64) -> String {
+fn payoff(saves_ns: u64, once_ns: u64) -> String {
     match once_ns / saves_ns.max(1) + 1 {
-        1 => "at once".to_owned(),
-        runs => format!("from run {runs} on"),
+        1 => "immediately".to_owned(),
+        runs => format!("from run {runs}"),
     }
 }
 
@@ -139,10 +121,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pinning_pays_once_it_has_saved_more_than_it_cost() {
-        assert_eq!(pays(100, 99), "at once");
-        assert_eq!(pays(100, 100), "from run 2 on");
-        assert_eq!(pays(100, 250), "from run 3 on");
-        assert_eq!(pays(0, 1), "from run 2 on");
+    fn pinning_pays_off_once_it_saved_more_than_it_cost() {
+        assert_eq!(payoff(100, 99), "immediately");
+        assert_eq!(payoff(100, 100), "from run 2");
+        assert_eq!(payoff(100, 250), "from run 3");
+        assert_eq!(payoff(0, 1), "from run 2");
     }
 }

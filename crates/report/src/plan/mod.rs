@@ -1,47 +1,45 @@
-//! The best way to do a job, as the model computes it.
+//! `plan`: the best way to run a job, as predicted by the model.
 
 mod advice;
-mod job;
-mod shape;
 mod text;
 
-pub use advice::{PlanAdvice, PlanBottleneck, PlanPart};
-pub use job::PlanJob;
-pub use shape::{PlanRun, PlanShape};
+pub use advice::{PlanAdvice, PlanBottleneck};
 
+use pinlane_model::pipeline::Memory;
 use serde::Serialize;
 
+use crate::format::{counted, duration, rounded_size, short_size};
 use crate::timeline::Chart;
 use crate::{Origin, SCHEMA_VERSION};
 
-/// Another way to do the job.
+/// Another way to run the job.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PlanAlternative {
-    /// What it is.
+    /// Name.
     pub name: String,
-    /// Its shape; `None` where nothing overlaps.
+    /// Shape; `None` if nothing overlaps.
     pub shape: Option<PlanShape>,
-    /// What it takes.
+    /// Predicted time.
     pub predicted_ns: u64,
-    /// How many times as long as the best plan it takes.
+    /// Predicted time as a multiple of the best plan's.
     pub times_best: f64,
 }
 
-/// A plan. Nothing of it is measured.
+/// A prediction; nothing is measured.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Plan {
     /// [`SCHEMA_VERSION`] of the writer.
     pub schema: u32,
-    /// The profile that it is computed from.
+    /// The profile.
     #[serde(flatten)]
     pub origin: Origin,
-    /// Where the profile was: a file, or `None` for a built-in one.
+    /// File of the profile; `None` for a built-in one.
     pub profile_file: Option<String>,
-    /// What is to be done.
+    /// The job.
     pub job: PlanJob,
-    /// What it takes one step after the other, with plain copies of the driver.
+    /// Time without overlap, with plain driver copies.
     pub serial_ns: u64,
-    /// The shape that was asked for, if one was.
+    /// The requested shape, if any.
     pub given: Option<PlanRun>,
     /// The best shape.
     pub best: PlanRun,
@@ -51,41 +49,41 @@ pub struct Plan {
     pub advice: PlanAdvice,
     /// The advice as a sentence.
     pub advice_text: String,
-    /// Other ways.
+    /// Other ways to run the job.
     pub alternatives: Vec<PlanAlternative>,
-    /// What runs when.
+    /// Predicted timeline.
     pub timeline: Chart,
     /// Files that the timeline was written to.
     pub written: Vec<String>,
 }
 
-/// The parts of a [`Plan`] that follow from nothing else.
+/// Input of [`Plan::new`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlanParts {
-    /// The profile that it is computed from.
+    /// The profile.
     pub origin: Origin,
-    /// Where the profile was.
+    /// File of the profile; `None` for a built-in one.
     pub profile_file: Option<String>,
-    /// What is to be done.
+    /// The job.
     pub job: PlanJob,
-    /// What it takes one step after the other.
+    /// Time without overlap.
     pub serial_ns: u64,
-    /// The shape that was asked for and what it takes.
+    /// The requested shape and its time.
     pub given: Option<(PlanShape, u64)>,
-    /// The best shape and what it takes.
+    /// The best shape and its time.
     pub best: (PlanShape, u64),
     /// What limits it.
     pub bottleneck: PlanBottleneck,
     /// What would help.
     pub advice: PlanAdvice,
-    /// Name, shape and time of other ways.
+    /// Name, shape and time of other ways to run the job.
     pub alternatives: Vec<(String, Option<PlanShape>, u64)>,
-    /// What runs when.
+    /// Predicted timeline.
     pub timeline: Chart,
 }
 
 impl Plan {
-    /// A plan; rates and comparisons follow from the parts.
+    /// A plan; rates and comparisons are computed.
     #[must_use]
     pub fn new(parts: PlanParts) -> Self {
         let PlanParts { job, serial_ns, .. } = parts;
@@ -108,19 +106,144 @@ impl Plan {
                     name,
                     shape,
                     predicted_ns: ns,
-                    times_best: shape::ratio(ns, best_ns),
+                    times_best: ratio(ns, best_ns),
                 })
                 .collect(),
             timeline: parts.timeline,
             written: Vec::new(),
         }
     }
+}
 
-    /// The plan as JSON, over several lines, with a line end.
+/// The job: input bytes, a kernel, output bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct PlanJob {
+    /// Input bytes.
+    pub bytes_in: u64,
+    /// Output bytes.
+    pub bytes_out: u64,
+    /// Total kernel time, without launches.
+    pub kernel_ns: u64,
+    /// Memory of the input.
+    pub input: Memory,
+    /// Memory of the output.
+    pub output: Memory,
+}
+
+impl PlanJob {
+    /// Short description, for headings.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).expect("plain data becomes JSON");
-        json.push('\n');
-        json
+    pub fn title(&self) -> String {
+        let out = match self.bytes_out {
+            0 => "no output".to_owned(),
+            bytes => format!("{} out", short_size(bytes)),
+        };
+        let kernel = duration(self.kernel_ns);
+        format!(
+            "{} in, {kernel} of kernel, {out}",
+            short_size(self.bytes_in)
+        )
     }
+
+    /// Memory of input and output.
+    fn memory(&self) -> String {
+        let (from, to) = (memory_name(self.input), memory_name(self.output));
+        match self.bytes_out {
+            0 => from.to_owned(),
+            _ if self.input == self.output => format!("{from}, in and out"),
+            _ => format!("{from} in, {to} out"),
+        }
+    }
+}
+
+fn memory_name(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Pinned => "pinned memory",
+        Memory::Pageable => "pageable memory",
+        Memory::Express => "pageable memory by the express lane",
+        Memory::Device => "device memory",
+    }
+}
+
+/// How a job is divided and submitted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PlanShape {
+    /// Number of chunks.
+    pub chunks: u64,
+    /// Input bytes per chunk; the last one may have fewer.
+    pub chunk_bytes: u64,
+    /// Streams.
+    pub streams: u32,
+    /// Order of submission.
+    pub order: String,
+    /// Chunks with buffers at the same time.
+    pub ring_slots: u32,
+    /// Threads of the express lane, if used.
+    pub lanes: Option<u32>,
+    /// Device memory for the buffers.
+    pub device_bytes: u64,
+    /// Pinned memory for the rings of the express lane.
+    pub pinned_bytes: u64,
+}
+
+impl PlanShape {
+    /// The shape in one line.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!(
+            "{} of {}, {}, {}",
+            counted(self.chunks, "chunk"),
+            rounded_size(self.chunk_bytes),
+            counted(self.streams.into(), "stream"),
+            self.order
+        )
+    }
+
+    /// Memory in addition to input and output.
+    fn memory(&self) -> String {
+        let ring = counted(self.ring_slots.into(), "slot");
+        let device = short_size(self.device_bytes);
+        let mut text = format!("ring of {ring}: {device} of device memory");
+        if self.pinned_bytes > 0 {
+            text.push_str(&format!(", {} pinned", short_size(self.pinned_bytes)));
+        }
+        if let Some(lanes) = self.lanes {
+            text.push_str(&format!("; {}", counted(lanes.into(), "lane")));
+        }
+        text
+    }
+}
+
+/// A shape and its predicted time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PlanRun {
+    /// How the job is divided and submitted.
+    #[serde(flatten)]
+    pub shape: PlanShape,
+    /// Predicted time.
+    pub predicted_ns: u64,
+    /// Input, 1e9 bytes a second.
+    pub in_gb_per_s: f64,
+    /// Output, 1e9 bytes a second.
+    pub out_gb_per_s: f64,
+    /// Speed-up over the time without overlap.
+    pub speedup: f64,
+}
+
+impl PlanRun {
+    fn new(shape: PlanShape, ns: u64, job: &PlanJob, serial_ns: u64) -> Self {
+        Self {
+            shape,
+            predicted_ns: ns,
+            // Bytes per nanosecond are GB/s.
+            in_gb_per_s: ratio(job.bytes_in, ns),
+            out_gb_per_s: ratio(job.bytes_out, ns),
+            speedup: ratio(serial_ns, ns),
+        }
+    }
+}
+
+/// A quotient that is finite even for a divisor of 0.
+fn ratio(first: u64, second: u64) -> f64 {
+    first as f64 / second.max(1) as f64
 }

@@ -1,39 +1,54 @@
-//! From values to places, and the marks that tell the values.
+//! Axes: where values are drawn, and their ticks.
 
-use crate::format::amount;
-use crate::timeline::layout::scale;
+use super::time_ticks::time_ticks;
+use crate::format::short_size;
 
-/// How values are spread over an axis.
+/// How values map to positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scale {
-    /// Equal steps are equally far apart.
+    /// Equal differences are equally far apart.
     Linear,
-    /// Equal factors are equally far apart.
+    /// Equal ratios are equally far apart.
     Log,
 }
 
-/// A mark of the axis.
+/// A position with its label.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Tick {
+pub(crate) struct AxisTick {
     pub(crate) at: f64,
     pub(crate) label: String,
 }
 
-/// One direction of a plot.
+impl AxisTick {
+    fn new(at: f64, label: String) -> Self {
+        Self { at, label }
+    }
+}
+
+/// One dimension of a plot.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Axis {
     from: f64,
     to: f64,
     scale: Scale,
-    pub(crate) ticks: Vec<Tick>,
+    pub(crate) ticks: Vec<AxisTick>,
 }
 
 impl Axis {
-    /// Sizes in bytes, by powers of two; at most about `most` marks.
+    fn new(scale: Scale, from: f64, to: f64, ticks: impl Iterator<Item = AxisTick>) -> Self {
+        Self {
+            from,
+            to,
+            scale,
+            ticks: ticks.collect(),
+        }
+    }
+
+    /// Sizes in bytes, by powers of two, with at most about `most` ticks.
     pub(crate) fn sizes(smallest: u64, largest: u64, most: usize) -> Self {
         let (mut from, mut to) = (smallest.max(1) as f64, largest.max(1) as f64);
         if to < from * 4.0 {
-            // At least two octaves, so that there is a mark or two.
+            // At least two octaves, so that there are ticks.
             let middle = (from * to).sqrt();
             (from, to) = (middle / 2.0, middle * 2.0);
         }
@@ -47,51 +62,29 @@ impl Axis {
             .into_iter()
             .find(|step| within(*step).count() <= most.max(1))
             .unwrap_or(40);
-        let ticks = within(step).map(|(power, at)| Tick {
-            at,
-            label: amount(1 << power),
-        });
-        Self {
-            from,
-            to,
-            scale: Scale::Log,
-            ticks: ticks.collect(),
-        }
+        let ticks = within(step).map(|(power, at)| AxisTick::new(at, short_size(1 << power)));
+        Self::new(Scale::Log, from, to, ticks)
     }
 
-    /// Plain numbers from 0 to a round one that is not under `top`.
+    /// Numbers from 0 to a round one that is at least `top`.
     pub(crate) fn numbers(top: f64, most: usize) -> Self {
-        let top = if top > 0.0 && top.is_finite() {
-            top
-        } else {
-            1.0
-        };
+        let top = usable(top).unwrap_or(1.0);
         let step = round_step(top / most.max(1) as f64);
         let count = (top / step - 1e-9).ceil().max(1.0);
         let ticks = (0..=count as u32).map(|index| {
             let at = f64::from(index) * step;
-            Tick {
-                at,
-                label: number(at, step),
-            }
+            AxisTick::new(at, number(at, step))
         });
-        Self {
-            from: 0.0,
-            to: count * step,
-            scale: Scale::Linear,
-            ticks: ticks.collect(),
-        }
+        Self::new(Scale::Linear, 0.0, count * step, ticks)
     }
 
-    /// Plain numbers of which equal factors are equally far apart, between round ones that hold both
-    /// ends.
+    /// Numbers on a logarithmic scale, between round ones that enclose `bottom` and `top`.
     pub(crate) fn factors(bottom: f64, top: f64, most: usize) -> Self {
-        let usable = |value: f64| value.is_finite() && value > 0.0;
-        let top = if usable(top) { top } else { 1.0 };
-        let bottom = if usable(bottom) { bottom.min(top) } else { top };
+        let top = usable(top).unwrap_or(1.0);
+        let bottom = usable(bottom).map_or(top, |bottom| bottom.min(top));
         let to = round_step(top);
         let mut rounds = vec![to];
-        // Down to the first that is not above the bottom, which is at least one step.
+        // Down to the first that is not above the bottom; at least one step.
         while let Some(last) = rounds
             .last()
             .filter(|last| **last > bottom || rounds.len() < 2)
@@ -99,14 +92,11 @@ impl Axis {
             rounds.push(round_step(last / 2.6));
         }
         rounds.reverse();
-        let tick = |at: f64| Tick {
-            at,
-            label: number(at, at),
-        };
+        let tick = |at: f64| AxisTick::new(at, number(at, at));
         let (from, count) = (rounds[0], rounds.len());
         let shown: Vec<f64> = match count <= most {
             true => rounds,
-            // Powers of ten only, and not each of them where they are many.
+            // Powers of ten only, and fewer of them if there are many.
             false => {
                 let is_ten = |at: &f64| (at.log10() - at.log10().round()).abs() < 1e-6;
                 let tens: Vec<f64> = rounds.into_iter().filter(is_ten).collect();
@@ -114,30 +104,19 @@ impl Axis {
                 tens.into_iter().step_by(step).collect()
             }
         };
-        Self {
-            from,
-            to,
-            scale: Scale::Log,
-            ticks: shown.into_iter().map(tick).collect(),
-        }
+        Self::new(Scale::Log, from, to, shown.into_iter().map(tick))
     }
 
     /// Times from 0 to `top_ns`.
     pub(crate) fn times(top_ns: u64, most: usize) -> Self {
-        let marks = scale::ticks(top_ns.max(1), most);
-        let ticks = marks.into_iter().map(|tick| Tick {
-            at: tick.at_ns as f64,
-            label: tick.label,
-        });
-        Self {
-            from: 0.0,
-            to: top_ns.max(1) as f64,
-            scale: Scale::Linear,
-            ticks: ticks.collect(),
-        }
+        let marks = time_ticks(top_ns.max(1), most);
+        let ticks = marks
+            .into_iter()
+            .map(|tick| AxisTick::new(tick.at_ns as f64, tick.label));
+        Self::new(Scale::Linear, 0.0, top_ns.max(1) as f64, ticks)
     }
 
-    /// Where a value is: 0 at the start, 1 at the end, and never beyond them.
+    /// Position of a value, from 0 at the start to 1 at the end; clamped to that range.
     pub(crate) fn share(&self, value: f64) -> f64 {
         let share = match self.scale {
             Scale::Linear => (value - self.from) / (self.to - self.from),
@@ -150,7 +129,12 @@ impl Axis {
     }
 }
 
-/// The smallest of 1, 2, 5, 10, … and their tenths that is not under `least`.
+/// The value if it is positive and finite.
+fn usable(value: f64) -> Option<f64> {
+    (value.is_finite() && value > 0.0).then_some(value)
+}
+
+/// The smallest of 1, 2, 5, times a power of ten, that is at least `least`.
 fn round_step(least: f64) -> f64 {
     let decade = 10f64.powf(least.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * decade);
@@ -158,7 +142,7 @@ fn round_step(least: f64) -> f64 {
     found.unwrap_or(10.0 * decade)
 }
 
-/// A number with the digits that a step asks for.
+/// A number with the decimals of a step.
 fn number(value: f64, step: f64) -> String {
     if value >= 1e6 || (value != 0.0 && step < 1e-4) {
         return format!("{value:.0e}");

@@ -1,16 +1,20 @@
-//! Values over sizes, a line a series.
+//! Values over sizes, one line per series.
 
 use super::axis::Axis;
 use super::canvas::{Canvas, Drawing, flag};
-use super::hue::Hue;
-use super::labels::apart;
-use super::legend;
+use super::label_layout::spread_labels;
+use super::series_style::SeriesStyle;
 use crate::Origin;
-use crate::markup::{escape, length};
-use crate::page::Tip;
+use crate::markup::{SvgElements, escape, length, point, text_px};
+use crate::page::Tooltip;
 
-/// Between the names at the ends of lines.
+const FONT_PX: f64 = 13.0;
+/// Distance between the names beside the lines.
 const LABEL_PX: f64 = 18.0;
+/// Height of a row of the legend.
+const LEGEND_ROW_PX: f64 = 20.0;
+/// Width of a line sample before its name.
+const SAMPLE_PX: f64 = 30.0;
 
 /// Lines over a common axis.
 pub(crate) struct LinePlot<'a> {
@@ -19,41 +23,41 @@ pub(crate) struct LinePlot<'a> {
     pub(crate) y: Axis,
     /// Unit of the values.
     pub(crate) unit: &'a str,
-    /// In the order in which they are drawn.
+    /// In drawing order.
     pub(crate) lines: Vec<Line>,
-    /// Each place that has values, by its place.
-    pub(crate) stops: Vec<Stop>,
+    /// Every x that has values, in order.
+    pub(crate) stops: Vec<LineStop>,
 }
 
 /// One series.
 pub(crate) struct Line {
-    pub(crate) hue: Hue,
+    pub(crate) style: SeriesStyle,
     pub(crate) name: String,
-    /// What is said behind the name: the last value.
+    /// The last value, shown after the name.
     pub(crate) last: String,
-    /// By their place; not empty.
-    pub(crate) points: Vec<Point>,
+    /// In order of x; not empty.
+    pub(crate) points: Vec<LinePoint>,
 }
 
-/// A value and the range in which most of its samples lie.
+/// A median and the range of most samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Point {
+pub(crate) struct LinePoint {
     pub(crate) x: f64,
     pub(crate) low: f64,
-    pub(crate) middle: f64,
+    pub(crate) median: f64,
     pub(crate) high: f64,
-    /// Not to be relied on.
+    /// Not reliable.
     pub(crate) noisy: bool,
 }
 
-/// A place of the axis, and what there is to tell about it.
-pub(crate) struct Stop {
+/// An x with values, and their details.
+pub(crate) struct LineStop {
     pub(crate) x: f64,
-    pub(crate) tip: Tip,
+    pub(crate) tooltip: Tooltip,
 }
 
-/// The plot's own box.
-struct Area {
+/// The box between the axes.
+struct PlotArea {
     left_px: f64,
     right_px: f64,
     top_px: f64,
@@ -62,17 +66,16 @@ struct Area {
 
 impl LinePlot<'_> {
     pub(crate) fn draw(&self, canvas: &Canvas) -> Drawing {
-        let mut drawing = if canvas.narrow {
-            legend::draw(canvas, &self.names())
-        } else {
-            Drawing::default()
+        let mut drawing = match canvas.narrow {
+            true => self.legend(canvas),
+            false => Drawing::default(),
         };
         let top_px = drawing.height_px + 22.0;
         let (axis_px, side_px, height_px) = match canvas.narrow {
             true => (34.0, 26.0, 250.0),
             false => (40.0, 196.0, 290.0),
         };
-        let area = Area {
+        let area = PlotArea {
             left_px: canvas.left_px + axis_px,
             right_px: canvas.right_px() - side_px,
             top_px,
@@ -81,12 +84,8 @@ impl LinePlot<'_> {
         let svg = &mut drawing.svg;
         self.draw_axes(&area, svg);
         let room_px = area.right_px - area.left_px;
-        svg.push_str(&flag(
-            self.origin,
-            area.left_px + 10.0,
-            top_px + 8.0,
-            room_px,
-        ));
+        let (left_px, top_px) = (area.left_px + 10.0, top_px + 8.0);
+        svg.append(&flag(self.origin, left_px, top_px, room_px));
         for line in &self.lines {
             self.draw_line(line, &area, svg);
         }
@@ -100,106 +99,96 @@ impl LinePlot<'_> {
 
     /// From the highest last value to the lowest.
     fn by_last(&self) -> Vec<&Line> {
-        let last = |line: &Line| line.points.last().map_or(0.0, |point| point.middle);
+        let last = |line: &Line| line.points.last().map_or(0.0, |point| point.median);
         let mut lines: Vec<&Line> = self.lines.iter().collect();
         lines.sort_by(|a, b| last(b).total_cmp(&last(a)));
         lines
     }
 
-    fn names(&self) -> Vec<(Hue, &str)> {
-        let lines = self.by_last();
-        lines
-            .iter()
-            .map(|line| (line.hue, line.name.as_str()))
-            .collect()
+    /// Names above the plot, in as many rows as they need.
+    fn legend(&self, canvas: &Canvas) -> Drawing {
+        let mut drawing = Drawing::default();
+        let (mut x_px, mut row_px) = (canvas.left_px, 0.0);
+        for line in self.by_last() {
+            let width_px = SAMPLE_PX + text_px(&line.name, FONT_PX);
+            if x_px > canvas.left_px && x_px + width_px > canvas.right_px() {
+                (x_px, row_px) = (canvas.left_px, row_px + LEGEND_ROW_PX);
+            }
+            let middle_px = row_px + LEGEND_ROW_PX / 2.0;
+            let svg = &mut drawing.svg;
+            draw_sample(line.style, x_px, middle_px, svg);
+            svg.text("", x_px + SAMPLE_PX, middle_px + 4.5, &line.name);
+            x_px += width_px + 14.0;
+            drawing.height_px = row_px + LEGEND_ROW_PX + 8.0;
+        }
+        drawing
     }
 
-    fn draw_axes(&self, area: &Area, svg: &mut String) {
+    fn draw_axes(&self, area: &PlotArea, svg: &mut SvgElements) {
         let (left, right) = (length(area.left_px), length(area.right_px));
-        let number = length(area.left_px - 8.0);
+        let number_px = area.left_px - 8.0;
         for tick in &self.y.ticks {
             let y_px = area.y_px(&self.y, tick.at);
-            svg.push_str(&format!(
-                "<path class=\"grid\" d=\"M{left} {y}H{right}\"/>\
-                 <text class=\"dim end\" x=\"{number}\" y=\"{}\">{}</text>\n",
-                length(y_px + 4.5),
-                tick.label,
-                y = length(y_px),
-            ));
+            svg.path("grid", &format!("M{left} {}H{right}", length(y_px)));
+            svg.text("dim end", number_px, y_px + 4.5, &tick.label);
         }
         let bottom = length(area.bottom_px);
-        svg.push_str(&format!(
-            "<text class=\"dim end\" x=\"{number}\" y=\"{}\">{}</text>\
-             <path class=\"rule\" d=\"M{left} {bottom}H{right}\"/>\n",
-            length(area.top_px - 13.0),
-            escape(self.unit),
-        ));
+        svg.text("dim end", number_px, area.top_px - 13.0, self.unit);
+        svg.path("rule", &format!("M{left} {bottom}H{right}"));
         for tick in &self.x.ticks {
-            svg.push_str(&format!(
-                "<path class=\"rule\" d=\"M{x} {bottom}v5\"/>\
-                 <text class=\"dim mid\" x=\"{x}\" y=\"{}\">{}</text>\n",
-                length(area.bottom_px + 20.0),
-                tick.label,
-                x = length(area.x_px(&self.x, tick.at)),
-            ));
+            let x_px = area.x_px(&self.x, tick.at);
+            svg.path("rule", &format!("M{} {bottom}v5", length(x_px)));
+            svg.text("dim mid", x_px, area.bottom_px + 20.0, &tick.label);
         }
     }
 
-    fn draw_line(&self, line: &Line, area: &Area, svg: &mut String) {
-        let class = line.hue.class();
-        let place = |point: &Point, value: f64| {
-            let (x_px, y_px) = (area.x_px(&self.x, point.x), area.y_px(&self.y, value));
-            format!("{} {}", length(x_px), length(y_px))
+    /// The medians as a line over a band of the ranges; a single point as its range.
+    fn draw_line(&self, line: &Line, area: &PlotArea, svg: &mut SvgElements) {
+        let class = line.style.class();
+        let at = |x: f64, y: f64| point(area.x_px(&self.x, x), area.y_px(&self.y, y));
+        let path = |points: &mut dyn Iterator<Item = (f64, f64)>| {
+            let points: Vec<String> = points.map(|(x, y)| at(x, y)).collect();
+            format!("M{}", points.join("L"))
         };
-        if let [only] = line.points.as_slice() {
-            svg.push_str(&format!(
-                "<path class=\"line l{class}\" d=\"M{}L{}\"/>\n",
-                place(only, only.low),
-                place(only, only.high)
-            ));
-            return;
+        let points = || line.points.iter();
+        let lows = points().rev().map(|point| (point.x, point.low));
+        let highs = points().map(|point| (point.x, point.high));
+        let mut medians = points().map(|point| (point.x, point.median));
+        let line = format!("line l{class}");
+        if medians.len() == 1 {
+            svg.path(&line, &path(&mut lows.chain(highs)));
+        } else {
+            let band = format!("{}Z", path(&mut highs.chain(lows)));
+            svg.path(&format!("band {class}"), &band);
+            svg.path(&line, &path(&mut medians));
         }
-        let path = |places: Vec<String>| places.join("L");
-        let highs = line.points.iter().map(|point| place(point, point.high));
-        let lows = line
-            .points
-            .iter()
-            .rev()
-            .map(|point| place(point, point.low));
-        let middles = line.points.iter().map(|point| place(point, point.middle));
-        svg.push_str(&format!(
-            "<path class=\"band {class}\" d=\"M{}Z\"/><path class=\"line l{class}\" d=\"M{}\"/>\n",
-            path(highs.chain(lows).collect()),
-            path(middles.collect()),
-        ));
     }
 
-    /// Beside the plot, each near the end of its line.
-    fn draw_names(&self, area: &Area, svg: &mut String) {
-        let ends: Vec<(&Line, Point)> = self
+    /// Names beside the plot, each near the end of its line.
+    fn draw_names(&self, area: &PlotArea, svg: &mut SvgElements) {
+        let ends: Vec<(&Line, LinePoint)> = self
             .by_last()
             .into_iter()
             .filter_map(|line| line.points.last().map(|point| (line, *point)))
             .collect();
-        let y_px = |(_, point): &(&Line, Point)| area.y_px(&self.y, point.middle);
+        let y_px = |(_, point): &(&Line, LinePoint)| area.y_px(&self.y, point.median);
         let wanted: Vec<f64> = ends.iter().map(y_px).collect();
-        let places = apart(&wanted, LABEL_PX, area.top_px, area.bottom_px);
-        for (((line, point), end_px), label_px) in ends.iter().zip(&wanted).zip(&places) {
-            let end_x_px = area.x_px(&self.x, point.x);
-            let (x_px, class) = (area.right_px + 20.0, line.hue.class());
-            // Lines that end early are known by their mark alone.
+        let labels = spread_labels(&wanted, LABEL_PX, area.top_px, area.bottom_px);
+        for (((line, end), end_px), label_px) in ends.iter().zip(&wanted).zip(&labels) {
+            let end_x_px = area.x_px(&self.x, end.x);
+            let x_px = area.right_px + 20.0;
+            // A line that ends early is identified by its marker alone.
             if end_x_px + 1.0 >= area.right_px {
-                svg.push_str(&format!(
-                    "<path class=\"lead l{class}\" style=\"stroke-dasharray:none\" d=\"M{} {}L{} {}\"/>",
-                    length(end_x_px + 5.0),
-                    length(*end_px),
-                    length(x_px - 2.0),
-                    length(*label_px)
+                svg.raw(format_args!(
+                    "<path class=\"lead l{}\" style=\"stroke-dasharray:none\" d=\"M{}L{}\"/>",
+                    line.style.class(),
+                    point(end_x_px + 5.0, *end_px),
+                    point(x_px - 2.0, *label_px)
                 ));
             }
-            svg.push_str(&format!(
-                "{}<text x=\"{}\" y=\"{}\">{} <tspan class=\"dim\">{}</tspan></text>\n",
-                legend::sample(line.hue, x_px, *label_px),
+            draw_sample(line.style, x_px, *label_px, svg);
+            svg.raw(format_args!(
+                "<text x=\"{}\" y=\"{}\">{} <tspan class=\"dim\">{}</tspan></text>\n",
                 length(x_px + 31.0),
                 length(label_px + 4.5),
                 escape(&line.name),
@@ -208,55 +197,44 @@ impl LinePlot<'_> {
         }
     }
 
-    /// Marks, and what is shown of those at one place.
-    fn draw_stops(&self, canvas: &Canvas, area: &Area, svg: &mut String) {
-        let places: Vec<f64> = self
-            .stops
-            .iter()
-            .map(|stop| area.x_px(&self.x, stop.x))
-            .collect();
-        let (top, height) = (length(area.top_px), length(area.bottom_px - area.top_px));
+    /// Markers, and the area in which the pointer shows the tooltip of each x.
+    fn draw_stops(&self, canvas: &Canvas, area: &PlotArea, svg: &mut SvgElements) {
+        let stops = self.stops.iter();
+        let stops_px: Vec<f64> = stops.map(|stop| area.x_px(&self.x, stop.x)).collect();
+        let height_px = area.bottom_px - area.top_px;
         for (index, stop) in self.stops.iter().enumerate() {
-            let x_px = places[index];
-            svg.push_str(&canvas.part("stop", index, &stop.tip));
-            svg.push_str(&format!(
-                "<path class=\"cursor\" d=\"M{} {top}v{height}\"/>",
-                length(x_px)
-            ));
+            let x_px = stops_px[index];
+            svg.raw(canvas.part("stop", index, &stop.tooltip));
+            let cursor = format!("M{}v{}", point(x_px, area.top_px), length(height_px));
+            svg.path("cursor", &cursor);
             for line in &self.lines {
-                let here = line.points.iter().filter(|point| point.x == stop.x);
-                for point in here {
-                    let y_px = area.y_px(&self.y, point.middle);
+                for point in line.points.iter().filter(|point| point.x == stop.x) {
+                    let y_px = area.y_px(&self.y, point.median);
                     if point.noisy {
-                        svg.push_str(&ring(line.hue, x_px, y_px));
+                        let ring = format!("l{} noisy", line.style.class());
+                        svg.circle(&ring, x_px, y_px, 8.0);
                     }
-                    svg.push_str(&line.hue.marker(x_px, y_px));
+                    line.style.marker(x_px, y_px, svg);
                 }
             }
-            let before = index.checked_sub(1).map(|before| places[before]);
+            let before = index.checked_sub(1).map(|before| stops_px[before]);
             let start_px = before.map_or(area.left_px, |before| (before + x_px) / 2.0);
-            let end_px = places
-                .get(index + 1)
-                .map_or(area.right_px, |next| (next + x_px) / 2.0);
-            svg.push_str(&format!(
-                "<rect class=\"hit\" x=\"{}\" y=\"{top}\" width=\"{}\" height=\"{height}\"/></g>\n",
-                length(start_px),
-                length(end_px - start_px),
-            ));
+            let next = stops_px.get(index + 1);
+            let end_px = next.map_or(area.right_px, |next| (next + x_px) / 2.0);
+            svg.rect("hit", [start_px, area.top_px, end_px - start_px, height_px]);
+            svg.raw("</g>\n");
         }
     }
 }
 
-/// Around the mark of a value that is not to be relied on.
-fn ring(hue: Hue, x_px: f64, y_px: f64) -> String {
-    let (x, y) = (length(x_px), length(y_px));
-    format!(
-        "<circle class=\"l{} noisy\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/>",
-        hue.class()
-    )
+/// A piece of a line with its marker.
+fn draw_sample(style: SeriesStyle, x_px: f64, y_px: f64, svg: &mut SvgElements) {
+    let line = format!("M{}h24", point(x_px, y_px));
+    svg.path(&format!("line l{}", style.class()), &line);
+    style.marker(x_px + 12.0, y_px, svg);
 }
 
-impl Area {
+impl PlotArea {
     fn x_px(&self, axis: &Axis, value: f64) -> f64 {
         self.left_px + axis.share(value) * (self.right_px - self.left_px)
     }

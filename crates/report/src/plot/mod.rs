@@ -1,32 +1,31 @@
 //! Plots as plain SVG: lines over sizes, and horizontal bars.
 //!
 //! ```text
-//!  LinePlot, BarChart   what is drawn
-//!    axis               values -> places, marks
-//!    hue                colour, shape and dashes of a series
-//!    labels, legend     names that do not cover each other
-//!  figures              rates and times in words
-//!  Canvas               where it is drawn: a wide picture, or one for a phone
-//!  picture              title, origin and style of a picture that stands alone
-//!  style                the style sheet, the same in pictures and in pages
+//!  LinePlot, BarChart        what is drawn
+//!    axis, time_ticks        values to positions, ticks
+//!    series_style            colour, marker and dashes of a series
+//!    label_layout            labels that do not overlap
+//!  canvas                    where it is drawn: wide or narrow, in a page or alone
+//!  picture                   title, origin and style of a standalone picture
+//!  stylesheet                CSS, the same in pictures and pages
 //! ```
 //!
-//! A drawing names its colours by classes only, so that it follows the viewer's choice of a light or a
-//! dark look wherever the sheet is.
+//! Drawings refer to colours by class only, so that they follow the viewer's light or dark theme.
 
 mod axis;
 mod bars;
 mod canvas;
-pub(crate) mod figures;
-mod hue;
-mod labels;
-mod legend;
+mod label_layout;
 mod lines;
 pub(crate) mod picture;
-pub(crate) mod style;
+mod series_style;
+mod stylesheet;
+mod time_ticks;
 
 pub(crate) use self::axis::{Axis, Scale};
-pub(crate) use self::bars::{Bar, BarChart, BarGroup, Limit, Part};
+pub(crate) use self::bars::{BarChart, BarGroup, BarLimit, ChartBar};
 pub(crate) use self::canvas::{NARROW, WIDE};
-pub(crate) use self::hue::Hue;
-pub(crate) use self::lines::{Line, LinePlot, Point, Stop};
+pub(crate) use self::lines::{Line, LinePlot, LinePoint, LineStop};
+pub(crate) use self::series_style::SeriesStyle;
+pub(crate) use self::stylesheet::{DARK_RULES, RULES, stylesheet};
+pub(crate) use self::time_ticks::{TimeTick, time_ticks};

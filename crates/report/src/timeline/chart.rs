@@ -1,17 +1,31 @@
-//! Several runs on one time scale.
+//! Several runs on one time scale, and what shows them.
 
-use super::{SpanKind, Timeline};
-use crate::Origin;
+use std::io;
 
-/// Runs of one job, to be shown below each other on one time scale.
+use serde::{Serialize, Serializer};
+
+use super::{SpanKind, Timeline, Track};
+use crate::{Origin, SCHEMA_VERSION};
+
+/// Runs of one job, shown below each other on one time scale.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chart {
-    /// What it is about.
+    /// Title.
     pub title: String,
     /// The device.
     pub origin: Origin,
-    /// The runs. The first is the one that the others are compared with.
+    /// The runs. The first one is the baseline of the speed-ups.
     pub timelines: Vec<Timeline>,
+}
+
+/// An output format of charts.
+pub trait Exporter {
+    /// Writes the whole chart.
+    ///
+    /// # Errors
+    ///
+    /// Only errors of `out`: every chart can be shown.
+    fn export(&self, chart: &Chart, out: &mut dyn io::Write) -> io::Result<()>;
 }
 
 impl Chart {
@@ -25,7 +39,7 @@ impl Chart {
         }
     }
 
-    /// How many times faster a run is than the first one. `None` where one of the two took no time.
+    /// How many times faster a run is than the first one. `None` if either took no time.
     #[must_use]
     pub fn speedup(&self, timeline: &Timeline) -> Option<f64> {
         let first_ns = self.timelines.first()?.total_ns();
@@ -33,25 +47,68 @@ impl Chart {
         (first_ns > 0 && this_ns > 0).then(|| first_ns as f64 / this_ns as f64)
     }
 
-    /// The longest run's time: the length of the time scale.
+    /// Duration of the longest run: the length of the time scale.
     #[must_use]
     pub fn longest_ns(&self) -> u64 {
-        self.timelines
-            .iter()
-            .map(Timeline::total_ns)
-            .max()
-            .unwrap_or(0)
+        let totals_ns = self.timelines.iter().map(Timeline::total_ns);
+        totals_ns.max().unwrap_or(0)
     }
 
     /// The kinds of span that occur, in the order of [`SpanKind::ALL`].
     #[must_use]
     pub fn kinds(&self) -> Vec<SpanKind> {
         let occurs = |kind: &SpanKind| {
-            self.timelines
-                .iter()
-                .flat_map(Timeline::spans)
-                .any(|span| span.kind == *kind)
+            let mut spans = self.timelines.iter().flat_map(Timeline::spans);
+            spans.any(|span| span.kind == *kind)
         };
         SpanKind::ALL.into_iter().filter(occurs).collect()
+    }
+}
+
+impl Serialize for Chart {
+    /// The data, and for each run its speed-up and how busy its tracks were.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct ChartJson<'a> {
+            schema: u32,
+            #[serde(flatten)]
+            origin: &'a Origin,
+            title: &'a str,
+            timelines: Vec<TimelineJson<'a>>,
+        }
+        #[derive(Serialize)]
+        struct TimelineJson<'a> {
+            speedup: Option<f64>,
+            tracks: Vec<TrackJson>,
+            #[serde(flatten)]
+            timeline: &'a Timeline,
+        }
+        #[derive(Serialize)]
+        struct TrackJson {
+            track: Track,
+            name: String,
+            busy_ns: u64,
+            busy_share: f64,
+        }
+        let timelines = self.timelines.iter().map(|timeline| {
+            let tracks = timeline.tracks().into_iter().map(|track| TrackJson {
+                track,
+                name: track.name(),
+                busy_ns: timeline.busy_ns(track),
+                busy_share: timeline.busy_share(track),
+            });
+            TimelineJson {
+                speedup: self.speedup(timeline),
+                tracks: tracks.collect(),
+                timeline,
+            }
+        });
+        let chart = ChartJson {
+            schema: SCHEMA_VERSION,
+            origin: &self.origin,
+            title: &self.title,
+            timelines: timelines.collect(),
+        };
+        chart.serialize(serializer)
     }
 }

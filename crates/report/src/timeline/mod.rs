@@ -1,15 +1,15 @@
 //! Timelines: what ran when on which engine, as data and as pictures.
 //!
-//! A [`Span`] is one piece of work on one [`Track`], a [`Timeline`] is one run made of them, and a
-//! [`Chart`] puts several runs of one job below each other on a common time scale. An [`Exporter`]
-//! turns a chart into something to look at; a new format is a new exporter and touches nothing else.
+//! A [`Span`] is one piece of work on one [`Track`], a [`Timeline`] is a run made of spans, and a
+//! [`Chart`] shows several runs of one job below each other on a common time scale. An [`Exporter`] is
+//! an output format; a new one touches nothing else.
 //!
 //! ```text
-//!  Chart ─┬─ Timeline ─┬─ Span      layout/   rows, shades, ticks, colours: shared by all formats
-//!         │            └─ …         text/     Gantt chart in the terminal
-//!         └─ Timeline …             svg/      a picture that stands alone
-//!                                   html/     one offline page to zoom and hover
-//!                                   trace     events for Perfetto and chrome://tracing
+//!  Chart ─┬─ Timeline ─┬─ Span      rows, palette   lanes, shades, colours: shared by all formats
+//!         │            └─ …         text/           Gantt chart in the terminal
+//!         └─ Timeline …             svg/            a standalone picture
+//!                                   html/           an offline page with zoom and tooltips
+//!                                   trace           events for Perfetto and chrome://tracing
 //! ```
 //!
 //! ```
@@ -31,25 +31,24 @@
 //! ```
 
 mod chart;
-mod exporter;
 mod html;
-mod json;
-pub(crate) mod layout;
+mod palette;
+mod rows;
 mod run;
 mod span;
 mod svg;
 mod text;
 mod trace;
 mod track;
-mod usage;
 
-pub use chart::Chart;
-pub use exporter::Exporter;
+pub use chart::{Chart, Exporter};
 pub use html::Html;
-pub use run::{Timeline, TimelineError};
+pub use run::{Gap, Timeline, TimelineError};
 pub use span::{Span, SpanKind};
 pub use svg::Svg;
 pub use text::Text;
 pub use trace::Trace;
 pub use track::Track;
-pub use usage::Gap;
+
+/// Legend of the two shades of a kind.
+const SHADES_NOTE: &str = "shades separate chunks";

@@ -1,20 +1,18 @@
-//! One run of a job.
+//! One run of a job, and how busy it keeps its tracks.
 
 use serde::Serialize;
 use thiserror::Error;
 
-use super::{Span, Track};
+use super::{Span, SpanKind, Track};
 
-/// Why spans are not a timeline.
+/// Why spans do not form a timeline.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum TimelineError {
-    /// A span ends before it begins.
-    #[error(
-        "span {index} (`{label}`) starts at {start_ns} ns and ends before that, at {end_ns} ns"
-    )]
+    /// A span ends before it starts.
+    #[error("span {index} (`{label}`) ends at {end_ns} ns, before its start at {start_ns} ns")]
     Backwards {
-        /// Its place in the list that was given.
+        /// Its index in the given list.
         index: usize,
         /// Its label.
         label: String,
@@ -24,22 +22,33 @@ pub enum TimelineError {
         end_ns: u64,
     },
     /// A span ends after the run.
-    #[error("span {index} (`{label}`) ends at {end_ns} ns, after the run's {total_ns} ns")]
+    #[error(
+        "span {index} (`{label}`) ends at {end_ns} ns, after the end of the run at {total_ns} ns"
+    )]
     PastTheEnd {
-        /// Its place in the list that was given.
+        /// Its index in the given list.
         index: usize,
         /// Its label.
         label: String,
         /// Its end.
         end_ns: u64,
-        /// The run's time.
+        /// Duration of the run.
         total_ns: u64,
     },
 }
 
-/// One run: its spans, each of which ends neither before it begins nor after the run.
+/// A time in which a track was idle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Gap {
+    /// Its start.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+}
+
+/// One run. No span ends before it starts, or after the run.
 ///
-/// Spans of one track may overlap, as two small kernels do.
+/// Spans of one track may overlap, as small kernels do.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Timeline {
     name: String,
@@ -48,11 +57,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A run of `total_ns` with these spans, which may come in any order.
+    /// A run of `total_ns` with these spans, in any order.
     ///
     /// # Errors
     ///
-    /// The first span that ends before it begins, or after the run.
+    /// The first span that ends before it starts, or after the run.
     pub fn new(
         name: impl Into<String>,
         total_ns: u64,
@@ -61,7 +70,7 @@ impl Timeline {
         for (index, span) in spans.iter().enumerate() {
             check(index, span, total_ns)?;
         }
-        // The longer first, so that a span within another one is the later of the two.
+        // The longer one first, so that a nested span comes after the one around it.
         spans.sort_by_key(|span| (span.start_ns, std::cmp::Reverse(span.end_ns), span.track));
         Ok(Self {
             name: name.into(),
@@ -70,25 +79,25 @@ impl Timeline {
         })
     }
 
-    /// What the run is called.
+    /// Name of the run.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How long the run took.
+    /// Duration of the run.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.total_ns
     }
 
-    /// The spans by their start.
+    /// The spans in order of their start.
     #[must_use]
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// The tracks that have spans, each once, in the order of [`Track`].
+    /// The tracks that have spans, in the order of [`Track`].
     #[must_use]
     pub fn tracks(&self) -> Vec<Track> {
         let mut tracks: Vec<Track> = self.spans.iter().map(|span| span.track).collect();
@@ -96,27 +105,78 @@ impl Timeline {
         tracks.dedup();
         tracks
     }
+
+    /// How long a track was busy. Overlapping spans count once; waiting does not count.
+    #[must_use]
+    pub fn busy_ns(&self, track: Track) -> u64 {
+        self.busy_times(track)
+            .iter()
+            .map(|(start_ns, end_ns)| end_ns - start_ns)
+            .sum()
+    }
+
+    /// Share of the run in which a track was busy, from 0 to 1.
+    #[must_use]
+    pub fn busy_share(&self, track: Track) -> f64 {
+        if self.total_ns() == 0 {
+            return 0.0;
+        }
+        self.busy_ns(track) as f64 / self.total_ns() as f64
+    }
+
+    /// When a track was idle, from the start of the run to its end.
+    #[must_use]
+    pub fn gaps(&self, track: Track) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        let mut idle_since_ns = 0;
+        let end_of_run = (self.total_ns(), self.total_ns());
+        for (start_ns, end_ns) in self.busy_times(track).into_iter().chain([end_of_run]) {
+            if start_ns > idle_since_ns {
+                gaps.push(Gap {
+                    start_ns: idle_since_ns,
+                    end_ns: start_ns,
+                });
+            }
+            idle_since_ns = end_ns;
+        }
+        gaps
+    }
+
+    /// Start and end of each busy time; these neither overlap nor touch.
+    fn busy_times(&self, track: Track) -> Vec<(u64, u64)> {
+        let mut times: Vec<(u64, u64)> = Vec::new();
+        let work = self.spans().iter().filter(|span| {
+            span.track == track && span.kind != SpanKind::Wait && span.end_ns > span.start_ns
+        });
+        for span in work {
+            match times.last_mut() {
+                Some((_, end_ns)) if span.start_ns <= *end_ns => {
+                    *end_ns = (*end_ns).max(span.end_ns);
+                }
+                _ => times.push((span.start_ns, span.end_ns)),
+            }
+        }
+        times
+    }
 }
 
 fn check(index: usize, span: &Span, total_ns: u64) -> Result<(), TimelineError> {
-    let Span {
-        start_ns, end_ns, ..
-    } = *span;
+    let (start_ns, end_ns, label) = (span.start_ns, span.end_ns, span.label.clone());
     if end_ns < start_ns {
-        return Err(TimelineError::Backwards {
+        Err(TimelineError::Backwards {
             index,
-            label: span.label.clone(),
+            label,
             start_ns,
             end_ns,
-        });
-    }
-    if end_ns > total_ns {
-        return Err(TimelineError::PastTheEnd {
+        })
+    } else if end_ns > total_ns {
+        Err(TimelineError::PastTheEnd {
             index,
-            label: span.label.clone(),
+            label,
             end_ns,
             total_ns,
-        });
+        })
+    } else {
+        Ok(())
     }
-    Ok(())
 }

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::Track;
 
-/// What a span is about. One kind has one colour in every format.
+/// What a span does. A kind has the same colour in every format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// Work of the host beside the device's.
+    /// Work of the host while the device works.
     HostWork,
     /// Copying between ordinary and pinned memory.
     Staging,
@@ -18,16 +18,16 @@ pub enum SpanKind {
     Kernel,
     /// A copy from the device.
     DeviceToHost,
-    /// Device memory being set.
+    /// Setting device memory.
     Memset,
     /// A copy within the device.
     DeviceToDevice,
-    /// Waiting: the track is held up and does not count as busy.
+    /// Waiting: the track does not count as busy.
     Wait,
 }
 
 impl SpanKind {
-    /// Every kind, in the order of legends.
+    /// All kinds, in the order of legends.
     pub const ALL: [Self; 8] = [
         Self::HostWork,
         Self::Staging,
@@ -39,7 +39,7 @@ impl SpanKind {
         Self::Wait,
     ];
 
-    /// Its name in legends.
+    /// Name in legends.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,18 +66,18 @@ pub struct Span {
     pub label: String,
     /// The stream it was issued on.
     pub stream: Option<u32>,
-    /// The chunk of the job that it belongs to.
+    /// The chunk of the job.
     pub chunk: Option<u64>,
-    /// Bytes that it moved or worked on; 0 where that has no meaning.
+    /// Bytes moved or processed; 0 if not applicable.
     pub bytes: u64,
-    /// When it began.
+    /// Start.
     pub start_ns: u64,
-    /// When it ended.
+    /// End.
     pub end_ns: u64,
 }
 
 impl Span {
-    /// A span without label, stream, chunk and bytes.
+    /// A span without label, stream, chunk or bytes.
     #[must_use]
     pub fn new(track: Track, kind: SpanKind, start_ns: u64, end_ns: u64) -> Self {
         Self {
@@ -92,45 +92,45 @@ impl Span {
         }
     }
 
-    /// The same with this label.
+    /// Sets the label.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// The same, issued on this stream.
+    /// Sets the stream it was issued on.
     #[must_use]
     pub fn stream(mut self, stream: u32) -> Self {
         self.stream = Some(stream);
         self
     }
 
-    /// The same, as part of this chunk.
+    /// Sets the chunk it belongs to.
     #[must_use]
     pub fn chunk(mut self, chunk: u64) -> Self {
         self.chunk = Some(chunk);
         self
     }
 
-    /// The same with this many bytes.
+    /// Sets the number of bytes.
     #[must_use]
     pub fn bytes(mut self, bytes: u64) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// How long it took.
+    /// Duration.
     #[must_use]
     pub fn duration_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    /// 1e9 bytes a second. `None` without bytes or without time.
+    /// 1e9 bytes a second; `None` without bytes or time.
     #[must_use]
     pub fn gb_per_s(&self) -> Option<f64> {
         let duration_ns = self.duration_ns();
-        // Bytes a nanosecond are GB/s.
+        // Bytes per nanosecond are GB/s.
         (self.bytes > 0 && duration_ns > 0).then(|| self.bytes as f64 / duration_ns as f64)
     }
 }

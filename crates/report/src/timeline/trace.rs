@@ -4,31 +4,31 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 
-use super::layout::rows::{Row, rows};
-use super::layout::words::{duration, times};
+use super::rows::{TrackRow, rows};
 use super::{Chart, Exporter, Span, Timeline};
+use crate::format::{duration, speedup_label};
 use crate::{Origin, SCHEMA_VERSION};
 
-/// Events in Chrome's JSON, one a line: a process a run, a thread a track. Where spans of a track
-/// overlap it becomes several threads, since a viewer accepts spans of one thread only one behind
-/// the other or one within the other.
+/// Events in Chrome's JSON format, one per line: a process per run, a thread per track. A track with
+/// overlapping spans becomes several threads, since viewers require the spans of a thread to be
+/// consecutive or nested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trace;
 
 impl Exporter for Trace {
     fn export(&self, chart: &Chart, out: &mut dyn io::Write) -> io::Result<()> {
+        // Process 0 is the idle task in real traces.
+        let runs = (1..).zip(&chart.timelines);
+        let events: Vec<String> = runs
+            .flat_map(|(pid, timeline)| events(chart, timeline, pid))
+            .collect();
+        let separator = if events.is_empty() { "" } else { "\n" };
         writeln!(
             out,
-            "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{},\n\"traceEvents\":[",
-            other_data(chart)
-        )?;
-        let mut events = Events { out, any: false };
-        // 0 is the idle task of a real trace.
-        for (pid, timeline) in (1..).zip(&chart.timelines) {
-            events.timeline(chart, timeline, pid)?;
-        }
-        let separator = if events.any { "\n" } else { "" };
-        writeln!(out, "{separator}]}}")
+            "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{},\n\"traceEvents\":[\n{}{separator}]}}",
+            other_data(chart),
+            events.join(",\n")
+        )
     }
 }
 
@@ -40,68 +40,49 @@ fn other_data(chart: &Chart) -> Value {
     data
 }
 
-struct Events<'a> {
-    out: &'a mut dyn io::Write,
-    any: bool,
-}
-
-impl Events<'_> {
-    fn timeline(&mut self, chart: &Chart, timeline: &Timeline, pid: usize) -> io::Result<()> {
-        let labels = [
-            duration(timeline.total_ns()),
-            times(chart.speedup(timeline)),
-        ];
-        let name = process_name(&chart.origin, timeline);
-        self.metadata("process_name", pid, 0, &json!({ "name": name }))?;
-        self.metadata("process_sort_index", pid, 0, &json!({ "sort_index": pid }))?;
-        let labels = json!({ "labels": labels.join(" ").trim() });
-        self.metadata("process_labels", pid, 0, &labels)?;
-        let mut tid = 1;
-        for row in rows(timeline) {
-            for (lane, spans) in row.lanes.iter().enumerate() {
-                let name = json!({ "name": thread_name(&row, lane) });
-                self.metadata("thread_name", pid, tid, &name)?;
-                let index = json!({ "sort_index": tid });
-                self.metadata("thread_sort_index", pid, tid, &index)?;
-                for placed in spans {
-                    self.span(placed.span, pid, tid)?;
-                }
-                tid += 1;
-            }
+/// The events of a run, each a line of JSON.
+fn events(chart: &Chart, timeline: &Timeline, pid: usize) -> Vec<String> {
+    let metadata = |name: &str, tid: usize, args: Value| {
+        format!(r#"{{"ph":"M","name":"{name}","pid":{pid},"tid":{tid},"args":{args}}}"#)
+    };
+    let (total, speedup) = (duration(timeline.total_ns()), chart.speedup(timeline));
+    let labels = format!("{total} {}", speedup_label(speedup));
+    let name = process_name(&chart.origin, timeline);
+    let mut events = vec![
+        metadata("process_name", 0, json!({ "name": name })),
+        metadata("process_sort_index", 0, json!({ "sort_index": pid })),
+        metadata("process_labels", 0, json!({ "labels": labels.trim() })),
+    ];
+    let mut tid = 1;
+    for row in rows(timeline) {
+        for (lane, spans) in row.lanes.iter().enumerate() {
+            let name = thread_name(&row, lane);
+            events.push(metadata("thread_name", tid, json!({ "name": name })));
+            let index = json!({ "sort_index": tid });
+            events.push(metadata("thread_sort_index", tid, index));
+            events.extend(spans.iter().map(|shaded| span_event(shaded.span, pid, tid)));
+            tid += 1;
         }
-        Ok(())
     }
-
-    fn metadata(&mut self, name: &str, pid: usize, tid: usize, args: &Value) -> io::Result<()> {
-        self.event(format_args!(
-            r#"{{"ph":"M","name":"{name}","pid":{pid},"tid":{tid},"args":{args}}}"#
-        ))
-    }
-
-    fn span(&mut self, span: &Span, pid: usize, tid: usize) -> io::Result<()> {
-        let name = if span.label.is_empty() {
-            span.kind.name()
-        } else {
-            &span.label
-        };
-        self.event(format_args!(
-            r#"{{"ph":"X","name":{},"cat":"{}","ts":{},"dur":{},"pid":{pid},"tid":{tid},"args":{}}}"#,
-            Value::from(name),
-            span.kind.name(),
-            microseconds(span.start_ns),
-            microseconds(span.duration_ns()),
-            Value::from(args(span)),
-        ))
-    }
-
-    fn event(&mut self, event: std::fmt::Arguments<'_>) -> io::Result<()> {
-        let separator = if self.any { ",\n" } else { "" };
-        self.any = true;
-        write!(self.out, "{separator}{event}")
-    }
+    events
 }
 
-/// A viewer shows it at once, which is why it says what is not measured.
+fn span_event(span: &Span, pid: usize, tid: usize) -> String {
+    let name = match span.label.as_str() {
+        "" => span.kind.name(),
+        label => label,
+    };
+    format!(
+        r#"{{"ph":"X","name":{},"cat":"{}","ts":{},"dur":{},"pid":{pid},"tid":{tid},"args":{}}}"#,
+        Value::from(name),
+        span.kind.name(),
+        microseconds(span.start_ns),
+        microseconds(span.duration_ns()),
+        Value::from(args(span)),
+    )
+}
+
+/// Viewers show it first, so it marks what is not measured.
 fn process_name(origin: &Origin, timeline: &Timeline) -> String {
     match origin {
         Origin::Measured { .. } => timeline.name().to_owned(),
@@ -112,7 +93,7 @@ fn process_name(origin: &Origin, timeline: &Timeline) -> String {
     }
 }
 
-fn thread_name(row: &Row<'_>, lane: usize) -> String {
+fn thread_name(row: &TrackRow<'_>, lane: usize) -> String {
     match lane {
         0 => row.name.long.clone(),
         _ => format!("{} ({})", row.name.long, lane + 1),
@@ -120,23 +101,17 @@ fn thread_name(row: &Row<'_>, lane: usize) -> String {
 }
 
 fn args(span: &Span) -> Map<String, Value> {
-    let mut args = Map::new();
-    if span.bytes > 0 {
-        args.insert("bytes".into(), span.bytes.into());
-    }
-    if let Some(chunk) = span.chunk {
-        args.insert("chunk".into(), chunk.into());
-    }
-    if let Some(stream) = span.stream {
-        args.insert("stream".into(), stream.into());
-    }
-    if let Some(rate) = span.gb_per_s() {
-        args.insert("gb_per_s".into(), rate.into());
-    }
-    args
+    let args = [
+        ("bytes", (span.bytes > 0).then(|| span.bytes.into())),
+        ("chunk", span.chunk.map(Value::from)),
+        ("stream", span.stream.map(Value::from)),
+        ("gb_per_s", span.gb_per_s().map(Value::from)),
+    ];
+    let present = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
+    args.into_iter().filter_map(present).collect()
 }
 
-/// Exact, which a floating-point number would not always be.
+/// Exact, unlike a floating-point number.
 fn microseconds(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }

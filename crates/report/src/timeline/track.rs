@@ -1,14 +1,14 @@
-//! Rows of a chart.
+//! Engines and threads: the rows of a chart.
 
 use serde::Serialize;
 
-/// A row of a chart: one thing that works on its own. Rows are shown in this order.
+/// A row of a chart: an engine or a thread. Rows are shown in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(tag = "engine", content = "index", rename_all = "snake_case")]
 pub enum Track {
-    /// The thread that drives the job.
+    /// The thread that submits the job.
     Host,
-    /// A further thread of the host.
+    /// Another thread of the host.
     HostThread(u32),
     /// A lane that copies between ordinary and pinned memory.
     Staging(u32),
@@ -21,59 +21,35 @@ pub enum Track {
 }
 
 impl Track {
-    /// Its name, with its number where its sort has numbers: `Host`, `Compute 0`.
+    /// Its name, with its number if its kind has numbers: `Host`, `Compute 0`.
     #[must_use]
     pub fn name(self) -> String {
-        self.numbered(self.sort_name())
+        self.numbered(self.kind_names().0)
     }
 
-    /// Names for a list of tracks that is sorted: numbers only where several are of one sort.
+    /// Names of sorted tracks, with numbers only where several are of one kind.
     pub(crate) fn names(tracks: &[Self]) -> Vec<TrackName> {
-        let alone = |track: &Self| {
-            tracks
-                .iter()
-                .filter(|other| other.sort_name() == track.sort_name())
-                .count()
-                == 1
+        let name = |track: &Self| {
+            let (long, short) = track.kind_names();
+            let same_kind = tracks.iter().filter(|other| other.kind_names().0 == long);
+            let [long, short] = match same_kind.count() {
+                1 => [long, short].map(str::to_owned),
+                _ => [long, short].map(|name| track.numbered(name)),
+            };
+            TrackName { long, short }
         };
-        tracks
-            .iter()
-            .map(|track| {
-                let (long, short) = (track.sort_name(), track.short_name());
-                if alone(track) {
-                    TrackName {
-                        long: long.to_owned(),
-                        short: short.to_owned(),
-                    }
-                } else {
-                    TrackName {
-                        long: track.numbered(long),
-                        short: track.numbered(short),
-                    }
-                }
-            })
-            .collect()
+        tracks.iter().map(name).collect()
     }
 
-    fn sort_name(self) -> &'static str {
+    /// Long and short name of its kind.
+    fn kind_names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Host => "Host",
-            Self::HostThread(_) => "Host thread",
-            Self::Staging(_) => "Staging",
-            Self::HostToDevice(_) => "Host to device",
-            Self::Compute(_) => "Compute",
-            Self::DeviceToHost(_) => "Device to host",
-        }
-    }
-
-    fn short_name(self) -> &'static str {
-        match self {
-            Self::Host => "Host",
-            Self::HostThread(_) => "Thread",
-            Self::Staging(_) => "Stage",
-            Self::HostToDevice(_) => "H2D",
-            Self::Compute(_) => "Comp",
-            Self::DeviceToHost(_) => "D2H",
+            Self::Host => ("Host", "Host"),
+            Self::HostThread(_) => ("Host thread", "Thread"),
+            Self::Staging(_) => ("Staging", "Stage"),
+            Self::HostToDevice(_) => ("Host to device", "H2D"),
+            Self::Compute(_) => ("Compute", "Comp"),
+            Self::DeviceToHost(_) => ("Device to host", "D2H"),
         }
     }
 
@@ -89,7 +65,7 @@ impl Track {
     }
 }
 
-/// How a row is labelled, where there is room and where there is little.
+/// Labels of a row, for much and for little room.
 #[derive(Clone, Debug)]
 pub(crate) struct TrackName {
     pub(crate) long: String,

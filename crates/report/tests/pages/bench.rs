@@ -13,7 +13,7 @@ fn check(bench: &Bench, which: &str) -> (String, String) {
     (svg, html)
 }
 
-/// As many as of this class.
+/// Number of elements of this class.
 fn count(svg: &str, class: &str) -> usize {
     let document = Document::parse(svg).expect("XML");
     let of_class = |node: &roxmltree::Node<'_, '_>| {
@@ -58,7 +58,7 @@ fn sizes_and_rates_are_marked_by_round_numbers() {
         "120",
         "Host to device",
         "Both ways",
-        "What the smallest copy takes (1 B)",
+        "Latency of the smallest copy (1 B)",
         "Measured on NVIDIA H200",
         "pinned 55.3",
     ] {
@@ -67,7 +67,7 @@ fn sizes_and_rates_are_marked_by_round_numbers() {
 }
 
 #[test]
-fn names_stand_in_the_order_of_the_lines_and_apart() {
+fn names_are_in_the_order_of_the_lines_and_apart() {
     let svg = bench(measured()).to_svg();
     let document = Document::parse(&svg).expect("XML");
     let names: Vec<(f64, String)> = document
@@ -97,14 +97,14 @@ fn names_stand_in_the_order_of_the_lines_and_apart() {
 }
 
 #[test]
-fn tips_have_the_exact_figures() {
+fn tooltips_have_the_exact_figures() {
     let html = bench(measured()).to_html();
     let tips = tips(&html);
     let last = &tips[sizes().len() - 1];
     assert_eq!(last["title"], "256 MiB, host to device");
     let row = &last["rows"][1];
     assert_eq!(
-        (&row["look"], &row["name"]),
+        (&row["colour"], &row["name"]),
         (&"h1".into(), &"pinned".into())
     );
     assert_eq!(row["cells"][0], "55.3 GB/s");
@@ -129,11 +129,11 @@ fn tables_have_the_figures_too() {
     assert!(html.contains("<td>noisy 7.08<small>"));
     assert!(html.contains("<th scope=\"row\">express</th><td>both ways</td><td>1 B</td>"));
     assert!(html.contains("<li>write-combined: the CPU reads such memory at a crawl</li>"));
-    assert!(html.contains("Began 2026-11-15 10:20:35 UTC."));
+    assert!(html.contains("Started 2026-11-15 10:20:35 UTC."));
 }
 
 #[test]
-fn simulated_is_said_on_every_picture() {
+fn every_picture_is_marked_as_simulated() {
     let (svg, html) = check(&bench(simulated()), "simulated");
     assert!(html.contains("class=\"origin simulated\">SIMULATED: sim:pcie3-x16, not a real GPU"));
     for picture in pictures(&html) {
@@ -150,7 +150,7 @@ fn simulated_is_said_on_every_picture() {
 }
 
 #[test]
-fn an_interrupted_run_says_so() {
+fn an_interrupted_run_is_marked() {
     let mut bench = bench(measured());
     assert!(!bench.to_html().contains("Incomplete"));
     bench.complete = false;
@@ -167,7 +167,7 @@ fn nothing_one_size_and_one_sample_are_shown() {
     assert_eq!(pictures(&html).len(), 0);
 
     let mut one = bench(simulated());
-    one.lines.retain(|line| line.bytes == 1 << 20);
+    one.lines.retain(|line| line.point.bytes == 1 << 20);
     let (svg, html) = check(&one, "one size");
     assert_eq!(count(&svg, "stop"), 3);
     assert!(texts(&svg).contains(&"1 MiB".to_owned()));
@@ -177,11 +177,11 @@ fn nothing_one_size_and_one_sample_are_shown() {
     single.latencies.clear();
     single
         .lines
-        .retain(|line| line.route == Route::D2h && line.memory == MemoryKind::Pinned);
+        .retain(|line| line.point.route == Route::D2h && line.point.memory == MemoryKind::Pinned);
     single.lines.truncate(1);
-    single.lines[0].figure.samples = 1;
-    let ns = single.lines[0].figure.median_ns;
-    (single.lines[0].figure.p5_ns, single.lines[0].figure.p95_ns) = (ns, ns);
+    single.lines[0].stats.samples = 1;
+    let ns = single.lines[0].stats.median_ns;
+    (single.lines[0].stats.p5_ns, single.lines[0].stats.p95_ns) = (ns, ns);
     let (svg, html) = check(&single, "one sample");
     assert_eq!((count(&svg, "stop"), count(&svg, "bar")), (1, 0));
     assert!(!texts(&svg).contains(&"Host to device".to_owned()));

@@ -44,7 +44,7 @@ fn bars_are_as_long_as_the_figures_are_large() {
 }
 
 #[test]
-fn the_picture_says_what_the_report_says() {
+fn the_picture_shows_the_report() {
     let compare = compare(measured());
     let (svg, html) = check(&compare, "H200");
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("compare.svg");
@@ -54,7 +54,7 @@ fn the_picture_says_what_the_report_says() {
         "Copies of 256 MiB by kind of host memory",
         "Measured on NVIDIA H200",
         "link limit 57.7 GB/s (PCIe 5.0 ×16)",
-        "getting the memory",
+        "allocation",
         "write-combined",
         "device to host",
         "55.3 GB/s\u{2002}7.47×",
@@ -78,7 +78,7 @@ fn the_picture_says_what_the_report_says() {
 }
 
 #[test]
-fn what_the_reader_should_know_is_on_page_and_picture() {
+fn notes_are_on_page_and_picture() {
     let mut compare = compare(measured());
     compare.notes = vec!["express: not measured: a < b".to_owned()];
     let (svg, html) = check(&compare, "notes");
@@ -97,7 +97,7 @@ fn an_unknown_link_is_not_called_a_limit() {
 }
 
 #[test]
-fn simulated_is_said_on_every_picture() {
+fn every_picture_is_marked_as_simulated() {
     let (svg, html) = check(&compare(simulated()), "simulated");
     for picture in pictures(&html).into_iter().chain([svg.as_str()]) {
         let flag = "SIMULATED: sim:pcie3-x16".to_owned();

@@ -1,8 +1,8 @@
 //! Feeds as pages.
 
 use pinlane_report::{
-    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLink, FeedNormalize,
-    FeedShard, Origin,
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLink, FeedNormalize, FeedShard,
+    FeedTarget, Origin,
 };
 
 use crate::markup::{check_html, pictures, tips};
@@ -29,7 +29,7 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
             from: vec![text.to_owned()],
             padding_samples: 1,
         },
-        asked: FeedAsked {
+        target: FeedTarget {
             epochs: Some(ns),
             time_ns: Some(ns),
         },
@@ -79,7 +79,7 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
 }
 
 #[test]
-fn the_page_says_what_the_report_says() {
+fn the_page_shows_the_report() {
     let html = feed(measured(), "images.npy", 1_000_000_000).to_html();
     check_html(&html, "measured");
     assert_eq!(pictures(&html).len(), 2);
@@ -93,11 +93,11 @@ fn the_page_says_what_the_report_says() {
     assert_eq!(tips[5]["rows"][0]["cells"][0], "40.0%");
     for part in [
         "2560 samples/s, 0.54 GB/s of samples, 1.07 GB/s moved.",
-        "Reading samples limits",
+        "Reading samples is the limit",
         "images.npy: 1000000000 samples",
         "<tr><th scope=\"row\">link</th><td>busy</td><td>25.0%</td></tr>",
         "<tr><th scope=\"row\">GPU</th><td>busy</td><td>40.0%</td></tr>",
-        "<p class=\"dim\">GPU: idle 20.0% of the time from the first to the last of 10 kernels",
+        "<p class=\"dim\">GPU: idle 20.0% of the time between the first and the last of 10 kernels",
         "<p class=\"dim\">First batch after 100 ms</p>",
     ] {
         assert!(html.contains(part), "{part}");
@@ -105,7 +105,7 @@ fn the_page_says_what_the_report_says() {
 }
 
 #[test]
-fn a_simulated_page_says_so_and_has_no_shares_of_real_threads() {
+fn a_simulated_page_is_marked_and_has_no_shares_of_real_threads() {
     let html = feed(simulated(), "synthetic", 1_000_000).to_html();
     check_html(&html, "simulated");
     assert!(html.contains("SIMULATED"));

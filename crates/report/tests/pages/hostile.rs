@@ -1,4 +1,4 @@
-//! Whatever the report, pictures and pages stay what they are.
+//! Extreme and hostile reports give valid pictures and pages.
 
 use pinlane_report::{Bench, Compare, Origin, Route};
 
@@ -50,12 +50,12 @@ fn numbers_do_not_break_pictures() {
         for (time_index, ns) in times.into_iter().enumerate() {
             let mut bench = bench(measured());
             for line in bench.lines.iter_mut().skip(index).step_by(3) {
-                line.figure.gb_per_s = rate;
-                (line.figure.p5_ns, line.figure.p95_ns) = (ns, ns / 2);
-                line.bytes = times[(time_index + index) % 3];
+                line.stats.gb_per_s = rate;
+                (line.stats.p5_ns, line.stats.p95_ns) = (ns, ns / 2);
+                line.point.bytes = times[(time_index + index) % 3];
             }
             for latency in bench.latencies.iter_mut().step_by(2) {
-                latency.figure.median_ns = ns;
+                latency.stats.median_ns = ns;
             }
             check(&bench, &format!("{rate} and {ns}"));
 
@@ -88,7 +88,7 @@ fn every_selection_of_lines_is_drawn() {
         bench.lines.retain(|_| keep());
         bench.latencies.retain(|_| keep());
         check(&bench, &format!("seed {seed}"));
-        bench.lines.retain(|line| line.route == Route::Both);
+        bench.lines.retain(|line| line.point.route == Route::Both);
         check(&bench, &format!("seed {seed}, both ways"));
     }
 }

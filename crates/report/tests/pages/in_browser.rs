@@ -59,7 +59,7 @@ fn fit_every_window(browser: &mut Browser) {
                 assert_eq!(page.value(&kind), true, "{which}");
                 let fits = "document.documentElement.scrollWidth <= innerWidth";
                 assert_eq!(page.value(fits), true, "{which}");
-                // Lines and bars have the colour of the look.
+                // Lines and bars have the colours of the theme.
                 let blue = if dark {
                     "rgb(74, 163, 232)"
                 } else {
@@ -154,7 +154,7 @@ fn bars_tell_about_themselves(browser: &mut Browser) {
     page.move_to(bar);
     page.until(&format!("{TITLE} === 'pageable, host to device'"));
     let limit = "[...document.querySelectorAll('#hover tr')] \
-         .find((row) => row.cells[0].textContent === 'of the limit').cells[1].textContent";
+         .find((row) => row.cells[0].textContent === 'of limit').cells[1].textContent";
     assert_eq!(page.value(limit), "13%");
     sound(&mut page, "bars");
 }

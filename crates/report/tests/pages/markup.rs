@@ -1,4 +1,4 @@
-//! What holds for every picture and every page.
+//! Checks of every picture and page.
 
 use roxmltree::{Document, Node};
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn number(text: &str) -> f64 {
     value
 }
 
-/// Texts of a picture, in their order.
+/// Texts of a picture, in order.
 pub fn texts(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).expect("XML");
     let texts = document
@@ -56,8 +56,8 @@ pub fn texts(svg: &str) -> Vec<String> {
     texts.map(all).collect()
 }
 
-/// Nothing breaks out of where it stands, nothing is fetched, each picture is sound and each of its
-/// parts has its tip.
+/// Nothing breaks out of its element, nothing is loaded, each picture is valid and each of its
+/// parts has its tooltip.
 pub fn check_html(html: &str, which: &str) {
     assert_eq!(html.matches("<script").count(), 2, "{which}");
     assert_eq!(html.matches("</script").count(), 2, "{which}");

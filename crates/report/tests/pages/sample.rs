@@ -1,8 +1,8 @@
-//! Reports as a machine with an H200 gives them.
+//! Sample reports of a machine with an H200.
 
 use pinlane_report::{
-    Bench, BenchLatency, BenchLine, Compare, Figure, LinkBasis, LinkLimit, MemoryKind, Origin,
-    Route, Row,
+    Bench, BenchLatency, BenchLine, BenchPoint, Compare, CompareRow, CopyStats, LinkBasis,
+    LinkLimit, MemoryKind, Origin, Route,
 };
 
 pub fn measured() -> Origin {
@@ -13,7 +13,7 @@ pub fn simulated() -> Origin {
     Origin::new("Simulated GPU", Some("pcie3-x16".into()))
 }
 
-/// Time before the first byte, and bytes a nanosecond, of a kind of memory.
+/// Latency, and bytes per nanosecond, of a kind of memory.
 fn cost(memory: MemoryKind, route: Route) -> (f64, f64) {
     let (start_ns, gb_per_s) = match memory {
         MemoryKind::Pageable => (6_500.0, 7.4),
@@ -31,8 +31,8 @@ fn cost(memory: MemoryKind, route: Route) -> (f64, f64) {
     }
 }
 
-/// Eleven copies around what one costs; the spread is wider where copies are short.
-pub fn figure(memory: MemoryKind, route: Route, bytes: u64) -> Figure {
+/// Eleven copies around the cost of one; pageable memory has a wider spread.
+pub fn figure(memory: MemoryKind, route: Route, bytes: u64) -> CopyStats {
     let (start_ns, gb_per_s) = cost(memory, route);
     let moved = route.moved(bytes);
     let mut middle_ns = start_ns + moved as f64 / gb_per_s;
@@ -49,7 +49,7 @@ pub fn figure(memory: MemoryKind, route: Route, bytes: u64) -> Figure {
     let times: Vec<u64> = (-5..=5)
         .map(|step| (middle_ns * (1.0 + spread * f64::from(step) / 5.0)) as u64)
         .collect();
-    Figure::from_times(moved, &times).expect("time passed")
+    CopyStats::from_times(moved, &times).expect("time passed")
 }
 
 /// From 4 KiB to 256 MiB by factors of four.
@@ -65,18 +65,22 @@ pub fn bench(origin: Origin) -> Bench {
         for route in Route::ALL {
             for bytes in sizes() {
                 bench.lines.push(BenchLine {
-                    memory,
-                    route,
-                    bytes,
-                    figure: figure(memory, route, bytes),
+                    point: BenchPoint {
+                        memory,
+                        route,
+                        bytes,
+                    },
+                    stats: figure(memory, route, bytes),
                     noisy: memory == MemoryKind::Pageable && bytes == 1 << 20,
                 });
             }
             bench.latencies.push(BenchLatency {
-                memory,
-                route,
-                bytes: 1,
-                figure: figure(memory, route, 1),
+                point: BenchPoint {
+                    memory,
+                    route,
+                    bytes: 1,
+                },
+                stats: figure(memory, route, 1),
             });
         }
     }
@@ -86,7 +90,7 @@ pub fn bench(origin: Origin) -> Bench {
 
 pub fn compare(origin: Origin) -> Compare {
     const BYTES: u64 = 256 << 20;
-    let row = |memory| Row {
+    let row = |memory| CompareRow {
         memory,
         get_ns: match memory {
             MemoryKind::Pageable | MemoryKind::Express => 41_000_000,

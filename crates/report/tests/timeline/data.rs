@@ -120,8 +120,8 @@ fn a_rate_needs_bytes_and_time() {
 }
 
 #[test]
-fn json_has_the_data_and_what_follows_from_it() {
-    let json: Value = serde_json::from_str(&sample::small().json()).expect("JSON");
+fn json_has_the_data_and_derived_figures() {
+    let json: Value = serde_json::from_str(&sample::small().to_json()).expect("JSON");
     assert_eq!(json["schema"], SCHEMA_VERSION);
     assert_eq!(json["origin"], "SIMULATED");
     assert_eq!(json["profile"], "pcie3-x16");

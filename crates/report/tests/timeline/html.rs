@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{export, sample};
 
-/// What the page embeds, and that nothing in it breaks out of where it stands.
+/// The embedded data; nothing in it breaks out of its element.
 pub fn check(html: &str, chart: &Chart, which: &str) {
     assert_eq!(html.matches("<script").count(), 2, "{which}");
     assert_eq!(html.matches("</script").count(), 2, "{which}");

@@ -3,7 +3,7 @@
 use pinlane_report::Origin;
 use pinlane_report::timeline::{Chart, Span, SpanKind, Timeline, Track};
 
-/// Labels that break what is careless with them.
+/// Labels that break careless formats.
 const LABELS: [&str; 14] = [
     "",
     "saxpy",
@@ -27,7 +27,7 @@ pub struct Random(u64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        // Never zero, and far apart for seeds that are near.
+        // Never zero, and different for similar seeds.
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 

@@ -13,7 +13,7 @@ pub fn simulated() -> Origin {
     Origin::new("Simulated GPU", Some("pcie3-x16".into()))
 }
 
-/// Two runs of a copy, a kernel and a copy back: one behind the other, and in two chunks.
+/// Two runs of a copy, a kernel and a copy back: serial, and in two chunks.
 pub fn small() -> Chart {
     let serial = vec![
         Span::new(Track::HostToDevice(0), SpanKind::HostToDevice, 0, 4_000)

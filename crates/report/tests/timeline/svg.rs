@@ -158,7 +158,7 @@ fn twenty_thousand_spans_stay_a_small_file() {
 }
 
 #[test]
-fn spans_too_short_to_tell_apart_are_counted() {
+fn indistinguishable_spans_are_counted() {
     let spans = (0..1000)
         .map(|index| Span::new(Track::Host, SpanKind::HostWork, index * 10, index * 10 + 5))
         .collect();

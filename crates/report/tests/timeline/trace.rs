@@ -49,7 +49,7 @@ fn five_ways_give_a_trace() {
 }
 
 #[test]
-fn the_rules_notice_what_breaks_them() {
+fn the_rules_detect_violations() {
     let chart = sample::small();
     let good = export(&Trace, &chart);
     for (from, to) in [

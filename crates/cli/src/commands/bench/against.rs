@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use pinlane_report::{Bench, BenchAgainst};
+use pinlane_report::{Bench, BenchComparison};
 
 use crate::output::UsageError;
 
@@ -35,7 +35,7 @@ impl EarlierRun {
         Ok(Self { file, bench })
     }
 
-    pub(super) fn compare(self, now: &Bench) -> BenchAgainst {
-        BenchAgainst::new(&self.bench, now, self.file)
+    pub(super) fn compare(self, now: &Bench) -> BenchComparison {
+        BenchComparison::new(&self.bench, now, self.file)
     }
 }

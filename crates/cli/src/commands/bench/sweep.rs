@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use pinlane_report::{Bench, Figure, MemoryKind, Route};
+use pinlane_report::{Bench, CopyStats, MemoryKind, Route};
 
 use crate::interrupt::Interrupt;
 use crate::measure::{Meter, is_refusal};
@@ -206,7 +206,7 @@ impl<'m, 'd> Sweep<'m, 'd> {
                 continue;
             }
             let bytes = case.bytes as u64;
-            let figure = Figure::from_times(case.route.moved(bytes), times)
+            let figure = CopyStats::from_times(case.route.moved(bytes), times)
                 .context("a copy took no time on this device's clock; choose another device")?;
             match case.latency {
                 true => report.push_latency(case.memory, case.route, bytes, figure),

@@ -3,7 +3,7 @@
 use pinlane::Device;
 use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, Skipped};
 use pinlane_report::{
-    Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped,
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, FeedTarget,
 };
 
 use super::normalize::NormalizeStep;
@@ -31,7 +31,7 @@ pub(super) fn job(
         workers: 0,
         prefetch: config.prefetch as u64,
         shard: shard.report(dataset.len(), config),
-        asked: FeedAsked {
+        target: FeedTarget {
             epochs: end.epochs,
             time_ns: end.time_ns,
         },

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use pinlane::load::{Fault, HeaderFault, LoadError, NpyFault};
 use pinlane::{Device, Error};
 use pinlane_driver as driver;
-use pinlane_report::amount;
+use pinlane_report::short_size;
 
 use super::Args;
 use crate::input_error::{self, When, failed};
@@ -85,9 +85,9 @@ pub(super) fn out_of_memory(
     let memory = match (needed_bytes, device.memory_info()) {
         (Some(needed), Ok(memory)) => format!(
             "the tensors take {} of device memory, but {} of {} are free; ",
-            amount(needed),
-            amount(memory.free_bytes),
-            amount(memory.total_bytes)
+            short_size(needed),
+            short_size(memory.free_bytes),
+            short_size(memory.total_bytes)
         ),
         _ => String::new(),
     };

@@ -10,7 +10,7 @@ use pinlane::load::{
 };
 use pinlane_report::{
     Load, LoadConversion, LoadHost, LoadJob, LoadLimitedBy, LoadMemory, LoadRun, LoadShard,
-    LoadTimes, amount,
+    LoadTimes, short_size,
 };
 
 use super::sim_copies::SimCopies;
@@ -183,8 +183,8 @@ impl<'a> Runs<'a> {
             bail!(
                 "a simulated device uses host memory: {} needed, {} available; select fewer tensors with \
                  --select",
-                amount(needed_bytes),
-                amount(free_bytes)
+                short_size(needed_bytes),
+                short_size(free_bytes)
             );
         }
         Ok(())

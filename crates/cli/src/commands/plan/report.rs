@@ -2,9 +2,9 @@
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
-use pinlane_model::search::{Advice, Alternative, Limits, Plan, Resource, best};
+use pinlane_model::search::{Advice, Alternative, Limits, Plan, best};
 use pinlane_report::timeline::{Chart, Timeline};
-use pinlane_report::{Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanPart, PlanShape};
+use pinlane_report::{Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanShape};
 
 use super::timeline;
 
@@ -147,14 +147,7 @@ impl Subject<'_> {
 
 pub(super) fn bottleneck(plan: &Plan) -> PlanBottleneck {
     PlanBottleneck {
-        part: match plan.bottleneck.resource {
-            Resource::HostToDevice => PlanPart::HostToDevice,
-            Resource::DeviceToHost => PlanPart::DeviceToHost,
-            Resource::Compute => PlanPart::Compute,
-            Resource::Staging => PlanPart::Staging,
-            Resource::Host => PlanPart::Host,
-            Resource::Latency => PlanPart::Latency,
-        },
+        part: plan.bottleneck.resource,
         busy_share: plan.bottleneck.busy_permille as f64 / 1000.0,
     }
 }

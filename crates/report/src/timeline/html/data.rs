@@ -1,148 +1,97 @@
-//! What the page's script draws.
+//! The data that the page's scripts draw.
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::timeline::layout::palette::colour;
-use crate::timeline::layout::rows::{self, Placed};
-use crate::timeline::layout::shade::Shade;
-use crate::timeline::layout::words::{clean, percent};
-use crate::timeline::{Chart, Span, SpanKind, Timeline};
+use crate::format::{percent, sanitize};
+use crate::timeline::palette::colour;
+use crate::timeline::rows::{Shade, ShadedSpan, TrackRow, rows};
+use crate::timeline::{Chart, SpanKind, Timeline};
 
-#[derive(Serialize)]
-struct Data<'a> {
-    longest_ns: u64,
-    kinds: Vec<Kind>,
-    /// Each label once; spans name it by its place.
-    labels: Vec<String>,
-    timelines: Vec<Run<'a>>,
-}
-
-#[derive(Serialize)]
-struct Kind {
-    name: &'static str,
-    fills: [String; 2],
-    inks: [String; 2],
-    thin: bool,
-}
-
-#[derive(Serialize)]
-struct Run<'a> {
-    name: &'a str,
-    total_ns: u64,
-    rows: Vec<Row>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    short: String,
-    busy: String,
-    lanes: usize,
-    /// By their start.
-    spans: Vec<Bar>,
-}
-
-/// A list, not an object, since there may be many. The script's `span()` names its places.
-#[derive(Serialize)]
-struct Bar(
-    usize,
-    usize,
-    usize,
-    usize,
-    Option<u32>,
-    Option<u64>,
-    u64,
-    u64,
-    u64,
-);
-
-/// The chart as JSON.
 pub(super) fn json(chart: &Chart) -> String {
     let mut labels = Labels::default();
-    let timelines = chart
-        .timelines
-        .iter()
+    let timelines = chart.timelines.iter();
+    let timelines: Vec<Value> = timelines
         .map(|timeline| run(timeline, &mut labels))
         .collect();
-    let data = Data {
-        longest_ns: chart.longest_ns(),
-        kinds: SpanKind::ALL.into_iter().map(kind).collect(),
-        labels: labels.list,
-        timelines,
-    };
-    serde_json::to_string(&data).expect("plain data becomes JSON")
+    let data = json!({
+        "longest_ns": chart.longest_ns(),
+        "kinds": SpanKind::ALL.map(kind),
+        "labels": labels.list,
+        "timelines": timelines,
+    });
+    data.to_string()
 }
 
-fn kind(kind: SpanKind) -> Kind {
-    let colours = [Shade::Strong, Shade::Soft].map(|shade| colour(kind, shade));
-    Kind {
-        name: kind.name(),
-        fills: colours.map(|colour| colour.hex()),
-        inks: colours.map(|colour| colour.ink().hex()),
-        thin: kind == SpanKind::Wait,
-    }
+fn kind(kind: SpanKind) -> Value {
+    let colours = Shade::ALL.map(|shade| colour(kind, shade));
+    json!({
+        "name": kind.name(),
+        "fills": colours.map(|colour| colour.hex()),
+        "inks": colours.map(|colour| colour.ink().hex()),
+        "thin": kind == SpanKind::Wait,
+    })
 }
 
-fn run<'a>(timeline: &'a Timeline, labels: &mut Labels) -> Run<'a> {
-    let rows = rows::rows(timeline)
-        .into_iter()
-        .map(|row| Row {
-            busy: percent(timeline.busy_share(row.track)),
-            lanes: row.lanes.len(),
-            spans: bars(&row.lanes, labels),
-            name: row.name.long,
-            short: row.name.short,
+fn run(timeline: &Timeline, labels: &mut Labels) -> Value {
+    let mut row = |row: TrackRow<'_>| {
+        json!({
+            "name": row.name.long,
+            "short": row.name.short,
+            "busy": percent(timeline.busy_share(row.track)),
+            "lanes": row.lanes.len(),
+            "spans": spans(&row.lanes, labels),
         })
-        .collect();
-    Run {
-        name: timeline.name(),
-        total_ns: timeline.total_ns(),
-        rows,
-    }
+    };
+    let rows: Vec<Value> = rows(timeline).into_iter().map(&mut row).collect();
+    json!({
+        "name": timeline.name(),
+        "total_ns": timeline.total_ns(),
+        "rows": rows,
+    })
 }
 
-fn bars(lanes: &[Vec<Placed<'_>>], labels: &mut Labels) -> Vec<Bar> {
-    let mut placed: Vec<(usize, &Placed<'_>)> = lanes
-        .iter()
-        .enumerate()
+/// In order of their start. An array each, not an object, since there may be many; `span()` in `data.js`
+/// names the elements.
+fn spans(lanes: &[Vec<ShadedSpan<'_>>], labels: &mut Labels) -> Vec<Value> {
+    let lanes = lanes.iter().enumerate();
+    let mut spans: Vec<(usize, &ShadedSpan<'_>)> = lanes
         .flat_map(|(lane, spans)| spans.iter().map(move |span| (lane, span)))
         .collect();
-    placed.sort_by_key(|(_, placed)| placed.span.start_ns);
-    placed
-        .into_iter()
-        .map(|(lane, placed)| {
-            let span: &Span = placed.span;
-            Bar(
-                lane,
-                span.kind as usize,
-                placed.shade as usize,
-                labels.place(&span.label),
-                span.stream,
-                span.chunk,
-                span.bytes,
-                span.start_ns,
-                span.duration_ns(),
-            )
-        })
-        .collect()
+    spans.sort_by_key(|(_, shaded)| shaded.span.start_ns);
+    let array = |(lane, shaded): (usize, &ShadedSpan<'_>)| {
+        let span = shaded.span;
+        json!([
+            lane,
+            span.kind as usize,
+            shaded.shade as usize,
+            labels.index(&span.label),
+            span.stream,
+            span.chunk,
+            span.bytes,
+            span.start_ns,
+            span.duration_ns(),
+        ])
+    };
+    spans.into_iter().map(array).collect()
 }
 
+/// Each label once; spans refer to it by index.
 #[derive(Default)]
 struct Labels {
     list: Vec<String>,
-    places: HashMap<String, usize>,
+    indices: HashMap<String, usize>,
 }
 
 impl Labels {
-    fn place(&mut self, label: &str) -> usize {
-        if let Some(place) = self.places.get(label) {
-            return *place;
+    fn index(&mut self, label: &str) -> usize {
+        if let Some(index) = self.indices.get(label) {
+            return *index;
         }
-        let place = self.list.len();
-        self.list.push(clean(label).trim().to_owned());
-        self.places.insert(label.to_owned(), place);
-        place
+        let index = self.list.len();
+        self.list.push(sanitize(label).trim().to_owned());
+        self.indices.insert(label.to_owned(), index);
+        index
     }
 }

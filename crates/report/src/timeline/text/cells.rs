@@ -1,13 +1,13 @@
-//! Time cut into cells.
+//! Time divided into cells.
 
 use std::collections::BTreeSet;
 
-use crate::timeline::layout::shade::{Shade, Shading};
+use crate::timeline::rows::{Shade, Shading};
 use crate::timeline::{Span, SpanKind};
 
 /// What one cell shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cell {
+pub(super) enum TimeCell {
     /// The kind that fills most of it.
     Work(SpanKind, Shade),
     /// Nothing runs.
@@ -16,15 +16,14 @@ pub(super) enum Cell {
     Over,
 }
 
-/// Time on a scale on which a cell is `cell` long and a nanosecond is `count`, so that nothing is
-/// rounded.
+/// A time scale on which a cell is `cell` long and a nanosecond `count`, so that nothing is rounded.
 #[derive(Clone, Copy)]
-pub(super) struct Grid {
+pub(super) struct TimeGrid {
     count: usize,
     cell: u128,
 }
 
-impl Grid {
+impl TimeGrid {
     /// `count` cells for `scale_ns`.
     pub(super) fn new(count: usize, scale_ns: u64) -> Self {
         Self {
@@ -33,30 +32,30 @@ impl Grid {
         }
     }
 
-    /// The cell that a moment lies in.
+    /// The cell of a point in time.
     pub(super) fn cell_of(self, at_ns: u64) -> usize {
         let cell = usize::try_from(self.place(at_ns) / self.cell).unwrap_or(usize::MAX);
         cell.min(self.count - 1)
     }
 
-    /// The cells of a track. The spans come by their start.
-    pub(super) fn cells(self, spans: &[&Span], total_ns: u64) -> Vec<Cell> {
+    /// The cells of a track. Spans are in order of their start.
+    pub(super) fn cells(self, spans: &[&Span], total_ns: u64) -> Vec<TimeCell> {
         let segments = segments(spans);
-        let mut fills = vec![Fill::default(); self.count];
+        let mut fills = vec![CellFill::default(); self.count];
         for segment in &segments {
             self.fill(&mut fills, segment);
         }
-        let mut cells: Vec<Cell> = Vec::with_capacity(self.count);
+        let mut cells: Vec<TimeCell> = Vec::with_capacity(self.count);
         for (index, fill) in fills.iter().enumerate() {
             let winner = fill.winner(self.cell, cells.last());
             cells.push(winner.unwrap_or_else(|| self.empty(index, total_ns)));
         }
-        // What is too short to fill half a cell is shown where it does not hide anything.
+        // A span too short to fill half a cell is shown if it hides nothing.
         for segment in &segments {
             let middle_ns = segment.start_ns.midpoint(segment.end_ns);
             let cell = &mut cells[self.cell_of(middle_ns)];
-            if !matches!(cell, Cell::Work(..)) {
-                *cell = Cell::Work(segment.kind, segment.shade);
+            if !matches!(cell, TimeCell::Work(..)) {
+                *cell = TimeCell::Work(segment.kind, segment.shade);
             }
         }
         cells
@@ -66,16 +65,16 @@ impl Grid {
         u128::from(at_ns) * self.count as u128
     }
 
-    fn empty(self, index: usize, total_ns: u64) -> Cell {
+    fn empty(self, index: usize, total_ns: u64) -> TimeCell {
         let twice_middle = (2 * index as u128 + 1) * self.cell;
         if twice_middle > 2 * self.place(total_ns) {
-            Cell::Over
+            TimeCell::Over
         } else {
-            Cell::Idle
+            TimeCell::Idle
         }
     }
 
-    fn fill(self, fills: &mut [Fill], segment: &Segment) {
+    fn fill(self, fills: &mut [CellFill], segment: &SpanSegment) {
         let (start, end) = (self.place(segment.start_ns), self.place(segment.end_ns));
         let first = self.cell_of(segment.start_ns);
         for (index, fill) in fills.iter_mut().enumerate().skip(first) {
@@ -91,11 +90,11 @@ impl Grid {
 
 /// How much of a cell each kind and shade fills.
 #[derive(Clone, Default)]
-struct Fill([[u128; 2]; SpanKind::ALL.len()]);
+struct CellFill([[u128; 2]; SpanKind::ALL.len()]);
 
-impl Fill {
-    /// What to show behind the cell `last`, if at least half of the cell is filled.
-    fn winner(&self, cell: u128, last: Option<&Cell>) -> Option<Cell> {
+impl CellFill {
+    /// What to show after the cell `last`, if at least half of the cell is filled.
+    fn winner(&self, cell: u128, last: Option<&TimeCell>) -> Option<TimeCell> {
         let filled = |kind: SpanKind| self.0[kind as usize].iter().sum::<u128>();
         let all: u128 = SpanKind::ALL.into_iter().map(filled).sum();
         if 2 * all < cell {
@@ -109,65 +108,64 @@ impl Fill {
             Shade::Strong
         };
         let shade = match last {
-            // A cell of two chunks differs from the one before it, so that chunks about as short as
-            // a cell alternate, and do not look like a few long ones.
-            Some(Cell::Work(before, shade)) if *before == kind && 4 * soft.min(strong) >= cell => {
+            // A cell of two chunks differs from the previous one, so that chunks about as short as a
+            // cell alternate and do not look like a few long ones.
+            Some(TimeCell::Work(before, shade))
+                if *before == kind && 4 * soft.min(strong) >= cell =>
+            {
                 shade.other()
             }
             _ => own,
         };
-        Some(Cell::Work(kind, shade))
+        Some(TimeCell::Work(kind, shade))
     }
 }
 
-/// A time in which one span is the one to be seen.
-struct Segment {
+/// A time in which one span is visible.
+struct SpanSegment {
     kind: SpanKind,
     shade: Shade,
     start_ns: u64,
     end_ns: u64,
 }
 
-/// The spans without overlaps: of those at one moment, the one that began last.
-fn segments(spans: &[&Span]) -> Vec<Segment> {
+/// The spans without overlaps: at any time, the one that started last.
+fn segments(spans: &[&Span]) -> Vec<SpanSegment> {
     let mut shading = Shading::default();
     let shades: Vec<Shade> = spans.iter().map(|span| shading.next(span)).collect();
-    // At one moment, ends come before starts, save for spans without length.
-    let mut turns: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * spans.len());
+    // At the same time, ends come before starts, except for spans without length.
+    let mut edges: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * spans.len());
     for (index, span) in spans.iter().enumerate() {
-        turns.push((span.start_ns, true, index));
-        turns.push((span.end_ns, span.end_ns == span.start_ns, index));
+        edges.push((span.start_ns, true, index));
+        edges.push((span.end_ns, span.end_ns == span.start_ns, index));
     }
-    turns.sort_unstable();
+    edges.sort_unstable();
 
-    let mut segments: Vec<Segment> = Vec::new();
+    let segment = |index: usize, start_ns: u64, end_ns: u64| SpanSegment {
+        kind: spans[index].kind,
+        shade: shades[index],
+        start_ns,
+        end_ns,
+    };
+    let mut segments: Vec<SpanSegment> = Vec::new();
     let mut running: BTreeSet<usize> = BTreeSet::new();
     let mut since_ns = 0;
-    for (at_ns, _, index) in turns {
+    for (at_ns, _, index) in edges {
         let span = spans[index];
         let shown = running.last().copied();
         let starts = running.insert(index);
         if let Some(shown) = shown.filter(|_| at_ns > since_ns) {
-            segments.push(segment(spans[shown], shades[shown], since_ns, at_ns));
+            segments.push(segment(shown, since_ns, at_ns));
         }
         if !starts {
             running.remove(&index);
             if span.start_ns == span.end_ns {
-                segments.push(segment(span, shades[index], at_ns, at_ns));
+                segments.push(segment(index, at_ns, at_ns));
             }
         }
         since_ns = at_ns;
     }
     segments
-}
-
-fn segment(span: &Span, shade: Shade, start_ns: u64, end_ns: u64) -> Segment {
-    Segment {
-        kind: span.kind,
-        shade,
-        start_ns,
-        end_ns,
-    }
 }
 
 #[cfg(test)]
@@ -181,15 +179,15 @@ mod tests {
 
     fn letters(spans: &[Span], count: usize, total_ns: u64) -> String {
         let spans: Vec<&Span> = spans.iter().collect();
-        Grid::new(count, 100)
+        TimeGrid::new(count, 100)
             .cells(&spans, total_ns)
             .into_iter()
             .map(|cell| match cell {
-                Cell::Work(SpanKind::Kernel, Shade::Strong) => 'K',
-                Cell::Work(SpanKind::Kernel, Shade::Soft) => 'k',
-                Cell::Work(..) => 'W',
-                Cell::Idle => '.',
-                Cell::Over => ' ',
+                TimeCell::Work(SpanKind::Kernel, Shade::Strong) => 'K',
+                TimeCell::Work(SpanKind::Kernel, Shade::Soft) => 'k',
+                TimeCell::Work(..) => 'W',
+                TimeCell::Idle => '.',
+                TimeCell::Over => ' ',
             })
             .collect()
     }

@@ -1,22 +1,20 @@
-//! Where things stand on the page.
+//! Layout of the text chart.
 
 use std::io;
 
 use super::Text;
-use super::cells::{Cell, Grid};
-use crate::timeline::layout::rows::by_track;
-use crate::timeline::layout::scale::{Tick, ticks};
-use crate::timeline::layout::shade::Shade;
-use crate::timeline::layout::words::{clip, columns, duration, percent, times};
+use super::cells::{TimeCell, TimeGrid};
+use crate::format::{clip, display_width, duration, padded_left, percent, speedup_label};
+use crate::plot::{TimeTick, time_ticks};
+use crate::timeline::rows::{Shade, by_track};
 use crate::timeline::track::TrackName;
 use crate::timeline::{Chart, Timeline, Track};
 
-/// Columns behind the cells: a space and `100%`.
+/// Columns after the cells: a space and `100%`.
 const BUSY_COLUMNS: usize = 5;
-/// Columns that a tick's label has at least.
 const TICK_COLUMNS: usize = 8;
 
-/// A chart, measured out: names on the left, then cells between two lines, then the busy share.
+/// Columns of a chart: names, cells between two lines, busy share.
 pub(super) struct Frame<'a> {
     text: Text,
     chart: &'a Chart,
@@ -35,7 +33,7 @@ impl<'a> Frame<'a> {
             .flat_map(|timeline| Track::names(&timeline.tracks()))
             .collect();
         let widest = |name: fn(&TrackName) -> &str| {
-            let widths = names.iter().map(|track| columns(name(track)));
+            let widths = names.iter().map(|track| display_width(name(track)));
             widths.max().unwrap_or(0) + 2
         };
         let most = width * 2 / 7;
@@ -58,8 +56,12 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        writeln!(out, "{}", self.text.bold(&self.fit(&self.chart.title)))?;
-        writeln!(out, "{}", self.fit(&self.chart.origin.line()))?;
+        writeln!(
+            out,
+            "{}",
+            self.text.bold(&self.fit(&self.chart.title, self.width))
+        )?;
+        writeln!(out, "{}", self.fit(&self.chart.origin.line(), self.width))?;
         writeln!(out)?;
         if !self.chart.timelines.is_empty() {
             self.write_axis(out)?;
@@ -70,18 +72,14 @@ impl<'a> Frame<'a> {
         self.write_legend(out)
     }
 
-    fn grid(&self) -> Grid {
-        Grid::new(self.cells, self.chart.longest_ns())
+    fn grid(&self) -> TimeGrid {
+        TimeGrid::new(self.cells, self.chart.longest_ns())
     }
 
-    /// Text from outside, no wider than the page.
-    fn fit(&self, text: &str) -> String {
-        self.fit_in(text, self.width)
-    }
-
-    fn fit_in(&self, text: &str, most: usize) -> String {
+    /// External text, in at most `most` columns.
+    fn fit(&self, text: &str, most: usize) -> String {
         clip(
-            self.text.words(text).trim_end(),
+            self.text.printable(text).trim_end(),
             most,
             self.text.pick('…', '~'),
         )
@@ -89,7 +87,7 @@ impl<'a> Frame<'a> {
 
     fn write_axis(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let indent = " ".repeat(self.name_columns + 1);
-        let marks = ticks(self.chart.longest_ns(), (self.cells / TICK_COLUMNS).max(1));
+        let marks = time_ticks(self.chart.longest_ns(), (self.cells / TICK_COLUMNS).max(1));
         let labels = self.tick_labels(&marks);
         writeln!(out, "{}", format!("{indent}{labels}").trim_end())?;
         let (left, right, line, mark) = self.text.pick(('┌', '┐', '─', '┬'), ('+', '+', '-', '+'));
@@ -101,15 +99,15 @@ impl<'a> Frame<'a> {
         writeln!(out, "{indent}{left}{rule}{right} busy")
     }
 
-    /// The labels, each beginning above its mark, as many as there is room for.
-    fn tick_labels(&self, marks: &[Tick]) -> String {
+    /// The labels, each above its tick, as many as fit.
+    fn tick_labels(&self, marks: &[TimeTick]) -> String {
         let mut labels = String::new();
         for tick in marks {
-            let label = self.text.words(&tick.label);
+            let label = self.text.printable(&tick.label);
             let at = self.grid().cell_of(tick.at_ns) + 1;
-            let used = columns(&labels);
+            let used = display_width(&labels);
             let room = self.cells + 2 + BUSY_COLUMNS;
-            if (used == 0 || at > used) && at + columns(&label) <= room {
+            if (used == 0 || at > used) && at + display_width(&label) <= room {
                 labels.push_str(&" ".repeat(at - used));
                 labels.push_str(&label);
             }
@@ -118,13 +116,14 @@ impl<'a> Frame<'a> {
     }
 
     fn write_timeline(&self, timeline: &Timeline, out: &mut dyn io::Write) -> io::Result<()> {
-        let total = self.text.words(&duration(timeline.total_ns()));
-        let speedup = times(self.chart.speedup(timeline));
+        let total = self.text.printable(&duration(timeline.total_ns()));
+        let speedup = speedup_label(self.chart.speedup(timeline));
         let figures = format!("{total:>9} {speedup:>8}");
-        let room = self.width.saturating_sub(columns(&figures) + 1);
-        let name = self.fit_in(timeline.name(), room);
-        let space = " ".repeat(room + 1 - columns(&name));
-        let heading = format!("{}{space}{figures}", self.text.bold(&name));
+        let room = self.width.saturating_sub(display_width(&figures) + 1);
+        let name = self.fit(timeline.name(), room);
+        // Padded first: escape sequences have no width.
+        let padding = " ".repeat(room + 1 - display_width(&name));
+        let heading = format!("{}{padding}{figures}", self.text.bold(&name));
         writeln!(out, "{}", heading.trim_end())?;
 
         let by_track = by_track(timeline);
@@ -136,12 +135,12 @@ impl<'a> Frame<'a> {
             } else {
                 name.short
             };
-            let name = self.fit_in(&format!("  {name}"), self.name_columns);
-            let space = " ".repeat(self.name_columns + 1 - columns(&name));
+            let name = self.fit(&format!("  {name}"), self.name_columns);
+            let name = padded_left(&name, self.name_columns + 1);
             let cells = self.grid().cells(spans, timeline.total_ns());
             let cells = self.text.paint(&cells);
             let busy = percent(timeline.busy_share(*track));
-            writeln!(out, "{name}{space}{side}{cells}{side} {busy:>4}")?;
+            writeln!(out, "{name}{side}{cells}{side} {busy:>4}")?;
         }
         Ok(())
     }
@@ -151,29 +150,19 @@ impl<'a> Frame<'a> {
         if kinds.is_empty() {
             return Ok(());
         }
-        let mut entries: Vec<(Vec<Cell>, &str)> = kinds
-            .into_iter()
-            .map(|kind| {
-                let cells = [Shade::Strong, Shade::Soft].map(|shade| Cell::Work(kind, shade));
-                (cells.to_vec(), kind.name())
-            })
-            .collect();
-        entries.push((vec![Cell::Idle; 2], "idle"));
-
-        writeln!(out)?;
+        let entries = kinds.into_iter().map(|kind| {
+            let cells = Shade::ALL.map(|shade| TimeCell::Work(kind, shade));
+            (cells, kind.name())
+        });
         let mut used = 0;
-        for (cells, name) in entries {
-            let entry_columns = cells.len() + 1 + name.len();
-            if used > 0 && used + 3 + entry_columns > self.width {
-                writeln!(out)?;
-                used = 0;
-            }
-            if used > 0 {
-                write!(out, "   ")?;
-                used += 3;
-            }
-            write!(out, "{} {name}", self.text.paint(&cells))?;
-            used += entry_columns;
+        for (cells, name) in entries.chain([([TimeCell::Idle; 2], "idle")]) {
+            let columns = cells.len() + 1 + name.len();
+            let (separator, start) = match used {
+                1.. if used + 3 + columns <= self.width => ("   ", used + 3),
+                _ => ("\n", 0),
+            };
+            write!(out, "{separator}{} {name}", self.text.paint(&cells))?;
+            used = start + columns;
         }
         writeln!(out)
     }

@@ -17,7 +17,7 @@ use pipe::Pipe;
 const VARIABLE: &str = "PINLANE_CHROMIUM";
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// A browser that ends with this value, whatever happens.
+/// A browser that is ended when this value is dropped.
 pub struct Browser {
     process: Child,
     profile: PathBuf,
@@ -25,7 +25,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts the browser of this machine, or says why there is none. One that was named by
+    /// Starts the browser of this machine, or returns why there is none. The one named by
     /// `PINLANE_CHROMIUM` must start.
     pub fn start() -> Result<Self, String> {
         if let Some(named) = env::var_os(VARIABLE) {
@@ -119,7 +119,7 @@ pub const PHONE: Window = Window {
     touch: true,
 };
 
-/// An event of the protocol that says that something went wrong in the page.
+/// A protocol event that reports a failure in the page.
 fn complaint(event: &Value) -> Option<String> {
     match event["method"].as_str()? {
         "Runtime.exceptionThrown"

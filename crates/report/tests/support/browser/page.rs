@@ -1,4 +1,4 @@
-//! One page: real input, and what can be seen of it.
+//! One page: real input, and its visible effects.
 
 use std::path::Path;
 use std::thread;
@@ -70,7 +70,7 @@ impl<'a> Page<'a> {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What an expression is in the page.
+    /// Value of an expression in the page.
     pub fn value(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true });
         let answer = self.call("Runtime.evaluate", params);
@@ -110,7 +110,7 @@ impl<'a> Page<'a> {
         );
     }
 
-    /// Presses at the first place and lets go at the second.
+    /// Presses at the first point and releases at the second.
     pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
         let left = json!({ "button": "left", "buttons": 1, "clickCount": 1 });
         self.mouse("mousePressed", from, &left);
@@ -137,7 +137,7 @@ impl<'a> Page<'a> {
         );
     }
 
-    /// Two fingers at one height, put down at the first places and moved to the second.
+    /// Two fingers at one height, placed at the first points and moved to the second.
     pub fn pinch(&mut self, y: f64, from: [f64; 2], to: [f64; 2]) {
         let points = |places: [f64; 2]| {
             let [first, second] = places;
@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
 
     /// Exceptions, dialogs and lines of the console since the page was opened.
     pub fn complaints(&mut self) -> Vec<String> {
-        // An answer to a later call comes after whatever the page had to say before.
+        // The answer to a later call comes after all earlier events of the page.
         let error = self.value("document.documentElement.dataset.error ?? ''");
         let mut complaints = self.pipe.complaints.clone();
         if error != "" {

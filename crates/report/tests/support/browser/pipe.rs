@@ -1,4 +1,4 @@
-//! Messages of the DevTools protocol, each ended by a zero byte.
+//! Messages of the DevTools protocol, each terminated by a zero byte.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout};
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use super::complaint;
 
-/// After this long without an answer the browser is taken for stuck.
+/// Without an answer for this long, the browser counts as stuck.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Pipe {
     input: ChildStdin,
     messages: Receiver<Value>,
     last_id: u64,
-    /// What went wrong in pages so far.
+    /// Failures in pages so far.
     pub complaints: Vec<String>,
 }
 

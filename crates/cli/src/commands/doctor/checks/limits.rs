@@ -1,6 +1,6 @@
 //! Limits of the process.
 
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, amount};
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup, short_size};
 
 use super::Check;
 use crate::commands::doctor::facts::host::{HostFacts, Memlock};
@@ -35,7 +35,7 @@ fn group_memory(host: &HostFacts) -> Finding {
         return GROUP_MEMORY.ok("no limit below the machine's memory");
     };
     let (left, limit) = (memory.headroom_bytes, memory.limit_bytes);
-    let seen = format!("{} left of {}", amount(left), amount(limit));
+    let seen = format!("{} left of {}", short_size(left), short_size(limit));
     if left >= (limit / LOW_SHARE).max(1) {
         return GROUP_MEMORY.ok(seen);
     }
@@ -83,13 +83,13 @@ fn locked_memory(host: &HostFacts) -> Finding {
         Some(Memlock::Unlimited) => LOCKED_MEMORY.ok("unlimited"),
         Some(Memlock::Bytes(bytes)) if host.may_lock => LOCKED_MEMORY.ok(format!(
             "{}, but CAP_IPC_LOCK exempts this process",
-            amount(bytes)
+            short_size(bytes)
         )),
-        Some(Memlock::Bytes(bytes)) if bytes >= needed => LOCKED_MEMORY.ok(amount(bytes)),
+        Some(Memlock::Bytes(bytes)) if bytes >= needed => LOCKED_MEMORY.ok(short_size(bytes)),
         Some(Memlock::Bytes(bytes)) => LOCKED_MEMORY
             .warn(format!(
                 "{}: limits RDMA, io_uring and mlock, but on ordinary Linux not NVIDIA's driver",
-                amount(bytes)
+                short_size(bytes)
             ))
             .remedy(
                 "ulimit -l unlimited (for all sessions: `* - memlock unlimited` in \
@@ -113,7 +113,7 @@ fn budget(host: &HostFacts) -> Finding {
     };
     let size = match bytes {
         u64::MAX => "no limit".to_owned(),
-        bytes => amount(bytes),
+        bytes => short_size(bytes),
     };
     let seen = match chosen {
         Some(_) => format!("{size}, set by PINLANE_PINNED_LIMIT"),

@@ -1,6 +1,6 @@
 //! The host's memory.
 
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, amount};
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup, short_size};
 
 use super::Check;
 use crate::commands::doctor::facts::host::HostFacts;
@@ -28,9 +28,9 @@ fn available(host: &HostFacts) -> Finding {
         return AVAILABLE.unknown();
     };
     let all = host.memory_bytes.unwrap_or(0);
-    let mut seen = amount(bytes);
+    let mut seen = short_size(bytes);
     if all > 0 {
-        seen.push_str(&format!(" of {}", amount(all)));
+        seen.push_str(&format!(" of {}", short_size(all)));
     }
     if bytes >= LOW_BYTES && bytes >= all / LOW_SHARE {
         return AVAILABLE.ok(seen);

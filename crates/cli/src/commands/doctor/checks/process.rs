@@ -1,7 +1,7 @@
 //! The process's settings, and other processes.
 
 use pinlane_driver::ErrorKind;
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, amount};
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup, short_size};
 
 use super::{Check, driver, gpu};
 use crate::commands::doctor::facts::gpu::{Gpu, GpuFacts};
@@ -55,7 +55,7 @@ fn describe(process: &GpuProcess) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
     let memory = process
         .memory_bytes
-        .map_or_else(String::new, |bytes| format!(", {}", amount(bytes)));
+        .map_or_else(String::new, |bytes| format!(", {}", short_size(bytes)));
     format!("{name} (pid {}{memory})", process.pid)
 }
 

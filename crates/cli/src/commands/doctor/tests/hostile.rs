@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use pinlane_report::DoctorLook;
+use pinlane_report::DoctorStyle;
 
 use super::tree::{GPU, SLOT};
 use super::*;
@@ -50,7 +50,7 @@ fn survives(tree: &Tree) {
     gpu.state = GpuState::default();
     let report = crate::commands::doctor::examine(&facts(tree, gpu));
     assert!(report.findings.len() > 15);
-    let text = report.to_text(DoctorLook::default());
+    let text = report.to_text(DoctorStyle::default());
     assert!(!text.contains('\u{1b}') && text.len() < 1 << 20);
     serde_json::from_str::<serde_json::Value>(&report.to_json()).expect("valid JSON");
 }
@@ -139,5 +139,5 @@ fn facts_of_a_gpu_at_their_limits() {
         replays: Some(u32::MAX),
     });
     let report = crate::commands::doctor::examine(&facts(&Tree::healthy(), gpu));
-    assert!(!report.to_text(DoctorLook::default()).contains('\u{1b}'));
+    assert!(!report.to_text(DoctorStyle::default()).contains('\u{1b}'));
 }
