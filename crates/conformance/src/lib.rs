@@ -1,18 +1,19 @@
-//! One suite that every driver must pass: the simulated GPU, libcuda's stand-in, a real GPU.
+//! One test suite for every driver: the simulated GPU, simcuda, a real GPU.
 //!
 //! ```text
-//!   suite()          the list of cases, by name
-//!     driver/*       what the trait `Driver` promises, one file a topic
-//!     library/*      what the library does on it, one small program for each thing
-//!   run()            each case on a freshly opened device, panics caught
-//!   rig              what a case works with: it makes things and frees every one of them
+//!   suite()          all cases
+//!     driver/*       what the trait `Driver` promises, by topic
+//!     library/*      what the library does on it, one small program per feature
+//!   run()            runs each case on a newly opened device and catches panics
+//!   rig              creates what a case needs and frees all of it
 //! ```
 //!
-//! A case passes, fails, or is skipped, and it may be skipped only where the device itself says in
-//! [`DeviceInfo`](pinlane_driver::DeviceInfo) that it lacks the feature.
+//! A case passes, fails, or is skipped. It may be skipped only if
+//! [`DeviceInfo`](pinlane_driver::DeviceInfo) says that the device lacks the feature.
 //!
-//! "Still in flight" is never shown by time. A case closes a gate (a callback that does not return)
-//! in a stream: what comes behind it cannot run before the case opens it, on any device.
+//! No case depends on timing to show that work is still in flight. It closes a gate in a stream, a
+//! callback that does not return: later work cannot run until the case opens the gate, on any
+//! device.
 //!
 //! ```
 //! use std::ops::ControlFlow;

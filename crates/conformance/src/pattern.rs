@@ -1,8 +1,8 @@
-//! Bytes to recognise.
+//! Test data.
 
 use crate::{NotPassed, Outcome};
 
-/// `bytes` bytes that look random and depend on `seed` only.
+/// `bytes` pseudo-random bytes of a seed.
 pub(crate) fn pattern(seed: u64, bytes: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d;
     let mut out = Vec::with_capacity(bytes.next_multiple_of(8));
@@ -46,7 +46,7 @@ pub(crate) fn check_bytes(found: &[u8], expected: &[u8], what: &str) -> Outcome 
     }
 }
 
-/// Where two byte strings first differ, in words; `None` when they are equal.
+/// Describes where two byte strings first differ; `None` if they are equal.
 fn difference(found: &[u8], expected: &[u8]) -> Option<String> {
     if found == expected {
         return None;

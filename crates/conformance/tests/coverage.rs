@@ -1,4 +1,4 @@
-//! The suite itself under test: it makes every call of the trait, and notices when one is broken.
+//! Tests of the suite: it makes every call of the trait, and detects when one is broken.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -50,7 +50,7 @@ const CALLS: [Call; 37] = [
     Call::Launch,
 ];
 
-/// A simulated machine whose calls are noted, and one of which may always fail.
+/// A simulated machine that records calls, and can make one of them always fail.
 struct Watched {
     sim: Sim,
     seen: Arc<Mutex<Vec<Call>>>,
@@ -102,7 +102,7 @@ unsafe impl Hook for Watcher {
     }
 }
 
-/// For each case the calls that it makes.
+/// The calls that each case makes.
 fn calls_by_case() -> Vec<(Case, Vec<Call>)> {
     suite()
         .into_iter()

@@ -1,4 +1,4 @@
-//! Many copies as one submission.
+//! Batches of copies.
 
 use pinlane_driver::ErrorKind;
 
@@ -42,7 +42,7 @@ fn absent(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// `pieces` of `bytes` each go up as one batch and come down as another.
+/// Uploads `pieces` of `bytes` each as one batch, and downloads them as another.
 fn there_and_back(test: &TestDevice<'_>, pieces: usize, bytes: usize) -> Outcome {
     let rig = rig(test)?;
     let stream = rig.stream()?;
@@ -68,7 +68,7 @@ fn pieces_there_and_back(
         down.push((target.span(at, *bytes), device.span(at, *bytes)));
         at += bytes;
     }
-    // Handed over in no special order: the driver may take them as it likes.
+    // In no particular order: the driver may reorder them.
     down.reverse();
     rig.copy_batch(&up, stream)?;
     rig.copy_batch(&down, stream)?;
@@ -95,7 +95,7 @@ fn inside_the_device(test: &TestDevice<'_>) -> Outcome {
     let data = pattern(61, 64 * 100);
     let source = rig.upload(&data)?;
     let target = rig.device(data.len())?;
-    // Piece by piece in reverse.
+    // The pieces in reverse order.
     let copies: Vec<_> = (0..64)
         .map(|i| (target.span((63 - i) * 100, 100), source.span(i * 100, 100)))
         .collect();
@@ -127,7 +127,7 @@ fn in_stream_order(test: &TestDevice<'_>) -> Outcome {
     check_bytes(
         &rig.download(device.all())?,
         &bytes_of_u32(&[12; 1000]),
-        "in the end",
+        "after all work",
     )?;
     rig.close()
 }
@@ -151,8 +151,8 @@ fn mixed_directions(test: &TestDevice<'_>) -> Outcome {
         stream,
     )?;
     rig.driver().stream_synchronize(stream)?;
-    check_bytes(&rig.download(into.all())?, &rising, "upwards")?;
-    check_bytes(&target.read_all(), &falling, "downwards")?;
+    check_bytes(&rig.download(into.all())?, &rising, "upload")?;
+    check_bytes(&target.read_all(), &falling, "download")?;
     check_bytes(&rig.download(copy.all())?, &falling, "inside the device")?;
     rig.close()
 }

@@ -1,4 +1,4 @@
-//! Host work in stream order.
+//! Host callbacks in stream order.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -37,7 +37,7 @@ fn called_once(test: &TestDevice<'_>) -> Outcome {
     check_eq!(
         *results.lock().expect("not poisoned"),
         vec![Ok(())],
-        "what the callback was given"
+        "the result passed to the callback"
     );
     rig.close()
 }
@@ -54,7 +54,7 @@ fn nobody_waits(test: &TestDevice<'_>) -> Outcome {
             let _ = sender.send(result.is_ok());
         }),
     )?;
-    // No driver call waits here: the callback has to come by itself.
+    // No driver call waits here: the callback must come by itself.
     check_eq!(receiver.recv(), Ok(true), "what the callback sent");
     rig.close()
 }
@@ -94,7 +94,7 @@ fn not_before_earlier_work(test: &TestDevice<'_>) -> Outcome {
         !rig.driver().stream_query(second)?,
         "the stream is done before its work"
     );
-    check!(!called.load(Ordering::SeqCst), "called before its turn");
+    check!(!called.load(Ordering::SeqCst), "called too early");
     gate.open();
     rig.driver().stream_synchronize(second)?;
     check!(called.load(Ordering::SeqCst), "not called");
@@ -136,7 +136,7 @@ fn stream_waits(test: &TestDevice<'_>) -> Outcome {
     )?;
     rig.memset(memory.all(), 2, stream)?;
     has_started.recv()?;
-    // The callback runs now, and until it returns the memset does not.
+    // The callback is running; the memset must wait until it returns.
     rig.copy_async(target.all(), memory.all(), other)?;
     rig.driver().stream_synchronize(other)?;
     let during = target.read_all();
@@ -145,7 +145,11 @@ fn stream_waits(test: &TestDevice<'_>) -> Outcome {
     rig.driver().stream_synchronize(stream)?;
     check_eq!(during, vec![1; 100], "bytes while the callback ran");
     check!(busy, "the stream was done while its callback ran");
-    check_eq!(rig.download(memory.all())?, vec![2; 100], "bytes at last");
+    check_eq!(
+        rig.download(memory.all())?,
+        vec![2; 100],
+        "bytes after all work"
+    );
     rig.close()
 }
 
@@ -207,7 +211,11 @@ fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
             let _ = sender.send(result);
         }),
     )?;
-    check_eq!(receiver.recv(), Ok(Ok(())), "what the callback was given");
+    check_eq!(
+        receiver.recv(),
+        Ok(Ok(())),
+        "the result passed to the callback"
+    );
     rig.close()
 }
 
@@ -221,7 +229,11 @@ fn captures_are_dropped(test: &TestDevice<'_>) -> Outcome {
             .host_callback(stream, Box::new(move |_| drop(held)))?;
     }
     rig.driver().stream_synchronize(stream)?;
-    check_eq!(Arc::strong_count(&held), 1, "what callbacks still hold");
+    check_eq!(
+        Arc::strong_count(&held),
+        1,
+        "references that callbacks still hold"
+    );
     rig.close()
 }
 

@@ -1,4 +1,4 @@
-//! The kernels that convert numbers. On a GPU these compare its bits with those of the CPU.
+//! The kernels that convert numbers. On a GPU, the cases compare its bits with those of the CPU.
 
 use pinlane_driver::{LaunchShape, Result};
 use pinlane_kernels::convert;
@@ -24,7 +24,7 @@ const NARROW: [(&str, Narrow); 2] = [
     ("pinlane_f32_to_f16", convert::f32_to_f16),
 ];
 
-/// As few threads as make every one of them go round several times, in odd numbers.
+/// An odd number of threads, few enough that each loops several times.
 const SMALL: LaunchShape = LaunchShape {
     grid: [3, 1, 1],
     block: [33, 1, 1],
@@ -39,7 +39,7 @@ fn f32_to_f16(test: &TestDevice<'_>) -> Outcome {
     narrow_many(test, NARROW[1])
 }
 
-/// Every upper half, each with a lower half that is a tie, next to one, or some other.
+/// Every upper half with lower halves that are a tie, next to a tie, or neither.
 fn narrow_many(test: &TestDevice<'_>, (name, on_cpu): (&str, Narrow)) -> Outcome {
     const LOWER_HALVES: [u32; 8] = [
         0x0000, 0x0001, 0x0fff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001,
@@ -54,13 +54,13 @@ fn narrow_many(test: &TestDevice<'_>, (name, on_cpu): (&str, Narrow)) -> Outcome
     let found = narrow(&rig, name, &numbers)?;
     let wrong = (0..found.len()).find(|i| found[*i] != expected[*i]);
     let told = wrong.map(|i| (numbers[i].to_bits(), found[i], expected[i]));
-    check_eq!(told, None, "first wrong one (number, found, expected)");
+    check_eq!(told, None, "first mismatch (number, found, expected)");
     rig.close()
 }
 
 fn known_values(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
-    // One, a tie, the largest f16, past it, infinity, half of the smallest f16 and a little more,
+    // One, a tie, the largest f16, above it, infinity, half of the smallest f16 and a little more,
     // a denormal, a signalling and a quiet NaN.
     let bits = [
         0x3f80_0000,
@@ -95,7 +95,7 @@ fn u8_to_f32(test: &TestDevice<'_>) -> Outcome {
     let bytes: Vec<u8> = (0..=255).cycle().take(1000).collect();
     let source = rig.upload(&bytes)?;
     let target = rig.device(4 * bytes.len())?;
-    // The second one makes denormals, the third one infinities.
+    // The second gives denormals, the third infinities.
     for (scale, offset) in [(1.0 / 255.0, -0.485), (1e-44, -1e-43), (1e37, 1e38)] {
         let shape = LaunchShape::for_items(bytes.len());
         let (from, to) = (source.all(), target.all());
@@ -112,7 +112,7 @@ fn u8_to_f32(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// Source and target start at any element of a group of four, and end anywhere.
+/// Source and target start at every element of a group of four and end anywhere.
 fn any_start(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
     let stream = rig.stream()?;
@@ -153,7 +153,7 @@ fn any_start(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// First element of the source and of the target, and how many.
+/// First element of the source and of the target, and the number of elements.
 fn starts_and_counts() -> impl Iterator<Item = (usize, usize, usize)> {
     (0..16).flat_map(|starts| [0, 1, 3, 5, 70].map(|count| (starts % 4, 4 + starts / 4, count)))
 }

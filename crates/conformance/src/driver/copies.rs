@@ -1,4 +1,4 @@
-//! Copies of consecutive bytes: every direction, every kind of host memory, awkward sizes.
+//! Contiguous copies: every direction, every kind of host memory, odd sizes.
 
 use pinlane_driver::StreamHandle;
 
@@ -86,12 +86,12 @@ const SIZES: [usize; 14] = [
     (8 << 20) + 1,
 ];
 const LARGEST: usize = (8 << 20) + 1;
-/// Odd places to start at: in the source, in the target.
+/// Odd offsets in the source and in the target.
 const OFFSETS: [(usize, usize); 3] = [(0, 0), (1, 7), (13, 4)];
 /// Bytes around the target that must not change.
 const GUARD: usize = 16;
 
-/// Whether the call waits, or the stream is waited for.
+/// Whether the call itself waits, or the case waits for the stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Wait,
@@ -120,7 +120,7 @@ impl Mode {
 fn for_sizes(mut each: impl FnMut(usize, usize, usize, &[u8]) -> Outcome) -> Outcome {
     let data = pattern(40, LARGEST + GUARD);
     for (at, bytes) in SIZES.into_iter().enumerate() {
-        // Large copies meet one pair of offsets each, small ones all of them.
+        // Large copies use one pair of offsets, small ones all of them.
         let offsets = if bytes <= 65_537 {
             &OFFSETS[..]
         } else {
@@ -133,7 +133,7 @@ fn for_sizes(mut each: impl FnMut(usize, usize, usize, &[u8]) -> Outcome) -> Out
     Ok(())
 }
 
-/// What the target holds around the copy, with the copy in the middle.
+/// The expected target: unchanged bytes around the copied ones.
 fn check_target(found: &[u8], data: &[u8], to: usize, what: &str) -> Outcome {
     let (before, rest) = found.split_at(to);
     let (copy, after) = rest.split_at(data.len());
@@ -205,7 +205,7 @@ fn across(test: &TestDevice<'_>, mode: Mode) -> Outcome {
             device.span(to, bytes),
             source.span(from, bytes),
         )?;
-        // A synchronous copy inside the device is done only when the bytes are there.
+        // A synchronous copy within the device returns only when the bytes have arrived.
         let found = rig.download(target)?;
         check_target(
             &found,
@@ -261,7 +261,7 @@ fn large(test: &TestDevice<'_>) -> Outcome {
     rig.copy_async(device.all(), source.all(), stream)?;
     rig.copy_async(target.all(), device.all(), stream)?;
     rig.driver().stream_synchronize(stream)?;
-    check_bytes(&target.read_all(), &data, "24 MiB there and back")?;
+    check_bytes(&target.read_all(), &data, "round trip of 24 MiB")?;
     rig.close()
 }
 
@@ -280,8 +280,8 @@ fn both_at_once(test: &TestDevice<'_>) -> Outcome {
     }
     rig.driver().stream_synchronize(up)?;
     rig.driver().stream_synchronize(down)?;
-    check_bytes(&rig.download(into.all())?, &rising, "upwards")?;
-    check_bytes(&target.read_all(), &falling, "downwards")?;
+    check_bytes(&rig.download(into.all())?, &rising, "upload")?;
+    check_bytes(&target.read_all(), &falling, "download")?;
     rig.close()
 }
 
@@ -333,6 +333,6 @@ fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
     rig.copy_async(device.all(), source.all(), stream)?;
     rig.copy_async(target.all(), device.all(), stream)?;
     rig.driver().stream_synchronize(stream)?;
-    check_bytes(&target.read_all(), &data, "there and back")?;
+    check_bytes(&target.read_all(), &data, "round trip")?;
     rig.close()
 }

@@ -1,4 +1,4 @@
-//! The default stream, and how blocking streams keep step with it.
+//! The default stream and its order with blocking streams.
 
 use pinlane_driver::{StreamFlags, StreamHandle};
 
@@ -55,14 +55,17 @@ fn query_and_synchronize(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
     let stream = rig.driver().default_stream();
     let gate = rig.gate(stream)?;
-    check!(!rig.driver().stream_query(stream)?, "its work is not seen");
+    check!(
+        !rig.driver().stream_query(stream)?,
+        "its work is not reported"
+    );
     gate.open();
     rig.driver().stream_synchronize(stream)?;
     check!(rig.driver().stream_query(stream)?, "its work is not done");
     rig.close()
 }
 
-/// With `first` held, work goes to `second`. Whether that work has to wait.
+/// Whether work in `second` waits while `first` is held.
 fn second_waits(
     rig: &Rig,
     first: StreamHandle,
@@ -99,7 +102,7 @@ fn waits_for_blocking(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// With `first` held, work of `second` runs to its end.
+/// Work in `second` completes while `first` is held.
 fn second_runs(rig: &Rig, first: StreamHandle, second: StreamHandle) -> Outcome {
     let memory = rig.upload(&[0; 40])?;
     let source = rig.host(HostKind::Pinned, 40)?;
@@ -148,7 +151,7 @@ fn joins_two(test: &TestDevice<'_>) -> Outcome {
     rig.spin(kernels, 1_000_000, one)?;
     rig.add_u32(kernels, memory.span(0, 400), 1, one)?;
     rig.add_u32(kernels, memory.span(400, 400), 2, other)?;
-    // No event in between: the default stream itself is the fence, in both directions.
+    // No event: the default stream orders the work in both directions.
     rig.copy_async(sum.all(), memory.all(), default)?;
     rig.add_u32(kernels, sum.span(0, 400), 10, other)?;
     rig.add_u32(kernels, sum.span(400, 400), 10, one)?;

@@ -143,14 +143,14 @@ fn close_without_use(test: &TestDevice<'_>) -> Outcome {
     let driver = test.open()?;
     let weak = Arc::downgrade(&driver);
     drop(driver);
-    check!(weak.upgrade().is_none(), "the closed device lives on");
+    check!(weak.upgrade().is_none(), "the closed device still works");
     test.rig()?.close()
 }
 
 fn memory_info_is_sane(test: &TestDevice<'_>) -> Outcome {
     let driver = test.open()?;
     let memory = driver.memory_info()?;
-    check!(memory.total_bytes > 0, "no memory in all");
+    check!(memory.total_bytes > 0, "the total memory is 0");
     check!(
         memory.free_bytes <= memory.total_bytes,
         "{} bytes free of {}",
@@ -159,7 +159,7 @@ fn memory_info_is_sane(test: &TestDevice<'_>) -> Outcome {
     );
     check!(
         memory.total_bytes <= driver.info().memory_bytes,
-        "{} bytes in all, but the device has {}",
+        "{} bytes in total, but the device has {}",
         memory.total_bytes,
         driver.info().memory_bytes
     );
@@ -171,7 +171,7 @@ fn synchronize_when_idle(test: &TestDevice<'_>) -> Outcome {
     for _ in 0..3 {
         driver.synchronize()?;
     }
-    // Nothing is open on a device that does not exist, and asking harms nobody.
+    // A failed open has no effect.
     check_error!(
         test.platform().open(u32::MAX).map(|_| ()),
         ErrorKind::NoSuchDevice { .. }

@@ -87,7 +87,7 @@ fn free_and_alloc_again(test: &TestDevice<'_>) -> Outcome {
 
 fn info_follows(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
-    // The first allocation may make the driver set memory aside for itself.
+    // The driver may reserve memory for itself at the first allocation.
     let first = rig.device(1)?;
     let before = rig.driver().memory_info()?.free_bytes;
     let memory = rig.device(BIG_BYTES)?;
@@ -128,7 +128,7 @@ fn works_after_too_much(test: &TestDevice<'_>) -> Outcome {
     for _ in 0..3 {
         check!(
             rig.device(total as usize * 2).is_err(),
-            "twice the memory was there"
+            "an allocation of twice the memory succeeded"
         );
         rig.add_u32(kernels, memory.all(), 7, stream)?;
         rig.driver().stream_synchronize(stream)?;

@@ -1,4 +1,4 @@
-//! The kernels of the dot product. On a GPU these compare its bits with those of the CPU.
+//! The dot product kernels. On a GPU, the cases compare its bits with those of the CPU.
 
 use pinlane_driver::{FunctionHandle, LaunchShape, Result, StreamHandle};
 use pinlane_kernels::{dot, dot_partials_shape};
@@ -46,7 +46,7 @@ impl<'r> Dot<'r> {
         })
     }
 
-    /// What the device makes of vectors in device memory.
+    /// The dot product of vectors in device memory.
     fn of(&self, x: Span<'_>, y: Span<'_>, shape: LaunchShape) -> Result<f64> {
         self.rig.dot(self.kernels, [x, y], shape, self.stream)
     }
@@ -112,7 +112,7 @@ fn any_grid(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// Lanes with one product and with two.
+/// Lanes with one product and lanes with two.
 fn large(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
     let kernels = Dot::new(&rig)?;
@@ -139,7 +139,7 @@ fn not_finite(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// Whole numbers of few digits: right in any order.
+/// Small whole numbers: exact in any order.
 fn atomic(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
     let stream = rig.stream()?;

@@ -19,7 +19,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new("events/ping-pong-between-streams", ping_pong),
 ];
 
-/// `first`, held by a gate, writes; `second` waits for the event and reads.
+/// `first` writes behind a gate; `second` waits for the event and reads.
 fn ordered(
     rig: &Rig,
     first: StreamHandle,
@@ -80,9 +80,12 @@ fn keeps_its_record(test: &TestDevice<'_>) -> Outcome {
     let gate = rig.gate(first)?;
     rig.driver().event_record(event, first)?;
     rig.driver().event_record(done, second)?;
-    // Would never return if the wait followed the later record, which is held.
+    // Would never return if it waited for the later record, which is held.
     rig.driver().event_synchronize(done)?;
-    check!(!rig.driver().event_query(event)?, "fired behind the gate");
+    check!(
+        !rig.driver().event_query(event)?,
+        "the event fired behind the gate"
+    );
     gate.open();
     rig.close()
 }
@@ -120,7 +123,7 @@ fn all_readers(test: &TestDevice<'_>) -> Outcome {
     }
     rig.memset(memory.all(), 6, writer)?;
     rig.driver().event_record(done, writer)?;
-    // One reader is through, the other is not: the writer has to wait.
+    // One reader is done, the other is not: the writer must wait.
     rig.driver().stream_synchronize(free)?;
     check!(
         !rig.driver().event_query(done)?,
@@ -131,7 +134,7 @@ fn all_readers(test: &TestDevice<'_>) -> Outcome {
     for target in &targets {
         check_eq!(target.read_all(), vec![5; 1000], "what a reader saw");
     }
-    check_eq!(rig.download(memory.all())?, vec![6; 1000], "in the end");
+    check_eq!(rig.download(memory.all())?, vec![6; 1000], "after all work");
     rig.close()
 }
 
@@ -141,7 +144,7 @@ fn passed_on(test: &TestDevice<'_>) -> Outcome {
         .map(|_| rig.stream())
         .collect::<Result<Vec<_>, _>>()?;
     let event = rig.event()?;
-    // Six cells; each stream hands the first one's content on to the next cell.
+    // Six cells: each stream copies its cell to the next one.
     let memory = rig.upload(&[vec![5; 1000], vec![0; 5000]].concat())?;
     let gate = rig.gate(streams[0])?;
     for (cell, pair) in streams.windows(2).enumerate() {
@@ -170,7 +173,7 @@ fn one_way(test: &TestDevice<'_>) -> Outcome {
     rig.driver().event_record(event, first)?;
     rig.driver().stream_wait_event(second, event)?;
     rig.driver().event_record(done, first)?;
-    // The stream that is waited for goes on, though the one that waits is held.
+    // The event's stream continues although the waiting one is held.
     rig.driver().event_synchronize(done)?;
     gate.open();
     rig.driver().stream_synchronize(second)?;

@@ -1,4 +1,4 @@
-//! Events: recorded, asked, waited for.
+//! Recording, querying and waiting for events.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn unrecorded(test: &TestDevice<'_>) -> Outcome {
     rig.driver().event_synchronize(event)?;
     check!(
         rig.driver().event_wait_timeout(event, NO_TIME)?,
-        "waiting for it takes time"
+        "the wait timed out"
     );
     let stream = rig.stream()?;
     rig.driver().stream_wait_event(stream, event)?;
@@ -74,7 +74,10 @@ fn fires_when_idle(test: &TestDevice<'_>) -> Outcome {
     for stream in [rig.stream()?, rig.driver().default_stream()] {
         rig.driver().event_record(event, stream)?;
         rig.driver().event_synchronize(event)?;
-        check!(rig.driver().event_query(event)?, "not fired after the wait");
+        check!(
+            rig.driver().event_query(event)?,
+            "the event has not fired after the wait"
+        );
     }
     rig.close()
 }
@@ -92,7 +95,10 @@ fn every_kind_fires(test: &TestDevice<'_>) -> Outcome {
             rig.spin(kernels, 1_000_000, stream)?;
             rig.driver().event_record(event, stream)?;
             rig.driver().event_synchronize(event)?;
-            check!(rig.driver().event_query(event)?, "not fired after the wait");
+            check!(
+                rig.driver().event_query(event)?,
+                "the event has not fired after the wait"
+            );
         }
     }
     rig.close()
@@ -141,14 +147,17 @@ fn wait_with_timeout(test: &TestDevice<'_>) -> Outcome {
     rig.driver().event_record(event, stream)?;
     check!(
         !rig.driver().event_wait_timeout(event, SHORT)?,
-        "it fired behind a closed gate"
+        "the event fired behind a closed gate"
     );
     gate.open();
     check!(
         rig.driver().event_wait_timeout(event, LONG)?,
-        "it did not fire in a minute"
+        "the event did not fire within a minute"
     );
-    check!(rig.driver().event_query(event)?, "not fired after the wait");
+    check!(
+        rig.driver().event_query(event)?,
+        "the event has not fired after the wait"
+    );
     rig.close()
 }
 
@@ -160,13 +169,13 @@ fn no_time_to_wait(test: &TestDevice<'_>) -> Outcome {
     rig.driver().event_record(event, stream)?;
     check!(
         !rig.driver().event_wait_timeout(event, NO_TIME)?,
-        "it fired behind a closed gate"
+        "the event fired behind a closed gate"
     );
     gate.open();
     rig.driver().event_synchronize(event)?;
     check!(
         rig.driver().event_wait_timeout(event, NO_TIME)?,
-        "an event that has fired makes wait"
+        "a wait for a fired event blocked"
     );
     rig.close()
 }
@@ -181,7 +190,7 @@ fn fires_before_later_work(test: &TestDevice<'_>) -> Outcome {
     rig.copy_async(target.all(), memory.all(), stream)?;
     rig.driver().event_record(event, stream)?;
     let gate = rig.gate(stream)?;
-    // What comes behind the record does not hold it up.
+    // Work after the record does not delay it.
     rig.driver().event_synchronize(event)?;
     check_eq!(target.read_all(), vec![0x31; 1000], "bytes");
     gate.open();
@@ -214,11 +223,17 @@ fn recorded_elsewhere(test: &TestDevice<'_>) -> Outcome {
     let event = rig.event()?;
     let gate = rig.gate(held)?;
     rig.driver().event_record(event, held)?;
-    check!(!rig.driver().event_query(event)?, "fired behind the gate");
-    // The last record is the one that counts, and its stream is free.
+    check!(
+        !rig.driver().event_query(event)?,
+        "the event fired behind the gate"
+    );
+    // Only the last record counts, and its stream is not held.
     rig.driver().event_record(event, free)?;
     rig.driver().event_synchronize(event)?;
-    check!(rig.driver().event_query(event)?, "not fired after the wait");
+    check!(
+        rig.driver().event_query(event)?,
+        "the event has not fired after the wait"
+    );
     gate.open();
     rig.driver().stream_synchronize(held)?;
     rig.close()

@@ -1,4 +1,4 @@
-//! Host memory that kernels see.
+//! Host memory that kernels can access.
 
 use pinlane_driver::{HostFlags, RegisterFlags};
 
@@ -122,6 +122,6 @@ fn same_address(test: &TestDevice<'_>) -> Outcome {
     let memory = rig.pinned(PAGE_BYTES, MAPPED)?;
     let first = rig.driver().host_device_ptr(memory.base())?;
     let second = rig.driver().host_device_ptr(memory.base())?;
-    check_eq!(second, first, "address when asked again");
+    check_eq!(second, first, "second query of the address");
     rig.close()
 }

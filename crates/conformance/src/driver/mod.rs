@@ -1,4 +1,4 @@
-//! What every implementation of [`Driver`](pinlane_driver::Driver) must do, one file a topic.
+//! What every implementation of [`Driver`](pinlane_driver::Driver) must do, by topic.
 
 mod batch_copies;
 mod callbacks;
@@ -27,7 +27,7 @@ mod timing;
 
 use crate::Case;
 
-/// All cases of the trait, topic by topic.
+/// All cases of the trait, by topic.
 pub(crate) fn cases() -> Vec<Case> {
     [
         device::CASES,

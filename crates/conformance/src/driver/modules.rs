@@ -50,7 +50,7 @@ fn loaded_twice(test: &TestDevice<'_>) -> Outcome {
     let first = rig.module(pinlane_kernels::PTX)?;
     rig.driver().module_function(first, "pinlane_add_u32")?;
     rig.unload(first)?;
-    // The other one is not gone with it.
+    // The other one still works.
     rig.add_u32(kernels, memory.all(), 8, stream)?;
     rig.driver().stream_synchronize(stream)?;
     let words = u32_of_bytes(&rig.download(memory.all())?);
@@ -87,11 +87,11 @@ fn works_after_refusal(test: &TestDevice<'_>) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 40])?;
-    check!(rig.module("no PTX").is_err(), "bad PTX was loaded");
+    check!(rig.module("no PTX").is_err(), "invalid PTX was loaded");
     rig.add_u32(kernels, memory.all(), 1, stream)?;
     check!(
         rig.function("no_such_kernel").is_err(),
-        "a kernel from nowhere"
+        "a kernel that does not exist"
     );
     rig.add_u32(kernels, memory.all(), 1, stream)?;
     rig.driver().stream_synchronize(stream)?;
@@ -239,10 +239,10 @@ fn arguments_are_taken(test: &TestDevice<'_>) -> Outcome {
         args[1] = KernelArg::U32(value);
         rig.launch_shaped(kernels.add_u32, shape, &args, stream)?;
     }
-    // What happens to the arguments now is of no interest to the kernels that wait.
+    // Changing the arguments now must not affect the waiting kernels.
     args[1] = KernelArg::U32(100_000);
     rig.driver().stream_synchronize(stream)?;
     let words = u32_of_bytes(&rig.download(memory.all())?);
-    check_eq!(words, vec![111; 100], "sum, with {:?} left over", args[1]);
+    check_eq!(words, vec![111; 100], "sum, with {:?} remaining", args[1]);
     rig.close()
 }

@@ -1,4 +1,4 @@
-//! The kernels that normalise bytes. On a GPU these compare its bits with those of the CPU.
+//! The kernels that normalise bytes. On a GPU, the cases compare its bits with those of the CPU.
 
 use pinlane_driver::{FunctionHandle, LaunchShape, Result, StreamHandle};
 use pinlane_kernels::{convert, normalize_shape};
@@ -13,18 +13,18 @@ pub(super) const CASES: &[Case] = &[
     Case::new("kernels/normalize-in-any-shape", any_shape),
 ];
 
-/// A kernel, and the bytes of an element of its target.
+/// A kernel, and the size of an element of its target.
 const KERNELS: [(&str, usize); 2] = [
     ("pinlane_normalize_u8_f32", 4),
     ("pinlane_normalize_u8_bf16", 2),
 ];
 
-/// Elements in a row of one channel, and channels: planes, rows that are shorter than what a thread
+/// Consecutive elements of a channel, and channels: planes, rows that are shorter than what a thread
 /// takes at a time, pixels, and one channel.
 const LAYOUTS: [(usize, usize); 7] = [(1500, 3), (37, 4), (7, 2), (3, 5), (1, 3), (1, 16), (1, 1)];
 
-/// Scale and offset of each channel: rounding twice shows in the last bits, the sixth makes
-/// denormals and the seventh infinities.
+/// Scale and offset of each channel. Rounding twice shows in the last bits; the sixth gives
+/// denormals, the seventh infinities.
 fn table(channels: usize) -> Vec<[f32; 2]> {
     let one = |channel| match channel {
         5 => [1e-44, -1e-43],
@@ -34,7 +34,7 @@ fn table(channels: usize) -> Vec<[f32; 2]> {
     (0..channels).map(one).collect()
 }
 
-/// On the CPU.
+/// The expected result, from the CPU.
 fn expected(bytes: &[u8], inner: usize, table: &[[f32; 2]], item_bytes: usize) -> Vec<u8> {
     let number = |(i, byte): (usize, &u8)| {
         let [scale, offset] = table[i / inner % table.len()];
@@ -49,7 +49,7 @@ fn expected(bytes: &[u8], inner: usize, table: &[[f32; 2]], item_bytes: usize) -
     bytes_of_u16(&halves)
 }
 
-/// One of the kernels, ready to be launched.
+/// One of the kernels, ready to launch.
 struct Trial<'r> {
     rig: &'r Rig,
     stream: StreamHandle,
@@ -58,7 +58,7 @@ struct Trial<'r> {
 }
 
 impl<'r> Trial<'r> {
-    /// One for each kernel.
+    /// One per kernel.
     fn all(rig: &'r Rig) -> Result<Vec<Self>> {
         let stream = rig.stream()?;
         let trial = |(name, item_bytes)| {
@@ -72,7 +72,7 @@ impl<'r> Trial<'r> {
         KERNELS.into_iter().map(trial).collect()
     }
 
-    /// The bytes lie behind `from` others, their results behind `to` others.
+    /// The bytes start at offset `from`, their results at element `to`.
     fn check(
         &self,
         (inner, channels): (usize, usize),
@@ -128,7 +128,7 @@ fn to_the_last_bit(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// Source and target start at any element of a group, and end anywhere.
+/// Source and target start at every element of a group and end anywhere.
 fn any_start(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
     let bytes = pattern(92, 70);
@@ -149,7 +149,7 @@ fn any_shape(test: &TestDevice<'_>) -> Outcome {
     for trial in Trial::all(&rig)? {
         for (grid, block) in [(1, 1), (1, 1000), (7, 33), (5001, 1), (100, 256)] {
             for layout in LAYOUTS {
-                // Groups begin at the same element of both, and not at the first.
+                // Groups start at the same element of both, but not at the first.
                 trial.check(layout, &bytes, (1, 1), blocks(grid, block))?;
             }
         }

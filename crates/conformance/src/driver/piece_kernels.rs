@@ -16,14 +16,14 @@ pub(super) const CASES: &[Case] = &[
     Case::new("kernels/scatter-to-several-allocations", several_targets),
 ];
 
-/// Which kernel, and so which way.
+/// The kernel, and so the direction.
 #[derive(Clone, Copy)]
 enum Way {
     Scatter,
     Gather,
 }
 
-/// Where a piece lies among the places and in the staged buffer, and its length.
+/// A piece's offset among the places and in the staged buffer, and its length.
 type Layout = (usize, usize, usize);
 
 fn scatter(test: &TestDevice<'_>) -> Outcome {
@@ -34,7 +34,7 @@ fn gather(test: &TestDevice<'_>) -> Outcome {
     mixed(test, Way::Gather)
 }
 
-/// Pieces of all sorts, in many parts and few, by many threads and few.
+/// Pieces of all sizes, split into many parts and few, with many threads and few.
 fn mixed(test: &TestDevice<'_>, way: Way) -> Outcome {
     let layout = [
         (9_000, 0, 4096),
@@ -66,13 +66,13 @@ fn gather_any_alignment(test: &TestDevice<'_>) -> Outcome {
     any_alignment(test, Way::Gather)
 }
 
-/// Every remainder by 16 of both addresses, with lengths from less than a word to many.
+/// Both addresses with every remainder modulo 16, with lengths from less than a word to many.
 fn any_alignment(test: &TestDevice<'_>, way: Way) -> Outcome {
     let mut layout = Vec::new();
     for place in 0..16 {
         for offset in 0..16 {
             for bytes in [1, 13, 40, 100] {
-                // A slot of 128 bytes each, so that what is written beside a piece is seen.
+                // 128 bytes each, to detect writes beside a piece.
                 let slot = 128 * layout.len();
                 layout.push((slot + place, slot + offset, bytes));
             }
@@ -132,7 +132,7 @@ impl<'r> Mover<'r> {
         })
     }
 
-    /// Moves these pieces and compares all of both buffers, the bytes beside the pieces too.
+    /// Copies these pieces and compares both buffers, including the bytes beside the pieces.
     fn check(&self, layout: &[Layout], splits: u32, [grid, block]: [u32; 2]) -> Outcome {
         let rig = self.rig;
         let end = |of: fn(&Layout) -> usize| layout.iter().map(of).max().unwrap_or(0) + 20;
@@ -157,7 +157,7 @@ impl<'r> Mover<'r> {
         Ok(rig.free_device(buffer)?)
     }
 
-    /// Launches and waits. The pieces are those of live memory.
+    /// Launches and waits. The pieces are in live memory.
     fn launch(
         &self,
         table: &[Piece],

@@ -1,4 +1,4 @@
-//! Pinned memory from the driver.
+//! Pinned memory that the driver allocates.
 
 use pinlane_driver::{ErrorKind, HostFlags, PointerKind};
 
@@ -101,7 +101,7 @@ fn do_not_overlap(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
     let memory = (0..32u8)
         .map(|i| {
-            // Small ones too, of which a driver may place several in a page.
+            // Small ones, too: a driver may place several in a page.
             let bytes = 1 + 1000 * usize::from(i / 2);
             let memory = rig.pinned(bytes, HostFlags::default())?;
             memory.fill(i);
@@ -132,7 +132,7 @@ fn free_and_alloc_again(test: &TestDevice<'_>) -> Outcome {
 
 fn too_much(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
-    // As much as a process can address at all.
+    // As much as a process can address.
     let bytes = 1usize << 47;
     for _ in 0..2 {
         check_error!(

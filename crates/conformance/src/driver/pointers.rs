@@ -1,4 +1,4 @@
-//! What the driver knows of an address.
+//! The kind of memory that an address belongs to.
 
 use pinlane_driver::{HostFlags, PointerKind, RegisterFlags};
 
@@ -135,7 +135,7 @@ fn stream_ordered(test: &TestDevice<'_>) -> Outcome {
 
 fn freed(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
-    // Large enough to be given back for good, not kept for the next small request.
+    // Large enough that the driver does not keep it for the next small allocation.
     let device = rig.device(64 << 20)?;
     let pinned = rig.pinned(8 << 20, HostFlags::default())?;
     let addresses = [device.base().0, pinned.address(0)];

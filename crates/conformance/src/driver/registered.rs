@@ -1,4 +1,4 @@
-//! Ordinary memory that is page-locked in place.
+//! Pageable memory that is page-locked in place.
 
 use std::fs::File;
 use std::io::Write;
@@ -116,18 +116,18 @@ fn read_only_mapping(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// A read-only mapping of a new file that nobody else can open.
+/// A read-only mapping of a new file that no other process can open.
 fn map_file(data: &[u8]) -> std::io::Result<memmap2::Mmap> {
     static FILES: AtomicU32 = AtomicU32::new(0); // cases may run on several threads at once
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let name = format!("pinlane-conformance-{}-{number}", std::process::id());
     let path = std::env::temp_dir().join(name);
-    // What a process of the same number left behind, which was ended in the middle.
+    // A killed process with the same id may have left the file.
     let _ = std::fs::remove_file(&path);
     File::create_new(&path)?.write_all(data)?;
     let file = File::open(&path)?;
     std::fs::remove_file(&path)?;
-    // SAFETY: the file has no name any more, so nobody shortens it while it is mapped.
+    // SAFETY: the file has no name, so no other process can truncate it while it is mapped.
     unsafe { memmap2::Mmap::map(&file) }
 }
 
@@ -159,7 +159,7 @@ fn a_vec(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// Registers `bytes` at `offset` into a page, and copies through them.
+/// Registers `bytes` at `offset` into a page, and copies with them.
 fn range(test: &TestDevice<'_>, offset: usize, bytes: usize) -> Outcome {
     let rig = rig(test)?;
     let memory = rig.pageable(bytes, offset);
@@ -188,7 +188,7 @@ fn large_range(test: &TestDevice<'_>) -> Outcome {
 fn many_ranges(test: &TestDevice<'_>) -> Outcome {
     let rig = rig(test)?;
     let memory = rig.pageable(64 * PAGE_BYTES, 0);
-    // Every other page, so that no two ranges touch.
+    // Every other page, so that no two ranges are adjacent.
     let ranges = (0..32)
         .map(|i| {
             rig.register(
@@ -202,7 +202,7 @@ fn many_ranges(test: &TestDevice<'_>) -> Outcome {
     for (seed, range) in (0u64..).zip(&ranges) {
         round_trip(&rig, range, seed)?;
     }
-    // Given back in an order of its own.
+    // Unregistered in another order.
     let (odd, even): (Vec<_>, Vec<_>) = ranges
         .into_iter()
         .enumerate()

@@ -1,4 +1,4 @@
-//! Registrations that must be refused, and leave nothing behind.
+//! Registrations that must be refused without side effects.
 
 use pinlane_driver::{ErrorKind, HostPtr, PointerKind, RegisterFlags};
 
@@ -30,7 +30,7 @@ pub(super) const CASES: &[Case] = &[
     Case::misuse("registered/never-registered-is-refused", never_registered),
 ];
 
-/// With pages 4 to 12 registered, registers `pages` at page `first` as well.
+/// With pages 4 to 12 registered, registers `pages` at page `first`, too.
 fn overlap(test: &TestDevice<'_>, first: usize, pages: usize) -> Outcome {
     let rig = rig(test)?;
     let memory = rig.pageable(16 * PAGE_BYTES, 0);
@@ -43,7 +43,7 @@ fn overlap(test: &TestDevice<'_>, first: usize, pages: usize) -> Outcome {
             ErrorKind::AlreadyRegistered
         );
     }
-    // The first registration is as it was, and nothing around it changed.
+    // The first registration and the memory around it are unchanged.
     for (page, expected) in [
         (3, PointerKind::Pageable),
         (4, PointerKind::Registered),
@@ -64,7 +64,7 @@ fn overlap(test: &TestDevice<'_>, first: usize, pages: usize) -> Outcome {
     rig.close()
 }
 
-/// No error lingers: copies, kernels and waits go through.
+/// No sticky error: copies, kernels and waits succeed.
 fn still_works(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
@@ -109,7 +109,7 @@ fn works_after_refusal(test: &TestDevice<'_>) -> Outcome {
 
 fn unregister(rig: &Rig, memory: &HostMem<'_>, offset: usize) -> pinlane_driver::Result<()> {
     let base = HostPtr::new(memory.base().as_ptr().wrapping_add(offset)).expect("not 0");
-    // SAFETY: no work in flight uses the memory; that the address is wrong is what is tested.
+    // SAFETY: no work in flight uses the memory. The case tests that the address is refused.
     unsafe { rig.driver().host_unregister(base) }
 }
 

@@ -47,7 +47,7 @@ enum End {
     Host(HostKind),
 }
 
-/// Memory at one end.
+/// The memory at one end of the copy.
 enum Memory<'r> {
     Device(DeviceMem<'r>),
     Host(HostMem<'r>),
@@ -117,7 +117,7 @@ fn shapes(test: &TestDevice<'_>, from: End, to: End, in_stream: bool) -> Outcome
             expected[row * target_pitch..][..row_bytes]
                 .copy_from_slice(&data[row * source_pitch..][..row_bytes]);
         }
-        // The bytes between the rows must be as they were, too.
+        // The bytes between the rows must not change.
         let wrong = target
             .read(&rig)?
             .iter()

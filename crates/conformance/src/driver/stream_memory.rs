@@ -66,7 +66,7 @@ fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
     rig.close()
 }
 
-/// Allocate, copy in, copy out and free, all in one stream with one wait at the end.
+/// Allocates, copies in, copies out and frees in one stream, with one wait at the end.
 fn round_trip(rig: &Rig, stream: pinlane_driver::StreamHandle) -> Outcome {
     let data = pattern(5, 100_001);
     let source = rig.host(HostKind::Pinned, data.len())?;
@@ -86,7 +86,7 @@ fn free_in_order(test: &TestDevice<'_>) -> Outcome {
     let stream = rig.stream()?;
     let rounds = 20;
     let target = rig.host(HostKind::Pinned, rounds * 1000)?;
-    // Each round may get the memory that the one before gave back: order must keep them apart.
+    // A round may reuse the memory of the one before: stream order must keep them apart.
     for round in 0..rounds {
         let memory = rig.device_async(1000, stream)?;
         rig.memset(memory.all(), round as u8, stream)?;

@@ -44,7 +44,7 @@ fn not_captured(test: &TestDevice<'_>) -> Outcome {
     for stream in [own, rig.driver().default_stream()] {
         check!(
             !rig.driver().stream_is_capturing(stream)?,
-            "an ordinary stream is said to be captured"
+            "an ordinary stream is reported as capturing"
         );
     }
     rig.close()
@@ -73,7 +73,7 @@ fn priorities(test: &TestDevice<'_>) -> Outcome {
     check_eq!(
         driver.stream_priorities()?,
         (least, greatest),
-        "range when asked again"
+        "second query of the range"
     );
     Ok(())
 }
@@ -125,13 +125,13 @@ fn query_in_flight(test: &TestDevice<'_>) -> Outcome {
         let gate = rig.gate(stream)?;
         check!(
             !rig.driver().stream_query(stream)?,
-            "round {round}: work in flight is not seen"
+            "round {round}: work in flight is reported as done"
         );
         gate.open();
         rig.driver().stream_synchronize(stream)?;
         check!(
             rig.driver().stream_query(stream)?,
-            "round {round}: work that is done is still seen"
+            "round {round}: finished work is reported as pending"
         );
     }
     rig.close()
@@ -192,7 +192,7 @@ fn long_chain(test: &TestDevice<'_>) -> Outcome {
     let (a, b) = (rig.device(4000)?, rig.device(4000)?);
     let target = rig.host(HostKind::Pinned, 4000)?;
     rig.memset(a.all(), 0, stream)?;
-    // Each step reads what the one before wrote.
+    // Each step reads what the previous one wrote.
     for _ in 0..100 {
         rig.add_u32(kernels, a.all(), 1, stream)?;
         rig.copy_async(b.all(), a.all(), stream)?;
@@ -257,7 +257,7 @@ fn gate_holds(test: &TestDevice<'_>) -> Outcome {
     let gate = rig.gate(held)?;
     rig.copy_async(memory.all(), sevens.all(), held)?;
     rig.copy_async(memory.all(), zeros.all(), held)?;
-    // The other stream still finds the memory as it was.
+    // The other stream still reads the unchanged memory.
     rig.copy_async(target.all(), memory.all(), other)?;
     rig.driver().stream_synchronize(other)?;
     check_eq!(target.read_all(), vec![1; 40], "bytes behind the gate");

@@ -25,7 +25,7 @@ pub(super) const CASES: &[Case] = &[
 
 const THREADS: u64 = 8;
 
-/// Runs `work(number)` on many threads; the first failure counts.
+/// Runs `work(number)` on many threads, and returns the first failure.
 fn on_threads(work: impl Fn(u64) -> Outcome + Sync) -> Outcome {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
@@ -34,7 +34,7 @@ fn on_threads(work: impl Fn(u64) -> Outcome + Sync) -> Outcome {
                 scope.spawn(move || work(number))
             })
             .collect();
-        // All are joined, also after a failure.
+        // Joins all of them, even after a failure.
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         results.into_iter().try_for_each(|result| {
             result.unwrap_or_else(|_| Err(NotPassed::Failed("a thread panicked".into())))
@@ -111,7 +111,7 @@ fn event_handed_over(test: &TestDevice<'_>) -> Outcome {
         let fired = rig.driver().event_query(event);
         gate.open();
         waiting.join().expect("no panic in a wait")?;
-        check!(!fired?, "fired behind a closed gate");
+        check!(!fired?, "the event fired behind a closed gate");
         Ok(())
     })?;
     check_eq!(target.read_all(), vec![0x66; 1000], "bytes");

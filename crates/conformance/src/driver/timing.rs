@@ -14,7 +14,7 @@ pub(super) const CASES: &[Case] = &[
     Case::new("timing/not-ready-while-in-flight", not_ready),
 ];
 
-/// What rounding to the driver's own unit may cost.
+/// The error of rounding to the driver's unit.
 const ROUNDING_NS: i64 = 20_000;
 
 fn never_backwards(test: &TestDevice<'_>) -> Outcome {
@@ -69,7 +69,7 @@ fn swapped(test: &TestDevice<'_>) -> Outcome {
     let back = rig.driver().event_elapsed_ns(end, start)?;
     check!(
         (there + back).abs() <= ROUNDING_NS,
-        "{there} ns there, {back} ns back"
+        "{there} ns forward, {back} ns backward"
     );
     rig.close()
 }
@@ -96,7 +96,7 @@ fn across_streams(test: &TestDevice<'_>) -> Outcome {
     rig.driver().event_record(end, other)?;
     rig.driver().event_synchronize(end)?;
     let ns = rig.driver().event_elapsed_ns(start, end)?;
-    check!(ns >= 0, "{ns} ns from a cause to its effect");
+    check!(ns >= 0, "{ns} ns between events in order");
     rig.close()
 }
 

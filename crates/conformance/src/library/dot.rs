@@ -11,7 +11,7 @@ fn vectors(len: usize) -> [Vec<f32>; 2] {
     })
 }
 
-/// What a device makes of vectors that begin behind so many other elements.
+/// The dot product of vectors that start at these elements.
 fn on_device(
     device: &Device,
     kernels: &Builtin,
@@ -56,7 +56,7 @@ pub(super) fn atomic(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let mut result = device.alloc::<f32>(1)?;
     for n in [0u32, 1, 1000] {
-        // Whole numbers of few digits: right in any order.
+        // Small whole numbers: exact in any order.
         let ones: Vec<f32> = (0..n).map(|i| (i % 7) as f32).collect();
         let mut x = device.alloc::<f32>(n as usize)?;
         stream.copy_to_device(&ones, &mut x)?;
@@ -67,7 +67,7 @@ pub(super) fn atomic(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Lengths that do not fit each other are refused, and nothing is launched.
+/// Mismatched lengths are refused, and nothing is launched.
 pub(super) fn refusals(device: &Device) -> Result<()> {
     let kernels = Builtin::load(device)?;
     let stream = device.stream()?;

@@ -1,4 +1,4 @@
-//! The smallest executor.
+//! A minimal executor.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,7 +14,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Run a future to its end. The thread sleeps until it is woken, and never polls without that.
+/// Runs a future. The thread sleeps until it is woken, and never polls without a wake-up.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);

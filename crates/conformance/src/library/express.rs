@@ -1,17 +1,17 @@
-//! Ordinary memory through the express lane: past its threshold, of many pieces, converting.
+//! Pageable memory through the express lane: above its threshold, in many pieces, with conversion.
 
 use half::{bf16, f16};
 use pinlane::{Device, F32ToBf16, F32ToF16, Result, U8ToF32};
 
 use super::numbers;
 
-/// The smallest that there is. Under miri less than one of them is copied.
+/// The smallest chunk. Under miri less than one chunk is copied.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Words of a copy of three chunks, one more than a copy gets of a ring of three.
+/// Words of a copy of three chunks, one more than a copy may use of a ring of three.
 const WORDS: u32 = if cfg!(miri) { 5000 } else { 36_001 };
 
-/// A small ring, and one lane, so that calls of the driver come in one order.
+/// A small ring and one lane, so that the order of driver calls is fixed.
 fn set_up(device: &Device) -> Result<()> {
     let mut config = device.express_config();
     (config.lanes, config.converting_lanes) = (1, 1);
@@ -43,7 +43,7 @@ pub(super) fn on_two_streams(device: &Device) -> Result<()> {
     let half = values.len() / 2;
     let mut on_device = device.alloc::<u32>(values.len())?;
     one.copy_to_device(&values, &mut on_device)?;
-    // Over a part of it, in order behind the first.
+    // Overwrites a part of it, ordered after the first copy.
     two.copy_to_device(&values[half..half + 500], on_device.range_mut(..500))?;
     let mut back = vec![0; values.len()];
     one.copy_to_host(&on_device, &mut back)?;
@@ -57,7 +57,7 @@ pub(super) fn many_pieces(device: &Device) -> Result<()> {
     let values = numbers(WORDS / 3);
     let mut on_device = device.alloc::<u32>(2 * values.len())?;
     stream.fill_bytes(&mut on_device, 0)?;
-    // Each 100 words take the first half of 200.
+    // Each piece of 100 words goes to the first half of 200.
     let places = on_device.whole_mut().chunks(200).map(|place| {
         let len = place.len() / 2;
         place.range(..len)
@@ -72,13 +72,13 @@ pub(super) fn many_pieces(device: &Device) -> Result<()> {
     });
     stream.download_many(pieces)?;
     assert!(back == values);
-    // Between them nothing was written.
+    // Nothing was written between them.
     let between = stream.copy_to_vec(on_device.range(100..200))?;
     assert_eq!(between, [0; 100]);
     Ok(())
 }
 
-/// Widened by the device on the way up, narrowed by it on the way down.
+/// The device widens on upload and narrows on download.
 pub(super) fn converted_by_the_device(device: &Device) -> Result<()> {
     set_up(device)?;
     let stream = device.stream()?;
@@ -92,7 +92,7 @@ pub(super) fn converted_by_the_device(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Narrowed by the host while it stages.
+/// The host narrows while it stages.
 pub(super) fn narrowed_by_the_host(device: &Device) -> Result<()> {
     set_up(device)?;
     let stream = device.stream()?;
@@ -105,7 +105,7 @@ pub(super) fn narrowed_by_the_host(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Widened by the host when it has arrived.
+/// The host widens after the download.
 pub(super) fn widened_by_the_host(device: &Device) -> Result<()> {
     set_up(device)?;
     let stream = device.stream()?;
@@ -124,7 +124,7 @@ const NORMALISE: U8ToF32 = U8ToF32 {
     offset: -1.0,
 };
 
-/// Rounded after each step.
+/// Rounds after each step.
 fn normalised(x: u8) -> f32 {
     f32::from(x) * NORMALISE.scale + NORMALISE.offset
 }

@@ -1,11 +1,11 @@
-//! Pinned memory that is large enough to be mapped and registered by the library itself.
+//! Pinned memory that is large enough for the library to map and register it itself.
 
 use pinlane::{Device, Result, ToPinned};
 
 use super::numbers;
 
-/// Bytes of a buffer that is pinned the fast way, and no whole pages. Under miri all memory is the
-/// driver's, and this much would take minutes.
+/// Size of a buffer that is pinned the fast way, not a multiple of a page. Under miri the driver
+/// allocates all memory, and this much would take minutes.
 const LARGE_BYTES: usize = if cfg!(miri) { 5000 } else { (2 << 20) + 5000 };
 
 pub(super) fn pinned(device: &Device) -> Result<()> {
@@ -19,7 +19,7 @@ pub(super) fn pinned(device: &Device) -> Result<()> {
     let back = back.wait()?;
     assert!(back[..] == source[..]);
     assert_eq!(back[LARGE_BYTES - 1], 2);
-    // A dropped transfer keeps it until it has landed.
+    // A dropped transfer keeps it until it is done.
     drop(stream.upload(source, &mut on_device)?);
     Ok(())
 }

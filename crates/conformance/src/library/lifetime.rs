@@ -1,4 +1,4 @@
-//! Things that go while the device still uses them.
+//! Dropping what the device still uses.
 
 use std::mem::ManuallyDrop;
 use std::time::Duration;
@@ -60,8 +60,8 @@ pub(super) fn dropped_device_buffer(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// A buffer that goes while it is written keeps its memory to itself until then; the next ones of its
-/// size have it afterwards.
+/// A buffer that is dropped while it is written keeps its memory until the write is done. The next
+/// buffers of its size reuse it afterwards.
 pub(super) fn kept_device_memory(device: &Device) -> Result<()> {
     let (late, stream) = (device.stream()?, device.stream()?);
     let kernels = Builtin::load(device)?;
@@ -78,7 +78,7 @@ pub(super) fn kept_device_memory(device: &Device) -> Result<()> {
     stream.copy_to_host(&second, &mut back)?;
     assert_eq!(back, [7; 1000]);
     device.reclaim();
-    // Unless the first one had landed before the second was made.
+    // Unless the first transfer was done before the second buffer was allocated.
     if second.device_ptr() != ptr {
         assert_eq!(device.alloc::<u32>(1000)?.device_ptr(), ptr);
     }
@@ -95,7 +95,7 @@ pub(super) fn dropped_module(device: &Device) -> Result<()> {
         let module = device.load_ptx(pinlane_kernels::PTX)?;
         let saxpy = module.kernel::<(u64, f32, In<f32>, Out<f32>)>("pinlane_saxpy_f32")?;
         let values = (100, 3.0, on_device.whole(), target.whole_mut());
-        // SAFETY: these are its parameters, and it touches the 100 elements only.
+        // SAFETY: these are its parameters, and it accesses only the 100 elements.
         unsafe { stream.launch(&saxpy, LaunchShape::for_items(100), values)? };
     }
     let mut back = [0.0; 100];
@@ -128,7 +128,7 @@ pub(super) fn mapped(device: &Device) -> Result<()> {
     let mapped = match stream.hold(mapped) {
         Ok(held) => held.wait()?,
         Err(failed) => {
-            // Not held: nobody may free it before the kernel is done.
+            // Not held here; it must not be freed before the kernel is done.
             device.synchronize()?;
             return Err(failed.error);
         }

@@ -1,7 +1,7 @@
-//! What the library does, on any device: one small program for each thing.
+//! What the library does on any device: one small program per feature.
 //!
-//! A scenario returns the first error that it meets, checks what it got, and gives everything back.
-//! As a case it also looks at the books. Tests of the library run the same scenarios under
+//! A scenario returns the first error, checks its results, and frees everything. As a case it also
+//! checks the device's statistics. The library's tests run the same scenarios under
 //! adversarial schedules and with failing calls.
 
 mod dot;
@@ -24,13 +24,13 @@ pub use executor::block_on;
 /// A small program that uses the library.
 #[derive(Clone, Copy)]
 pub struct Scenario {
-    /// What it is about, such as `library/round-trip`.
+    /// Its name, such as `library/round-trip`.
     pub name: &'static str,
     /// The program.
     pub run: fn(&Device) -> Result<()>,
 }
 
-/// Lists scenarios, each also as a case of the suite.
+/// Lists scenarios, and makes each a case of the suite.
 macro_rules! scenarios {
     ($($name:literal => $run:path,)*) => {
         /// All scenarios.
@@ -93,17 +93,9 @@ fn on_device(test: &TestDevice<'_>, run: fn(&Device) -> Result<()>) -> Outcome {
     let device = Device::open(test.platform(), test.ordinal())?;
     run(&device)?;
     device.synchronize()?;
-    device.trim(); // what the express lane keeps is no leak
-    check_eq!(
-        device.take_stray_errors(),
-        [],
-        "errors that no call returned"
-    );
-    check_eq!(
-        device.stats(),
-        DeviceStats::default(),
-        "what the books say is left"
-    );
+    device.trim(); // releases what the express lane keeps
+    check_eq!(device.take_stray_errors(), [], "unreported errors");
+    check_eq!(device.stats(), DeviceStats::default(), "leaked resources");
     Ok(())
 }
 

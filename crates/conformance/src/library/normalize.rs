@@ -5,12 +5,12 @@ use pinlane::{Builtin, Device, Error, Normalize, Result};
 
 use super::numbers;
 
-/// Bytes of pictures, the last one cut short.
+/// Bytes of images, the last one incomplete.
 fn pixels() -> Vec<u8> {
     numbers(5003).into_iter().map(|x| (x >> 24) as u8).collect()
 }
 
-/// What the bytes must become.
+/// The expected numbers.
 fn expected(pixels: &[u8], normalize: &Normalize) -> Vec<f32> {
     let number = |(i, pixel): (usize, &u8)| {
         let channel = i / normalize.inner() % normalize.channels();
@@ -20,7 +20,7 @@ fn expected(pixels: &[u8], normalize: &Normalize) -> Vec<f32> {
     pixels.iter().enumerate().map(number).collect()
 }
 
-/// Planes to f32 on one stream and pixels to bf16 on another, with no waiting in between.
+/// Planes to f32 on one stream and pixels to bf16 on another, without waiting in between.
 pub(super) fn same_bits(device: &Device) -> Result<()> {
     let kernels = Builtin::load(device)?;
     let (one, two) = (device.stream()?, device.stream()?);
@@ -35,7 +35,7 @@ pub(super) fn same_bits(device: &Device) -> Result<()> {
     let mut narrow = device.alloc::<bf16>(pixels.len())?;
     kernels.normalize(&one, &on_planes, source.range(1..), &mut wide)?;
     kernels.normalize(&two, &on_pixels, source.range(1..), &mut narrow)?;
-    // Their memory outlives them for as long as the kernels need it.
+    // Their memory lives until the kernels are done.
     drop((on_planes, on_pixels));
     assert!(one.copy_to_vec(&wide)? == expected(&pixels, &planes));
     let rounded = expected(&pixels, &by_pixel).into_iter().map(bf16::from_f32);
@@ -43,7 +43,7 @@ pub(super) fn same_bits(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Lengths that do not fit each other are refused, and nothing is launched; no elements are no work.
+/// Mismatched lengths are refused, and nothing is launched. Without elements there is nothing to do.
 pub(super) fn refusals(device: &Device) -> Result<()> {
     let kernels = Builtin::load(device)?;
     let stream = device.stream()?;

@@ -42,7 +42,7 @@ pub(super) fn sub_ranges(device: &Device) -> Result<()> {
     kernels.spin(&one, 100_000)?;
     let first = one.upload(device.pinned_from(&numbers(100))?, front)?;
     let second = two.upload(device.pinned_from(&numbers(100))?, back)?;
-    // Reads a bit of both, and so waits for both.
+    // Reads a part of both, and so waits for both.
     let middle = three.download(on_device.range(90..110), device.pinned::<u32>(20)?)?;
     let middle = middle.wait()?;
     assert_eq!(middle[..10], numbers(100)[90..]);

@@ -22,7 +22,7 @@ pub(super) fn reused(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Batches that nobody waits for: each comes back by itself, and none is overwritten in flight.
+/// Batches that are never waited for: each block returns by itself, and none is reused in flight.
 pub(super) fn in_flight(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let pool = PinnedPool::new(device);

@@ -1,4 +1,4 @@
-//! Transfers that are awaited, together or not to the end.
+//! Transfers that are awaited, alone and together, or cancelled.
 
 use pinlane::{Device, Result};
 

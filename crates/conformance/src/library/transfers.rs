@@ -1,4 +1,4 @@
-//! Buffers of each kind, there and back.
+//! Round trips with every kind of buffer.
 
 use memmap2::MmapMut;
 use pinlane::{Device, MappedCopies, Result};
@@ -33,7 +33,7 @@ pub(super) fn timed(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Copies that a kernel does, on two streams and of two sizes.
+/// Copies by a kernel, on two streams and of two sizes.
 pub(super) fn mapped_copies(device: &Device) -> Result<()> {
     if !device.info().can_map_host {
         return Ok(());
@@ -56,7 +56,7 @@ pub(super) fn mapped_copies(device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// What has arrived cannot be read, but sent on.
+/// Write-combined memory cannot be read, but it can be uploaded again.
 pub(super) fn write_combined_sink(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let (mut first, mut second) = (device.alloc::<u32>(500)?, device.alloc::<u32>(500)?);

@@ -7,33 +7,33 @@ use super::{Rig, Span};
 /// One end of a copy of rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'m> {
-    /// From the first row to the end of the last.
+    /// The bytes from the first row to the end of the last.
     pub(crate) span: Span<'m>,
-    /// From one row to the next.
+    /// Distance between rows.
     pub(crate) pitch_bytes: usize,
 }
 
 impl Rig {
-    /// Copy all of `source` to `target`, of the same length, and wait.
+    /// Copies `source` to `target`, which has the same length, and waits.
     pub(crate) fn copy(&self, target: Span<'_>, source: Span<'_>) -> Result<()> {
         // SAFETY: `copy_op` takes spans of live memory of equal length, and cases copy between
         // different buffers.
         unsafe { self.driver().copy(copy_op(target, source)) }
     }
 
-    /// Copy all of `source` to `target`, of the same length, in stream order.
+    /// Copies `source` to `target`, which has the same length, in stream order.
     pub(crate) fn copy_async(
         &self,
         target: Span<'_>,
         source: Span<'_>,
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: as in `copy`; the rig frees memory only after all work is done, and cases wait
-        // before they touch it.
+        // SAFETY: as in `copy`. The rig frees memory only after all work is done, and cases wait
+        // before they access it.
         unsafe { self.driver().copy_async(copy_op(target, source), stream) }
     }
 
-    /// Many copies as one.
+    /// Submits a batch of copies.
     pub(crate) fn copy_batch(
         &self,
         copies: &[(Span<'_>, Span<'_>)],
@@ -44,7 +44,7 @@ impl Rig {
         unsafe { self.driver().copy_batch(&copies, stream) }
     }
 
-    /// Copy rows: at once and wait, or in stream order.
+    /// Copies rows in stream order, or synchronously without a stream.
     pub(crate) fn copy_rows(
         &self,
         target: Rows<'_>,
@@ -65,7 +65,7 @@ impl Rig {
             row_bytes,
             rows,
         };
-        // SAFETY: all rows lie inside spans of live memory; the rest as in `copy_async`.
+        // SAFETY: all rows are inside spans of live memory; otherwise as in `copy_async`.
         unsafe {
             match stream {
                 Some(stream) => self.driver().copy_2d_async(copy, stream),
@@ -74,7 +74,7 @@ impl Rig {
         }
     }
 
-    /// Set device bytes.
+    /// Sets device bytes.
     pub(crate) fn memset(&self, target: Span<'_>, value: u8, stream: StreamHandle) -> Result<()> {
         // SAFETY: a span of live device memory; cases order their work on it.
         unsafe {
@@ -85,7 +85,7 @@ impl Rig {
 }
 
 fn copy_op(target: Span<'_>, source: Span<'_>) -> CopyOp {
-    assert_eq!(target.bytes, source.bytes, "both ends are equally long");
+    assert_eq!(target.bytes, source.bytes, "the lengths differ");
     CopyOp {
         target: target.place,
         source: source.place,

@@ -6,28 +6,28 @@ use pinlane_driver::{Result, StreamHandle};
 
 use super::Rig;
 
-/// While it exists, no later work of the stream runs. Dropping it opens it, also in a panic.
+/// While it exists, no later work in the stream runs. Dropping it opens it, also in a panic.
 ///
-/// A driver may run all callbacks on one thread, so a case closes one gate at a time and waits for
-/// no other callback meanwhile. It makes and loads all that it needs before: such calls may wait
-/// for the device. Nor does it launch kernels with the gate closed: under a memory checker each
-/// launch waits for the whole device. Copies do as well.
+/// A driver may run all callbacks on one thread, so a case closes one gate at a time and does not
+/// wait for another callback meanwhile. It creates and loads what it needs before, since such calls
+/// may wait for the device. It does not launch kernels behind a closed gate, since under a memory
+/// checker each launch waits for the whole device; copies do the job as well.
 pub(crate) struct Gate {
     _closed: Sender<()>,
 }
 
 impl Gate {
-    /// Let the stream go on.
+    /// Lets the stream continue.
     pub(crate) fn open(self) {}
 }
 
 impl Rig {
-    /// Close a gate behind the work that the stream holds now.
+    /// Closes a gate after the work that is now in the stream.
     pub(crate) fn gate(&self, stream: StreamHandle) -> Result<Gate> {
         let (closed, opened): (Sender<()>, Receiver<()>) = channel();
         self.driver().host_callback(
             stream,
-            // Ends with an error as soon as the gate is dropped.
+            // Returns an error when the gate is dropped.
             Box::new(move |_| {
                 let _ = opened.recv();
             }),

@@ -5,7 +5,7 @@ use pinlane_kernels::{dot_partials, dot_sum_shape};
 
 use super::{Rig, Span};
 
-/// The built-in kernels, loaded.
+/// Loaded built-in kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernels {
     pub(crate) add_u32: FunctionHandle,
@@ -14,18 +14,18 @@ pub(crate) struct Kernels {
     pub(crate) spin: FunctionHandle,
 }
 
-/// Which element is of which channel: as many in a row as `inner`.
+/// The layout of channels.
 #[derive(Clone, Copy)]
 pub(crate) struct Planes<'m> {
-    /// Elements in a row of one channel.
+    /// Consecutive elements of a channel.
     pub(crate) inner: usize,
-    /// Scale and offset, both `f32`, of each channel.
+    /// Scale and offset of each channel, both `f32`.
     pub(crate) table: Span<'m>,
 }
 
 impl Rig {
-    /// Load the built-in kernels, each run once: a driver may load a kernel at its first launch
-    /// and wait for the device then, which must not happen behind a closed gate.
+    /// Loads the built-in kernels and runs each once. A driver may load a kernel at its first launch
+    /// and wait for the device, which must not happen behind a closed gate.
     pub(crate) fn kernels(&self) -> Result<Kernels> {
         let module = self.module(pinlane_kernels::PTX)?;
         let function = |name| self.driver().module_function(module, name);
@@ -52,7 +52,7 @@ impl Rig {
         Ok(kernels)
     }
 
-    /// Add `value` to every word of `data`.
+    /// Adds `value` to every word of `data`.
     pub(crate) fn add_u32(
         &self,
         kernels: Kernels,
@@ -89,7 +89,7 @@ impl Rig {
         self.launch(kernels.saxpy_f32, words, &args, stream)
     }
 
-    /// Copy by a kernel.
+    /// Copies with a kernel.
     pub(crate) fn copy_u8(
         &self,
         kernels: Kernels,
@@ -106,7 +106,7 @@ impl Rig {
         self.launch(kernels.copy_u8, source.bytes, &args, stream)
     }
 
-    /// Keep the device busy.
+    /// Keeps the device busy.
     pub(crate) fn spin(&self, kernels: Kernels, ns: u64, stream: StreamHandle) -> Result<()> {
         self.launch(kernels.spin, 1, &[KernelArg::U64(ns)], stream)
     }
@@ -121,7 +121,7 @@ impl Rig {
         self.launch_shaped(function, LaunchShape::for_items(items), args, stream)
     }
 
-    /// Launch with a shape of the case's choice.
+    /// Launches a kernel with this shape.
     pub(crate) fn launch_shaped(
         &self,
         function: FunctionHandle,
@@ -129,12 +129,12 @@ impl Rig {
         args: &[KernelArg],
         stream: StreamHandle,
     ) -> Result<()> {
-        // SAFETY: the arguments were resource for this kernel, from spans of live memory; the rig
-        // frees memory only after all work is done, and cases order their work on it.
+        // SAFETY: the arguments match this kernel and are spans of live memory. The rig frees memory
+        // only after all work is done, and cases order their work on it.
         unsafe { self.driver().launch(function, shape, args, stream) }
     }
 
-    /// Every `f32` of `source` in 16 bits, by `function`.
+    /// Converts every `f32` of `source` to 16 bits with `function`.
     pub(crate) fn narrow(
         &self,
         function: FunctionHandle,
@@ -152,7 +152,7 @@ impl Rig {
         self.launch_shaped(function, shape, &args, stream)
     }
 
-    /// Every byte of `source` as a scaled and moved `f32`, by `function`.
+    /// Converts every byte of `source` to `f32` with a scale and an offset.
     pub(crate) fn scale_u8(
         &self,
         function: FunctionHandle,
@@ -173,7 +173,7 @@ impl Rig {
         self.launch_shaped(function, shape, &args, stream)
     }
 
-    /// Every byte of `source` as a number of `item_bytes` bytes, by `function`.
+    /// Normalises every byte of `source` to a number of `item_bytes` bytes.
     pub(crate) fn normalize_u8(
         &self,
         (function, item_bytes): (FunctionHandle, usize),
@@ -196,7 +196,7 @@ impl Rig {
         self.launch_shaped(function, shape, &args, stream)
     }
 
-    /// The dot product of two ranges of `f32` as one `f64`, by both kernels. Waits for it.
+    /// The dot product of two ranges of `f32`, by both kernels. Waits for it.
     pub(crate) fn dot(
         &self,
         [partials, sum]: [FunctionHandle; 2],

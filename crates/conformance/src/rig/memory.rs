@@ -7,7 +7,7 @@ use pinlane_driver::{DevicePtr, HostFlags, HostPtr, Place, RegisterFlags, Result
 
 use super::{Resource, Rig};
 
-/// What the cases take for a page. Larger real pages only make a range less aligned.
+/// The page size that the cases assume. On larger pages ranges are only less aligned.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Zeroed pageable memory that starts on a page.
@@ -16,7 +16,7 @@ pub(crate) struct Pages {
     layout: Layout,
 }
 
-// SAFETY: the memory is owned by the value alone, as a `Box<[u8]>` owns its own.
+// SAFETY: the value owns the memory, like a `Box<[u8]>`.
 unsafe impl Send for Pages {}
 
 impl Pages {
@@ -41,27 +41,27 @@ impl Drop for Pages {
     }
 }
 
-/// Kinds of host memory that a copy may meet.
+/// Kinds of host memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HostKind {
-    /// Ordinary memory.
+    /// Pageable memory.
     Pageable,
-    /// From the driver, default flags.
+    /// Allocated by the driver with default flags.
     Pinned,
-    /// From the driver, write-combined.
+    /// Allocated by the driver, write-combined.
     WriteCombined,
-    /// Ordinary memory, registered in place, not on a page boundary.
+    /// Registered in place, not on a page boundary.
     Registered,
 }
 
-/// Host memory that lives as long as the rig, or until it is freed by hand.
+/// Host memory that lives as long as the rig, or until the case frees it.
 pub(crate) struct HostMem<'r> {
     base: HostPtr,
     bytes: usize,
     rig: PhantomData<&'r Rig>,
 }
 
-// SAFETY: the memory belongs to no thread, and one `HostMem` is used by one thread at a time.
+// SAFETY: the memory is not tied to a thread, and one thread uses a `HostMem` at a time.
 unsafe impl Send for HostMem<'_> {}
 
 impl<'r> HostMem<'r> {
@@ -77,7 +77,7 @@ impl<'r> HostMem<'r> {
         self.base
     }
 
-    /// Address `offset` bytes in, as a number.
+    /// The address of byte `offset`.
     pub(crate) fn address(&self, offset: usize) -> u64 {
         (self.base.addr().get() + offset) as u64
     }
@@ -97,8 +97,8 @@ impl<'r> HostMem<'r> {
 
     pub(crate) fn write(&self, offset: usize, data: &[u8]) {
         assert!(offset <= self.bytes && data.len() <= self.bytes - offset);
-        // SAFETY: in bounds of live memory (see the module's word on soundness), and `data` is
-        // memory of the case's own, so they do not overlap.
+        // SAFETY: in bounds of live memory (see the soundness of the rig), and `data` belongs to the
+        // case, so they do not overlap.
         unsafe {
             self.base
                 .add(offset)
@@ -108,7 +108,7 @@ impl<'r> HostMem<'r> {
     }
 
     pub(crate) fn fill(&self, value: u8) {
-        // SAFETY: all of the live memory, nothing more.
+        // SAFETY: in bounds of live memory.
         unsafe { self.base.write_bytes(value, self.bytes) }
     }
 
@@ -130,7 +130,7 @@ impl<'r> HostMem<'r> {
     }
 }
 
-/// Device memory that lives as long as the rig, or until it is freed by hand.
+/// Device memory that lives as long as the rig, or until the case frees it.
 pub(crate) struct DeviceMem<'r> {
     base: DevicePtr,
     bytes: usize,
@@ -173,11 +173,11 @@ impl Span<'_> {
         }
     }
 
-    /// Its device address; a case gives kernels nothing else.
+    /// The device address. Kernels get nothing else.
     pub(super) fn device(self) -> DevicePtr {
         match self.place {
             Place::Device(ptr) => ptr,
-            Place::Host(_) => panic!("host memory where device memory is needed"),
+            Place::Host(_) => panic!("the span is in host memory"),
         }
     }
 }
@@ -203,7 +203,7 @@ impl Rig {
         })
     }
 
-    /// Free device memory now, in stream order where it was allocated so.
+    /// Frees device memory, in stream order if it was allocated that way.
     pub(crate) fn free_device(&self, memory: DeviceMem<'_>) -> Result<()> {
         let resource = self.untrack(
             |resource| matches!(resource, Resource::Device(p) | Resource::DeviceAsync(p, _) if *p == memory.base),
@@ -211,7 +211,7 @@ impl Rig {
         self.free(resource)
     }
 
-    /// Free stream-ordered memory behind the work of another stream than its own.
+    /// Frees stream-ordered memory in another stream than its own.
     pub(crate) fn free_device_on(&self, memory: DeviceMem<'_>, stream: StreamHandle) -> Result<()> {
         self.untrack(
             |resource| matches!(resource, Resource::DeviceAsync(p, _) if *p == memory.base),
@@ -225,7 +225,7 @@ impl Rig {
         Ok(HostMem::new(base, bytes))
     }
 
-    /// Free pinned memory now; the case has waited for all work on it.
+    /// Frees pinned memory. The case has waited for all work on it.
     pub(crate) fn free_pinned(&self, memory: HostMem<'_>) -> Result<()> {
         let resource =
             self.untrack(|resource| matches!(resource, Resource::Pinned(p) if *p == memory.base));
@@ -235,13 +235,13 @@ impl Rig {
     /// Pageable memory that starts `offset` bytes into a page.
     pub(crate) fn pageable(&self, bytes: usize, offset: usize) -> HostMem<'_> {
         let pages = Pages::new(offset + bytes);
-        // SAFETY: `offset` lies inside the allocation.
+        // SAFETY: `offset` is inside the allocation.
         let base = unsafe { pages.base().add(offset) };
         self.track(Resource::Pageable(pages));
         HostMem::new(base, bytes)
     }
 
-    /// Register part of pageable memory of this rig.
+    /// Registers a part of pageable memory.
     pub(crate) fn register<'m>(
         &'m self,
         memory: &'m HostMem<'_>,
@@ -250,8 +250,8 @@ impl Rig {
         flags: RegisterFlags,
     ) -> Result<HostMem<'m>> {
         assert!(offset <= memory.bytes && bytes <= memory.bytes - offset);
-        // SAFETY: in bounds of memory that the rig frees after it has unregistered it, since it
-        // frees in reverse order.
+        // SAFETY: in bounds of memory that the rig frees after unregistering it, since it frees in
+        // reverse order.
         let base = unsafe {
             let base = memory.base.add(offset);
             self.driver().host_register(base, bytes, flags)?;
@@ -261,7 +261,7 @@ impl Rig {
         Ok(HostMem::new(base, bytes))
     }
 
-    /// Unregister now; the case has waited for all work on it.
+    /// Unregisters memory. The case has waited for all work on it.
     pub(crate) fn unregister(&self, memory: HostMem<'_>) -> Result<()> {
         let resource = self
             .untrack(|resource| matches!(resource, Resource::Registered(p) if *p == memory.base));
@@ -288,7 +288,7 @@ impl Rig {
         }
     }
 
-    /// New device memory that holds `data`.
+    /// New device memory with this data.
     pub(crate) fn upload(&self, data: &[u8]) -> Result<DeviceMem<'_>> {
         let source = self.pageable(data.len(), 0);
         source.write(0, data);
@@ -305,7 +305,7 @@ impl Rig {
         Ok(target.read_all())
     }
 
-    /// The address under which kernels see mapped host memory.
+    /// Mapped host memory at its device address.
     pub(crate) fn mapped<'m>(&self, memory: &'m HostMem<'_>) -> Result<Span<'m>> {
         let ptr = self.driver().host_device_ptr(memory.base)?;
         Ok(Span::new(Place::Device(ptr), memory.bytes))

@@ -1,10 +1,9 @@
-//! What a case works with: an opened device, and a list of all that the case resource on it.
+//! The rig of a case: an open device, and a list of everything that the case created on it.
 //!
 //! **Soundness.** Buffers borrow the rig and know their length, so every range that reaches the
-//! driver is live and in bounds. What the rig cannot rule out is a driver that moves bytes when it
-//! must not: so host memory is only reached by raw copies, never through references, and such a
-//! driver shows as wrong bytes. Cases wait for the work on a buffer, by the call under test,
-//! before they read or refill it.
+//! driver is live and in bounds. A broken driver may still write at the wrong time. So host memory is
+//! accessed only by raw copies, never through references, and such a driver shows as wrong bytes.
+//! Before a case reads or refills a buffer, it waits for the work on it with the call under test.
 
 mod copies;
 mod gate;
@@ -24,7 +23,7 @@ pub(crate) use copies::Rows;
 pub(crate) use kernels::Planes;
 pub(crate) use memory::{DeviceMem, HostKind, HostMem, PAGE_BYTES, Pages, Span};
 
-/// Something that must be freed.
+/// A resource to free.
 enum Resource {
     Device(DevicePtr),
     DeviceAsync(DevicePtr, StreamHandle),
@@ -39,7 +38,7 @@ enum Resource {
 // SAFETY: the addresses are only handed back to the driver, which any thread may call.
 unsafe impl Send for Resource {}
 
-/// An opened device and all that was resource on it.
+/// An open device and everything that was created on it.
 pub(crate) struct Rig {
     driver: Arc<dyn Driver>,
     resource: Mutex<Vec<Resource>>,
@@ -58,7 +57,7 @@ impl Rig {
         &*self.driver
     }
 
-    /// A stream that is independent of the default stream.
+    /// A non-blocking stream.
     pub(crate) fn stream(&self) -> Result<StreamHandle> {
         self.stream_with(StreamFlags {
             non_blocking: true,
@@ -72,7 +71,7 @@ impl Rig {
         Ok(stream)
     }
 
-    /// Destroy a stream now; the case does not use it again.
+    /// Destroys a stream, which the case does not use again.
     pub(crate) fn destroy_stream(&self, stream: StreamHandle) -> Result<()> {
         let resource =
             self.untrack(|resource| matches!(resource, Resource::Stream(s) if *s == stream));
@@ -98,7 +97,7 @@ impl Rig {
         Ok(event)
     }
 
-    /// Destroy an event now; the case does not use it again.
+    /// Destroys an event, which the case does not use again.
     pub(crate) fn destroy_event(&self, event: EventHandle) -> Result<()> {
         let resource =
             self.untrack(|resource| matches!(resource, Resource::Event(e) if *e == event));
@@ -111,25 +110,25 @@ impl Rig {
         Ok(module)
     }
 
-    /// Unload a module now; nothing of it runs, and the case does not use it again.
+    /// Unloads a module. None of its kernels runs, and the case does not use it again.
     pub(crate) fn unload(&self, module: ModuleHandle) -> Result<()> {
         let resource =
             self.untrack(|resource| matches!(resource, Resource::Module(m) if *m == module));
         self.free(resource)
     }
 
-    /// A kernel of the built-in module, which is loaded for it.
+    /// Loads the built-in module and returns one of its kernels.
     pub(crate) fn function(&self, name: &str) -> Result<FunctionHandle> {
         let module = self.module(pinlane_kernels::PTX)?;
         self.driver.module_function(module, name)
     }
 
-    /// Free everything; an error on the way is a failure of the case.
+    /// Frees everything. An error is a failure of the case.
     pub(crate) fn close(self) -> Outcome {
         Ok(self.free_all()?)
     }
 
-    /// Waits for all work first, and goes on after an error, so that the rest is freed too.
+    /// Waits for all work first. Continues after an error, so that the rest is freed, too.
     fn free_all(&self) -> Result<()> {
         let mut first = self.driver.synchronize();
         loop {
@@ -141,9 +140,9 @@ impl Rig {
     }
 
     fn free(&self, resource: Resource) -> Result<()> {
-        // SAFETY: each came from the matching call and was taken off the list, so it is freed once.
-        // Work on memory is done: `free_all` has synchronised, and a case that frees earlier has
-        // waited for its own work. A module or event that is freed is not used again by the case.
+        // SAFETY: each came from the matching call and was removed from the list, so it is freed
+        // once. Work on memory is done: `free_all` has synchronised, and a case that frees earlier
+        // has waited for its own work. The case does not use a freed module or event again.
         unsafe {
             match resource {
                 Resource::Device(ptr) => self.driver.device_free(ptr),
@@ -162,25 +161,25 @@ impl Rig {
         self.list().push(resource);
     }
 
-    /// Take one thing off the list. A case that frees what it did not make is itself wrong.
+    /// Removes a resource from the list. A case frees only what it created.
     fn untrack(&self, is_it: impl Fn(&Resource) -> bool) -> Resource {
         let mut list = self.list();
         let at = list
             .iter()
             .rposition(is_it)
-            .expect("the case resource what it frees");
+            .expect("the case created what it frees");
         list.remove(at)
     }
 
     fn list(&self) -> std::sync::MutexGuard<'_, Vec<Resource>> {
-        // A case that panicked on another thread leaves the list whole.
+        // A panic on another thread leaves the list intact.
         self.resource.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // After `close` the list is empty. On the way out of a failed case errors add nothing.
+        // After `close` the list is empty. After a failure, further errors say nothing new.
         if !self.list().is_empty() {
             let _ = self.free_all();
         }
