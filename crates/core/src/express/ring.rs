@@ -382,7 +382,7 @@ impl<'a> RingShare<'a> {
             if let Some(slot) = idle {
                 return self.settled(slot).map(Some);
             }
-            // Other lanes work on all of them, and those wait for nobody.
+            // Other lanes work on all of them, and do not wait for this one.
             if !wait_until(|| !self.state().idle.is_empty(), &stopped) {
                 return Ok(None);
             }

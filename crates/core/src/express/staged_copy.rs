@@ -108,7 +108,7 @@ const STREAMED_DOWNLOAD_BYTES: usize = 32 << 20;
 const LONG_RUN_BYTES: usize = 1 << 20;
 
 impl UploadStores {
-    /// The best for so many lanes on this CPU.
+    /// The fastest kind for this number of lanes on this CPU.
     pub(super) fn for_lanes(lanes: usize) -> Self {
         if lanes >= DEMOTING_LANES && can_demote() {
             Self::Demoting
