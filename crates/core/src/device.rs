@@ -3,20 +3,21 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pinlane_driver::{
     DeviceInfo, Driver, EventFlags, MemoryInfo, Platform, PointerKind, StreamFlags, StreamHandle,
 };
 
-use crate::core::{Fence, Lot};
+use crate::completion_notifier::CompletionNotifier;
+use crate::device_core::DeviceCore;
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
-use crate::herald::Heralds;
-use crate::link::Link;
-use crate::memory::{DeviceMemory, IdleBuffers};
+use crate::memory::{DeviceMemory, PinnedPool};
+use crate::protocol::{DeferredFree, Fence};
 use crate::sync::Arc as CoreArc;
+use crate::sync::lock;
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 
 /// A GPU, real or simulated, opened for use. Cheap to clone; all clones are the same device.
@@ -44,16 +45,16 @@ pub struct Device {
 
 /// What streams, device buffers and transfers share. Its drop is the shutdown of the device.
 pub(crate) struct Shared {
-    pub(crate) link: Arc<Link>,
+    pub(crate) core: Arc<DeviceCore>,
     pub(crate) events: Arc<EventPool>,
-    pub(crate) lot: CoreArc<Lot<DeviceFence>>,
-    pub(crate) heralds: Heralds,
-    /// The turn of the default stream, for which many values stand.
-    pub(crate) default_turn: Arc<Mutex<()>>,
-    /// Taken out by the shutdown, before the lot is closed.
+    pub(crate) deferred: CoreArc<DeferredFree<DeviceFence>>,
+    pub(crate) notifier: CompletionNotifier,
+    /// Orders submissions to the default stream, which has many handles.
+    pub(crate) default_submit_order: Arc<Mutex<()>>,
+    /// Taken out by the shutdown, before deferred buffers are freed.
     express: Mutex<Option<Arc<Express>>>,
-    /// Pinned memory that loads of weights keep for the next one.
-    pub(crate) idle_buffers: IdleBuffers,
+    /// Pinned buffers for reuse by loads and pipelines.
+    pub(crate) pinned_store: PinnedPool,
     /// Stream on which memory goes back in order, made when first needed.
     returns: Mutex<Option<StreamHandle>>,
 }
@@ -64,7 +65,7 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 /// What a device holds right now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct DeviceStats {
     /// Pinned host memory, in bytes, that of the express lane included.
     pub pinned_bytes: u64,
     /// Pinned host memory of the express lane, in bytes.
@@ -94,20 +95,20 @@ impl Device {
     /// Use an opened driver. What it page-locks counts in `budget`.
     #[must_use]
     pub fn with_budget(driver: Arc<dyn Driver>, budget: &Budget) -> Self {
-        let link = Arc::new(Link::new(driver, budget.clone()));
-        let lot = CoreArc::new(Lot::new());
-        let config = ExpressConfig::for_device(link.driver.info());
-        let express = Express::new(&link, &lot, config).expect("the defaults are valid");
+        let core = Arc::new(DeviceCore::new(driver, budget.clone()));
+        let deferred = CoreArc::new(DeferredFree::new());
+        let config = ExpressConfig::for_device(core.driver.info());
+        let express = Express::new(&core, &deferred, config).expect("the defaults are valid");
         Self {
-            shared: Arc::new(Shared {
-                events: Arc::new(EventPool::new(Arc::clone(&link))),
+            shared: Arc::new_cyclic(|shared| Shared {
+                events: Arc::new(EventPool::new(Arc::clone(&core))),
                 express: Mutex::new(Some(Arc::new(express))),
-                lot,
-                heralds: Heralds::new(),
-                default_turn: Arc::default(),
-                idle_buffers: IdleBuffers::default(),
+                deferred,
+                notifier: CompletionNotifier::new(),
+                default_submit_order: Arc::default(),
+                pinned_store: PinnedPool::of_device(&core, Weak::clone(shared)),
                 returns: Mutex::new(None),
-                link,
+                core,
             }),
         }
     }
@@ -115,30 +116,30 @@ impl Device {
     /// Name, memory, engines and so on.
     #[must_use]
     pub fn info(&self) -> &DeviceInfo {
-        self.shared.link.driver.info()
+        self.shared.core.driver.info()
     }
 
     /// The driver underneath.
     #[must_use]
     pub fn driver(&self) -> &Arc<dyn Driver> {
-        &self.shared.link.driver
+        &self.shared.core.driver
     }
 
     /// What may be page-locked for this device, and what is.
     #[must_use]
     pub fn budget(&self) -> &Budget {
-        &self.shared.link.budget
+        &self.shared.core.budget
     }
 
     /// Device memory, free and in all.
     pub fn memory_info(&self) -> Result<MemoryInfo> {
-        Ok(self.shared.link.driver.memory_info()?)
+        Ok(self.shared.core.driver.memory_info()?)
     }
 
     /// What the driver knows of the memory that a slice lies in.
     pub fn pointer_kind<T>(&self, slice: &[T]) -> Result<PointerKind> {
         let address = slice.as_ptr().expose_provenance() as u64;
-        Ok(self.shared.link.driver.pointer_kind(address)?)
+        Ok(self.shared.core.driver.pointer_kind(address)?)
     }
 
     /// A new stream, independent of the default stream.
@@ -162,13 +163,13 @@ impl Device {
 
     /// A new event that keeps no time.
     pub fn event(&self) -> Result<Event> {
-        Event::create(&self.shared.link, EventFlags::default())
+        Event::create(&self.shared.core, EventFlags::default())
     }
 
     /// A new event that keeps the time at which it fires.
     pub fn event_with_timing(&self) -> Result<Event> {
         Event::create(
-            &self.shared.link,
+            &self.shared.core,
             EventFlags {
                 timing: true,
                 ..EventFlags::default()
@@ -178,15 +179,15 @@ impl Device {
 
     /// Wait until all work of all streams is done. Buffers of dropped transfers are freed here too.
     pub fn synchronize(&self) -> Result<()> {
-        let result = self.shared.link.driver.synchronize();
-        self.shared.lot.reclaim();
+        let result = self.shared.core.driver.synchronize();
+        self.shared.deferred.reclaim();
         Ok(result?)
     }
 
     /// Free buffers of dropped transfers that have landed meanwhile. How many. Every submission
     /// does this by itself.
     pub fn reclaim(&self) -> usize {
-        self.shared.lot.reclaim()
+        self.shared.deferred.reclaim()
     }
 
     /// How the express lane for ordinary memory is set up.
@@ -197,7 +198,7 @@ impl Device {
 
     /// Set the express lane up anew. Copies that are under way end with the old one.
     pub fn set_express_config(&self, config: ExpressConfig) -> Result<()> {
-        let express = Express::new(&self.shared.link, &self.shared.lot, config)?;
+        let express = Express::new(&self.shared.core, &self.shared.deferred, config)?;
         let mut current = self.shared.express_slot();
         let old = current.replace(Arc::new(express));
         drop(current);
@@ -206,15 +207,15 @@ impl Device {
     }
 
     /// Give memory back that is kept for the next time and not used now: pinned memory of the express
-    /// lane and of loads of weights, and device memory (see [`keep_device_memory`]). How many bytes.
+    /// lane, of loads and of pipelines, and device memory (see [`keep_device_memory`]). How many bytes.
     ///
     /// [`keep_device_memory`]: Self::keep_device_memory
     pub fn trim(&self) -> usize {
-        self.shared.lot.reclaim();
-        let link = &self.shared.link;
-        let kept = link.free_kept();
-        let pinned = self.shared.express().trim() + self.shared.idle_buffers.clear();
-        link.free_kept(); // scratch memory that came of it
+        self.shared.deferred.reclaim();
+        let core = &self.shared.core;
+        let kept = core.free_cached();
+        let pinned = self.shared.express().trim() + self.shared.pinned_store.free_idle() as usize;
+        core.free_cached(); // scratch memory that came of it
         pinned + kept
     }
 
@@ -246,24 +247,24 @@ impl Device {
     /// # }
     /// ```
     pub fn keep_device_memory(&self, at_most_bytes: u64) -> u64 {
-        self.shared.lot.reclaim();
-        self.shared.link.keep_memory(at_most_bytes)
+        self.shared.deferred.reclaim();
+        self.shared.core.set_cache_limit(at_most_bytes)
     }
 
     /// What the device holds right now.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        let books = &self.shared.link.books;
-        let kept_bytes = self.shared.link.kept_memory.bytes();
-        let device_bytes = books.device_bytes.value();
-        Stats {
-            pinned_bytes: books.pinned_bytes.value(),
+    pub fn stats(&self) -> DeviceStats {
+        let counters = &self.shared.core.counters;
+        let kept_bytes = self.shared.core.device_cache.bytes();
+        let device_bytes = counters.device_bytes.value();
+        DeviceStats {
+            pinned_bytes: counters.pinned_bytes.value(),
             express_bytes: self.shared.express().pinned_bytes() as u64,
-            registered_bytes: books.registered_bytes.value(),
+            registered_bytes: counters.registered_bytes.value(),
             device_bytes,
             // Others may have freed some between the two.
             kept_bytes: kept_bytes.min(device_bytes),
-            parked: self.shared.lot.len(),
+            parked: self.shared.deferred.len(),
         }
     }
 
@@ -271,7 +272,7 @@ impl Device {
     /// dropped. Each is given out once.
     #[must_use]
     pub fn take_stray_errors(&self) -> Vec<Error> {
-        let stray = self.shared.link.take_stray();
+        let stray = self.shared.core.take_stray();
         stray.into_iter().map(Error::from).collect()
     }
 }
@@ -299,7 +300,7 @@ impl Shared {
     }
 
     fn express_slot(&self) -> MutexGuard<'_, Option<Arc<Express>>> {
-        self.express.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.express)
     }
 
     /// Free device memory once `uses` have fired, without waiting for them.
@@ -315,7 +316,7 @@ impl Shared {
         if pending.is_empty() {
             drop(memory);
         } else {
-            self.lot.park(pending, Box::new(memory));
+            self.deferred.defer(pending, Box::new(memory));
         }
     }
 
@@ -331,25 +332,25 @@ impl Shared {
         }
         let ready = self.returns().and_then(|stream| {
             for fence in pending {
-                self.link.driver.stream_wait_event(stream, fence.event())?;
+                self.core.driver.stream_wait_event(stream, fence.event())?;
             }
             Ok(stream)
         });
         match ready {
             Ok(stream) => memory.free_on(stream),
             Err(error) => {
-                self.link.keep_stray(error);
+                self.core.keep_stray(error);
                 Err(memory)
             }
         }
     }
 
     fn returns(&self) -> pinlane_driver::Result<StreamHandle> {
-        let mut returns = self.returns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut returns = lock(&self.returns);
         if let Some(stream) = *returns {
             return Ok(stream);
         }
-        let stream = self.link.driver.stream_create(StreamFlags {
+        let stream = self.core.driver.stream_create(StreamFlags {
             non_blocking: true,
             priority: 0,
         })?;
@@ -364,28 +365,29 @@ impl Drop for Shared {
     fn drop(&mut self) {
         // What comes back from here on goes to the driver. Should it panic over what was kept, all else
         // is still given back.
-        let freed = catch_unwind(AssertUnwindSafe(|| self.link.keep_memory(0)));
+        let freed = catch_unwind(AssertUnwindSafe(|| self.core.set_cache_limit(0)));
         // Its slots in flight are parked like all others.
         drop(self.express_slot().take());
-        let closed = self.lot.close(SHUTDOWN_PATIENCE);
+        let closed = self.deferred.close(SHUTDOWN_PATIENCE);
         if closed.abandoned > 0 {
-            // Nobody is left to return an error to.
-            eprintln!(
-                "pinlane: the device still uses {} buffers at shutdown; their memory stays",
+            log::error!(
+                "the device still uses {} buffers at shutdown; their memory is leaked",
                 closed.abandoned
             );
         }
-        self.heralds.dismiss(&self.link);
+        // Also where a buffer in flight was abandoned, which keeps the store itself.
+        let trimmed = catch_unwind(AssertUnwindSafe(|| self.pinned_store.free_idle()));
+        self.notifier.dismiss(&self.core);
         let returns = self
             .returns
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = returns.take() {
             // SAFETY: created by `returns`, and taken out, so that nobody uses it again.
-            self.link
+            self.core
                 .give_back(|driver| unsafe { driver.stream_destroy(stream) });
         }
-        if let Err(panic) = freed {
+        if let Err(panic) = freed.and(trimmed) {
             resume_unwind(panic);
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pinlane_driver::{EventFlags, EventHandle};
 
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::{Error, Result};
 
 /// A mark in a stream: it fires when all work before it is done.
@@ -26,20 +26,20 @@ use crate::{Error, Result};
 /// # }
 /// ```
 pub struct Event {
-    link: Arc<Link>,
+    core: Arc<DeviceCore>,
     pub(crate) handle: EventHandle,
 }
 
 impl Event {
-    pub(crate) fn create(link: &Arc<Link>, flags: EventFlags) -> Result<Self> {
+    pub(crate) fn create(core: &Arc<DeviceCore>, flags: EventFlags) -> Result<Self> {
         Ok(Self {
-            handle: link.driver.event_create(flags)?,
-            link: Arc::clone(link),
+            handle: core.driver.event_create(flags)?,
+            core: Arc::clone(core),
         })
     }
 
-    pub(crate) fn belongs_to(&self, link: &Arc<Link>) -> Result<()> {
-        if Arc::ptr_eq(&self.link, link) {
+    pub(crate) fn belongs_to(&self, core: &Arc<DeviceCore>) -> Result<()> {
+        if Arc::ptr_eq(&self.core, core) {
             Ok(())
         } else {
             Err(Error::WrongDevice)
@@ -48,31 +48,31 @@ impl Event {
 
     /// Whether it has fired. Before it is recorded it counts as fired.
     pub fn is_done(&self) -> Result<bool> {
-        Ok(self.link.driver.event_query(self.handle)?)
+        Ok(self.core.driver.event_query(self.handle)?)
     }
 
     /// Wait until it has fired.
     pub fn synchronize(&self) -> Result<()> {
-        Ok(self.link.driver.event_synchronize(self.handle)?)
+        Ok(self.core.driver.event_synchronize(self.handle)?)
     }
 
     /// Wait until it has fired, at most `timeout`. Whether it has.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
-        Ok(self.link.driver.event_wait_timeout(self.handle, timeout)?)
+        Ok(self.core.driver.event_wait_timeout(self.handle, timeout)?)
     }
 
     /// Nanoseconds of the device's time from this event to `end`; negative when `end` fired first.
     /// Both were made with timing and have fired.
     pub fn elapsed_ns(&self, end: &Self) -> Result<i64> {
-        end.belongs_to(&self.link)?;
-        Ok(self.link.driver.event_elapsed_ns(self.handle, end.handle)?)
+        end.belongs_to(&self.core)?;
+        Ok(self.core.driver.event_elapsed_ns(self.handle, end.handle)?)
     }
 }
 
 impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: created by this driver, and this was its only owner.
-        self.link
+        self.core
             .give_back(|driver| unsafe { driver.event_destroy(self.handle) });
     }
 }

@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use pinlane_driver::{Error, EventFlags, EventHandle, Result, StreamHandle};
 
-use crate::core::{Fence, Slots};
-use crate::link::Link;
+use crate::device_core::DeviceCore;
+use crate::protocol::{Fence, FreeList};
 
 /// Events that no fence uses at the moment.
 pub(crate) struct EventPool {
-    link: Arc<Link>,
-    idle: Slots<EventHandle>,
+    core: Arc<DeviceCore>,
+    idle: FreeList<EventHandle>,
 }
 
 impl EventPool {
-    pub(crate) fn new(link: Arc<Link>) -> Self {
+    pub(crate) fn new(core: Arc<DeviceCore>) -> Self {
         Self {
-            link,
-            idle: Slots::new(),
+            core,
+            idle: FreeList::new(),
         }
     }
 
@@ -28,7 +28,7 @@ impl EventPool {
     pub(crate) fn claim(self: &Arc<Self>) -> Result<UnrecordedFence> {
         let event = self
             .idle
-            .claim(|| self.link.driver.event_create(EventFlags::default()))?;
+            .claim(|| self.core.driver.event_create(EventFlags::default()))?;
         Ok(UnrecordedFence(DeviceFence(Arc::new(Inner {
             event,
             pool: Arc::clone(self),
@@ -41,7 +41,7 @@ impl Drop for EventPool {
     fn drop(&mut self) {
         for event in self.idle.drain() {
             // SAFETY: idle events were created by this driver, and nobody holds them any more.
-            self.link
+            self.core
                 .give_back(|driver| unsafe { driver.event_destroy(event) });
         }
     }
@@ -54,7 +54,7 @@ impl UnrecordedFence {
     /// Put the fence behind all work that the stream holds now.
     pub(crate) fn record(self, stream: StreamHandle) -> Result<DeviceFence> {
         let inner = &self.0.0;
-        inner.pool.link.driver.event_record(inner.event, stream)?;
+        inner.pool.core.driver.event_record(inner.event, stream)?;
         Ok(self.0)
     }
 }
@@ -95,8 +95,8 @@ impl DeviceFence {
         done
     }
 
-    fn link(&self) -> &Link {
-        &self.0.pool.link
+    fn core(&self) -> &DeviceCore {
+        &self.0.pool.core
     }
 }
 
@@ -105,7 +105,7 @@ impl Fence for DeviceFence {
         if self.known_done() {
             return Ok(true);
         }
-        let done = self.link().driver.event_query(self.0.event)?;
+        let done = self.core().driver.event_query(self.0.event)?;
         Ok(self.learned(done))
     }
 
@@ -113,7 +113,7 @@ impl Fence for DeviceFence {
         if self.known_done() {
             return Ok(());
         }
-        self.link().driver.event_synchronize(self.0.event)?;
+        self.core().driver.event_synchronize(self.0.event)?;
         self.learned(true);
         Ok(())
     }
@@ -123,19 +123,19 @@ impl Fence for DeviceFence {
             return Ok(true);
         }
         let done = self
-            .link()
+            .core()
             .driver
             .event_wait_timeout(self.0.event, timeout)?;
         Ok(self.learned(done))
     }
 
     fn wait_hard(&self) -> Result<()> {
-        self.link().driver.synchronize()?;
+        self.core().driver.synchronize()?;
         self.learned(true);
         Ok(())
     }
 
     fn note(&self, error: Error) {
-        self.link().keep_stray(error);
+        self.core().keep_stray(error);
     }
 }

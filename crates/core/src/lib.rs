@@ -38,29 +38,29 @@
 //!      ├── PinnedPool ── PoolBuf                                  the same, reused
 //!      ├── Budget                                                 how much may be page-locked
 //!      └── DeviceBuf  DeviceSlice  DeviceSliceMut                 device memory (memory/)
-//!   core/     the protocol of all this, free of any GPU
+//!   protocol/   the rules of all this, free of any GPU
 //! ```
 
 mod builtin;
+mod completion_notifier;
 mod copy;
-mod core;
 mod device;
+mod device_core;
 mod error;
 mod event;
 mod express;
 mod fence;
 mod helpers;
-mod herald;
 #[doc(hidden)]
 pub mod internal;
 #[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod kernel;
-mod link;
 mod mapped_copies;
 pub mod memory;
 mod normalize;
 mod open;
+mod protocol;
 mod scope;
 mod stopwatch;
 mod stream;
@@ -71,7 +71,7 @@ mod upload_pieces;
 
 pub use builtin::Builtin;
 pub use bytemuck::Pod;
-pub use device::{Device, Stats};
+pub use device::{Device, DeviceStats};
 pub use error::{Error, ErrorKind, RegisterError, Result, TransferError};
 pub use event::Event;
 pub use express::{Conversion, ExpressConfig, F32ToBf16, F32ToF16, U8ToF32};

@@ -119,7 +119,7 @@ impl Way {
         let checked = match mapped.len() < bytes {
             true => same_len(mapped.len(), bytes),
             // Other devices may know the memory under other addresses.
-            false => mapped.home().is_on(&stream.shared().link),
+            false => mapped.pinned_for().check_same_device(&stream.shared().core),
         };
         checked
             .and_then(|()| self.write_table(stream, Piece::new(place, 0, bytes)))

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bytemuck::Pod;
 use pinlane_driver::{CopyOp, Place};
 
-use crate::core::Fence;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut};
+use crate::protocol::Fence;
 use crate::submit::{AbortOnUnwind, settle_borrowed};
+use crate::sync::lock;
 use crate::transfer::{copy_unless_empty, same_len};
 use crate::{Device, Result, Stream};
 
@@ -105,7 +106,7 @@ impl Device {
             (Ok(Ok(_)), Err(error)) => Err(error.into()),
             (failed, settled) => {
                 if let Err(error) = settled {
-                    self.shared.link.keep_stray(error);
+                    self.shared.core.keep_stray(error);
                 }
                 failed.unwrap_or_else(|panic| resume_unwind(panic))
             }
@@ -123,7 +124,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedTransfer<'scope, PinnedSlice<'scope, T>>> {
         let (source, target) = (source.into(), target.into());
         same_len(source.len(), target.len())?;
-        source.home().serves(&stream.shared().link)?;
+        source.pinned_for().check_usable_by(&stream.shared().core)?;
         let copy = CopyOp {
             source: Place::Host(source.start().cast()),
             target: Place::Device(target.device_ptr()),
@@ -146,7 +147,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedTransfer<'scope, PinnedSliceMut<'scope, T>>> {
         let (source, mut target) = (source.into(), target.into());
         same_len(source.len(), target.len())?;
-        target.home().serves(&stream.shared().link)?;
+        target.pinned_for().check_usable_by(&stream.shared().core)?;
         let copy = CopyOp {
             source: Place::Device(source.device_ptr()),
             target: Place::Host(target.start().cast()),
@@ -165,7 +166,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         memory: S,
     ) -> Result<ScopedTransfer<'scope, S>> {
         let fence = submitted?;
-        let mut fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fences = lock(&self.fences);
         Ok(ScopedTransfer {
             memory,
             fences: &self.fences,
@@ -175,7 +176,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Wait for all of them. The first error, after all are done.
     fn settle(&self) -> pinlane_driver::Result<()> {
-        let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
+        let fences = lock(&self.fences);
         let mut first = Ok(());
         let guard = AbortOnUnwind; // a panic of the driver's would give memory back that is in use
         for fence in &fences.flying {
@@ -205,7 +206,7 @@ impl<S> ScopedTransfer<'_, S> {
     }
 
     fn fence(&self) -> Option<DeviceFence> {
-        let fences = self.fences.lock().unwrap_or_else(PoisonError::into_inner);
+        let fences = lock(self.fences);
         fences.of(self.at).cloned()
     }
 }

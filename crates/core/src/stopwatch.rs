@@ -109,7 +109,7 @@ impl Timed<'_> {
 
     /// Whether stream and stopwatch are of one device.
     fn fits(&self) -> Result<()> {
-        let link = &self.stream.shared().link;
-        self.stopwatch.start.belongs_to(link)
+        let core = &self.stream.shared().core;
+        self.stopwatch.start.belongs_to(core)
     }
 }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle};
 
 use crate::device::Shared;
+use crate::sync::lock;
 use crate::{Error, Event, Result};
 
 /// A FIFO of work on the device. Work of one stream runs in order, of different streams at the
@@ -26,7 +27,7 @@ struct Inner {
     /// The default stream is the driver's own.
     owned: bool,
     /// Taken by whoever submits: the order of fences in the books is that on the stream.
-    turn: Arc<Mutex<()>>,
+    submit_order: Arc<Mutex<()>>,
     /// Submissions that were begun, those that have ended, and those known to be done.
     begun: AtomicU64,
     ended: AtomicU64,
@@ -60,12 +61,12 @@ impl From<SubmitError> for Error {
 
 impl Stream {
     pub(crate) fn create(shared: &Arc<Shared>, flags: StreamFlags) -> Result<Self> {
-        let handle = shared.link.driver.stream_create(flags)?;
+        let handle = shared.core.driver.stream_create(flags)?;
         Ok(Self::new(shared, handle, true))
     }
 
     pub(crate) fn default_of(shared: &Arc<Shared>) -> Self {
-        Self::new(shared, shared.link.driver.default_stream(), false)
+        Self::new(shared, shared.core.driver.default_stream(), false)
     }
 
     fn new(shared: &Arc<Shared>, handle: StreamHandle, owned: bool) -> Self {
@@ -80,10 +81,10 @@ impl Stream {
                     Shared::DEFAULT_STREAM_ID
                 },
                 owned,
-                turn: if owned {
+                submit_order: if owned {
                     Arc::default()
                 } else {
-                    Arc::clone(&shared.default_turn)
+                    Arc::clone(&shared.default_submit_order)
                 },
                 begun: AtomicU64::new(0),
                 ended: AtomicU64::new(0),
@@ -99,7 +100,7 @@ impl Stream {
             true => Ok(()),
             false => self.drain(),
         };
-        self.shared().lot.reclaim();
+        self.shared().deferred.reclaim();
         Ok(result?)
     }
 
@@ -120,9 +121,9 @@ impl Stream {
     }
 
     /// Something is submitted from here on until the value is dropped.
-    pub(crate) fn stir(&self) -> Stir<'_> {
+    pub(crate) fn begin_submit(&self) -> SubmitGuard<'_> {
         self.inner.begun.fetch_add(1, Ordering::AcqRel);
-        Stir(&self.inner.ended)
+        SubmitGuard(&self.inner.ended)
     }
 
     /// Whether others than this library may use it.
@@ -137,8 +138,8 @@ impl Stream {
 
     /// Let `event` fire when all work that the stream holds now is done.
     pub fn record(&self, event: &Event) -> Result<()> {
-        event.belongs_to(&self.shared().link)?;
-        let _stir = self.stir();
+        event.belongs_to(&self.shared().core)?;
+        let _guard = self.begin_submit();
         Ok(self
             .driver()
             .event_record(event.handle, self.inner.handle)?)
@@ -146,8 +147,8 @@ impl Stream {
 
     /// Let later work of this stream start only after `event` has fired.
     pub fn wait(&self, event: &Event) -> Result<()> {
-        event.belongs_to(&self.shared().link)?;
-        let _stir = self.stir();
+        event.belongs_to(&self.shared().core)?;
+        let _guard = self.begin_submit();
         Ok(self
             .driver()
             .stream_wait_event(self.inner.handle, event.handle)?)
@@ -179,11 +180,8 @@ impl Stream {
     }
 
     /// The right to submit, until it is dropped.
-    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
-        self.inner
-            .turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn submit_order(&self) -> MutexGuard<'_, ()> {
+        lock(&*self.inner.submit_order)
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -195,14 +193,14 @@ impl Stream {
     }
 
     pub(crate) fn driver(&self) -> &dyn Driver {
-        &*self.inner.shared.link.driver
+        &*self.inner.shared.core.driver
     }
 }
 
 /// A submission under way.
-pub(crate) struct Stir<'a>(&'a AtomicU64);
+pub(crate) struct SubmitGuard<'a>(&'a AtomicU64);
 
-impl Drop for Stir<'_> {
+impl Drop for SubmitGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
@@ -211,9 +209,9 @@ impl Drop for Stir<'_> {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.owned {
-            let link = &self.shared.link;
+            let core = &self.shared.core;
             // SAFETY: created for this stream, which was its only user and is gone.
-            link.give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
+            core.give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
         }
     }
 }

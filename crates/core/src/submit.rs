@@ -2,10 +2,10 @@
 
 use pinlane_driver::{Driver, StreamHandle};
 
-use crate::core::Fence;
 use crate::fence::{DeviceFence, UnrecordedFence};
 use crate::memory::Touch;
-use crate::stream::{Stir, SubmitError};
+use crate::protocol::Fence;
+use crate::stream::{SubmitError, SubmitGuard};
 use crate::{Error, Stream};
 
 impl Stream {
@@ -22,7 +22,7 @@ impl Stream {
     ///
     /// A touch that writes stems from an exclusive borrow, so nobody can submit a clashing use of
     /// the same range between the waits and the entry. Several threads may read the same range on
-    /// this stream: its turn makes the order of the entries that of the fences.
+    /// this stream: the submit order makes the order of the entries that of the fences.
     pub(crate) fn submit_and_enter(
         &self,
         touches: &[Touch<'_>],
@@ -31,10 +31,10 @@ impl Stream {
     ) -> Result<DeviceFence, SubmitError> {
         self.admit(touches)?;
         let fence = self.shared().events.claim().map_err(refused)?;
-        let _stir = self.stir();
-        let _turn = self.turn();
+        let _guard = self.begin_submit();
+        let _order = self.submit_order();
         self.wait_for_all_conflicts(touches)?;
-        let unmarked = StrandOnUnwind(touches);
+        let unmarked = StrandMemoryOnUnwind(touches);
         let enqueued = enqueue(self.driver(), self.handle());
         std::mem::forget(unmarked);
         enqueued.map_err(refused)?;
@@ -51,12 +51,12 @@ impl Stream {
         enqueue: impl FnOnce(&dyn Driver, StreamHandle) -> pinlane_driver::Result<()>,
     ) -> Result<(), SubmitError> {
         self.admit(touches)?;
-        let stir = self.stir();
-        // There is no entry whose order would matter: no turn is needed.
+        let begin_submit = self.begin_submit();
+        // There is no entry whose order would matter: no lock is needed.
         self.wait_for_all_conflicts(touches)?;
-        let unmarked = StrandOnUnwind(touches);
+        let unmarked = StrandMemoryOnUnwind(touches);
         let enqueued = enqueue(self.driver(), self.handle());
-        drop(stir);
+        drop(begin_submit);
         let drained = enqueued.map(|()| self.drain());
         std::mem::forget(unmarked);
         drained
@@ -67,7 +67,7 @@ impl Stream {
     /// Whether the memory and the stream may be used.
     fn admit(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
         let shared = self.shared();
-        shared.lot.reclaim();
+        shared.deferred.reclaim();
         for touch in touches {
             touch
                 .region
@@ -81,7 +81,7 @@ impl Stream {
     #[doc(hidden)]
     pub fn wait_for_uses(&self, touches: &[Touch<'_>]) -> Result<(), Error> {
         self.admit(touches)?;
-        let _stir = self.stir();
+        let _guard = self.begin_submit();
         Ok(self.wait_for_all_conflicts(touches)?)
     }
 
@@ -99,7 +99,7 @@ impl Stream {
         fence: UnrecordedFence,
     ) -> Result<DeviceFence, SubmitError> {
         // Should the driver panic, nobody can tell any more what uses the memory.
-        let unmarked = StrandOnUnwind(touches);
+        let unmarked = StrandMemoryOnUnwind(touches);
         let recorded = fence.record(self.handle());
         std::mem::forget(unmarked);
         let fence = match recorded {
@@ -115,7 +115,7 @@ impl Stream {
 
     /// Begin work that is submitted piece by piece, perhaps by several threads. The memory it
     /// touches is borrowed until [`Submission::finish`], so nobody can submit a clashing use
-    /// meanwhile; the turn is taken at the end only, for the entry, and others may use the stream
+    /// meanwhile; the order is locked at the end only, for the entry, and others may use the stream
     /// before.
     pub(crate) fn begin<'a>(
         &'a self,
@@ -123,13 +123,13 @@ impl Stream {
     ) -> Result<Submission<'a>, SubmitError> {
         self.admit(touches)?;
         let fence = self.shared().events.claim().map_err(refused)?;
-        let stir = self.stir();
+        let begin_submit = self.begin_submit();
         self.wait_for_all_conflicts(touches)?;
         Ok(Submission {
             stream: self,
             touches,
             fence: Some(fence),
-            _stir: stir,
+            _guard: begin_submit,
         })
     }
 
@@ -169,7 +169,7 @@ impl Stream {
     /// Wait for all work of the stream without an event. Whether the device has certainly let go of
     /// it: done, or dead.
     pub(crate) fn drains(&self) -> bool {
-        self.shared().link.drains(self.handle())
+        self.shared().core.drains(self.handle())
     }
 
     /// Submit and wait, for memory that is only borrowed: where nobody can tell whether the device
@@ -199,14 +199,14 @@ pub(crate) struct Submission<'a> {
     touches: &'a [Touch<'a>],
     /// Taken out by `finish`.
     fence: Option<UnrecordedFence>,
-    _stir: Stir<'a>,
+    _guard: SubmitGuard<'a>,
 }
 
 impl Submission<'_> {
     /// Mark the end of the work, whether all of it could be submitted or not.
     pub(crate) fn finish(mut self) -> Result<DeviceFence, SubmitError> {
         let fence = self.fence.take().expect("finished once");
-        let _turn = self.stream.turn();
+        let _order = self.stream.submit_order();
         self.stream.mark(self.touches, fence)
     }
 }
@@ -215,7 +215,7 @@ impl Drop for Submission<'_> {
     /// Not finished: a panic came between. Nobody can tell any more what uses the memory.
     fn drop(&mut self) {
         if self.fence.is_some() {
-            drop(StrandOnUnwind(self.touches));
+            drop(StrandMemoryOnUnwind(self.touches));
         }
     }
 }
@@ -237,9 +237,9 @@ fn or_abort<T>(submit: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, Err
 }
 
 /// Gives memory up when it is dropped, which only a panic does.
-struct StrandOnUnwind<'a>(&'a [Touch<'a>]);
+struct StrandMemoryOnUnwind<'a>(&'a [Touch<'a>]);
 
-impl Drop for StrandOnUnwind<'_> {
+impl Drop for StrandMemoryOnUnwind<'_> {
     fn drop(&mut self) {
         for touch in self.0 {
             touch.region.strand();
@@ -252,6 +252,7 @@ pub(crate) struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
+        // Not through `log`: the reason must be seen with or without a logger.
         eprintln!(
             "pinlane: the driver panicked while it copied borrowed memory; ending the process"
         );
@@ -261,7 +262,7 @@ impl Drop for AbortOnUnwind {
 
 /// Wait until the device has let go of borrowed memory.
 pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()> {
-    use crate::core::Settled;
+    use crate::protocol::Settled;
     match fence.settle() {
         Settled::Done(result) => result,
         Settled::Unknown(error) => abort_over_borrowed(&error.into()),
@@ -270,6 +271,7 @@ pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()>
 
 /// Borrowed memory goes back to its owner when this returns, so it must not return.
 pub(crate) fn abort_over_borrowed(error: &Error) -> ! {
+    // As above.
     eprintln!(
         "pinlane: the driver cannot tell whether a copy of borrowed memory is done ({error}); \
          ending the process, since going on could corrupt memory"

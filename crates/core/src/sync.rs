@@ -1,4 +1,4 @@
-//! The seam that swaps std for loom. Only code that knows no GPU uses it ([`crate::core`], the
+//! The seam that swaps std for loom. Only code that knows no GPU uses it ([`crate::protocol`], the
 //! scheduler of the express lane), so that the same protocol runs in production, under loom and
 //! under miri.
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 use bytemuck::Pod;
 use pinlane_driver::{CopyOp, HostPtr, Place};
 
-use crate::core::{Flight, Landed};
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
+use crate::protocol::{InFlight, Landed};
 use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
 use crate::{Error, Result, Stopwatch, Stream, TransferError};
@@ -25,7 +25,7 @@ use crate::{Error, Result, Stopwatch, Stream, TransferError};
 /// Leaked, it leaks the buffer. Either way nobody can touch memory that the device still uses.
 #[must_use = "a transfer gives its buffer back through `wait` or `.await`"]
 pub struct Transfer<B: Send + 'static> {
-    flight: Flight<B, DeviceFence>,
+    flight: InFlight<B, DeviceFence>,
     stream: Stream,
 }
 
@@ -46,7 +46,7 @@ impl Stream {
         stopwatch: Option<&Stopwatch>,
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
         let checked = same_len(source.len(), target.len())
-            .and_then(|()| source.home().serves(&self.shared().link));
+            .and_then(|()| source.pinned_for().check_usable_by(&self.shared().core));
         if let Err(error) = checked {
             return Err(TransferError::new(error, source));
         }
@@ -88,7 +88,7 @@ impl Stream {
         stopwatch: Option<&Stopwatch>,
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
         let checked = same_len(source.len(), target.len())
-            .and_then(|()| target.home().serves(&self.shared().link));
+            .and_then(|()| target.pinned_for().check_usable_by(&self.shared().core));
         if let Err(error) = checked {
             return Err(TransferError::new(error, target));
         }
@@ -130,7 +130,7 @@ impl Stream {
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
         match submitted {
             Ok(fence) => Ok(Transfer {
-                flight: Flight::new(buffer, fence, CoreArc::clone(&self.shared().lot)),
+                flight: InFlight::new(buffer, fence, CoreArc::clone(&self.shared().deferred)),
                 stream: self.clone(),
             }),
             Err(SubmitError::Refused(error)) => Err(TransferError::new(error, buffer)),
@@ -191,7 +191,7 @@ impl<B: Send + 'static> Future for Transfer<B> {
         let stream = &this.stream;
         this.flight
             .poll(context, |fence, told| {
-                stream.shared().heralds.tell(stream.driver(), fence, told)
+                stream.shared().notifier.tell(stream.driver(), fence, told)
             })
             .map(finish)
     }

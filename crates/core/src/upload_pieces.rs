@@ -22,7 +22,7 @@ impl Stream {
         source: B,
         pieces: &[(Range<usize>, DeviceSliceMut<'_, u8>)],
     ) -> Result<Transfer<B>, (TransferError<B>, usize)> {
-        if let Err(error) = source.home().serves(&self.shared().link) {
+        if let Err(error) = source.pinned_for().check_usable_by(&self.shared().core) {
             return Err((TransferError::new(error, source), 0));
         }
         let (start, len) = (source.start(), source.len());
@@ -52,7 +52,7 @@ impl Stream {
                         Ok(source) => TransferError::new(error, source),
                         Err(failure) => {
                             if let Error::Driver(other) = failure.error {
-                                self.shared().link.keep_stray(other);
+                                self.shared().core.keep_stray(other);
                             }
                             TransferError { error, ..failure }
                         }

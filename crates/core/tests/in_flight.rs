@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pinlane::{Builtin, Error, Stats};
+use pinlane::{Builtin, DeviceStats, Error};
 use pinlane_conformance::library::SCENARIOS;
 use pinlane_sim::{FindingKind, Sim};
 use pinlane_testing::must_return;
@@ -57,7 +57,7 @@ fn dropped_device_buffer_stays_until_its_uses_are_done() {
     sim.release();
     transfer.unwrap().wait().unwrap();
     device.reclaim();
-    assert_eq!(device.stats(), Stats::default());
+    assert_eq!(device.stats(), DeviceStats::default());
     drop((stream, device));
     pinlane_testing::assert_clean(&sim);
 }

@@ -7,7 +7,7 @@ use super::record::Track;
 use super::shelf::Shelf;
 use super::store::TakeChunk;
 use pinlane_core::memory::Part;
-use pinlane_core::{DeviceBuf, PinnedBuf, Transfer};
+use pinlane_core::{DeviceBuf, PoolBuf, Transfer};
 
 /// A chunk of results on its way to the host.
 pub(super) enum Landing {
@@ -20,7 +20,7 @@ pub(super) enum Landing {
     /// Flying into pinned memory.
     Pinned {
         chunk: u64,
-        transfer: Transfer<Part<PinnedBuf<u8>>>,
+        transfer: Transfer<Part<PoolBuf<u8>>>,
         bytes: usize,
     },
 }
@@ -36,7 +36,7 @@ impl Landing {
 /// A buffer that is free again.
 pub(super) enum Returned {
     Device(DeviceBuf<u8>),
-    Pinned(PinnedBuf<u8>),
+    Pinned(PoolBuf<u8>),
 }
 
 impl Returned {
@@ -44,7 +44,7 @@ impl Returned {
     pub(super) fn keep(self, shelf: &Shelf) {
         match self {
             Self::Device(buffer) => shelf.put_device(buffer),
-            Self::Pinned(buffer) => shelf.put_pinned(buffer),
+            Self::Pinned(buffer) => drop(buffer),
         }
     }
 }
@@ -140,13 +140,9 @@ impl Drain<'_, '_> {
                     PipelineError::at(chunk, StageKind::Download, failure.error)
                 })?;
                 let buffer = part.into_whole();
-                match take(Some(&buffer[..bytes])) {
-                    Ok(()) => Ok(Returned::Pinned(buffer)),
-                    Err(error) => {
-                        self.shelf.put_pinned(buffer);
-                        Err(PipelineError::at(chunk, StageKind::Write, error))
-                    }
-                }
+                take(Some(&buffer[..bytes]))
+                    .map_err(|error| PipelineError::at(chunk, StageKind::Write, error))?;
+                Ok(Returned::Pinned(buffer))
             }
             _ => unreachable!("chunks come the way that the bin takes them"),
         }

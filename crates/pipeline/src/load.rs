@@ -7,7 +7,7 @@ use super::error::{PipelineError, StageKind};
 use super::record::Track;
 use super::shelf::Shelf;
 use pinlane_core::memory::{DeviceSlice, Part, PinnedSlice};
-use pinlane_core::{DeviceBuf, DeviceSliceMut, Error, PinnedBuf, Result, Scope, Stream, Transfer};
+use pinlane_core::{DeviceBuf, DeviceSliceMut, Error, PoolBuf, Result, Scope, Stream, Transfer};
 
 /// Gives the bytes of the next batch to the taker. Whether there was one.
 pub(super) type NextBatch<'a> =
@@ -38,7 +38,7 @@ pub struct Feed<'a> {
 }
 
 /// A pinned buffer in flight, and the chunk in it.
-type Filled = (u64, Transfer<Part<PinnedBuf<u8>>>);
+type Filled = (u64, Transfer<Part<PoolBuf<u8>>>);
 
 /// What a chunk is loaded with.
 pub(super) struct Dock<'r, 'scope, 'env> {
@@ -180,9 +180,7 @@ impl<'a> Feed<'a> {
                 )?;
                 let (pinned, bytes) = filled(fill, pinned, most)
                     .map_err(|error| PipelineError::at(chunk, StageKind::Read, error))?;
-                if bytes == 0 {
-                    dock.shelf.put_pinned(pinned);
-                } else {
+                if bytes > 0 {
                     let sent = dock.upload(chunk, target.range(..bytes), |stream, target| {
                         Ok(stream.upload(pinned.part(..bytes), target)?)
                     });
@@ -204,13 +202,10 @@ impl<'a> Feed<'a> {
     }
 
     /// Wait for the last chunks that were filled, and give their buffers back.
-    pub(super) fn finish(&mut self, shelf: &Shelf) -> std::result::Result<(), PipelineError> {
+    pub(super) fn finish(&mut self) -> std::result::Result<(), PipelineError> {
         let mut first = Ok(());
         for filled in self.filled.drain(..) {
-            match landed(filled) {
-                Ok(pinned) => shelf.put_pinned(pinned),
-                Err(error) => first = first.and(Err(error)),
-            }
+            first = first.and(landed(filled).map(drop));
         }
         first
     }
@@ -233,7 +228,7 @@ impl Dock<'_, '_, '_> {
 }
 
 /// Wait for a chunk to be on the device. The buffer that it was in.
-fn landed((chunk, flying): Filled) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
+fn landed((chunk, flying): Filled) -> std::result::Result<PoolBuf<u8>, PipelineError> {
     match flying.wait() {
         Ok(part) => Ok(part.into_whole()),
         Err(failure) => Err(PipelineError::at(chunk, StageKind::Upload, failure.error)),
@@ -248,7 +243,7 @@ fn free_pinned(
     chunk: u64,
     bytes: usize,
     dock: &Dock<'_, '_, '_>,
-) -> std::result::Result<PinnedBuf<u8>, PipelineError> {
+) -> std::result::Result<PoolBuf<u8>, PipelineError> {
     if filled.len() < dock.slots.min(*at_most) {
         match dock.shelf.pinned(bytes) {
             Ok(made) => return Ok(made),
@@ -267,9 +262,9 @@ fn free_pinned(
 /// Fill up to `most` bytes of a buffer.
 fn filled(
     fill: &mut FillChunk<'_>,
-    mut pinned: PinnedBuf<u8>,
+    mut pinned: PoolBuf<u8>,
     most: usize,
-) -> io::Result<(PinnedBuf<u8>, usize)> {
+) -> io::Result<(PoolBuf<u8>, usize)> {
     let bytes = fill(&mut pinned[..most])?;
     debug_assert!(bytes <= most, "seen to by who made the input");
     Ok((pinned, bytes))

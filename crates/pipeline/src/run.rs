@@ -52,7 +52,7 @@ impl<'r, 'a> Run<'r, 'a, '_> {
         }
         let mut ended = ended.map_err(PipelineError::setup);
         for feed in &mut self.feeds {
-            ended = ended.and(feed.finish(&self.pipeline.shelf));
+            ended = ended.and(feed.finish());
         }
         self.store.finish(&self.pipeline.shelf);
         for bay in self.bays.drain(..) {

@@ -1,16 +1,18 @@
 //! Buffers that a pipeline keeps between runs.
 
-use std::sync::{Mutex, PoisonError};
+use std::ops::RangeInclusive;
+use std::sync::Mutex;
 
-use pinlane_core::{Device, DeviceBuf, Error, PinnedBuf, Result};
+use pinlane_core::internal::{exact_pool, keep_stray_error, lock, take_idle};
+use pinlane_core::{Device, DeviceBuf, Error, PinnedPool, PoolBuf, Result};
 
-/// Idle buffers. One that has come back may still be used by the device; who takes it waits for
-/// that by its own books (device memory), or has waited before (pinned memory).
+/// Idle buffers. Device memory may still be in use when it comes back: copies into it wait for that by
+/// themselves. Pinned memory comes back by being dropped.
 #[derive(Debug)]
 pub(super) struct Shelf {
     device: Device,
     device_buffers: Mutex<Vec<DeviceBuf<u8>>>,
-    pinned_buffers: Mutex<Vec<PinnedBuf<u8>>>,
+    pinned_pool: PinnedPool,
 }
 
 impl Shelf {
@@ -18,7 +20,7 @@ impl Shelf {
         Self {
             device: device.clone(),
             device_buffers: Mutex::default(),
-            pinned_buffers: Mutex::default(),
+            pinned_pool: exact_pool(device),
         }
     }
 
@@ -31,11 +33,12 @@ impl Shelf {
     }
 
     /// Pinned memory of at least so many bytes.
-    pub(super) fn pinned(&self, bytes: usize) -> Result<PinnedBuf<u8>> {
-        match take(&self.pinned_buffers, bytes, |buffer| buffer.len()) {
-            Some(buffer) => Ok(buffer),
-            None => self.device.pinned(bytes),
+    pub(super) fn pinned(&self, bytes: usize) -> Result<PoolBuf<u8>> {
+        if let Some(buffer) = take_idle(&self.pinned_pool, fitting(bytes)) {
+            return Ok(buffer);
         }
+        self.pinned_pool.trim(0);
+        self.pinned_pool.take(bytes)
     }
 
     pub(super) fn put_device(&self, buffer: DeviceBuf<u8>) {
@@ -45,31 +48,31 @@ impl Shelf {
         lock(&self.device_buffers).push(buffer);
     }
 
-    pub(super) fn put_pinned(&self, buffer: PinnedBuf<u8>) {
-        lock(&self.pinned_buffers).push(buffer);
-    }
-
     /// A buffer could not be made, and fewer will do: the error is kept where others are.
     pub(super) fn note(&self, error: Error) {
-        pinlane_core::internal::keep_stray_error(&self.device, error);
+        keep_stray_error(&self.device, error);
     }
 
-    /// Free them all.
+    /// Free all idle buffers.
     pub(super) fn clear(&self) {
         let device = std::mem::take(&mut *lock(&self.device_buffers));
-        let pinned = std::mem::take(&mut *lock(&self.pinned_buffers));
-        drop((device, pinned)); // outside of the locks, since it calls the driver
+        drop(device); // outside of the lock, since it calls the driver
+        self.pinned_pool.trim(0);
     }
+}
+
+/// Sizes of buffers that may be used for so many bytes.
+fn fitting(bytes: usize) -> RangeInclusive<usize> {
+    bytes..=bytes.saturating_mul(2)
 }
 
 /// The smallest that is large enough, since the others may fit another input or output. Where none
 /// fits what is asked for now, all are freed: the next run will ask for the same.
 fn take<B>(shelf: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Option<B> {
     let mut buffers = lock(shelf);
-    let fits = |len: &usize| (bytes..=bytes.saturating_mul(2)).contains(len);
     let lens = buffers.iter().map(len).enumerate();
     let at = lens
-        .filter(|(_, len)| fits(len))
+        .filter(|(_, len)| fitting(bytes).contains(len))
         .min_by_key(|&(_, len)| len);
     let taken = at.map(|(at, _)| buffers.swap_remove(at));
     let misfits = match taken {
@@ -79,8 +82,4 @@ fn take<B>(shelf: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Op
     drop(buffers);
     drop(misfits);
     taken
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

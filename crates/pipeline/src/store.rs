@@ -9,7 +9,7 @@ use super::flow::Chunk;
 use super::record::Track;
 use super::shelf::Shelf;
 use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
-use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result, Scope};
+use pinlane_core::{DeviceBuf, Error, PoolBuf, Result, Scope};
 
 /// Takes the bytes of a chunk; `None` behind the last.
 pub(super) type TakeChunk<'a> = Box<dyn FnMut(Option<&[u8]>) -> io::Result<()> + Send + 'a>;
@@ -66,7 +66,7 @@ struct Desk {
     /// Pinned buffers that were made.
     pinned: usize,
     /// The first of them, until it is needed.
-    first: Option<PinnedBuf<u8>>,
+    first: Option<PoolBuf<u8>>,
     /// Their size.
     pinned_bytes: usize,
     /// How many there may be: fewer where no more memory can be pinned.
@@ -247,7 +247,7 @@ impl Desk {
 
     /// As for filling: a new one while there are few, else the next that comes back. `None` when
     /// the thread has stopped.
-    fn free_pinned(&mut self, slots: usize, shelf: &Shelf) -> Option<PinnedBuf<u8>> {
+    fn free_pinned(&mut self, slots: usize, shelf: &Shelf) -> Option<PoolBuf<u8>> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }

@@ -184,7 +184,7 @@ impl<'a> Program<'a> {
         let _ = self.device.synchronize();
         self.device.trim(); // what the express lane keeps is no leak
         let stats = self.device.stats();
-        if stats != pinlane::Stats::default() {
+        if stats != pinlane::DeviceStats::default() {
             return Err(format!("the books say that something is left: {stats:?}"));
         }
         Ok(())

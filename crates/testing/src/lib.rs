@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pinlane::model::Profile;
 use pinlane::sim::{Sim, SpanKind};
-use pinlane::{Device, Stats};
+use pinlane::{Device, DeviceStats};
 
 /// A simulated machine of the textbook's speed.
 pub fn sim() -> Sim {
@@ -49,7 +49,7 @@ pub fn assert_clean(sim: &Sim) {
 #[track_caller]
 pub fn assert_empty(device: &Device) {
     device.trim(); // what the express lane keeps is no leak
-    assert_eq!(device.stats(), Stats::default());
+    assert_eq!(device.stats(), DeviceStats::default());
 }
 
 /// Runs `work` on another thread and fails, rather than hangs, when it never returns.

@@ -15,7 +15,7 @@ mod pool;
 mod tasks;
 mod transfers;
 
-use pinlane::{Device, Result, Stats};
+use pinlane::{Device, DeviceStats, Result};
 
 use crate::case::check_eq;
 use crate::{Bench, Case, Outcome};
@@ -101,7 +101,7 @@ fn on_device(bench: &Bench<'_>, run: fn(&Device) -> Result<()>) -> Outcome {
     );
     check_eq!(
         device.stats(),
-        Stats::default(),
+        DeviceStats::default(),
         "what the books say is left"
     );
     Ok(())

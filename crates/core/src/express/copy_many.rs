@@ -7,8 +7,8 @@ use bytemuck::Pod;
 
 use super::pieces::PieceList;
 use super::staged_copy::{download_op, upload_op};
-use crate::core::Extent;
 use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
+use crate::protocol::Extent;
 use crate::transfer::same_len;
 use crate::{Result, Stream};
 

@@ -5,7 +5,7 @@
 //! [`SharedSlot`]: the lane that claims its first slice opens it, and the lane that finishes its
 //! last slice closes it.
 
-use crate::core::{Claim, SharedSlot};
+use crate::protocol::{Claim, SharedSlot};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::{Error, Result};
 

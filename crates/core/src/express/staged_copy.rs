@@ -19,7 +19,7 @@ use super::pieces::{Chunk, PieceList, PiecePart, Run};
 use super::ring::{RingShare, Slot};
 use super::scheduler::{ChunkScheduler, ChunkWork};
 use super::staging_kernels::StagingKernels;
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::memory::Touch;
 use crate::sync::{lock, wait_until};
 use crate::transfer::host_ptr;
@@ -144,7 +144,7 @@ pub(super) struct ActiveCopy<'a> {
 impl<'a> ActiveCopy<'a> {
     pub(super) fn new(
         copy: StagedCopy<'a>,
-        link: &'a Arc<Link>,
+        core: &'a Arc<DeviceCore>,
         kernels: Option<Arc<StagingKernels>>,
         share: RingShare<'a>,
         slot_bytes: usize,
@@ -153,7 +153,7 @@ impl<'a> ActiveCopy<'a> {
         Self {
             device: DeviceSide {
                 copy,
-                link,
+                core,
                 kernels,
                 has_many_chunks: chunks.len() > 1,
             },
@@ -381,7 +381,7 @@ impl Drop for Download<'_> {
 /// The device side of a copy: it submits copies of whole chunks.
 pub(super) struct DeviceSide<'a> {
     pub(super) copy: StagedCopy<'a>,
-    pub(super) link: &'a Arc<Link>,
+    pub(super) core: &'a Arc<DeviceCore>,
     /// Loaded if the copy needs them.
     pub(super) kernels: Option<Arc<StagingKernels>>,
     pub(super) has_many_chunks: bool,
@@ -437,7 +437,7 @@ impl DeviceSide<'_> {
     pub(super) unsafe fn submit_copy(&self, copy: CopyOp) -> Result<()> {
         // SAFETY: the caller's.
         unsafe {
-            self.link
+            self.core
                 .driver
                 .copy_async(copy, self.copy.stream.handle())?
         };

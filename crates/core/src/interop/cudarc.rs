@@ -61,10 +61,10 @@ use ::cudarc::driver::{
 use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, ErrorKind, StreamHandle};
 
-use crate::core::Fence;
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceMemory, DeviceSliceMut, Owner};
+use crate::protocol::Fence;
 use crate::submit::{abort_over_borrowed, settle_borrowed};
 use crate::{Device, DeviceBuf, Error, Result, Stream, TransferError};
 
@@ -160,7 +160,7 @@ impl Device {
             (Ok(Ok(_)), Err(error)) => Err(error),
             (failed, left) => {
                 if let Err(Error::Driver(error)) = left {
-                    shared.link.keep_stray(error);
+                    shared.core.keep_stray(error);
                 }
                 failed.unwrap_or_else(|panic| resume_unwind(panic))
             }
@@ -178,7 +178,7 @@ struct Entered {
 
 impl Entered {
     fn into_buffer<T: Pod>(self, shared: &Arc<Shared>, len: usize, owner: Owner) -> DeviceBuf<T> {
-        let memory = DeviceMemory::foreign(&shared.link, self.ptr, self.bytes, owner);
+        let memory = DeviceMemory::foreign(&shared.core, self.ptr, self.bytes, owner);
         let mut buffer = DeviceBuf::new(shared, memory, len);
         if let Some(fence) = self.fence {
             buffer.used_by_owner_until(fence);
@@ -200,7 +200,7 @@ fn enter<T>(shared: &Shared, memory: &mut impl DevicePtrMut<T>) -> Result<Entere
         fence.is_done()?;
         Some(fence)
     } else {
-        shared.link.driver.synchronize()?;
+        shared.core.driver.synchronize()?;
         None
     };
     Ok(Entered {
@@ -216,7 +216,7 @@ fn leave<T>(
     memory: &mut impl DevicePtrMut<T>,
     uses: Option<&[DeviceFence]>,
 ) -> Result<()> {
-    let driver = &shared.link.driver;
+    let driver = &shared.core.driver;
     let Some(uses) = uses else {
         return Ok(driver.synchronize()?);
     };
@@ -248,7 +248,7 @@ fn leave_borrowed<T>(
         (Err(Error::Driver(error)), _) if error.is_fatal() => {}
         (Err(_), Some(uses)) => {
             for error in uses.iter().filter_map(|fence| settle_borrowed(fence).err()) {
-                shared.link.keep_stray(error);
+                shared.core.keep_stray(error);
             }
         }
         (Err(error), None) => abort_over_borrowed(error),
@@ -276,7 +276,7 @@ fn orders_its_streams(stream: &CudaStream) -> bool {
 /// Pinlane and cudarc both use the primary context of a device, and libcuda's own handles. The
 /// name tells a simulated device, whose handles are its own, from libcuda's of the same number.
 fn same_device(shared: &Shared, context: &CudaContext) -> Result<()> {
-    let info = shared.link.driver.info();
+    let info = shared.core.driver.info();
     let same = context.is_primary()
         && context.ordinal() == info.ordinal as usize
         && context.name().map_err(foreign)? == info.name;

@@ -48,7 +48,7 @@ impl Stream {
         let (args, mut touches) = A::collect(values);
         touches.0.extend_from_slice(beside);
         // Should the driver panic, nobody can tell any more whether the kernel runs.
-        let unmarked = StrandOnUnwind(&loaded.stranded);
+        let unmarked = StrandModuleOnUnwind(&loaded.stranded);
         let submitted = self.submit_and_enter(
             &touches.0,
             // SAFETY: the caller vouches for parameters and accesses; the memory is kept by its
@@ -65,9 +65,9 @@ impl Stream {
 }
 
 /// Gives code up when it is dropped, which only a panic does.
-struct StrandOnUnwind<'a>(&'a AtomicBool);
+struct StrandModuleOnUnwind<'a>(&'a AtomicBool);
 
-impl Drop for StrandOnUnwind<'_> {
+impl Drop for StrandModuleOnUnwind<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pinlane_driver::{Driver, ModuleHandle};
 
 use super::{Kernel, Params};
-use crate::core::{Access, Extent, Fence, Ledger};
 use crate::device::Shared;
+use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::link::Link;
+use crate::protocol::{Access, Extent, Fence, Ledger};
+use crate::sync::lock;
 use crate::{Device, Result};
 
 /// A loaded PTX module. It is unloaded when it, its kernels and their launches are gone.
@@ -34,15 +35,15 @@ pub(super) struct Loaded {
 
 /// Code on the device, unloaded on drop.
 pub(crate) struct Code {
-    link: Arc<Link>,
+    core: Arc<DeviceCore>,
     handle: ModuleHandle,
 }
 
 impl Code {
-    pub(crate) fn load(link: &Arc<Link>, ptx: &str) -> Result<Self> {
+    pub(crate) fn load(core: &Arc<DeviceCore>, ptx: &str) -> Result<Self> {
         Ok(Self {
-            handle: link.driver.module_load(ptx)?,
-            link: Arc::clone(link),
+            handle: core.driver.module_load(ptx)?,
+            core: Arc::clone(core),
         })
     }
 
@@ -51,14 +52,14 @@ impl Code {
     }
 
     pub(crate) fn driver(&self) -> &dyn Driver {
-        &*self.link.driver
+        &*self.core.driver
     }
 }
 
 impl Device {
     /// Load a PTX module.
     pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
-        let code = Code::load(&self.shared.link, ptx)?;
+        let code = Code::load(&self.shared.core, ptx)?;
         Ok(Module {
             inner: Arc::new(Loaded {
                 shared: Arc::clone(&self.shared),
@@ -73,7 +74,7 @@ impl Device {
 impl Module {
     /// The kernel of this name. That its parameters are `A` is vouched for at the launch.
     pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
-        let driver = &self.inner.shared.link.driver;
+        let driver = &self.inner.shared.core.driver;
         Ok(Kernel {
             handle: driver.module_function(self.inner.code.handle, name)?,
             module: self.clone(),
@@ -90,7 +91,7 @@ impl Loaded {
             extent: Extent::One(0..1),
             writes: false,
         };
-        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut launches = lock(&self.launches);
         launches.record(access, fence);
     }
 }
@@ -114,7 +115,7 @@ impl Drop for Loaded {
         if running.is_empty() {
             drop(code);
         } else {
-            self.shared.lot.park(running, Box::new(code));
+            self.shared.deferred.defer(running, Box::new(code));
         }
     }
 }
@@ -122,7 +123,7 @@ impl Drop for Loaded {
 impl Drop for Code {
     fn drop(&mut self) {
         // SAFETY: its owner dropped it when no launch was running any more.
-        self.link
+        self.core
             .give_back(|driver| unsafe { driver.module_unload(self.handle) });
     }
 }

@@ -8,14 +8,14 @@ use bytemuck::Pod;
 use pinlane_driver::{HostFlags, HostPtr};
 
 use super::pinning::Block;
-use super::{Home, bytes_of, check_align};
+use super::{PinnedFor, bytes_of, check_align};
 use crate::Result;
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 
 /// `len` elements in page-locked memory of their own. All pinned buffers that are not from a pool
 /// wrap one.
 pub(crate) struct HostMemory<T> {
-    link: Arc<Link>,
+    core: Arc<DeviceCore>,
     /// Dangling when there are no bytes: nothing is pinned then.
     start: NonNull<T>,
     len: usize,
@@ -31,16 +31,16 @@ unsafe impl<T: Send> Send for HostMemory<T> {}
 unsafe impl<T: Sync> Sync for HostMemory<T> {}
 
 impl<T: Pod> HostMemory<T> {
-    pub(crate) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
+    pub(crate) fn allocate(core: &Arc<DeviceCore>, len: usize, flags: HostFlags) -> Result<Self> {
         let bytes = bytes_of::<T>(len)?;
         check_align::<T>()?;
         let block = match bytes {
             0 => None,
-            _ => Some(Box::new(Block::pin(link, bytes, flags)?)),
+            _ => Some(Box::new(Block::pin(core, bytes, flags)?)),
         };
         let start = block.as_ref().map(|block| block.start().cast());
         Ok(Self {
-            link: Arc::clone(link),
+            core: Arc::clone(core),
             start: start.unwrap_or(NonNull::dangling()),
             len,
             portable: flags.portable,
@@ -59,9 +59,9 @@ impl<T> HostMemory<T> {
         self.len
     }
 
-    pub(crate) fn home(&self) -> Home<'_> {
-        Home {
-            link: &self.link,
+    pub(crate) fn pinned_for(&self) -> PinnedFor<'_> {
+        PinnedFor {
+            core: &self.core,
             portable: self.portable,
         }
     }

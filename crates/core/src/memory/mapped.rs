@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, HostFlags};
 
-use super::{Home, PinnedBuf, PinnedSource, PinnedTarget};
+use super::{PinnedBuf, PinnedFor, PinnedSource, PinnedTarget};
 use crate::{Device, Error, Result};
 
 /// Pinned memory with an address for kernels, which read and write it over the link.
@@ -28,7 +28,7 @@ impl Device {
             mapped: true,
             ..HostFlags::default()
         };
-        let buffer = PinnedBuf::<T>::allocate(&self.shared.link, len, flags)?;
+        let buffer = PinnedBuf::<T>::allocate(&self.shared.core, len, flags)?;
         let device_ptr = if size_of_val(&buffer[..]) == 0 {
             DevicePtr(0)
         } else {
@@ -71,8 +71,8 @@ unsafe impl<T: Pod + Send> PinnedSource<T> for MappedBuf<T> {
         self.buffer.len()
     }
 
-    fn home(&self) -> Home<'_> {
-        self.buffer.home()
+    fn pinned_for(&self) -> PinnedFor<'_> {
+        self.buffer.pinned_for()
     }
 }
 

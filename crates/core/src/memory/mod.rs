@@ -20,7 +20,6 @@
 mod budget;
 mod device;
 mod host;
-mod idle;
 mod mapped;
 mod part;
 mod pinned;
@@ -42,9 +41,7 @@ pub(crate) use device::Owner;
 #[doc(hidden)]
 pub use device::Touch;
 pub use device::{DeviceBuf, DeviceSlice, DeviceSliceMut};
-pub(crate) use device::{DeviceMemory, DeviceRegion, KeptMemory};
-#[doc(hidden)]
-pub use idle::IdleBuffers;
+pub(crate) use device::{DeviceMemory, DeviceMemoryCache, DeviceRegion};
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;
@@ -54,7 +51,7 @@ pub use registered::Registered;
 pub use slice::{PinnedSlice, PinnedSliceMut};
 pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
 pub use to_pinned::ToPinned;
-pub use transferable::{Home, PinnedSource, PinnedTarget};
+pub use transferable::{PinnedFor, PinnedSource, PinnedTarget};
 pub use write_combined::{WriteCombinedBuf, WriteCombinedSink};
 
 use std::ops::{Bound, Range, RangeBounds};

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeBounds};
 
 use bytemuck::Pod;
 
-use super::{Home, PinnedSource, PinnedTarget, resolve};
+use super::{PinnedFor, PinnedSource, PinnedTarget, resolve};
 
 /// A buffer of which only a range takes part in a transfer.
 ///
@@ -59,8 +59,8 @@ unsafe impl<T: Pod, B: PinnedSource<T>> PinnedSource<T> for Part<B> {
         self.range.len()
     }
 
-    fn home(&self) -> Home<'_> {
-        self.whole.home()
+    fn pinned_for(&self) -> PinnedFor<'_> {
+        self.whole.pinned_for()
     }
 }
 

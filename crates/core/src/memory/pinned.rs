@@ -8,8 +8,8 @@ use bytemuck::Pod;
 use pinlane_driver::{HostFlags, HostPtr};
 
 use super::host::HostMemory;
-use super::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, to_pinned};
-use crate::link::Link;
+use super::{Part, PinnedFor, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, to_pinned};
+use crate::device_core::DeviceCore;
 use crate::{Device, Error, Result};
 
 /// Page-locked memory. The GPU's copy engine reads and writes it directly.
@@ -39,10 +39,10 @@ impl Device {
             portable,
             ..HostFlags::default()
         };
-        let pin = || PinnedBuf::allocate(&self.shared.link, len, flags);
+        let pin = || PinnedBuf::allocate(&self.shared.core, len, flags);
         match pin() {
-            // What loads of weights keep for the next one makes room.
-            Err(Error::OverBudget { .. }) if self.shared.idle_buffers.clear() > 0 => pin(),
+            // Idle buffers of the device make room.
+            Err(Error::OverBudget { .. }) if self.shared.pinned_store.free_idle() > 0 => pin(),
             pinned => pinned,
         }
     }
@@ -57,8 +57,8 @@ impl Device {
 }
 
 impl<T: Pod> PinnedBuf<T> {
-    pub(crate) fn allocate(link: &Arc<Link>, len: usize, flags: HostFlags) -> Result<Self> {
-        let memory = HostMemory::allocate(link, len, flags)?;
+    pub(crate) fn allocate(core: &Arc<DeviceCore>, len: usize, flags: HostFlags) -> Result<Self> {
+        let memory = HostMemory::allocate(core, len, flags)?;
         Ok(Self { memory })
     }
 
@@ -120,8 +120,8 @@ unsafe impl<T: Pod + Send> PinnedSource<T> for PinnedBuf<T> {
         self.memory.len()
     }
 
-    fn home(&self) -> Home<'_> {
-        self.memory.home()
+    fn pinned_for(&self) -> PinnedFor<'_> {
+        self.memory.pinned_for()
     }
 }
 

@@ -10,9 +10,10 @@ use pinlane_driver::{Driver, HostPtr, RegisterFlags};
 
 use super::budget::{Reservation, explain};
 use super::{
-    Home, Part, PinnedSource, PinnedTarget, ReadOnly, StableMemory, StableMemoryMut, page_bytes,
+    Part, PinnedFor, PinnedSource, PinnedTarget, ReadOnly, StableMemory, StableMemoryMut,
+    page_bytes,
 };
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::{Device, RegisterError, Result};
 
 /// Memory that was page-locked in place. [`into_inner`](Self::into_inner) gives it back.
@@ -34,7 +35,7 @@ pub struct Registered<M: StableMemory> {
     /// Taken once, when it was registered.
     start: NonNull<M::Element>,
     len: usize,
-    link: Arc<Link>,
+    core: Arc<DeviceCore>,
     portable: bool,
     /// Given back when nothing is registered any more.
     reservation: Option<Reservation>,
@@ -115,12 +116,12 @@ impl Device {
                 });
             }
         };
-        self.shared.link.books.registered_bytes.add(bytes);
+        self.shared.core.counters.registered_bytes.add(bytes);
         Ok(Registered {
             memory,
             start,
             len,
-            link: Arc::clone(&self.shared.link),
+            core: Arc::clone(&self.shared.core),
             portable: flags.portable,
             reservation,
             element: PhantomData,
@@ -162,7 +163,7 @@ impl<M: StableMemory> Registered<M> {
     pub fn into_inner(self) -> std::result::Result<M, RegisterError<Self>> {
         if self.bytes() > 0 {
             // SAFETY: a registration in flight is owned by its transfer, so nothing uses it.
-            if let Err(error) = unsafe { self.link.driver.host_unregister(self.base()) } {
+            if let Err(error) = unsafe { self.core.driver.host_unregister(self.base()) } {
                 let error = error.into();
                 return Err(RegisterError {
                     error,
@@ -171,12 +172,12 @@ impl<M: StableMemory> Registered<M> {
             }
         }
         let mut this = ManuallyDrop::new(self);
-        this.link.books.registered_bytes.subtract(this.bytes());
+        this.core.counters.registered_bytes.subtract(this.bytes());
         drop(this.reservation.take());
-        // SAFETY: `this` is never used or dropped again; `link` and `memory` are taken out once,
+        // SAFETY: `this` is never used or dropped again; `core` and `memory` are taken out once,
         // and nothing is left in `reservation`.
         unsafe {
-            std::ptr::drop_in_place(&mut this.link);
+            std::ptr::drop_in_place(&mut this.core);
             Ok(this.memory.assume_init_read())
         }
     }
@@ -222,8 +223,8 @@ impl<M: StableMemory> Drop for Registered<M> {
             // uses it any more.
             unsafe { driver.host_unregister(base) }
         };
-        if bytes == 0 || self.link.give_back(unregister) {
-            self.link.books.registered_bytes.subtract(bytes);
+        if bytes == 0 || self.core.give_back(unregister) {
+            self.core.counters.registered_bytes.subtract(bytes);
             // SAFETY: initialised, and dropped here only.
             unsafe { self.memory.assume_init_drop() };
         } else if let Some(reservation) = self.reservation.take() {
@@ -243,9 +244,9 @@ unsafe impl<M: StableMemory> PinnedSource<M::Element> for Registered<M> {
         self.len
     }
 
-    fn home(&self) -> Home<'_> {
-        Home {
-            link: &self.link,
+    fn pinned_for(&self) -> PinnedFor<'_> {
+        PinnedFor {
+            core: &self.core,
             portable: self.portable,
         }
     }

@@ -6,15 +6,15 @@ use std::ptr::NonNull;
 
 use bytemuck::Pod;
 
-use super::{Home, PinnedBuf, PinnedSource, PinnedTarget, resolve};
 use super::{MappedBuf, PoolBuf, Registered, StableMemory, StableMemoryMut, WriteCombinedBuf};
+use super::{PinnedBuf, PinnedFor, PinnedSource, PinnedTarget, resolve};
 
 /// Pinned memory, borrowed to be read by the device. Its owner may read it meanwhile.
 #[derive(Clone, Copy)]
 pub struct PinnedSlice<'a, T> {
     start: NonNull<T>,
     len: usize,
-    home: Home<'a>,
+    pinned_for: PinnedFor<'a>,
     borrow: PhantomData<&'a T>,
 }
 
@@ -22,7 +22,7 @@ pub struct PinnedSlice<'a, T> {
 pub struct PinnedSliceMut<'a, T> {
     start: NonNull<T>,
     len: usize,
-    home: Home<'a>,
+    pinned_for: PinnedFor<'a>,
     borrow: PhantomData<&'a mut T>,
 }
 
@@ -40,7 +40,7 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
         Self {
             start: NonNull::new(source.start().cast_mut()).expect("pinned memory is never at 0"),
             len: source.len(),
-            home: source.home(),
+            pinned_for: source.pinned_for(),
             borrow: PhantomData,
         }
     }
@@ -66,7 +66,7 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
         PinnedSlice {
             start: self.start.cast(),
             len: self.len * size_of::<T>(),
-            home: self.home,
+            pinned_for: self.pinned_for,
             borrow: PhantomData,
         }
     }
@@ -87,8 +87,8 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
         self.start
     }
 
-    pub(crate) fn home(&self) -> Home<'a> {
-        self.home
+    pub(crate) fn pinned_for(&self) -> PinnedFor<'a> {
+        self.pinned_for
     }
 }
 
@@ -99,7 +99,7 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
         Self {
             start,
             len: target.len(),
-            home: target.home(),
+            pinned_for: target.pinned_for(),
             borrow: PhantomData,
         }
     }
@@ -158,7 +158,7 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
         PinnedSliceMut {
             start: self.start.cast(),
             len: self.len * size_of::<T>(),
-            home: self.home,
+            pinned_for: self.pinned_for,
             borrow: PhantomData,
         }
     }
@@ -167,8 +167,8 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
         self.start
     }
 
-    pub(crate) fn home(&self) -> Home<'a> {
-        self.home
+    pub(crate) fn pinned_for(&self) -> PinnedFor<'a> {
+        self.pinned_for
     }
 }
 

@@ -1,11 +1,12 @@
 //! Copies of ordinary memory in fresh pinned memory.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use bytemuck::Pod;
 
 use super::PinnedBuf;
 use crate::helpers;
+use crate::sync::lock;
 use crate::{Device, Result};
 
 /// Less is copied by one thread before others have woken up.
@@ -62,7 +63,7 @@ pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
         .zip(target.chunks_mut(PIECE_BYTES));
     let pieces = Mutex::new(pieces);
     let next = || {
-        let mut pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = lock(&pieces);
         pieces.next()
     };
     helpers::run(helpers, &|_| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::{Error, Result};
 
 /// Page-locked memory that an asynchronous copy may read.
@@ -29,7 +29,7 @@ pub unsafe trait PinnedSource<T: Pod>: Send + 'static {
     }
 
     /// The device that the memory was pinned for.
-    fn home(&self) -> Home<'_>;
+    fn pinned_for(&self) -> PinnedFor<'_>;
 }
 
 /// Page-locked memory that an asynchronous copy may write.
@@ -44,20 +44,20 @@ pub unsafe trait PinnedTarget<T: Pod>: PinnedSource<T> {
 
 /// The device that memory was pinned for, and whether others may use it.
 #[derive(Clone, Copy)]
-pub struct Home<'a> {
-    pub(crate) link: &'a Arc<Link>,
+pub struct PinnedFor<'a> {
+    pub(crate) core: &'a Arc<DeviceCore>,
     pub(crate) portable: bool,
 }
 
-impl Home<'_> {
-    /// Whether a stream of the device behind `link` may use the memory.
-    pub(crate) fn serves(self, link: &Arc<Link>) -> Result<()> {
-        if Arc::ptr_eq(self.link, link) {
+impl PinnedFor<'_> {
+    /// Whether a stream of the device behind `core` may use the memory.
+    pub(crate) fn check_usable_by(self, core: &Arc<DeviceCore>) -> Result<()> {
+        if Arc::ptr_eq(self.core, core) {
             return Ok(());
         }
         if !self.portable {
             Err(Error::NotPortable)
-        } else if self.link.driver.pin_domain() != link.driver.pin_domain() {
+        } else if self.core.driver.pin_domain() != core.driver.pin_domain() {
             // Pinned for one driver is pageable to the other.
             Err(Error::WrongDevice)
         } else {
@@ -66,8 +66,8 @@ impl Home<'_> {
     }
 
     /// Whether the memory was got from this device, for addresses that are its own.
-    pub(crate) fn is_on(self, link: &Arc<Link>) -> Result<()> {
-        match Arc::ptr_eq(self.link, link) {
+    pub(crate) fn check_same_device(self, core: &Arc<DeviceCore>) -> Result<()> {
+        match Arc::ptr_eq(self.core, core) {
             true => Ok(()),
             false => Err(Error::WrongDevice),
         }

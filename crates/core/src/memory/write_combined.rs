@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use pinlane_driver::HostFlags;
 
 use super::host::HostMemory;
-use super::{Home, Part, PinnedSource, PinnedTarget};
+use super::{Part, PinnedFor, PinnedSource, PinnedTarget};
 use crate::{Device, Result};
 
 /// Write-combined pinned memory: not cached, so that writing it does not evict what is, and
@@ -29,7 +29,7 @@ impl Device {
             write_combined: true,
             ..HostFlags::default()
         };
-        let memory = HostMemory::allocate(&self.shared.link, len, flags)?;
+        let memory = HostMemory::allocate(&self.shared.core, len, flags)?;
         Ok(WriteCombinedBuf { memory })
     }
 }
@@ -130,8 +130,8 @@ unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedSink<T> {
         PinnedSource::len(&self.0)
     }
 
-    fn home(&self) -> Home<'_> {
-        self.0.home()
+    fn pinned_for(&self) -> PinnedFor<'_> {
+        self.0.pinned_for()
     }
 }
 
@@ -153,8 +153,8 @@ unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedBuf<T> {
         self.memory.len()
     }
 
-    fn home(&self) -> Home<'_> {
-        self.memory.home()
+    fn pinned_for(&self) -> PinnedFor<'_> {
+        self.memory.pinned_for()
     }
 }
 

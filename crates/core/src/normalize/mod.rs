@@ -22,7 +22,7 @@ pub struct Normalizer {
 type Factors = [f32; 2];
 
 /// Elements, those of a plane, channels, factors of each, source, target.
-type Params<T> = (u64, u64, u32, In<Factors>, In<u8>, Out<T>);
+type KernelParams<T> = (u64, u64, u32, In<Factors>, In<u8>, Out<T>);
 
 /// Elements that bytes can be normalised to: `f32` and `half::bf16`.
 pub trait NormalizeTarget: Pod + sealed::Sealed {}
@@ -31,25 +31,25 @@ impl NormalizeTarget for f32 {}
 impl NormalizeTarget for bf16 {}
 
 mod sealed {
-    use super::{Kernels, Params, bf16};
+    use super::{KernelParams, Kernels, bf16};
     use crate::Kernel;
 
     pub trait Sealed: Sized {
         #[doc(hidden)]
         #[allow(private_interfaces)]
-        fn kernel(kernels: &Kernels) -> &Kernel<Params<Self>>;
+        fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>>;
     }
 
     #[allow(private_interfaces)]
     impl Sealed for f32 {
-        fn kernel(kernels: &Kernels) -> &Kernel<Params<Self>> {
+        fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>> {
             &kernels.to_f32
         }
     }
 
     #[allow(private_interfaces)]
     impl Sealed for bf16 {
-        fn kernel(kernels: &Kernels) -> &Kernel<Params<Self>> {
+        fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>> {
             &kernels.to_bf16
         }
     }
@@ -58,8 +58,8 @@ mod sealed {
 /// The kernels, one for each kind of target.
 #[derive(Debug)]
 pub struct Kernels {
-    to_f32: Kernel<Params<f32>>,
-    to_bf16: Kernel<Params<bf16>>,
+    to_f32: Kernel<KernelParams<f32>>,
+    to_bf16: Kernel<KernelParams<bf16>>,
 }
 
 impl Kernels {

@@ -37,7 +37,7 @@ fn trim_frees_everything() {
     assert_eq!(stats.express_bytes, stats.pinned_bytes);
     assert!(stats.device_bytes > 0, "scratch memory");
     assert_eq!(device.trim() as u64, stats.express_bytes);
-    assert_eq!(device.stats(), pinlane::Stats::default());
+    assert_eq!(device.stats(), pinlane::DeviceStats::default());
     assert_eq!(device.trim(), 0);
     copy_all_kinds(&device, &stream); // it can be used again
     stream.synchronize().unwrap();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use pinlane::{Error, PinnedPool, PinnedSource, PoolBuf, Stats};
+use pinlane::{DeviceStats, Error, PinnedPool, PinnedSource, PoolBuf};
 
 use super::support::{Choice, with_limit};
 
@@ -33,7 +33,7 @@ fn stress() {
     pool.trim(0);
     let stats = pool.stats();
     assert_eq!((stats.cached_bytes, stats.pinned_bytes), (0, 0));
-    assert_eq!(device.stats(), Stats::default());
+    assert_eq!(device.stats(), DeviceStats::default());
     drop((pool, device));
     assert_eq!(budget.in_use_bytes(), 0);
     pinlane_testing::assert_clean(&sim);

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pinlane_core::{Device, Error, Stream};
+use pinlane_core::internal::exact_pool;
+use pinlane_core::{Device, Error, PinnedPool, Stream};
 
 use super::slot::{Berth, Flying, Slot};
 use super::stats::Counters;
@@ -20,6 +21,7 @@ const DROP_PATIENCE: Duration = Duration::from_millis(100);
 /// Page-locked slots and device memory that no batch uses now, or whose copy is under way.
 pub(super) struct Depot {
     device: Device,
+    pinned_pool: PinnedPool,
     /// Where all copies go.
     pub(super) stream: Stream,
     sizes: Sizes,
@@ -88,6 +90,7 @@ impl Depot {
         Self {
             stream,
             device: device.clone(),
+            pinned_pool: exact_pool(device),
             sizes,
             counters: Arc::clone(counters),
             made: Arc::default(),
@@ -163,7 +166,12 @@ impl Depot {
             return Ok(None);
         }
         drop(store);
-        match Slot::new(&self.device, self.sizes.slot_bytes, &self.made) {
+        match Slot::new(
+            &self.device,
+            &self.pinned_pool,
+            self.sizes.slot_bytes,
+            &self.made,
+        ) {
             Ok(slot) => Ok(Some(slot)),
             Err(error) => self.refuse(error).map(|()| None),
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pinlane_core::{Part, PinnedBuf, Transfer};
+use pinlane_core::{Part, PoolBuf, Transfer};
 
 use super::depot::{Depot, Failed, GLANCE, is_fatal};
 use super::slot::{Flying, Gear, Slot};
@@ -112,7 +112,7 @@ impl Depot {
 /// The slot of a copy that is done, and how it ended. None when nobody can tell whether the device has
 /// let go of it.
 fn take_back(
-    transfer: Transfer<Part<PinnedBuf<u8>>>,
+    transfer: Transfer<Part<PoolBuf<u8>>>,
     gear: Gear,
 ) -> (Option<Slot>, pinlane_core::Result<()>) {
     let (part, result) = match transfer.wait() {

@@ -176,7 +176,8 @@ mod tests {
         let profile = pinlane_model::Profile::builtin("pcie3-x16").expect("built in");
         let sim = pinlane_sim::Sim::new(profile);
         let device = Device::open(&sim, 0).expect("it opens");
-        Slot::new(&device, bytes, &Arc::default()).expect("enough memory")
+        let pool = pinlane_core::PinnedPool::new(&device);
+        Slot::new(&device, &pool, bytes, &Arc::default()).expect("enough memory")
     }
 
     /// Writes its samples, in runs of so many. The slot, if it is the last.

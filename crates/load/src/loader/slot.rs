@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pinlane_core::{Device, DeviceBuf, Part, PinnedBuf, Result, Stopwatch, Transfer};
+use pinlane_core::{Device, DeviceBuf, Part, PinnedPool, PoolBuf, Result, Stopwatch, Transfer};
 
 /// Page-locked memory of one batch.
 pub(super) struct Slot {
-    pub(super) buffer: PinnedBuf<u8>,
+    pub(super) buffer: PoolBuf<u8>,
     pub(super) gear: Gear,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Gear {
 
 /// A slot whose copy is under way.
 pub(super) struct Flying {
-    pub(super) transfer: Transfer<Part<PinnedBuf<u8>>>,
+    pub(super) transfer: Transfer<Part<PoolBuf<u8>>>,
     pub(super) gear: Gear,
     /// Which batch it is, and of how many bytes.
     pub(super) batch: u64,
@@ -31,9 +31,14 @@ pub(super) struct Flying {
 }
 
 impl Slot {
-    pub(super) fn new(device: &Device, bytes: usize, made: &Arc<AtomicUsize>) -> Result<Self> {
+    pub(super) fn new(
+        device: &Device,
+        pool: &PinnedPool,
+        bytes: usize,
+        made: &Arc<AtomicUsize>,
+    ) -> Result<Self> {
         Ok(Self {
-            buffer: device.pinned(bytes)?,
+            buffer: pool.take(bytes)?,
             gear: Gear {
                 stopwatch: device.stopwatch()?,
                 _tally: Tally::new(made),

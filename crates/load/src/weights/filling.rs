@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::files::{GRAIN_BYTES, Way};
 use crate::Piece;
-use pinlane_core::PinnedBuf;
+use pinlane_core::PoolBuf;
 
 /// A piece, and the slot that it is read into.
 pub(super) struct Filling {
@@ -17,7 +17,7 @@ pub(super) struct Filling {
     /// Start and length of the slot.
     start: NonNull<u8>,
     len: usize,
-    slot: Mutex<Option<PinnedBuf<u8>>>,
+    slot: Mutex<Option<PoolBuf<u8>>>,
     /// Slices that nobody has asked for begin with this one.
     next: AtomicUsize,
     /// Slices that have not been read.
@@ -42,7 +42,7 @@ impl Filling {
         piece: Piece,
         way: Way,
         slice_bytes: u64,
-        mut slot: PinnedBuf<u8>,
+        mut slot: PoolBuf<u8>,
     ) -> Arc<Self> {
         let len = piece.bytes.end - base(&piece);
         assert!(len <= slot.len() as u64, "a piece fits its slot");
@@ -69,7 +69,7 @@ impl Filling {
     }
 
     /// The slot, unless somebody has a slice.
-    pub(super) fn into_slot(filling: Arc<Self>) -> Option<PinnedBuf<u8>> {
+    pub(super) fn into_slot(filling: Arc<Self>) -> Option<PoolBuf<u8>> {
         let slot = Arc::into_inner(filling)?.slot;
         slot.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,7 +113,7 @@ impl Slice {
     }
 
     /// It is read. The slot, if it was the last one.
-    pub(super) fn end(self) -> Option<PinnedBuf<u8>> {
+    pub(super) fn end(self) -> Option<PoolBuf<u8>> {
         // What the others wrote is seen by the one that gets the slot.
         match self.filling.unread.fetch_sub(1, Ordering::AcqRel) {
             1 => {
@@ -150,7 +150,7 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use super::{Filling, Piece, PinnedBuf, Way};
+    use super::{Filling, Piece, PoolBuf, Way};
     use pinlane_core::Device;
 
     const SLOT_BYTES: usize = 5 * 4096;
@@ -159,7 +159,9 @@ mod tests {
         let profile = pinlane_model::Profile::builtin("pcie3-x16").expect("built in");
         let sim = pinlane_sim::Sim::new(profile);
         let device = Device::open(&sim, 0).expect("it opens");
-        let slot = device.pinned(SLOT_BYTES).expect("enough memory");
+        let slot = pinlane_core::internal::pinned_store(&device)
+            .take(SLOT_BYTES)
+            .expect("enough memory");
         let parts = Vec::new();
         let piece = Piece {
             file: 0,
@@ -170,7 +172,7 @@ mod tests {
     }
 
     /// Writes the slices that it gets. The slot, if it has the last.
-    fn write(filling: &Arc<Filling>) -> Option<PinnedBuf<u8>> {
+    fn write(filling: &Arc<Filling>) -> Option<PoolBuf<u8>> {
         let mut last = None;
         while let Some(mut slice) = filling.claim() {
             let bytes = slice.bytes();

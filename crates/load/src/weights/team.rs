@@ -13,7 +13,7 @@ use super::filling::{Filling, Slice};
 use crate::plan::Cursor;
 use crate::{Piece, PiecePart, Plan};
 use pinlane_core::internal::keep_stray_error;
-use pinlane_core::{Device, PinnedBuf, Transfer};
+use pinlane_core::{Device, PoolBuf, Transfer};
 
 /// Pieces that are open at once, of each kind: while the slices of one run out, others find some in the
 /// next.
@@ -45,7 +45,7 @@ struct State {
     stopped: bool,
     /// Threads that wait for others.
     waiting: usize,
-    free: Vec<PinnedBuf<u8>>,
+    free: Vec<PoolBuf<u8>>,
     flying: VecDeque<Flying>,
     /// Slots there are, and how many there may be.
     slots: usize,
@@ -53,7 +53,7 @@ struct State {
 }
 
 /// A slot in flight, and what it brings.
-pub(super) type Flying = (Transfer<PinnedBuf<u8>>, Vec<PiecePart>);
+pub(super) type Flying = (Transfer<PoolBuf<u8>>, Vec<PiecePart>);
 
 /// What a thread does next.
 pub(super) enum Turn {
@@ -71,7 +71,7 @@ pub(super) enum Turn {
 /// A slot for a piece.
 pub(super) enum Slot {
     /// One that nothing uses.
-    Free(PinnedBuf<u8>),
+    Free(PoolBuf<u8>),
     /// The one that is in flight longest; to be waited for.
     Flying(Flying),
     /// A new one may be made.
@@ -210,7 +210,7 @@ impl Team {
     }
 
     /// A slot is not needed any more.
-    pub(super) fn put(&self, slot: PinnedBuf<u8>) {
+    pub(super) fn put(&self, slot: PoolBuf<u8>) {
         self.lock().free.push(slot);
         self.changed.notify_all();
     }
@@ -243,9 +243,8 @@ impl Team {
                 .map_err(|failure| keep_stray_error(device, failure.error))
                 .ok()
         });
-        for slot in flying.chain(state.free.drain(..)) {
-            pinlane_core::internal::idle_buffers(device).put(slot);
-        }
+        // Back into the device's store.
+        flying.chain(state.free.drain(..)).for_each(drop);
     }
 
     fn wait<'s>(&self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {

@@ -15,7 +15,7 @@ use super::stats::thread_time;
 use super::team::{Slot, Turn};
 use crate::{Fault, LoadError, Piece, PiecePart, panic};
 use pinlane_core::internal::keep_stray_error;
-use pinlane_core::{Error, PinnedBuf};
+use pinlane_core::{Error, PoolBuf};
 
 /// What a thread tells.
 pub(super) enum Report {
@@ -121,7 +121,7 @@ impl Worker<'_> {
     }
 
     /// Read all of a piece, and convert what is to be converted.
-    fn convert(&mut self, filling: &Filling, mut slot: PinnedBuf<u8>) -> Result<(), LoadError> {
+    fn convert(&mut self, filling: &Filling, mut slot: PoolBuf<u8>) -> Result<(), LoadError> {
         let (job, piece) = (self.job, &filling.piece);
         let copies = match piece.converts() {
             false => {
@@ -183,7 +183,7 @@ impl Worker<'_> {
     }
 
     /// Send a full slot on its way.
-    fn ship(&self, piece: &Piece, slot: PinnedBuf<u8>, copies: Vec<Copy>) -> Result<(), LoadError> {
+    fn ship(&self, piece: &Piece, slot: PoolBuf<u8>, copies: Vec<Copy>) -> Result<(), LoadError> {
         let job = self.job;
         let place = |copy: &Copy| {
             let memory = job.memory(copy.allocation);
@@ -211,9 +211,9 @@ impl Worker<'_> {
     /// A slot has landed, or not.
     fn land(
         &self,
-        landed: Result<PinnedBuf<u8>, pinlane_core::TransferError<PinnedBuf<u8>>>,
+        landed: Result<PoolBuf<u8>, pinlane_core::TransferError<PoolBuf<u8>>>,
         parts: Vec<PiecePart>,
-    ) -> Result<PinnedBuf<u8>, LoadError> {
+    ) -> Result<PoolBuf<u8>, LoadError> {
         match landed {
             Ok(slot) => {
                 self.job.landed();

@@ -1,7 +1,7 @@
 //! How much memory may be page-locked: pinning never starves the machine.
 //!
 //! ```text
-//!   Budget      what is in use, and who waits for it        (this file, bell)
+//!   Budget      what is in use, and who waits for it        (this file, notifier)
 //!   rule        where the limit comes from
 //!     setting   variables of the environment
 //!     machine   what is available now: /proc/meminfo
@@ -9,10 +9,10 @@
 //!   memlock     what RLIMIT_MEMLOCK has to do with a pin that failed
 //! ```
 
-mod bell;
 mod cgroup;
 mod machine;
 mod memlock;
+mod notifier;
 mod rule;
 mod setting;
 
@@ -24,11 +24,12 @@ pub(super) use memlock::explain;
 pub use setting::local_world_size;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use self::bell::Bell;
+use self::notifier::Notifier;
 use self::rule::Rule;
+use crate::sync::lock;
 use crate::{Error, Result};
 
 /// A cap on page-locked memory. Cheap to clone; all clones are the same budget.
@@ -68,7 +69,7 @@ pub struct Budget {
 struct Account {
     rule: Rule,
     in_use_bytes: Mutex<u64>,
-    bell: Bell,
+    notifier: Notifier,
 }
 
 /// Bytes of a [`Budget`], given back when it is dropped.
@@ -101,7 +102,7 @@ impl Budget {
             account: Arc::new(Account {
                 rule,
                 in_use_bytes: Mutex::new(0),
-                bell: Bell::default(),
+                notifier: Notifier::default(),
             }),
         }
     }
@@ -155,7 +156,7 @@ impl Budget {
         // A time that the clock cannot hold never ends.
         let deadline = Instant::now().checked_add(timeout);
         loop {
-            let listener = self.account.bell.listen();
+            let listener = self.account.notifier.listen();
             let over = match attempt() {
                 Err(error @ Error::OverBudget { .. }) => error,
                 result => return result,
@@ -178,15 +179,13 @@ impl Budget {
 
     /// Something came free that those who wait may want.
     pub(crate) fn ring(&self) {
-        self.account.bell.ring();
+        self.account.notifier.ring();
     }
 }
 
 impl Account {
     fn in_use(&self) -> MutexGuard<'_, u64> {
-        self.in_use_bytes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.in_use_bytes)
     }
 }
 
@@ -206,7 +205,7 @@ impl Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         *self.account.in_use() -= self.bytes;
-        self.account.bell.ring();
+        self.account.notifier.ring();
     }
 }
 

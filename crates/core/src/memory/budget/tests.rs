@@ -42,12 +42,12 @@ impl Drop for Tree {
 }
 
 /// A machine with this much memory left, and these variables.
-struct Fake {
+struct FakeMachine {
     available: Arc<AtomicU64>,
     variables: Vec<(&'static str, &'static str)>,
 }
 
-impl Sources for Fake {
+impl Sources for FakeMachine {
     fn variable(&self, name: &str) -> Option<String> {
         let found = self.variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
@@ -60,7 +60,7 @@ impl Sources for Fake {
 
 fn fake(bytes: u64, variables: &[(&'static str, &'static str)]) -> (Budget, Arc<AtomicU64>) {
     let available = Arc::new(AtomicU64::new(bytes));
-    let sources = Fake {
+    let sources = FakeMachine {
         available: Arc::clone(&available),
         variables: variables.to_vec(),
     };

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use pinlane_driver::{DevicePtr, ErrorKind, Result, StreamHandle};
 
-use super::kept::Block;
-use crate::link::Link;
+use super::cache::Block;
+use crate::device_core::DeviceCore;
 
 /// Device memory, freed the way it was allocated. Its owner sees to it that nothing uses it when
 /// it is dropped.
 pub(crate) struct DeviceMemory {
-    link: Arc<Link>,
+    core: Arc<DeviceCore>,
     ptr: DevicePtr,
     bytes: usize,
     origin: Origin,
@@ -35,32 +35,41 @@ enum Origin {
 
 impl DeviceMemory {
     /// Memory that was kept, or new one.
-    pub(crate) fn plain(link: &Arc<Link>, bytes: usize) -> Result<Self> {
-        if let Some(Block { ptr, bytes }) = link.kept_memory.take(bytes) {
+    pub(crate) fn plain(core: &Arc<DeviceCore>, bytes: usize) -> Result<Self> {
+        if let Some(Block { ptr, bytes }) = core.device_cache.take(bytes) {
             return Ok(Self {
-                link: Arc::clone(link),
+                core: Arc::clone(core),
                 ptr,
                 bytes,
                 origin: Origin::Plain,
             });
         }
-        Self::allocate(link, bytes, Origin::Plain, || {
-            link.driver.device_alloc(bytes)
+        Self::allocate(core, bytes, Origin::Plain, || {
+            core.driver.device_alloc(bytes)
         })
     }
 
-    pub(crate) fn ordered(link: &Arc<Link>, bytes: usize, stream: StreamHandle) -> Result<Self> {
-        Self::allocate(link, bytes, Origin::StreamOrdered, || {
-            link.driver.device_alloc_async(bytes, stream)
+    pub(crate) fn ordered(
+        core: &Arc<DeviceCore>,
+        bytes: usize,
+        stream: StreamHandle,
+    ) -> Result<Self> {
+        Self::allocate(core, bytes, Origin::StreamOrdered, || {
+            core.driver.device_alloc_async(bytes, stream)
         })
     }
 
     /// Memory of another library, which `owner` frees when it is dropped.
     #[cfg(feature = "cudarc")]
-    pub(crate) fn foreign(link: &Arc<Link>, ptr: DevicePtr, bytes: usize, owner: Owner) -> Self {
-        link.books.device_bytes.add(bytes);
+    pub(crate) fn foreign(
+        core: &Arc<DeviceCore>,
+        ptr: DevicePtr,
+        bytes: usize,
+        owner: Owner,
+    ) -> Self {
+        core.counters.device_bytes.add(bytes);
         Self {
-            link: Arc::clone(link),
+            core: Arc::clone(core),
             ptr,
             bytes,
             origin: Origin::Foreign(owner),
@@ -82,7 +91,7 @@ impl DeviceMemory {
         match std::mem::replace(&mut self.origin, Origin::Gone) {
             Origin::Foreign(owner) => {
                 let bytes = std::mem::take(&mut self.bytes);
-                self.link.books.device_bytes.subtract(bytes);
+                self.core.counters.device_bytes.subtract(bytes);
                 Some(owner)
             }
             origin => {
@@ -93,18 +102,18 @@ impl DeviceMemory {
     }
 
     fn allocate(
-        link: &Arc<Link>,
+        core: &Arc<DeviceCore>,
         bytes: usize,
         origin: Origin,
         call: impl Fn() -> Result<DevicePtr>,
     ) -> Result<Self> {
         let (ptr, origin) = match bytes {
             0 => (DevicePtr(0), Origin::Nothing),
-            _ => (or_without_kept(link, call)?, origin),
+            _ => (or_without_cache(core, call)?, origin),
         };
-        link.books.device_bytes.add(bytes);
+        core.counters.device_bytes.add(bytes);
         Ok(Self {
-            link: Arc::clone(link),
+            core: Arc::clone(core),
             ptr,
             bytes,
             origin,
@@ -127,7 +136,7 @@ impl DeviceMemory {
         // SAFETY: it came from `device_alloc_async`, was not freed, and the caller has ordered
         // `stream` behind all uses.
         let freed = self
-            .link
+            .core
             .give_back(|driver| unsafe { driver.device_free_async(ptr, stream) });
         if !freed {
             return Err(self);
@@ -144,27 +153,27 @@ impl Drop for DeviceMemory {
             Origin::Nothing | Origin::Gone => true,
             Origin::Plain => {
                 let bytes = self.bytes;
-                let excess = self.link.kept_memory.put(Block { ptr, bytes });
+                let excess = self.core.device_cache.put(Block { ptr, bytes });
                 // SAFETY: it came from `device_alloc`, was not freed, and its owner drops it only when
                 // nothing uses it any more; that holds for all that was kept.
-                unsafe { self.link.free_blocks(excess) };
+                unsafe { self.core.free_blocks(excess) };
                 return;
             }
             // SAFETY: as above, from `device_alloc_async`; no use is left to be ordered with.
-            Origin::StreamOrdered => self.link.give_back(|driver| unsafe {
+            Origin::StreamOrdered => self.core.give_back(|driver| unsafe {
                 driver.device_free_async(ptr, driver.default_stream())
             }),
             #[cfg(feature = "cudarc")]
             Origin::Foreign(_) => true,
         };
         if freed {
-            self.link.books.device_bytes.subtract(self.bytes);
+            self.core.counters.device_bytes.subtract(self.bytes);
         }
     }
 }
 
 /// Memory is kept for speed: where there is none left, what was kept goes back first.
-fn or_without_kept(link: &Link, call: impl Fn() -> Result<DevicePtr>) -> Result<DevicePtr> {
+fn or_without_cache(core: &DeviceCore, call: impl Fn() -> Result<DevicePtr>) -> Result<DevicePtr> {
     let is_full = |result: &Result<DevicePtr>| {
         let error = result.as_ref().err();
         error.is_some_and(|error| error.kind == ErrorKind::OutOfMemory)
@@ -172,28 +181,28 @@ fn or_without_kept(link: &Link, call: impl Fn() -> Result<DevicePtr>) -> Result<
     let mut result = call();
     // Another thread may have freed it meanwhile, so it is tried again whoever did; and while some comes
     // back, more may.
-    let mut freed = usize::from(link.kept_memory.is_allowed());
+    let mut freed = usize::from(core.device_cache.is_allowed());
     while freed > 0 && is_full(&result) {
-        freed = link.free_kept();
+        freed = core.free_cached();
         result = call();
     }
     result
 }
 
 /// Memory that is kept, given back to the driver.
-impl Link {
+impl DeviceCore {
     /// Keep so much from now on. How much it was before.
-    pub(crate) fn keep_memory(&self, at_most_bytes: u64) -> u64 {
-        let (before, excess) = self.kept_memory.limit(at_most_bytes);
+    pub(crate) fn set_cache_limit(&self, at_most_bytes: u64) -> u64 {
+        let (before, excess) = self.device_cache.limit(at_most_bytes);
         // SAFETY: what is kept came from `device_alloc` and is nobody's.
         unsafe { self.free_blocks(excess) };
         before
     }
 
     /// Free all that is kept now. How many bytes.
-    pub(crate) fn free_kept(&self) -> usize {
+    pub(crate) fn free_cached(&self) -> usize {
         // SAFETY: what is kept came from `device_alloc` and is nobody's.
-        self.kept_memory
+        self.device_cache
             .empty(|all| unsafe { self.free_blocks(all) })
     }
 
@@ -209,7 +218,7 @@ impl Link {
             let free = || self.give_back(|driver| unsafe { driver.device_free(ptr) });
             match catch_unwind(AssertUnwindSafe(free)) {
                 Ok(true) => {
-                    self.books.device_bytes.subtract(bytes);
+                    self.counters.device_bytes.subtract(bytes);
                     freed += bytes;
                 }
                 Ok(false) => {}

@@ -1,23 +1,17 @@
 //! Device buffers that know who uses them.
 //!
 //! ```text
-//!   alloc       ways to get a DeviceBuf
+//!   DeviceBuf   a buffer, and ways to get one                              (this file)
+//!   slice       DeviceSlice, DeviceSliceMut: pieces, tracked with their buffer
+//!   region      the memory of a buffer with the ledger of its uses; a Touch is one use
 //!   memory      DeviceMemory: one allocation, freed the way it was made
-//!   kept        memory of dropped buffers, kept for the next ones
-//!   region      the memory of one, with the books of its uses; a Touch is one use
-//!   slice       DeviceSlice: a piece, to be read; it enters its uses into the same books
-//!   slice_mut   DeviceSliceMut: a piece, to be written
-//!   foreign     buffers whose memory is another library's
+//!   cache       memory of dropped buffers, for the next ones
 //! ```
 
-mod alloc;
-#[cfg(feature = "cudarc")]
-mod foreign;
-mod kept;
+mod cache;
 mod memory;
 mod region;
 mod slice;
-mod slice_mut;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,16 +21,19 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pinlane_driver::DevicePtr;
 
-pub(crate) use self::kept::KeptMemory;
+pub(crate) use self::cache::DeviceMemoryCache;
 pub(crate) use self::memory::DeviceMemory;
 #[cfg(feature = "cudarc")]
 pub(crate) use self::memory::Owner;
 pub(crate) use self::region::DeviceRegion;
 pub use self::region::Touch;
-pub use self::slice::DeviceSlice;
-pub use self::slice_mut::DeviceSliceMut;
-use super::resolve;
+pub use self::slice::{DeviceSlice, DeviceSliceMut};
+use super::{bytes_of, resolve};
 use crate::device::Shared;
+#[cfg(feature = "cudarc")]
+use crate::fence::DeviceFence;
+use crate::stream::SubmitError;
+use crate::{Device, Result, Stream};
 
 /// Memory on the device.
 ///
@@ -123,6 +120,82 @@ impl<T: Pod> DeviceBuf<T> {
     #[must_use]
     pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> DeviceSliceMut<'_, T> {
         self.whole_mut().range(range)
+    }
+}
+
+impl Device {
+    /// Device memory for `len` elements. Their values are unspecified.
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuf<T>> {
+        self.shared.deferred.reclaim();
+        let memory = DeviceMemory::plain(&self.shared.core, bytes_of::<T>(len)?)?;
+        Ok(DeviceBuf::new(&self.shared, memory, len))
+    }
+}
+
+impl Stream {
+    /// Device memory for `len` elements, allocated in stream order: faster than
+    /// [`Device::alloc`], and usable on other streams all the same. Their values are unspecified.
+    pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuf<T>> {
+        let shared = self.shared();
+        if !shared.core.driver.info().stream_ordered_alloc {
+            return Device {
+                shared: Arc::clone(shared),
+            }
+            .alloc(len);
+        }
+        shared.deferred.reclaim();
+        let bytes = bytes_of::<T>(len)?;
+        let mut memory = None;
+        let submitted = self.submit(&[], |_, stream| {
+            memory = Some(DeviceMemory::ordered(&shared.core, bytes, stream)?);
+            Ok(())
+        });
+        let fence = match submitted {
+            Ok(fence) => fence,
+            Err(SubmitError::Refused(error)) => return Err(error),
+            Err(SubmitError::Stranded(error)) => {
+                // Nobody can tell when it could be freed.
+                std::mem::forget(memory);
+                return Err(error);
+            }
+        };
+        let memory = memory.expect("allocated by the submission");
+        let mut buffer = DeviceBuf::new(shared, memory, len);
+        // Other streams may use it only after this stream has got to the allocation.
+        let access = buffer.whole_mut().touch().access(self.id());
+        buffer.region.ledger().record(access, fence);
+        Ok(buffer)
+    }
+}
+
+/// For memory of another library.
+#[cfg(feature = "cudarc")]
+impl<T: Pod> DeviceBuf<T> {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        self.region.shared()
+    }
+
+    pub(crate) fn owner_mut(&mut self) -> Option<&mut Owner> {
+        self.region.memory_mut().owner_mut()
+    }
+
+    /// Give the memory up, without freeing it. The caller has put the owner's later work behind
+    /// all uses so far.
+    pub(crate) fn take_owner(&mut self) -> Option<Owner> {
+        let owner = self.region.memory_mut().take_owner()?;
+        self.region.forget_uses();
+        Some(owner)
+    }
+
+    /// Fences of all uses; `None` where nobody can tell when they end.
+    pub(crate) fn uses(&self) -> Option<Vec<DeviceFence>> {
+        (!self.is_stranded()).then(|| self.region.ledger().fences().cloned().collect())
+    }
+
+    /// Every use waits for `fence`, which is on a stream of the owner's.
+    pub(crate) fn used_by_owner_until(&mut self, fence: DeviceFence) {
+        let access = self.whole_mut().touch().access(Shared::next_stream_id());
+        self.region.ledger().record(access, fence);
     }
 }
 

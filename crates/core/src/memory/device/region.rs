@@ -2,14 +2,15 @@
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pinlane_driver::DevicePtr;
 
-use crate::core::{Access, Extent, Ledger};
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::memory::DeviceMemory;
+use crate::protocol::{Access, Extent, Ledger};
+use crate::sync::lock;
 use crate::{Error, Result};
 
 /// Device memory with its books. Sub-ranges write into the same books as the whole.
@@ -49,7 +50,7 @@ impl DeviceRegion {
     }
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger<DeviceFence>> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ledger)
     }
 
     /// Work whose end nobody can tell uses the memory.

@@ -1,4 +1,4 @@
-//! Pieces of device memory, to be read.
+//! Pieces of device memory, to be read or written.
 
 use std::marker::PhantomData;
 use std::ops::{Range, RangeBounds};
@@ -7,8 +7,8 @@ use bytemuck::Pod;
 use pinlane_driver::DevicePtr;
 
 use super::{DeviceBuf, DeviceRegion, Touch};
-use crate::core::Extent;
 use crate::memory::resolve;
+use crate::protocol::Extent;
 
 /// A piece of device memory, to be read.
 pub struct DeviceSlice<'a, T> {
@@ -76,7 +76,6 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     }
 
     #[doc(hidden)]
-
     pub fn touch(&self) -> Touch<'a> {
         Touch {
             region: self.region,
@@ -97,8 +96,126 @@ impl<'a, T: Pod> From<&'a DeviceBuf<T>> for DeviceSlice<'a, T> {
     }
 }
 
+/// A piece of device memory, to be written. Two of them never overlap.
+pub struct DeviceSliceMut<'a, T> {
+    region: &'a DeviceRegion,
+    start: usize,
+    len: usize,
+    elements: PhantomData<&'a mut T>,
+}
+
+impl<'a, T: Pod> DeviceSliceMut<'a, T> {
+    pub(super) fn new(region: &'a DeviceRegion, start: usize, len: usize) -> Self {
+        Self {
+            region,
+            start,
+            len,
+            elements: PhantomData,
+        }
+    }
+
+    /// The same for a shorter time, so that it can be used again after that.
+    #[must_use]
+    pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut { ..*self }
+    }
+
+    /// The same, to be read.
+    #[must_use]
+    pub fn as_read(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice::new(self.region, self.start, self.len)
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of the first element.
+    #[must_use]
+    pub fn device_ptr(&self) -> DevicePtr {
+        self.as_read().device_ptr()
+    }
+
+    /// A piece of it.
+    ///
+    /// # Panics
+    /// When the range is outside.
+    #[must_use]
+    pub fn range(self, range: impl RangeBounds<usize>) -> Self {
+        let range = resolve(range, self.len);
+        Self {
+            start: self.start + range.start,
+            len: range.len(),
+            ..self
+        }
+    }
+
+    /// Two pieces, before and from element `at`.
+    ///
+    /// # Panics
+    /// When `at` is outside.
+    #[must_use]
+    pub fn split_at(self, at: usize) -> (Self, Self) {
+        let tail = resolve(at.., self.len);
+        let second = Self {
+            start: self.start + tail.start,
+            len: tail.len(),
+            ..self
+        };
+        let first = Self { len: at, ..self };
+        (first, second)
+    }
+
+    /// Pieces of `len` elements each; the last may be shorter.
+    ///
+    /// # Panics
+    /// When `len` is 0.
+    pub fn chunks(self, len: usize) -> impl Iterator<Item = Self> {
+        assert!(len > 0, "pieces of no elements");
+        (0..self.len).step_by(len).map(move |start| {
+            let len = len.min(self.len - start);
+            Self::new(self.region, self.start + start, len)
+        })
+    }
+
+    /// The same memory as elements of another kind, which must fit it exactly.
+    #[doc(hidden)]
+    pub fn cast<U: Pod>(self) -> DeviceSliceMut<'a, U> {
+        let (start, len) = cast::<T, U>(self.start, self.len);
+        DeviceSliceMut::new(self.region, start, len)
+    }
+
+    #[doc(hidden)]
+    pub fn touch(&self) -> Touch<'a> {
+        Touch {
+            region: self.region,
+            extent: Extent::One(self.span().1),
+            writes: true,
+        }
+    }
+
+    /// Which bytes of which memory.
+    pub(crate) fn span(&self) -> (&'a DeviceRegion, Range<usize>) {
+        (self.region, span::<T>(self.start, self.len))
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceSliceMut<'a, T> {
+    fn from(buffer: &'a mut DeviceBuf<T>) -> Self {
+        buffer.whole_mut()
+    }
+}
+
 /// Where elements of `T` begin and how many they are, in elements of `U`.
-pub(super) fn cast<T, U>(start: usize, len: usize) -> (usize, usize) {
+fn cast<T, U>(start: usize, len: usize) -> (usize, usize) {
     let Range { start, end } = span::<T>(start, len);
     let bytes = size_of::<U>();
     let fits = bytes > 0 && start.is_multiple_of(bytes) && end.is_multiple_of(bytes);
@@ -107,6 +224,6 @@ pub(super) fn cast<T, U>(start: usize, len: usize) -> (usize, usize) {
 }
 
 /// Bytes of elements of `T`.
-pub(super) fn span<T>(start: usize, len: usize) -> Range<usize> {
+fn span<T>(start: usize, len: usize) -> Range<usize> {
     start * size_of::<T>()..(start + len) * size_of::<T>()
 }

@@ -4,10 +4,10 @@ use std::mem::ManuallyDrop;
 
 use pinlane_driver::{DeviceInfo, ErrorKind, HostFlags, HostPtr, RegisterFlags};
 
-use super::fill::fill;
-use super::mapping::Mapping;
+use super::fault_in::fill;
+use super::pages::Mapping;
 use super::pages::{Errno, HUGE_PAGE_BYTES, Pages};
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::memory::budget::explain;
 use crate::{Error, Result};
 
@@ -38,30 +38,30 @@ impl From<Errno> for Failed {
 /// The one place that decides: mapped and registered where that is possible and worth it,
 /// otherwise, and where it fails, the driver's own allocation, whose word is the last.
 pub(super) fn make(
-    link: &Link,
+    core: &DeviceCore,
     bytes: usize,
     locked_bytes: usize,
     flags: HostFlags,
     pages: &'static dyn Pages,
 ) -> Result<Made> {
-    let refused = link.registration_refused.is_raised();
-    if may_be_fast(bytes, flags, link.driver.info(), refused) && pages.work() {
-        match map_and_register(link, locked_bytes, flags, pages) {
+    let refused = core.registration_refused.is_raised();
+    if may_be_fast(bytes, flags, core.driver.info(), refused) && pages.work() {
+        match map_and_register(core, locked_bytes, flags, pages) {
             Ok(mapping) => return Ok(Made::Registered(mapping)),
             Err(Failed::Driver(error)) if error.is_fatal() => return Err(error.into()),
             Err(Failed::Driver(error)) => {
                 if is_lasting(&error.kind) {
-                    link.registration_refused.raise();
+                    core.registration_refused.raise();
                 }
                 // The caller gets memory all the same, but no error is lost.
-                link.keep_stray(error);
+                core.keep_stray(error);
             }
             Err(Failed::System) => {}
         }
     }
-    let allocated = link.driver.host_alloc(bytes, flags);
+    let allocated = core.driver.host_alloc(bytes, flags);
     allocated.map(Made::Allocated).map_err(|error| {
-        let in_use_bytes = link.budget.in_use_bytes();
+        let in_use_bytes = core.budget.in_use_bytes();
         let others_bytes = in_use_bytes.saturating_sub(locked_bytes as u64);
         Error::Driver(explain(error, locked_bytes as u64, others_bytes))
     })
@@ -82,13 +82,13 @@ fn is_lasting(kind: &ErrorKind) -> bool {
 }
 
 fn map_and_register(
-    link: &Link,
+    core: &DeviceCore,
     locked_bytes: usize,
     flags: HostFlags,
     pages: &'static dyn Pages,
 ) -> std::result::Result<Mapping, Failed> {
     let mapping = Mapping::new(pages, locked_bytes)?;
-    if let Some(node) = link.driver.info().numa_node {
+    if let Some(node) = core.driver.info().numa_node {
         // Memory on another node is slower, but works: a refusal is no failure.
         mapping.prefer_node(node);
     }
@@ -102,7 +102,7 @@ fn map_and_register(
     // SAFETY: the range is mapped, and stays so until it is unregistered: a `Block` unmaps it only
     // then. Where this fails nothing is registered.
     let registered = unsafe {
-        link.driver
+        core.driver
             .host_register(mapping.start(), locked_bytes, flags)
     };
     let mapping = ManuallyDrop::into_inner(mapping);

@@ -12,9 +12,8 @@
 //!   pages     the system calls behind a trait, so that tests can make each of them fail
 //! ```
 
-mod fill;
+mod fault_in;
 mod make;
-mod mapping;
 mod pages;
 #[cfg(test)]
 mod tests;
@@ -24,16 +23,16 @@ use std::sync::Arc;
 
 use pinlane_driver::{HostFlags, HostPtr};
 
-use self::mapping::Mapping;
+use self::pages::Mapping;
 pub(super) use self::pages::{HUGE_PAGE_BYTES, Pages, System};
 use super::budget::Reservation;
 use super::page_bytes;
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::{Error, Result};
 
 /// One piece of page-locked memory. Its owner sees to it that nothing uses it when it is dropped.
 pub(crate) struct Block {
-    link: Arc<Link>,
+    core: Arc<DeviceCore>,
     start: HostPtr,
     /// What was asked for, and what the books say.
     bytes: usize,
@@ -51,28 +50,28 @@ enum Origin {
 
 impl Block {
     /// Page-lock `bytes`, more than 0.
-    pub(crate) fn pin(link: &Arc<Link>, bytes: usize, flags: HostFlags) -> Result<Self> {
-        Self::pin_with(link, bytes, flags, &System)
+    pub(crate) fn pin(core: &Arc<DeviceCore>, bytes: usize, flags: HostFlags) -> Result<Self> {
+        Self::pin_with(core, bytes, flags, &System)
     }
 
     fn pin_with(
-        link: &Arc<Link>,
+        core: &Arc<DeviceCore>,
         bytes: usize,
         flags: HostFlags,
         pages: &'static dyn Pages,
     ) -> Result<Self> {
         let locked_bytes = whole_pages(bytes)?;
-        let reservation = link.budget.reserve(locked_bytes as u64)?;
-        let made = make::make(link, bytes, locked_bytes, flags, pages)?;
+        let reservation = core.budget.reserve(locked_bytes as u64)?;
+        let made = make::make(core, bytes, locked_bytes, flags, pages)?;
         let (start, origin) = match made {
             make::Made::Allocated(start) => (start, Origin::Allocated(reservation)),
             make::Made::Registered(mapping) => {
                 (mapping.start(), Origin::Registered(reservation, mapping))
             }
         };
-        link.books.pinned_bytes.add(bytes);
+        core.counters.pinned_bytes.add(bytes);
         Ok(Self {
-            link: Arc::clone(link),
+            core: Arc::clone(core),
             start,
             bytes,
             origin: Some(origin),
@@ -81,6 +80,11 @@ impl Block {
 
     pub(crate) fn start(&self) -> HostPtr {
         self.start
+    }
+
+    /// What was asked for.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes as u64
     }
 
     /// What is page-locked: whole pages.
@@ -93,7 +97,7 @@ impl Block {
     }
 }
 
-// SAFETY: it owns plain memory behind one pointer, and `Link` may be used by every thread.
+// SAFETY: it owns plain memory behind one pointer, and `DeviceCore` may be used by every thread.
 unsafe impl Send for Block {}
 // SAFETY: shared access reads the pointer and the numbers only.
 unsafe impl Sync for Block {}
@@ -117,7 +121,7 @@ impl Drop for Block {
         // SAFETY: it came from `host_alloc` or was registered under this address, as `origin`
         // tells, this was its only owner, and a buffer in flight is owned by its transfer or
         // parked, so nothing uses it any more.
-        let gone = self.link.give_back(|driver| unsafe {
+        let gone = self.core.give_back(|driver| unsafe {
             match &*origin {
                 Origin::Allocated(_) => driver.host_free(ptr),
                 Origin::Registered(..) => driver.host_unregister(ptr),
@@ -127,7 +131,7 @@ impl Drop for Block {
         if gone {
             // Unmaps what was mapped, and gives the bytes back to the budget.
             drop(origin);
-            self.link.books.pinned_bytes.subtract(self.bytes);
+            self.core.counters.pinned_bytes.subtract(self.bytes);
             return;
         }
         // The pages are still locked under this address: they stay, and stay counted.

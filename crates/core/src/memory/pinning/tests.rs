@@ -11,7 +11,7 @@ use pinlane_driver::{Call, Driver, ErrorKind, HostFlags, Intercepted, PointerKin
 use pinlane_model::Profile;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
-use super::fill::{PIECE_BYTES, SLOW_PIECE_NS, SLOW_PIECES_MAX};
+use super::fault_in::{PIECE_BYTES, SLOW_PIECE_NS, SLOW_PIECES_MAX};
 use super::make::FAST_FROM_BYTES;
 use super::pages::Errno;
 use super::*;
@@ -20,7 +20,7 @@ use crate::{Device, helpers};
 
 /// Pages that fail and crawl on demand. Memory is mapped for real, time is not.
 #[derive(Default)]
-struct Fake {
+struct FakePages {
     map_fails: bool,
     no_huge: bool,
     advise_fails: bool,
@@ -39,7 +39,7 @@ struct Fake {
     clocks: Mutex<HashMap<ThreadId, u64>>,
 }
 
-impl Fake {
+impl FakePages {
     fn leak(self) -> &'static Self {
         Box::leak(Box::new(self))
     }
@@ -60,7 +60,7 @@ impl Fake {
     }
 }
 
-impl Pages for Fake {
+impl Pages for FakePages {
     fn work(&self) -> bool {
         true
     }
@@ -135,7 +135,7 @@ unsafe impl pinlane_driver::Hook for Failing {
     }
 }
 
-struct Rig {
+struct PinningRig {
     sim: Sim,
     device: Device,
     failing: Failing,
@@ -145,23 +145,23 @@ fn profile() -> Profile {
     Profile::builtin("pcie3-x16").expect("built in")
 }
 
-fn rig(fails: &[(Call, ErrorKind)]) -> Rig {
+fn rig(fails: &[(Call, ErrorKind)]) -> PinningRig {
     let sim = Sim::new(profile());
     let failing = Failing {
         fails: fails.to_vec(),
         seen: Arc::default(),
     };
     let driver: Arc<dyn Driver> = Arc::new(Intercepted::new(sim.driver(), failing.clone()));
-    Rig {
+    PinningRig {
         device: Device::with_budget(driver, &Budget::with_limit(1 << 30)),
         sim,
         failing,
     }
 }
 
-impl Rig {
+impl PinningRig {
     fn pin(&self, bytes: usize, pages: &'static dyn Pages) -> crate::Result<Block> {
-        Block::pin_with(&self.device.shared.link, bytes, HostFlags::default(), pages)
+        Block::pin_with(&self.device.shared.core, bytes, HostFlags::default(), pages)
     }
 
     fn calls(&self) -> Vec<Call> {
@@ -175,7 +175,7 @@ impl Rig {
     #[track_caller]
     fn assert_nothing_is_left(&self) {
         assert_eq!(self.in_use_bytes(), 0);
-        assert_eq!(self.device.stats(), crate::Stats::default());
+        assert_eq!(self.device.stats(), crate::DeviceStats::default());
         assert_eq!(self.sim.finish(), []);
     }
 }
@@ -208,22 +208,22 @@ fn large_memory_is_mapped_and_registered_and_goes_the_same_way() {
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn the_mapping_goes_with_the_block() {
     let rig = rig(&[]);
-    let pages = Fake::default().leak();
+    let pages = FakePages::default().leak();
     let block = rig.pin(LARGE_BYTES, pages).unwrap();
-    assert_eq!(Fake::count(&pages.mapped_bytes), LARGE_BYTES);
-    assert_eq!(Fake::count(&pages.populated_bytes), LARGE_BYTES);
-    assert_eq!(Fake::count(&pages.touched_bytes), 0);
+    assert_eq!(FakePages::count(&pages.mapped_bytes), LARGE_BYTES);
+    assert_eq!(FakePages::count(&pages.populated_bytes), LARGE_BYTES);
+    assert_eq!(FakePages::count(&pages.touched_bytes), 0);
     assert!(pages.advised_huge.load(Ordering::Relaxed));
     assert_eq!(pages.small_pieces.lock().unwrap().len(), 0);
     drop(block);
-    assert_eq!(Fake::count(&pages.mapped_bytes), 0);
+    assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
     rig.assert_nothing_is_left();
 }
 
 #[test]
 fn small_memory_is_the_drivers() {
     let rig = rig(&[]);
-    let pages = Fake::default().leak();
+    let pages = FakePages::default().leak();
     drop(rig.pin(FAST_FROM_BYTES - 1, pages).unwrap());
     assert_eq!(rig.calls(), [Call::HostAlloc, Call::HostFree]);
     rig.assert_nothing_is_left();
@@ -234,11 +234,11 @@ fn small_memory_is_the_drivers() {
 fn refused_registration_falls_back_and_is_not_tried_again() {
     for kind in [ErrorKind::RegistrationRefused, ErrorKind::NotSupported] {
         let rig = rig(&[(Call::HostRegister, kind.clone())]);
-        let pages = Fake::default().leak();
+        let pages = FakePages::default().leak();
         drop(rig.pin(LARGE_BYTES, pages).unwrap());
         let expected = [Call::HostRegister, Call::HostAlloc, Call::HostFree];
         assert_eq!(rig.calls(), expected);
-        assert_eq!(Fake::count(&pages.mapped_bytes), 0, "unmapped at once");
+        assert_eq!(FakePages::count(&pages.mapped_bytes), 0, "unmapped at once");
         let stray = rig.device.take_stray_errors();
         assert!(
             matches!(&stray[..], [Error::Driver(error)] if error.kind == kind),
@@ -255,7 +255,7 @@ fn refused_registration_falls_back_and_is_not_tried_again() {
 fn registration_that_fails_for_the_moment_is_tried_again() {
     let rig = rig(&[(Call::HostRegister, ErrorKind::OutOfMemory)]);
     for _ in 0..2 {
-        drop(rig.pin(LARGE_BYTES, Fake::default().leak()).unwrap());
+        drop(rig.pin(LARGE_BYTES, FakePages::default().leak()).unwrap());
         let expected = [Call::HostRegister, Call::HostAlloc, Call::HostFree];
         assert_eq!(rig.calls(), expected);
     }
@@ -270,10 +270,10 @@ fn when_both_ways_fail_the_error_is_the_drivers_and_nothing_is_left() {
         (Call::HostRegister, ErrorKind::RegistrationRefused),
         (Call::HostAlloc, ErrorKind::OutOfMemory),
     ]);
-    let pages = Fake::default().leak();
+    let pages = FakePages::default().leak();
     let error = rig.pin(LARGE_BYTES, pages).map(drop).unwrap_err();
     assert!(matches!(&error, Error::Driver(error) if error.kind == ErrorKind::OutOfMemory));
-    assert_eq!(Fake::count(&pages.mapped_bytes), 0);
+    assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
     rig.assert_nothing_is_left();
 }
 
@@ -287,34 +287,34 @@ fn a_lost_device_is_not_asked_again() {
         .faults(faults)
         .build();
     let device = Device::with_budget(sim.driver(), &Budget::with_limit(1 << 30));
-    let pages = Fake::default().leak();
-    let link = &device.shared.link;
-    let pinned = Block::pin_with(link, LARGE_BYTES, HostFlags::default(), pages);
+    let pages = FakePages::default().leak();
+    let core = &device.shared.core;
+    let pinned = Block::pin_with(core, LARGE_BYTES, HostFlags::default(), pages);
     let error = pinned.map(drop).unwrap_err();
     assert!(
         matches!(&error, Error::Driver(error) if error.is_fatal() && error.call.contains("egister")),
         "{error:?}"
     );
-    assert_eq!(Fake::count(&pages.mapped_bytes), 0);
+    assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
     assert_eq!(device.budget().in_use_bytes(), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn memory_that_the_system_does_not_give_is_left_to_the_driver() {
-    let no_map = Fake {
+    let no_map = FakePages {
         map_fails: true,
-        ..Fake::default()
+        ..FakePages::default()
     };
-    let no_pages = Fake {
+    let no_pages = FakePages {
         populate_fails: Some(libc::ENOMEM),
-        ..Fake::default()
+        ..FakePages::default()
     };
     for pages in [no_map.leak(), no_pages.leak()] {
         let rig = rig(&[]);
         drop(rig.pin(LARGE_BYTES, pages).unwrap());
         assert_eq!(rig.calls(), [Call::HostAlloc, Call::HostFree]);
-        assert_eq!(Fake::count(&pages.mapped_bytes), 0);
+        assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
         rig.assert_nothing_is_left();
     }
 }
@@ -322,20 +322,20 @@ fn memory_that_the_system_does_not_give_is_left_to_the_driver() {
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn without_huge_pages_small_ones_do() {
-    let off = Fake {
+    let off = FakePages {
         no_huge: true,
-        ..Fake::default()
+        ..FakePages::default()
     };
-    let refused = Fake {
+    let refused = FakePages {
         advise_fails: true,
-        ..Fake::default()
+        ..FakePages::default()
     };
     for pages in [off.leak(), refused.leak()] {
         let rig = rig(&[]);
         drop(rig.pin(LARGE_BYTES, pages).unwrap());
         assert_eq!(rig.calls(), [Call::HostRegister, Call::HostUnregister]);
         assert!(!pages.advised_huge.load(Ordering::Relaxed));
-        assert_eq!(Fake::count(&pages.populated_bytes), LARGE_BYTES);
+        assert_eq!(FakePages::count(&pages.populated_bytes), LARGE_BYTES);
         rig.assert_nothing_is_left();
     }
 }
@@ -343,9 +343,9 @@ fn without_huge_pages_small_ones_do() {
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn huge_pages_that_crawl_are_given_up_for_the_rest() {
-    let pages = Fake {
+    let pages = FakePages {
         slow_huge_pieces: u64::MAX,
-        ..Fake::default()
+        ..FakePages::default()
     }
     .leak();
     let rig = rig(&[]);
@@ -360,16 +360,16 @@ fn huge_pages_that_crawl_are_given_up_for_the_rest() {
         helpers::helpers_at_most() as u64 + 1,
     );
     assert!((at_least..at_least + threads).contains(&huge), "{huge}");
-    assert_eq!(Fake::count(&pages.populated_bytes), bytes);
+    assert_eq!(FakePages::count(&pages.populated_bytes), bytes);
     rig.assert_nothing_is_left();
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn one_slow_piece_is_forgiven() {
-    let pages = Fake {
+    let pages = FakePages {
         slow_huge_pieces: u64::from(SLOW_PIECES_MAX) - 1,
-        ..Fake::default()
+        ..FakePages::default()
     }
     .leak();
     let rig = rig(&[]);
@@ -381,15 +381,15 @@ fn one_slow_piece_is_forgiven() {
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn a_kernel_that_cannot_populate_is_helped_by_touching() {
-    let pages = Fake {
+    let pages = FakePages {
         populate_fails: Some(libc::EINVAL),
-        ..Fake::default()
+        ..FakePages::default()
     }
     .leak();
     let rig = rig(&[]);
     drop(rig.pin(LARGE_BYTES + 1, pages).unwrap());
     assert_eq!(rig.calls(), [Call::HostRegister, Call::HostUnregister]);
-    let touched = Fake::count(&pages.touched_bytes);
+    let touched = FakePages::count(&pages.touched_bytes);
     assert_eq!(touched, LARGE_BYTES + page_bytes());
     rig.assert_nothing_is_left();
 }
@@ -417,7 +417,7 @@ fn touching_faults_every_page_in() {
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn memory_that_cannot_be_unregistered_stays_mapped_and_counted() {
     let rig = rig(&[(Call::HostUnregister, ErrorKind::InvalidValue)]);
-    let pages = Fake::default().leak();
+    let pages = FakePages::default().leak();
     drop(rig.pin(LARGE_BYTES, pages).unwrap());
     let twice = [
         Call::HostRegister,
@@ -425,7 +425,7 @@ fn memory_that_cannot_be_unregistered_stays_mapped_and_counted() {
         Call::HostUnregister,
     ];
     assert_eq!(rig.calls(), twice);
-    assert_eq!(Fake::count(&pages.mapped_bytes), LARGE_BYTES);
+    assert_eq!(FakePages::count(&pages.mapped_bytes), LARGE_BYTES);
     assert_eq!(rig.in_use_bytes(), LARGE_BYTES as u64);
     assert_eq!(rig.device.stats().pinned_bytes, LARGE_BYTES as u64);
     assert_eq!(rig.device.take_stray_errors().len(), 2);
@@ -434,7 +434,7 @@ fn memory_that_cannot_be_unregistered_stays_mapped_and_counted() {
 #[test]
 fn over_the_budget_nobody_is_asked() {
     let rig = rig(&[]);
-    let pages = Fake::default().leak();
+    let pages = FakePages::default().leak();
     for bytes in [(1 << 30) + 1, 1 << 40, isize::MAX as usize - 4095] {
         let error = rig.pin(bytes, pages).map(drop).unwrap_err();
         assert!(matches!(error, Error::OverBudget { .. }), "{error:?}");
@@ -442,7 +442,7 @@ fn over_the_budget_nobody_is_asked() {
     let error = rig.pin(usize::MAX, pages).map(drop).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error:?}");
     assert_eq!(rig.calls(), []);
-    assert_eq!(Fake::count(&pages.populated_bytes), 0);
+    assert_eq!(FakePages::count(&pages.populated_bytes), 0);
     rig.assert_nothing_is_left();
 }
 

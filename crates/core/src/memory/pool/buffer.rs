@@ -8,16 +8,15 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::anchor::Anchor;
-use super::store::Taken;
-use crate::memory::{Home, Part, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
+use super::store::{ShardRef, TakenBlock};
+use crate::memory::{Part, PinnedFor, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
 
 /// Pinned memory of a [`PinnedPool`](super::PinnedPool), used like a slice. It goes back to the
 /// pool when it is dropped; in flight, when it has landed. It may outlive the pool's handles.
 pub struct PoolBuf<T> {
-    anchor: Arc<Anchor>,
+    shard_ref: Arc<ShardRef>,
     /// None when there are no bytes.
-    taken: Option<Taken>,
+    taken: Option<TakenBlock>,
     len: usize,
     elements: PhantomData<T>,
 }
@@ -30,9 +29,9 @@ unsafe impl<T: Sync> Sync for PoolBuf<T> {}
 
 impl<T: Pod> PoolBuf<T> {
     /// `taken` holds `len` elements, aligned for them.
-    pub(super) fn new(anchor: Arc<Anchor>, taken: Option<Taken>, len: usize) -> Self {
+    pub(super) fn new(shard_ref: Arc<ShardRef>, taken: Option<TakenBlock>, len: usize) -> Self {
         Self {
-            anchor,
+            shard_ref,
             taken,
             len,
             elements: PhantomData,
@@ -78,7 +77,7 @@ impl<T> PoolBuf<T> {
 impl<T> Drop for PoolBuf<T> {
     fn drop(&mut self) {
         if let Some(taken) = self.taken.take() {
-            self.anchor.store.give_back(taken);
+            self.shard_ref.store.give_back(taken);
         }
     }
 }
@@ -111,9 +110,9 @@ unsafe impl<T: Pod + Send> PinnedSource<T> for PoolBuf<T> {
         self.len
     }
 
-    fn home(&self) -> Home<'_> {
-        Home {
-            link: &self.anchor.store.link,
+    fn pinned_for(&self) -> PinnedFor<'_> {
+        PinnedFor {
+            core: &self.shard_ref.store.core,
             portable: true,
         }
     }

@@ -55,7 +55,7 @@ impl<T: Pod> HostBuf<T> {
 fn warn_once(error: &Error) {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
-        eprintln!("pinlane: using pageable memory, copies will be slower: {error}");
+        log::warn!("using pageable memory, copies will be slower: {error}");
     });
 }
 

@@ -1,47 +1,42 @@
 //! Pinned memory to take and give back without asking the driver each time.
 //!
 //! ```text
-//!   PinnedPool   what users hold                               (this file)
-//!   buffer       PoolBuf: one block, given back when dropped
-//!   host_buf     HostBuf: a block, or ordinary memory
-//!   anchor       keeps the store while a pool or a block of it is there
-//!   store        takes, grows, trims
-//!     desk       where threads take and give back: each has its own, behind a lock of its own
-//!       shelf    the blocks of one size at one desk
-//!     books      the memory behind the blocks
-//!     whole      the books and all desks at once: what one desk alone cannot do
-//!     class      which sizes there are
+//!   PinnedPool       what users hold                                       (this file)
+//!   buffer           PoolBuf: one block, returned to the pool when dropped
+//!   host_buf         HostBuf: a block, or pageable memory
+//!   store            takes, grows, trims
+//!     shard          free blocks behind one lock; each thread has its own shard
+//!     slabs          the memory that blocks are cut from; the pool with all shards locked
+//!     block_sizes    which sizes there are
 //! ```
 //!
-//! A thread takes from its own desk and gives back there, so that threads do not wait for each
-//! other. Only where the own desk has nothing it goes on to the others, and only where none of
-//! them has is memory pinned. Nothing else is written by a take or a give-back: counts are kept
-//! at the desks too, and added up when somebody asks.
+//! A thread takes from its own shard and returns to it, so threads do not contend. Only if that shard is
+//! empty are the others searched, and only if all are empty is memory pinned. Taking and returning write
+//! nothing else: statistics are kept per shard and summed on request.
 
-mod anchor;
-mod books;
+mod block_sizes;
 mod buffer;
-mod class;
-mod desk;
 mod host_buf;
-mod shelf;
+mod shard;
+mod slabs;
 mod store;
 #[cfg(test)]
 mod tests;
-mod whole;
 
 pub use buffer::PoolBuf;
 pub use host_buf::HostBuf;
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 
-use self::anchor::Anchors;
-use self::store::{Clock, Limits, Store};
+use self::store::{BlockSizes, Clock, Limits, ShardRefs, Store};
 use super::{bytes_of, check_align};
+use crate::device::Shared;
+use crate::device_core::DeviceCore;
 use crate::{Device, Result};
 
 /// Pinned memory that is reused. Cheap to clone; all clones are the same pool.
@@ -75,7 +70,7 @@ use crate::{Device, Result};
 /// ```
 #[derive(Clone)]
 pub struct PinnedPool {
-    anchors: Arc<Anchors>,
+    shard_refs: Arc<ShardRefs>,
 }
 
 /// What a pool holds, and how it did.
@@ -120,15 +115,18 @@ impl PoolBuilder<'_> {
     /// The pool. Nothing is pinned yet.
     #[must_use]
     pub fn build(self) -> PinnedPool {
-        let start = Instant::now();
-        self.build_with(Box::new(move || start.elapsed().as_nanos() as u64))
+        self.build_with(clock())
     }
 
     fn build_with(self, clock: Clock) -> PinnedPool {
-        let store = Store::new(&self.device.shared, self.limits, clock);
-        PinnedPool {
-            anchors: Arc::new(Anchors::new(store)),
-        }
+        let shared = &self.device.shared;
+        PinnedPool::from_store(Store::new(
+            &shared.core,
+            Arc::downgrade(shared),
+            BlockSizes::Rounded,
+            self.limits,
+            clock,
+        ))
     }
 }
 
@@ -150,28 +148,28 @@ impl PinnedPool {
     /// A block for `len` elements. Their values are unspecified.
     ///
     /// Where there is none, memory is pinned. Where that would go over the budget, idle memory of
-    /// the pool is freed first; if that is not enough the error is
+    /// the device and of the pool is freed first; if that is not enough the error is
     /// [`OverBudget`](crate::Error::OverBudget).
     pub fn take<T: Pod>(&self, len: usize) -> Result<PoolBuf<T>> {
         check_align::<T>()?;
-        let anchor = self.anchors.own();
+        let shard_ref = self.shard_refs.own();
         let taken = match bytes_of::<T>(len)? {
             0 => None,
             // A size that is a multiple of the alignment has blocks that are, too.
-            bytes => Some(anchor.store.take(bytes)?),
+            bytes => Some(shard_ref.store.take(bytes)?),
         };
-        Ok(PoolBuf::new(Arc::clone(anchor), taken, len))
+        Ok(PoolBuf::new(Arc::clone(shard_ref), taken, len))
     }
 
     /// As [`take`](Self::take), but over the budget wait up to `timeout` for a block to come back
     /// or for others to unpin memory.
     pub fn take_within<T: Pod>(&self, len: usize, timeout: Duration) -> Result<PoolBuf<T>> {
-        let budget = &self.store().link.budget;
+        let budget = &self.store().core.budget;
         budget.retry_within(timeout, || self.take(len))
     }
 
     /// As [`take`](Self::take), but ordinary memory where no more can be pinned: over the budget,
-    /// or when the driver is out of memory. The first time in a process a line on stderr says so.
+    /// or when the driver is out of memory. The first time in a process, a warning is logged.
     pub fn take_or_pageable<T: Pod>(&self, len: usize) -> Result<HostBuf<T>> {
         HostBuf::or_pageable(self.take(len), len)
     }
@@ -188,9 +186,47 @@ impl PinnedPool {
         self.store().stats()
     }
 
-    fn store(&self) -> &Store {
-        &self.anchors.own().store
+    /// A pool whose blocks have exactly the size that was asked for.
+    pub(crate) fn exact(device: &Device) -> Self {
+        let shared = &device.shared;
+        Self::of_device(&shared.core, Arc::downgrade(shared))
     }
+
+    /// The device's own pool. Blocks have exactly the size that was asked for.
+    pub(crate) fn of_device(core: &Arc<DeviceCore>, device: Weak<Shared>) -> Self {
+        let limits = Limits::default();
+        Self::from_store(Store::new(core, device, BlockSizes::Exact, limits, clock()))
+    }
+
+    fn from_store(store: Store) -> Self {
+        Self {
+            shard_refs: Arc::new(ShardRefs::new(store)),
+        }
+    }
+
+    /// An idle block for at least as many bytes as the range starts with, and at most as many as it
+    /// ends with.
+    pub(crate) fn take_idle(&self, bytes: RangeInclusive<usize>) -> Option<PoolBuf<u8>> {
+        let shard_ref = self.shard_refs.own();
+        let len = *bytes.start();
+        let taken = shard_ref.store.take_idle(bytes)?;
+        Some(PoolBuf::new(Arc::clone(shard_ref), Some(taken), len))
+    }
+
+    /// Free all idle blocks. How many bytes.
+    pub(crate) fn free_idle(&self) -> u64 {
+        self.store().free_idle(u64::MAX)
+    }
+
+    fn store(&self) -> &Arc<Store> {
+        &self.shard_refs.own().store
+    }
+}
+
+/// Nanoseconds since now.
+fn clock() -> Clock {
+    let start = Instant::now();
+    Box::new(move || start.elapsed().as_nanos() as u64)
 }
 
 impl fmt::Debug for PinnedPool {

@@ -1,20 +1,20 @@
 //! What a pool and its blocks share.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use pinlane_driver::HostFlags;
 
 use super::PoolStats;
-use super::books::Books;
-use super::class;
-use super::desk::Desks;
-use super::shelf::Piece;
-use super::whole::Whole;
+use super::block_sizes;
+use super::shard::{self, BlockRef, PoolShards, SHARDS};
+use super::slabs::{LockedPool, SlabTable};
 use crate::device::Shared;
-use crate::link::Link;
+use crate::device_core::DeviceCore;
 use crate::memory::pinning::Block;
+use crate::sync::lock;
 use crate::{Error, Result};
 
 /// Blocks up to this size are cut from slabs, at least eight from each. Larger ones are pinned
@@ -27,20 +27,30 @@ const SLAB_BYTES: usize = 2 << 20;
 /// The longest idle memory is looked for this often in the time that it may be idle.
 const LOOKS_A_LIMIT: u64 = 4;
 
-/// The desks, and what bounds them. Blocks that are out keep it alive, and it keeps the driver
+/// The shards, and what bounds them. Blocks that are out keep it alive, and it keeps the driver
 /// open, but not the device: a block that is parked with the device would hold what holds it.
 pub(super) struct Store {
-    pub(super) link: Arc<Link>,
+    pub(super) core: Arc<DeviceCore>,
     device: Weak<Shared>,
-    pub(super) desks: Desks,
-    /// Locked before any desk.
-    books: Mutex<Books>,
+    block_sizes: BlockSizes,
+    pub(super) shards: PoolShards,
+    /// Locked before any shard.
+    slabs: Mutex<SlabTable>,
     limits: Limits,
     clock: Clock,
     /// When to look again for memory that was idle too long.
     next_look_ns: AtomicU64,
     /// More lies idle than may, but no slab as a whole. Written with everything locked.
     stuck: AtomicBool,
+}
+
+/// How large the block for a request is.
+#[derive(Clone, Copy)]
+pub(super) enum BlockSizes {
+    /// Rounded up by at most an eighth; small blocks are cut from slabs.
+    Rounded,
+    /// As requested, each pinned singly. For few, large blocks of known sizes.
+    Exact,
 }
 
 /// How much may lie idle, and how long.
@@ -55,18 +65,25 @@ pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// A block in use. Giving it back is the buffer's duty.
 #[derive(Clone, Copy)]
-pub(super) struct Taken {
-    pub(super) piece: Piece,
-    pub(super) class: u32,
+pub(super) struct TakenBlock {
+    pub(super) piece: BlockRef,
+    pub(super) block_bytes: usize,
 }
 
 impl Store {
-    pub(super) fn new(device: &Arc<Shared>, limits: Limits, clock: Clock) -> Self {
+    pub(super) fn new(
+        core: &Arc<DeviceCore>,
+        device: Weak<Shared>,
+        block_sizes: BlockSizes,
+        limits: Limits,
+        clock: Clock,
+    ) -> Self {
         Self {
-            link: Arc::clone(&device.link),
-            device: Arc::downgrade(device),
-            desks: Desks::default(),
-            books: Mutex::default(),
+            core: Arc::clone(core),
+            device,
+            block_sizes,
+            shards: PoolShards::default(),
+            slabs: Mutex::default(),
             limits,
             clock,
             next_look_ns: AtomicU64::new(0),
@@ -75,77 +92,86 @@ impl Store {
     }
 
     /// A block of at least `bytes`, more than 0 and at most `isize::MAX`.
-    pub(super) fn take(&self, bytes: usize) -> Result<Taken> {
-        let class = class::index(bytes);
+    pub(super) fn take(&self, bytes: usize) -> Result<TakenBlock> {
+        let block_bytes = match self.block_sizes {
+            BlockSizes::Rounded => block_sizes::round_up(bytes),
+            BlockSizes::Exact => bytes,
+        };
         self.free_what_was_idle_too_long();
-        let taken = self.desks.take(class).or_else(|| {
-            // Desks may have been busy: nothing is pinned while there is a block at one.
-            let taken = self.whole().take(class);
+        let taken = self.shards.take(block_bytes).or_else(|| {
+            // PoolShards may have been busy: nothing is pinned while there is a block at one.
+            let taken = self.whole().take(block_bytes);
             // Blocks of transfers that nobody waited for may have landed meanwhile.
-            taken.or_else(|| self.reclaim().then(|| self.whole().take(class)).flatten())
+            taken.or_else(|| {
+                self.reclaim()
+                    .then(|| self.whole().take(block_bytes))
+                    .flatten()
+            })
         });
         let piece = match taken {
             Some(piece) => piece,
-            None => self.grow(class)?,
+            None => self.grow(block_bytes)?,
         };
-        Ok(Taken {
-            piece,
-            class: class as u32,
-        })
+        Ok(TakenBlock { piece, block_bytes })
     }
 
-    pub(super) fn give_back(&self, taken: Taken) {
-        let class = taken.class as usize;
+    /// The smallest idle block of these sizes.
+    pub(super) fn take_idle(&self, sizes: RangeInclusive<usize>) -> Option<TakenBlock> {
+        let (piece, block_bytes) = self.whole().take_of(sizes)?;
+        Some(TakenBlock { piece, block_bytes })
+    }
+
+    pub(super) fn give_back(&self, taken: TakenBlock) {
         let now_ns = (self.clock)();
-        self.desks.give_back(class, taken.piece, now_ns);
-        self.link.budget.ring();
+        self.shards
+            .give_back(taken.block_bytes, taken.piece, now_ns);
+        self.core.budget.ring();
         if let Some(max) = self.limits.idle_bytes_max {
             self.free_what_is_too_much(max, taken);
         }
         self.free_what_was_idle_too_long();
     }
 
-    fn whole(&self) -> Whole<'_> {
-        Whole {
-            books: self.books.lock().unwrap_or_else(PoisonError::into_inner),
-            desks: self.desks.open_all(),
+    fn whole(&self) -> LockedPool<'_> {
+        LockedPool {
+            slabs: lock(&self.slabs),
+            shards: self.shards.open_all(),
         }
     }
 
     /// Whether anything that the device had parked has come back.
     fn reclaim(&self) -> bool {
         let device = self.device.upgrade();
-        device.is_some_and(|device| device.lot.reclaim() > 0)
+        device.is_some_and(|device| device.deferred.reclaim() > 0)
     }
 
     /// Pin memory for this size, and take the first block of it.
-    fn grow(&self, class: usize) -> Result<Piece> {
-        let block_bytes = class::block_bytes(class);
-        let blocks = if block_bytes <= SLAB_BLOCK_BYTES_MAX {
-            SLAB_BYTES.div_ceil(block_bytes)
-        } else {
-            1
+    fn grow(&self, block_bytes: usize) -> Result<BlockRef> {
+        let blocks = match self.block_sizes {
+            BlockSizes::Rounded if block_bytes <= SLAB_BLOCK_BYTES_MAX => {
+                SLAB_BYTES.div_ceil(block_bytes)
+            }
+            _ => 1,
         };
-        match self.pin_slab(class, blocks) {
+        match self.pin_slab(block_bytes, blocks) {
             // A slab does not fit, but the block alone may.
-            Err(Error::OverBudget { .. }) if blocks > 1 => self.pin_slab(class, 1),
+            Err(Error::OverBudget { .. }) if blocks > 1 => self.pin_slab(block_bytes, 1),
             result => result,
         }
     }
 
-    fn pin_slab(&self, class: usize, blocks: usize) -> Result<Piece> {
-        let block_bytes = class::block_bytes(class);
+    fn pin_slab(&self, block_bytes: usize, blocks: usize) -> Result<BlockRef> {
         let memory = self.pin_with_room(block_bytes * blocks)?;
-        let piece = self.whole().add(class, memory, blocks as u32);
+        let piece = self.whole().add(block_bytes, memory, blocks as u32);
         if blocks > 1 {
-            self.link.budget.ring();
+            self.core.budget.ring();
         }
         Ok(piece)
     }
 
-    /// Pin, and make room for it in the budget by freeing our own idle memory where that helps.
+    /// Pin, and make room for it in the budget by freeing idle memory where that helps.
     fn pin_with_room(&self, bytes: usize) -> Result<Block> {
-        let pin = || Block::pin(&self.link, bytes, HostFlags::default());
+        let pin = || Block::pin(&self.core, bytes, HostFlags::default());
         match pin() {
             Err(Error::OverBudget {
                 requested_bytes,
@@ -157,7 +183,7 @@ impl Store {
                     .saturating_sub(limit_bytes);
                 // Freeing helps nobody where it would not fit all the same.
                 let hopeless = requested_bytes > limit_bytes;
-                if hopeless || !self.free_idle(short_bytes) {
+                if hopeless || !self.make_room(short_bytes) {
                     return Err(Error::OverBudget {
                         requested_bytes,
                         in_use_bytes,
@@ -179,23 +205,32 @@ impl Store {
         drop(freed); // no lock is held: this calls the driver
     }
 
-    /// Free at least `bytes` of idle memory, if there are as many, longest idle first. Whether
-    /// anything was freed.
-    fn free_idle(&self, bytes: u64) -> bool {
+    /// Free at least `bytes` of idle memory, if there are as many: the device's own first, then the
+    /// pool's. Whether anything was freed.
+    fn make_room(&self, bytes: u64) -> bool {
+        let device = self.device.upgrade();
+        let device_bytes = device.map_or(0, |device| device.pinned_store.store().free_idle(bytes));
+        let own_bytes = self.free_idle(bytes.saturating_sub(device_bytes));
+        device_bytes + own_bytes > 0
+    }
+
+    /// Free at least `bytes` of idle memory, if there are as many, longest idle first. How many
+    /// bytes were freed.
+    pub(super) fn free_idle(&self, bytes: u64) -> u64 {
         let freed = self.whole().remove_idle(bytes);
-        !freed.is_empty()
+        freed.iter().map(Block::bytes).sum()
     }
 
     /// As `trim`, when this block has come back.
-    fn free_what_is_too_much(&self, max: u64, back: Taken) {
+    fn free_what_is_too_much(&self, max: u64, back: TakenBlock) {
         let stuck = || self.stuck.load(Ordering::Relaxed);
-        if self.desks.cached_bytes() <= max && !stuck() {
+        if self.shards.cached_bytes() <= max && !stuck() {
             return;
         }
         let mut whole = self.whole();
         let too_much_bytes = whole.cached_bytes().saturating_sub(max);
         // What could not be freed at the last look still cannot, unless this was its last block.
-        if too_much_bytes > 0 && stuck() && !whole.is_idle(back.class as usize, back.piece.slab) {
+        if too_much_bytes > 0 && stuck() && !whole.is_idle(back.block_bytes, back.piece.slab) {
             return;
         }
         let freed = whole.remove_idle(too_much_bytes);
@@ -228,5 +263,31 @@ impl Store {
 
     pub(super) fn stats(&self) -> PoolStats {
         self.whole().stats()
+    }
+}
+
+/// Keeps the store. There is one for each shard, and blocks count theirs: if all of them counted
+/// the store's own users, all threads would queue for that count.
+// The count, which comes first, must not share a cache line with another's.
+#[repr(align(128))]
+pub(super) struct ShardRef {
+    pub(super) store: Arc<Store>,
+}
+
+/// Those of all shards.
+pub(super) struct ShardRefs([Arc<ShardRef>; SHARDS]);
+
+impl ShardRefs {
+    pub(super) fn new(store: Store) -> Self {
+        let store = Arc::new(store);
+        Self(std::array::from_fn(|_| {
+            let store = Arc::clone(&store);
+            Arc::new(ShardRef { store })
+        }))
+    }
+
+    /// That of this thread's shard.
+    pub(super) fn own(&self) -> &Arc<ShardRef> {
+        &self.0[shard::own()]
     }
 }

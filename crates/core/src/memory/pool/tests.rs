@@ -1,4 +1,4 @@
-//! Idle limits, with a clock that the tests move, and what threads leave at different desks.
+//! Idle limits, with a clock that the tests move, and what threads leave at different shards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -9,22 +9,22 @@ use pinlane_sim::Sim;
 use super::*;
 use crate::Budget;
 
-struct Rig {
+struct PoolRig {
     sim: Sim,
     device: Device,
     now_ns: Arc<AtomicU64>,
 }
 
-fn rig() -> Rig {
+fn rig() -> PoolRig {
     let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
-    Rig {
+    PoolRig {
         device: Device::with_budget(sim.driver(), &Budget::with_limit(1 << 30)),
         sim,
         now_ns: Arc::default(),
     }
 }
 
-impl Rig {
+impl PoolRig {
     fn pool(&self, set: impl FnOnce(PoolBuilder<'_>) -> PoolBuilder<'_>) -> PinnedPool {
         let now_ns = Arc::clone(&self.now_ns);
         let clock = Box::new(move || now_ns.load(Ordering::Relaxed));
@@ -37,7 +37,7 @@ impl Rig {
 
     fn finish(self) {
         assert_eq!(self.device.budget().in_use_bytes(), 0);
-        assert_eq!(self.device.stats(), crate::Stats::default());
+        assert_eq!(self.device.stats(), crate::DeviceStats::default());
         assert_eq!(self.sim.finish(), []);
     }
 }
@@ -147,7 +147,7 @@ fn a_slab_goes_when_all_its_blocks_are_idle() {
     rig.finish();
 }
 
-/// Run it on a thread of its own, which has another desk than this one: threads get them in turn.
+/// Run it on a thread of its own, which has another shard than this one: threads get them in turn.
 fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
 }
@@ -255,7 +255,7 @@ fn where_a_desk_is_busy_it_is_waited_for_before_anything_is_pinned() {
     let rig = rig();
     let pool = rig.pool(|builder| builder);
     drop(pool.take::<u8>(LARGE).unwrap());
-    let busy = pool.store().desks.open_all();
+    let busy = pool.store().shards.open_all();
     thread::scope(|scope| {
         let taking = scope.spawn(|| pool.take::<u8>(LARGE).map(drop));
         // Time enough for one that would not wait.

@@ -1,17 +1,18 @@
 //! Sizes of blocks: eight steps from each power of two to the next.
 
 /// The smallest block, and what blocks are aligned to at least: a cache line.
-pub(super) const LINE_BYTES: usize = 64;
+const LINE_BYTES: usize = 64;
 
 /// Steps from one power of two to the next. Each is at most an eighth of the size below it.
 const STEPS: usize = 8;
 
-/// Sizes for every number of bytes that an address space holds.
-pub(super) const COUNT: usize = index(isize::MAX as usize) + 1;
+/// The smallest size that holds `bytes`, which are more than 0 and at most `isize::MAX`.
+pub(super) const fn round_up(bytes: usize) -> usize {
+    block_bytes(index(bytes))
+}
 
-/// The number of the smallest size that holds `bytes`, which are more than 0 and at most
-/// `isize::MAX`.
-pub(super) const fn index(bytes: usize) -> usize {
+/// The number of the smallest size that holds `bytes`.
+const fn index(bytes: usize) -> usize {
     let lines = bytes.div_ceil(LINE_BYTES);
     if lines <= STEPS {
         return lines - 1;
@@ -22,7 +23,7 @@ pub(super) const fn index(bytes: usize) -> usize {
 }
 
 /// Bytes of size number `index`.
-pub(super) const fn block_bytes(index: usize) -> usize {
+const fn block_bytes(index: usize) -> usize {
     if index < STEPS {
         return (index + 1) * LINE_BYTES;
     }
@@ -53,7 +54,7 @@ mod tests {
             assert_eq!(index(block_bytes(at) + 1), at + 1, "a byte more");
         }
         assert_eq!(block_bytes(0), LINE_BYTES);
-        assert_eq!(block_bytes(COUNT - 1), 1 << 63);
+        assert_eq!(round_up(isize::MAX as usize), 1 << 63);
     }
 
     #[test]

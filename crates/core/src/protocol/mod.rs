@@ -1,10 +1,10 @@
 //! Who owns what, and until when: the protocol of transfers, free of any GPU.
 //!
 //! ```text
-//!   Flight   buffer + fence: gives the buffer back once the fence has fired
+//!   InFlight   buffer + fence: gives the buffer back once the fence has fired
 //!     | dropped before that
-//!   Lot      keeps the buffer until the fence has fired, at the latest to shutdown
-//!   Slots    numbered things claimed by one owner at a time (events)
+//!   DeferredFree      keeps the buffer until the fence has fired, at the latest to shutdown
+//!   FreeList    numbered things claimed by one owner at a time (events)
 //!   Completion   tells a task, once, that the fence has fired
 //!   SharedSlot   a buffer that several threads fill; the last one gets it
 //!   Ledger   last writer and all readers of each range of a device buffer
@@ -13,13 +13,13 @@
 //! Nothing here knows a driver; a [`Fence`] is all it needs. That is why loom and miri can run it.
 
 mod completion;
+mod deferred_free;
 mod extent;
 mod fence;
-mod flight;
+mod free_list;
+mod in_flight;
 mod ledger;
-mod lot;
 mod shared_slot;
-mod slots;
 
 #[cfg(all(test, loom))]
 mod loom_models;
@@ -29,10 +29,10 @@ mod test_fence;
 mod tests;
 
 pub(crate) use completion::Completion;
+pub(crate) use deferred_free::DeferredFree;
 pub(crate) use extent::Extent;
 pub(crate) use fence::{Fence, Settled};
-pub(crate) use flight::{Flight, Landed};
+pub(crate) use free_list::FreeList;
+pub(crate) use in_flight::{InFlight, Landed};
 pub(crate) use ledger::{Access, Ledger};
-pub(crate) use lot::Lot;
 pub use shared_slot::{Claim, SharedSlot, SlotMemory, Stride};
-pub(crate) use slots::Slots;

@@ -9,24 +9,25 @@ use std::task::Waker;
 
 use pinlane_driver::{Driver, Result, StreamFlags, StreamHandle};
 
-use crate::core::{Completion, Slots};
+use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::link::Link;
+use crate::protocol::{Completion, FreeList};
 use crate::sync::Arc as CoreArc;
+use crate::sync::lock;
 
-/// The heralds of a device.
-pub(crate) struct Heralds {
+/// The notifier of a device.
+pub(crate) struct CompletionNotifier {
     /// Shared with callbacks, which must not own anything that calls the driver when dropped.
-    idle: CoreArc<Slots<StreamHandle>>,
+    idle: CoreArc<FreeList<StreamHandle>>,
     /// All that were ever made, to be destroyed at shutdown, idle or not: work in a destroyed
     /// stream still runs to its end.
     made: Mutex<Vec<StreamHandle>>,
 }
 
-impl Heralds {
+impl CompletionNotifier {
     pub(crate) fn new() -> Self {
         Self {
-            idle: CoreArc::new(Slots::new()),
+            idle: CoreArc::new(FreeList::new()),
             made: Mutex::default(),
         }
     }
@@ -61,17 +62,17 @@ impl Heralds {
             non_blocking: true,
             priority: 0,
         })?;
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&self.made);
         made.push(herald);
         Ok(herald)
     }
 
     /// Destroy them all: nobody is left who could await anything.
-    pub(crate) fn dismiss(&mut self, link: &Link) {
+    pub(crate) fn dismiss(&mut self, core: &DeviceCore) {
         let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
         for herald in made.drain(..) {
             // SAFETY: made here, and not used again, since there is nobody left to claim it.
-            link.give_back(|driver| unsafe { driver.stream_destroy(herald) });
+            core.give_back(|driver| unsafe { driver.stream_destroy(herald) });
         }
     }
 }

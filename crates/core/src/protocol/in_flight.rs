@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use pinlane_driver::{Error, Result};
 
-use super::{Completion, Fence, Lot, Settled};
+use super::{Completion, DeferredFree, Fence, Settled};
 use crate::sync::Arc;
 
 /// A buffer that the device may touch until its fence has fired.
 ///
 /// The buffer comes out only through a proof that the fence has fired. Dropped before, it goes to
 /// the lot.
-pub(crate) struct Flight<B: Send + 'static, F: Fence> {
+pub(crate) struct InFlight<B: Send + 'static, F: Fence> {
     /// Both are there until the flight has ended.
     load: Option<(B, F)>,
-    lot: Arc<Lot<F>>,
+    deferred: Arc<DeferredFree<F>>,
     told: Option<Arc<Completion<Result<()>>>>,
 }
 
@@ -28,11 +28,11 @@ pub(crate) struct Landed<B> {
     pub(crate) buffer: Option<B>,
 }
 
-impl<B: Send + 'static, F: Fence> Flight<B, F> {
-    pub(crate) fn new(buffer: B, fence: F, lot: Arc<Lot<F>>) -> Self {
+impl<B: Send + 'static, F: Fence> InFlight<B, F> {
+    pub(crate) fn new(buffer: B, fence: F, deferred: Arc<DeferredFree<F>>) -> Self {
         Self {
             load: Some((buffer, fence)),
-            lot,
+            deferred,
             told: None,
         }
     }
@@ -119,25 +119,25 @@ impl<B: Send + 'static, F: Fence> Flight<B, F> {
     }
 
     fn stranded(&mut self, error: Error) -> Landed<B> {
-        self.park();
+        self.defer();
         Landed {
             result: Err(error),
             buffer: None,
         }
     }
 
-    fn park(&mut self) {
+    fn defer(&mut self) {
         if let Some((buffer, fence)) = self.load.take() {
-            self.lot.park(vec![fence], Box::new(buffer));
+            self.deferred.defer(vec![fence], Box::new(buffer));
         }
     }
 }
 
-impl<B: Send + 'static, F: Fence> Drop for Flight<B, F> {
+impl<B: Send + 'static, F: Fence> Drop for InFlight<B, F> {
     fn drop(&mut self) {
         if matches!(&self.load, Some((_, fence)) if fence.has_let_go()) {
             self.load = None;
         }
-        self.park();
+        self.defer();
     }
 }

@@ -9,10 +9,10 @@ use super::Fence;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// What is parked: dropping it frees the memory.
-pub(crate) type Cargo = Box<dyn Any + Send>;
+pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// Keeps cargo until all its fences have fired.
-pub(crate) struct Lot<F> {
+/// Keeps payload until all its fences have fired.
+pub(crate) struct DeferredFree<F> {
     parked: Mutex<Vec<Parked<F>>>,
     /// Length of `parked`, readable without the lock: nearly always 0.
     count: AtomicUsize,
@@ -21,17 +21,17 @@ pub(crate) struct Lot<F> {
 struct Parked<F> {
     fences: Vec<F>,
     /// Freed by hand: a panic that unwinds through the lot must not free what is in flight.
-    cargo: ManuallyDrop<Cargo>,
+    payload: ManuallyDrop<Payload>,
 }
 
-/// Frees cargo of which the device has let go. A panic of one does not keep the others from being
+/// Frees payload of which the device has let go. A panic of one does not keep the others from being
 /// freed; the first goes on when all are.
 fn free_all<F>(landed: Vec<Parked<F>>) -> usize {
     let freed = landed.len();
     let mut panicked = None;
     for parked in landed {
-        let cargo = ManuallyDrop::into_inner(parked.cargo);
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(cargo))) {
+        let payload = ManuallyDrop::into_inner(parked.payload);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
             panicked.get_or_insert(panic);
         }
     }
@@ -41,7 +41,7 @@ fn free_all<F>(landed: Vec<Parked<F>>) -> usize {
     freed
 }
 
-/// What [`Lot::close`] did.
+/// What [`DeferredFree::close`] did.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Closed {
     /// Freed, since their fences had fired.
@@ -50,7 +50,7 @@ pub(crate) struct Closed {
     pub(crate) abandoned: usize,
 }
 
-impl<F: Fence> Lot<F> {
+impl<F: Fence> DeferredFree<F> {
     pub(crate) fn new() -> Self {
         Self {
             parked: Mutex::new(Vec::new()),
@@ -58,12 +58,12 @@ impl<F: Fence> Lot<F> {
         }
     }
 
-    /// Keep `cargo` until all `fences` have fired.
-    pub(crate) fn park(&self, fences: Vec<F>, cargo: Cargo) {
+    /// Keep `payload` until all `fences` have fired.
+    pub(crate) fn defer(&self, fences: Vec<F>, payload: Payload) {
         let mut parked = lock(&self.parked);
         parked.push(Parked {
             fences,
-            cargo: ManuallyDrop::new(cargo),
+            payload: ManuallyDrop::new(payload),
         });
         self.count.store(parked.len(), Ordering::Release);
     }

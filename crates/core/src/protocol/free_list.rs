@@ -3,11 +3,11 @@
 use crate::sync::{Mutex, lock};
 
 /// Idle things, ready to be claimed.
-pub(crate) struct Slots<S> {
+pub(crate) struct FreeList<S> {
     idle: Mutex<Vec<S>>,
 }
 
-impl<S> Slots<S> {
+impl<S> FreeList<S> {
     pub(crate) fn new() -> Self {
         Self {
             idle: Mutex::new(Vec::new()),

@@ -1,6 +1,6 @@
 //! Every interleaving of the protocol's small races, explored by loom.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p pinlane --lib --release loom_models`
+//! `RUSTFLAGS="--cfg loom" cargo test -p pinlane-core --lib --release loom_models`
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
@@ -11,7 +11,7 @@ use loom::sync::atomic::AtomicUsize as LoomUsize;
 use loom::thread;
 
 use super::test_fence::TestFence;
-use super::{Completion, Flight, Lot, Slots};
+use super::{Completion, DeferredFree, FreeList, InFlight};
 use crate::sync::{Arc, Ordering};
 
 fn wake(waker: Option<Waker>) {
@@ -21,7 +21,7 @@ fn wake(waker: Option<Waker>) {
 }
 
 /// A buffer that counts how often it was freed, and whether its fence had fired by then.
-struct Tracked {
+struct ModelBuffer {
     fence: TestFence,
     freed: Freed,
 }
@@ -29,7 +29,7 @@ struct Tracked {
 /// Not loom's `Arc`: loom takes what an abandoned buffer keeps for a leak.
 type Freed = std::sync::Arc<LoomUsize>;
 
-impl Drop for Tracked {
+impl Drop for ModelBuffer {
     fn drop(&mut self) {
         use super::Fence;
         assert!(self.fence.is_done().unwrap(), "freed while in flight");
@@ -37,20 +37,22 @@ impl Drop for Tracked {
     }
 }
 
-fn in_flight(lot: &Arc<Lot<TestFence>>) -> (Flight<Tracked, TestFence>, TestFence, Freed) {
+fn in_flight(
+    deferred: &Arc<DeferredFree<TestFence>>,
+) -> (InFlight<ModelBuffer, TestFence>, TestFence, Freed) {
     let (fence, freed) = (TestFence::new(), Freed::new(LoomUsize::new(0)));
-    let buffer = Tracked {
+    let buffer = ModelBuffer {
         fence: fence.clone(),
         freed: Freed::clone(&freed),
     };
-    let flight = Flight::new(buffer, fence.clone(), Arc::clone(lot));
+    let flight = InFlight::new(buffer, fence.clone(), Arc::clone(deferred));
     (flight, fence, freed)
 }
 
 #[test]
 fn slot_is_never_claimed_twice() {
     loom::model(|| {
-        let slots = Arc::new(Slots::new());
+        let slots = Arc::new(FreeList::new());
         let made = Arc::new(LoomUsize::new(0));
         let owners: Arc<[LoomUsize; 2]> = Arc::new([LoomUsize::new(0), LoomUsize::new(0)]);
         let work = {
@@ -93,8 +95,8 @@ fn completion_wakes_the_task_that_polls() {
 #[test]
 fn awaited_flight_gives_its_buffer_back() {
     loom::model(|| {
-        let lot = Arc::new(Lot::new());
-        let (mut flight, fence, freed) = in_flight(&lot);
+        let deferred = Arc::new(DeferredFree::new());
+        let (mut flight, fence, freed) = in_flight(&deferred);
         let mut callback = None;
         let landed = block_on(poll_fn(|context| {
             flight.poll(context, |_, told| {
@@ -114,15 +116,15 @@ fn awaited_flight_gives_its_buffer_back() {
         assert!(landed.result.is_ok());
         drop(landed.buffer);
         callback.unwrap().join().unwrap();
-        assert_eq!((freed.load(Ordering::Acquire), lot.len()), (1, 0));
+        assert_eq!((freed.load(Ordering::Acquire), deferred.len()), (1, 0));
     });
 }
 
 #[test]
 fn completion_against_cancellation() {
     loom::model(|| {
-        let lot = Arc::new(Lot::new());
-        let (mut flight, fence, freed) = in_flight(&lot);
+        let deferred = Arc::new(DeferredFree::new());
+        let (mut flight, fence, freed) = in_flight(&deferred);
         let mut context = Context::from_waker(Waker::noop());
         let mut callback = None;
         let polled = flight.poll(&mut context, |_, told| {
@@ -138,43 +140,43 @@ fn completion_against_cancellation() {
             Poll::Pending => drop(flight), // cancelled while the callback may be running
         }
         callback.unwrap().join().unwrap();
-        lot.reclaim();
-        assert_eq!((freed.load(Ordering::Acquire), lot.len()), (1, 0));
+        deferred.reclaim();
+        assert_eq!((freed.load(Ordering::Acquire), deferred.len()), (1, 0));
     });
 }
 
 #[test]
 fn drop_against_completion() {
     loom::model(|| {
-        let lot = Arc::new(Lot::new());
-        let (flight, fence, freed) = in_flight(&lot);
+        let deferred = Arc::new(DeferredFree::new());
+        let (flight, fence, freed) = in_flight(&deferred);
         let engine = thread::spawn(move || fence.fire());
         let reclaimer = {
-            let lot = Arc::clone(&lot);
-            thread::spawn(move || lot.reclaim())
+            let deferred = Arc::clone(&deferred);
+            thread::spawn(move || deferred.reclaim())
         };
         drop(flight);
         engine.join().unwrap();
         reclaimer.join().unwrap();
-        lot.reclaim();
-        assert_eq!((freed.load(Ordering::Acquire), lot.len()), (1, 0));
+        deferred.reclaim();
+        assert_eq!((freed.load(Ordering::Acquire), deferred.len()), (1, 0));
     });
 }
 
 #[test]
 fn reclaim_at_shutdown() {
     loom::model(|| {
-        let lot = Arc::new(Lot::new());
-        let (first, first_fence, first_freed) = in_flight(&lot);
-        let (second, second_fence, second_freed) = in_flight(&lot);
+        let deferred = Arc::new(DeferredFree::new());
+        let (first, first_fence, first_freed) = in_flight(&deferred);
+        let (second, second_fence, second_freed) = in_flight(&deferred);
         drop(first);
         drop(second);
         let engine = thread::spawn(move || first_fence.fire());
         let reclaimer = {
-            let lot = Arc::clone(&lot);
-            thread::spawn(move || lot.reclaim())
+            let deferred = Arc::clone(&deferred);
+            thread::spawn(move || deferred.reclaim())
         };
-        let closed = lot.close(Duration::ZERO);
+        let closed = deferred.close(Duration::ZERO);
         engine.join().unwrap();
         let reclaimed = reclaimer.join().unwrap();
         // What never fired is left alone; what fired in time is freed once, by one of the two.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use super::mapping::Mapping;
 use super::pages::Errno;
+use super::pages::Mapping;
 use crate::helpers;
 
 /// What one thread takes at a time: two huge pages. Small enough that 16 MiB keep four threads
@@ -19,7 +19,7 @@ pub(super) const SLOW_PIECE_NS: u64 = PIECE_BYTES as u64 * 4;
 pub(super) const SLOW_PIECES_MAX: u32 = 2;
 
 /// What the threads share.
-struct Filling<'a> {
+struct FaultIn<'a> {
     mapping: &'a Mapping,
     /// Number of the next piece that nobody has taken.
     next: AtomicUsize,
@@ -39,7 +39,7 @@ pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
     // SAFETY: the range is the mapping.
     let advised = pages.have_huge()
         && unsafe { pages.advise_huge(mapping.start(), mapping.bytes(), true) }.is_ok();
-    let filling = Filling {
+    let fault_in = FaultIn {
         mapping,
         next: AtomicUsize::new(0),
         slow_pieces: AtomicU32::new(0),
@@ -49,14 +49,14 @@ pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
     };
     let pieces = mapping.bytes().div_ceil(PIECE_BYTES);
     let helpers = helpers::helpers_at_most().min(pieces - 1);
-    helpers::run(helpers, &|_| filling.work());
-    match filling.failed.into_inner() {
+    helpers::run(helpers, &|_| fault_in.work());
+    match fault_in.failed.into_inner() {
         0 => Ok(()),
         code => Err(Errno(code)),
     }
 }
 
-impl Filling<'_> {
+impl FaultIn<'_> {
     /// Take pieces until there are none, or one failed.
     fn work(&self) {
         while self.failed.load(Ordering::Relaxed) == 0 {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::test_fence::TestFence;
-use super::{Access, Extent, Fence, Flight, Ledger, Lot};
+use super::{Access, DeferredFree, Extent, Fence, InFlight, Ledger};
 use crate::sync::Arc;
 
 fn access(stream: u64, bytes: std::ops::Range<usize>, writes: bool) -> Access {
@@ -91,61 +91,73 @@ impl Drop for Tracked {
 }
 
 fn in_flight(
-    lot: &Arc<Lot<TestFence>>,
-) -> (Flight<Tracked, TestFence>, TestFence, Arc<AtomicUsize>) {
+    deferred: &Arc<DeferredFree<TestFence>>,
+) -> (InFlight<Tracked, TestFence>, TestFence, Arc<AtomicUsize>) {
     let (fence, freed) = (TestFence::new(), Arc::new(AtomicUsize::new(0)));
-    let flight = Flight::new(Tracked(Arc::clone(&freed)), fence.clone(), Arc::clone(lot));
+    let flight = InFlight::new(
+        Tracked(Arc::clone(&freed)),
+        fence.clone(),
+        Arc::clone(deferred),
+    );
     (flight, fence, freed)
 }
 
 #[test]
 fn dropped_flight_is_parked_until_it_lands() {
-    let lot = Arc::new(Lot::new());
-    let (flight, fence, freed) = in_flight(&lot);
+    let deferred = Arc::new(DeferredFree::new());
+    let (flight, fence, freed) = in_flight(&deferred);
     drop(flight);
     assert_eq!(
-        (lot.len(), lot.reclaim(), freed.load(Ordering::Relaxed)),
+        (
+            deferred.len(),
+            deferred.reclaim(),
+            freed.load(Ordering::Relaxed)
+        ),
         (1, 0, 0)
     );
     fence.fire();
     assert_eq!(
-        (lot.reclaim(), lot.len(), freed.load(Ordering::Relaxed)),
+        (
+            deferred.reclaim(),
+            deferred.len(),
+            freed.load(Ordering::Relaxed)
+        ),
         (1, 0, 1)
     );
 }
 
 #[test]
 fn flight_that_nobody_can_prove_landed_keeps_its_buffer_away() {
-    let lot = Arc::new(Lot::new());
-    let (mut flight, fence, freed) = in_flight(&lot);
+    let deferred = Arc::new(DeferredFree::new());
+    let (mut flight, fence, freed) = in_flight(&deferred);
     let landed = flight.land(); // the test fence refuses to wait
     assert!(landed.result.is_err() && landed.buffer.is_none());
-    assert_eq!((lot.len(), freed.load(Ordering::Relaxed)), (1, 0));
+    assert_eq!((deferred.len(), freed.load(Ordering::Relaxed)), (1, 0));
     fence.fire();
-    assert_eq!((lot.reclaim(), freed.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!((deferred.reclaim(), freed.load(Ordering::Relaxed)), (1, 1));
 }
 
 #[test]
 fn dead_device_gives_the_buffer_back_with_the_error() {
-    let lot = Arc::new(Lot::new());
-    let (mut flight, fence, freed) = in_flight(&lot);
+    let deferred = Arc::new(DeferredFree::new());
+    let (mut flight, fence, freed) = in_flight(&deferred);
     fence.lose_device();
     let landed = flight.land();
     assert!(landed.result.unwrap_err().is_fatal());
     assert_eq!(freed.load(Ordering::Relaxed), 0);
     drop(landed.buffer);
-    assert_eq!((lot.len(), freed.load(Ordering::Relaxed)), (0, 1));
+    assert_eq!((deferred.len(), freed.load(Ordering::Relaxed)), (0, 1));
 }
 
 #[test]
 fn closing_frees_what_landed_and_abandons_the_rest() {
-    let lot = Arc::new(Lot::new());
-    let (landed, fence, freed) = in_flight(&lot);
-    let (stuck, _never, leaked) = in_flight(&lot);
+    let deferred = Arc::new(DeferredFree::new());
+    let (landed, fence, freed) = in_flight(&deferred);
+    let (stuck, _never, leaked) = in_flight(&deferred);
     drop((landed, stuck));
     fence.fire();
     assert!(fence.is_done().unwrap());
-    let closed = lot.close(Duration::ZERO);
+    let closed = deferred.close(Duration::ZERO);
     assert_eq!((closed.freed, closed.abandoned), (1, 1));
     assert_eq!(
         (

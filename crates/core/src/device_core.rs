@@ -1,39 +1,40 @@
 //! What every resource of a device holds: the driver, the books, and a place for errors of drops.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pinlane_driver::{Driver, Error, Result, StreamHandle};
 
-use crate::memory::{Budget, KeptMemory};
+use crate::memory::{Budget, DeviceMemoryCache};
+use crate::sync::lock;
 
 /// The lowest layer of an opened device. Nothing in it points back to it, so resources may own it. The
 /// memory that it keeps is freed by the shutdown of the device.
-pub(crate) struct Link {
+pub(crate) struct DeviceCore {
     pub(crate) driver: Arc<dyn Driver>,
-    pub(crate) books: Books,
+    pub(crate) counters: MemoryCounters,
     /// What may be page-locked.
     pub(crate) budget: Budget,
     /// The driver refuses to register memory, for good.
     pub(crate) registration_refused: Flag,
     /// Device memory that nobody uses.
-    pub(crate) kept_memory: KeptMemory,
+    pub(crate) device_cache: DeviceMemoryCache,
     stray: Mutex<Vec<Error>>,
 }
 
 /// Bytes that are held right now.
 #[derive(Default)]
-pub(crate) struct Books {
-    pub(crate) pinned_bytes: Count,
-    pub(crate) registered_bytes: Count,
-    pub(crate) device_bytes: Count,
+pub(crate) struct MemoryCounters {
+    pub(crate) pinned_bytes: ByteCounter,
+    pub(crate) registered_bytes: ByteCounter,
+    pub(crate) device_bytes: ByteCounter,
 }
 
 /// A sum that goes up and down.
 #[derive(Default)]
-pub(crate) struct Count(AtomicU64);
+pub(crate) struct ByteCounter(AtomicU64);
 
-impl Count {
+impl ByteCounter {
     pub(crate) fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -62,14 +63,14 @@ impl Flag {
     }
 }
 
-impl Link {
+impl DeviceCore {
     pub(crate) fn new(driver: Arc<dyn Driver>, budget: Budget) -> Self {
         Self {
             driver,
-            books: Books::default(),
+            counters: MemoryCounters::default(),
             budget,
             registration_refused: Flag::default(),
-            kept_memory: KeptMemory::default(),
+            device_cache: DeviceMemoryCache::default(),
             stray: Mutex::default(),
         }
     }
@@ -104,11 +105,11 @@ impl Link {
 
     /// Keep an error that no caller can be told of.
     pub(crate) fn keep_stray(&self, error: Error) {
-        let mut stray = self.stray.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stray = lock(&self.stray);
         stray.push(error);
     }
 
     pub(crate) fn take_stray(&self) -> Vec<Error> {
-        std::mem::take(&mut *self.stray.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.stray))
     }
 }

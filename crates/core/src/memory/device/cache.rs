@@ -1,7 +1,8 @@
 //! Device memory of dropped buffers, kept for the next ones.
 
+use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use pinlane_driver::DevicePtr;
 
@@ -12,7 +13,7 @@ const IDLE_PART: usize = 8;
 ///
 /// It frees nothing itself. Blocks that it lets go of are the caller's to free, without its lock.
 #[derive(Default)]
-pub(crate) struct KeptMemory {
+pub(crate) struct DeviceMemoryCache {
     kept: Mutex<Kept>,
     /// Held by whoever takes all and frees it.
     emptying: Mutex<()>,
@@ -37,7 +38,7 @@ pub(crate) struct Block {
     pub(crate) bytes: usize,
 }
 
-impl KeptMemory {
+impl DeviceMemoryCache {
     /// Keep so many bytes from now on. How many it was before, and what is more than that now.
     #[must_use]
     pub(crate) fn limit(&self, at_most_bytes: u64) -> (u64, Vec<Block>) {
@@ -55,7 +56,7 @@ impl KeptMemory {
     /// returns, all that was kept is free.
     pub(crate) fn empty<T>(&self, free: impl FnOnce(Vec<Block>) -> T) -> T {
         let emptying = &self.emptying;
-        let _turn = emptying.lock().unwrap_or_else(PoisonError::into_inner);
+        let _order = lock(emptying);
         let all = self.lock().shrink_to(0);
         free(all)
     }
@@ -87,7 +88,7 @@ impl KeptMemory {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
 }
 
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_until_it_is_allowed() {
-        let kept = KeptMemory::default();
+        let kept = DeviceMemoryCache::default();
         assert_eq!(kept.put(block(1, MIB)), [block(1, MIB)]);
         assert_eq!(kept.take(MIB), None);
         assert_eq!(kept.bytes(), 0);
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_smallest_that_fits_is_taken_and_none_that_is_much_too_large() {
-        let kept = KeptMemory::default();
+        let kept = DeviceMemoryCache::default();
         assert_eq!(kept.limit(u64::MAX), (0, vec![]));
         for (number, bytes) in [(1, 9 * MIB), (2, 8 * MIB), (3, 9 * MIB + 1)] {
             assert_eq!(kept.put(block(number, bytes)), []);
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn older_blocks_make_room_for_newer_ones() {
-        let kept = KeptMemory::default();
+        let kept = DeviceMemoryCache::default();
         let ten = 10 * MIB as u64;
         assert_eq!(kept.limit(ten), (0, vec![]));
         assert_eq!(kept.put(block(1, 4 * MIB)), []);

@@ -1,12 +1,13 @@
 //! Wakes those who wait, and costs next to nothing when nobody does.
 
+use crate::sync::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Rung whenever something comes free.
 #[derive(Default)]
-pub(super) struct Bell {
+pub(super) struct Notifier {
     listeners: AtomicUsize,
     rings: Mutex<u64>,
     rung: Condvar,
@@ -14,16 +15,16 @@ pub(super) struct Bell {
 
 /// Hears every ring from its making on, also those before it waits.
 pub(super) struct Listener<'a> {
-    bell: &'a Bell,
+    notifier: &'a Notifier,
     rings: u64,
 }
 
-impl Bell {
+impl Notifier {
     /// Listen, *before* looking whether there is something.
     pub(super) fn listen(&self) -> Listener<'_> {
         self.listeners.fetch_add(1, Ordering::SeqCst);
         Listener {
-            bell: self,
+            notifier: self,
             rings: *self.rings(),
         }
     }
@@ -39,7 +40,7 @@ impl Bell {
     }
 
     fn rings(&self) -> MutexGuard<'_, u64> {
-        self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.rings)
     }
 }
 
@@ -47,17 +48,17 @@ impl Listener<'_> {
     /// Wait for a ring since `listen`. Whether there was one in time.
     pub(super) fn wait(self, timeout: Duration) -> bool {
         let not_rung = |rings: &mut u64| *rings == self.rings;
-        let waited = self
-            .bell
-            .rung
-            .wait_timeout_while(self.bell.rings(), timeout, not_rung);
+        let waited =
+            self.notifier
+                .rung
+                .wait_timeout_while(self.notifier.rings(), timeout, not_rung);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
 
 impl Drop for Listener<'_> {
     fn drop(&mut self) {
-        self.bell.listeners.fetch_sub(1, Ordering::SeqCst);
+        self.notifier.listeners.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -70,30 +71,30 @@ mod tests {
 
     #[test]
     fn a_ring_between_listening_and_waiting_is_heard() {
-        let bell = Bell::default();
-        let listener = bell.listen();
-        bell.ring();
+        let notifier = Notifier::default();
+        let listener = notifier.listen();
+        notifier.ring();
         assert!(listener.wait(PATIENCE));
-        assert!(!bell.listen().wait(Duration::ZERO), "that one is over");
+        assert!(!notifier.listen().wait(Duration::ZERO), "that one is over");
     }
 
     #[test]
     fn a_ring_that_nobody_listens_to_is_not_kept() {
-        let bell = Bell::default();
-        bell.ring();
-        assert_eq!(*bell.rings(), 0);
-        drop(bell.listen());
-        bell.ring();
-        assert_eq!(*bell.rings(), 0);
+        let notifier = Notifier::default();
+        notifier.ring();
+        assert_eq!(*notifier.rings(), 0);
+        drop(notifier.listen());
+        notifier.ring();
+        assert_eq!(*notifier.rings(), 0);
     }
 
     #[test]
     fn one_who_waits_is_woken() {
-        let bell = Bell::default();
+        let notifier = Notifier::default();
         std::thread::scope(|scope| {
-            let listener = bell.listen();
+            let listener = notifier.listen();
             let waiting = scope.spawn(move || listener.wait(PATIENCE));
-            bell.ring();
+            notifier.ring();
             assert!(waiting.join().unwrap());
         });
     }
