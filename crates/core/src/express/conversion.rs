@@ -107,12 +107,12 @@ impl Cast {
         }
     }
 
-    /// Elements in so many staged bytes.
+    /// Elements in `staged_bytes`.
     pub(super) fn items(self, staged_bytes: usize) -> usize {
         staged_bytes / self.element_bytes()
     }
 
-    /// Bytes that so many staged bytes have as f32.
+    /// Size of the same elements as f32.
     fn f32_bytes(self, staged_bytes: usize) -> usize {
         self.items(staged_bytes) * size_of::<f32>()
     }
@@ -135,7 +135,7 @@ impl Cast {
         streaming: bool,
     ) {
         let items = self.items(staged_bytes);
-        // SAFETY: the caller vouches for so many elements on both sides; all bits are valid.
+        // SAFETY: the caller vouches for `items` elements on both sides; all bits are valid.
         unsafe {
             match self {
                 Self::F32ToBf16 | Self::F32ToF16 => {
@@ -180,7 +180,7 @@ impl ElementConversion {
         matches!(self, Self::OnHost(_))
     }
 
-    /// Host bytes for so many staged ones.
+    /// Host memory of `staged_bytes`.
     pub(super) fn host_bytes(self, staged_bytes: usize) -> usize {
         match self {
             Self::OnHost(cast) => cast.f32_bytes(staged_bytes),
@@ -188,7 +188,7 @@ impl ElementConversion {
         }
     }
 
-    /// Device bytes for so many staged ones.
+    /// Device memory of `staged_bytes`.
     pub(super) fn device_bytes(self, staged_bytes: usize) -> usize {
         match self {
             Self::OnDevice(cast) => cast.f32_bytes(staged_bytes),

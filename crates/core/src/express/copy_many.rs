@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use bytemuck::Pod;
-use pinlane_driver::CopyOp;
 
-use super::pieces::{Piece, PieceList};
+use super::pieces::PieceList;
 use super::staged_copy::{download_op, upload_op};
 use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
 use crate::protocol::Extent;
@@ -15,6 +14,12 @@ use crate::{Result, Stream};
 
 /// Capacity for more pieces than this is not reserved in advance: size hints may be wrong.
 const RESERVED_PIECES_AT_MOST: usize = 1 << 16;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Upload,
+    Download,
+}
 
 impl Stream {
     /// Copies many pieces of ordinary memory to as many places on the device, in few copies:
@@ -39,25 +44,11 @@ impl Stream {
         &self,
         pieces: impl IntoIterator<Item = (&'a [T], DeviceSliceMut<'a, T>)>,
     ) -> Result<()> {
-        let express = self.express();
-        express.wake_helpers();
-        let pieces = pieces.into_iter();
-        let mut collector = PieceCollector::with_capacity(pieces.size_hint().0);
-        for (source, target) in pieces {
+        let pieces = pieces.into_iter().map(|(source, target)| {
             same_len(source.len(), target.len())?;
-            collector.push(source.as_ptr().cast_mut().cast(), target.span());
-        }
-        let (pieces, touches) = collector.finish(true);
-        if pieces.staged_bytes() == 0 {
-            return self.copy_nothing(&touches);
-        }
-        self.refuse_capture()?;
-        match express.claim_first_slot(&express.ring)? {
-            Some(slot) => express.upload(slot, self.staged(&pieces, &touches)),
-            None => self.driver_copies(&touches, &pieces, |piece| {
-                upload_op(piece.host, piece.device, piece.bytes)
-            }),
-        }
+            Ok((source.as_ptr().cast_mut().cast(), target.span()))
+        });
+        self.copy_many(pieces, Direction::Upload)
     }
 
     /// Copies many pieces of device memory into as many places in ordinary memory, in few copies,
@@ -66,24 +57,35 @@ impl Stream {
         &self,
         pieces: impl IntoIterator<Item = (DeviceSlice<'a, T>, &'a mut [T])>,
     ) -> Result<()> {
+        let pieces = pieces.into_iter().map(|(source, target)| {
+            same_len(source.len(), target.len())?;
+            Ok((target.as_mut_ptr().cast(), source.span()))
+        });
+        self.copy_many(pieces, Direction::Download)
+    }
+
+    fn copy_many<'a>(
+        &self,
+        pieces: impl Iterator<Item = Result<(*mut u8, (&'a DeviceRegion, Range<usize>))>>,
+        direction: Direction,
+    ) -> Result<()> {
         let express = self.express();
         express.wake_helpers();
-        let pieces = pieces.into_iter();
         let mut collector = PieceCollector::with_capacity(pieces.size_hint().0);
-        for (source, target) in pieces {
-            same_len(source.len(), target.len())?;
-            collector.push(target.as_mut_ptr().cast(), source.span());
+        for piece in pieces {
+            let (host, device) = piece?;
+            collector.push(host, device);
         }
-        let (pieces, touches) = collector.finish(false);
+        let (pieces, touches) = collector.finish(direction == Direction::Upload);
         if pieces.staged_bytes() == 0 {
             return self.copy_nothing(&touches);
         }
         self.refuse_capture()?;
-        match express.claim_first_slot(&express.ring)? {
-            Some(slot) => express.download(slot, self.staged(&pieces, &touches)),
-            None => self.driver_copies(&touches, &pieces, |piece| {
-                download_op(piece.device, piece.host, piece.bytes)
-            }),
+        let copy = self.staged(&pieces, &touches);
+        match (express.claim_first_slot(&express.ring)?, direction) {
+            (Some(slot), Direction::Upload) => express.upload(slot, copy),
+            (Some(slot), Direction::Download) => express.download(slot, copy),
+            (None, _) => self.driver_copies(&touches, &pieces, direction),
         }
     }
 
@@ -92,13 +94,17 @@ impl Stream {
         &self,
         touches: &[Touch<'_>],
         pieces: &PieceList,
-        copy: impl Fn(&Piece) -> CopyOp,
+        direction: Direction,
     ) -> Result<()> {
         pieces.iter().try_for_each(|piece| {
+            let copy = match direction {
+                Direction::Upload => upload_op(piece.host, piece.device, piece.bytes),
+                Direction::Download => download_op(piece.device, piece.host, piece.bytes),
+            };
             self.submit_borrowed_and_drain(touches, |driver, stream| {
                 // SAFETY: both ends of a piece hold its bytes, and are borrowed until the copy is
                 // done, since this returns only then.
-                unsafe { driver.copy_async(copy(piece), stream) }
+                unsafe { driver.copy_async(copy, stream) }
             })
         })
     }

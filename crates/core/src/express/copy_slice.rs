@@ -188,7 +188,7 @@ impl Express {
 
     /// Whether the driver, which stages and copies at the same time, outruns a single lane.
     fn is_driver_faster(&self, bytes: usize) -> bool {
-        let alone = self.config.lanes == 1 && self.link.driver.info().simulated.is_none();
+        let alone = self.config.lanes == 1 && self.core.driver.info().simulated.is_none();
         alone && bytes > ALONE_BYTES_AT_MOST
     }
 

@@ -15,7 +15,7 @@
 //!   express/staged_copy.rs   Upload: what is done with a chunk
 //!   helpers/mod.rs           helpers::run: helper threads join the caller
 //!   express/scheduler.rs     ChunkScheduler: each lane claims slices, all of the same chunk
-//!   core/shared_slot.rs      SharedSlot: the first lane opens a chunk, the last one closes it
+//!   protocol/shared_slot.rs     SharedSlot: the first lane opens a chunk, the last one closes it
 //!   express/ring.rs          RingShare: a free slot to open, a fence after the copy to close
 //!     └ staged_copy.rs       DeviceSide::submit_upload: Driver::copy_async
 //! ```
@@ -76,7 +76,7 @@ const FRESH_BYTES: usize = 16 << 20;
 
 /// The express lane of one device.
 pub(crate) struct Express {
-    link: Arc<DeviceCore>,
+    core: Arc<DeviceCore>,
     config: ExpressConfig,
     ring: Ring,
     small_ring: Ring,
@@ -85,16 +85,16 @@ pub(crate) struct Express {
 
 impl Express {
     pub(crate) fn new(
-        link: &Arc<DeviceCore>,
-        lot: &CoreArc<DeferredFree<DeviceFence>>,
+        core: &Arc<DeviceCore>,
+        deferred: &CoreArc<DeferredFree<DeviceFence>>,
         config: ExpressConfig,
     ) -> Result<Self> {
         config.check()?;
         Ok(Self {
-            ring: Ring::new(link, lot, config.chunk_bytes, config.ring_chunks),
-            small_ring: Ring::new(link, lot, SMALL_SLOT_BYTES, SMALL_SLOTS),
+            ring: Ring::new(core, deferred, config.chunk_bytes, config.ring_chunks),
+            small_ring: Ring::new(core, deferred, SMALL_SLOT_BYTES, SMALL_SLOTS),
             kernels: Mutex::new(None),
-            link: Arc::clone(link),
+            core: Arc::clone(core),
             config,
         })
     }
@@ -192,7 +192,7 @@ impl Express {
             false => None,
         };
         let slot_bytes = self.ring.slot_bytes();
-        let active = ActiveCopy::new(copy, &self.link, kernels, share, slot_bytes);
+        let active = ActiveCopy::new(copy, &self.core, kernels, share, slot_bytes);
         let submission = copy.stream.begin(copy.touches)?;
         let ran = run(active);
         let finished = submission.finish().map_err(SubmitError::into_error);
@@ -210,7 +210,7 @@ impl Express {
         if let Some(loaded) = &*kernels {
             return Ok(Arc::clone(loaded));
         }
-        let loaded = Arc::new(StagingKernels::load(&self.link)?);
+        let loaded = Arc::new(StagingKernels::load(&self.core)?);
         *kernels = Some(Arc::clone(&loaded));
         Ok(loaded)
     }

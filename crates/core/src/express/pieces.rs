@@ -107,7 +107,7 @@ impl Chunk {
         self.table_bytes + (staged - self.staged.start / WORD_BYTES * WORD_BYTES)
     }
 
-    /// Where a table of so many entries lies in the slot: right before the data.
+    /// Where a table of `entries` lies in the slot: right before the data.
     pub(super) fn table_offset(&self, entries: usize) -> usize {
         self.table_bytes - (entries * size_of::<TableEntry>()).next_multiple_of(WORD_BYTES)
     }

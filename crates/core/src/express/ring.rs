@@ -49,7 +49,7 @@ impl Slot {
     /// Device memory of the same size for `kernels`, allocated at first use.
     pub(super) fn scratch(
         &mut self,
-        link: &Arc<DeviceCore>,
+        core: &Arc<DeviceCore>,
         kernels: &Arc<StagingKernels>,
     ) -> Result<DevicePtr> {
         let bytes = self.memory.len();
@@ -60,7 +60,7 @@ impl Slot {
                 scratch
             }
             none => none.insert(Scratch {
-                memory: DeviceMemory::plain(link, bytes)?,
+                memory: DeviceMemory::plain(core, bytes)?,
                 _kernels: Arc::clone(kernels),
             }),
         };
@@ -122,8 +122,8 @@ enum Unsettled {
 
 /// Idle slots, and how many there may be.
 pub(super) struct Ring {
-    link: Arc<DeviceCore>,
-    lot: CoreArc<DeferredFree<DeviceFence>>,
+    core: Arc<DeviceCore>,
+    deferred: CoreArc<DeferredFree<DeviceFence>>,
     slot_bytes: usize,
     slots_at_most: usize,
     state: Mutex<RingState>,
@@ -142,14 +142,14 @@ struct RingState {
 
 impl Ring {
     pub(super) fn new(
-        link: &Arc<DeviceCore>,
-        lot: &CoreArc<DeferredFree<DeviceFence>>,
+        core: &Arc<DeviceCore>,
+        deferred: &CoreArc<DeferredFree<DeviceFence>>,
         slot_bytes: usize,
         slots_at_most: usize,
     ) -> Self {
         Self {
-            link: Arc::clone(link),
-            lot: CoreArc::clone(lot),
+            core: Arc::clone(core),
+            deferred: CoreArc::clone(deferred),
             slot_bytes,
             slots_at_most,
             state: Mutex::default(),
@@ -186,7 +186,7 @@ impl Ring {
         state.made += 1;
         drop(state);
         let counted = LostOnUnwind(self);
-        let made = PinnedBuf::allocate(&self.link, self.slot_bytes, HostFlags::default());
+        let made = PinnedBuf::allocate(&self.core, self.slot_bytes, HostFlags::default());
         std::mem::forget(counted);
         match made {
             Ok(memory) => Ok(Some(Slot {
@@ -237,7 +237,7 @@ impl Ring {
     fn settled(&self, slot: Slot) -> Result<Slot> {
         let mut slot = ManuallyDrop::new(slot); // leaked if the driver panics
         let counted = LostOnUnwind(self);
-        if self.link.driver.info().simulated.is_none() {
+        if self.core.driver.info().simulated.is_none() {
             slot.poll();
         }
         let settled = slot.settle();
@@ -286,7 +286,7 @@ impl Ring {
     /// Keeps a driver error that no call can return.
     pub(super) fn keep_stray(&self, error: Error) {
         if let Error::Driver(error) = error {
-            self.link.keep_stray(error);
+            self.core.keep_stray(error);
         }
     }
 
@@ -307,7 +307,7 @@ impl Drop for Ring {
             let fence = slot.fence.take();
             let slot = ManuallyDrop::into_inner(slot);
             if let (true, Some(fence)) = (in_use, fence) {
-                self.lot.defer(vec![fence], Box::new(slot));
+                self.deferred.defer(vec![fence], Box::new(slot));
             }
         }
         drop(ManuallyDrop::into_inner(idle));
@@ -382,7 +382,7 @@ impl<'a> RingShare<'a> {
             if let Some(slot) = idle {
                 return self.settled(slot).map(Some);
             }
-            // Other lanes work on all of them, and those wait for nobody.
+            // Other lanes work on all of them, and do not wait for this one.
             if !wait_until(|| !self.state().idle.is_empty(), &stopped) {
                 return Ok(None);
             }

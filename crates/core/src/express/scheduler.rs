@@ -33,7 +33,7 @@ pub(super) struct ChunkScheduler<B> {
 }
 
 impl<B: Send + Sync> ChunkScheduler<B> {
-    /// For chunks of so many slices each.
+    /// For chunks with the given numbers of slices.
     pub(super) fn new(slices: impl Iterator<Item = usize>) -> Self {
         Self {
             chunks: slices.map(SharedSlot::unopened).collect(),
@@ -267,14 +267,14 @@ mod loom_models {
 
         fn slice(&self, _: usize, slice: usize, cells: &Cells) {
             cells.slices[slice].with_mut(|cell| {
-                // SAFETY: loom checks that nobody else accesses it.
+                // SAFETY: loom checks that nothing else accesses it.
                 unsafe { *cell = cells.ready };
             });
         }
 
         fn close(&self, _: usize, cells: Cells) -> Result<()> {
             for cell in &cells.slices {
-                // SAFETY: loom checks that nobody writes it meanwhile.
+                // SAFETY: loom checks that nothing writes it meanwhile.
                 assert_eq!(cell.with(|cell| unsafe { *cell }), 1);
             }
             self.0.fetch_add(1, Ordering::Relaxed);

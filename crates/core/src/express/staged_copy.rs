@@ -108,7 +108,7 @@ const STREAMED_DOWNLOAD_BYTES: usize = 32 << 20;
 const LONG_RUN_BYTES: usize = 1 << 20;
 
 impl UploadStores {
-    /// The best for so many lanes on this CPU.
+    /// The fastest kind for this number of lanes on this CPU.
     pub(super) fn for_lanes(lanes: usize) -> Self {
         if lanes >= DEMOTING_LANES && can_demote() {
             Self::Demoting
@@ -144,7 +144,7 @@ pub(super) struct ActiveCopy<'a> {
 impl<'a> ActiveCopy<'a> {
     pub(super) fn new(
         copy: StagedCopy<'a>,
-        link: &'a Arc<DeviceCore>,
+        core: &'a Arc<DeviceCore>,
         kernels: Option<Arc<StagingKernels>>,
         share: RingShare<'a>,
         slot_bytes: usize,
@@ -153,7 +153,7 @@ impl<'a> ActiveCopy<'a> {
         Self {
             device: DeviceSide {
                 copy,
-                link,
+                core,
                 kernels,
                 has_many_chunks: chunks.len() > 1,
             },
@@ -381,7 +381,7 @@ impl Drop for Download<'_> {
 /// The device side of a copy: it submits copies of whole chunks.
 pub(super) struct DeviceSide<'a> {
     pub(super) copy: StagedCopy<'a>,
-    pub(super) link: &'a Arc<DeviceCore>,
+    pub(super) core: &'a Arc<DeviceCore>,
     /// Loaded if the copy needs them.
     pub(super) kernels: Option<Arc<StagingKernels>>,
     pub(super) has_many_chunks: bool,
@@ -437,7 +437,7 @@ impl DeviceSide<'_> {
     pub(super) unsafe fn submit_copy(&self, copy: CopyOp) -> Result<()> {
         // SAFETY: the caller's.
         unsafe {
-            self.link
+            self.core
                 .driver
                 .copy_async(copy, self.copy.stream.handle())?
         };

@@ -43,16 +43,16 @@ struct StagedRuns {
 }
 
 impl StagingKernels {
-    pub(super) fn load(link: &Arc<DeviceCore>) -> Result<Self> {
-        let code = Code::load(link, pinlane_kernels::PTX)?;
-        let function = |name| link.driver.module_function(code.handle(), name);
+    pub(super) fn load(core: &Arc<DeviceCore>) -> Result<Self> {
+        let code = Code::load(core, pinlane_kernels::PTX)?;
+        let function = |name| core.driver.module_function(code.handle(), name);
         Ok(Self {
             scatter: function("pinlane_scatter")?,
             gather: function("pinlane_gather")?,
             to_bf16: function("pinlane_f32_to_bf16")?,
             to_f16: function("pinlane_f32_to_f16")?,
             from_u8: function("pinlane_u8_to_f32")?,
-            copy_stream: CopyStream::open(link)?,
+            copy_stream: CopyStream::open(core)?,
             code,
         })
     }
@@ -182,7 +182,7 @@ impl DeviceSide<'_> {
         slot: &mut Slot,
     ) -> Result<()> {
         let (bytes, kernels) = (chunk.staged.len(), self.kernels());
-        let scratch = slot.scratch(self.link, kernels)?;
+        let scratch = slot.scratch(self.core, kernels)?;
         let (items, stream) = (cast.items(bytes), self.copy.stream.handle());
         // SAFETY: the caller's; the scratch memory is as large as the slot.
         unsafe {
@@ -202,7 +202,7 @@ impl DeviceSide<'_> {
         slot: &mut Slot,
     ) -> Result<()> {
         let (bytes, kernels) = (chunk.staged.len(), self.kernels());
-        let scratch = slot.scratch(self.link, kernels)?;
+        let scratch = slot.scratch(self.core, kernels)?;
         let (items, stream) = (cast.items(bytes), self.copy.stream.handle());
         // SAFETY: as in `convert_from_slot`.
         unsafe {
@@ -227,7 +227,7 @@ impl DeviceSide<'_> {
         chunk: &Chunk,
         slot: &mut Slot,
     ) -> Result<StagedRuns> {
-        let scratch = slot.scratch(self.link, self.kernels())?;
+        let scratch = slot.scratch(self.core, self.kernels())?;
         let table_offset = chunk.table_offset(runs.len());
         for (index, run) in runs.iter().enumerate() {
             let entry = TableEntry::new(run.device, chunk.slot_offset(run.offset), run.bytes);
@@ -285,19 +285,19 @@ fn end_of(runs: &[Run], chunk: &Chunk) -> usize {
 /// follow each other without a gap, while the kernels that move the bytes to their places run on
 /// the caller's stream.
 struct CopyStream {
-    link: Arc<DeviceCore>,
+    core: Arc<DeviceCore>,
     handle: StreamHandle,
 }
 
 impl CopyStream {
-    fn open(link: &Arc<DeviceCore>) -> Result<Self> {
+    fn open(core: &Arc<DeviceCore>) -> Result<Self> {
         let flags = StreamFlags {
             non_blocking: true,
             ..StreamFlags::default()
         };
         Ok(Self {
-            handle: link.driver.stream_create(flags)?,
-            link: Arc::clone(link),
+            handle: core.driver.stream_create(flags)?,
+            core: Arc::clone(core),
         })
     }
 
@@ -309,14 +309,14 @@ impl CopyStream {
     /// after this is done.
     unsafe fn copy_ahead_of(&self, stream: &Stream, slot: &mut Slot, copy: CopyOp) -> Result<()> {
         let fence = stream.shared().events.claim()?;
-        let driver = &self.link.driver;
+        let driver = &self.core.driver;
         // SAFETY: the caller's.
         unsafe { driver.copy_async(copy, self.handle)? };
         let joined = fence
             .record(self.handle)
             .and_then(|fence| driver.stream_wait_event(stream.handle(), fence.event()));
         if let Err(error) = joined {
-            if !error.is_fatal() && !self.link.drains(self.handle) {
+            if !error.is_fatal() && !self.core.drains(self.handle) {
                 slot.strand();
             }
             return Err(error.into());
@@ -328,7 +328,7 @@ impl CopyStream {
 impl Drop for CopyStream {
     fn drop(&mut self) {
         // SAFETY: created by `open`, and nothing is submitted to it any more. Its work completes.
-        self.link
+        self.core
             .give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
     }
 }

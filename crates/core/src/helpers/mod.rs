@@ -270,7 +270,7 @@ impl Drop for OpenJob {
         while self.gate.inside.load(Ordering::Acquire) > 0 {
             pause(&mut spins);
         }
-        // Helpers may be free for jobs that had no room before.
+        // These helpers are free for other jobs now.
         self.pool.wake_some();
     }
 }

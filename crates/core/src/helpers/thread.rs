@@ -16,7 +16,7 @@ pub(super) const WAKES: usize = 4;
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process was forked from one that had helpers. Their threads do not exist here.
+/// Whether this process is a fork. Helper threads of the parent do not exist here.
 pub(super) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }

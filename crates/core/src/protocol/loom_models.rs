@@ -197,3 +197,129 @@ fn reclaim_at_shutdown() {
         drop(second_fence);
     });
 }
+
+/// Several threads fill one slot.
+mod shared_slot {
+    use loom::cell::UnsafeCell;
+    use loom::thread;
+
+    use super::super::{Claim, SharedSlot};
+    use crate::sync::{Arc, AtomicUsize, Ordering};
+
+    /// Cells that units write and the last claim reads: loom reports every possible race.
+    struct Cells {
+        ready: u32,
+        units: [UnsafeCell<u32>; 2],
+    }
+
+    // SAFETY: what the models are to show; loom checks every access.
+    unsafe impl Sync for Cells {}
+
+    fn cells() -> Cells {
+        Cells {
+            ready: 1,
+            units: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        }
+    }
+
+    fn work(claim: &Claim<&SharedSlot<Cells>>) {
+        let cells = claim.buffer();
+        for unit in claim.units() {
+            cells.units[unit].with_mut(|cell| {
+                // SAFETY: loom checks that nothing else accesses it.
+                unsafe { *cell += cells.ready };
+            });
+        }
+    }
+
+    fn check(cells: &Cells) {
+        for cell in &cells.units {
+            // SAFETY: loom checks that nothing writes it meanwhile.
+            assert_eq!(cell.with(|cell| unsafe { *cell }), 1, "every unit once");
+        }
+    }
+
+    /// Claims, opens or waits, works, finishes. Whether it got the buffer.
+    fn lane(slot: &SharedSlot<Cells>, at_most: usize) -> usize {
+        let mut taken = 0;
+        while let Some(claim) = slot.claim(at_most) {
+            if claim.must_open() {
+                claim.open(cells());
+            } else {
+                assert!(claim.wait_until_open(|| false));
+            }
+            work(&claim);
+            if let Some(cells) = claim.finish() {
+                check(&cells);
+                taken += 1;
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn claims_see_what_open_wrote_and_the_last_sees_what_claims_wrote() {
+        for at_most in [1, 2] {
+            loom::model(move || {
+                let slot = Arc::new(SharedSlot::unopened(2));
+                let other = {
+                    let slot = Arc::clone(&slot);
+                    thread::spawn(move || lane(&slot, at_most))
+                };
+                let taken = lane(&slot, at_most) + other.join().unwrap();
+                assert_eq!(taken, 1, "one claim gets the buffer");
+                assert!(slot.claim(1).is_none());
+            });
+        }
+    }
+
+    #[test]
+    fn a_dropped_claim_keeps_the_buffer_from_all() {
+        loom::model(|| {
+            let slot = Arc::new(SharedSlot::unopened(2));
+            let other = {
+                let slot = Arc::clone(&slot);
+                thread::spawn(move || {
+                    let claim = slot.claim(1).expect("one unit each");
+                    if claim.must_open() {
+                        claim.open(cells());
+                    }
+                    drop(claim);
+                })
+            };
+            let claim = slot.claim(1).expect("one unit each");
+            if claim.must_open() {
+                claim.open(cells());
+            } else {
+                assert!(claim.wait_until_open(|| false));
+            }
+            work(&claim);
+            assert!(claim.finish().is_none());
+            other.join().unwrap();
+            let slot = Arc::try_unwrap(slot).ok().expect("the other is gone");
+            assert!(slot.into_inner().is_some());
+        });
+    }
+
+    #[test]
+    fn a_claim_that_never_opens_leaves_no_thread_waiting() {
+        loom::model(|| {
+            let slot = Arc::new(SharedSlot::<Cells>::unopened(2));
+            let stopped = Arc::new(AtomicUsize::new(0));
+            let lane = |slot: Arc<SharedSlot<Cells>>, stopped: Arc<AtomicUsize>| {
+                let claim = slot.claim(1).expect("one unit each");
+                if claim.must_open() {
+                    stopped.store(1, Ordering::Release);
+                } else {
+                    assert!(!claim.wait_until_open(|| stopped.load(Ordering::Acquire) == 1));
+                }
+            };
+            let other = {
+                let (slot, stopped) = (Arc::clone(&slot), Arc::clone(&stopped));
+                thread::spawn(move || lane(slot, stopped))
+            };
+            lane(slot, stopped);
+            other.join().unwrap();
+        });
+    }
+}
