@@ -11,7 +11,7 @@
 //!
 //!   Loader ── epoch: batches of a dataset on the device, ahead of whoever uses them
 //!      │  Dataset      Arrays, Tar, FnDataset, Map, or your own
-//!      │  Order        which samples a rank sees in an epoch: seed, epoch, Shard
+//!      │  SampleOrder  which samples a rank sees in an epoch: seed, epoch, Shard
 //!      └─ Epoch, Batch, BatchField
 //! ```
 //!
@@ -57,6 +57,7 @@ pub mod order;
 mod panic;
 mod plan;
 mod select;
+mod setters;
 mod tensor;
 mod weights;
 
@@ -72,10 +73,10 @@ pub use file::{FileInfo, Format};
 pub use format::{HeaderFault, NpyFault, OtherFormat};
 pub use glob::Glob;
 pub use loader::{
-    Batch, BatchField, Epoch, Finish, Loader, LoaderConfig, LoaderError, LoaderStats, OnError,
-    Skipped,
+    Batch, BatchField, DeviceTransform, Epoch, Loader, LoaderConfig, LoaderError, LoaderStats,
+    OnError, Skipped,
 };
-pub use order::{Order, OrderConfig, OrderError, Progress, Sample, Shard, Tail};
+pub use order::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
 pub use select::Selection;
 pub use tensor::TensorInfo;

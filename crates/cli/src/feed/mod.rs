@@ -52,21 +52,19 @@ pub(crate) fn run(
         Some(factors) => Some(Normalized::new(factors, args.to, dataset.fields())?),
         None => None,
     };
-    let config = LoaderConfig {
-        batch: args.batch,
-        shuffle: !args.no_shuffle,
-        seed: args.seed,
-        shard: part.shard,
+    let config = LoaderConfig::default()
+        .batch(args.batch)
+        .shuffle(!args.no_shuffle)
+        .seed(args.seed)
+        .shard(part.shard)
         // Threads of this machine would run beside a clock that does not know of them.
-        workers: args.workers.or(simulated.then_some(0)),
-        prefetch: args.prefetch,
-        on_error: match args.skip_bad {
+        .workers(args.workers.or(simulated.then_some(0)))
+        .prefetch(args.prefetch)
+        .on_error(match args.skip_bad {
             true => OnError::Skip,
             false => OnError::Fail,
-        },
-        finish: normalized.iter().map(Normalized::step).collect(),
-        ..LoaderConfig::default()
-    };
+        })
+        .device_transforms(normalized.iter().map(Normalized::step).collect());
     let end = args.end(simulated);
     let job = report::job(args, &dataset, &config, normalized.as_ref(), &part, end);
     let sample_bytes = SampleBytes::new(dataset.fields());

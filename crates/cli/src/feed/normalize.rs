@@ -1,7 +1,7 @@
 //! Which field is normalised, and how its channels lie.
 
 use pinlane::Normalize;
-use pinlane::load::{Dtype, Extent, Field, Finish};
+use pinlane::load::{DeviceTransform, Dtype, Extent, Field};
 use pinlane_report::FeedNormalize;
 
 use super::words::{Factors, To};
@@ -10,7 +10,7 @@ use crate::output::UsageError;
 /// A field that the device makes numbers of.
 pub(super) struct Normalized {
     field: String,
-    finish: Finish,
+    finish: DeviceTransform,
     told: FeedNormalize,
 }
 
@@ -24,7 +24,7 @@ impl Normalized {
             .map_err(|error| UsageError::new(format!("--normalize: {error}")))?;
         Ok(Self {
             field: field.name().to_owned(),
-            finish: Finish::Normalize { normalize, to },
+            finish: DeviceTransform::Normalize { normalize, to },
             told: FeedNormalize {
                 field: field.name().to_owned(),
                 to: to.name().to_owned(),
@@ -36,7 +36,7 @@ impl Normalized {
     }
 
     /// The step of the loader.
-    pub(super) fn step(&self) -> (String, Finish) {
+    pub(super) fn step(&self) -> (String, DeviceTransform) {
         (self.field.clone(), self.finish.clone())
     }
 

@@ -20,7 +20,7 @@ pub(super) fn explained(error: LoaderError, args: &Args) -> anyhow::Error {
                     "--field",
                     "; give each extension once, with a size that fits",
                 ),
-                "finish" => ("--normalize", ""),
+                "device_transforms" => ("--normalize", ""),
                 "prefetch" => ("--prefetch", ""),
                 "workers" => ("--workers", ""),
                 _ => ("--batch", ""),

@@ -74,12 +74,10 @@ mod tests {
                 }
                 Ok(())
             });
-            let config = LoaderConfig {
-                batch: 1000,
-                workers: Some(0),
-                on_error,
-                ..LoaderConfig::default()
-            };
+            let config = LoaderConfig::default()
+                .batch(1000)
+                .workers(Some(0))
+                .on_error(on_error);
             let watched = Watched::new(samples, &interrupt);
             let loader = Loader::new(&device, watched, config).expect("a loader");
             let mut epoch = loader.epoch(0).expect("an epoch");

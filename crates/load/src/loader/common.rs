@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::{OrderConfig, Progress};
+use crate::{EpochState, OrderConfig};
 
 use super::engine::Means;
 
@@ -29,10 +29,10 @@ impl Core {
         }
     }
 
-    pub(super) fn state(&self) -> Progress {
+    pub(super) fn state(&self) -> EpochState {
         let place = self.place.lock();
         let (epoch, batch) = *place.unwrap_or_else(PoisonError::into_inner);
-        Progress::new(epoch, batch, &self.order, self.samples)
+        EpochState::new(epoch, batch, &self.order, self.samples)
     }
 
     pub(super) fn handed_out(&self, epoch: u64, batches: u64) {

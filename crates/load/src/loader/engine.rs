@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use pinlane_driver::ErrorKind;
 
-use crate::Order;
+use crate::SampleOrder;
 use crate::dataset::Dataset;
 use pinlane_core::Error;
 
@@ -45,7 +45,7 @@ pub(super) struct Means {
 /// One epoch under way.
 pub(super) struct Engine {
     pub(super) means: Means,
-    pub(super) order: Order,
+    pub(super) order: SampleOrder,
     /// Nobody wants the rest.
     stop: AtomicBool,
     /// The first batch that failed: what comes after it is not needed.
@@ -75,7 +75,7 @@ pub(super) struct Desk {
 
 impl Engine {
     /// An epoch from batch `first` on.
-    pub(super) fn new(means: Means, order: Order, first: u64) -> Self {
+    pub(super) fn new(means: Means, order: SampleOrder, first: u64) -> Self {
         let end = order.batches() as u64;
         Self {
             means,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::{Order, Progress, panic};
+use crate::{EpochState, SampleOrder, panic};
 
 use super::common::Core;
 use super::engine::Engine;
@@ -39,7 +39,7 @@ impl Epoch {
     pub(super) fn start(
         core: &Arc<Core>,
         number: u64,
-        order: Order,
+        order: SampleOrder,
         first: u64,
     ) -> Result<Self, LoaderError> {
         core.means.depot.begin();
@@ -72,7 +72,7 @@ impl Epoch {
 
     /// How far it has come, as [`Loader::state`](super::Loader::state) says.
     #[must_use]
-    pub fn state(&self) -> Progress {
+    pub fn state(&self) -> EpochState {
         self.core.state()
     }
 

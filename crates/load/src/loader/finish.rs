@@ -9,7 +9,7 @@ use super::LoaderError;
 /// What the device makes of a field once it is there, so that fewer bytes go over the link.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
-pub enum Finish {
+pub enum DeviceTransform {
     /// Bytes become f32, as `x * scale + offset`, rounded after each step.
     U8ToF32 {
         /// What each byte is multiplied by.
@@ -27,14 +27,14 @@ pub enum Finish {
     /// ```
     /// # fn main() -> pinlane::Result<()> {
     /// use pinlane::Normalize;
-    /// use pinlane::load::{Dtype, Finish, LoaderConfig};
+    /// use pinlane::load::{Dtype, DeviceTransform, LoaderConfig};
     ///
     /// let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
-    /// let finish = Finish::Normalize {
+    /// let finish = DeviceTransform::Normalize {
     ///     normalize: Normalize::mean_std(&mean, &std, 224 * 224)?,
     ///     to: Dtype::Bf16,
     /// };
-    /// let config = LoaderConfig { finish: vec![("image".into(), finish)], ..LoaderConfig::default() };
+    /// let config = LoaderConfig::default().device_transform("image", finish);
     /// # Ok(())
     /// # }
     /// ```
@@ -46,7 +46,7 @@ pub enum Finish {
     },
 }
 
-impl Finish {
+impl DeviceTransform {
     /// What comes of the field.
     pub(super) fn dtype(&self) -> Dtype {
         match self {
@@ -97,7 +97,7 @@ impl Finish {
 /// A step for the field of this name that cannot be.
 pub(super) fn wrong(name: &str, reason: &str) -> LoaderError {
     LoaderError::Config {
-        field: "finish",
+        field: "device_transforms",
         reason: format!("field `{name}`: {reason}"),
     }
 }

@@ -13,7 +13,7 @@ use super::finish::wrong;
 use super::layout::{Layout, aligned};
 use super::pack::Packed;
 use super::slot::Berth;
-use super::{Finish, LoaderError};
+use super::{DeviceTransform, LoaderError};
 
 /// The steps of a loader, with the kernels that they need.
 pub(super) struct Finisher {
@@ -62,13 +62,13 @@ impl Step {
 
 impl Work {
     /// Factors are brought to the device on this stream.
-    fn new(stream: &Stream, finish: &Finish) -> pinlane_core::Result<Self> {
+    fn new(stream: &Stream, finish: &DeviceTransform) -> pinlane_core::Result<Self> {
         Ok(match finish {
-            Finish::U8ToF32 { scale, offset } => Self::Scale {
+            DeviceTransform::U8ToF32 { scale, offset } => Self::Scale {
                 scale: *scale,
                 offset: *offset,
             },
-            Finish::Normalize { normalize, .. } => Self::Normalize(Table {
+            DeviceTransform::Normalize { normalize, .. } => Self::Normalize(Table {
                 there: Mutex::new(normalize.upload(stream)?),
                 factors: normalize.clone(),
             }),
@@ -82,7 +82,7 @@ impl Finisher {
         device: &Device,
         stream: &Stream,
         layout: &Layout,
-        finish: &[(String, Finish)],
+        finish: &[(String, DeviceTransform)],
         samples: usize,
     ) -> Result<Self, LoaderError> {
         let mut bytes = 0;

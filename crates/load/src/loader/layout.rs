@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::dataset::{Extent, Field};
-use crate::{Dtype, Order};
+use crate::{Dtype, SampleOrder};
 
 use super::LoaderError;
 
@@ -84,7 +84,7 @@ impl Layout {
     }
 
     /// The variable field that takes most of a batch, and why, in words. `None` if there is none.
-    pub(super) fn largest_room(&self, order: &Order) -> Option<String> {
+    pub(super) fn largest_room(&self, order: &SampleOrder) -> Option<String> {
         let field = self
             .of_kind(true)
             .max_by_key(|&field| self.strides[field])?;

@@ -37,7 +37,7 @@ pub use batch::{Batch, BatchField};
 pub use config::{LoaderConfig, OnError};
 pub use epoch::Epoch;
 pub use error::LoaderError;
-pub use finish::Finish;
+pub use finish::DeviceTransform;
 pub use skipped::Skipped;
 pub use stats::LoaderStats;
 
@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::dataset::Dataset;
-use super::{Order, Progress};
+use super::{EpochState, SampleOrder};
 use common::Core;
 use depot::{Depot, Sizes};
 use engine::Means;
@@ -83,7 +83,7 @@ use pinlane_core::Device;
 /// }
 ///
 /// let squares = Squares([Field::fixed("square", Dtype::U32, [])]);
-/// let config = LoaderConfig { batch: 64, shuffle: true, ..LoaderConfig::default() };
+/// let config = LoaderConfig::default().batch(64).shuffle(true);
 /// let loader = Loader::new(&device, squares, config)?;
 ///
 /// let stream = device.stream()?;
@@ -120,7 +120,7 @@ impl Loader {
     ) -> Result<Self, LoaderError> {
         config.check()?;
         let (order, samples) = (config.order(), dataset.len());
-        let first = Order::new(samples, 0, &order)?;
+        let first = SampleOrder::new(samples, 0, &order)?;
         let layout = Layout::new(dataset.fields())?;
         // No batch is larger than the first.
         let batch = match first.batches() {
@@ -129,7 +129,7 @@ impl Loader {
         };
         let slot_bytes = layout.places(batch)?.bytes;
         let stream = device.stream()?;
-        let finisher = Finisher::new(device, &stream, &layout, &config.finish, batch)?;
+        let finisher = Finisher::new(device, &stream, &layout, &config.device_transforms, batch)?;
         let sizes = Sizes {
             slot_bytes,
             finished_bytes: finisher.bytes(),
@@ -170,7 +170,7 @@ impl Loader {
     /// first batch that did not get to the device, even if it was handed out before that was known;
     /// those behind it come again.
     #[must_use]
-    pub fn state(&self) -> Progress {
+    pub fn state(&self) -> EpochState {
         self.core.state()
     }
 
@@ -187,7 +187,7 @@ impl Loader {
     /// # }
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let device = pinlane::Device::sim("pcie3-x16")?;
-    /// # let config = LoaderConfig { batch: 4, ..LoaderConfig::default() };
+    /// # let config = LoaderConfig::default().batch(4);
     /// # let loader = Loader::new(&device, Nothing([]), config.clone())?;
     /// let mut epoch = loader.epoch(7)?;
     /// epoch.next().expect("a batch")?;
@@ -204,7 +204,7 @@ impl Loader {
     /// # Errors
     /// When it is the state of another order: another seed, shard, batch or number of samples. Otherwise
     /// as [`epoch`](Self::epoch).
-    pub fn restore(&self, state: &Progress) -> Result<Epoch, LoaderError> {
+    pub fn restore(&self, state: &EpochState) -> Result<Epoch, LoaderError> {
         state.check(&self.core.order, self.core.samples)?;
         self.start(state.epoch, state.batch)
     }
@@ -212,7 +212,7 @@ impl Loader {
     /// Batches of this epoch, or of any: all have as many.
     #[must_use]
     pub fn batches(&self) -> usize {
-        let order = Order::new(self.core.samples, 0, &self.core.order);
+        let order = SampleOrder::new(self.core.samples, 0, &self.core.order);
         order.expect("checked when the loader was made").batches()
     }
 
@@ -230,7 +230,7 @@ impl Loader {
 
     fn start(&self, epoch: u64, first: u64) -> Result<Epoch, LoaderError> {
         let core = &self.core;
-        let order = Order::new(core.samples, epoch, &core.order)?;
+        let order = SampleOrder::new(core.samples, epoch, &core.order)?;
         if core.busy.swap(true, Ordering::Acquire) {
             return Err(LoaderError::Busy);
         }

@@ -1,6 +1,6 @@
 //! All bytes of all samples, whatever the batch, the order and the threads.
 
-use pinlane::load::{Order, OrderConfig, Shard, Tail};
+use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 
 use super::support::{Made, Rig, config, drain};
 use pinlane_testing::must_return;
@@ -38,15 +38,14 @@ fn the_order_of_seed_epoch_and_shard() {
                 (config.shuffle, config.seed) = (true, 5);
                 (config.tail, config.shard) = (tail, shard);
                 let loader = rig.loader(Made::new(31), config);
-                let order = OrderConfig {
-                    seed: 5,
-                    shuffle: true,
-                    batch: 4,
-                    tail,
-                    shard,
-                };
+                let order = OrderConfig::default()
+                    .seed(5)
+                    .shuffle(true)
+                    .batch(4)
+                    .tail(tail)
+                    .shard(shard);
                 for epoch in [0, 3, 1] {
-                    let order = Order::new(31, epoch, &order).expect("a valid order");
+                    let order = SampleOrder::new(31, epoch, &order).expect("a valid order");
                     let mut batches = loader.epoch(epoch).expect("none is under way");
                     for number in 0..order.batches() {
                         let batch = batches.next().expect("one more").expect("no fault");

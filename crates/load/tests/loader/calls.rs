@@ -2,7 +2,7 @@
 //! epoch works.
 
 use pinlane::Normalize;
-use pinlane::load::{Batch, Dtype, Finish, Loader, LoaderConfig, LoaderError};
+use pinlane::load::{Batch, DeviceTransform, Dtype, Loader, LoaderConfig, LoaderError};
 use pinlane_driver::Call;
 use pinlane_sim::{FaultKind, Faults};
 
@@ -35,18 +35,18 @@ fn injected(error: &LoaderError) -> bool {
 }
 
 fn setup(workers: usize) -> LoaderConfig {
-    let scale = Finish::U8ToF32 {
+    let scale = DeviceTransform::U8ToF32 {
         scale: 1.0,
         offset: 0.0,
     };
-    let normalize = Finish::Normalize {
+    let normalize = DeviceTransform::Normalize {
         normalize: Normalize::new(&[0.5; 3], &[1.0; 3], 4).expect("three channels"),
         to: Dtype::Bf16,
     };
-    LoaderConfig {
-        finish: vec![("image".to_owned(), normalize), ("text".to_owned(), scale)],
-        ..config(4, workers)
-    }
+    config(4, workers).device_transforms(vec![
+        ("image".to_owned(), normalize),
+        ("text".to_owned(), scale),
+    ])
 }
 
 /// Everything is there, or what went wrong.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
-use pinlane::load::{Dtype, LoaderConfig, OnError};
+use pinlane::load::{Dtype, OnError};
 
 use super::support::{Rig, config};
 
@@ -94,10 +94,7 @@ fn an_error_leads_to_its_source() {
 #[test]
 fn what_was_left_out_is_told_with_place_and_cause() {
     let rig = Rig::new();
-    let config = LoaderConfig {
-        on_error: OnError::Skip,
-        ..config(5, 2)
-    };
+    let config = config(5, 2).on_error(OnError::Skip);
     let loader = rig.loader(images(), config);
     let first = loader.epoch(0).expect("none is under way").next();
     let batch = first.expect("a batch").expect("they are left out");

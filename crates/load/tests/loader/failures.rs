@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
-use pinlane::load::{Dtype, LoaderConfig, LoaderError, OnError};
+use pinlane::load::{Dtype, LoaderError, OnError};
 
 use super::support::{Made, Rig, Trouble, config, drain};
 use pinlane_testing::must_return;
@@ -114,10 +114,7 @@ fn skipped_samples_are_left_out_and_counted() {
     let skipped = [0, 5, 6, 8, 9, 10, 11, 18, 22];
     for workers in [0, 1, 4] {
         let rig = Rig::new();
-        let config = LoaderConfig {
-            on_error: OnError::Skip,
-            ..config(4, workers)
-        };
+        let config = config(4, workers).on_error(OnError::Skip);
         let loader = rig.loader(Made::with(SAMPLES, bad.clone()), config);
         let mut told = Vec::new();
         let mut numbers = 0;
@@ -153,10 +150,7 @@ fn a_panic_is_not_skipped() {
         ..Trouble::default()
     };
     let rig = Rig::new();
-    let config = LoaderConfig {
-        on_error: OnError::Skip,
-        ..config(4, 2)
-    };
+    let config = config(4, 2).on_error(OnError::Skip);
     let loader = rig.loader(Made::with(SAMPLES, trouble), config);
     let first = loader.epoch(0).expect("none is under way").next();
     let error = first.expect("a batch").expect_err("a panic");

@@ -2,7 +2,7 @@
 
 use half::bf16;
 use pinlane::Normalize;
-use pinlane::load::{Dtype, Finish, LoaderConfig, OnError};
+use pinlane::load::{DeviceTransform, Dtype, OnError};
 
 use super::support::{IMAGE, Made, Rig, TEXT, Trouble, config};
 
@@ -22,14 +22,15 @@ fn bytes_become_numbers() {
     for workers in [0, 3] {
         let rig = Rig::new();
         let step = |name: &str, scale, offset| {
-            let finish = Finish::U8ToF32 { scale, offset };
+            let finish = DeviceTransform::U8ToF32 { scale, offset };
             (name.to_owned(), finish)
         };
-        let config = LoaderConfig {
-            finish: vec![step("text", 0.5, 3.0), step("image", 2.0 / 255.0, -1.0)],
-            on_error: OnError::Skip,
-            ..config(4, workers)
-        };
+        let config = config(4, workers)
+            .device_transforms(vec![
+                step("text", 0.5, 3.0),
+                step("image", 2.0 / 255.0, -1.0),
+            ])
+            .on_error(OnError::Skip);
         let loader = rig.loader(Made::with(18, trouble.clone()), config);
         let mut seen = 0;
         for batch in loader.epoch(0).expect("none is under way") {
@@ -88,14 +89,15 @@ fn channels_have_their_own_factors_to_the_last_bit() {
         let rig = Rig::new();
         let step = |name: &str, normalize: &Normalize, to| {
             let normalize = normalize.clone();
-            (name.to_owned(), Finish::Normalize { normalize, to })
+            (
+                name.to_owned(),
+                DeviceTransform::Normalize { normalize, to },
+            )
         };
         for to in [Dtype::F32, Dtype::Bf16] {
-            let config = LoaderConfig {
-                finish: vec![step("image", &image, to), step("text", &text, to)],
-                on_error: OnError::Skip,
-                ..config(4, workers)
-            };
+            let config = config(4, workers)
+                .device_transforms(vec![step("image", &image, to), step("text", &text, to)])
+                .on_error(OnError::Skip);
             let loader = rig.loader(Made::with(18, trouble.clone()), config);
             let mut seen = 0;
             for batch in loader.epoch(0).expect("none is under way") {

@@ -2,7 +2,7 @@
 
 use pinlane::Normalize;
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
-use pinlane::load::{Dtype, Finish, Loader, LoaderConfig, LoaderError};
+use pinlane::load::{DeviceTransform, Dtype, Loader, LoaderConfig, LoaderError};
 
 use super::support::{Made, Rig, config};
 
@@ -34,10 +34,14 @@ fn settings() {
     for prefetch in [0, 1025, usize::MAX] {
         let mut odd = config(4, 1);
         odd.prefetch = prefetch;
-        let text = "prefetch: between 1 and 1024 batches";
-        refused(Made::new(9), odd, text);
+        let text = format!("prefetch: {prefetch} is not from 1 to 1024");
+        refused(Made::new(9), odd, &text);
     }
-    refused(Made::new(9), config(4, 257), "workers: at most 256");
+    refused(
+        Made::new(9),
+        config(4, 257),
+        "workers: 257 is more than 256",
+    );
     let rig = Rig::new();
     let error = Loader::new(&rig.device, Made::new(9), config(0, 1)).expect_err("no samples");
     assert!(matches!(error, LoaderError::Order(_)), "{error}");
@@ -67,21 +71,18 @@ fn fields() {
 #[test]
 fn steps() {
     let with = |names: &[&str]| {
-        let finish = Finish::U8ToF32 {
+        let finish = DeviceTransform::U8ToF32 {
             scale: 1.0,
             offset: 0.0,
         };
         let named = |name: &&str| (name.to_string(), finish.clone());
-        LoaderConfig {
-            finish: names.iter().map(named).collect(),
-            ..config(4, 1)
-        }
+        config(4, 1).device_transforms(names.iter().map(named).collect())
     };
-    let text = "finish: field `picture`: the dataset has no such field";
+    let text = "device_transforms: field `picture`: the dataset has no such field";
     refused(Made::new(9), with(&["picture"]), text);
-    let text = "finish: field `label`: it holds U32, not U8";
+    let text = "device_transforms: field `label`: it holds U32, not U8";
     refused(Made::new(9), with(&["image", "label"]), text);
-    let text = "finish: field `image`: there are two steps for it";
+    let text = "device_transforms: field `image`: there are two steps for it";
     refused(Made::new(9), with(&["image", "image"]), text);
 }
 
@@ -90,22 +91,19 @@ fn channels() {
     let with = |name: &str, channels: usize, inner: usize, to: Dtype| {
         let factors = vec![1.0; channels];
         let normalize = Normalize::new(&factors, &factors, inner).expect("usual factors");
-        let finish = Finish::Normalize { normalize, to };
-        LoaderConfig {
-            finish: vec![(name.to_owned(), finish)],
-            ..config(4, 1)
-        }
+        let finish = DeviceTransform::Normalize { normalize, to };
+        config(4, 1).device_transforms(vec![(name.to_owned(), finish)])
     };
-    let text = "finish: field `label`: it holds U32, not U8";
+    let text = "device_transforms: field `label`: it holds U32, not U8";
     refused(Made::new(9), with("label", 1, 1, Dtype::F32), text);
     for (to, name) in [(Dtype::F16, "F16"), (Dtype::U8, "U8"), (Dtype::F64, "F64")] {
         let text =
-            format!("finish: field `image`: it can be normalised to F32 or BF16, not to {name}");
+            format!("device_transforms: field `image`: it can be normalised to F32 or BF16, not to {name}");
         refused(Made::new(9), with("image", 3, 4, to), &text);
     }
     for (channels, inner) in [(5, 1), (3, 5), (1, 24), (16, usize::MAX)] {
         let text = format!(
-            "finish: field `image`: a sample has 12 elements, which {channels} channels of {inner} \
+            "device_transforms: field `image`: a sample has 12 elements, which {channels} channels of {inner} \
              elements in a row do not divide"
         );
         refused(
@@ -114,7 +112,7 @@ fn channels() {
             &text,
         );
     }
-    let text = "finish: field `text`: its samples differ in length, so it has one channel, not 2";
+    let text = "device_transforms: field `text`: its samples differ in length, so it has one channel, not 2";
     refused(Made::new(9), with("text", 2, 1, Dtype::F32), text);
 }
 

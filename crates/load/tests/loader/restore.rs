@@ -5,12 +5,7 @@ use pinlane::load::{LoaderConfig, LoaderError, Tail};
 use super::support::{Made, Rig, config};
 
 fn shuffled(workers: usize) -> LoaderConfig {
-    LoaderConfig {
-        shuffle: true,
-        seed: 77,
-        tail: Tail::Keep,
-        ..config(4, workers)
-    }
+    config(4, workers).shuffle(true).seed(77).tail(Tail::Keep)
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
 
-use pinlane::load::{Dtype, Finish, Loader, LoaderConfig, LoaderError, Tail};
+use pinlane::load::{DeviceTransform, Dtype, Loader, LoaderConfig, LoaderError, Tail};
 use pinlane::{Device, Error, Normalize, Stream};
 use pinlane_sim::{FaultKind, Faults, Sim};
 
@@ -39,15 +39,13 @@ fn faults(random: &mut Random) -> Faults {
 }
 
 fn config(random: &mut Random) -> LoaderConfig {
-    LoaderConfig {
-        batch: 1 + random.below(6),
-        shuffle: random.below(2) == 0,
-        seed: random.next(),
-        tail: [Tail::Keep, Tail::Drop, Tail::Pad][random.below(3)],
-        workers: Some(random.below(4)),
-        prefetch: 1 + random.below(4),
-        ..LoaderConfig::default()
-    }
+    LoaderConfig::default()
+        .batch(1 + random.below(6))
+        .shuffle(random.below(2) == 0)
+        .seed(random.next())
+        .tail([Tail::Keep, Tail::Drop, Tail::Pad][random.below(3)])
+        .workers(Some(random.below(4)))
+        .prefetch(1 + random.below(4))
 }
 
 /// The driver's error, if it says that the device is dead.
@@ -106,16 +104,16 @@ fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> b
     let finished = random.below(3) == 0;
     if finished {
         let finish = match random.below(2) {
-            0 => Finish::U8ToF32 {
+            0 => DeviceTransform::U8ToF32 {
                 scale: 1.0,
                 offset: 0.0,
             },
-            _ => Finish::Normalize {
+            _ => DeviceTransform::Normalize {
                 normalize: Normalize::new(&[0.5; 3], &[1.0; 3], 1).expect("three channels"),
                 to: Dtype::F32,
             },
         };
-        config.finish = vec![("image".to_owned(), finish)];
+        config.device_transforms = vec![("image".to_owned(), finish)];
     }
     let samples = random.below(30);
     let new = || Loader::new(device, Made::new(samples), config.clone()).map_err(as_error);

@@ -210,11 +210,7 @@ pub fn check(stream: &Stream, batch: &Batch) -> pinlane::Result<()> {
 
 /// Batches of a few samples, in their order, with so many threads.
 pub fn config(batch: usize, workers: usize) -> LoaderConfig {
-    LoaderConfig {
-        batch,
-        workers: Some(workers),
-        ..LoaderConfig::default()
-    }
+    LoaderConfig::default().batch(batch).workers(Some(workers))
 }
 
 /// Indices of all batches, and the error in the end.

@@ -1,7 +1,7 @@
 //! Samples that a dataset leaves as they are, in part, or does not give back.
 
 use pinlane::load::dataset::{Dataset, Field, SampleMut, from_fn};
-use pinlane::load::{Dtype, LoaderConfig, OnError};
+use pinlane::load::{Dtype, OnError};
 
 use super::support::{Rig, config};
 use pinlane_testing::must_return;
@@ -46,10 +46,7 @@ fn a_fixed_field_that_is_not_written_is_an_error() {
 #[test]
 fn or_it_is_left_out() {
     let rig = Rig::new();
-    let config = LoaderConfig {
-        on_error: OnError::Skip,
-        ..config(3, 2)
-    };
+    let config = config(3, 2).on_error(OnError::Skip);
     let loader = rig.loader(forgetful(&[0, 7, 8]), config);
     let mut seen = Vec::new();
     for batch in loader.epoch(0).expect("none is under way") {

@@ -1,6 +1,6 @@
 //! Every sample exactly once over all ranks, but for what the tail says.
 
-use pinlane::load::{Order, OrderConfig, Shard, Tail};
+use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 
 const TAILS: [Tail; 3] = [Tail::Keep, Tail::Drop, Tail::Pad];
 const BATCHES: [usize; 7] = [1, 2, 3, 5, 8, 17, 32];
@@ -12,7 +12,7 @@ fn check(samples: usize, world: usize, config: OrderConfig) {
     let mut shape = None;
     for rank in 0..world {
         let shard = Shard::new(rank, world).expect("a rank");
-        let order = Order::new(samples, 3, &OrderConfig { shard, ..config }).expect("an order");
+        let order = SampleOrder::new(samples, 3, &config.shard(shard)).expect("an order");
         // All ranks have as many samples and batches as the first.
         let this = (order.samples(), order.batches());
         assert_eq!(*shape.get_or_insert(this), this, "{}", told());
@@ -43,7 +43,7 @@ fn check(samples: usize, world: usize, config: OrderConfig) {
     match config.tail {
         Tail::Keep => assert!(never == 0 && padding < world, "{}", told()),
         Tail::Drop => assert!(padding == 0 && never < world * config.batch, "{}", told()),
-        Tail::Pad => assert!(never == 0 && padding < world * config.batch, "{}", told()),
+        _ => assert!(never == 0 && padding < world * config.batch, "{}", told()),
     }
 }
 
@@ -57,13 +57,12 @@ fn check_all(samples: usize, world: usize) {
             check(
                 samples,
                 world,
-                OrderConfig {
-                    seed: turn as u64,
-                    shuffle,
-                    batch: BATCHES[turn % BATCHES.len()],
-                    tail,
-                    shard: Shard::whole(),
-                },
+                OrderConfig::default()
+                    .seed(turn as u64)
+                    .shuffle(shuffle)
+                    .batch(BATCHES[turn % BATCHES.len()])
+                    .tail(tail)
+                    .shard(Shard::whole()),
             );
         }
     }
@@ -107,13 +106,12 @@ fn every_batch_size() {
                 check(
                     samples,
                     world,
-                    OrderConfig {
-                        seed: 1,
-                        shuffle,
-                        batch,
-                        tail,
-                        shard,
-                    },
+                    OrderConfig::default()
+                        .seed(1)
+                        .shuffle(shuffle)
+                        .batch(batch)
+                        .tail(tail)
+                        .shard(shard),
                 );
             }
         }

@@ -1,16 +1,15 @@
 //! Orders that must never change: states of half-done epochs rest on them.
 
-use pinlane::load::{Order, OrderConfig, Shard, Tail};
+use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 
 fn first(samples: usize, seed: u64, epoch: u64, shard: Shard) -> Vec<usize> {
-    let config = OrderConfig {
-        seed,
-        shuffle: true,
-        batch: 8,
-        tail: Tail::Keep,
-        shard,
-    };
-    let order = Order::new(samples, epoch, &config).expect("an order");
+    let config = OrderConfig::default()
+        .seed(seed)
+        .shuffle(true)
+        .batch(8)
+        .tail(Tail::Keep)
+        .shard(shard);
+    let order = SampleOrder::new(samples, epoch, &config).expect("an order");
     order.batch(0).map(|sample| sample.index).collect()
 }
 

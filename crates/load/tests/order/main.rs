@@ -2,7 +2,7 @@
 
 mod coverage;
 mod golden;
-mod progress;
 mod shapes;
 mod shard;
 mod shuffle;
+mod state;

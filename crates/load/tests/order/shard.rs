@@ -154,3 +154,20 @@ fn nonsense_names_the_variable() {
         assert_eq!(bad("0", value), ("PMI_SIZE", value.to_owned()));
     }
 }
+
+#[test]
+fn shards_are_written_as_rank_and_world() {
+    for text in ["0/1", "7/8", " 7 / 8 "] {
+        let parsed: Shard = text.parse().expect(text);
+        assert_eq!(parsed.to_string(), text.replace(' ', ""));
+    }
+    for text in ["", "3", "1/2/3", "-1/2", "+1/2", "a/b", "1/"] {
+        let bad = OrderError::BadShard {
+            text: text.to_owned(),
+        };
+        assert_eq!(text.parse::<Shard>(), Err(bad));
+    }
+    assert_eq!("0/0".parse::<Shard>(), Err(OrderError::WorldZero));
+    let outside = OrderError::RankOutsideWorld { rank: 2, world: 2 };
+    assert_eq!("2/2".parse::<Shard>(), Err(outside));
+}

@@ -2,15 +2,11 @@
 
 use std::collections::HashMap;
 
-use pinlane::load::{Order, OrderConfig};
+use pinlane::load::{OrderConfig, SampleOrder};
 
 fn shuffled(samples: usize, seed: u64, epoch: u64) -> Vec<usize> {
-    let config = OrderConfig {
-        seed,
-        shuffle: true,
-        ..OrderConfig::default()
-    };
-    let order = Order::new(samples, epoch, &config).expect("an order");
+    let config = OrderConfig::default().seed(seed).shuffle(true);
+    let order = SampleOrder::new(samples, epoch, &config).expect("an order");
     (0..samples)
         .map(|position| order.sample(position).index)
         .collect()

@@ -25,10 +25,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
     let images = Images::new();
     let mut labels = device.alloc::<i64>(config().batch)?;
     for workers in [None, Some(2)] {
-        let config = LoaderConfig {
-            workers,
-            ..config()
-        };
+        let config = config().workers(workers);
         let loader = Loader::new(device, images.clone(), config)?;
         let mut batches = 0;
         for batch in loader.epoch(0)? {

@@ -72,9 +72,5 @@ impl Dataset for Images {
 }
 
 pub fn config() -> LoaderConfig {
-    LoaderConfig {
-        batch: BATCH,
-        shuffle: true,
-        ..LoaderConfig::default()
-    }
+    LoaderConfig::default().batch(BATCH).shuffle(true)
 }

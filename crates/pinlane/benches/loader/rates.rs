@@ -14,10 +14,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
     for stores in [Stores::Plain, Stores::Streaming] {
         for workers in [cpus / 4, cpus / 2, cpus * 3 / 4, cpus - 1, cpus] {
             let workers = workers.max(1);
-            let config = LoaderConfig {
-                workers: Some(workers),
-                ..config()
-            };
+            let config = config().workers(Some(workers));
             let loader = Loader::new(device, images.with(stores), config)?;
             rate(device, &loader, &format!("{stores:?}, {workers} workers"))?;
         }

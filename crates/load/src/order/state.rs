@@ -2,56 +2,55 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Order, OrderConfig, OrderError, Tail};
+use super::{OrderConfig, OrderError, SampleOrder, Tail};
 
-/// How far an epoch has come, and of which order: what is saved to go on later with exactly the
-/// samples that were left.
+/// How far an epoch has come, and in which order. Save it to resume later with exactly the samples that
+/// are left.
 ///
 /// ```
-/// use pinlane::load::{OrderConfig, OrderError, Progress};
+/// use pinlane::load::{EpochState, OrderConfig, OrderError};
 ///
-/// let config = OrderConfig { seed: 7, shuffle: true, batch: 32, ..OrderConfig::default() };
-/// let saved = serde_json::to_string(&Progress::new(3, 20, &config, 1_000))?;
+/// let config = OrderConfig::default().seed(7).shuffle(true).batch(32);
+/// let saved = serde_json::to_string(&EpochState::new(3, 20, &config, 1_000))?;
 ///
-/// let progress: Progress = serde_json::from_str(&saved)?;
-/// progress.check(&config, 1_000)?;
-/// assert_eq!((progress.epoch, progress.batch), (3, 20));
+/// let state: EpochState = serde_json::from_str(&saved)?;
+/// state.check(&config, 1_000)?;
+/// assert_eq!((state.epoch, state.batch), (3, 20));
 ///
-/// let other = OrderConfig { seed: 8, ..config };
-/// let error = progress.check(&other, 1_000).unwrap_err();
+/// let error = state.check(&config.seed(8), 1_000).unwrap_err();
 /// assert!(matches!(error, OrderError::StateDiffers { field: "seed", .. }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Progress {
-    /// Of this layout.
+pub struct EpochState {
+    /// Version of this layout.
     pub version: u32,
     /// The epoch.
     pub epoch: u64,
-    /// Batches of the epoch that are done, which is the number of the next one.
+    /// Completed batches of the epoch, which is also the number of the next one.
     pub batch: u64,
-    /// Seed of the order.
+    /// Seed of the shuffle.
     pub seed: u64,
-    /// Whether it is shuffled.
+    /// Whether the order is shuffled.
     pub shuffle: bool,
-    /// Samples of the dataset.
+    /// Samples in the dataset.
     pub samples: u64,
-    /// Samples of a batch.
+    /// Samples in a batch.
     pub batch_size: u64,
-    /// What becomes of samples that do not divide evenly.
+    /// What happens to samples that do not divide evenly.
     pub tail: Tail,
     /// The rank that saved it.
     pub rank: u64,
-    /// How many ranks there were.
+    /// The number of ranks.
     pub world: u64,
 }
 
-impl Progress {
-    /// What is written, and can be read.
+impl EpochState {
+    /// The version that this library reads and writes.
     pub const VERSION: u32 = 1;
 
-    /// `batch` batches of `epoch` are done, of a dataset with this many samples.
+    /// The state after `batch` batches of `epoch`, for a dataset of `samples` samples.
     #[must_use]
     pub fn new(epoch: u64, batch: u64, config: &OrderConfig, samples: usize) -> Self {
         Self {
@@ -68,12 +67,12 @@ impl Progress {
         }
     }
 
-    /// Whether it can be gone on with here.
+    /// Check that the epoch can be resumed with this configuration.
     ///
     /// # Errors
-    /// [`OrderError::StateVersion`]; [`OrderError::StateDiffers`] for the first thing that is
-    /// another one here; [`OrderError::StateBatch`] for more batches than there are; and those of
-    /// [`Order::new`].
+    /// [`OrderError::StateVersion`]; [`OrderError::StateDiffers`] for the first value that differs;
+    /// [`OrderError::StateBatch`] if it counts more batches than the epoch has; and the errors of
+    /// [`SampleOrder::new`].
     pub fn check(&self, config: &OrderConfig, samples: usize) -> Result<(), OrderError> {
         if self.version != Self::VERSION {
             return Err(OrderError::StateVersion {
@@ -88,8 +87,8 @@ impl Progress {
         same("seed", self.seed, here.seed)?;
         same("shuffle", self.shuffle, here.shuffle)?;
         same("batch size", self.batch_size, here.batch_size)?;
-        same("tail", tail(self.tail), tail(here.tail))?;
-        let batches = Order::new(samples, self.epoch, config)?.batches() as u64;
+        same("tail", self.tail.name(), here.tail.name())?;
+        let batches = SampleOrder::new(samples, self.epoch, config)?.batches() as u64;
         match self.batch > batches {
             true => Err(OrderError::StateBatch {
                 saved: self.batch,
@@ -108,14 +107,5 @@ fn same<T: PartialEq + ToString>(field: &'static str, saved: T, here: T) -> Resu
             saved: saved.to_string(),
             here: here.to_string(),
         }),
-    }
-}
-
-/// As it is saved.
-fn tail(tail: Tail) -> &'static str {
-    match tail {
-        Tail::Keep => "keep",
-        Tail::Drop => "drop",
-        Tail::Pad => "pad",
     }
 }

@@ -1,33 +1,32 @@
 //! States of half-done epochs.
 
-use pinlane::load::{Order, OrderConfig, OrderError, Progress, Sample, Shard, Tail};
+use pinlane::load::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 
 fn config() -> OrderConfig {
-    OrderConfig {
-        seed: u64::MAX,
-        shuffle: true,
-        batch: 4,
-        tail: Tail::Pad,
-        shard: Shard::new(1, 2).expect("a rank"),
-    }
+    OrderConfig::default()
+        .seed(u64::MAX)
+        .shuffle(true)
+        .batch(4)
+        .tail(Tail::Pad)
+        .shard(Shard::new(1, 2).expect("a rank"))
 }
 
 #[test]
 fn a_state_is_the_same_in_json() {
-    let progress = Progress::new(2, 3, &config(), 100);
+    let progress = EpochState::new(2, 3, &config(), 100);
     let json = serde_json::to_string(&progress).expect("JSON");
     let fixed = r#"{"version":1,"epoch":2,"batch":3,"seed":18446744073709551615,"shuffle":true,"samples":100,"batch_size":4,"tail":"pad","rank":1,"world":2}"#;
     assert_eq!(json, fixed);
-    let back: Progress = serde_json::from_str(fixed).expect("a state");
+    let back: EpochState = serde_json::from_str(fixed).expect("a state");
     assert_eq!(back, progress);
     assert_eq!(back.check(&config(), 100), Ok(()));
 }
 
 #[test]
 fn hostile_states_are_refused() {
-    let json = serde_json::to_string(&Progress::new(2, 3, &config(), 100)).expect("JSON");
+    let json = serde_json::to_string(&EpochState::new(2, 3, &config(), 100)).expect("JSON");
     for end in 0..json.len() {
-        assert!(serde_json::from_str::<Progress>(&json[..end]).is_err());
+        assert!(serde_json::from_str::<EpochState>(&json[..end]).is_err());
     }
     for (good, bad) in [
         ("\"batch\":3", "\"batch\":-1"),
@@ -41,7 +40,7 @@ fn hostile_states_are_refused() {
     ] {
         assert!(json.contains(good));
         let text = json.replace(good, bad);
-        assert!(serde_json::from_str::<Progress>(&text).is_err(), "{text}");
+        assert!(serde_json::from_str::<EpochState>(&text).is_err(), "{text}");
     }
     // What can be read is looked at before it is gone on with.
     for (good, bad) in [
@@ -52,25 +51,25 @@ fn hostile_states_are_refused() {
         ("\"version\":1", "\"version\":0"),
     ] {
         let text = json.replace(good, bad);
-        let state: Progress = serde_json::from_str(&text).expect("of the right types");
+        let state: EpochState = serde_json::from_str(&text).expect("of the right types");
         assert!(state.check(&config(), 100).is_err(), "{text}");
     }
 }
 
 #[test]
 fn what_is_left_is_what_was_not_done() {
-    let epoch = |progress: &Progress| {
-        let order = Order::new(100, progress.epoch, &config()).expect("an order");
+    let epoch = |progress: &EpochState| {
+        let order = SampleOrder::new(100, progress.epoch, &config()).expect("an order");
         let first = usize::try_from(progress.batch).expect("small");
         let left =
             (first..order.batches()).flat_map(|batch| order.batch(batch).collect::<Vec<_>>());
         left.collect::<Vec<Sample>>()
     };
-    let whole = epoch(&Progress::new(5, 0, &config(), 100));
+    let whole = epoch(&EpochState::new(5, 0, &config(), 100));
     for done in 0..=13 {
-        let saved = Progress::new(5, done, &config(), 100);
+        let saved = EpochState::new(5, done, &config(), 100);
         let saved = serde_json::to_string(&saved).expect("JSON");
-        let progress: Progress = serde_json::from_str(&saved).expect("a state");
+        let progress: EpochState = serde_json::from_str(&saved).expect("a state");
         progress.check(&config(), 100).expect("the same order");
         assert_eq!(
             epoch(&progress),
@@ -81,7 +80,7 @@ fn what_is_left_is_what_was_not_done() {
 
 #[test]
 fn each_difference_is_named() {
-    let saved = Progress::new(0, 1, &config(), 100);
+    let saved = EpochState::new(0, 1, &config(), 100);
     let differs = |change: &dyn Fn(&mut OrderConfig), samples: usize| {
         let mut here = config();
         change(&mut here);
@@ -105,7 +104,7 @@ fn each_difference_is_named() {
 
 #[test]
 fn versions_and_batches_are_checked() {
-    let mut saved = Progress::new(0, 13, &config(), 100);
+    let mut saved = EpochState::new(0, 13, &config(), 100);
     assert_eq!(saved.check(&config(), 100), Ok(())); // the epoch is done
     saved.batch = 14;
     let too_many = OrderError::StateBatch {
