@@ -63,7 +63,7 @@ mod weights;
 
 pub use catalog::Catalog;
 pub use dataset::{
-    Arrays, Dataset, Extent, Field, FnDataset, Map, SampleError, SampleMut, SampleRef, Tar,
+    Arrays, Dataset, Field, FieldShape, FnDataset, Map, SampleError, SampleMut, SampleRef, Tar,
     TarConfig, TarFault, TarField,
 };
 pub use dtype::Dtype;

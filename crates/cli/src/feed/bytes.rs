@@ -1,6 +1,6 @@
 //! Bytes of samples, without what the loader puts between them.
 
-use pinlane::load::{Batch, Extent, Field, LoaderStats};
+use pinlane::load::{Batch, Field, FieldShape, LoaderStats};
 
 /// Counts them, batch by batch.
 pub(super) struct SampleBytes {
@@ -34,7 +34,7 @@ impl SampleBytes {
     /// Bytes of samples, and in how many batches: in all where samples are alike, else in those that
     /// were taken, since nobody has seen the others.
     pub(super) fn of(&self, stats: &LoaderStats) -> (u64, u64) {
-        let is_fixed = |field: &Field| matches!(field.extent(), Extent::Fixed(_));
+        let is_fixed = |field: &Field| matches!(field.shape(), FieldShape::Fixed(_));
         match self.fields.iter().all(is_fixed) {
             true => {
                 let a_sample: u64 = self.fields.iter().map(at_most).sum();
@@ -47,12 +47,12 @@ impl SampleBytes {
 
 /// Bytes of a sample in a field, at most.
 pub(super) fn at_most(field: &Field) -> u64 {
-    let elements = match field.extent() {
-        Extent::Fixed(shape) => {
+    let elements = match field.shape() {
+        FieldShape::Fixed(shape) => {
             let dims = shape.iter().map(|dim| *dim as u64);
             dims.fold(1, u64::saturating_mul)
         }
-        Extent::Variable { at_most } => *at_most as u64,
+        FieldShape::Variable { at_most } => *at_most as u64,
     };
     bytes(elements, field)
 }

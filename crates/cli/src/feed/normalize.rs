@@ -1,7 +1,7 @@
 //! Which field is normalised, and how its channels lie.
 
 use pinlane::Normalize;
-use pinlane::load::{DeviceTransform, Dtype, Extent, Field};
+use pinlane::load::{DeviceTransform, Dtype, Field, FieldShape};
 use pinlane_report::FeedNormalize;
 
 use super::words::{Factors, To};
@@ -80,9 +80,9 @@ fn find<'a>(name: Option<&str>, fields: &'a [Field]) -> Result<&'a Field, UsageE
 /// Elements in a row of one channel: planes where the first dimension is that of the channels, else
 /// pixels that hold all of them.
 fn inner(field: &Field, channels: usize) -> Result<usize, UsageError> {
-    let shape: &[usize] = match field.extent() {
-        Extent::Fixed(shape) => shape,
-        Extent::Variable { .. } => &[],
+    let shape: &[usize] = match field.shape() {
+        FieldShape::Fixed(shape) => shape,
+        FieldShape::Variable { .. } => &[],
     };
     if shape.first() == Some(&channels) {
         return Ok(shape[1..].iter().product::<usize>().max(1));

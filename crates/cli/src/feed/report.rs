@@ -1,7 +1,7 @@
 //! What the report says.
 
 use pinlane::Device;
-use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, LoaderStats, Skipped};
+use pinlane::load::{Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats, Skipped};
 use pinlane_report::{
     Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, Origin,
 };
@@ -42,9 +42,9 @@ pub(super) fn job(
 }
 
 fn field(field: &Field) -> FeedField {
-    let shape = match field.extent() {
-        Extent::Fixed(shape) => Some(shape.iter().map(|dim| *dim as u64).collect()),
-        Extent::Variable { .. } => None,
+    let shape = match field.shape() {
+        FieldShape::Fixed(shape) => Some(shape.iter().map(|dim| *dim as u64).collect()),
+        FieldShape::Variable { .. } => None,
     };
     FeedField {
         name: field.name().to_owned(),

@@ -1,6 +1,6 @@
 //! What is wrong, with the flag that it is about and what to do.
 
-use pinlane::load::{Extent, Fault, LoadError, LoaderError, TarFault};
+use pinlane::load::{Fault, FieldShape, LoadError, LoaderError, TarFault};
 use pinlane_driver::ErrorKind;
 use pinlane_report::Feed;
 
@@ -71,9 +71,9 @@ fn any_length(cause: Option<&LoadError>) -> Option<String> {
         return None;
     };
     let name = field.name();
-    Some(match field.extent() {
-        Extent::Variable { .. } => format!("--field {name}=u8:..{bytes} would take it"),
-        Extent::Fixed(_) => {
+    Some(match field.shape() {
+        FieldShape::Variable { .. } => format!("--field {name}=u8:..{bytes} would take it"),
+        FieldShape::Fixed(_) => {
             let room = bytes.checked_next_power_of_two().unwrap_or(*bytes).max(8);
             format!(
                 "--field {name}=u8:..{room} takes files of any length up to {room} bytes, such as text"

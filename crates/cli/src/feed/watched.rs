@@ -40,8 +40,8 @@ impl<D: Dataset> Dataset for Watched<D> {
         self.dataset.read(index, sample)
     }
 
-    fn source(&self, index: usize) -> String {
-        self.dataset.source(index)
+    fn origin(&self, index: usize) -> String {
+        self.dataset.origin(index)
     }
 }
 

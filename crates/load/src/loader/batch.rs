@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use bytemuck::Pod;
 
 use crate::Dtype;
-use crate::dataset::{Extent, Field};
+use crate::dataset::{Field, FieldShape};
 use pinlane_core::{DeviceSlice, DeviceSliceMut};
 
 use super::depot::Depot;
@@ -156,12 +156,12 @@ impl<'a> BatchField<'a> {
     /// Samples first, then the shape of a sample; all elements in a row for a variable field.
     #[must_use]
     pub fn shape(&self) -> Vec<usize> {
-        match self.kind.extent() {
-            Extent::Fixed(shape) => {
+        match self.kind.shape() {
+            FieldShape::Fixed(shape) => {
                 let samples = [self.batch.len()];
                 samples.into_iter().chain(shape.iter().copied()).collect()
             }
-            Extent::Variable { .. } => {
+            FieldShape::Variable { .. } => {
                 let offsets = self.offsets().unwrap_or_default();
                 let elements = offsets.last().map_or(0, |&end| end as usize);
                 vec![elements]

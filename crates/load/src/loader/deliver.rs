@@ -75,7 +75,7 @@ impl Engine {
             .map(|(sample, why)| Skipped {
                 index: sample.index,
                 origin: self.origin(sample.index),
-                why: why.in_full(),
+                why: why.chain(),
             })
             .collect();
         counters.batches.add(1);
@@ -141,7 +141,7 @@ impl Engine {
     /// Where a sample comes from, as the dataset says.
     fn origin(&self, index: usize) -> String {
         let dataset = &self.means.dataset;
-        let origin = catch_unwind(AssertUnwindSafe(|| dataset.source(index)));
+        let origin = catch_unwind(AssertUnwindSafe(|| dataset.origin(index)));
         origin.unwrap_or_else(|panic| {
             let text = panic::text(panic);
             format!("whose source cannot be told: {text}")

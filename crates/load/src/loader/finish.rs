@@ -1,7 +1,7 @@
 //! What the device can make of a field once it is there.
 
 use crate::Dtype;
-use crate::dataset::{Extent, Field};
+use crate::dataset::{Field, FieldShape};
 use pinlane_core::Normalize;
 
 use super::LoaderError;
@@ -70,13 +70,13 @@ impl DeviceTransform {
             return Err(wrong(name, &reason));
         }
         let (channels, inner) = (normalize.channels(), normalize.inner());
-        match field.extent() {
-            Extent::Variable { .. } if channels > 1 => Err(wrong(
+        match field.shape() {
+            FieldShape::Variable { .. } if channels > 1 => Err(wrong(
                 name,
                 &format!("its samples differ in length, so it has one channel, not {channels}"),
             )),
-            Extent::Variable { .. } => Ok(()),
-            Extent::Fixed(_) => {
+            FieldShape::Variable { .. } => Ok(()),
+            FieldShape::Fixed(_) => {
                 // A round that overflows is longer than any sample.
                 let round = channels.checked_mul(inner);
                 match round.is_some_and(|round| stride.is_multiple_of(round)) || stride == 0 {

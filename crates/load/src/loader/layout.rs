@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::dataset::{Extent, Field};
+use crate::dataset::{Field, FieldShape};
 use crate::{Dtype, SampleOrder};
 
 use super::LoaderError;
@@ -67,7 +67,7 @@ impl Layout {
     }
 
     pub(super) fn is_variable(&self, field: usize) -> bool {
-        matches!(self.fields[field].extent(), Extent::Variable { .. })
+        matches!(self.fields[field].shape(), FieldShape::Variable { .. })
     }
 
     /// Fields of one kind, in their order.
@@ -88,7 +88,7 @@ impl Layout {
         let field = self
             .of_kind(true)
             .max_by_key(|&field| self.strides[field])?;
-        let Extent::Variable { at_most } = self.fields[field].extent() else {
+        let FieldShape::Variable { at_most } = self.fields[field].shape() else {
             return None;
         };
         let (name, dtype) = (self.fields[field].name(), self.fields[field].dtype());
@@ -135,13 +135,13 @@ pub(super) fn elements(dtype: Dtype, bytes: usize) -> Option<u64> {
 }
 
 fn stride(field: &Field) -> Result<usize, LoaderError> {
-    let bytes = match field.extent() {
-        Extent::Fixed(shape) => {
+    let bytes = match field.shape() {
+        FieldShape::Fixed(shape) => {
             let shape: Vec<_> = shape.iter().map(|&dim| dim as u64).collect();
             let bytes = field.dtype().bytes_of(&shape);
             bytes.map_err(|fault| wrong(field, &fault.to_string()))?
         }
-        Extent::Variable { at_most } => {
+        FieldShape::Variable { at_most } => {
             let bits = *at_most as u128 * u128::from(field.dtype().bits());
             u64::try_from(bits.div_ceil(8)).unwrap_or(u64::MAX)
         }

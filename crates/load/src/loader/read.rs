@@ -53,10 +53,7 @@ impl Engine {
         let index = sheet.samples[number].index;
         let mut sample = std::mem::take(&mut reader.places).recycled();
         for (field, place) in places.fields().enumerate() {
-            match layout.is_variable(field) {
-                true => sample.push_variable(place),
-                false => sample.push_fixed(place),
-            }
+            sample.push(&layout.fields()[field], place);
         }
         sample.seal();
         let dataset = &self.means.dataset;

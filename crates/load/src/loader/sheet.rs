@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Sample;
-use crate::dataset::{Field, SampleError, SampleMut};
+use crate::dataset::{SampleError, SampleMut};
 
 use super::layout::{Layout, Places, elements};
 use super::pack::{Packed, pack};
@@ -82,7 +82,7 @@ impl Sheet {
         sample: usize,
         read: &SampleMut<'_>,
     ) -> Result<(), SampleError> {
-        read.check(layout.fields().iter().map(Field::name))?;
+        read.check()?;
         for field in layout.of_kind(true) {
             let kind = &layout.fields()[field];
             let bytes = read.written(field).expect("checked above");

@@ -53,7 +53,7 @@ fn fields_have_the_shape_of_a_row() {
     ];
     assert_eq!(arrays.fields(), fields);
     assert_eq!(arrays.len(), 7);
-    let source = arrays.source(3);
+    let source = arrays.origin(3);
     assert!(source.starts_with("row 3 of ") && source.ends_with("image.npy and 2 more"));
 }
 
@@ -124,9 +124,13 @@ fn reading_allocates_nothing() {
     let arrays = Arrays::open(data().join("npy")).expect("good files");
     let (mut image, mut label, mut mask) = ([0; 6], [0; 8], [0; 10]);
     let mut sample = SampleMut::new();
-    sample.push_fixed(&mut image);
-    sample.push_fixed(&mut label);
-    sample.push_fixed(&mut mask);
+    for (field, room) in arrays
+        .fields()
+        .iter()
+        .zip([&mut image[..], &mut label, &mut mask])
+    {
+        sample.push(field, room);
+    }
     let (read, times) = allocations(|| (0..7).try_for_each(|at| arrays.read(at, &mut sample)));
     read.expect("good samples");
     assert_eq!(times, 0);

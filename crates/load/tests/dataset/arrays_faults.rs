@@ -113,7 +113,7 @@ fn files_that_change_between_catalog_and_arrays_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "there are 7 samples")]
+#[should_panic(expected = "there is no sample 7 of 7")]
 fn samples_end() {
     let arrays = Arrays::open(data().join("npy/image.npy")).expect("a good file");
     assert_eq!(arrays.len(), 7);

@@ -26,8 +26,8 @@ fn a_function_writes_samples() {
     assert_eq!(sample(&words, 0), [vec![0], vec![]]);
     assert_eq!(sample(&words, 3), [vec![3], b"aaa".to_vec()]);
     let error = read(&words, 6).expect_err("too long");
-    assert!(error.to_string().contains("at most 5"), "{error}");
-    assert_eq!(words.source(6), "sample 6");
+    assert!(error.to_string().contains("the limit is 5"), "{error}");
+    assert_eq!(words.origin(6), "sample 6");
 }
 
 #[test]
@@ -47,5 +47,5 @@ fn pointers_to_datasets_are_datasets() {
         read(&mapped, 0).expect_err("nothing").to_string(),
         "an empty text"
     );
-    assert_eq!(shared.source(1), "sample 1");
+    assert_eq!(shared.origin(1), "sample 1");
 }

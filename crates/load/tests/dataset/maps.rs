@@ -119,8 +119,8 @@ fn errors_and_sources_come_through() {
     assert!(read(&endless.map(fields(), same), 0).is_err());
 
     let arrays = Arrays::open(data().join("npy/label.npy")).expect("a good file");
-    let source = arrays.source(4);
-    assert_eq!(arrays.map(fields(), same).source(4), source);
+    let source = arrays.origin(4);
+    assert_eq!(arrays.map(fields(), same).origin(4), source);
 }
 
 /// A source that writes into a sample of its own shows nobody what lies beside it.
@@ -131,8 +131,9 @@ fn a_sample_of_the_sources_own_is_an_error() {
             1,
             [Field::variable("text", Dtype::U8, 4)],
             move |_, sample| {
+                let field = Box::leak(Box::new(Field::variable("text", Dtype::U8, 4)));
                 let mut other = SampleMut::new();
-                other.push_variable(Box::leak(vec![7; bytes].into()));
+                other.push(field, Box::leak(vec![7; bytes].into()));
                 other.variable(0, bytes)?;
                 *sample = other;
                 Ok(())
@@ -143,7 +144,7 @@ fn a_sample_of_the_sources_own_is_an_error() {
             Ok(())
         });
         let error = read(&mapped, 0).expect_err("it is another sample");
-        let text = "the dataset has put another sample in the place of the given one";
+        let text = "the dataset replaced the sample it was given by another one";
         assert_eq!(error.to_string(), text);
     }
 }
@@ -196,7 +197,7 @@ fn nothing_is_allocated_once_it_runs() {
     let mapped = texts().map(text(), copy(1)).map(text(), copy(0));
     let mut room = [0; 40];
     let mut place = SampleMut::new();
-    place.push_variable(&mut room);
+    place.push(&mapped.fields()[0], &mut room);
     mapped.read(29, &mut place).expect("a good sample");
     let (all, times) = allocations(|| (0..30).try_for_each(|at| mapped.read(at, &mut place)));
     all.expect("good samples");
@@ -206,14 +207,16 @@ fn nothing_is_allocated_once_it_runs() {
 #[test]
 fn a_recycled_sample_takes_no_new_memory() {
     let mut first = [1_u8, 2];
+    let fixed = Field::fixed("fixed", Dtype::U8, [2]);
+    let variable = Field::variable("variable", Dtype::U8, 4);
     let mut place = SampleMut::new();
-    place.push_fixed(&mut first);
-    place.push_fixed(&mut []);
+    place.push(&fixed, &mut first);
+    place.push(&fixed, &mut []);
     let place = place.recycled();
     let mut second = [3_u8; 4];
     let (mut place, times) = allocations(|| {
         let mut place = place.recycled();
-        place.push_variable(&mut second);
+        place.push(&variable, &mut second);
         place
     });
     assert_eq!(times, 0);

@@ -21,7 +21,7 @@ fn any_bytes_will_do() {
     let labels: Arc<[u8]> = Arc::new([7, 8, 9]);
     let shared = images.clone();
     let arrays = Arrays::from_memory(3, [(image(), images), (label(), labels)]).expect("good");
-    assert_eq!((arrays.len(), arrays.source(1)), (3, "row 1".to_owned()));
+    assert_eq!((arrays.len(), arrays.origin(1)), (3, "row 1".to_owned()));
     assert_eq!(sample(&arrays, 1), [shared[8..16].to_vec(), vec![8]]);
 
     let fixed: &'static [u8] = b"abc";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
 
-use pinlane::load::{Dataset, Dtype, Extent, Fault, LoadError, SampleError, SampleMut};
+use pinlane::load::{Dataset, Dtype, Fault, FieldShape, LoadError, SampleError, SampleMut};
 
 /// A folder of its own, gone at the end of the test.
 pub struct Scratch(PathBuf);
@@ -50,10 +50,10 @@ pub fn from_hex(text: &str) -> Vec<u8> {
 }
 
 /// Bytes that a field has room for.
-fn room_bytes(dtype: Dtype, extent: &Extent) -> usize {
+fn room_bytes(dtype: Dtype, extent: &FieldShape) -> usize {
     let elements = match extent {
-        Extent::Fixed(shape) => shape.iter().product(),
-        Extent::Variable { at_most } => *at_most,
+        FieldShape::Fixed(shape) => shape.iter().product(),
+        FieldShape::Variable { at_most } => *at_most,
     };
     elements * usize::try_from(dtype.bits()).expect("small") / 8
 }
@@ -63,21 +63,18 @@ pub fn read(dataset: &dyn Dataset, index: usize) -> Result<Vec<Vec<u8>>, SampleE
     let fields = dataset.fields();
     let mut places: Vec<Vec<u8>> = fields
         .iter()
-        .map(|field| vec![0xee; room_bytes(field.dtype(), field.extent())])
+        .map(|field| vec![0xee; room_bytes(field.dtype(), field.shape())])
         .collect();
     let mut sample = SampleMut::new();
     for (place, field) in places.iter_mut().zip(fields) {
-        match field.extent() {
-            Extent::Fixed(_) => sample.push_fixed(place),
-            Extent::Variable { .. } => sample.push_variable(place),
-        }
+        sample.push(field, place);
     }
     dataset.read(index, &mut sample)?;
     let written: Vec<Option<usize>> = (0..fields.len()).map(|at| sample.written(at)).collect();
     for ((place, field), written) in places.iter_mut().zip(fields).zip(written) {
-        match field.extent() {
-            Extent::Fixed(_) => assert_eq!(written, Some(place.len())),
-            Extent::Variable { .. } => place.truncate(written.expect("it is written")),
+        match field.shape() {
+            FieldShape::Fixed(_) => assert_eq!(written, Some(place.len())),
+            FieldShape::Variable { .. } => place.truncate(written.expect("it is written")),
         }
     }
     Ok(places)

@@ -73,7 +73,7 @@ fn every_format_is_read_as_python_reads_it() {
             [expected.image.as_slice(), &expected.label],
             "{index}"
         );
-        let source = tar.source(index);
+        let source = tar.origin(index);
         let key: String = expected.key.chars().take(200).collect();
         assert!(
             source.contains(&expected.archive) && source.contains(&key),
@@ -88,7 +88,7 @@ fn a_folder_stands_for_its_archives() {
     let one_by_one = Tar::open(archives(), config()).expect("good archives");
     assert_eq!(from_folder.len(), one_by_one.len());
     let last = from_folder.len() - 1;
-    assert_eq!(from_folder.source(last), one_by_one.source(last));
+    assert_eq!(from_folder.origin(last), one_by_one.origin(last));
     let nothing = Scratch::new();
     nothing.file(".hidden.tar", entry(b'0', b"a.cls", b"1"));
     let error = Tar::open([nothing.path()], config()).expect_err("no archives");
@@ -143,7 +143,7 @@ fn names_are_split_as_webdataset_does() {
     let tar = Tar::open([path], config).expect("a good archive");
     let labels: Vec<u8> = (0..tar.len()).map(|at| sample(&tar, at)[0][0]).collect();
     assert_eq!(labels, b"12345");
-    assert!(tar.source(0).ends_with("\"a.b/1\""), "{}", tar.source(0));
+    assert!(tar.origin(0).ends_with("\"a.b/1\""), "{}", tar.origin(0));
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn reading_allocates_nothing() {
     let tar = Tar::open(archives(), config()).expect("good archives");
     let (mut image, mut label) = ([0; 700], [0; 1]);
     let mut place = SampleMut::new();
-    place.push_variable(&mut image);
-    place.push_variable(&mut label);
+    place.push(&tar.fields()[0], &mut image);
+    place.push(&tar.fields()[1], &mut label);
     let (read, times) = allocations(|| (0..tar.len()).try_for_each(|at| tar.read(at, &mut place)));
     read.expect("good samples");
     assert_eq!(times, 0);

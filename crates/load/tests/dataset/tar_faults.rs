@@ -259,7 +259,7 @@ fn what_is_no_file_is_passed_over() {
         entry(b'0', b"cut.cls", b"3"),
     ];
     let tar = open(&archive.concat()).expect("a good archive");
-    let keys: Vec<String> = (0..tar.len()).map(|at| tar.source(at)).collect();
+    let keys: Vec<String> = (0..tar.len()).map(|at| tar.origin(at)).collect();
     let keys: Vec<&str> = keys
         .iter()
         .filter_map(|key| key.rsplit(' ').next())

@@ -103,8 +103,8 @@ fn several_shards_and_appended_ones() {
     let all = Tar::open([scratch.path()], config()).expect("good archives");
     check(&all, 30);
     assert!(
-        all.source(29).ends_with("shard-1.tar: \"./0029\""),
+        all.origin(29).ends_with("shard-1.tar: \"./0029\""),
         "{}",
-        all.source(29)
+        all.origin(29)
     );
 }

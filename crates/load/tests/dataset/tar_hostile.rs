@@ -50,7 +50,7 @@ impl Victim {
             Ok(tar) => {
                 for index in 0..tar.len() {
                     let _ = read(&tar, index);
-                    assert!(tar.source(index).contains("damaged.tar"));
+                    assert!(tar.origin(index).contains("damaged.tar"));
                 }
                 true
             }

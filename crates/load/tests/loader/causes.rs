@@ -62,7 +62,7 @@ impl Dataset for Images {
         }
     }
 
-    fn source(&self, index: usize) -> String {
+    fn origin(&self, index: usize) -> String {
         match index {
             2 => "sample 2".to_owned(),
             3 => panic!("nobody knows"),

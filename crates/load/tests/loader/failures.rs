@@ -99,7 +99,7 @@ fn fields_that_are_not_as_they_should_be() {
         huge: set(&[10]),
         ..Trouble::default()
     };
-    let text = "batch 2, sample 10 (made.tar/10): field 3 has 6 bytes, at most 5 are allowed";
+    let text = "batch 2, sample 10 (made.tar/10): field `text` has 6 bytes; the limit is 5";
     fails(trouble, 10, text);
 }
 
@@ -188,7 +188,7 @@ impl Dataset for Hostile {
         std::panic::panic_any(Grenade)
     }
 
-    fn source(&self, _: usize) -> String {
+    fn origin(&self, _: usize) -> String {
         panic!("no source")
     }
 }

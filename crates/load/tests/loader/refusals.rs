@@ -97,8 +97,9 @@ fn channels() {
     let text = "device_transforms: field `label`: it holds U32, not U8";
     refused(Made::new(9), with("label", 1, 1, Dtype::F32), text);
     for (to, name) in [(Dtype::F16, "F16"), (Dtype::U8, "U8"), (Dtype::F64, "F64")] {
-        let text =
-            format!("device_transforms: field `image`: it can be normalised to F32 or BF16, not to {name}");
+        let text = format!(
+            "device_transforms: field `image`: it can be normalised to F32 or BF16, not to {name}"
+        );
         refused(Made::new(9), with("image", 3, 4, to), &text);
     }
     for (channels, inner) in [(5, 1), (3, 5), (1, 24), (16, usize::MAX)] {

@@ -105,7 +105,7 @@ impl Dataset for Made {
         Ok(())
     }
 
-    fn source(&self, index: usize) -> String {
+    fn origin(&self, index: usize) -> String {
         format!("made.tar/{index}")
     }
 }

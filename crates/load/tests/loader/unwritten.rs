@@ -74,34 +74,31 @@ fn refused(dataset: impl Dataset, text: &str) {
     rig.assert_clean();
 }
 
-/// A sample of the dataset's own, complete, of so many bytes.
-fn other(fixed: bool, bytes: usize) -> SampleMut<'static> {
-    let mut other = SampleMut::new();
-    let place = Box::leak(vec![7; bytes].into());
+fn field(fixed: bool) -> Field {
     match fixed {
-        true => {
-            other.push_fixed(place);
-            other.fixed(0);
-        }
-        false => {
-            other.push_variable(place);
-            other.variable(0, bytes).expect("there is room");
-        }
+        true => Field::fixed("bytes", Dtype::U8, [4]),
+        false => Field::variable("bytes", Dtype::U8, 4),
+    }
+}
+
+/// A complete sample of the dataset's own, of this many bytes.
+fn other(fixed: bool, bytes: usize) -> SampleMut<'static> {
+    let field = Box::leak(Box::new(field(fixed)));
+    let mut other = SampleMut::new();
+    other.push(field, Box::leak(vec![7; bytes].into()));
+    match fixed {
+        true => _ = other.fixed(0),
+        false => _ = other.variable(0, bytes).expect("there is room"),
     }
     other
 }
 
 #[test]
 fn a_sample_that_is_put_in_the_place_of_another() {
-    let text =
-        "batch 0, sample 0: the dataset has put another sample in the place of the given one";
+    let text = "batch 0, sample 0: the dataset replaced the sample it was given by another one";
     for bytes in [0, 1, 4, 100] {
         for fixed in [true, false] {
-            let field = match fixed {
-                true => Field::fixed("bytes", Dtype::U8, [4]),
-                false => Field::variable("bytes", Dtype::U8, 4),
-            };
-            let swapper = from_fn(1, [field], move |_, sample| {
+            let swapper = from_fn(1, [field(fixed)], move |_, sample| {
                 *sample = other(fixed, bytes);
                 Ok(())
             });

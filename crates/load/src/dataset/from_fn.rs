@@ -1,8 +1,8 @@
-//! Samples that a function makes.
+//! Samples computed by a function.
 
 use super::{Dataset, Field, SampleError, SampleMut};
 
-/// Samples that a function makes; [`from_fn`] makes one.
+/// A dataset whose samples a function writes. Made by [`from_fn`].
 #[derive(Clone, Debug)]
 pub struct FnDataset<F> {
     len: usize,
@@ -10,7 +10,7 @@ pub struct FnDataset<F> {
     read: F,
 }
 
-/// A dataset of `len` samples, each written by a call of `read` with its number.
+/// A dataset of `len` samples. `read` writes the sample of a given index.
 ///
 /// ```
 /// use pinlane::load::dataset::{Dataset, Field, SampleMut, from_fn};
@@ -18,16 +18,14 @@ pub struct FnDataset<F> {
 ///
 /// let fields = [Field::fixed("square", Dtype::U64, [])];
 /// let squares = from_fn(100, fields, |index, sample| {
-///     let square = (index * index) as u64;
-///     sample.fixed(0).copy_from_slice(&square.to_le_bytes());
-///     Ok(())
+///     sample.write("square", &[(index * index) as u64])
 /// });
 ///
-/// let mut place = [0; 8];
+/// let mut square = [0; 8];
 /// let mut sample = SampleMut::new();
-/// sample.push_fixed(&mut place);
+/// sample.push(&squares.fields()[0], &mut square);
 /// squares.read(9, &mut sample)?;
-/// assert_eq!(u64::from_le_bytes(place), 81);
+/// assert_eq!(u64::from_le_bytes(square), 81);
 /// # Ok::<(), pinlane::load::SampleError>(())
 /// ```
 pub fn from_fn<F>(len: usize, fields: impl Into<Vec<Field>>, read: F) -> FnDataset<F>
