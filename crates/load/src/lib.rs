@@ -74,7 +74,7 @@ pub use format::{HeaderFault, NpyFault, OtherFormat};
 pub use glob::Glob;
 pub use loader::{
     Batch, BatchField, DeviceTransform, Epoch, Loader, LoaderConfig, LoaderError, LoaderStats,
-    OnError, Skipped,
+    NextBatch, OnError, SkippedSample,
 };
 pub use order::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};

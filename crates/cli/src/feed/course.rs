@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane::load::{Epoch, Loader, LoaderError, Skipped};
+use pinlane::load::{Epoch, Loader, LoaderError, SkippedSample};
 use pinlane_report::FeedKernel;
 
 use super::bytes::SampleBytes;
@@ -51,7 +51,7 @@ pub(super) struct Went {
     pub(super) wall_ns: u64,
     pub(super) kernel: Option<FeedKernel>,
     /// The first samples that were left out.
-    pub(super) first_skipped: Vec<Skipped>,
+    pub(super) first_skipped: Vec<SkippedSample>,
     /// Bytes of samples, and in how many batches these are.
     pub(super) sample_bytes: (u64, u64),
     /// An epoch took no time on the clock, so that it would never have ended.
@@ -70,7 +70,7 @@ pub(super) struct Course<'a> {
     progress: Progress,
     start_ns: u64,
     first_batch_ns: Option<u64>,
-    first_skipped: Vec<Skipped>,
+    first_skipped: Vec<SkippedSample>,
 }
 
 impl<'a> Course<'a> {
@@ -158,7 +158,7 @@ impl<'a> Course<'a> {
             };
             let batch = match batch {
                 // See `Watched`.
-                Err(LoaderError::Panicked { .. }) if self.interrupt.is_raised() => {
+                Err(LoaderError::DatasetPanicked { .. }) if self.interrupt.is_raised() => {
                     return Ok(false);
                 }
                 batch => batch?,

@@ -1,7 +1,7 @@
 //! What the report says.
 
 use pinlane::Device;
-use pinlane::load::{Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats, Skipped};
+use pinlane::load::{Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats, SkippedSample};
 use pinlane_report::{
     Feed, FeedAsked, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, Origin,
 };
@@ -54,10 +54,10 @@ fn field(field: &Field) -> FeedField {
     }
 }
 
-fn skipped(skipped: &Skipped) -> FeedSkipped {
+fn skipped(skipped: &SkippedSample) -> FeedSkipped {
     FeedSkipped {
         index: skipped.index as u64,
-        why: skipped.why.clone(),
+        why: skipped.reason.clone(),
     }
 }
 

@@ -82,7 +82,7 @@ mod tests {
             let loader = Loader::new(&device, watched, config).expect("a loader");
             let mut epoch = loader.epoch(0).expect("an epoch");
             let batch = epoch.next().expect("an outcome");
-            assert!(matches!(batch, Err(LoaderError::Panicked { .. })));
+            assert!(matches!(batch, Err(LoaderError::DatasetPanicked { .. })));
             assert_eq!(read.load(Ordering::Relaxed), 11);
             assert_eq!(loader.stats().skipped, 0);
         }

@@ -125,7 +125,10 @@ fn a_panic_of_the_driver() {
                 if sprung {
                     let error = ran.expect_err("a thread died");
                     let what = format!("{workers} threads, {call:?} {at}: {error}");
-                    assert!(matches!(error, LoaderError::Died { .. }), "{what}");
+                    assert!(
+                        matches!(error, LoaderError::LoaderPanicked { .. }),
+                        "{what}"
+                    );
                     assert!(what.ends_with(": on purpose"), "{what}");
                 }
                 run(&loader).expect("the driver is well again");

@@ -36,7 +36,7 @@ fn fails(trouble: Trouble, at: usize, text: &str) {
                         origin,
                         ..
                     }
-                    | LoaderError::Panicked {
+                    | LoaderError::DatasetPanicked {
                         batch,
                         index,
                         origin,
@@ -133,8 +133,8 @@ fn skipped_samples_are_left_out_and_counted() {
         }
         assert_eq!(numbers, 6);
         assert!(told.iter().map(|skipped| skipped.index).eq(skipped));
-        assert_eq!(told[0].why, "broken on purpose");
-        assert_eq!(told[2].why, "field `text` was not written");
+        assert_eq!(told[0].reason, "broken on purpose");
+        assert_eq!(told[2].reason, "field `text` was not written");
         let stats = loader.stats();
         assert_eq!((stats.skipped, stats.samples), (9, 14));
         drop(loader);
@@ -154,7 +154,10 @@ fn a_panic_is_not_skipped() {
     let loader = rig.loader(Made::with(SAMPLES, trouble), config);
     let first = loader.epoch(0).expect("none is under way").next();
     let error = first.expect("a batch").expect_err("a panic");
-    assert!(matches!(error, LoaderError::Panicked { index: 2, .. }));
+    assert!(matches!(
+        error,
+        LoaderError::DatasetPanicked { index: 2, .. }
+    ));
     drop(loader);
     rig.assert_clean();
 }
