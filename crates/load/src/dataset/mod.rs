@@ -28,7 +28,7 @@ pub use function::{FnDataset, from_fn};
 pub use map::Map;
 pub use sample::SampleMut;
 pub use sample_ref::SampleRef;
-pub use tar::{Tar, TarConfig, TarFault, TarField};
+pub use tar::{Tar, TarConfig, TarError, TarField};
 
 /// Samples that are had by number, from several threads at once.
 ///

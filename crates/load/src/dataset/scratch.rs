@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::size::room_bytes;
 use super::{Dataset, Extent, Field, SampleError, SampleMut, SampleRef};
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
 /// Unit of the memory: fields start at multiples of it.
 type Unit = u128;
@@ -31,7 +31,7 @@ impl Layout {
     pub(super) fn of(fields: &[Field]) -> Result<Self, LoadError> {
         let (mut rooms, mut units) = (Vec::with_capacity(fields.len()), 0_usize);
         for field in fields {
-            let error = |fault: Fault| LoadError::from(fault).with_tensor(field.name());
+            let error = |fault: LoadErrorKind| LoadError::from(fault).with_tensor(field.name());
             let bytes = room_bytes(field).map_err(error)?;
             rooms.push(Room {
                 name: field.name().to_owned(),
@@ -42,7 +42,7 @@ impl Layout {
             units = units
                 .checked_add(bytes.div_ceil(UNIT_BYTES))
                 .filter(|units| *units <= isize::MAX.unsigned_abs() / UNIT_BYTES)
-                .ok_or_else(|| error(Fault::TooMuch))?;
+                .ok_or_else(|| error(LoadErrorKind::TotalOverflow))?;
         }
         Ok(Self { rooms, units })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
 
-use pinlane::load::{Dataset, Dtype, Extent, Fault, LoadError, SampleError, SampleMut};
+use pinlane::load::{Dataset, Dtype, Extent, LoadError, LoadErrorKind, SampleError, SampleMut};
 
 /// A folder of its own, gone at the end of the test.
 pub struct Scratch(PathBuf);
@@ -91,10 +91,10 @@ pub fn sample(dataset: &dyn Dataset, index: usize) -> Vec<Vec<u8>> {
 
 /// What is wrong with a sample that is not.
 #[track_caller]
-pub fn sample_fault(dataset: &dyn Dataset, index: usize) -> Fault {
+pub fn sample_fault(dataset: &dyn Dataset, index: usize) -> LoadErrorKind {
     let error = read(dataset, index).expect_err("a bad sample");
     let cause = error.cause().downcast_ref::<LoadError>();
-    cause.expect("an error of loading").fault().clone()
+    cause.expect("an error of loading").kind().clone()
 }
 
 /// An entry of an archive: a header, the data, and what fills it up to a whole block.

@@ -1,6 +1,6 @@
 //! Archives whose files are named or laid out in another way than the configuration expects.
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig, TarFault};
+use pinlane::load::{Dataset, Dtype, Field, LoadError, LoadErrorKind, Tar, TarConfig, TarError};
 
 use super::support::{Scratch, entry, sample, sample_fault};
 
@@ -49,8 +49,8 @@ fn a_dot_before_an_extension_changes_nothing() {
 fn an_extension_that_nothing_has_is_told_with_those_that_there_are() {
     let unknown = |archives: &[&[&str]], extensions: &[&str]| {
         let error = open(archives, extensions).expect_err("no such extension");
-        match error.fault().clone() {
-            Fault::Tar(TarFault::NoSuchExtension { extension, others }) => {
+        match error.kind().clone() {
+            LoadErrorKind::Tar(TarError::NoSuchExtension { extension, others }) => {
                 (extension, others.join(" "))
             }
             other => panic!("{other}"),
@@ -88,7 +88,7 @@ fn many_long_extensions() {
     let error = open(&[&names], &["jpg"]).expect_err("no such extension");
     let words = error.to_string();
     assert!(words.len() < 2500 && !words.contains(char::is_control));
-    let Fault::Tar(TarFault::NoSuchExtension { others, .. }) = error.fault() else {
+    let LoadErrorKind::Tar(TarError::NoSuchExtension { others, .. }) = error.kind() else {
         panic!("{error}");
     };
     assert_eq!(others.len(), 8);
@@ -97,12 +97,12 @@ fn many_long_extensions() {
 #[test]
 fn files_of_a_sample_that_lie_apart() {
     let scattered = |entry: &str| {
-        Fault::Tar(TarFault::Scattered {
+        LoadErrorKind::Tar(TarError::Scattered {
             entry: entry.to_owned(),
         })
     };
     let missing = |entry: &str| {
-        Fault::Tar(TarFault::Missing {
+        LoadErrorKind::Tar(TarError::Missing {
             entry: entry.to_owned(),
         })
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::mapping::Mapping;
 use super::{Arrays, Column, Home};
-use crate::{Catalog, Fault, Field, LoadError, TensorInfo};
+use crate::{Catalog, Field, LoadError, LoadErrorKind, TensorInfo};
 
 impl Arrays {
     /// All tensors of a file or a folder, which [`Catalog::open`] describes, each as a field of its
@@ -32,15 +32,15 @@ impl Arrays {
     /// Some tensors of a catalog, or rows of them, as fields in this order.
     ///
     /// # Errors
-    /// [`Fault::NoFields`] if there are none, [`Fault::NoRows`] for a scalar,
-    /// [`Fault::SamplesDiffer`] for the first one that has another number of rows than those before
-    /// it, [`Fault::RowsSplitByte`] where a row ends inside of a byte, [`Fault::OtherCatalog`] for
-    /// a tensor of another catalog, and [`Fault::Changed`] where a file has changed meanwhile.
+    /// [`LoadErrorKind::NoFields`] if there are none, [`LoadErrorKind::NoRows`] for a scalar,
+    /// [`LoadErrorKind::SamplesDiffer`] for the first one that has another number of rows than those before
+    /// it, [`LoadErrorKind::RowsSplitByte`] where a row ends inside of a byte, [`LoadErrorKind::OtherCatalog`] for
+    /// a tensor of another catalog, and [`LoadErrorKind::FileChanged`] where a file has changed meanwhile.
     pub fn of(catalog: &Catalog, tensors: &[TensorInfo]) -> Result<Self, LoadError> {
-        let first = tensors.first().ok_or(Fault::NoFields)?;
+        let first = tensors.first().ok_or(LoadErrorKind::NoFields)?;
         let samples = first.shape().first().copied().unwrap_or(0);
         let mut arrays = Self {
-            samples: usize::try_from(samples).map_err(|_| Fault::TooMuch)?,
+            samples: usize::try_from(samples).map_err(|_| LoadErrorKind::TotalOverflow)?,
             fields: Vec::with_capacity(tensors.len()),
             columns: Vec::with_capacity(tensors.len()),
             files: Vec::new(),
@@ -49,16 +49,16 @@ impl Arrays {
         let mut mapped: Vec<usize> = Vec::new();
         for tensor in tensors {
             let file = catalog.files().get(tensor.file());
-            let placed = |fault: Fault| {
+            let placed = |fault: LoadErrorKind| {
                 let error = LoadError::from(fault).with_tensor(tensor.name());
                 match file {
-                    Some(file) => error.of(file.path()),
+                    Some(file) => error.with_file(file.path()),
                     None => error,
                 }
             };
             let info = file
-                .filter(|_| catalog.holds(tensor))
-                .ok_or_else(|| placed(Fault::OtherCatalog))?;
+                .filter(|_| catalog.contains(tensor))
+                .ok_or_else(|| placed(LoadErrorKind::OtherCatalog))?;
             let number = match mapped.iter().position(|number| *number == tensor.file()) {
                 Some(number) => number,
                 None => {
@@ -80,20 +80,20 @@ impl Arrays {
 }
 
 /// A tensor as a field: where its first row is, and how many bytes a row has.
-fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usize), Fault> {
+fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usize), LoadErrorKind> {
     let [rows, row @ ..] = tensor.shape() else {
-        return Err(Fault::NoRows);
+        return Err(LoadErrorKind::NoRows);
     };
     let expected = first.shape().first().copied().unwrap_or(0);
     if *rows != expected {
-        return Err(Fault::SamplesDiffer {
+        return Err(LoadErrorKind::SamplesDiffer {
             samples: *rows,
             other: first.name().to_owned(),
             other_samples: expected,
         });
     }
     let row_bytes = tensor.dtype().bytes_of(row).map_err(|fault| match fault {
-        Fault::PartialByte { dtype, .. } => Fault::RowsSplitByte {
+        LoadErrorKind::PartialByte { dtype, .. } => LoadErrorKind::RowsSplitByte {
             start: 0,
             end: 1,
             dtype,
@@ -101,8 +101,8 @@ fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usiz
         },
         other => other,
     })?;
-    let number = |number: u64| usize::try_from(number).map_err(|_| Fault::TooMuch);
-    let shape: Result<Vec<usize>, Fault> = row.iter().map(|dim| number(*dim)).collect();
+    let number = |number: u64| usize::try_from(number).map_err(|_| LoadErrorKind::TotalOverflow);
+    let shape: Result<Vec<usize>, LoadErrorKind> = row.iter().map(|dim| number(*dim)).collect();
     let field = Field::fixed(tensor.name(), tensor.dtype(), shape?);
     Ok((field, number(tensor.bytes().start)?, number(row_bytes)?))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::{Fault, FileInfo, LoadError};
+use crate::{FileInfo, LoadError, LoadErrorKind};
 
 /// A file that is mapped for reading.
 ///
@@ -19,18 +19,18 @@ pub(super) struct Mapping {
 
 impl Mapping {
     pub(super) fn new(info: &FileInfo) -> Result<Self, LoadError> {
-        let error = |fault: Fault| LoadError::from(fault).of(info.path());
+        let error = |fault: LoadErrorKind| LoadError::from(fault).with_file(info.path());
         let file = info.open()?;
         let map = MmapOptions::new()
             .map_raw_read_only(&file)
-            .map_err(|problem| error(Fault::io("map", &problem)))?;
+            .map_err(|problem| error(LoadErrorKind::io("map", &problem)))?;
         match map.len() as u64 == info.len_bytes() {
             true => Ok(Self {
                 map,
                 file,
                 info: info.clone(),
             }),
-            false => Err(error(Fault::Changed)),
+            false => Err(error(LoadErrorKind::FileChanged)),
         }
     }
 

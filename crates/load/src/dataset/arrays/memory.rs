@@ -2,7 +2,7 @@
 
 use super::{Arrays, Column, Home};
 use crate::dataset::size::room_bytes;
-use crate::{Extent, Fault, Field, LoadError, SampleError};
+use crate::{Extent, Field, LoadError, LoadErrorKind, SampleError};
 
 /// Bytes of whatever holds them.
 pub(super) struct Memory(Box<dyn AsRef<[u8]> + Send + Sync>);
@@ -20,8 +20,8 @@ impl Arrays {
     /// Arrays that are in memory: for each field the bytes of all samples, one behind the other.
     ///
     /// # Errors
-    /// [`Fault::NoFields`] if there are none, [`Fault::NotFixed`] for a variable field,
-    /// [`Fault::ArrayLength`] where bytes are missing or left over.
+    /// [`LoadErrorKind::NoFields`] if there are none, [`LoadErrorKind::NotFixed`] for a variable field,
+    /// [`LoadErrorKind::ArrayLength`] where bytes are missing or left over.
     pub fn from_memory<B>(
         samples: usize,
         arrays: impl IntoIterator<Item = (Field, B)>,
@@ -41,7 +41,7 @@ impl Arrays {
             });
         }
         match fields.is_empty() {
-            true => Err(Fault::NoFields.into()),
+            true => Err(LoadErrorKind::NoFields.into()),
             false => Ok(Self {
                 samples,
                 fields,
@@ -54,14 +54,14 @@ impl Arrays {
 }
 
 /// Bytes of a row, after a look at the length.
-fn checked(samples: usize, field: &Field, bytes: &[u8]) -> Result<usize, Fault> {
+fn checked(samples: usize, field: &Field, bytes: &[u8]) -> Result<usize, LoadErrorKind> {
     if !matches!(field.extent(), Extent::Fixed(_)) {
-        return Err(Fault::NotFixed);
+        return Err(LoadErrorKind::NotFixed);
     }
     let row_bytes = room_bytes(field)?;
     match row_bytes.checked_mul(samples) {
         Some(expected) if expected == bytes.len() => Ok(row_bytes),
-        _ => Err(Fault::ArrayLength {
+        _ => Err(LoadErrorKind::ArrayLength {
             bytes: bytes.len(),
             samples,
             row_bytes,

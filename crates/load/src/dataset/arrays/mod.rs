@@ -10,7 +10,7 @@ use std::fmt;
 
 use self::memory::Memory;
 use super::{Dataset, Field, SampleError, SampleMut};
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
 /// Samples that are rows of arrays: sample `i` has row `i` of each, and each array is a field.
 ///
@@ -70,11 +70,11 @@ impl Arrays {
     /// The fields of both, each sample's side by side.
     ///
     /// # Errors
-    /// [`Fault::SamplesDiffer`] if one has more samples than the other.
+    /// [`LoadErrorKind::SamplesDiffer`] if one has more samples than the other.
     pub fn and(mut self, other: Self) -> Result<Self, LoadError> {
         if self.samples != other.samples {
             let name = |arrays: &Self| arrays.fields.first().map(|field| field.name().to_owned());
-            let fault = Fault::SamplesDiffer {
+            let fault = LoadErrorKind::SamplesDiffer {
                 samples: other.samples as u64,
                 other: name(&self).unwrap_or_default(),
                 other_samples: self.samples as u64,

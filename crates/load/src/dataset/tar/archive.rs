@@ -9,14 +9,14 @@ use super::TarField;
 use super::blocks::Blocks;
 use super::entries::Entries;
 use super::index::{Index, Place};
-use crate::file::{Stamp, open_plain};
-use crate::{Fault, LoadError};
+use crate::file_info::{FileStamp, open_regular};
+use crate::{LoadError, LoadErrorKind};
 
 /// An archive whose samples are known.
 #[derive(Debug)]
 pub(super) struct Archive {
     path: PathBuf,
-    stamp: Stamp,
+    stamp: FileStamp,
     /// Kept open, or opened each time.
     file: Option<File>,
     pub(super) index: Index,
@@ -25,7 +25,7 @@ pub(super) struct Archive {
 impl Archive {
     pub(super) fn open(path: &Path, fields: &[TarField], keep: bool) -> Result<Self, LoadError> {
         let open = || {
-            let (file, stamp) = open_plain(path)?;
+            let (file, stamp) = open_regular(path)?;
             let entries = Entries::new(Blocks::new(&file, stamp.len_bytes));
             let archive = Self {
                 path: path.to_owned(),
@@ -35,7 +35,7 @@ impl Archive {
             };
             Ok(archive)
         };
-        open().map_err(|fault: Fault| LoadError::from(fault).of(path))
+        open().map_err(|fault: LoadErrorKind| LoadError::from(fault).with_file(path))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -54,7 +54,7 @@ impl Archive {
                 file
             }
             None => {
-                let (file, stamp) = open_plain(&self.path).map_err(|fault| self.error(fault))?;
+                let (file, stamp) = open_regular(&self.path).map_err(|fault| self.error(fault))?;
                 self.same(Ok(stamp))?;
                 opened = file;
                 &opened
@@ -66,8 +66,10 @@ impl Archive {
     }
 
     fn check(&self, file: &File) -> Result<(), LoadError> {
-        let now = file.metadata().map_err(|error| Fault::io("read", &error));
-        self.same(now.map(|now| Stamp::of(&now)))
+        let now = file
+            .metadata()
+            .map_err(|error| LoadErrorKind::io("read", &error));
+        self.same(now.map(|now| FileStamp::of(&now)))
     }
 
     /// Read the data of an entry.
@@ -80,20 +82,20 @@ impl Archive {
         debug_assert_eq!(target.len() as u64, place.bytes);
         file.read_exact_at(target, place.at.get())
             .map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => self.error(Fault::Changed),
-                _ => self.error(Fault::io("read", &error)),
+                io::ErrorKind::UnexpectedEof => self.error(LoadErrorKind::FileChanged),
+                _ => self.error(LoadErrorKind::io("read", &error)),
             })
     }
 
     /// A fault of this archive.
-    pub(super) fn error(&self, fault: impl Into<Fault>) -> LoadError {
-        LoadError::from(fault.into()).of(&self.path)
+    pub(super) fn error(&self, fault: impl Into<LoadErrorKind>) -> LoadError {
+        LoadError::from(fault.into()).with_file(&self.path)
     }
 
-    fn same(&self, stamp: Result<Stamp, Fault>) -> Result<(), LoadError> {
+    fn same(&self, stamp: Result<FileStamp, LoadErrorKind>) -> Result<(), LoadError> {
         match stamp {
             Ok(stamp) if stamp == self.stamp => Ok(()),
-            Ok(_) => Err(self.error(Fault::Changed)),
+            Ok(_) => Err(self.error(LoadErrorKind::FileChanged)),
             Err(fault) => Err(self.error(fault)),
         }
     }

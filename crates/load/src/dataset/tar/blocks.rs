@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::header::{BLOCK_BYTES, Block};
-use crate::{Fault, TarFault};
+use crate::{LoadErrorKind, TarError};
 
 /// What is read at once: headers of small entries come together, those of large ones cost little
 /// more than their own block.
@@ -34,9 +34,9 @@ impl<'a> Blocks<'a> {
     }
 
     /// The block at this place.
-    pub(super) fn block(&mut self, at: u64) -> Result<&Block, Fault> {
+    pub(super) fn block(&mut self, at: u64) -> Result<&Block, LoadErrorKind> {
         if self.left(at) < BLOCK_BYTES {
-            return Err(TarFault::Truncated { at_bytes: at }.into());
+            return Err(TarError::Truncated { at_bytes: at }.into());
         }
         let window_end = self.window_start + self.window.len() as u64;
         if at < self.window_start || window_end < at + BLOCK_BYTES {
@@ -51,13 +51,15 @@ impl<'a> Blocks<'a> {
     }
 
     /// Bytes that are in the archive, as the caller has checked.
-    pub(super) fn bytes(&self, at: u64, bytes: u64) -> Result<Vec<u8>, Fault> {
+    pub(super) fn bytes(&self, at: u64, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
         debug_assert!(bytes <= self.left(at));
-        let mut read = vec![0; usize::try_from(bytes).map_err(|_| Fault::TooMuch)?];
+        let mut read = vec![0; usize::try_from(bytes).map_err(|_| LoadErrorKind::TotalOverflow)?];
         match self.file.read_exact_at(&mut read, at) {
             Ok(()) => Ok(read),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Fault::Changed),
-            Err(error) => Err(Fault::io("read", &error)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(LoadErrorKind::FileChanged)
+            }
+            Err(error) => Err(LoadErrorKind::io("read", &error)),
         }
     }
 

@@ -6,7 +6,7 @@
 use super::blocks::Blocks;
 use super::header::{BLOCK_BYTES, Header, text};
 use super::pax::{self, Pax};
-use crate::{Fault, TarFault};
+use crate::{LoadErrorKind, TarError};
 
 /// The most bytes of a long name or an extended header; real ones have some hundred.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
@@ -40,12 +40,12 @@ impl<'a> Entries<'a> {
     }
 
     /// The next file; `None` at the end, which is a block of zeros or the end of the archive.
-    pub(super) fn next(&mut self) -> Result<Option<Entry>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Option<Entry>, LoadErrorKind> {
         let mut extensions = Extensions::default();
         loop {
             let Some(header) = self.header()? else {
                 return match extensions.any {
-                    true => Err(TarFault::Truncated { at_bytes: self.at }.into()),
+                    true => Err(TarError::Truncated { at_bytes: self.at }.into()),
                     false => Ok(None),
                 };
             };
@@ -54,7 +54,7 @@ impl<'a> Entries<'a> {
                 b'x' | b'X' => {
                     let at_bytes = self.at;
                     let pax = pax::parse(&self.extension(&header)?);
-                    extensions.pax = pax.ok_or(TarFault::Pax { at_bytes })?;
+                    extensions.pax = pax.ok_or(TarError::Pax { at_bytes })?;
                 }
                 // The target of a link with a long name.
                 b'K' => self.skip(&header, header.bytes)?,
@@ -76,21 +76,25 @@ impl<'a> Entries<'a> {
     }
 
     /// The header here.
-    fn header(&mut self) -> Result<Option<Header>, Fault> {
+    fn header(&mut self) -> Result<Option<Header>, LoadErrorKind> {
         let at = self.at;
         if at == self.blocks.len_bytes() {
             return Ok(None);
         }
         let block = self.blocks.block(at)?;
         let header = Header::parse(block, at).map_err(|fault| match compression(block) {
-            Some(how) if at == 0 => TarFault::Compressed { how },
+            Some(how) if at == 0 => TarError::Compressed { how },
             _ => fault,
         });
         Ok(header?)
     }
 
     /// What a header is about, if it is a file. Goes on behind its data.
-    fn entry(&mut self, header: Header, extensions: Extensions) -> Result<Option<Entry>, Fault> {
+    fn entry(
+        &mut self,
+        header: Header,
+        extensions: Extensions,
+    ) -> Result<Option<Entry>, LoadErrorKind> {
         let Extensions { long_name, pax, .. } = extensions;
         let bytes = pax.bytes.unwrap_or(header.bytes);
         let kind = header.kind;
@@ -123,9 +127,9 @@ impl<'a> Entries<'a> {
     }
 
     /// The data of a header that is about another one. Goes on behind it.
-    fn extension(&mut self, header: &Header) -> Result<Vec<u8>, Fault> {
+    fn extension(&mut self, header: &Header) -> Result<Vec<u8>, LoadErrorKind> {
         if header.bytes > EXTENSION_BYTES_MAX {
-            return Err(Fault::Tar(TarFault::ExtensionTooLarge {
+            return Err(LoadErrorKind::Tar(TarError::ExtensionTooLarge {
                 at_bytes: self.at,
                 header_bytes: header.bytes,
                 limit_bytes: EXTENSION_BYTES_MAX,
@@ -137,11 +141,11 @@ impl<'a> Entries<'a> {
     }
 
     /// Go on behind a header and its data, which is inside of the archive.
-    fn skip(&mut self, header: &Header, bytes: u64) -> Result<(), TarFault> {
+    fn skip(&mut self, header: &Header, bytes: u64) -> Result<(), TarError> {
         let at = self.at + BLOCK_BYTES;
         let left = self.blocks.left(at);
         if bytes > left {
-            return Err(TarFault::PastEnd {
+            return Err(TarError::PastEnd {
                 entry: String::from_utf8_lossy(&header.name).into_owned(),
                 bytes,
                 left_bytes: left,
@@ -152,13 +156,13 @@ impl<'a> Entries<'a> {
             .checked_next_multiple_of(BLOCK_BYTES)
             .and_then(|bytes| bytes.checked_add(at))
             .filter(|next| *next <= self.blocks.len_bytes());
-        self.at = next.ok_or(TarFault::Truncated { at_bytes: at })?;
+        self.at = next.ok_or(TarError::Truncated { at_bytes: at })?;
         Ok(())
     }
 }
 
-fn sparse(header: &Header) -> TarFault {
-    TarFault::Sparse {
+fn sparse(header: &Header) -> TarError {
+    TarError::Sparse {
         entry: String::from_utf8_lossy(&header.name).into_owned(),
     }
 }

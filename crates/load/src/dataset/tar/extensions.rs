@@ -2,7 +2,7 @@
 
 use super::TarField;
 use super::archive::Archive;
-use crate::{LoadError, TarFault};
+use crate::{LoadError, TarError};
 
 /// So many are named in an error, each by so many bytes at most.
 const NAMED_MAX: usize = 8;
@@ -54,7 +54,7 @@ pub(super) fn check(archives: &[Archive], fields: &[TarField]) -> Result<(), Loa
     }
     together.named.sort();
     let text = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
-    let fault = TarFault::NoSuchExtension {
+    let fault = TarError::NoSuchExtension {
         extension: fields[unused].extension.clone(),
         others: together.named.iter().map(text).collect(),
     };

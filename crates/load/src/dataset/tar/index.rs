@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use super::entries::{Entries, Entry};
 use super::extensions::Extensions;
 use super::{TarField, scattered};
-use crate::{Fault, TarFault};
+use crate::{LoadErrorKind, TarError};
 
 /// The samples of one archive. It takes 8 bytes a sample, its key, and 16 for each of its fields.
 #[derive(Debug, Default)]
@@ -31,7 +31,10 @@ pub(super) struct Place {
 }
 
 impl Index {
-    pub(super) fn read(mut entries: Entries<'_>, fields: &[TarField]) -> Result<Self, Fault> {
+    pub(super) fn read(
+        mut entries: Entries<'_>,
+        fields: &[TarField],
+    ) -> Result<Self, LoadErrorKind> {
         let mut index = Self {
             fields: fields.len(),
             extensions: Extensions::of(fields),
@@ -44,7 +47,7 @@ impl Index {
         Ok(index)
     }
 
-    fn add(&mut self, entry: &Entry, fields: &[TarField]) -> Result<(), TarFault> {
+    fn add(&mut self, entry: &Entry, fields: &[TarField]) -> Result<(), TarError> {
         let Some((key, extension)) = split(&entry.name) else {
             return Ok(());
         };
@@ -66,7 +69,7 @@ impl Index {
             }
             if there.replace(place).is_some() {
                 let entry = String::from_utf8_lossy(&entry.name).into_owned();
-                return Err(TarFault::Duplicate { entry });
+                return Err(TarError::Duplicate { entry });
             }
             self.extensions.used(number);
         }

@@ -4,8 +4,8 @@ mod archive;
 mod blocks;
 mod config;
 mod entries;
+mod error;
 mod extensions;
-mod fault;
 mod header;
 mod index;
 mod open;
@@ -16,14 +16,14 @@ use std::fs::File;
 use std::path::Path;
 
 pub use config::{TarConfig, TarField};
-pub use fault::TarFault;
+pub use error::TarError;
 
 use self::archive::Archive;
 use self::index::Place;
 use super::size::room_bytes;
 use super::{Dataset, Extent, Field, SampleError, SampleMut};
 use crate::error::Quoted;
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
 /// Samples in tar archives, laid out as WebDataset does.
 ///
@@ -82,7 +82,7 @@ impl Tar {
     ///
     /// # Errors
     /// [`LoadError`] for what is wrong with the first archive that has something wrong,
-    /// [`Fault::NoFields`] for a configuration without fields, and [`TarFault::NoSuchExtension`] for an
+    /// [`LoadErrorKind::NoFields`] for a configuration without fields, and [`TarError::NoSuchExtension`] for an
     /// extension that no sample of any archive has.
     pub fn open(
         paths: impl IntoIterator<Item = impl AsRef<Path>>,
@@ -95,10 +95,10 @@ impl Tar {
             }
         }
         if fields.is_empty() {
-            return Err(Fault::NoFields.into());
+            return Err(LoadErrorKind::NoFields.into());
         }
         let rooms = fields.iter().map(|TarField { field, .. }| {
-            let named = |fault: Fault| LoadError::from(fault).with_tensor(field.name());
+            let named = |fault: LoadErrorKind| LoadError::from(fault).with_tensor(field.name());
             Ok(room_bytes(field).map_err(named)? as u64)
         });
         let rooms: Vec<u64> = rooms.collect::<Result<_, LoadError>>()?;
@@ -183,8 +183,8 @@ impl Part<'_> {
             let entry = entry();
             return Err(self.archive.error(
                 match self.archive.index.is_scattered(self.number, at) {
-                    true => TarFault::Scattered { entry },
-                    false => TarFault::Missing { entry },
+                    true => TarError::Scattered { entry },
+                    false => TarError::Missing { entry },
                 },
             ));
         };
@@ -199,7 +199,7 @@ impl Part<'_> {
             }
         };
         if !fits {
-            return Err(self.archive.error(TarFault::Length {
+            return Err(self.archive.error(TarError::Length {
                 entry: entry(),
                 bytes: place.bytes,
                 field: field.clone(),

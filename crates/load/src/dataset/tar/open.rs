@@ -8,7 +8,7 @@ use std::thread;
 
 use super::TarField;
 use super::archive::Archive;
-use crate::{Fault, LoadError, TarFault};
+use crate::{LoadError, LoadErrorKind, TarError};
 
 /// Archives that are kept open. Of more, each is opened when it is read: processes may have some
 /// thousand files open at most, and often a thousand.
@@ -63,8 +63,8 @@ fn folder(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
             .map(|entry| Ok(entry?.path()))
             .collect()
     };
-    let error = |fault: Fault| LoadError::from(fault).of(folder);
-    let mut paths = list().map_err(|problem| error(Fault::io("list", &problem)))?;
+    let error = |fault: LoadErrorKind| LoadError::from(fault).with_file(folder);
+    let mut paths = list().map_err(|problem| error(LoadErrorKind::io("list", &problem)))?;
     paths.retain(|path| {
         let hidden = path
             .file_name()
@@ -76,7 +76,7 @@ fn folder(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
     });
     paths.sort();
     match paths.is_empty() {
-        true => Err(error(TarFault::NoArchives.into())),
+        true => Err(error(TarError::NoArchives.into())),
         false => Ok(paths),
     }
 }

@@ -5,15 +5,15 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::files::{GRAIN_BYTES, Way};
+use super::source_file::{ALIGN_BYTES, ReadMode};
 use crate::Piece;
 use pinlane_core::PinnedBuf;
 
 /// A piece, and the slot that it is read into.
-pub(super) struct Filling {
+pub(super) struct OpenPiece {
     pub(super) piece: Piece,
-    pub(super) way: Way,
-    slice_bytes: u64,
+    pub(super) mode: ReadMode,
+    bytes_per_read: u64,
     /// Start and length of the slot.
     start: NonNull<u8>,
     len: usize,
@@ -25,44 +25,44 @@ pub(super) struct Filling {
 }
 
 // SAFETY: the slot may be used by any thread, and no two slices are the same part of it.
-unsafe impl Send for Filling {}
+unsafe impl Send for OpenPiece {}
 // SAFETY: as above.
-unsafe impl Sync for Filling {}
+unsafe impl Sync for OpenPiece {}
 
 /// Part of a piece that one thread reads. Nobody else has it.
-pub(super) struct Slice {
-    filling: Arc<Filling>,
+pub(super) struct PieceRead {
+    filling: Arc<OpenPiece>,
     number: usize,
 }
 
-impl Filling {
+impl OpenPiece {
     /// In slices of so many bytes: a multiple of the grain, or more than any piece has. The piece,
     /// with all of the grain that it starts in, fits the slot.
     pub(super) fn new(
         piece: Piece,
-        way: Way,
-        slice_bytes: u64,
+        mode: ReadMode,
+        bytes_per_read: u64,
         mut slot: PinnedBuf<u8>,
     ) -> Arc<Self> {
         let len = piece.bytes.end - base(&piece);
         assert!(len <= slot.len() as u64, "a piece fits its slot");
-        assert!(slice_bytes == u64::MAX || slice_bytes.is_multiple_of(GRAIN_BYTES));
+        assert!(bytes_per_read == u64::MAX || bytes_per_read.is_multiple_of(ALIGN_BYTES));
         Arc::new(Self {
             start: NonNull::from(&mut slot[..]).cast(),
             len: slot.len(),
             next: AtomicUsize::new(0),
-            unread: AtomicUsize::new(slices(&piece, slice_bytes)),
-            slice_bytes,
+            unread: AtomicUsize::new(read_count(&piece, bytes_per_read)),
+            bytes_per_read,
             slot: Mutex::new(Some(slot)),
             piece,
-            way,
+            mode,
         })
     }
 
     /// A slice that nobody has, if there is one.
-    pub(super) fn claim(self: &Arc<Self>) -> Option<Slice> {
+    pub(super) fn claim(self: &Arc<Self>) -> Option<PieceRead> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        (number < slices(&self.piece, self.slice_bytes)).then(|| Slice {
+        (number < read_count(&self.piece, self.bytes_per_read)).then(|| PieceRead {
             filling: Arc::clone(self),
             number,
         })
@@ -75,8 +75,8 @@ impl Filling {
     }
 
     /// Whether there is a slice that nobody has.
-    pub(super) fn has_more(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < slices(&self.piece, self.slice_bytes)
+    pub(super) fn has_unclaimed(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < read_count(&self.piece, self.bytes_per_read)
     }
 
     /// Where in the slot the first byte of the piece is.
@@ -85,9 +85,9 @@ impl Filling {
     }
 }
 
-impl Slice {
+impl PieceRead {
     /// What it is part of.
-    pub(super) fn filling(&self) -> &Arc<Filling> {
+    pub(super) fn open_piece(&self) -> &Arc<OpenPiece> {
         &self.filling
     }
 
@@ -102,7 +102,7 @@ impl Slice {
     /// Where the grains around them go: starts at a page.
     pub(super) fn target(&mut self) -> &mut [u8] {
         let room = self.room();
-        let end = (room.end.next_multiple_of(GRAIN_BYTES) as usize).min(self.filling.len);
+        let end = (room.end.next_multiple_of(ALIGN_BYTES) as usize).min(self.filling.len);
         let start = room.start as usize;
         // SAFETY: inside of the slot, which is there until the last slice is read: this one is not,
         // while it is borrowed. Other slices have other rooms, since all but the last end at a grain.
@@ -113,7 +113,7 @@ impl Slice {
     }
 
     /// It is read. The slot, if it was the last one.
-    pub(super) fn end(self) -> Option<PinnedBuf<u8>> {
+    pub(super) fn finish(self) -> Option<PinnedBuf<u8>> {
         // What the others wrote is seen by the one that gets the slot.
         match self.filling.unread.fetch_sub(1, Ordering::AcqRel) {
             1 => {
@@ -126,23 +126,25 @@ impl Slice {
 
     /// Bytes from the base of the piece on.
     fn room(&self) -> Range<u64> {
-        let Filling {
-            piece, slice_bytes, ..
+        let OpenPiece {
+            piece,
+            bytes_per_read,
+            ..
         } = &*self.filling;
-        let start = self.number as u64 * slice_bytes;
+        let start = self.number as u64 * bytes_per_read;
         let end = piece.bytes.end - base(piece);
-        start..end.min(start.saturating_add(*slice_bytes))
+        start..end.min(start.saturating_add(*bytes_per_read))
     }
 }
 
 /// The grain that a piece starts in.
 fn base(piece: &Piece) -> u64 {
-    piece.bytes.start / GRAIN_BYTES * GRAIN_BYTES
+    piece.bytes.start / ALIGN_BYTES * ALIGN_BYTES
 }
 
 /// How many slices of so many bytes a piece has.
-pub(super) fn slices(piece: &Piece, slice_bytes: u64) -> usize {
-    (piece.bytes.end - base(piece)).div_ceil(slice_bytes) as usize
+pub(super) fn read_count(piece: &Piece, bytes_per_read: u64) -> usize {
+    (piece.bytes.end - base(piece)).div_ceil(bytes_per_read) as usize
 }
 
 #[cfg(test)]
@@ -150,12 +152,12 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use super::{Filling, Piece, PinnedBuf, Way};
+    use super::{OpenPiece, Piece, PinnedBuf, ReadMode};
     use pinlane_core::Device;
 
     const SLOT_BYTES: usize = 5 * 4096;
 
-    fn filling(bytes: std::ops::Range<u64>, slice_bytes: u64) -> Arc<Filling> {
+    fn filling(bytes: std::ops::Range<u64>, bytes_per_read: u64) -> Arc<OpenPiece> {
         let profile = pinlane_model::Profile::builtin("pcie3-x16").expect("built in");
         let sim = pinlane_sim::Sim::new(profile);
         let device = Device::open(&sim, 0).expect("it opens");
@@ -166,11 +168,11 @@ mod tests {
             bytes,
             parts,
         };
-        Filling::new(piece, Way::Buffered, slice_bytes, slot)
+        OpenPiece::new(piece, ReadMode::Buffered, bytes_per_read, slot)
     }
 
     /// Writes the slices that it gets. The slot, if it has the last.
-    fn write(filling: &Arc<Filling>) -> Option<PinnedBuf<u8>> {
+    fn write(filling: &Arc<OpenPiece>) -> Option<PinnedBuf<u8>> {
         let mut last = None;
         while let Some(mut slice) = filling.claim() {
             let bytes = slice.bytes();
@@ -180,7 +182,7 @@ mod tests {
                 *place = at as u8 ^ (at >> 8) as u8;
             }
             assert!(last.is_none(), "nobody ends a piece twice");
-            last = slice.end();
+            last = slice.finish();
         }
         last
     }
@@ -192,8 +194,8 @@ mod tests {
             false => &[4096, 8192, u64::MAX],
         };
         for bytes in [0..1, 4096..3 * 4096, 8200..24_000, 4095..4095 + 4097] {
-            for slice_bytes in slices.iter().copied() {
-                let filling = filling(bytes.clone(), slice_bytes);
+            for bytes_per_read in slices.iter().copied() {
+                let filling = filling(bytes.clone(), bytes_per_read);
                 let slots: Vec<_> = thread::scope(|scope| {
                     let threads = [(); 3].map(|()| scope.spawn(|| write(&filling)));
                     let ends = threads.map(|thread| thread.join().expect("no panic"));
