@@ -1,5 +1,6 @@
 //! What Pinlane's own crates share. Not part of the public interface: it changes without notice.
 
+pub use crate::core::{Claim, SharedSlot, SlotMemory, Stride};
 pub use crate::crew::cpus;
 pub use crate::memory::{IdleBuffers, Touch, check_align, local_world_size, page_bytes};
 pub use crate::normalize::Kernels as NormalizeKernels;

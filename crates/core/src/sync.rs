@@ -13,6 +13,34 @@ pub(crate) use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+#[cfg(loom)]
+pub(crate) use loom::cell::UnsafeCell;
+
+/// `std::cell::UnsafeCell` with loom's interface.
+#[cfg(not(loom))]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Calls `read` with a pointer for shared access.
+    pub(crate) fn with<O>(&self, read: impl FnOnce(*const T) -> O) -> O {
+        read(self.0.get())
+    }
+
+    /// Calls `write` with a pointer for exclusive access.
+    pub(crate) fn with_mut<O>(&self, write: impl FnOnce(*mut T) -> O) -> O {
+        write(self.0.get())
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
 /// Locks a mutex even if another thread panicked while holding it: nothing behind our locks is ever left
 /// half-changed.
 pub fn lock<M: Lock>(mutex: &M) -> M::Guard<'_> {

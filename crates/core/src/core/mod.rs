@@ -6,6 +6,7 @@
 //!   Lot      keeps the buffer until the fence has fired, at the latest to shutdown
 //!   Slots    numbered things claimed by one owner at a time (events)
 //!   Completion   tells a task, once, that the fence has fired
+//!   SharedSlot   a buffer that several threads fill; the last one gets it
 //!   Ledger   last writer and all readers of each range of a device buffer
 //! ```
 //!
@@ -17,6 +18,7 @@ mod fence;
 mod flight;
 mod ledger;
 mod lot;
+mod shared_slot;
 mod slots;
 
 #[cfg(all(test, loom))]
@@ -32,4 +34,5 @@ pub(crate) use fence::{Fence, Settled};
 pub(crate) use flight::{Flight, Landed};
 pub(crate) use ledger::{Access, Ledger};
 pub(crate) use lot::Lot;
+pub use shared_slot::{Claim, SharedSlot, SlotMemory, Stride};
 pub(crate) use slots::Slots;
