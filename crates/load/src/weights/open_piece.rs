@@ -1,150 +1,110 @@
-//! A piece that several threads read at once, each some of it.
+//! A piece that several threads read into one pinned slot.
 
 use std::ops::Range;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use super::slots::SlotBuf;
 use super::source_file::{ALIGN_BYTES, ReadMode};
 use crate::Piece;
-use pinlane_core::PinnedBuf;
+use pinlane_core::internal::{Claim, SharedSlot, Stride};
 
-/// A piece, and the slot that it is read into.
+type PieceSlot = Arc<SharedSlot<SlotBuf>>;
+
+/// A piece, and the slot it is read into.
 pub(super) struct OpenPiece {
     pub(super) piece: Piece,
     pub(super) mode: ReadMode,
     bytes_per_read: u64,
-    /// Start and length of the slot.
-    start: NonNull<u8>,
-    len: usize,
-    slot: Mutex<Option<PinnedBuf<u8>>>,
-    /// Slices that nobody has asked for begin with this one.
-    next: AtomicUsize,
-    /// Slices that have not been read.
-    unread: AtomicUsize,
+    slot: PieceSlot,
 }
 
-// SAFETY: the slot may be used by any thread, and no two slices are the same part of it.
-unsafe impl Send for OpenPiece {}
-// SAFETY: as above.
-unsafe impl Sync for OpenPiece {}
-
-/// Part of a piece that one thread reads. Nobody else has it.
+/// A part of a piece that one thread reads.
 pub(super) struct PieceRead {
-    filling: Arc<OpenPiece>,
-    number: usize,
+    open: Arc<OpenPiece>,
+    claim: Claim<PieceSlot>,
 }
 
 impl OpenPiece {
-    /// In slices of so many bytes: a multiple of the grain, or more than any piece has. The piece,
-    /// with all of the grain that it starts in, fits the slot.
+    /// `bytes_per_read` is a multiple of [`ALIGN_BYTES`], or `u64::MAX` for one read.
     pub(super) fn new(
         piece: Piece,
         mode: ReadMode,
         bytes_per_read: u64,
-        mut slot: PinnedBuf<u8>,
+        slot: SlotBuf,
     ) -> Arc<Self> {
-        let len = piece.bytes.end - base(&piece);
-        assert!(len <= slot.len() as u64, "a piece fits its slot");
+        let len = (piece.bytes.end - aligned_start(&piece)) as usize;
+        assert!(len <= slot.len(), "a piece fits its slot");
         assert!(bytes_per_read == u64::MAX || bytes_per_read.is_multiple_of(ALIGN_BYTES));
+        let stride = Stride {
+            // Direct I/O reads up to an aligned end.
+            range: 0..len.next_multiple_of(ALIGN_BYTES as usize).min(slot.len()),
+            unit_bytes: usize::try_from(bytes_per_read).unwrap_or(usize::MAX),
+        };
+        let units = read_count(&piece, bytes_per_read);
         Arc::new(Self {
-            start: NonNull::from(&mut slot[..]).cast(),
-            len: slot.len(),
-            next: AtomicUsize::new(0),
-            unread: AtomicUsize::new(read_count(&piece, bytes_per_read)),
-            bytes_per_read,
-            slot: Mutex::new(Some(slot)),
+            slot: Arc::new(SharedSlot::new(slot, units, vec![stride])),
             piece,
             mode,
+            bytes_per_read,
         })
     }
 
-    /// A slice that nobody has, if there is one.
+    /// Claims the next read, if one is left.
     pub(super) fn claim(self: &Arc<Self>) -> Option<PieceRead> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        (number < read_count(&self.piece, self.bytes_per_read)).then(|| PieceRead {
-            filling: Arc::clone(self),
-            number,
-        })
+        let claim = SharedSlot::claim_arc(&self.slot, 1)?;
+        let open = Arc::clone(self);
+        Some(PieceRead { open, claim })
     }
 
-    /// The slot, unless somebody has a slice.
-    pub(super) fn into_slot(filling: Arc<Self>) -> Option<PinnedBuf<u8>> {
-        let slot = Arc::into_inner(filling)?.slot;
-        slot.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether there is a slice that nobody has.
     pub(super) fn has_unclaimed(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < read_count(&self.piece, self.bytes_per_read)
+        self.slot.has_unclaimed()
     }
 
-    /// Where in the slot the first byte of the piece is.
+    /// The slot, unless a thread is still reading.
+    pub(super) fn into_slot(open: Arc<Self>) -> Option<SlotBuf> {
+        Arc::into_inner(Arc::into_inner(open)?.slot)?.into_inner()
+    }
+
+    /// Offset of the piece in its slot.
     pub(super) fn start(&self) -> usize {
-        (self.piece.bytes.start - base(&self.piece)) as usize
+        (self.piece.bytes.start - aligned_start(&self.piece)) as usize
     }
 }
 
 impl PieceRead {
-    /// What it is part of.
     pub(super) fn open_piece(&self) -> &Arc<OpenPiece> {
-        &self.filling
+        &self.open
     }
 
-    /// Bytes of the file.
+    /// The bytes of the file to read.
     pub(super) fn bytes(&self) -> Range<u64> {
-        let piece = &self.filling.piece;
-        let room = self.room();
-        let base = base(piece);
-        (base + room.start).max(piece.bytes.start)..base + room.end
+        let piece = &self.open.piece;
+        let unit = self.claim.units().start as u64;
+        let start = aligned_start(piece) + unit * self.open.bytes_per_read;
+        let end = start.saturating_add(self.open.bytes_per_read);
+        start.max(piece.bytes.start)..end.min(piece.bytes.end)
     }
 
-    /// Where the grains around them go: starts at a page.
+    /// The page-aligned memory for [`bytes`](Self::bytes), widened to [`ALIGN_BYTES`].
     pub(super) fn target(&mut self) -> &mut [u8] {
-        let room = self.room();
-        let end = (room.end.next_multiple_of(ALIGN_BYTES) as usize).min(self.filling.len);
-        let start = room.start as usize;
-        // SAFETY: inside of the slot, which is there until the last slice is read: this one is not,
-        // while it is borrowed. Other slices have other rooms, since all but the last end at a grain.
-        unsafe {
-            let first = self.filling.start.add(start);
-            std::slice::from_raw_parts_mut(first.as_ptr(), end - start)
-        }
+        let unit = self.claim.units().start;
+        let mut slices = self.claim.slices_mut(unit);
+        slices.next().expect("the slot has one stride")
     }
 
-    /// It is read. The slot, if it was the last one.
-    pub(super) fn finish(self) -> Option<PinnedBuf<u8>> {
-        // What the others wrote is seen by the one that gets the slot.
-        match self.filling.unread.fetch_sub(1, Ordering::AcqRel) {
-            1 => {
-                let slot = self.filling.slot.lock();
-                slot.unwrap_or_else(PoisonError::into_inner).take()
-            }
-            _ => None,
-        }
-    }
-
-    /// Bytes from the base of the piece on.
-    fn room(&self) -> Range<u64> {
-        let OpenPiece {
-            piece,
-            bytes_per_read,
-            ..
-        } = &*self.filling;
-        let start = self.number as u64 * bytes_per_read;
-        let end = piece.bytes.end - base(piece);
-        start..end.min(start.saturating_add(*bytes_per_read))
+    /// Ends the read. Returns the slot if it was the last one.
+    pub(super) fn finish(self) -> Option<SlotBuf> {
+        self.claim.finish()
     }
 }
 
-/// The grain that a piece starts in.
-fn base(piece: &Piece) -> u64 {
+fn aligned_start(piece: &Piece) -> u64 {
     piece.bytes.start / ALIGN_BYTES * ALIGN_BYTES
 }
 
-/// How many slices of so many bytes a piece has.
+/// Number of reads of a piece.
 pub(super) fn read_count(piece: &Piece, bytes_per_read: u64) -> usize {
-    (piece.bytes.end - base(piece)).div_ceil(bytes_per_read) as usize
+    (piece.bytes.end - aligned_start(piece)).div_ceil(bytes_per_read) as usize
 }
 
 #[cfg(test)]
@@ -152,16 +112,17 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use super::{OpenPiece, Piece, PinnedBuf, ReadMode};
+    use super::{OpenPiece, Piece, ReadMode, SlotBuf};
+    use crate::weights::slots::take_slot;
     use pinlane_core::Device;
 
     const SLOT_BYTES: usize = 5 * 4096;
 
-    fn filling(bytes: std::ops::Range<u64>, bytes_per_read: u64) -> Arc<OpenPiece> {
+    fn open_piece(bytes: std::ops::Range<u64>, bytes_per_read: u64) -> Arc<OpenPiece> {
         let profile = pinlane_model::Profile::builtin("pcie3-x16").expect("built in");
         let sim = pinlane_sim::Sim::new(profile);
         let device = Device::open(&sim, 0).expect("it opens");
-        let slot = device.pinned(SLOT_BYTES).expect("enough memory");
+        let slot = take_slot(&device, SLOT_BYTES).expect("enough memory");
         let parts = Vec::new();
         let piece = Piece {
             file: 0,
@@ -171,58 +132,58 @@ mod tests {
         OpenPiece::new(piece, ReadMode::Buffered, bytes_per_read, slot)
     }
 
-    /// Writes the slices that it gets. The slot, if it has the last.
-    fn write(filling: &Arc<OpenPiece>) -> Option<PinnedBuf<u8>> {
-        let mut last = None;
-        while let Some(mut slice) = filling.claim() {
-            let bytes = slice.bytes();
+    /// Fills every read it can claim. Returns the slot if it finishes the last one.
+    fn fill(open: &Arc<OpenPiece>) -> Option<SlotBuf> {
+        let mut slot = None;
+        while let Some(mut read) = open.claim() {
+            let bytes = read.bytes();
             let skip = bytes.start as usize % 4096;
-            let target = slice.target();
-            for (place, at) in target[skip..].iter_mut().zip(bytes) {
-                *place = at as u8 ^ (at >> 8) as u8;
+            let target = read.target();
+            for (byte, at) in target[skip..].iter_mut().zip(bytes) {
+                *byte = at as u8 ^ (at >> 8) as u8;
             }
-            assert!(last.is_none(), "nobody ends a piece twice");
-            last = slice.finish();
+            assert!(slot.is_none(), "the slot is returned once");
+            slot = read.finish();
         }
-        last
+        slot
     }
 
     #[test]
-    fn threads_read_their_own_slices_and_the_last_has_the_slot() {
-        let slices: &[u64] = match cfg!(miri) {
-            true => &[4096], // the others take it minutes
+    fn threads_fill_their_own_reads_and_the_last_gets_the_slot() {
+        let read_sizes: &[u64] = match cfg!(miri) {
+            true => &[4096], // the others take minutes
             false => &[4096, 8192, u64::MAX],
         };
         for bytes in [0..1, 4096..3 * 4096, 8200..24_000, 4095..4095 + 4097] {
-            for bytes_per_read in slices.iter().copied() {
-                let filling = filling(bytes.clone(), bytes_per_read);
+            for bytes_per_read in read_sizes.iter().copied() {
+                let open = open_piece(bytes.clone(), bytes_per_read);
                 let slots: Vec<_> = thread::scope(|scope| {
-                    let threads = [(); 3].map(|()| scope.spawn(|| write(&filling)));
+                    let threads = [(); 3].map(|()| scope.spawn(|| fill(&open)));
                     let ends = threads.map(|thread| thread.join().expect("no panic"));
                     ends.into_iter().flatten().collect()
                 });
                 let [slot] = &slots[..] else {
-                    panic!("{} threads have the slot", slots.len());
+                    panic!("{} threads got the slot", slots.len());
                 };
-                let read = slot[filling.start()..].iter();
+                let read = slot[open.start()..].iter();
                 for (byte, at) in read.zip(bytes.clone()) {
                     assert_eq!(*byte, at as u8 ^ (at >> 8) as u8, "{bytes:?} at {at}");
                 }
-                assert!(filling.claim().is_none());
+                assert!(open.claim().is_none());
             }
         }
     }
 
     #[test]
-    fn a_slice_that_is_dropped_keeps_the_slot() {
-        let filling = filling(0..10_000, 4096);
-        drop(filling.claim());
-        assert!(write(&filling).is_none());
+    fn an_unfinished_read_keeps_the_slot() {
+        let open = open_piece(0..10_000, 4096);
+        drop(open.claim());
+        assert!(fill(&open).is_none());
     }
 
     #[test]
     #[should_panic(expected = "a piece fits its slot")]
-    fn too_large_a_piece() {
-        filling(4095..4095 + SLOT_BYTES as u64, 4096);
+    fn a_piece_larger_than_its_slot() {
+        open_piece(4095..4095 + SLOT_BYTES as u64, 4096);
     }
 }

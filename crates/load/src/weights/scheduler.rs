@@ -8,11 +8,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::open_piece::{OpenPiece, PieceRead};
+use super::slots::{SlotBuf, put_slot};
 use super::source_file::ReadMode;
 use crate::plan::PieceCursor;
 use crate::{Piece, PiecePart, Plan};
-use pinlane_core::internal::{idle_buffers, keep_stray_error, lock};
-use pinlane_core::{Device, PinnedBuf, Transfer};
+use pinlane_core::internal::{keep_stray_error, lock};
+use pinlane_core::{Device, Transfer};
 
 /// Open pieces per read mode: when the reads of one run out, threads continue with the next.
 const OPEN_PIECES: usize = 2;
@@ -43,7 +44,7 @@ struct State {
     cancelled: bool,
     /// Threads blocked on `changed`.
     waiting: usize,
-    free: Vec<PinnedBuf<u8>>,
+    free: Vec<SlotBuf>,
     in_flight: VecDeque<PieceTransfer>,
     /// Existing slots, and their limit.
     slots: usize,
@@ -51,7 +52,7 @@ struct State {
 }
 
 /// A slot in flight, and the parts it carries.
-pub(super) type PieceTransfer = (Transfer<PinnedBuf<u8>>, Vec<PiecePart>);
+pub(super) type PieceTransfer = (Transfer<SlotBuf>, Vec<PiecePart>);
 
 /// What a thread does next.
 pub(super) enum WorkStep {
@@ -68,7 +69,7 @@ pub(super) enum WorkStep {
 
 /// A slot for a piece.
 pub(super) enum NextSlot {
-    Free(PinnedBuf<u8>),
+    Free(SlotBuf),
     /// The one in flight longest. Wait for it.
     InFlight(PieceTransfer),
     /// Allocate a new one.
@@ -191,7 +192,7 @@ impl ReadScheduler {
         self.changed.notify_all();
     }
 
-    pub(super) fn free_slot(&self, slot: PinnedBuf<u8>) {
+    pub(super) fn free_slot(&self, slot: SlotBuf) {
         lock(&self.state).free.push(slot);
         self.changed.notify_all();
     }
@@ -227,7 +228,7 @@ impl ReadScheduler {
                 .ok()
         });
         for slot in in_flight.chain(state.free.drain(..)) {
-            idle_buffers(device).put(slot);
+            put_slot(device, slot);
         }
     }
 

@@ -10,12 +10,12 @@ use super::convert::fill_converted;
 use super::job::Job;
 use super::open_piece::{OpenPiece, PieceRead};
 use super::scheduler::{NextSlot, WorkStep};
-use super::slots::another;
+use super::slots::{SlotBuf, take_slot};
 use super::source_file::{ALIGN_BYTES, ReadMode};
 use super::stats::thread_cpu_time;
 use crate::{LoadError, LoadErrorKind, Piece, PieceCopy, PiecePart, panic};
 use pinlane_core::internal::{keep_stray_error, lock};
-use pinlane_core::{Error, PinnedBuf, TransferError};
+use pinlane_core::{Error, TransferError};
 
 /// A message from a reader thread.
 pub(super) enum WorkerEvent {
@@ -83,7 +83,7 @@ impl Worker<'_> {
                 self.arrived(result, parts)?
             }
             NextSlot::Cancelled => return Ok(()),
-            NextSlot::Allocate => match another(&job.device, job.sizes.slot_bytes) {
+            NextSlot::Allocate => match take_slot(&job.device, job.sizes.slot_bytes) {
                 Ok(slot) => slot,
                 Err(error) if job.scheduler.slot_failed(piece, mode) => {
                     return Err(LoadErrorKind::device(error).into());
@@ -171,12 +171,7 @@ impl Worker<'_> {
     }
 
     /// Submits the copies of a full slot.
-    fn submit(
-        &self,
-        piece: &Piece,
-        slot: PinnedBuf<u8>,
-        copies: &[PieceCopy],
-    ) -> Result<(), LoadError> {
+    fn submit(&self, piece: &Piece, slot: SlotBuf, copies: &[PieceCopy]) -> Result<(), LoadError> {
         let job = self.job;
         let places: Vec<_> = copies
             .iter()
@@ -212,9 +207,9 @@ impl Worker<'_> {
     /// Handles the end of a copy. Returns the slot.
     fn arrived(
         &self,
-        result: Result<PinnedBuf<u8>, TransferError<PinnedBuf<u8>>>,
+        result: Result<SlotBuf, TransferError<SlotBuf>>,
         parts: Vec<PiecePart>,
-    ) -> Result<PinnedBuf<u8>, LoadError> {
+    ) -> Result<SlotBuf, LoadError> {
         match result {
             Ok(slot) => {
                 let elapsed = self.job.began.elapsed();
