@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pinlane::load::{Fault, HeaderFault, LoadError, OtherFormat, TarFault};
+use pinlane::load::{HeaderError, LoadError, LoadErrorKind, OtherFormat, TarError};
 
 use crate::output::UsageError;
 
@@ -29,25 +29,29 @@ pub(crate) fn failed(when: When, message: String) -> anyhow::Error {
 pub(crate) fn told(error: &LoadError) -> Option<String> {
     let file = error.file()?;
     let name = file.display();
-    match error.fault() {
+    match error.kind() {
         // This says itself what to do.
-        Fault::OtherFormat { .. } => Some(error.to_string()),
-        Fault::Header(HeaderFault::TooShort { file_bytes: 0, .. }) => Some(format!(
+        LoadErrorKind::OtherFormat { .. } => Some(error.to_string()),
+        LoadErrorKind::Header(HeaderError::TooShort { file_bytes: 0, .. }) => Some(format!(
             "{name} is empty; was it written or downloaded to its end? Write it again"
         )),
-        Fault::Header(HeaderFault::PastEnd { .. } | HeaderFault::DataPastEnd { .. }) => Some(
-            format!("{error}; was it written or downloaded to its end? Write it again"),
-        ),
-        Fault::DuplicateTensor { other } if is_same(file, other) => Some(format!(
+        LoadErrorKind::Header(HeaderError::PastEnd { .. } | HeaderError::DataPastEnd { .. }) => {
+            Some(format!(
+                "{error}; was it written or downloaded to its end? Write it again"
+            ))
+        }
+        LoadErrorKind::DuplicateTensor { other } if is_same(file, other) => Some(format!(
             "{name} is named twice, by itself or by its folder or index; name it once"
         )),
-        Fault::NothingHere => {
+        LoadErrorKind::EmptyFolder => {
             let other = other_in(file)?;
             Some(format!("{error}; {other}"))
         }
         // An archive by its name, and no archive at all from its first byte on.
-        Fault::Tar(TarFault::Checksum { at_bytes: 0 } | TarFault::Truncated { at_bytes: 0 }) => {
-            let fault = Fault::OtherFormat {
+        LoadErrorKind::Tar(
+            TarError::Checksum { at_bytes: 0 } | TarError::Truncated { at_bytes: 0 },
+        ) => {
+            let fault = LoadErrorKind::OtherFormat {
                 found: OtherFormat::of(file)?,
             };
             Some(format!("{name}: {fault}"))
@@ -64,7 +68,10 @@ pub(crate) fn other_in(folder: &Path) -> Option<String> {
     let mut others = paths.iter().filter_map(|path| {
         let name = path.file_name()?.to_str()?;
         let found = OtherFormat::of(path)?;
-        Some(format!("{name} in it {}", Fault::OtherFormat { found }))
+        Some(format!(
+            "{name} in it {}",
+            LoadErrorKind::OtherFormat { found }
+        ))
     });
     others.next()
 }

@@ -1,12 +1,12 @@
-//! What an element is.
+//! Element types.
 
 use std::fmt;
 
 use pinlane_kernels::convert::FloatKind;
 
-use super::Fault;
+use crate::LoadErrorKind;
 
-/// Type of a tensor's elements: all that the safetensors format names. Little-endian.
+/// Type of a tensor's elements: all types of the safetensors format, little-endian.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Dtype {
@@ -57,7 +57,7 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// All of them.
+    /// All types.
     pub const ALL: [Self; 22] = [
         Self::Bool,
         Self::F4,
@@ -83,35 +83,44 @@ impl Dtype {
         Self::U64,
     ];
 
-    /// Its name in safetensors files.
+    /// The name in safetensors files.
     pub const fn name(self) -> &'static str {
+        self.name_and_bits().0
+    }
+
+    /// Bits per element; some types take less than a byte.
+    pub const fn bits(self) -> u64 {
+        self.name_and_bits().1
+    }
+
+    const fn name_and_bits(self) -> (&'static str, u64) {
         match self {
-            Self::Bool => "BOOL",
-            Self::F4 => "F4",
-            Self::F6E2M3 => "F6_E2M3",
-            Self::F6E3M2 => "F6_E3M2",
-            Self::U8 => "U8",
-            Self::I8 => "I8",
-            Self::F8E5M2 => "F8_E5M2",
-            Self::F8E4M3 => "F8_E4M3",
-            Self::F8E8M0 => "F8_E8M0",
-            Self::F8E4M3Fnuz => "F8_E4M3FNUZ",
-            Self::F8E5M2Fnuz => "F8_E5M2FNUZ",
-            Self::I16 => "I16",
-            Self::U16 => "U16",
-            Self::F16 => "F16",
-            Self::Bf16 => "BF16",
-            Self::I32 => "I32",
-            Self::U32 => "U32",
-            Self::F32 => "F32",
-            Self::C64 => "C64",
-            Self::F64 => "F64",
-            Self::I64 => "I64",
-            Self::U64 => "U64",
+            Self::Bool => ("BOOL", 8),
+            Self::F4 => ("F4", 4),
+            Self::F6E2M3 => ("F6_E2M3", 6),
+            Self::F6E3M2 => ("F6_E3M2", 6),
+            Self::U8 => ("U8", 8),
+            Self::I8 => ("I8", 8),
+            Self::F8E5M2 => ("F8_E5M2", 8),
+            Self::F8E4M3 => ("F8_E4M3", 8),
+            Self::F8E8M0 => ("F8_E8M0", 8),
+            Self::F8E4M3Fnuz => ("F8_E4M3FNUZ", 8),
+            Self::F8E5M2Fnuz => ("F8_E5M2FNUZ", 8),
+            Self::I16 => ("I16", 16),
+            Self::U16 => ("U16", 16),
+            Self::F16 => ("F16", 16),
+            Self::Bf16 => ("BF16", 16),
+            Self::I32 => ("I32", 32),
+            Self::U32 => ("U32", 32),
+            Self::F32 => ("F32", 32),
+            Self::C64 => ("C64", 64),
+            Self::F64 => ("F64", 64),
+            Self::I64 => ("I64", 64),
+            Self::U64 => ("U64", 64),
         }
     }
 
-    /// As a kind of floating-point number that can be converted.
+    /// The float kind, for types that can be converted.
     pub(super) const fn float_kind(self) -> Option<FloatKind> {
         match self {
             Self::F16 => Some(FloatKind::F16),
@@ -122,7 +131,7 @@ impl Dtype {
         }
     }
 
-    /// The type of this name, as safetensors files spell it.
+    /// The type with this name, as safetensors files spell it.
     ///
     /// ```
     /// use pinlane::load::Dtype;
@@ -134,29 +143,10 @@ impl Dtype {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Bits of an element; some take less than a byte.
-    pub const fn bits(self) -> u64 {
-        match self {
-            Self::F4 => 4,
-            Self::F6E2M3 | Self::F6E3M2 => 6,
-            Self::Bool
-            | Self::U8
-            | Self::I8
-            | Self::F8E5M2
-            | Self::F8E4M3
-            | Self::F8E8M0
-            | Self::F8E4M3Fnuz
-            | Self::F8E5M2Fnuz => 8,
-            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 16,
-            Self::I32 | Self::U32 | Self::F32 => 32,
-            Self::C64 | Self::F64 | Self::I64 | Self::U64 => 64,
-        }
-    }
-
-    /// Bytes that a tensor of this shape takes. Dimensions of zero do not count for the overflow: a
-    /// shape whose other dimensions overflow is refused though it is empty.
-    pub(super) fn bytes_of(self, shape: &[u64]) -> Result<u64, Fault> {
-        let overflow = || Fault::SizeOverflow {
+    /// Size in bytes of a tensor of this shape. An empty shape is refused too if the product of its
+    /// other dimensions overflows.
+    pub(super) fn bytes_of(self, shape: &[u64]) -> Result<u64, LoadErrorKind> {
+        let overflow = || LoadErrorKind::SizeOverflow {
             dtype: self,
             shape: shape.to_vec(),
         };
@@ -170,7 +160,7 @@ impl Dtype {
         }
         let bits = u128::from(elements) * u128::from(self.bits());
         if !bits.is_multiple_of(8) {
-            return Err(Fault::PartialByte {
+            return Err(LoadErrorKind::PartialByte {
                 dtype: self,
                 shape: shape.to_vec(),
             });

@@ -1,23 +1,23 @@
 //! Weights and datasets from files to the device.
 //!
 //! ```text
-//!   Weights ── load, start: tensors on the device, all together or as they land
-//!      │  Catalog      opens files, a folder or an index; reads headers, never data
+//!   Weights ── load, start: tensors on the device, all at once or one by one
+//!      │  Catalog      opens files, folders and index files; reads headers, never data
 //!      │  TensorInfo   name, dtype, shape, bytes in the file; rows and shards of it
 //!      │  Selection    names and patterns (Glob)
-//!      │  Plan         few device allocations with aligned places in them, and
-//!      │               Pieces: ranges of files that fit a pinned slot, with the place of every byte
-//!      └─ Landing, Tensor, Tensors
+//!      │  Plan         a few device allocations with aligned tensors in them, and
+//!      │               Pieces: file ranges that fit a pinned slot, with the target of every byte
+//!      └─ LoadStream, Tensor, Tensors
 //!
-//!   Loader ── epoch: batches of a dataset on the device, ahead of whoever uses them
+//!   Loader ── epoch: batches of a dataset on the device, read ahead of the consumer
 //!      │  Dataset      Arrays, Tar, FnDataset, Map, or your own
 //!      │  SampleOrder  which samples a rank sees in an epoch: seed, epoch, Shard
 //!      └─ Epoch, Batch, BatchField
 //! ```
 //!
-//! Catalogs, plans, orders and datasets are free of any GPU. Files are untrusted: whatever is in them
-//! gives a [`LoadError`] that names the file and the tensor, or a catalog in which every tensor is inside
-//! of its file. [`Weights`] and [`Loader`] have examples of their own; what lies below them:
+//! Catalogs, plans, orders and datasets need no GPU. Files are untrusted: opening one gives either a
+//! [`LoadError`] that names the file and the tensor, or a catalog in which every tensor lies inside its
+//! file. [`Weights`] and [`Loader`] have their own examples. The layer below them:
 //!
 //! ```
 //! use pinlane::load::{Catalog, Dtype, Plan, PlanOptions, Selection};
@@ -35,7 +35,7 @@
 //! assert_eq!(wanted.len(), 2);
 //!
 //! let plan = Plan::new(&wanted, PlanOptions::default())?;
-//! assert_eq!(plan.allocations(), [256 + 16]); // one allocation, places aligned to 256 bytes
+//! assert_eq!(plan.allocations(), [256 + 16]); // one allocation, tensors aligned to 256 bytes
 //! let pieces: Vec<_> = plan.pieces().collect();
 //! assert_eq!(pieces.len(), 1); // both tensors in one read
 //! assert_eq!(pieces[0].len_bytes(), 32);
@@ -47,30 +47,27 @@ mod catalog;
 pub mod dataset;
 mod dtype;
 mod error;
-mod fault;
-mod file;
+mod file_info;
 mod format;
 mod glob;
 mod loader;
-mod open;
 pub mod order;
 mod panic;
 mod plan;
-mod select;
+mod selection;
 mod setters;
-mod tensor;
+mod tensor_info;
 mod weights;
 
 pub use catalog::Catalog;
 pub use dataset::{
     Arrays, Dataset, Field, FieldShape, FnDataset, Map, SampleError, SampleMut, SampleRef, Tar,
-    TarConfig, TarFault, TarField,
+    TarConfig, TarError, TarField,
 };
 pub use dtype::Dtype;
-pub use error::LoadError;
-pub use fault::Fault;
-pub use file::{FileInfo, Format};
-pub use format::{HeaderFault, NpyFault, OtherFormat};
+pub use error::{LoadError, LoadErrorKind};
+pub use file_info::{FileInfo, Format};
+pub use format::{HeaderError, NpyError, OtherFormat};
 pub use glob::Glob;
 pub use loader::{
     Batch, BatchField, DeviceTransform, Epoch, Loader, LoaderConfig, LoaderError, LoaderStats,
@@ -78,9 +75,9 @@ pub use loader::{
 };
 pub use order::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
-pub use select::Selection;
-pub use tensor::TensorInfo;
+pub use selection::Selection;
+pub use tensor_info::TensorInfo;
 pub use weights::{
-    Io, Landing, LoadConfig, LoadLimit, LoadProgress, LoadStats, OnProgress, Tensor, Tensors,
-    Weights,
+    Io, LoadConfig, LoadLimit, LoadProgress, LoadStats, LoadStream, ProgressCallback, Tensor,
+    Tensors, Weights,
 };

@@ -1,6 +1,6 @@
 //! What is wrong, with the flag that it is about and what to do.
 
-use pinlane::load::{Fault, FieldShape, LoadError, LoaderError, TarFault};
+use pinlane::load::{FieldShape, LoadError, LoadErrorKind, LoaderError, TarError};
 use pinlane_driver::ErrorKind;
 use pinlane_report::Feed;
 
@@ -67,7 +67,7 @@ pub(super) fn all_bad(report: &Feed, args: &Args) -> String {
 
 /// For a file that is shorter or longer than its field, the field that takes it.
 fn any_length(cause: Option<&LoadError>) -> Option<String> {
-    let Fault::Tar(TarFault::Length { bytes, field, .. }) = cause?.fault() else {
+    let LoadErrorKind::Tar(TarError::Length { bytes, field, .. }) = cause?.kind() else {
         return None;
     };
     let name = field.name();

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use pinlane::load::{Fault, HeaderFault, LoadError, NpyFault};
+use pinlane::load::{HeaderError, LoadError, LoadErrorKind, NpyError};
 use pinlane::{Device, Error};
 use pinlane_driver as driver;
 use pinlane_report::amount;
@@ -28,36 +28,36 @@ fn message(error: &LoadError, args: &Args) -> String {
     if let Some(message) = source_file::told(error) {
         return message;
     }
-    match error.fault() {
-        Fault::NothingMatches { .. } | Fault::BadGlob { .. } => {
+    match error.kind() {
+        LoadErrorKind::NoMatch { .. } | LoadErrorKind::InvalidGlob { .. } => {
             format!("--select: {error}; --list shows the names")
         }
-        Fault::RowsSplitByte { .. } => {
+        LoadErrorKind::RowsSplitByte { .. } => {
             let shard = args.shard.map(|shard| (shard.rank, shard.world));
             let (rank, world) = shard.unwrap_or_default();
             format!(
                 "--shard {rank}/{world}: {error}; choose fewer ranks, or other tensors with --select"
             )
         }
-        Fault::Io {
+        LoadErrorKind::Io {
             kind: ErrorKind::NotFound | ErrorKind::NotADirectory,
             ..
         }
-        | Fault::NotAFile
-        | Fault::NothingHere
-        | Fault::Header(
-            HeaderFault::TooShort { .. }
-            | HeaderFault::Empty
-            | HeaderFault::TooLarge { .. }
-            | HeaderFault::NotUtf8 { .. }
-            | HeaderFault::NotJson { .. }
-            | HeaderFault::NotAnObject,
+        | LoadErrorKind::NotAFile
+        | LoadErrorKind::EmptyFolder
+        | LoadErrorKind::Header(
+            HeaderError::TooShort { .. }
+            | HeaderError::Empty
+            | HeaderError::TooLarge { .. }
+            | HeaderError::NotUtf8 { .. }
+            | HeaderError::NotJson { .. }
+            | HeaderError::NotAnObject,
         )
-        | Fault::Npy(NpyFault::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
-        Fault::NoDirectReads { .. } => {
+        | LoadErrorKind::Npy(NpyError::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
+        LoadErrorKind::DirectIoUnsupported { .. } => {
             format!("--io direct: {error}; --io auto and --io buffered do")
         }
-        Fault::Changed => format!("{error}; load it again when nobody writes to it"),
+        LoadErrorKind::FileChanged => format!("{error}; load it again when nobody writes to it"),
         // These say themselves what to do.
         _ => error.to_string(),
     }
@@ -73,7 +73,7 @@ fn with_remedy(message: &str, remedy: &str) -> String {
 
 /// Whether a device has no room.
 pub(super) fn is_out_of_memory(error: &LoadError) -> bool {
-    let Fault::Device { error } = error.fault() else {
+    let LoadErrorKind::Device { error } = error.kind() else {
         return false;
     };
     let Error::Driver(error) = &**error else {

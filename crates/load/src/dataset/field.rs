@@ -1,6 +1,6 @@
 //! Fields of a sample.
 
-use crate::{Dtype, Fault};
+use crate::{Dtype, LoadErrorKind};
 
 /// One part of every sample, such as an image or a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ impl Field {
     }
 
     /// Bytes that a sample reserves for the field.
-    pub(crate) fn room_bytes(&self) -> Result<usize, Fault> {
+    pub(crate) fn room_bytes(&self) -> Result<usize, LoadErrorKind> {
         let dtype = self.dtype;
         let shape: Vec<u64> = match &self.shape {
             FieldShape::Fixed(shape) => shape.iter().map(|dim| *dim as u64).collect(),
@@ -86,7 +86,7 @@ impl Field {
         };
         isize::try_from(bytes)
             .map(isize::unsigned_abs)
-            .map_err(|_| Fault::SizeOverflow { dtype, shape })
+            .map_err(|_| LoadErrorKind::SizeOverflow { dtype, shape })
     }
 
     /// The number of elements in `bytes` bytes, if it is whole.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use pinlane_core::internal::lock;
 
 use super::{Dataset, Field, SampleError, SampleMut, SampleRef};
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
 /// A dataset whose samples go through a function. Made by [`Dataset::map`].
 ///
@@ -87,13 +87,13 @@ impl SampleLayout {
     fn new(fields: &[Field]) -> Result<Self, LoadError> {
         let (mut ranges, mut units) = (Vec::with_capacity(fields.len()), 0_usize);
         for field in fields {
-            let error = |fault: Fault| LoadError::from(fault).with_tensor(field.name());
+            let error = |fault: LoadErrorKind| LoadError::from(fault).with_tensor(field.name());
             let bytes = field.room_bytes().map_err(error)?;
             let start = units * UNIT_BYTES;
             units = units
                 .checked_add(bytes.div_ceil(UNIT_BYTES))
                 .filter(|units| *units <= isize::MAX.unsigned_abs() / UNIT_BYTES)
-                .ok_or_else(|| error(Fault::TooMuch))?;
+                .ok_or_else(|| error(LoadErrorKind::TotalOverflow))?;
             ranges.push(start..start + bytes);
         }
         Ok(Self {

@@ -25,7 +25,7 @@ pub use field::{Field, FieldShape};
 pub use from_fn::{FnDataset, from_fn};
 pub use map::Map;
 pub use sample::{SampleMut, SampleRef};
-pub use tar::{Tar, TarConfig, TarFault, TarField};
+pub use tar::{Tar, TarConfig, TarError, TarField};
 
 /// Samples with random access, readable from several threads at once.
 ///

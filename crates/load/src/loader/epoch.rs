@@ -85,13 +85,11 @@ impl Epoch {
     ///
     /// For consumers that do something else in between, such as checking for interrupts.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        if self.ended || self.reads_itself() {
-            return true;
-        }
-        let now = Instant::now();
-        let until = now.checked_add(timeout);
-        let forever = Duration::from_secs(1 << 30);
-        self.scheduler.wait_until(until.unwrap_or(now + forever))
+        self.ended
+            || self.reads_itself()
+            || self
+                .scheduler
+                .wait_until(Instant::now().checked_add(timeout))
     }
 
     /// The next batch, without blocking the thread; `None` at the end.
@@ -159,7 +157,7 @@ impl Epoch {
             }
         }
         let error = ready!(self.scheduler.poll_closed(context));
-        self.closing = None;
+        self.join_closing();
         Poll::Ready(error.map(Err))
     }
 
@@ -177,6 +175,15 @@ impl Epoch {
         match named.spawn(close.clone()) {
             Ok(thread) => self.closing = Some(thread),
             Err(_) => close(), // without threads, block
+        }
+    }
+
+    /// Wait until the closing thread holds nothing of the loader any more.
+    fn join_closing(&mut self) {
+        let itself = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
+        // A waker may poll on the very thread that closes.
+        if let Some(thread) = self.closing.take().filter(|thread| !itself(thread)) {
+            let _ = thread.join();
         }
     }
 }
@@ -241,8 +248,8 @@ impl Iterator for Epoch {
     type Item = Result<Batch, LoaderError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(thread) = self.closing.take() {
-            let _ = thread.join();
+        if self.closing.is_some() {
+            self.join_closing();
             return self.scheduler.take_closed().map(Err);
         }
         if self.ended {
@@ -277,9 +284,8 @@ impl FusedIterator for Epoch {}
 
 impl Drop for Epoch {
     fn drop(&mut self) {
-        if let Some(thread) = self.closing.take() {
-            let _ = thread.join();
-        } else if !self.ended {
+        self.join_closing();
+        if !self.ended {
             close(&self.scheduler, self.workers.split_off(0), None, false);
         }
     }

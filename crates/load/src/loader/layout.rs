@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::dataset::{Field, FieldShape};
-use crate::{Dtype, SampleOrder};
+use crate::{Dtype, LoadErrorKind, SampleOrder};
 
 use super::LoaderError;
 
@@ -61,8 +61,14 @@ impl BatchLayout {
                 let reason = "another field has the same name";
                 return Err(LoaderError::field("dataset", name, reason));
             }
-            let stride = field.room_bytes();
-            strides.push(stride.map_err(|error| LoaderError::field("dataset", name, error))?);
+            let stride = field.room_bytes().map_err(|error| match error {
+                LoadErrorKind::SizeOverflow { .. } => {
+                    let reason = "a sample of it does not fit into the address space";
+                    LoaderError::field("dataset", name, reason)
+                }
+                error => LoaderError::field("dataset", name, error),
+            });
+            strides.push(stride?);
         }
         Ok(Self {
             strides,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pinlane_core::Error;
 use pinlane_core::internal::lock;
@@ -151,20 +151,10 @@ impl EpochScheduler {
 
     /// The next batch for the consumer; `None` at the end. Waits for it.
     pub(super) fn take(&self) -> Option<Outcome> {
-        let mut schedule = self.schedule();
-        let mut waiting_since = None;
-        let taken = loop {
-            if let Poll::Ready(taken) = schedule.take_next() {
-                break taken;
-            }
-            waiting_since.get_or_insert_with(Instant::now);
-            schedule = self
-                .ready
-                .wait(schedule)
-                .unwrap_or_else(PoisonError::into_inner);
+        self.wait_until(None);
+        let Poll::Ready(taken) = self.schedule().take_next() else {
+            unreachable!("only the consumer takes batches");
         };
-        drop(schedule);
-        self.consumer_waited(waiting_since);
         self.work.notify_all();
         taken
     }
@@ -185,7 +175,7 @@ impl EpochScheduler {
     }
 
     /// Wait until a batch is ready or the end is known, at most until then. Returns whether it is.
-    pub(super) fn wait_until(&self, until: Instant) -> bool {
+    pub(super) fn wait_until(&self, until: Option<Instant>) -> bool {
         let mut waiting_since = None;
         let mut schedule = self.schedule();
         let ready = loop {
@@ -193,7 +183,7 @@ impl EpochScheduler {
                 break true;
             }
             let now = Instant::now();
-            let left = until.saturating_duration_since(now);
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
             if left.is_zero() {
                 break false;
             }

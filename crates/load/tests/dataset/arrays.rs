@@ -26,7 +26,7 @@ fn expected() -> BTreeMap<String, BTreeMap<String, Vec<Vec<u8>>>> {
 }
 
 #[test]
-fn samples_are_what_the_packages_read() {
+fn samples_match_numpy_and_safetensors() {
     let expected = expected();
     assert_eq!(expected.len(), 2);
     for (file, fields) in expected {
@@ -58,7 +58,7 @@ fn fields_have_the_shape_of_a_row() {
 }
 
 #[test]
-fn a_choice_comes_in_its_own_order() {
+fn selected_tensors_keep_their_order() {
     let expected = expected();
     let catalog = Catalog::open(data().join("npy")).expect("good files");
     let tensor = |name: &str| catalog.tensor(name).expect("it is there").clone();
@@ -86,7 +86,7 @@ fn rows_of_a_tensor_are_samples_too() {
 }
 
 #[test]
-fn files_and_memory_side_by_side() {
+fn files_and_memory_can_be_combined() {
     let files = Arrays::open(data().join("one.safetensors")).expect("a good file");
     let more = Arrays::open(data().join("one.safetensors")).expect("a good file");
     let numbers = Arrays::from_memory(5, [(Field::fixed("n", Dtype::U8, []), [0_u8, 1, 2, 3, 4])]);
@@ -101,7 +101,7 @@ fn files_and_memory_side_by_side() {
     assert_eq!(read[..2], read[3..]);
 }
 
-/// Nothing to read, and rows of nothing.
+/// No rows, and rows without elements.
 #[test]
 fn empty_arrays() {
     let scratch = Scratch::new();

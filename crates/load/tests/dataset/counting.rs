@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[test]
-fn the_count_counts() {
+fn allocations_are_counted() {
     let (kept, times) = allocations(|| (vec![0_u8; 10], Box::new(1)));
     assert_eq!((kept.0.len(), times), (10, 2));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, SampleMut, Tar, TarConfig, TarFault};
+use pinlane::load::{Dataset, Dtype, Field, LoadErrorKind, SampleMut, Tar, TarConfig, TarError};
 
 use super::counting::allocations;
 use super::support::{Scratch, data, entry, from_hex, read, sample, sample_fault};
@@ -61,7 +61,7 @@ fn expected() -> Vec<Expected> {
 }
 
 #[test]
-fn every_format_is_read_as_python_reads_it() {
+fn every_format_matches_python_tarfile() {
     let expected = expected();
     let tar = Tar::open(archives(), config()).expect("good archives");
     assert_eq!(tar.len(), expected.len());
@@ -93,12 +93,15 @@ fn a_folder_stands_for_its_archives() {
     nothing.file(".hidden.tar", entry(b'0', b"a.cls", b"1"));
     let error = Tar::open([nothing.path()], config()).expect_err("no archives");
     assert_eq!(
-        (error.fault(), error.file()),
-        (&Fault::Tar(TarFault::NoArchives), Some(nothing.path()))
+        (error.kind(), error.file()),
+        (
+            &LoadErrorKind::Tar(TarError::NoArchives),
+            Some(nothing.path())
+        )
     );
 }
 
-/// More than are kept open.
+/// More archives than are kept open.
 #[test]
 fn many_archives() {
     let scratch = Scratch::new();
@@ -119,12 +122,12 @@ fn many_archives() {
         assert_eq!(sample(&tar, usize::from(number)), [number.to_le_bytes()]);
     }
     scratch.file("150.tar", entry(b'0', b"other.cls", b"xyz"));
-    assert_eq!(sample_fault(&tar, 150), Fault::Changed);
+    assert_eq!(sample_fault(&tar, 150), LoadErrorKind::FileChanged);
 }
 
-/// Keys, extensions, and what is passed over.
+/// Keys, extensions, and ignored files.
 #[test]
-fn names_are_split_as_webdataset_does() {
+fn names_are_split_like_webdataset() {
     let parts: [(&[u8], &[u8]); 9] = [
         (b"__meta__/info.cls", b"x"),
         (b"a/.hidden.cls", b"x"),
@@ -147,7 +150,7 @@ fn names_are_split_as_webdataset_does() {
 }
 
 #[test]
-fn bad_samples_are_told_apart() {
+fn bad_samples_have_different_errors() {
     let parts: [(&str, &[u8]); 6] = [
         ("0.num", &[0; 4]),
         ("0.text", &[0; 6]),
@@ -171,18 +174,18 @@ fn bad_samples_are_told_apart() {
     assert_eq!(tar.len(), 6);
     assert_eq!(sample(&tar, 0), [vec![0; 4], vec![0; 6]]);
     let missing = |entry: &str| {
-        Fault::Tar(TarFault::Missing {
+        LoadErrorKind::Tar(TarError::Missing {
             entry: entry.to_owned(),
         })
     };
     assert_eq!(sample_fault(&tar, 1), missing("1.text"));
     let length = |index| match sample_fault(&tar, index) {
-        Fault::Tar(TarFault::Length { entry, bytes, .. }) => (entry, bytes),
+        LoadErrorKind::Tar(TarError::Length { entry, bytes, .. }) => (entry, bytes),
         other => panic!("{other}"),
     };
     assert_eq!(length(2), ("2.num".to_owned(), 5));
     let scattered = |entry: &str| {
-        Fault::Tar(TarFault::Scattered {
+        LoadErrorKind::Tar(TarError::Scattered {
             entry: entry.to_owned(),
         })
     };

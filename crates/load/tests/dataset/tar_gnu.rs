@@ -7,12 +7,12 @@ use pinlane::load::{Dataset, Dtype, Field, Tar, TarConfig};
 
 use super::support::{Scratch, sample};
 
-/// Whether there is a GNU tar; says so if not.
+/// Whether GNU tar is installed; prints a note if not.
 fn gnu_tar() -> bool {
     let version = Command::new("tar").arg("--version").output();
     let found = version.is_ok_and(|output| output.stdout.starts_with(b"tar (GNU tar)"));
     if !found {
-        println!("skipped: there is no GNU tar on PATH");
+        println!("skipped: GNU tar is not on PATH");
     }
     found
 }

@@ -10,7 +10,7 @@ use pinlane::load::{Dataset, Tar};
 use super::support::{Scratch, data, put_sum, read};
 use super::tar::config;
 
-/// An archive to damage, and how often it was opened and refused.
+/// An archive to damage, and how often it was accepted and rejected.
 struct Victim {
     good: Vec<u8>,
     path: PathBuf,
@@ -71,7 +71,7 @@ impl Victim {
     }
 }
 
-/// Where a header is: blocks whose sum is right.
+/// Positions of headers: blocks with a valid checksum.
 fn headers(archive: &[u8]) -> Vec<usize> {
     let is_header = |at: &usize| {
         let mut block = archive[*at..][..512].to_vec();
@@ -112,9 +112,9 @@ fn every_position_flipped() {
     }
 }
 
-/// Otherwise the sum would be all that is ever looked at.
+/// Otherwise only the checksum would ever be tested.
 #[test]
-fn every_header_changed_with_a_sum_that_is_right() {
+fn every_header_changed_with_a_valid_checksum() {
     for name in ["gnu-pax.tar", "gnu-oldgnu.tar", "python-ustar.tar"] {
         let mut victim = Victim::new(name);
         let headers = headers(&victim.good);

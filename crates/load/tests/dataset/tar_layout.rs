@@ -1,6 +1,6 @@
 //! Archives whose files are named or laid out in another way than the configuration expects.
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig, TarFault};
+use pinlane::load::{Dataset, Dtype, Field, LoadError, LoadErrorKind, Tar, TarConfig, TarError};
 
 use super::support::{Scratch, entry, sample, sample_fault};
 
@@ -31,7 +31,7 @@ fn open(archives: &[&[&str]], extensions: &[&str]) -> Result<Tar, LoadError> {
 }
 
 #[test]
-fn a_dot_before_an_extension_changes_nothing() {
+fn a_leading_dot_of_an_extension_is_ignored() {
     let names = ["a.jpg", "a.seg.png", "b.JPG", "b.seg.png"];
     let scratch = Scratch::new();
     let path = scratch.file("a.tar", archive(&names));
@@ -46,11 +46,11 @@ fn a_dot_before_an_extension_changes_nothing() {
 }
 
 #[test]
-fn an_extension_that_nothing_has_is_told_with_those_that_there_are() {
+fn an_unknown_extension_lists_the_known_ones() {
     let unknown = |archives: &[&[&str]], extensions: &[&str]| {
         let error = open(archives, extensions).expect_err("no such extension");
-        match error.fault().clone() {
-            Fault::Tar(TarFault::NoSuchExtension { extension, others }) => {
+        match error.kind().clone() {
+            LoadErrorKind::Tar(TarError::NoSuchExtension { extension, others }) => {
                 (extension, others.join(" "))
             }
             other => panic!("{other}"),
@@ -73,12 +73,12 @@ fn an_extension_that_nothing_has_is_told_with_those_that_there_are() {
 }
 
 #[test]
-fn archives_without_samples_have_no_extensions_to_miss() {
+fn archives_without_samples_need_no_extensions() {
     assert_eq!(open(&[&[]], &["jpg"]).expect("empty").len(), 0);
     assert_eq!(open(&[&["plain"]], &["jpg"]).expect("no sample").len(), 0);
 }
 
-/// The words stay short, whatever is in the archive.
+/// The error stays short, whatever is in the archive.
 #[test]
 fn many_long_extensions() {
     let names: Vec<String> = (0..500)
@@ -88,21 +88,21 @@ fn many_long_extensions() {
     let error = open(&[&names], &["jpg"]).expect_err("no such extension");
     let words = error.to_string();
     assert!(words.len() < 2500 && !words.contains(char::is_control));
-    let Fault::Tar(TarFault::NoSuchExtension { others, .. }) = error.fault() else {
+    let LoadErrorKind::Tar(TarError::NoSuchExtension { others, .. }) = error.kind() else {
         panic!("{error}");
     };
     assert_eq!(others.len(), 8);
 }
 
 #[test]
-fn files_of_a_sample_that_lie_apart() {
+fn scattered_files_of_a_sample_are_reported() {
     let scattered = |entry: &str| {
-        Fault::Tar(TarFault::Scattered {
+        LoadErrorKind::Tar(TarError::Scattered {
             entry: entry.to_owned(),
         })
     };
     let missing = |entry: &str| {
-        Fault::Tar(TarFault::Missing {
+        LoadErrorKind::Tar(TarError::Missing {
             entry: entry.to_owned(),
         })
     };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use pinlane::load::{Catalog, Dtype, Fault, Format, NpyFault};
+use pinlane::load::{Catalog, Dtype, Format, LoadErrorKind, NpyError};
 
 use super::expected::expected;
 use super::support::{data, told};
@@ -72,27 +72,27 @@ fn an_index_leads_to_all_its_files() {
 
 #[test]
 fn arrays_that_are_no_plain_numbers_are_refused() {
-    let text = |descr: &str| NpyFault::UnsupportedDescr {
+    let text = |descr: &str| NpyError::UnsupportedDescr {
         descr: descr.to_owned(),
     };
-    let big = NpyFault::BigEndian {
+    let big = NpyError::BigEndian {
         descr: ">f4".to_owned(),
     };
     let cases = [
         ("big_endian", big, Some("big_endian")),
         ("complex128", text("<c16"), Some("complex128")),
         ("datetime", text("<M8[D]"), Some("datetime")),
-        ("fortran", NpyFault::FortranOrder, Some("fortran")),
-        ("objects", NpyFault::PythonObjects, Some("objects")),
-        ("structured", NpyFault::Structured, Some("structured")),
+        ("fortran", NpyError::FortranOrder, Some("fortran")),
+        ("objects", NpyError::PythonObjects, Some("objects")),
+        ("structured", NpyError::Structured, Some("structured")),
         ("text", text("<U2"), Some("text")),
-        ("field_names", NpyFault::Structured, None),
+        ("field_names", NpyError::Structured, None),
     ];
     for (name, fault, tensor) in cases {
         let path = data().join(format!("refused/{name}.npy"));
         let error = Catalog::open(&path).expect_err(name);
         assert_eq!(error.file(), Some(path.as_path()));
-        let expected = (Fault::Npy(fault), tensor.map(str::to_owned));
+        let expected = (LoadErrorKind::Npy(fault), tensor.map(str::to_owned));
         assert_eq!(told(&error), expected, "{name}");
     }
 }

@@ -1,6 +1,6 @@
 //! Patterns, against a matcher that is too simple to be wrong.
 
-use pinlane::load::{Fault, Glob};
+use pinlane::load::{Glob, LoadErrorKind};
 
 use super::support::Random;
 
@@ -97,7 +97,10 @@ fn classes() {
     }
     for pattern in ["[", "[]", "[!]", "[a", "a[b-", "[c-a]", "x[z-a]y"] {
         let error = Glob::new(pattern).expect_err(pattern);
-        assert!(matches!(error.fault(), Fault::BadGlob { .. }), "{error}");
+        assert!(
+            matches!(error.kind(), LoadErrorKind::InvalidGlob { .. }),
+            "{error}"
+        );
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic;
 use std::path::PathBuf;
 use std::{env, fs};
 
-use pinlane::load::{Catalog, Fault, HeaderFault, NpyFault};
+use pinlane::load::{Catalog, HeaderError, LoadErrorKind, NpyError};
 
 use super::counting::peak_bytes;
 use super::reference::compare;
@@ -152,16 +152,16 @@ struct Seen {
 /// Which fault it is, whatever is in it.
 #[derive(PartialEq, Eq, Hash)]
 enum Kind {
-    Header(Discriminant<HeaderFault>),
-    Npy(Discriminant<NpyFault>),
-    Other(Discriminant<Fault>),
+    Header(Discriminant<HeaderError>),
+    Npy(Discriminant<NpyError>),
+    Other(Discriminant<LoadErrorKind>),
 }
 
 impl Kind {
-    fn of(fault: &Fault) -> Self {
+    fn of(fault: &LoadErrorKind) -> Self {
         match fault {
-            Fault::Header(fault) => Self::Header(mem::discriminant(fault)),
-            Fault::Npy(fault) => Self::Npy(mem::discriminant(fault)),
+            LoadErrorKind::Header(fault) => Self::Header(mem::discriminant(fault)),
+            LoadErrorKind::Npy(fault) => Self::Npy(mem::discriminant(fault)),
             fault => Self::Other(mem::discriminant(fault)),
         }
     }
@@ -191,7 +191,7 @@ fn run(seed: u64, good: &[(String, Vec<u8>)], scratch: &Scratch, seen: &mut Seen
         Err(error) => {
             assert!(error.file().is_some());
             told(error);
-            seen.faults.insert(Kind::of(error.fault()));
+            seen.faults.insert(Kind::of(error.kind()));
         }
     }
     if kind == "safetensors" {

@@ -1,9 +1,9 @@
 //! Files of weights: what is in them, what is wrong with them, and how they are read.
 
 mod counting;
+mod errors;
+mod errors_npy;
 mod expected;
-mod faults;
-mod faults_npy;
 mod fixtures;
 mod glob;
 mod hostile;

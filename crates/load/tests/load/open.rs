@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use pinlane::load::{Catalog, Dtype, Fault, HeaderFault, NpyFault, Selection};
+use pinlane::load::{Catalog, Dtype, HeaderError, LoadErrorKind, NpyError, Selection};
 
 use super::support::{Scratch, told, written};
 use pinlane_testing::must_return;
@@ -15,7 +15,7 @@ fn one(name: &str) -> Vec<u8> {
 }
 
 /// Opening this index, beside `a.safetensors` with tensor `a` and `b.safetensors` with `b`.
-fn open_index(index: &str) -> Result<Catalog, (Fault, Option<String>)> {
+fn open_index(index: &str) -> Result<Catalog, (LoadErrorKind, Option<String>)> {
     let scratch = Scratch::new();
     scratch.file("a.safetensors", one("a"));
     scratch.file("b.safetensors", one("b"));
@@ -30,7 +30,7 @@ fn open_index(index: &str) -> Result<Catalog, (Fault, Option<String>)> {
 fn folders() {
     let scratch = Scratch::new();
     let error = Catalog::open(scratch.path()).expect_err("an empty folder");
-    assert_eq!(error.fault(), &Fault::NothingHere);
+    assert_eq!(error.kind(), &LoadErrorKind::EmptyFolder);
     scratch.file("b.safetensors", one("b"));
     scratch.file("a.SafeTensors", one("a"));
     scratch.file("c.txt", "text");
@@ -46,7 +46,10 @@ fn folders() {
     let found = told(&error);
     assert_eq!(
         found,
-        (Fault::DuplicateTensor { other }, Some("b".to_owned()))
+        (
+            LoadErrorKind::DuplicateTensor { other },
+            Some("b".to_owned())
+        )
     );
     assert_eq!(
         error.file(),
@@ -62,7 +65,7 @@ fn folders() {
     scratch.file("2.safetensors.index.json", "{}");
     let error = Catalog::open(scratch.path()).expect_err("two of them");
     assert!(
-        matches!(error.fault(), Fault::SeveralIndexes { .. }),
+        matches!(error.kind(), LoadErrorKind::MultipleIndexes { .. }),
         "{error}"
     );
 }
@@ -74,17 +77,17 @@ fn paths_that_are_no_files() {
     let error = Catalog::open(&missing).expect_err("not there");
     let kind = std::io::ErrorKind::NotFound;
     assert!(
-        matches!(error.fault(), Fault::Io { kind: k, .. } if *k == kind),
+        matches!(error.kind(), LoadErrorKind::Io { kind: k, .. } if *k == kind),
         "{error}"
     );
     assert_eq!(error.file(), Some(missing.as_path()));
     let error = Catalog::open("/dev/null").expect_err("a device");
-    assert_eq!(error.fault(), &Fault::NotAFile);
+    assert_eq!(error.kind(), &LoadErrorKind::NotAFile);
     let pipe = scratch.path().join("pipe.npy");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo runs").success());
     let error = must_return(move || Catalog::open(pipe)).expect_err("a pipe");
-    assert_eq!(error.fault(), &Fault::NotAFile);
+    assert_eq!(error.kind(), &LoadErrorKind::NotAFile);
     let name = std::ffi::OsString::from_vec(b"\xff.npy".to_vec());
     let path = scratch.path().join(name);
     let dict = "{'descr':'|u1','fortran_order':False,'shape':()}";
@@ -94,7 +97,7 @@ fn paths_that_are_no_files() {
     file.push(1);
     fs::write(&path, file).expect("a file with an odd name");
     let error = Catalog::open(path).expect_err("no name");
-    assert_eq!(error.fault(), &Fault::Npy(NpyFault::NameNotUtf8));
+    assert_eq!(error.kind(), &LoadErrorKind::Npy(NpyError::NameNotUtf8));
 }
 
 #[test]
@@ -129,16 +132,24 @@ fn a_file_is_opened_once_however_it_is_spelled() {
 #[test]
 fn an_index_that_is_wrong() {
     let tensor = |name: &str| Some(name.to_owned());
-    let missing = |field| (Fault::Header(HeaderFault::MissingField { field }), None);
+    let missing = |field| {
+        (
+            LoadErrorKind::Header(HeaderError::MissingField { field }),
+            None,
+        )
+    };
     assert_eq!(open_index("{}").expect_err("empty"), missing("weight_map"));
     assert_eq!(
         open_index("[]").expect_err("a list"),
-        (Fault::Header(HeaderFault::NotAnObject), None)
+        (LoadErrorKind::Header(HeaderError::NotAnObject), None)
     );
     for index in ["{\"weight_map\":[]}", "{\"weight_map\":{},\"metadata\":3}"] {
         let (fault, _) = open_index(index).expect_err(index);
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::BadField { .. })),
+            matches!(
+                fault,
+                LoadErrorKind::Header(HeaderError::InvalidField { .. })
+            ),
             "{fault}"
         );
     }
@@ -146,7 +157,7 @@ fn an_index_that_is_wrong() {
     assert!(
         matches!(
             fault,
-            Fault::Header(HeaderFault::BadField {
+            LoadErrorKind::Header(HeaderError::InvalidField {
                 field: "weight_map",
                 ..
             })
@@ -161,16 +172,22 @@ fn an_index_that_is_wrong() {
     ] {
         let (fault, _) = open_index(index).expect_err(index);
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::DuplicateKey { .. })),
+            matches!(
+                fault,
+                LoadErrorKind::Header(HeaderError::DuplicateKey { .. })
+            ),
             "{fault}"
         );
     }
     let target = "none.safetensors".to_owned();
     let found = open_index("{\"weight_map\":{\"a\":\"none.safetensors\"}}").expect_err("no file");
-    assert_eq!(found, (Fault::IndexedFileMissing { target }, tensor("a")));
+    assert_eq!(
+        found,
+        (LoadErrorKind::IndexedFileMissing { target }, tensor("a"))
+    );
     let target = "a.safetensors".to_owned();
     let found = open_index("{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":\"a.safetensors\"}}");
-    let expected = (Fault::IndexedTensorMissing { target }, tensor("b"));
+    let expected = (LoadErrorKind::IndexedTensorMissing { target }, tensor("b"));
     assert_eq!(found.expect_err("no tensor"), expected);
 }
 
@@ -191,7 +208,7 @@ fn an_index_that_leads_outside() {
         let index = format!("{{\"weight_map\":{{\"a\":\"{target}\"}}}}");
         let (fault, tensor) = open_index(&index).expect_err(target);
         assert!(
-            matches!(fault, Fault::OutsideFolder { .. }),
+            matches!(fault, LoadErrorKind::OutsideFolder { .. }),
             "{target}: {fault}"
         );
         assert_eq!(tensor.as_deref(), Some("a"));
@@ -225,14 +242,14 @@ fn a_file_that_changes_is_noticed() {
         .and_then(|file| file.set_len(info.len_bytes() - 1))
         .expect("made shorter");
     assert_eq!(
-        info.check(&open).expect_err("shorter").fault(),
-        &Fault::Changed
+        info.check(&open).expect_err("shorter").kind(),
+        &LoadErrorKind::FileChanged
     );
     fs::rename(scratch.file("other", one("a")), &path).expect("replaced");
     let error = info.open().expect_err("another file");
     assert_eq!(
-        (error.fault(), error.file()),
-        (&Fault::Changed, Some(path.as_path()))
+        (error.kind(), error.file()),
+        (&LoadErrorKind::FileChanged, Some(path.as_path()))
     );
 }
 
@@ -264,12 +281,12 @@ fn selections() {
         .select(&Selection::new().name("h.*.w"))
         .expect_err("a name");
     assert_eq!(
-        (error.fault(), error.tensor()),
-        (&Fault::UnknownTensor, Some("h.*.w"))
+        (error.kind(), error.tensor()),
+        (&LoadErrorKind::UnknownTensor, Some("h.*.w"))
     );
     let error = catalog
         .select(&glob("h*").glob("g*").expect("good"))
         .expect_err("nothing");
     let pattern = "g*".to_owned();
-    assert_eq!(error.fault(), &Fault::NothingMatches { pattern });
+    assert_eq!(error.kind(), &LoadErrorKind::NoMatch { pattern });
 }

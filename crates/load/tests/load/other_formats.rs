@@ -1,6 +1,6 @@
 //! Files of other kinds are told by what they are, with what to do.
 
-use pinlane::load::{Catalog, Fault, HeaderFault, OtherFormat};
+use pinlane::load::{Catalog, HeaderError, LoadErrorKind, OtherFormat};
 
 use super::support::{Scratch, fault_of, safetensors};
 
@@ -73,7 +73,7 @@ fn each_kind_is_known_by_its_first_bytes() {
     ] {
         // Whatever the name says.
         for name in ["w.safetensors", "w.npy", "w.bin", "w.json"] {
-            let fault = Fault::OtherFormat { found };
+            let fault = LoadErrorKind::OtherFormat { found };
             assert_eq!(fault_of(name, &bytes), (fault.clone(), None), "{name}");
             let says = fault.to_string();
             assert!(parts.iter().all(|part| says.contains(part)), "{says}");
@@ -87,9 +87,9 @@ fn each_kind_is_known_by_its_first_bytes() {
 fn a_name_that_says_otherwise_is_told_and_damage_is_not() {
     let array = b"\x93NUMPY\x01\0\x76\0{'descr'";
     let found = OtherFormat::Npy;
-    let fault = Fault::OtherFormat { found };
+    let fault = LoadErrorKind::OtherFormat { found };
     assert_eq!(fault_of("w.safetensors", array), (fault, None));
-    let fault = Fault::Header(HeaderFault::PastEnd {
+    let fault = LoadErrorKind::Header(HeaderError::PastEnd {
         header_bytes: 118,
         file_bytes: 18,
     });
@@ -109,7 +109,7 @@ fn a_header_whose_length_looks_like_another_kind_is_a_header() {
         // And stays one when it is cut.
         let (fault, _) = fault_of("w.safetensors", &file[..100]);
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::PastEnd { .. })),
+            matches!(fault, LoadErrorKind::Header(HeaderError::PastEnd { .. })),
             "{fault}"
         );
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use pinlane::load::{Catalog, Dtype, Fault, Plan, PlanOptions, TensorInfo};
+use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, TensorInfo};
 
 use super::support::{Random, Scratch, written};
 
@@ -49,13 +49,12 @@ pub fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInf
 }
 
 pub fn random_options(random: &mut Random) -> PlanOptions {
-    let grain_bytes = 1 << random.below(7);
-    PlanOptions {
-        align_bytes: 1 << random.below(9),
-        allocation_bytes: 1 + random.below(4000),
-        piece_bytes: grain_bytes * (1 + random.below(16)),
-        grain_bytes,
-    }
+    let read_align_bytes = 1 << random.below(7);
+    PlanOptions::default()
+        .align_bytes(1 << random.below(9))
+        .allocation_bytes(1 + random.below(4000))
+        .piece_bytes(read_align_bytes * (1 + random.below(16)))
+        .read_align_bytes(read_align_bytes)
 }
 
 /// Reads what the plan says, copies it to where the plan says, and looks whether all is there.
@@ -77,7 +76,7 @@ fn carry_out(catalog: &Catalog, wanted: &[TensorInfo], options: &PlanOptions, me
     for piece in plan.pieces() {
         assert!((piece.file, piece.bytes.start) >= last, "in order");
         last = (piece.file, piece.bytes.end);
-        let grain = options.grain_bytes;
+        let grain = options.read_align_bytes;
         let rounded = piece.bytes.end.next_multiple_of(grain) - piece.bytes.start / grain * grain;
         assert!(piece.len_bytes() > 0 && rounded <= options.piece_bytes);
         read[piece.file].extend(piece.bytes.clone());
@@ -177,7 +176,7 @@ fn sizes_that_are_not_possible() {
         *match field {
             "align_bytes" => &mut options.align_bytes,
             "allocation_bytes" => &mut options.allocation_bytes,
-            "grain_bytes" => &mut options.grain_bytes,
+            "read_align_bytes" => &mut options.read_align_bytes,
             _ => &mut options.piece_bytes,
         } = value;
         options
@@ -186,16 +185,16 @@ fn sizes_that_are_not_possible() {
         ("align_bytes", 0),
         ("align_bytes", 24),
         ("allocation_bytes", 0),
-        ("grain_bytes", 0),
-        ("grain_bytes", 4095),
+        ("read_align_bytes", 0),
+        ("read_align_bytes", 4095),
         ("piece_bytes", 0),
         ("piece_bytes", 4097),
     ];
     for (name, value) in cases {
         let error = Plan::new(&[], with(name, value)).expect_err("not possible");
-        let fault = error.fault();
+        let fault = error.kind();
         assert!(
-            matches!(fault, Fault::BadPlan { field, .. } if *field == name),
+            matches!(fault, LoadErrorKind::InvalidConfig { field, .. } if *field == name),
             "{fault}"
         );
     }
@@ -232,11 +231,8 @@ fn more_than_can_be_counted() {
     let path = scratch.file("w.safetensors", written(&[("w", Dtype::U8, &[1])], 1));
     let catalog = Catalog::open(path).expect("a good file");
     let tensor = catalog.tensors()[0].clone();
-    let options = PlanOptions {
-        align_bytes: 1 << 63,
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions::default().align_bytes(1 << 63);
     assert!(Plan::new(&vec![tensor.clone(); 1], options.clone()).is_ok());
     let error = Plan::new(&vec![tensor; 2], options).expect_err("two halves of all addresses");
-    assert_eq!(error.fault(), &Fault::TooMuch);
+    assert_eq!(error.kind(), &LoadErrorKind::TotalOverflow);
 }

@@ -1,6 +1,6 @@
 //! Plans that convert, element by element on random catalogs.
 
-use pinlane::load::{Catalog, Dtype, Fault, Plan, PlanOptions, TensorInfo};
+use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, TensorInfo};
 
 use super::plan::{random_catalog, random_options, random_selection};
 use super::support::{Random, Scratch, written};
@@ -41,7 +41,7 @@ fn carry_out_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions)
     for piece in plan.pieces() {
         assert!((piece.file, piece.bytes.start) >= end, "no byte twice");
         end = (piece.file, piece.bytes.end);
-        let grain = options.grain_bytes;
+        let grain = options.read_align_bytes;
         let rounded = piece.bytes.end.next_multiple_of(grain) - piece.bytes.start / grain * grain;
         assert!(piece.len_bytes() > 0 && rounded <= options.piece_bytes);
         assert!(!piece.parts.is_empty());
@@ -103,7 +103,7 @@ fn elements_that_are_converted_are_never_torn() {
         // An element may start anywhere in a grain.
         options.piece_bytes = options
             .piece_bytes
-            .max((options.grain_bytes + 7).next_multiple_of(options.grain_bytes));
+            .max((options.read_align_bytes + 7).next_multiple_of(options.read_align_bytes));
         carry_out_converting(&wanted, to, &options);
     }
 }
@@ -114,15 +114,13 @@ fn pieces_in_which_an_element_may_not_fit() {
     let tensors: &[(&str, Dtype, &[u64])] = &[("w", Dtype::F64, &[9]), ("i", Dtype::I64, &[9])];
     let path = scratch.file("w.safetensors", written(tensors, 1));
     let catalog = Catalog::open(path).expect("a good file");
-    let plan = |to, grain_bytes, grains| {
-        let options = PlanOptions {
-            piece_bytes: grain_bytes * grains,
-            grain_bytes,
-            ..PlanOptions::default()
-        };
+    let plan = |to, read_align_bytes, grains| {
+        let options = PlanOptions::default()
+            .piece_bytes(read_align_bytes * grains)
+            .read_align_bytes(read_align_bytes);
         Plan::converting(catalog.tensors(), to, options)
     };
-    for (grain_bytes, grains, fits) in [
+    for (read_align_bytes, grains, fits) in [
         (1, 7, false),
         (1, 8, true),
         (2, 4, false),
@@ -132,20 +130,23 @@ fn pieces_in_which_an_element_may_not_fit() {
         (4096, 1, false),
         (4096, 2, true),
     ] {
-        match plan(Some(Dtype::F32), grain_bytes, grains) {
+        match plan(Some(Dtype::F32), read_align_bytes, grains) {
             Ok(plan) => {
                 assert!(fits && plan.pieces().count() < 200);
             }
             Err(error) => {
                 let field = "piece_bytes";
-                let fault = error.fault();
-                assert!(!fits && matches!(fault, Fault::BadPlan { field: f, .. } if *f == field));
+                let fault = error.kind();
+                assert!(
+                    !fits
+                        && matches!(fault, LoadErrorKind::InvalidConfig { field: f, .. } if *f == field)
+                );
             }
         }
         // Whatever may be torn fits.
-        assert!(plan(Some(Dtype::F64), grain_bytes, grains).is_ok());
-        assert!(plan(None, grain_bytes, grains).is_ok());
+        assert!(plan(Some(Dtype::F64), read_align_bytes, grains).is_ok());
+        assert!(plan(None, read_align_bytes, grains).is_ok());
     }
     let error = plan(Some(Dtype::I64), 8, 8).expect_err("not a float");
-    assert_eq!(error.fault(), &Fault::NotAFloat { to: Dtype::I64 });
+    assert_eq!(error.kind(), &LoadErrorKind::NotAFloat { to: Dtype::I64 });
 }

@@ -2,7 +2,7 @@
 
 use std::panic;
 
-use pinlane::load::{Catalog, Dtype, Fault, HeaderFault, LoadError};
+use pinlane::load::{Catalog, Dtype, HeaderError, LoadError, LoadErrorKind};
 use safetensors::SafeTensors;
 
 use super::support::{Random, Scratch, safetensors};
@@ -34,8 +34,9 @@ pub fn compare(file: &[u8], ours: &Result<Catalog, LoadError>) {
         (Ok(_), None) => panic!("the reference implementation refuses what we accept"),
         (Err(error), Some(_)) => assert!(
             matches!(
-                error.fault(),
-                Fault::Header(HeaderFault::DuplicateKey { .. }) | Fault::SizeOverflow { .. }
+                error.kind(),
+                LoadErrorKind::Header(HeaderError::DuplicateKey { .. })
+                    | LoadErrorKind::SizeOverflow { .. }
             ),
             "the reference implementation accepts what we refuse: {error}"
         ),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
 
-use pinlane::load::{Catalog, Dtype, Fault, LoadError};
+use pinlane::load::{Catalog, Dtype, LoadError, LoadErrorKind};
 
 /// A folder of its own, gone at the end of the test.
 pub struct Scratch(PathBuf);
@@ -61,7 +61,7 @@ pub fn written(tensors: &[(&str, Dtype, &[u64])], seed: u64) -> Vec<u8> {
 
 /// What is wrong with a file of these bytes.
 #[track_caller]
-pub fn fault_of(name: &str, bytes: &[u8]) -> (Fault, Option<String>) {
+pub fn fault_of(name: &str, bytes: &[u8]) -> (LoadErrorKind, Option<String>) {
     let scratch = Scratch::new();
     let path = scratch.file(name, bytes);
     let error = Catalog::open(&path).expect_err("a file that is wrong");
@@ -71,14 +71,14 @@ pub fn fault_of(name: &str, bytes: &[u8]) -> (Fault, Option<String>) {
 
 /// The fault and the tensor, after a look at the words.
 #[track_caller]
-pub fn told(error: &LoadError) -> (Fault, Option<String>) {
+pub fn told(error: &LoadError) -> (LoadErrorKind, Option<String>) {
     let words = error.to_string();
     assert!(words.len() < 2000, "too many words: {words}");
     if let Some(file) = error.file() {
         assert!(words.contains(&file.display().to_string()), "{words}");
     }
     assert!(!words.contains(char::is_control), "{words:?}");
-    (error.fault().clone(), error.tensor().map(str::to_owned))
+    (error.kind().clone(), error.tensor().map(str::to_owned))
 }
 
 /// Where the files are that the Python packages wrote.

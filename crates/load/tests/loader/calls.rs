@@ -10,7 +10,7 @@ use super::support::{Made, Rig, config};
 use pinlane_testing::{Spring, Trap, is_injected};
 use pinlane_testing::{must_return, sim};
 
-/// Calls that an epoch makes.
+/// Driver calls of an epoch.
 const CALLS: [Call; 13] = [
     Call::CopyAsync,
     Call::StreamWaitEvent,
@@ -49,7 +49,7 @@ fn setup(workers: usize) -> LoaderConfig {
     ])
 }
 
-/// Everything is there, or what went wrong.
+/// Run an epoch and check it.
 fn run(loader: &Loader) -> Result<(), LoaderError> {
     let batches: Result<Vec<Batch>, _> = loader.epoch(0)?.collect();
     let numbers = batches?.into_iter().map(|batch| batch.number());
@@ -108,8 +108,8 @@ fn some_threads() {
     fail_each(3);
 }
 
-/// A driver that panics in the middle ends the epoch, with its words; it does not hang, nor does the
-/// panic go through the consumer where that reads samples itself.
+/// A driver panic ends the epoch with its message. It neither hangs nor unwinds through a consumer that reads
+/// samples itself.
 #[test]
 fn a_panic_of_the_driver() {
     for call in [Call::CopyAsync, Call::HostAlloc, Call::Launch] {
@@ -151,8 +151,8 @@ fn a_loader_that_cannot_be_made() {
     }
 }
 
-/// Copies that fail on the device, after they were submitted: fewer batches than there are slots, so
-/// that nobody asks for them before the epoch ends.
+/// Copies that fail on the device after they were submitted: fewer batches than slots, so only the end of the
+/// epoch notices.
 #[test]
 fn a_copy_that_fails_late() {
     for workers in [0, 2] {
@@ -164,7 +164,7 @@ fn a_copy_that_fails_late() {
             let device = pinlane_testing::open(&sim);
             let loader = Loader::new(&device, Made::new(6), config(3, workers));
             let loader = loader.expect("nothing is copied yet");
-            let outcomes: Vec<_> = loader.epoch(0).expect("none is under way").collect();
+            let outcomes: Vec<_> = loader.epoch(0).expect("no epoch is running").collect();
             let (last, first) = outcomes.split_last().expect("at least the error");
             assert!(first.iter().all(Result::is_ok), "{outcomes:?}");
             assert!(matches!(last, Err(LoaderError::Device { .. })), "{last:?}");

@@ -24,7 +24,7 @@ impl Error for Undecoded {
     }
 }
 
-/// Lies behind itself.
+/// Is its own source.
 #[derive(Debug)]
 struct Endless;
 
@@ -79,7 +79,7 @@ fn images() -> Images {
 fn an_error_leads_to_its_source() {
     let rig = Rig::new();
     let loader = rig.loader(images(), config(5, 1));
-    let first = loader.epoch(0).expect("none is under way").next();
+    let first = loader.epoch(0).expect("no epoch is running").next();
     let error = first.expect("an error").expect_err("a bad sample");
     let text = "batch 0, sample 1 (images.tar/1.jpg): the image cannot be decoded";
     assert_eq!(error.to_string(), text);
@@ -92,18 +92,18 @@ fn an_error_leads_to_its_source() {
 }
 
 #[test]
-fn what_was_left_out_is_told_with_place_and_cause() {
+fn skipped_samples_have_origin_and_reason() {
     let rig = Rig::new();
     let config = config(5, 2).on_error(OnError::Skip);
     let loader = rig.loader(images(), config);
-    let first = loader.epoch(0).expect("none is under way").next();
+    let first = loader.epoch(0).expect("no epoch is running").next();
     let batch = first.expect("a batch").expect("they are left out");
     assert_eq!(batch.indices(), [0, 4]);
     let told: Vec<String> = batch.skipped().iter().map(ToString::to_string).collect();
     let expected = [
         "sample 1 (images.tar/1.jpg): the image cannot be decoded: a cable is loose",
         "sample 2: round",
-        "sample 3 (whose source cannot be told: nobody knows): no colours",
+        "sample 3 (of unknown origin: nobody knows): no colours",
     ];
     assert_eq!(told, expected);
     assert_eq!(batch.skipped()[0].origin, "images.tar/1.jpg");

@@ -15,8 +15,7 @@ fn set(indices: &[usize]) -> BTreeSet<usize> {
     indices.iter().copied().collect()
 }
 
-/// The epoch gives what comes before the batch of `at`, then an error that says all; the loader works
-/// again.
+/// The epoch yields the batches before that of `at`, then the error. The loader can be used again.
 fn fails(trouble: Trouble, at: usize, text: &str) {
     for workers in [0, 1, 4] {
         let (trouble, text) = (trouble.clone(), text.to_owned());
@@ -54,7 +53,7 @@ fn fails(trouble: Trouble, at: usize, text: &str) {
 }
 
 #[test]
-fn the_first_failure_is_told_with_its_place() {
+fn the_first_failure_is_reported_with_its_origin() {
     for at in [0, 3, 9, 22] {
         let mut trouble = Trouble {
             fail: (at..SAMPLES).collect(),
@@ -76,12 +75,12 @@ fn a_panic_is_an_error() {
         panic: set(&[6, 7, 15]),
         ..Trouble::default()
     };
-    let text = "batch 1, sample 6 (made.tar/6): the dataset panicked: sample 6 hurts";
+    let text = "batch 1, sample 6 (made.tar/6): the dataset panicked: sample 6 panics";
     fails(trouble, 6, text);
 }
 
 #[test]
-fn fields_that_are_not_as_they_should_be() {
+fn invalid_fields_are_errors() {
     let trouble = Trouble {
         forget: set(&[10]),
         ..Trouble::default()
@@ -93,7 +92,7 @@ fn fields_that_are_not_as_they_should_be() {
         ..Trouble::default()
     };
     let text =
-        "batch 2, sample 10 (made.tar/10): field `tokens` has 3 bytes, no whole number of U16";
+        "batch 2, sample 10 (made.tar/10): field `tokens` has 3 bytes, not a whole number of U16";
     fails(trouble, 10, text);
     let trouble = Trouble {
         huge: set(&[10]),
@@ -118,7 +117,7 @@ fn skipped_samples_are_left_out_and_counted() {
         let loader = rig.loader(Made::with(SAMPLES, bad.clone()), config);
         let mut told = Vec::new();
         let mut numbers = 0;
-        for (number, batch) in loader.epoch(0).expect("none is under way").enumerate() {
+        for (number, batch) in loader.epoch(0).expect("no epoch is running").enumerate() {
             let batch = batch.expect("they are skipped");
             rig.check(&batch);
             let samples = 4 * number..SAMPLES.min(4 * number + 4);
@@ -152,7 +151,7 @@ fn a_panic_is_not_skipped() {
     let rig = Rig::new();
     let config = config(4, 2).on_error(OnError::Skip);
     let loader = rig.loader(Made::with(SAMPLES, trouble), config);
-    let first = loader.epoch(0).expect("none is under way").next();
+    let first = loader.epoch(0).expect("no epoch is running").next();
     let error = first.expect("a batch").expect_err("a panic");
     assert!(matches!(
         error,
@@ -162,7 +161,7 @@ fn a_panic_is_not_skipped() {
     rig.assert_clean();
 }
 
-/// Panics wherever it can, with what is no text, which panics again when it is dropped.
+/// Panics everywhere, with a payload that panics again when dropped.
 struct Hostile {
     fields: [Field; 1],
     reads: AtomicUsize,
@@ -207,7 +206,7 @@ fn a_hostile_dataset() {
         let loader = rig.loader(hostile, config(5, 2));
         let error = loader.epoch(0).expect("none").next().expect("a batch");
         let text = error.expect_err("it panics").to_string();
-        let expected = "batch 0, sample 0 (whose source cannot be told: no source): the dataset \
+        let expected = "batch 0, sample 0 (of unknown origin: no source): the dataset \
                         panicked: no text";
         assert_eq!(text, expected);
         drop(loader);

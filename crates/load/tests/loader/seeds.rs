@@ -14,10 +14,10 @@ use pinlane_testing::Random;
 use pinlane_testing::{assert_empty, must_return, profile};
 
 const SEEDS: u64 = if cfg!(miri) { 10 } else { 2000 };
-/// Attempts after which a living device must have let one through.
+/// A working device must succeed within this many attempts.
 const ATTEMPTS: usize = 60;
 
-/// What the seeds came to.
+/// Outcomes over all seeds.
 #[derive(Default)]
 struct Tally {
     right: u64,
@@ -48,12 +48,12 @@ fn config(random: &mut Random) -> LoaderConfig {
         .prefetch(1 + random.below(4))
 }
 
-/// The driver's error, if it says that the device is dead.
+/// Whether the error is fatal for the device.
 fn is_fatal(error: &Error) -> bool {
     matches!(error, Error::Driver(error) if error.is_fatal())
 }
 
-/// Make what a program needs, as often as it takes. `None` when the device is dead.
+/// Retry until it works. `None` if the device is dead.
 fn make<T>(make: impl Fn() -> pinlane::Result<T>) -> Option<T> {
     for _ in 0..ATTEMPTS {
         match make() {
@@ -72,8 +72,7 @@ fn as_error(error: LoaderError) -> Error {
     }
 }
 
-/// An epoch, with each batch compared; now and then left in the middle. Batches are held and dropped at
-/// random.
+/// An epoch with every batch compared, sometimes cancelled. Batches are kept and dropped at random.
 fn attempt(loader: &Loader, stream: &Stream, seed: u64, finished: bool) -> pinlane::Result<()> {
     let mut random = Random(seed);
     let mut held = Vec::new();
@@ -98,7 +97,7 @@ fn attempt(loader: &Loader, stream: &Stream, seed: u64, finished: bool) -> pinla
     Ok(())
 }
 
-/// Some epochs of one loader. Whether the device lived.
+/// A few epochs of one loader. Returns whether the device survived.
 fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> bool {
     let mut config = config(random);
     let finished = random.below(3) == 0;

@@ -5,7 +5,7 @@ use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 const TAILS: [Tail; 3] = [Tail::Keep, Tail::Drop, Tail::Pad];
 const BATCHES: [usize; 7] = [1, 2, 3, 5, 8, 17, 32];
 
-/// Goes through all ranks and counts.
+/// Count the samples over all ranks.
 fn check(samples: usize, world: usize, config: OrderConfig) {
     let told = || format!("{samples} samples, {world} ranks, {config:?}");
     let (mut seen, mut padding) = (vec![0_u32; samples], 0);

@@ -14,7 +14,7 @@ fn first(samples: usize, seed: u64, epoch: u64, shard: Shard) -> Vec<usize> {
 }
 
 #[test]
-fn orders_are_the_same_for_ever() {
+fn orders_never_change() {
     let whole = Shard::whole();
     let second = Shard::new(1, 2).expect("a rank");
     assert_eq!(first(10, 0, 0, whole), [5, 3, 4, 7, 0, 8, 2, 1]);

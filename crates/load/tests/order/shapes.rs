@@ -16,7 +16,7 @@ fn indices(order: &SampleOrder) -> Vec<usize> {
 }
 
 #[test]
-fn the_default_is_all_as_numbered() {
+fn the_default_is_dataset_order() {
     let order = SampleOrder::new(5, 9, &OrderConfig::default()).expect("an order");
     assert_eq!(indices(&order), [0, 1, 2, 3, 4]);
     assert_eq!(order.batches(), 5);
@@ -30,7 +30,7 @@ fn ranks_take_turns() {
 }
 
 #[test]
-fn tails_are_kept_dropped_or_filled_up() {
+fn tails_are_kept_dropped_or_padded() {
     let kept = order(10, 1, 0, 4, Tail::Keep);
     assert_eq!(
         [0, 1, 2, 3].map(|batch| kept.batch_len(batch)),
@@ -63,7 +63,7 @@ fn one_sample_can_fill_many_batches() {
 }
 
 #[test]
-fn nothing_has_no_batches() {
+fn an_empty_dataset_has_no_batches() {
     for tail in [Tail::Keep, Tail::Drop, Tail::Pad] {
         let nothing = order(0, 4, 3, 2, tail);
         assert_eq!((nothing.samples(), nothing.batches()), (0, 0));
@@ -72,7 +72,7 @@ fn nothing_has_no_batches() {
 }
 
 #[test]
-fn a_batch_has_samples() {
+fn a_batch_size_of_zero_is_an_error() {
     let config = OrderConfig::default().batch(0);
     assert_eq!(
         SampleOrder::new(3, 0, &config).err(),
@@ -81,12 +81,12 @@ fn a_batch_has_samples() {
 }
 
 #[test]
-#[should_panic(expected = "there are 3 samples, none at 3")]
-fn positions_end() {
+#[should_panic(expected = "position 3 is past the end of 3 samples")]
+fn a_position_past_the_end_panics() {
     let _ = order(3, 1, 0, 1, Tail::Keep).sample(3);
 }
 
-/// As many samples as can be counted, on as many ranks.
+/// The most samples, on the most ranks.
 #[test]
 fn the_largest_numbers() {
     let most = usize::MAX;

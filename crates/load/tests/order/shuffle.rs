@@ -21,9 +21,9 @@ fn unevenness(found: impl ExactSizeIterator<Item = u32>, drawn: u32) -> f64 {
     squares.sum::<f64>() / (outcomes - 1.0)
 }
 
-/// All orders of a few samples, over seeds and over epochs.
+/// Over seeds and over epochs.
 #[test]
-fn every_order_of_few_samples_is_equally_frequent() {
+fn all_orders_of_few_samples_are_equally_frequent() {
     for (samples, orders) in [(2, 2), (3, 6), (4, 24), (5, 120), (6, 720)] {
         for over_epochs in [false, true] {
             let drawn = 100 * orders + 4_000;
@@ -47,7 +47,7 @@ fn every_order_of_few_samples_is_equally_frequent() {
 
 /// Where a sample lands, and what comes behind it, for sizes on both sides of a power of two.
 #[test]
-fn places_and_neighbours_are_equally_frequent() {
+fn positions_and_neighbours_are_uniform() {
     for samples in [16, 17, 100] {
         let mut places = vec![0; samples * samples];
         let mut neighbours = vec![0; samples * samples];
@@ -78,7 +78,7 @@ fn places_and_neighbours_are_equally_frequent() {
 }
 
 #[test]
-fn epochs_and_seeds_have_nothing_in_common() {
+fn epochs_and_seeds_are_independent() {
     let samples = 5_000;
     let first = shuffled(samples, 1, 0);
     for (seed, epoch) in [

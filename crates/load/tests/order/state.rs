@@ -12,7 +12,7 @@ fn config() -> OrderConfig {
 }
 
 #[test]
-fn a_state_is_the_same_in_json() {
+fn a_state_survives_json() {
     let progress = EpochState::new(2, 3, &config(), 100);
     let json = serde_json::to_string(&progress).expect("JSON");
     let fixed = r#"{"version":1,"epoch":2,"batch":3,"seed":18446744073709551615,"shuffle":true,"samples":100,"batch_size":4,"tail":"pad","rank":1,"world":2}"#;
@@ -57,7 +57,7 @@ fn hostile_states_are_refused() {
 }
 
 #[test]
-fn what_is_left_is_what_was_not_done() {
+fn a_resumed_epoch_has_the_remaining_samples() {
     let epoch = |progress: &EpochState| {
         let order = SampleOrder::new(100, progress.epoch, &config()).expect("an order");
         let first = usize::try_from(progress.batch).expect("small");

@@ -1,7 +1,7 @@
 //! A driver that refuses each call in turn, or panics: the error is told, nothing hangs or is left, and
 //! the next load works.
 
-use pinlane::load::{Dtype, Fault, LoadConfig, LoadError, Tensor, Weights};
+use pinlane::load::{Dtype, LoadConfig, LoadError, LoadErrorKind, Tensor, Weights};
 use pinlane_driver::Call;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
@@ -28,7 +28,7 @@ const CALLS: [Call; 13] = [
 ];
 
 fn injected(error: &LoadError) -> bool {
-    matches!(error.fault(), Fault::Device { error } if is_injected(error))
+    matches!(error.kind(), LoadErrorKind::Device { error } if is_injected(error))
 }
 
 fn run(rig: &Rig, weights: &Weights, config: &LoadConfig) -> Result<(), LoadError> {
@@ -163,7 +163,7 @@ fn a_panic_of_the_driver() {
                     let sprung = trap.disarm();
                     if sprung > 0 {
                         let error = ran.expect_err("a thread died");
-                        let panicked = matches!(error.fault(), Fault::Panicked { says } if says == "on purpose");
+                        let panicked = matches!(error.kind(), LoadErrorKind::Panicked { message } if message == "on purpose");
                         assert!(panicked, "{call:?} {at}: {error}");
                     }
                     run(&rig, &weights, &config(threads)).expect("the driver is well again");
@@ -201,7 +201,10 @@ fn a_copy_that_fails_late() {
                 };
                 assert!(first.iter().all(complete), "{outcomes:?}");
                 let error = last.as_ref().expect_err("no copy works");
-                assert!(matches!(error.fault(), Fault::Device { .. }), "{error}");
+                assert!(
+                    matches!(error.kind(), LoadErrorKind::Device { .. }),
+                    "{error}"
+                );
                 assert_eq!(error.file(), Some(path.as_path()));
                 assert!(error.tensor().is_some());
                 drop(outcomes);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinlane::Device;
-use pinlane::load::{Dtype, Fault, Io, Weights};
+use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 use pinlane_driver::{Call, Hook, Intercepted, Result};
 
 use super::rig::{MODEL, Rig, config, file, model, with_io};
@@ -81,8 +81,11 @@ fn between_the_header_and_the_load() {
             let error = loaded.expect_err("not what it was");
             assert_eq!(error.file(), Some(path.as_path()));
             match is_change {
-                true => assert_eq!(error.fault(), &Fault::Changed),
-                false => assert!(matches!(error.fault(), Fault::Io { action: "open", .. })),
+                true => assert_eq!(error.kind(), &LoadErrorKind::FileChanged),
+                false => assert!(matches!(
+                    error.kind(),
+                    LoadErrorKind::Io { action: "open", .. }
+                )),
             }
         }
         rig.assert_clean();
@@ -106,7 +109,7 @@ fn a_file_that_may_not_be_read() {
     assert_eq!(error.file(), Some(path.as_path()));
     let denied = std::io::ErrorKind::PermissionDenied;
     assert!(
-        matches!(error.fault(), Fault::Io { kind, .. } if *kind == denied),
+        matches!(error.kind(), LoadErrorKind::Io { kind, .. } if *kind == denied),
         "{error}"
     );
     rig.assert_clean();
@@ -169,7 +172,7 @@ fn in_the_middle_of_the_load() {
                     let [error] = &errors[..] else {
                         panic!("{errors:?}");
                     };
-                    assert_eq!(error.fault(), &Fault::Changed);
+                    assert_eq!(error.kind(), &LoadErrorKind::FileChanged);
                     assert_eq!(error.file(), Some(path.as_path()));
                     assert!(
                         error

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinlane::load::{Fault, Io, Weights};
+use pinlane::load::{Io, LoadErrorKind, Weights};
 use pinlane::{Budget, Device};
 use pinlane_driver::{Call, Hook, Intercepted, Result};
 
@@ -73,9 +73,9 @@ fn an_error_is_told_though_the_driver_panics_behind_it() {
             .load(&rig.device, &with_io(config(1), Io::Buffered))
             .expect_err("the file has changed");
         well.store(true, Ordering::SeqCst);
-        let told = match error.fault() {
-            Fault::Changed => true,
-            Fault::Panicked { says } => says == "on purpose",
+        let told = match error.kind() {
+            LoadErrorKind::FileChanged => true,
+            LoadErrorKind::Panicked { message } => message == "on purpose",
             _ => false,
         };
         assert!(told, "{error}");

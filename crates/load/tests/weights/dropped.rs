@@ -1,6 +1,6 @@
 //! Loads that are dropped at any time, and tensors that outlive everything.
 
-use pinlane::load::{Dtype, Landing, LoadError, Tensor, Tensors, Weights};
+use pinlane::load::{Dtype, LoadError, LoadStream, Tensor, Tensors, Weights};
 
 use super::rig::{MODEL, Rig, config, converting, model};
 use super::support::Scratch;
@@ -73,6 +73,6 @@ fn tensors_outlive_device_and_files() {
 fn all_can_be_sent_and_shared() {
     fn sent<T: Send + 'static>() {}
     fn shared<T: Sync>() {}
-    sent::<(Weights, Landing, Tensor, Tensors, LoadError)>();
+    sent::<(Weights, LoadStream, Tensor, Tensors, LoadError)>();
     shared::<(Weights, Tensor, Tensors, LoadError)>();
 }

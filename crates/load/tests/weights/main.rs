@@ -18,7 +18,8 @@ mod full;
 mod in_time;
 mod io;
 mod kept;
-mod landing;
+mod load_stream;
+
 mod named;
 mod refusals;
 mod rig;

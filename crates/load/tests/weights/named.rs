@@ -1,6 +1,6 @@
 //! Errors name the tensor that they are about, though a piece holds many.
 
-use pinlane::load::{Dtype, Fault, Io, Weights};
+use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 use pinlane_driver::Call;
 
 use super::rig::{Rig, config, file, with_io};
@@ -83,11 +83,11 @@ fn the_tensor_that_could_not_be_read_is_named() {
             let error = weights
                 .load(&rig.device, &with_io(config(2), io))
                 .expect_err("not readable");
-            if matches!(error.fault(), Fault::NoDirectReads { .. }) {
+            if matches!(error.kind(), LoadErrorKind::DirectIoUnsupported { .. }) {
                 return;
             }
             assert!(
-                matches!(error.fault(), Fault::Io { action: "read", .. }),
+                matches!(error.kind(), LoadErrorKind::Io { action: "read", .. }),
                 "{error}"
             );
             assert_eq!(error.file(), Some(path.as_path()));

@@ -1,6 +1,6 @@
 //! Settings that are not possible.
 
-use pinlane::load::{Dtype, Fault, LoadConfig, Weights};
+use pinlane::load::{Dtype, LoadConfig, LoadErrorKind, Weights};
 
 use super::rig::{Rig, config, converting, model};
 use super::support::Scratch;
@@ -12,7 +12,7 @@ fn each_is_named() {
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let refused = |config: &LoadConfig| {
         let started = weights.start(&rig.device, config);
-        started.expect_err("not possible").fault().clone()
+        started.expect_err("not possible").kind().clone()
     };
     for piece_bytes in [
         0,
@@ -30,7 +30,7 @@ fn each_is_named() {
         let fault = refused(&config);
         let named = matches!(
             fault,
-            Fault::BadConfig {
+            LoadErrorKind::InvalidConfig {
                 field: "piece_bytes",
                 ..
             }
@@ -41,7 +41,7 @@ fn each_is_named() {
         let fault = refused(&config(1).pinned_bytes(pinned_bytes));
         let named = matches!(
             fault,
-            Fault::BadConfig {
+            LoadErrorKind::InvalidConfig {
                 field: "pinned_bytes",
                 ..
             }
@@ -52,7 +52,7 @@ fn each_is_named() {
     assert!(
         matches!(
             fault,
-            Fault::BadConfig {
+            LoadErrorKind::InvalidConfig {
                 field: "threads",
                 ..
             }
@@ -64,7 +64,7 @@ fn each_is_named() {
             continue;
         }
         let fault = refused(&converting(config(1), dtype));
-        assert_eq!(fault, Fault::NotAFloat { to: dtype });
+        assert_eq!(fault, LoadErrorKind::NotAFloat { to: dtype });
         assert!(fault.to_string().contains("choose F16"), "{fault}");
     }
     rig.assert_clean();

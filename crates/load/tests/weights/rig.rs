@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pinlane::load::{
-    Dtype, Fault, Io, LoadConfig, LoadError, Tensor, TensorInfo, Tensors, Weights,
+    Dtype, Io, LoadConfig, LoadError, LoadErrorKind, Tensor, TensorInfo, Tensors, Weights,
 };
 use pinlane::{Device, Error, Stream};
 use pinlane_kernels::convert::{FloatKind, floats};
@@ -183,8 +183,8 @@ pub fn set_old(path: &Path) {
 
 /// What the device said.
 pub fn device_error(error: &LoadError) -> &Error {
-    match error.fault() {
-        Fault::Device { error } => error,
+    match error.kind() {
+        LoadErrorKind::Device { error } => error,
         other => panic!("not of the device: {other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Some tensors, rows of them, and the rows of a rank.
 
-use pinlane::load::{Dtype, Fault, Selection, Weights};
+use pinlane::load::{Dtype, LoadErrorKind, Selection, Weights};
 
 use super::rig::{MODEL, Rig, config, converting, expected, file, model};
 use super::support::Scratch;
@@ -21,8 +21,8 @@ fn names_and_patterns() {
     let read: u64 = some.tensors().iter().map(|tensor| tensor.len_bytes()).sum();
     assert_eq!(tensors.stats().bytes(), read, "nothing else is read");
     let missing = weights.select(&Selection::new().name("h.9"));
-    let fault = missing.expect_err("not there").fault().clone();
-    assert_eq!(fault, Fault::UnknownTensor);
+    let fault = missing.expect_err("not there").kind().clone();
+    assert_eq!(fault, LoadErrorKind::UnknownTensor);
     drop(tensors);
     rig.assert_clean();
 }
@@ -62,7 +62,10 @@ fn ranks_have_all_rows_exactly_once() {
         .clone()
         .shard(3, 3)
         .expect_err("there is no such rank");
-    assert_eq!(refused.fault(), &Fault::BadRank { rank: 3, world: 3 });
+    assert_eq!(
+        refused.kind(),
+        &LoadErrorKind::InvalidRank { rank: 3, world: 3 }
+    );
     rig.assert_clean();
 }
 
@@ -137,7 +140,7 @@ fn tensors_of_other_files_are_refused() {
         let refused = only
             .load(&rig.device, &config)
             .expect_err("of another catalog");
-        assert_eq!(refused.fault(), &Fault::OtherCatalog, "{refused}");
+        assert_eq!(refused.kind(), &LoadErrorKind::OtherCatalog, "{refused}");
         assert_eq!(refused.tensor(), Some(name.as_str()));
     }
     assert_eq!(MODEL.len(), two.tensors().len() - 1);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use pinlane::load::{Dtype, Fault, Weights};
+use pinlane::load::{Dtype, LoadErrorKind, Weights};
 
 use super::rig::{Rig, config, file, model, set_old};
 use super::support::Scratch;
@@ -35,11 +35,11 @@ fn a_byte_that_differs_is_found_where_it_is() {
         let error = weights.verify(&rig.device, deep).expect_err("not the same");
         assert_eq!(error.file(), Some(path.as_path()));
         assert_eq!(error.tensor(), Some("deep"));
-        let Fault::NotTheSame {
+        let LoadErrorKind::Mismatch {
             at,
             found,
             expected,
-        } = error.fault()
+        } = error.kind()
         else {
             panic!("{error}");
         };
@@ -66,7 +66,7 @@ fn a_tensor_of_other_weights() {
     let error = other
         .verify(&rig.device, &tensors["deep"])
         .expect_err("not its own");
-    assert_eq!(error.fault(), &Fault::OtherCatalog);
+    assert_eq!(error.kind(), &LoadErrorKind::OtherCatalog);
     assert_eq!(error.tensor(), Some("deep"));
     drop(tensors);
     rig.assert_clean();
@@ -85,14 +85,14 @@ fn a_file_that_was_written_to_cannot_be_compared() {
     let error = weights
         .verify(&rig.device, &tensors["odd"])
         .expect_err("changed");
-    assert_eq!(error.fault(), &Fault::Changed);
+    assert_eq!(error.kind(), &LoadErrorKind::FileChanged);
     assert_eq!(error.file(), Some(path.as_path()));
     fs::remove_file(&path).expect("our own file");
     let error = weights
         .verify(&rig.device, &tensors["odd"])
         .expect_err("gone");
     assert!(
-        matches!(error.fault(), Fault::Io { action: "open", .. }),
+        matches!(error.kind(), LoadErrorKind::Io { action: "open", .. }),
         "{error}"
     );
     drop(tensors);

@@ -6,7 +6,7 @@ use std::path::Path;
 use memmap2::{MmapOptions, MmapRaw};
 
 use super::{ArrayMemory, Arrays, Column};
-use crate::{Catalog, Fault, Field, FileInfo, LoadError, TensorInfo};
+use crate::{Catalog, Field, FileInfo, LoadError, LoadErrorKind, TensorInfo};
 
 impl Arrays {
     /// All tensors of a file or a folder, as accepted by [`Catalog::open`]. Each is a field with its name,
@@ -34,15 +34,15 @@ impl Arrays {
     /// Tensors of a catalog, or rows of them, as fields in this order.
     ///
     /// # Errors
-    /// [`Fault::NoFields`] without tensors, [`Fault::NoRows`] for a scalar, [`Fault::SamplesDiffer`] for a
-    /// tensor with a different number of rows than the first, [`Fault::RowsSplitByte`] if a row ends inside
-    /// a byte, [`Fault::OtherCatalog`] for a tensor of another catalog, and [`Fault::Changed`] if a file has
+    /// [`LoadErrorKind::NoFields`] without tensors, [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::SamplesDiffer`] for a
+    /// tensor with a different number of rows than the first, [`LoadErrorKind::RowsSplitByte`] if a row ends inside
+    /// a byte, [`LoadErrorKind::OtherCatalog`] for a tensor of another catalog, and [`LoadErrorKind::FileChanged`] if a file has
     /// changed.
     pub fn of(catalog: &Catalog, tensors: &[TensorInfo]) -> Result<Self, LoadError> {
-        let first = tensors.first().ok_or(Fault::NoFields)?;
+        let first = tensors.first().ok_or(LoadErrorKind::NoFields)?;
         let samples = first.shape().first().copied().unwrap_or(0);
         let mut arrays = Self {
-            samples: usize::try_from(samples).map_err(|_| Fault::TooMuch)?,
+            samples: usize::try_from(samples).map_err(|_| LoadErrorKind::TotalOverflow)?,
             fields: Vec::with_capacity(tensors.len()),
             columns: Vec::with_capacity(tensors.len()),
             files: Vec::new(),
@@ -51,16 +51,16 @@ impl Arrays {
         let mut mapped: Vec<usize> = Vec::new();
         for tensor in tensors {
             let file = catalog.files().get(tensor.file());
-            let error = |fault: Fault| {
+            let error = |fault: LoadErrorKind| {
                 let error = LoadError::from(fault).with_tensor(tensor.name());
                 match file {
-                    Some(file) => error.of(file.path()),
+                    Some(file) => error.with_file(file.path()),
                     None => error,
                 }
             };
             let info = file
-                .filter(|_| catalog.holds(tensor))
-                .ok_or_else(|| error(Fault::OtherCatalog))?;
+                .filter(|_| catalog.contains(tensor))
+                .ok_or_else(|| error(LoadErrorKind::OtherCatalog))?;
             let number = match mapped.iter().position(|number| *number == tensor.file()) {
                 Some(number) => number,
                 None => {
@@ -82,20 +82,20 @@ impl Arrays {
 }
 
 /// A tensor as a field, the byte where its first row starts, and the bytes of a row.
-fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usize), Fault> {
+fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usize), LoadErrorKind> {
     let [rows, row @ ..] = tensor.shape() else {
-        return Err(Fault::NoRows);
+        return Err(LoadErrorKind::NoRows);
     };
     let expected = first.shape().first().copied().unwrap_or(0);
     if *rows != expected {
-        return Err(Fault::SamplesDiffer {
+        return Err(LoadErrorKind::SamplesDiffer {
             samples: *rows,
             other: first.name().to_owned(),
             other_samples: expected,
         });
     }
     let row_bytes = tensor.dtype().bytes_of(row).map_err(|fault| match fault {
-        Fault::PartialByte { dtype, .. } => Fault::RowsSplitByte {
+        LoadErrorKind::PartialByte { dtype, .. } => LoadErrorKind::RowsSplitByte {
             start: 0,
             end: 1,
             dtype,
@@ -103,8 +103,8 @@ fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usiz
         },
         other => other,
     })?;
-    let number = |number: u64| usize::try_from(number).map_err(|_| Fault::TooMuch);
-    let shape: Result<Vec<usize>, Fault> = row.iter().map(|dim| number(*dim)).collect();
+    let number = |number: u64| usize::try_from(number).map_err(|_| LoadErrorKind::TotalOverflow);
+    let shape: Result<Vec<usize>, LoadErrorKind> = row.iter().map(|dim| number(*dim)).collect();
     let field = Field::fixed(tensor.name(), tensor.dtype(), shape?);
     Ok((field, number(tensor.bytes().start)?, number(row_bytes)?))
 }
@@ -121,18 +121,18 @@ pub(super) struct MappedFile {
 
 impl MappedFile {
     fn new(info: &FileInfo) -> Result<Self, LoadError> {
-        let error = |fault: Fault| LoadError::from(fault).of(info.path());
+        let error = |fault: LoadErrorKind| LoadError::from(fault).with_file(info.path());
         let file = info.open()?;
         let map = MmapOptions::new()
             .map_raw_read_only(&file)
-            .map_err(|problem| error(Fault::io("map", &problem)))?;
+            .map_err(|problem| error(LoadErrorKind::io("map", &problem)))?;
         match map.len() as u64 == info.len_bytes() {
             true => Ok(Self {
                 map,
                 file,
                 info: info.clone(),
             }),
-            false => Err(error(Fault::Changed)),
+            false => Err(error(LoadErrorKind::FileChanged)),
         }
     }
 

@@ -6,7 +6,7 @@ mod files;
 use std::fmt;
 
 use super::{Dataset, Field, SampleError, SampleMut};
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
 /// Samples that are rows of arrays: sample `i` is row `i` of each array, and each array is a field.
 ///
@@ -63,7 +63,7 @@ impl Arrays {
     /// Arrays in memory: for each field, the bytes of all samples in a row.
     ///
     /// # Errors
-    /// [`Fault::NoFields`] without arrays, [`Fault::NotFixed`] for a variable field, [`Fault::ArrayLength`]
+    /// [`LoadErrorKind::NoFields`] without arrays, [`LoadErrorKind::NotFixed`] for a variable field, [`LoadErrorKind::ArrayLength`]
     /// if an array does not have exactly `samples` rows.
     pub fn from_memory<B>(
         samples: usize,
@@ -84,7 +84,7 @@ impl Arrays {
             });
         }
         match fields.is_empty() {
-            true => Err(Fault::NoFields.into()),
+            true => Err(LoadErrorKind::NoFields.into()),
             false => Ok(Self {
                 samples,
                 fields,
@@ -98,11 +98,11 @@ impl Arrays {
     /// Samples with the fields of both.
     ///
     /// # Errors
-    /// [`Fault::SamplesDiffer`] if they have different numbers of samples.
+    /// [`LoadErrorKind::SamplesDiffer`] if they have different numbers of samples.
     pub fn and(mut self, other: Self) -> Result<Self, LoadError> {
         if self.samples != other.samples {
             let name = |arrays: &Self| arrays.fields.first().map(|field| field.name().to_owned());
-            let fault = Fault::SamplesDiffer {
+            let fault = LoadErrorKind::SamplesDiffer {
                 samples: other.samples as u64,
                 other: name(&self).unwrap_or_default(),
                 other_samples: self.samples as u64,
@@ -136,14 +136,14 @@ impl Arrays {
 }
 
 /// The bytes of a row, if the array has exactly `samples` rows.
-fn row_bytes(samples: usize, field: &Field, array: &[u8]) -> Result<usize, Fault> {
+fn row_bytes(samples: usize, field: &Field, array: &[u8]) -> Result<usize, LoadErrorKind> {
     if !field.is_fixed() {
-        return Err(Fault::NotFixed);
+        return Err(LoadErrorKind::NotFixed);
     }
     let row_bytes = field.room_bytes()?;
     match row_bytes.checked_mul(samples) {
         Some(expected) if expected == array.len() => Ok(row_bytes),
-        _ => Err(Fault::ArrayLength {
+        _ => Err(LoadErrorKind::ArrayLength {
             bytes: array.len(),
             samples,
             row_bytes,

@@ -8,11 +8,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::TarFault;
+use super::TarError;
 use super::entries::TarEntries;
 use super::index::{EntryData, TarIndex};
-use crate::file::{Stamp, open_plain};
-use crate::{Fault, LoadError};
+use crate::file_info::{FileStamp, open_regular};
+use crate::{LoadError, LoadErrorKind};
 
 /// The most archives to keep open. With more, each is opened for every read: processes are often limited to
 /// a thousand open files.
@@ -25,7 +25,7 @@ const THREADS_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct TarArchive {
     path: PathBuf,
-    stamp: Stamp,
+    stamp: FileStamp,
     /// `None` if it is opened for every read.
     file: Option<File>,
     pub(super) index: TarIndex,
@@ -34,7 +34,7 @@ pub(super) struct TarArchive {
 impl TarArchive {
     fn open(path: &Path, extensions: &[String], keep_open: bool) -> Result<Self, LoadError> {
         let open = || {
-            let (file, stamp) = open_plain(path)?;
+            let (file, stamp) = open_regular(path)?;
             Ok(Self {
                 path: path.to_owned(),
                 stamp,
@@ -42,7 +42,7 @@ impl TarArchive {
                 file: keep_open.then_some(file),
             })
         };
-        open().map_err(|fault: Fault| LoadError::from(fault).of(path))
+        open().map_err(|fault: LoadErrorKind| LoadError::from(fault).with_file(path))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -58,7 +58,7 @@ impl TarArchive {
         let file = match &self.file {
             Some(file) => file,
             None => {
-                (opened, _) = open_plain(&self.path).map_err(|fault| self.error(fault))?;
+                (opened, _) = open_regular(&self.path).map_err(|fault| self.error(fault))?;
                 &opened
             }
         };
@@ -70,9 +70,9 @@ impl TarArchive {
 
     fn check(&self, file: &File) -> Result<(), LoadError> {
         match file.metadata() {
-            Ok(now) if Stamp::of(&now) == self.stamp => Ok(()),
-            Ok(_) => Err(self.error(Fault::Changed)),
-            Err(error) => Err(self.error(Fault::io("read", &error))),
+            Ok(now) if FileStamp::of(&now) == self.stamp => Ok(()),
+            Ok(_) => Err(self.error(LoadErrorKind::FileChanged)),
+            Err(error) => Err(self.error(LoadErrorKind::io("read", &error))),
         }
     }
 
@@ -88,17 +88,17 @@ impl TarArchive {
     }
 
     /// An error of this archive.
-    pub(super) fn error(&self, fault: impl Into<Fault>) -> LoadError {
-        LoadError::from(fault.into()).of(&self.path)
+    pub(super) fn error(&self, fault: impl Into<LoadErrorKind>) -> LoadError {
+        LoadError::from(fault.into()).with_file(&self.path)
     }
 }
 
 /// Read bytes that were there when the file was opened.
-pub(super) fn read_exact(file: &File, target: &mut [u8], start: u64) -> Result<(), Fault> {
+pub(super) fn read_exact(file: &File, target: &mut [u8], start: u64) -> Result<(), LoadErrorKind> {
     file.read_exact_at(target, start)
         .map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => Fault::Changed,
-            _ => Fault::io("read", &error),
+            io::ErrorKind::UnexpectedEof => LoadErrorKind::FileChanged,
+            _ => LoadErrorKind::io("read", &error),
         })
 }
 
@@ -146,8 +146,8 @@ fn archives_in(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
             .map(|entry| Ok(entry?.path()))
             .collect()
     };
-    let error = |fault: Fault| LoadError::from(fault).of(folder);
-    let mut paths = list().map_err(|problem| error(Fault::io("list", &problem)))?;
+    let error = |fault: LoadErrorKind| LoadError::from(fault).with_file(folder);
+    let mut paths = list().map_err(|problem| error(LoadErrorKind::io("list", &problem)))?;
     paths.retain(|path| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         let extension = path.extension().unwrap_or_default();
@@ -155,7 +155,7 @@ fn archives_in(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
     });
     paths.sort();
     match paths.is_empty() {
-        true => Err(error(TarFault::NoArchives.into())),
+        true => Err(error(TarError::NoArchives.into())),
         false => Ok(paths),
     }
 }

@@ -4,10 +4,10 @@
 
 use std::fs::File;
 
-use super::TarFault;
+use super::TarError;
 use super::archive::read_exact;
 use super::header::{BLOCK_BYTES, Block, PaxHeader, TarHeader, until_nul};
-use crate::Fault;
+use crate::LoadErrorKind;
 
 /// Bytes to read at a time: enough for the headers of several small entries, little more than the header of
 /// a large one.
@@ -55,12 +55,12 @@ impl<'a> TarEntries<'a> {
     }
 
     /// The next file. `None` at the end, which is a block of zeros or the end of the archive.
-    pub(super) fn next(&mut self) -> Result<Option<TarEntry>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Option<TarEntry>, LoadErrorKind> {
         let mut extensions = EntryExtensions::default();
         loop {
             let Some(header) = self.header()? else {
                 return match extensions.any {
-                    true => Err(TarFault::Truncated { at_bytes: self.at }.into()),
+                    true => Err(TarError::Truncated { at_bytes: self.at }.into()),
                     false => Ok(None),
                 };
             };
@@ -69,7 +69,7 @@ impl<'a> TarEntries<'a> {
                 b'x' | b'X' => {
                     let at_bytes = self.at;
                     let pax = PaxHeader::parse(&self.extension(&header)?);
-                    extensions.pax = pax.ok_or(TarFault::Pax { at_bytes })?;
+                    extensions.pax = pax.ok_or(TarError::Pax { at_bytes })?;
                 }
                 // The target of a link with a long name.
                 b'K' => self.skip(&header, header.bytes)?,
@@ -91,14 +91,14 @@ impl<'a> TarEntries<'a> {
     }
 
     /// The header at the current position.
-    fn header(&mut self) -> Result<Option<TarHeader>, Fault> {
+    fn header(&mut self) -> Result<Option<TarHeader>, LoadErrorKind> {
         let at = self.at;
         if at == self.len_bytes {
             return Ok(None);
         }
         let block = self.block(at)?;
         let header = TarHeader::parse(block, at).map_err(|fault| match compression(block) {
-            Some(how) if at == 0 => TarFault::Compressed { how },
+            Some(how) if at == 0 => TarError::Compressed { how },
             _ => fault,
         });
         Ok(header?)
@@ -109,7 +109,7 @@ impl<'a> TarEntries<'a> {
         &mut self,
         header: TarHeader,
         extensions: EntryExtensions,
-    ) -> Result<Option<TarEntry>, Fault> {
+    ) -> Result<Option<TarEntry>, LoadErrorKind> {
         let EntryExtensions { long_name, pax, .. } = extensions;
         let bytes = pax.bytes.unwrap_or(header.bytes);
         let kind = header.kind;
@@ -125,7 +125,7 @@ impl<'a> TarEntries<'a> {
         }
         if kind == b'S' || pax.sparse {
             let entry = named.display_name();
-            return Err(TarFault::Sparse { entry }.into());
+            return Err(TarError::Sparse { entry }.into());
         }
         let start = self.at + BLOCK_BYTES;
         self.skip(&named, bytes)?;
@@ -138,9 +138,9 @@ impl<'a> TarEntries<'a> {
     }
 
     /// The data of a header that describes the next entry. Moves on past it.
-    fn extension(&mut self, header: &TarHeader) -> Result<Vec<u8>, Fault> {
+    fn extension(&mut self, header: &TarHeader) -> Result<Vec<u8>, LoadErrorKind> {
         if header.bytes > EXTENSION_BYTES_MAX {
-            return Err(Fault::Tar(TarFault::ExtensionTooLarge {
+            return Err(LoadErrorKind::Tar(TarError::ExtensionTooLarge {
                 at_bytes: self.at,
                 header_bytes: header.bytes,
                 limit_bytes: EXTENSION_BYTES_MAX,
@@ -152,11 +152,11 @@ impl<'a> TarEntries<'a> {
     }
 
     /// Move on past a header and its data, which must be inside the archive.
-    fn skip(&mut self, header: &TarHeader, bytes: u64) -> Result<(), TarFault> {
+    fn skip(&mut self, header: &TarHeader, bytes: u64) -> Result<(), TarError> {
         let start = self.at + BLOCK_BYTES;
         let left_bytes = self.len_bytes.saturating_sub(start);
         if bytes > left_bytes {
-            return Err(TarFault::PastEnd {
+            return Err(TarError::PastEnd {
                 entry: header.display_name(),
                 bytes,
                 left_bytes,
@@ -167,15 +167,15 @@ impl<'a> TarEntries<'a> {
             .checked_next_multiple_of(BLOCK_BYTES)
             .and_then(|bytes| bytes.checked_add(start))
             .filter(|next| *next <= self.len_bytes);
-        self.at = next.ok_or(TarFault::Truncated { at_bytes: start })?;
+        self.at = next.ok_or(TarError::Truncated { at_bytes: start })?;
         Ok(())
     }
 
     /// The block at a position.
-    fn block(&mut self, at: u64) -> Result<&Block, Fault> {
+    fn block(&mut self, at: u64) -> Result<&Block, LoadErrorKind> {
         let left_bytes = self.len_bytes.saturating_sub(at);
         if left_bytes < BLOCK_BYTES {
-            return Err(TarFault::Truncated { at_bytes: at }.into());
+            return Err(TarError::Truncated { at_bytes: at }.into());
         }
         let window_end = self.window_start + self.window.len() as u64;
         if at < self.window_start || window_end < at + BLOCK_BYTES {
@@ -188,8 +188,8 @@ impl<'a> TarEntries<'a> {
     }
 
     /// Bytes of the archive. The caller has checked that they are inside.
-    fn bytes(&self, at: u64, bytes: u64) -> Result<Vec<u8>, Fault> {
-        let mut read = vec![0; usize::try_from(bytes).map_err(|_| Fault::TooMuch)?];
+    fn bytes(&self, at: u64, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
+        let mut read = vec![0; usize::try_from(bytes).map_err(|_| LoadErrorKind::TotalOverflow)?];
         read_exact(self.file, &mut read, at)?;
         Ok(read)
     }

@@ -6,7 +6,7 @@ use crate::{Field, FieldShape};
 /// What is wrong with a tar archive, or with a sample in it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum TarFault {
+pub enum TarError {
     /// A folder without archives.
     #[error("the folder has no .tar file")]
     NoArchives,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::str;
 
-use super::TarFault;
+use super::TarError;
 
 /// Everything in an archive starts at a multiple of this.
 pub(super) const BLOCK_BYTES: u64 = 512;
@@ -29,15 +29,15 @@ pub(super) struct TarHeader {
 
 impl TarHeader {
     /// The header in a block, or `None` if the block is all zeros, which ends an archive.
-    pub(super) fn parse(block: &Block, at_bytes: u64) -> Result<Option<Self>, TarFault> {
+    pub(super) fn parse(block: &Block, at_bytes: u64) -> Result<Option<Self>, TarError> {
         if block.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        let checksum = number(&block[CHECKSUM]).ok_or(TarFault::Checksum { at_bytes })?;
+        let checksum = number(&block[CHECKSUM]).ok_or(TarError::Checksum { at_bytes })?;
         if !i64::try_from(checksum).is_ok_and(|checksum| checksum_matches(block, checksum)) {
-            return Err(TarFault::Checksum { at_bytes });
+            return Err(TarError::Checksum { at_bytes });
         }
-        let bytes = number(&block[SIZE]).ok_or(TarFault::Size { at_bytes })?;
+        let bytes = number(&block[SIZE]).ok_or(TarError::Size { at_bytes })?;
         Ok(Some(Self {
             kind: block[KIND],
             bytes,

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU64;
 
-use super::TarFault;
+use super::TarError;
 use super::archive::TarArchive;
 use super::entries::{TarEntries, TarEntry};
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
 /// An error lists this many extensions at most, each cut to this many bytes.
 const LISTED_MAX: usize = 8;
@@ -39,7 +39,10 @@ pub(super) struct EntryData {
 
 impl TarIndex {
     /// Index the entries. Field `i` is in files with extension `i`.
-    pub(super) fn new(mut entries: TarEntries<'_>, extensions: &[String]) -> Result<Self, Fault> {
+    pub(super) fn new(
+        mut entries: TarEntries<'_>,
+        extensions: &[String],
+    ) -> Result<Self, LoadErrorKind> {
         let mut index = Self {
             field_count: extensions.len(),
             used: vec![false; extensions.len()],
@@ -52,7 +55,7 @@ impl TarIndex {
         Ok(index)
     }
 
-    fn add(&mut self, entry: &TarEntry, extensions: &[String]) -> Result<(), TarFault> {
+    fn add(&mut self, entry: &TarEntry, extensions: &[String]) -> Result<(), TarError> {
         let Some((key, extension)) = split_name(&entry.name) else {
             return Ok(());
         };
@@ -73,7 +76,7 @@ impl TarIndex {
             }
             if self.data[sample + field].replace(data).is_some() {
                 let entry = String::from_utf8_lossy(&entry.name).into_owned();
-                return Err(TarFault::Duplicate { entry });
+                return Err(TarError::Duplicate { entry });
             }
             self.used[field] = true;
         }
@@ -170,7 +173,7 @@ pub(super) fn check_extensions(
     }
     listed.sort();
     let text = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
-    let fault = TarFault::NoSuchExtension {
+    let fault = TarError::NoSuchExtension {
         extension: extensions[unused].clone(),
         others: listed.iter().map(text).collect(),
     };

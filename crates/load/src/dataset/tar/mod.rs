@@ -12,13 +12,13 @@ mod index;
 use std::fs::File;
 use std::path::Path;
 
-pub use error::TarFault;
+pub use error::TarError;
 
 use self::archive::TarArchive;
 use super::{Dataset, Field, SampleError, SampleMut};
 use crate::error::Quoted;
 use crate::setters::setters;
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
 /// Files with one extension, as a field of the samples.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -123,8 +123,8 @@ impl Tar {
     /// ```
     ///
     /// # Errors
-    /// The error of the first invalid archive, [`Fault::NoFields`] for a configuration without fields, and
-    /// [`TarFault::NoSuchExtension`] for an extension that no sample of any archive has.
+    /// The error of the first invalid archive, [`LoadErrorKind::NoFields`] for a configuration without fields, and
+    /// [`TarError::NoSuchExtension`] for an extension that no sample of any archive has.
     pub fn open(
         paths: impl IntoIterator<Item = impl AsRef<Path>>,
         config: TarConfig,
@@ -138,7 +138,7 @@ impl Tar {
             })
             .unzip();
         if fields.is_empty() {
-            return Err(Fault::NoFields.into());
+            return Err(LoadErrorKind::NoFields.into());
         }
         let rooms = fields.iter().map(|field| {
             let bytes = field.room_bytes();
@@ -186,8 +186,8 @@ impl Tar {
             let entry = entry_name();
             return Err(
                 archive.error(match archive.index.is_scattered(number, field) {
-                    true => TarFault::Scattered { entry },
-                    false => TarFault::Missing { entry },
+                    true => TarError::Scattered { entry },
+                    false => TarError::Missing { entry },
                 }),
             );
         };
@@ -201,7 +201,7 @@ impl Tar {
             }
         };
         if !fits {
-            return Err(archive.error(TarFault::Length {
+            return Err(archive.error(TarError::Length {
                 entry: entry_name(),
                 bytes: data.bytes,
                 field: kind.clone(),

@@ -1,73 +1,70 @@
-//! Headers of npy files: a magic, a version, a length, and a dictionary in Python's own syntax.
+//! Headers of npy files: magic, version, length, and a Python dict literal.
 
-mod fault;
-mod literal;
+mod dict;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-pub use fault::NpyFault;
-
-use self::literal::Descr;
-use super::{DIMS_MAX, Header, HeaderFault, read_exactly, utf8};
-use crate::{Dtype, Fault, LoadError, TensorInfo};
+use self::dict::NpyDescr;
+use super::{DIMS_MAX, FileHeader, HeaderError, NpyError, read_exactly, utf8};
+use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Bytes of magic, version and the shorter kind of length.
+/// Size of magic, version and the 2-byte length of version 1.
 const PREFIX_BYTES: u64 = 10;
 
-/// The most bytes of a header. Those of plain arrays have some hundred; only records need more.
+/// Header size limit. Plain arrays need about a hundred bytes; only structured arrays need more.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 
 pub(super) fn read(
     source: &mut impl Read,
     file_bytes: u64,
     path: &Path,
-) -> Result<Header, LoadError> {
+) -> Result<FileHeader, LoadError> {
     let (header_bytes, prefix_bytes, latin1) = length(source, file_bytes)?;
     if header_bytes > HEADER_BYTES_MAX {
-        return Err(LoadError::from(HeaderFault::TooLarge {
+        return Err(LoadError::from(HeaderError::TooLarge {
             header_bytes,
             limit_bytes: HEADER_BYTES_MAX,
         }));
     }
     let data_start = prefix_bytes + header_bytes;
     if data_start > file_bytes {
-        return Err(LoadError::from(HeaderFault::PastEnd {
+        return Err(LoadError::from(HeaderError::PastEnd {
             header_bytes,
             file_bytes,
         }));
     }
     let header = read_exactly(source, header_bytes)?;
-    // Versions before 3 are Latin-1, which differs where field names do, and so is not needed.
+    // Versions before 3 are Latin-1. It only differs from UTF-8 in field names of structured arrays.
     let header = match utf8(&header) {
-        Err(HeaderFault::NotUtf8 { .. }) if latin1 => {
-            return Err(LoadError::from(NpyFault::Structured));
+        Err(HeaderError::NotUtf8 { .. }) if latin1 => {
+            return Err(LoadError::from(NpyError::Structured));
         }
         header => header?,
     };
     let name = path
         .file_stem()
         .and_then(|stem| stem.to_str())
-        .ok_or(NpyFault::NameNotUtf8)?;
+        .ok_or(NpyError::NameNotUtf8)?;
     let tensor = tensor(name, header, data_start, file_bytes)
-        .map_err(|fault| LoadError::from(fault).with_tensor(name))?;
-    Ok(Header {
+        .map_err(|kind| LoadError::from(kind).with_tensor(name))?;
+    Ok(FileHeader {
         data_start,
         metadata: BTreeMap::new(),
         tensors: vec![tensor],
     })
 }
 
-/// Bytes of the header, bytes before it, and whether it is in Latin-1.
-fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), Fault> {
+/// Length of the header, length of the prefix before it, and whether the header is Latin-1.
+fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), LoadErrorKind> {
     let start = read_exactly(source, PREFIX_BYTES.min(file_bytes))?;
     if !start.starts_with(&MAGIC[..MAGIC.len().min(start.len())]) {
-        return Err(NpyFault::Magic.into());
+        return Err(NpyError::Magic.into());
     }
-    let too_short = |needed_bytes| HeaderFault::TooShort {
+    let too_short = |needed_bytes| HeaderError::TooShort {
         file_bytes,
         needed_bytes,
     };
@@ -83,23 +80,28 @@ fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), F
             let length = u32::from_le_bytes([low, high, rest[0], rest[1]]);
             Ok((length.into(), PREFIX_BYTES + 2, major == 2))
         }
-        _ => Err(NpyFault::Version { major, minor }.into()),
+        _ => Err(NpyError::Version { major, minor }.into()),
     }
 }
 
-fn tensor(name: &str, header: &str, data_start: u64, file_bytes: u64) -> Result<TensorInfo, Fault> {
-    let dict = literal::parse(header, DIMS_MAX)?;
+fn tensor(
+    name: &str,
+    header: &str,
+    data_start: u64,
+    file_bytes: u64,
+) -> Result<TensorInfo, LoadErrorKind> {
+    let dict = dict::parse(header, DIMS_MAX)?;
     let dtype = match dict.descr {
-        Descr::Plain(descr) => dtype(descr)?,
-        Descr::Structured => return Err(NpyFault::Structured.into()),
+        NpyDescr::Plain(descr) => dtype(descr)?,
+        NpyDescr::Structured => return Err(NpyError::Structured.into()),
     };
     if dict.fortran_order {
-        return Err(NpyFault::FortranOrder.into());
+        return Err(NpyError::FortranOrder.into());
     }
     let expected_bytes = dtype.bytes_of(&dict.shape)?;
     let found_bytes = file_bytes - data_start;
     if expected_bytes != found_bytes {
-        return Err(Fault::Header(HeaderFault::SizeMismatch {
+        return Err(LoadErrorKind::Header(HeaderError::SizeMismatch {
             dtype,
             shape: dict.shape,
             expected_bytes,
@@ -110,9 +112,9 @@ fn tensor(name: &str, header: &str, data_start: u64, file_bytes: u64) -> Result<
     Ok(TensorInfo::new(name.to_owned(), dtype, dict.shape, bytes))
 }
 
-/// The type that numpy writes as `<f4`: byte order, kind, bytes.
-fn dtype(descr: &str) -> Result<Dtype, NpyFault> {
-    let unsupported = || NpyFault::UnsupportedDescr {
+/// Parses a type such as `<f4`: byte order, kind, bytes.
+fn dtype(descr: &str) -> Result<Dtype, NpyError> {
+    let unsupported = || NpyError::UnsupportedDescr {
         descr: descr.to_owned(),
     };
     let mut chars = descr.chars();
@@ -131,13 +133,13 @@ fn dtype(descr: &str) -> Result<Dtype, NpyFault> {
         "f8" => Dtype::F64,
         "i8" => Dtype::I64,
         "u8" => Dtype::U64,
-        kind if kind.starts_with('O') => return Err(NpyFault::PythonObjects),
+        kind if kind.starts_with('O') => return Err(NpyError::PythonObjects),
         _ => return Err(unsupported()),
     };
     match order {
         '<' => Ok(dtype),
         '|' | '>' if dtype.bits() == 8 => Ok(dtype),
-        '>' => Err(NpyFault::BigEndian {
+        '>' => Err(NpyError::BigEndian {
             descr: descr.to_owned(),
         }),
         _ => Err(unsupported()),

@@ -1,36 +1,34 @@
-//! The dictionary in an npy header: `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`.
-//! A small part of Python's syntax is enough to read what numpy writes, and is all that is read.
+//! Parses the Python dict of an npy header: `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`.
+//! Accepts only the small part of Python's syntax that numpy writes.
 
-use super::NpyFault;
-use crate::{Fault, HeaderFault};
+use super::{HeaderError, NpyError};
+use crate::LoadErrorKind;
 
-/// What the dictionary holds.
-pub(super) struct Dict<'a> {
-    pub(super) descr: Descr<'a>,
+pub(super) struct NpyDict<'a> {
+    pub(super) descr: NpyDescr<'a>,
     pub(super) fortran_order: bool,
     pub(super) shape: Vec<u64>,
 }
 
-/// How the elements are described.
-pub(super) enum Descr<'a> {
-    /// By a word.
+/// Element type.
+pub(super) enum NpyDescr<'a> {
+    /// Such as `<f4`.
     Plain(&'a str),
-    /// By a list of fields, or an element that is an array itself.
+    /// A list of fields, or a subarray.
     Structured,
 }
 
-/// Read the dictionary. A shape has at most `dims_max` dimensions.
-pub(super) fn parse(text: &str, dims_max: usize) -> Result<Dict<'_>, Fault> {
-    Reader { text, at: 0 }.dict(dims_max)
+pub(super) fn parse(text: &str, dims_max: usize) -> Result<NpyDict<'_>, LoadErrorKind> {
+    DictParser { text, at: 0 }.dict(dims_max)
 }
 
-struct Reader<'a> {
+struct DictParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn dict(mut self, dims_max: usize) -> Result<Dict<'a>, Fault> {
+impl<'a> DictParser<'a> {
+    fn dict(mut self, dims_max: usize) -> Result<NpyDict<'a>, LoadErrorKind> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         self.expect("{")?;
         while !self.take("}") {
@@ -43,58 +41,58 @@ impl<'a> Reader<'a> {
                 "shape" => shape.replace(self.shape(dims_max)?).is_some(),
                 _ => {
                     self.at = key_at;
-                    return Err(self.wrong("'descr', 'fortran_order' or 'shape'").into());
+                    return Err(self.expected("'descr', 'fortran_order' or 'shape'").into());
                 }
             };
             if repeated {
-                return Err(Fault::Header(HeaderFault::DuplicateKey {
+                return Err(LoadErrorKind::Header(HeaderError::DuplicateKey {
                     key: key.to_owned(),
                 }));
             }
-            if matches!(descr, Some(Descr::Structured)) {
-                // What follows cannot be read without reading the fields, and would not be used.
-                return Err(NpyFault::Structured.into());
+            if matches!(descr, Some(NpyDescr::Structured)) {
+                // The rest cannot be parsed without parsing the fields, and would not be used.
+                return Err(NpyError::Structured.into());
             }
             if !self.take(",") && !self.rest().starts_with('}') {
-                return Err(self.wrong(", or }").into());
+                return Err(self.expected(", or }").into());
             }
         }
         if !self.rest().is_empty() {
-            return Err(self.wrong("nothing behind }").into());
+            return Err(self.expected("nothing after }").into());
         }
-        Ok(Dict {
-            descr: descr.ok_or(HeaderFault::MissingField { field: "descr" })?,
-            fortran_order: fortran_order.ok_or(HeaderFault::MissingField {
+        Ok(NpyDict {
+            descr: descr.ok_or(HeaderError::MissingField { field: "descr" })?,
+            fortran_order: fortran_order.ok_or(HeaderError::MissingField {
                 field: "fortran_order",
             })?,
-            shape: shape.ok_or(HeaderFault::MissingField { field: "shape" })?,
+            shape: shape.ok_or(HeaderError::MissingField { field: "shape" })?,
         })
     }
 
-    fn descr(&mut self) -> Result<Descr<'a>, NpyFault> {
+    fn descr(&mut self) -> Result<NpyDescr<'a>, NpyError> {
         match self.rest().starts_with(['[', '(']) {
-            true => Ok(Descr::Structured),
-            false => self.string().map(Descr::Plain),
+            true => Ok(NpyDescr::Structured),
+            false => self.string().map(NpyDescr::Plain),
         }
     }
 
-    fn bool(&mut self) -> Result<bool, NpyFault> {
+    fn bool(&mut self) -> Result<bool, NpyError> {
         if self.take("True") {
             Ok(true)
         } else if self.take("False") {
             Ok(false)
         } else {
-            Err(self.wrong("True or False"))
+            Err(self.expected("True or False"))
         }
     }
 
-    /// A tuple of numbers. Python 2 wrote an L behind long ones.
-    fn shape(&mut self, dims_max: usize) -> Result<Vec<u64>, Fault> {
+    /// A tuple of numbers. Python 2 wrote an L after long ones.
+    fn shape(&mut self, dims_max: usize) -> Result<Vec<u64>, LoadErrorKind> {
         self.expect("(")?;
         let mut shape = Vec::new();
         while !self.take(")") {
             if shape.len() == dims_max {
-                return Err(Fault::Header(HeaderFault::TooManyDims {
+                return Err(LoadErrorKind::Header(HeaderError::TooManyDims {
                     dims: dims_max + 1,
                     limit: dims_max,
                 }));
@@ -103,17 +101,17 @@ impl<'a> Reader<'a> {
             let comma = self.take(",");
             // `(3)` is a number in Python, not a tuple.
             if !comma && (shape.len() == 1 || !self.rest().starts_with(')')) {
-                return Err(self.wrong(", or )").into());
+                return Err(self.expected(", or )").into());
             }
         }
         Ok(shape)
     }
 
-    fn number(&mut self) -> Result<u64, NpyFault> {
+    fn number(&mut self) -> Result<u64, NpyError> {
         let rest = self.rest();
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let Ok(number) = rest[..digits].parse() else {
-            return Err(self.wrong("a number that fits 64 bits"));
+            return Err(self.expected("a number that fits in 64 bits"));
         };
         self.at += digits;
         self.take("L");
@@ -121,7 +119,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string without escapes, in either kind of quotes.
-    fn string(&mut self) -> Result<&'a str, NpyFault> {
+    fn string(&mut self) -> Result<&'a str, NpyError> {
         let rest = self.rest();
         let quote = rest.chars().next().filter(|c| matches!(c, '\'' | '"'));
         let inner = quote.and_then(|quote| rest[1..].split_once(quote));
@@ -130,11 +128,11 @@ impl<'a> Reader<'a> {
                 self.at += inner.len() + 2;
                 Ok(inner)
             }
-            _ => Err(self.wrong("a string")),
+            _ => Err(self.expected("a string")),
         }
     }
 
-    /// What is left, without the white space before it.
+    /// Skips white space, and returns the rest of the text.
     fn rest(&mut self) -> &'a str {
         let rest = self.text[self.at..].trim_start_matches([' ', '\t', '\n', '\r']);
         self.at = self.text.len() - rest.len();
@@ -142,22 +140,22 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, word: &str) -> bool {
-        let there = self.rest().starts_with(word);
-        if there {
+        let found = self.rest().starts_with(word);
+        if found {
             self.at += word.len();
         }
-        there
+        found
     }
 
-    fn expect(&mut self, word: &'static str) -> Result<(), NpyFault> {
+    fn expect(&mut self, word: &'static str) -> Result<(), NpyError> {
         match self.take(word) {
             true => Ok(()),
-            false => Err(self.wrong(word)),
+            false => Err(self.expected(word)),
         }
     }
 
-    fn wrong(&self, expected: &'static str) -> NpyFault {
-        NpyFault::Header {
+    fn expected(&self, expected: &'static str) -> NpyError {
+        NpyError::Header {
             at_bytes: self.at,
             expected,
         }

@@ -1,29 +1,28 @@
-//! One tensor of a file, or some rows of it.
+//! One tensor of a file, or a range of its rows.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::file::Stamp;
-use super::{Dtype, Fault, LoadError};
+use crate::file_info::FileStamp;
+use crate::{Dtype, LoadError, LoadErrorKind};
 
-/// Where a tensor lies, and what it is; or some of its rows, as if the file held only those.
+/// Name, type, shape and location of a tensor, or of a range of its rows.
 ///
-/// The size always is that of type and shape, and the bytes are inside of the file, as it was when
-/// it was opened.
+/// Its size always matches type and shape, and its bytes lie inside the file as it was when it was
+/// opened.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TensorInfo {
-    /// Cheap to clone, as both are shared.
     name: Arc<str>,
     dtype: Dtype,
     shape: Arc<[u64]>,
     file: usize,
-    /// Which file that was, so that tensors of another catalog are known as such.
-    stamp: Option<Stamp>,
+    /// Version of the file, to recognize tensors of other catalogs.
+    stamp: Option<FileStamp>,
     bytes: Range<u64>,
 }
 
 impl TensorInfo {
-    /// The caller has checked that `bytes` are what type and shape take.
+    /// The caller has checked that `bytes` match type and shape.
     pub(super) fn new(name: String, dtype: Dtype, shape: Vec<u64>, bytes: Range<u64>) -> Self {
         debug_assert_eq!(dtype.bytes_of(&shape), Ok(bytes.end - bytes.start));
         Self {
@@ -36,17 +35,16 @@ impl TensorInfo {
         }
     }
 
-    pub(super) fn in_file(mut self, file: usize, stamp: Stamp) -> Self {
+    pub(super) fn in_file(mut self, file: usize, stamp: FileStamp) -> Self {
         (self.file, self.stamp) = (file, Some(stamp));
         self
     }
 
-    /// Whether it is of the same file as another one.
-    pub(super) fn is_beside(&self, other: &Self) -> bool {
+    pub(super) fn is_in_same_file(&self, other: &Self) -> bool {
         (self.file, self.stamp) == (other.file, other.stamp)
     }
 
-    /// Its name: the key in a safetensors file, the file's name without `.npy` for an array.
+    /// The name: the key in a safetensors file, or the file name of an array without `.npy`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -55,35 +53,35 @@ impl TensorInfo {
         Arc::clone(&self.name)
     }
 
-    /// Type of its elements.
+    /// Type of the elements.
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// Its dimensions, the slowest first; none for a scalar.
+    /// The dimensions, slowest first; empty for a scalar.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// Number of its file in [`Catalog::files`](super::Catalog::files).
+    /// Position of the file in [`Catalog::files`](crate::Catalog::files).
     pub fn file(&self) -> usize {
         self.file
     }
 
-    /// Its bytes, counted from the start of the file.
+    /// Byte range in the file.
     pub fn bytes(&self) -> Range<u64> {
         self.bytes.clone()
     }
 
-    /// How many bytes it has.
+    /// Size in bytes.
     pub fn len_bytes(&self) -> u64 {
         self.bytes.end - self.bytes.start
     }
 
-    /// Some of its rows: a part along the first dimension.
+    /// A range of rows, that is, of the first dimension.
     ///
     /// ```
-    /// # use pinlane::load::{Catalog, Fault};
+    /// # use pinlane::load::Catalog;
     /// # let path = std::env::temp_dir().join(format!("pinlane-doc-rows-{}.safetensors", std::process::id()));
     /// # let header = br#"{"w":{"dtype":"F16","shape":[4,3],"data_offsets":[0,24]}}"#;
     /// # let mut file = (header.len() as u64).to_le_bytes().to_vec();
@@ -103,15 +101,16 @@ impl TensorInfo {
     ///
     /// # Errors
     ///
-    /// [`Fault::NoRows`] for a scalar, [`Fault::RowsOutOfRange`] for rows that are not there, and
-    /// [`Fault::RowsSplitByte`] where elements of less than a byte would be torn.
+    /// [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::RowsOutOfRange`] for rows past the
+    /// end, and [`LoadErrorKind::RowsSplitByte`] for rows of sub-byte elements that start or end
+    /// inside a byte.
     pub fn rows(&self, rows: Range<u64>) -> Result<Self, LoadError> {
         self.part(rows)
-            .map_err(|fault| LoadError::from(fault).with_tensor(&self.name))
+            .map_err(|kind| LoadError::from(kind).with_tensor(&self.name))
     }
 
-    /// The rows of one rank, where `world` ranks share the tensor: all rows belong to exactly one
-    /// rank, in order, and no rank has more than one row more than another.
+    /// The rows of one of `world` ranks. Every row belongs to exactly one rank, ranks have
+    /// consecutive rows, and their row counts differ by at most one.
     ///
     /// ```
     /// # use pinlane::load::Catalog;
@@ -131,10 +130,12 @@ impl TensorInfo {
     ///
     /// # Errors
     ///
-    /// As [`rows`](Self::rows), and [`Fault::BadRank`].
+    /// As [`rows`](Self::rows), and [`LoadErrorKind::InvalidRank`].
     pub fn shard(&self, rank: u64, world: u64) -> Result<Self, LoadError> {
         if rank >= world {
-            return Err(LoadError::from(Fault::BadRank { rank, world }).with_tensor(&self.name));
+            return Err(
+                LoadError::from(LoadErrorKind::InvalidRank { rank, world }).with_tensor(&self.name)
+            );
         }
         let rows = self.shape.first().copied().unwrap_or(0);
         let start_of = |rank: u64| {
@@ -144,26 +145,26 @@ impl TensorInfo {
         self.rows(start_of(rank)..start_of(rank + 1))
     }
 
-    fn part(&self, rows: Range<u64>) -> Result<Self, Fault> {
-        let [all, row @ ..] = &*self.shape else {
-            return Err(Fault::NoRows);
+    fn part(&self, rows: Range<u64>) -> Result<Self, LoadErrorKind> {
+        let [row_count, row @ ..] = &*self.shape else {
+            return Err(LoadErrorKind::NoRows);
         };
-        if rows.start > rows.end || rows.end > *all {
-            return Err(Fault::RowsOutOfRange {
+        if rows.start > rows.end || rows.end > *row_count {
+            return Err(LoadErrorKind::RowsOutOfRange {
                 start: rows.start,
                 end: rows.end,
-                rows: *all,
+                rows: *row_count,
             });
         }
-        // No overflow: the dimensions that are not zero were multiplied when the file was read.
+        // No overflow: the product of the non-zero dimensions was checked when the file was read.
         let row_bits = u128::from(row.iter().product::<u64>()) * u128::from(self.dtype.bits());
         let at = |row: u64| {
             let bits = u128::from(row) * row_bits;
-            let bytes = u64::try_from(bits / 8).expect("inside of the tensor");
+            let bytes = u64::try_from(bits / 8).expect("inside the tensor");
             bits.is_multiple_of(8).then_some(self.bytes.start + bytes)
         };
         let (Some(start), Some(end)) = (at(rows.start), at(rows.end)) else {
-            return Err(Fault::RowsSplitByte {
+            return Err(LoadErrorKind::RowsSplitByte {
                 start: rows.start,
                 end: rows.end,
                 dtype: self.dtype,

@@ -1,4 +1,4 @@
-//! What the device makes of fields.
+//! Device transforms of fields.
 
 use half::bf16;
 use pinlane::Normalize;
@@ -33,8 +33,8 @@ fn bytes_become_numbers() {
             .on_error(OnError::Skip);
         let loader = rig.loader(Made::with(18, trouble.clone()), config);
         let mut seen = 0;
-        for batch in loader.epoch(0).expect("none is under way") {
-            let batch = batch.expect("no fault");
+        for batch in loader.epoch(0).expect("no epoch is running") {
+            let batch = batch.expect("no error");
             let samples: Vec<_> = batch.indices().iter().map(|&i| Made::sample(i)).collect();
             let all =
                 |at: usize| -> Vec<u8> { samples.iter().flat_map(|s| s[at].clone()).collect() };
@@ -76,7 +76,7 @@ fn normalized(bytes: &[u8], normalize: &Normalize) -> Vec<f32> {
 }
 
 #[test]
-fn channels_have_their_own_factors_to_the_last_bit() {
+fn normalized_channels_match_bit_for_bit() {
     let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
     let (planes, pixels) = (4, 1);
     let trouble = Trouble {
@@ -100,8 +100,8 @@ fn channels_have_their_own_factors_to_the_last_bit() {
                 .on_error(OnError::Skip);
             let loader = rig.loader(Made::with(18, trouble.clone()), config);
             let mut seen = 0;
-            for batch in loader.epoch(0).expect("none is under way") {
-                let batch = batch.expect("no fault");
+            for batch in loader.epoch(0).expect("no epoch is running") {
+                let batch = batch.expect("no error");
                 let samples: Vec<_> = batch.indices().iter().map(|&i| Made::sample(i)).collect();
                 for (name, at, normalize) in [("image", IMAGE, &image), ("text", TEXT, &text)] {
                     let bytes: Vec<u8> = samples.iter().flat_map(|s| s[at].clone()).collect();

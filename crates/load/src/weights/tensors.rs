@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::ops::Index;
+use std::slice;
 use std::sync::Arc;
+use std::vec;
 
 use bytemuck::Pod;
 
@@ -10,64 +12,49 @@ use super::LoadStats;
 use crate::{Dtype, TensorInfo};
 use pinlane_core::memory::{DeviceBuf, DeviceSlice};
 
-/// A tensor on the device. Several share a device allocation, which is freed with the last of them.
+/// A tensor on the device. Several tensors share one device allocation, which is freed with the last of
+/// them.
 #[derive(Clone)]
 pub struct Tensor {
-    info: TensorInfo,
-    dtype: Dtype,
-    memory: Arc<DeviceBuf<u8>>,
-    start: usize,
-    bytes: usize,
+    pub(super) info: TensorInfo,
+    pub(super) dtype: Dtype,
+    pub(super) memory: Arc<DeviceBuf<u8>>,
+    pub(super) start: usize,
+    pub(super) len: usize,
 }
 
 impl Tensor {
-    pub(super) fn new(
-        info: &TensorInfo,
-        dtype: Dtype,
-        memory: &Arc<DeviceBuf<u8>>,
-        start: usize,
-        bytes: usize,
-    ) -> Self {
-        Self {
-            info: info.clone(),
-            dtype,
-            memory: Arc::clone(memory),
-            start,
-            bytes,
-        }
-    }
-
-    /// Its name.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.info.name()
     }
 
-    /// Type of its elements, on the device.
+    /// Type of the elements on the device.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// Its dimensions, the slowest first; none for a scalar.
+    /// The dimensions, slowest first; empty for a scalar.
     #[must_use]
     pub fn shape(&self) -> &[u64] {
         self.info.shape()
     }
 
-    /// What it was in its file.
+    /// The tensor in its file.
     #[must_use]
     pub fn info(&self) -> &TensorInfo {
         &self.info
     }
 
-    /// Its bytes.
+    /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> DeviceSlice<'_, u8> {
-        self.memory.range(self.start..self.start + self.bytes)
+        self.memory.range(self.start..self.start + self.len)
     }
 
-    /// Its elements, where `T` is as large as one of them.
+    /// The elements, if `T` has their size.
     #[must_use]
     pub fn elements<T: Pod>(&self) -> Option<DeviceSlice<'_, T>> {
         let fits = self.dtype.bits() == 8 * size_of::<T>() as u64;
@@ -85,8 +72,8 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// All tensors of a load, by name. Rows of the same tensor have the same name: of those any one is
-/// found by it.
+/// The tensors of a load, sorted by name. If several are rows of the same tensor, and so have the same
+/// name, a lookup finds any one of them.
 #[derive(Clone, Debug)]
 pub struct Tensors {
     by_name: Vec<Tensor>,
@@ -102,7 +89,7 @@ impl Tensors {
         }
     }
 
-    /// The tensor of this name.
+    /// The tensor with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         let found = self
@@ -111,24 +98,24 @@ impl Tensors {
         found.ok().map(|at| &self.by_name[at])
     }
 
-    /// How many there are.
+    /// Number of tensors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_name.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no tensors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// All of them, by name.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Tensor> {
+    /// Iterates over the tensors, sorted by name.
+    pub fn iter(&self) -> slice::Iter<'_, Tensor> {
         self.by_name.iter()
     }
 
-    /// What the load did.
+    /// Statistics of the load.
     #[must_use]
     pub fn stats(&self) -> &LoadStats {
         &self.stats
@@ -148,9 +135,18 @@ impl Index<&str> for Tensors {
 
 impl IntoIterator for Tensors {
     type Item = Tensor;
-    type IntoIter = std::vec::IntoIter<Tensor>;
+    type IntoIter = vec::IntoIter<Tensor>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.by_name.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Tensors {
+    type Item = &'a Tensor;
+    type IntoIter = slice::Iter<'a, Tensor>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinlane_core::memory::page_bytes;
 
-/// The part of a range that is in the page cache, from 0 to 1. `None` where the system does not
-/// say.
-pub(super) fn resident_share(file: &File, range: &Range<u64>) -> Option<f64> {
+/// The share of a range that is in the page cache, from 0 to 1. `None` if the system does not tell.
+pub(super) fn cached_share(file: &File, range: &Range<u64>) -> Option<f64> {
     static NO_CACHESTAT: AtomicBool = AtomicBool::new(false);
     let page_bytes = page_bytes() as u64;
     let start = range.start / page_bytes * page_bytes;
@@ -18,54 +17,51 @@ pub(super) fn resident_share(file: &File, range: &Range<u64>) -> Option<f64> {
     if pages == 0 {
         return None;
     }
-    if NO_CACHESTAT.load(Ordering::Relaxed) {
-        return share(mincore(file, start, pages).ok()?, pages);
-    }
-    match cachestat(file, start, pages * page_bytes) {
-        Ok(cached) => share(cached, pages),
-        // Before Linux 6.5, and in some sandboxes.
+    let counted = match NO_CACHESTAT.load(Ordering::Relaxed) {
+        false => cachestat(file, start, pages * page_bytes),
+        true => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+    };
+    let (cached, pages) = match counted {
+        Ok(cached) => (cached, pages),
+        // Linux before 6.5, and some sandboxes.
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => {
             NO_CACHESTAT.store(true, Ordering::Relaxed);
-            share(mincore(file, start, pages).ok()?, pages)
+            (mincore(file, start, pages).ok()?, pages)
         }
-        // A file that is neither ours nor to be written by us: `mincore` then says that all of it is
-        // there, whatever is.
-        Err(_) => share(probe(file, start, pages), pages.min(PROBES)),
-    }
-}
-
-fn share(cached: u64, pages: u64) -> Option<f64> {
+        // A file of another user that we may not write: `mincore` then reports every page as cached.
+        Err(_) => (probe(file, start, pages), pages.min(PROBES)),
+    };
     Some(cached as f64 / pages as f64)
 }
 
-/// Places that are looked at where the system does not tell of all.
+/// Pages to probe if the system does not tell about all of them.
 const PROBES: u64 = 16;
 
-/// Of as many places, evenly over the range: how many can be read without a wait.
+/// Of [`PROBES`] pages, spread evenly over the range: how many can be read without blocking.
 fn probe(file: &File, start: u64, pages: u64) -> u64 {
     let probes = pages.min(PROBES);
     let at = |number: u64| start + number * pages / probes * page_bytes() as u64;
     (0..probes)
-        .map(|number| u64::from(is_there(file, at(number))))
+        .map(|number| u64::from(is_cached(file, at(number))))
         .sum()
 }
 
-fn is_there(file: &File, at: u64) -> bool {
+fn is_cached(file: &File, at: u64) -> bool {
     let mut byte = 0u8;
-    let place = libc::iovec {
+    let target = libc::iovec {
         iov_base: (&raw mut byte).cast(),
         iov_len: 1,
     };
     let Ok(at) = libc::off_t::try_from(at) else {
         return false;
     };
-    // SAFETY: one byte is written, to a place that is there.
+    // SAFETY: writes one byte, to a local variable.
     let read =
-        unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, at, libc::RWF_NOWAIT) };
+        unsafe { libc::preadv2(file.as_raw_fd(), &raw const target, 1, at, libc::RWF_NOWAIT) };
     read == 1
 }
 
-/// Pages of a range that are in the cache.
+/// Number of cached pages of a range.
 fn cachestat(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
     const NUMBER: libc::c_long = 451;
     #[repr(C)]
@@ -79,7 +75,7 @@ fn cachestat(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
     };
     // Pages in the cache, dirty, under writeback, evicted, recently evicted.
     let mut stat = [0u64; 5];
-    // SAFETY: the call reads a range and writes five numbers, and both are there.
+    // SAFETY: the call reads `range` and writes five numbers to `stat`; both are valid.
     let result = unsafe {
         libc::syscall(
             NUMBER,
@@ -95,14 +91,14 @@ fn cachestat(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
     }
 }
 
-/// The same for older systems.
+/// Number of cached pages of a range, on older systems.
 fn mincore(file: &File, start: u64, pages: u64) -> io::Result<u64> {
     let too_far = || io::Error::from(io::ErrorKind::InvalidInput);
     let bytes = usize::try_from(pages * page_bytes() as u64).map_err(|_| too_far())?;
     let offset = libc::off_t::try_from(start).map_err(|_| too_far())?;
     let mut seen = vec![0u8; bytes / page_bytes()];
-    // SAFETY: a new mapping at a place that the system chooses; nobody reads through it, and it is
-    // gone before this returns. One byte for each page is written.
+    // SAFETY: a new mapping at an address the system chooses, never read through, and unmapped before
+    // this returns. `mincore` writes one byte per page to `seen`.
     let result = unsafe {
         let (reads, shared) = (libc::PROT_READ, libc::MAP_SHARED);
         let fd = file.as_raw_fd();
@@ -126,8 +122,8 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "calls the system")]
-    fn both_ways_of_asking_see_a_file_that_was_just_written() {
-        let path = std::env::temp_dir().join(format!("pinlane-resident-{}", std::process::id()));
+    fn every_method_sees_a_file_that_was_just_written() {
+        let path = std::env::temp_dir().join(format!("pinlane-page-cache-{}", std::process::id()));
         std::fs::write(&path, vec![7u8; 10 * 4096 + 5]).unwrap();
         let file = File::open(&path).unwrap();
         assert_eq!(mincore(&file, 4096, 10).unwrap(), 10);
@@ -140,8 +136,8 @@ mod tests {
             2,
             "every sixth page, and there are eleven"
         );
-        assert_eq!(resident_share(&file, &(5000..40_000)), Some(1.0));
-        assert_eq!(resident_share(&file, &(0..0)), None);
+        assert_eq!(cached_share(&file, &(5000..40_000)), Some(1.0));
+        assert_eq!(cached_share(&file, &(0..0)), None);
         std::fs::remove_file(&path).unwrap();
     }
 }

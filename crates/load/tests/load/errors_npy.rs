@@ -1,6 +1,6 @@
 //! The same for npy files.
 
-use pinlane::load::{Catalog, Dtype, Fault, HeaderFault, NpyFault};
+use pinlane::load::{Catalog, Dtype, HeaderError, LoadErrorKind, NpyError};
 
 use super::support::{Scratch, fault_of};
 
@@ -20,7 +20,7 @@ fn npy(version: (u8, u8), dict: &str, data: &[u8]) -> Vec<u8> {
 const GOOD: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }   \n";
 
 #[track_caller]
-fn refused(file: &[u8], fault: impl Into<Fault>, tensor: Option<&str>) {
+fn refused(file: &[u8], fault: impl Into<LoadErrorKind>, tensor: Option<&str>) {
     let found = fault_of("a.npy", file);
     assert_eq!(found, (fault.into(), tensor.map(str::to_owned)));
 }
@@ -31,7 +31,7 @@ fn refused_dict(dict: &str, at_bytes: usize) {
     let (fault, tensor) = fault_of("a.npy", &npy((1, 0), dict, &[0; 8]));
     assert_eq!(tensor.as_deref(), Some("a"), "{dict}");
     assert!(
-        matches!(fault, Fault::Npy(NpyFault::Header { at_bytes: at, .. }) if at == at_bytes),
+        matches!(fault, LoadErrorKind::Npy(NpyError::Header { at_bytes: at, .. }) if at == at_bytes),
         "{dict}: {fault}"
     );
 }
@@ -40,7 +40,7 @@ fn refused_dict(dict: &str, at_bytes: usize) {
 fn starts() {
     let good = npy((1, 0), GOOD, &[0; 8]);
     for file_bytes in 0..10 {
-        let fault = HeaderFault::TooShort {
+        let fault = HeaderError::TooShort {
             file_bytes,
             needed_bytes: 10,
         };
@@ -49,38 +49,38 @@ fn starts() {
     for at in 0..6 {
         let mut file = good.clone();
         file[at] ^= 0x20;
-        refused(&file, NpyFault::Magic, None);
+        refused(&file, NpyError::Magic, None);
     }
     for (major, minor) in [(0, 0), (1, 1), (4, 0), (255, 255)] {
         let file = npy((major, minor), GOOD, &[]);
-        refused(&file, NpyFault::Version { major, minor }, None);
+        refused(&file, NpyError::Version { major, minor }, None);
     }
-    let short = HeaderFault::TooShort {
+    let short = HeaderError::TooShort {
         file_bytes: 11,
         needed_bytes: 12,
     };
     refused(&npy((2, 0), GOOD, &[])[..11], short, None);
     let mut lie = npy((3, 0), GOOD, &[0; 8]);
     lie[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-    let fault = HeaderFault::TooLarge {
+    let fault = HeaderError::TooLarge {
         header_bytes: u32::MAX.into(),
         limit_bytes: 1 << 20,
     };
     refused(&lie, fault, None);
-    let past = HeaderFault::PastEnd {
+    let past = HeaderError::PastEnd {
         header_bytes: GOOD.len() as u64,
         file_bytes: 30,
     };
     refused(&good[..30], past, None);
     let mut odd = npy((3, 0), GOOD, &[0; 8]);
     odd[15] = 0xff;
-    refused(&odd, HeaderFault::NotUtf8 { at_bytes: 3 }, None);
+    refused(&odd, HeaderError::NotUtf8 { at_bytes: 3 }, None);
 }
 
 #[test]
 fn data_of_another_length() {
     for found_bytes in [0, 7, 9, 100] {
-        let fault = HeaderFault::SizeMismatch {
+        let fault = HeaderError::SizeMismatch {
             dtype: Dtype::F32,
             shape: vec![2, 1],
             expected_bytes: 8,
@@ -93,7 +93,7 @@ fn data_of_another_length() {
         );
     }
     let dict = GOOD.replace("(2, 1)", "(18446744073709551615, 2)");
-    let fault = Fault::SizeOverflow {
+    let fault = LoadErrorKind::SizeOverflow {
         dtype: Dtype::F32,
         shape: vec![u64::MAX, 2],
     };
@@ -133,17 +133,17 @@ fn dictionaries() {
             .map(|(key, value)| format!("'{key}':{value},"))
             .collect();
         let file = npy((1, 0), &format!("{{{rest}}}"), &[0; 8]);
-        refused(&file, HeaderFault::MissingField { field }, Some("a"));
+        refused(&file, HeaderError::MissingField { field }, Some("a"));
     }
     let key = "shape".to_owned();
     let twice = GOOD.replace(", }", ", 'shape': (2,)}");
     refused(
         &npy((1, 0), &twice, &[0; 8]),
-        HeaderFault::DuplicateKey { key },
+        HeaderError::DuplicateKey { key },
         Some("a"),
     );
     let many = GOOD.replace("(2, 1)", &format!("({})", "1, ".repeat(65)));
-    let fault = HeaderFault::TooManyDims {
+    let fault = HeaderError::TooManyDims {
         dims: 65,
         limit: 64,
     };
@@ -151,7 +151,7 @@ fn dictionaries() {
     let nested = GOOD.replace("'<f4'", "('<f4', (2,))");
     refused(
         &npy((1, 0), &nested, &[0; 8]),
-        NpyFault::Structured,
+        NpyError::Structured,
         Some("a"),
     );
 }
@@ -167,14 +167,17 @@ fn element_types() {
         if descr == "<u1" {
             assert!(matches!(
                 fault,
-                Fault::Header(HeaderFault::SizeMismatch {
+                LoadErrorKind::Header(HeaderError::SizeMismatch {
                     dtype: Dtype::U8,
                     ..
                 })
             ));
         } else {
             let descr = descr.to_owned();
-            assert_eq!(fault, Fault::Npy(NpyFault::UnsupportedDescr { descr }));
+            assert_eq!(
+                fault,
+                LoadErrorKind::Npy(NpyError::UnsupportedDescr { descr })
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Which tensors of a catalog are wanted.
+//! Selecting tensors of a catalog by name or pattern.
 
-use super::{Catalog, Fault, Glob, LoadError, TensorInfo};
+use crate::{Catalog, Glob, LoadError, LoadErrorKind, TensorInfo};
 
-/// Which tensors are wanted: all, or those with one of these names or of one of these patterns.
+/// Selects tensors by name or pattern; without any, all tensors.
 ///
 /// ```
 /// use pinlane::load::Selection;
@@ -19,28 +19,28 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// All, as long as nothing is named.
+    /// Selects all tensors, until a name or a pattern is added.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With the tensor of exactly this name.
+    /// Adds the tensor with exactly this name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.names.push(name.into());
         self
     }
 
-    /// With those of a pattern; see [`Glob`].
+    /// Adds all tensors whose names match a pattern; see [`Glob`].
     ///
     /// # Errors
     ///
-    /// [`Fault::BadGlob`] if it cannot be understood.
+    /// [`LoadErrorKind::InvalidGlob`] for an invalid pattern.
     pub fn glob(mut self, pattern: impl Into<String>) -> Result<Self, LoadError> {
         self.globs.push(Glob::new(pattern)?);
         Ok(self)
     }
 
-    pub(super) fn of(&self, catalog: &Catalog) -> Result<Vec<TensorInfo>, LoadError> {
+    pub(crate) fn of(&self, catalog: &Catalog) -> Result<Vec<TensorInfo>, LoadError> {
         let tensors = catalog.tensors();
         if self.names.is_empty() && self.globs.is_empty() {
             return Ok(tensors.to_vec());
@@ -51,7 +51,7 @@ impl Selection {
         }
         names.sort_unstable();
         let mut matched = vec![false; self.globs.len()];
-        let mut wanted = Vec::new();
+        let mut selected = Vec::new();
         for tensor in tensors {
             let mut take = names.binary_search(&tensor.name()).is_ok();
             for (glob, matched) in self.globs.iter().zip(&mut matched) {
@@ -60,13 +60,13 @@ impl Selection {
                 }
             }
             if take {
-                wanted.push(tensor.clone());
+                selected.push(tensor.clone());
             }
         }
-        match matched.iter().position(|matched| !matched) {
-            None => Ok(wanted),
-            Some(at) => Err(LoadError::from(Fault::NothingMatches {
-                pattern: self.globs[at].pattern().to_owned(),
+        match self.globs.iter().zip(matched).find(|(_, matched)| !matched) {
+            None => Ok(selected),
+            Some((glob, _)) => Err(LoadError::from(LoadErrorKind::NoMatch {
+                pattern: glob.pattern().to_owned(),
             })),
         }
     }

@@ -1,13 +1,13 @@
 //! Each way in which a safetensors file can be wrong has an error of its own, which names the file
 //! and, where it is about one, the tensor.
 
-use pinlane::load::{Dtype, Fault, HeaderFault};
+use pinlane::load::{Dtype, HeaderError, LoadErrorKind};
 
 use super::support::{fault_of, safetensors};
 
 /// A file of this header, with eight bytes of data, is refused for this reason.
 #[track_caller]
-fn refused(header: &str, fault: impl Into<Fault>, tensor: Option<&str>) {
+fn refused(header: &str, fault: impl Into<LoadErrorKind>, tensor: Option<&str>) {
     let found = fault_of("w.safetensors", &safetensors(header, &[7; 8]));
     let expected = (fault.into(), tensor.map(str::to_owned));
     assert_eq!(found, expected, "{header}");
@@ -15,7 +15,7 @@ fn refused(header: &str, fault: impl Into<Fault>, tensor: Option<&str>) {
 
 /// The same for the one tensor `w`.
 #[track_caller]
-fn refused_entry(entry: &str, fault: impl Into<Fault>) {
+fn refused_entry(entry: &str, fault: impl Into<LoadErrorKind>) {
     refused(&format!("{{\"w\":{entry}}}"), fault, Some("w"));
 }
 
@@ -24,22 +24,22 @@ fn entry(shape: &str, start: &str, end: &str) -> String {
 }
 
 #[track_caller]
-fn refused_length(file: &[u8], fault: impl Into<Fault>) {
+fn refused_length(file: &[u8], fault: impl Into<LoadErrorKind>) {
     assert_eq!(fault_of("w.safetensors", file), (fault.into(), None));
 }
 
 #[test]
 fn length_of_the_header() {
     for file_bytes in 0..8 {
-        let fault = HeaderFault::TooShort {
+        let fault = HeaderError::TooShort {
             file_bytes,
             needed_bytes: 8,
         };
         refused_length(&vec![1; file_bytes as usize], fault);
     }
-    refused_length(&[0; 8], HeaderFault::Empty);
+    refused_length(&[0; 8], HeaderError::Empty);
     for header_bytes in [100_000_001, 1 << 32, u64::MAX - 8, u64::MAX] {
-        let fault = HeaderFault::TooLarge {
+        let fault = HeaderError::TooLarge {
             header_bytes,
             limit_bytes: 100_000_000,
         };
@@ -48,7 +48,7 @@ fn length_of_the_header() {
     for header_bytes in [3, 100_000_000] {
         let mut file = u64::to_le_bytes(header_bytes).to_vec();
         file.extend(b"{}");
-        let fault = HeaderFault::PastEnd {
+        let fault = HeaderError::PastEnd {
             header_bytes,
             file_bytes: 10,
         };
@@ -60,28 +60,28 @@ fn length_of_the_header() {
 fn text_of_the_header() {
     let mut file = safetensors("{\"w\":?}", &[]);
     file[13] = 0xff;
-    refused_length(&file, HeaderFault::NotUtf8 { at_bytes: 5 });
+    refused_length(&file, HeaderError::NotUtf8 { at_bytes: 5 });
     for header in ["[]", "null", "\"{}\"", " 3 "] {
-        refused(header, HeaderFault::NotAnObject, None);
+        refused(header, HeaderError::NotAnObject, None);
     }
     for header in ["{", "{\"a\":}", "{} {}", "{}\0", "nul", "{'a':1}"] {
         let (fault, _) = fault_of("w.safetensors", &safetensors(header, &[]));
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::NotJson { .. })),
+            matches!(fault, LoadErrorKind::Header(HeaderError::NotJson { .. })),
             "{header}: {fault}"
         );
     }
     let deep = format!("{{\"w\":{}", "[".repeat(100_000));
     let (fault, _) = fault_of("w.safetensors", &safetensors(&deep, &[]));
     assert!(
-        matches!(fault, Fault::Header(HeaderFault::NotJson { .. })),
+        matches!(fault, LoadErrorKind::Header(HeaderError::NotJson { .. })),
         "{fault}"
     );
 }
 
 #[test]
 fn keys_that_occur_twice() {
-    let key = |key: &str| HeaderFault::DuplicateKey {
+    let key = |key: &str| HeaderError::DuplicateKey {
         key: key.to_owned(),
     };
     let (low, high) = (entry("[1]", "0", "4"), entry("[1]", "4", "8"));
@@ -110,19 +110,19 @@ fn keys_that_occur_twice() {
 fn metadata_that_is_not_strings() {
     for value in ["[]", "3", "\"a\"", "true"] {
         let header = format!("{{\"__metadata__\":{value}}}");
-        refused(&header, HeaderFault::BadMetadata { key: None }, None);
+        refused(&header, HeaderError::InvalidMetadata { key: None }, None);
     }
     for value in ["1", "null", "{}", "[\"a\"]"] {
         let header = format!("{{\"__metadata__\":{{\"a\":\"b\",\"c\":{value}}}}}");
         let key = Some("c".to_owned());
-        refused(&header, HeaderFault::BadMetadata { key }, None);
+        refused(&header, HeaderError::InvalidMetadata { key }, None);
     }
 }
 
 #[test]
 fn entries_of_the_wrong_kind() {
     for value in ["3", "null", "[]", "\"F32\""] {
-        let fault = HeaderFault::BadField {
+        let fault = HeaderError::InvalidField {
             field: "the entry",
             reason: "not an object".to_owned(),
         };
@@ -132,13 +132,13 @@ fn entries_of_the_wrong_kind() {
     for field in ["dtype", "shape", "data_offsets"] {
         refused_entry(
             &whole.replace(field, "other"),
-            HeaderFault::MissingField { field },
+            HeaderError::MissingField { field },
         );
     }
     let dtype = "F31".to_owned();
     refused_entry(
         &whole.replace("F32", "F31"),
-        HeaderFault::UnknownDtype { dtype },
+        HeaderError::UnknownDtype { dtype },
     );
     let cases = [
         ("dtype", whole.replace("\"F32\"", "32")),
@@ -158,7 +158,7 @@ fn entries_of_the_wrong_kind() {
         let (fault, tensor) = fault_of("w.safetensors", &safetensors(&header, &[7; 8]));
         assert_eq!(tensor.as_deref(), Some("w"));
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::BadField { field, .. }) if field == expected),
+            matches!(fault, LoadErrorKind::Header(HeaderError::InvalidField { field, .. }) if field == expected),
             "{entry}: {fault}"
         );
     }
@@ -177,14 +177,14 @@ fn sizes() {
         &[max, 2, 0],
     ];
     for shape in cases {
-        let fault = Fault::SizeOverflow {
+        let fault = LoadErrorKind::SizeOverflow {
             dtype,
             shape: shape.to_vec(),
         };
         refused_entry(&entry(&format!("{shape:?}"), "0", "8"), fault);
     }
     for (shape, expected_bytes) in [(vec![], 4), (vec![3], 12), (vec![0], 0), (vec![2, 2], 16)] {
-        let fault = HeaderFault::SizeMismatch {
+        let fault = HeaderError::SizeMismatch {
             dtype,
             shape: shape.clone(),
             expected_bytes,
@@ -195,10 +195,10 @@ fn sizes() {
     for (name, dtype, count) in [("F4", Dtype::F4, 15), ("F6_E2M3", Dtype::F6E2M3, 10)] {
         let shape = vec![count];
         let entry = entry(&format!("[{count}]"), "0", "8").replace("F32", name);
-        refused_entry(&entry, Fault::PartialByte { dtype, shape });
+        refused_entry(&entry, LoadErrorKind::PartialByte { dtype, shape });
     }
     let many = format!("[{}]", vec!["1"; 65].join(","));
-    let fault = HeaderFault::TooManyDims {
+    let fault = HeaderError::TooManyDims {
         dims: 65,
         limit: 64,
     };
@@ -209,14 +209,14 @@ fn sizes() {
 fn offsets() {
     refused_entry(
         &entry("[2]", "8", "0"),
-        HeaderFault::ReversedOffsets { start: 8, end: 0 },
+        HeaderError::ReversedOffsets { start: 8, end: 0 },
     );
     for end in [9, u64::MAX] {
-        let fault = HeaderFault::DataPastEnd { end, data_bytes: 8 };
+        let fault = HeaderError::DataPastEnd { end, data_bytes: 8 };
         refused_entry(&entry("[2]", "1", &end.to_string()), fault);
     }
     let two = |first: &str, second: &str| format!("{{\"a\":{first},\"b\":{second}}}");
-    let overlap = HeaderFault::Overlap {
+    let overlap = HeaderError::Overlap {
         start: 2,
         other: "a".to_owned(),
         other_end: 4,
@@ -225,16 +225,16 @@ fn offsets() {
     refused(&two(&low, &entry("[1]", "2", "6")), overlap, Some("b"));
     refused(
         &two(&high, &entry("[0]", "0", "0")),
-        HeaderFault::Hole { start: 0, end: 4 },
+        HeaderError::Hole { start: 0, end: 4 },
         Some("a"),
     );
     refused(
         &format!("{{\"a\":{low}}}"),
-        HeaderFault::Hole { start: 4, end: 8 },
+        HeaderError::Hole { start: 4, end: 8 },
         None,
     );
-    refused("{}", HeaderFault::Hole { start: 0, end: 8 }, None);
-    let inside = HeaderFault::Overlap {
+    refused("{}", HeaderError::Hole { start: 0, end: 8 }, None);
+    let inside = HeaderError::Overlap {
         start: 4,
         other: "a".to_owned(),
         other_end: 8,
@@ -258,6 +258,6 @@ fn long_and_strange_names_make_short_words() {
     let (fault, _) = fault_of("w.safetensors", &safetensors(&header, &[]));
     assert!(matches!(
         fault,
-        Fault::Header(HeaderFault::UnknownDtype { .. })
+        LoadErrorKind::Header(HeaderError::UnknownDtype { .. })
     ));
 }

@@ -1,49 +1,49 @@
-//! Files of other kinds, known by how they begin, so that an error can say what they are.
+//! Recognizes files of other formats by their first bytes, so that an error can name the format.
 
 use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::{HeaderFault, NpyFault};
-use crate::{Fault, Format, LoadError, file};
+use super::{HeaderError, NpyError};
+use crate::{Format, LoadError, LoadErrorKind, file_info};
 
-/// Bytes that are looked at: the mark of tar archives comes last, at byte 257.
+/// Bytes to examine: the tar magic is the last, at byte 257.
 const HEAD_BYTES: usize = 512;
 
-/// A kind of file that cannot be loaded as it is, though what is in it perhaps can.
+/// A format that cannot be loaded as it is. Often its contents can be converted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum OtherFormat {
-    /// What Git LFS leaves in the place of a file that was not fetched.
+    /// A Git LFS pointer: the file itself was not fetched.
     GitLfsPointer,
-    /// A page for a browser, as a server sends it in the place of a file.
+    /// A web page that a server sent instead of the file.
     WebPage,
-    /// Several arrays of numpy's in a zip archive (`.npz`).
+    /// A zip archive of numpy arrays (`.npz`).
     Npz,
-    /// What `torch.save` writes (`.pt`, `.pth`, `.bin`).
+    /// A file written by `torch.save` (`.pt`, `.pth`, `.bin`).
     Torch,
     /// Pickled Python objects.
     Pickle,
-    /// Another zip archive.
+    /// Any other zip archive.
     Zip,
-    /// Weights of llama.cpp.
+    /// A GGUF file (llama.cpp).
     Gguf,
     /// An HDF5 file (`.h5`).
     Hdf5,
-    /// Compressed, with this.
+    /// A compressed file, with the name of the compression.
     Compressed(&'static str),
     /// A tar archive.
     Tar,
-    /// An npy file under a name that says otherwise.
+    /// An npy file without the `.npy` extension.
     Npy,
 }
 
 impl OtherFormat {
-    /// What a file is by its first bytes, if it is any of these.
+    /// Detects the format of a file by its first bytes.
     #[must_use]
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
-        let (file, _) = file::open_plain(path.as_ref()).ok()?;
+        let (file, _) = file_info::open_regular(path.as_ref()).ok()?;
         Self::of_file(&file)
     }
 
@@ -56,9 +56,8 @@ impl OtherFormat {
         Self::of_head(&head[..len])
     }
 
-    /// What a file that begins like this is.
     fn of_head(head: &[u8]) -> Option<Self> {
-        // Lengths of safetensors headers can look like anything, but a brace follows.
+        // A safetensors header length can look like any magic, but a brace follows it.
         if head.get(8) == Some(&b'{') {
             return None;
         }
@@ -72,7 +71,7 @@ impl OtherFormat {
             (b"\xfd7zXZ\0", Self::Compressed("xz")),
             (b"BZh", Self::Compressed("bzip2")),
             (b"\x04\x22\x4d\x18", Self::Compressed("lz4")),
-            // The magic number of torch before version 1.6, as pickle writes it.
+            // The pickled magic number of torch before 1.6.
             (b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46", Self::Torch),
             (b"PK\x03\x04", zip(head)),
         ];
@@ -80,59 +79,52 @@ impl OtherFormat {
             return Some(*found);
         }
         match head {
-            // Protocols that begin with their number.
+            // Pickle protocols that start with their number.
             [0x80, 2..=5, ..] => Some(Self::Pickle),
-            _ if is_page(head) => Some(Self::WebPage),
+            _ if is_web_page(head) => Some(Self::WebPage),
             _ if head.get(257..262) == Some(b"ustar") => Some(Self::Tar),
             _ => None,
         }
     }
 
-    fn remedy(self) -> &'static str {
+    pub(crate) fn remedy(self) -> &'static str {
         match self {
             Self::GitLfsPointer => "fetch the file with `git lfs pull`",
-            Self::WebPage => "download it again; the server may want a login",
+            Self::WebPage => "download it again; the server may require a login",
             Self::Npz => {
-                "save each array by itself with numpy.save, or all with safetensors.numpy.save_file"
+                "save each array with numpy.save, or all of them with safetensors.numpy.save_file"
             }
             Self::Torch | Self::Pickle => {
                 "convert it with safetensors.torch.save_file(torch.load(file), \"new.safetensors\")"
             }
-            Self::Gguf => "use the safetensors files that it was made from",
+            Self::Gguf => "use the safetensors files it was made from",
             Self::Hdf5 => "convert it with safetensors.numpy.save_file",
             Self::Zip | Self::Compressed(_) => "unpack it first",
-            Self::Tar => {
-                "unpack it; `pinlane feed` takes it as a dataset, under a name that ends in .tar"
-            }
-            Self::Npy => "give it a name that ends in .npy",
+            Self::Tar => "unpack it; `pinlane feed` takes it as a dataset if its name ends in .tar",
+            Self::Npy => "rename it to end in .npy",
         }
-    }
-
-    /// What it is and what to do, to go behind the file's name.
-    pub(crate) fn says(self) -> String {
-        format!("is {self}; {}", self.remedy())
     }
 }
 
 impl fmt::Display for OtherFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::GitLfsPointer => "a pointer of Git LFS, not the file itself",
+            Self::GitLfsPointer => "a Git LFS pointer, not the file itself",
             Self::WebPage => "a web page (HTML), not the file itself",
             Self::Npz => "a zip archive of numpy arrays (.npz)",
-            Self::Torch => "a file of torch.save (.pt, .pth, .bin)",
+            Self::Torch => "a torch.save file (.pt, .pth, .bin)",
             Self::Pickle => "pickled Python objects, which are never loaded",
             Self::Zip => "a zip archive",
             Self::Gguf => "a GGUF file",
             Self::Hdf5 => "an HDF5 file",
-            Self::Compressed(how) => return write!(f, "compressed with {how}"),
+            Self::Compressed(method) => return write!(f, "compressed with {method}"),
             Self::Tar => "a tar archive",
             Self::Npy => "an npy file",
         })
     }
 }
 
-/// By the name of the first file in it.
+/// The kind of a zip archive, by the name of its first file.
 fn zip(head: &[u8]) -> OtherFormat {
     let length = head.get(26..28).map_or(0, |length| {
         usize::from(u16::from_le_bytes([length[0], length[1]]))
@@ -146,29 +138,29 @@ fn zip(head: &[u8]) -> OtherFormat {
     }
 }
 
-fn is_page(head: &[u8]) -> bool {
+fn is_web_page(head: &[u8]) -> bool {
     let text = head.trim_ascii_start().to_ascii_lowercase();
     text.starts_with(b"<!doctype html") || text.starts_with(b"<html")
 }
 
-/// The error of a header, or what the file is instead of this format where that is known.
-pub(super) fn instead(file: &File, format: Option<Format>, error: LoadError) -> LoadError {
-    let of_another_kind = matches!(
-        error.fault(),
-        Fault::Header(
-            HeaderFault::TooShort { .. }
-                | HeaderFault::Empty
-                | HeaderFault::TooLarge { .. }
-                | HeaderFault::PastEnd { .. }
-                | HeaderFault::NotUtf8 { .. }
-                | HeaderFault::NotJson { .. }
-                | HeaderFault::NotAnObject
-        ) | Fault::Npy(NpyFault::Magic)
+/// Replaces a header error by the format the file really has, if it can be recognized.
+pub(super) fn explain(file: &File, format: Option<Format>, error: LoadError) -> LoadError {
+    let may_be_other_format = matches!(
+        error.kind(),
+        LoadErrorKind::Header(
+            HeaderError::TooShort { .. }
+                | HeaderError::Empty
+                | HeaderError::TooLarge { .. }
+                | HeaderError::PastEnd { .. }
+                | HeaderError::NotUtf8 { .. }
+                | HeaderError::NotJson { .. }
+                | HeaderError::NotAnObject
+        ) | LoadErrorKind::Npy(NpyError::Magic)
     );
-    match OtherFormat::of_file(file).filter(|_| of_another_kind) {
-        // One with something wrong behind its first bytes.
+    match OtherFormat::of_file(file).filter(|_| may_be_other_format) {
+        // An npy file with an error after its first bytes.
         Some(OtherFormat::Npy) if format == Some(Format::Npy) => error,
-        Some(found) => Fault::OtherFormat { found }.into(),
+        Some(found) => LoadErrorKind::OtherFormat { found }.into(),
         None => error,
     }
 }
