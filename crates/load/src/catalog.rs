@@ -46,19 +46,15 @@ impl Catalog {
     /// ```
     /// use pinlane::load::{Catalog, LoadErrorKind};
     ///
-    /// # let folder = std::env::temp_dir().join(format!("pinlane-doc-open-{}", std::process::id()));
-    /// # std::fs::create_dir_all(folder.join("more"))?;
-    /// # let array = b"\x93NUMPY\x01\0\x3a\0{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }\n\0\0\0\0";
-    /// # for name in ["a.npy", "b.npy", "more/a.npy"] { std::fs::write(folder.join(name), array)?; }
-    /// let catalog = Catalog::open_all([folder.join("a.npy"), folder.join("b.npy")])?;
-    /// assert_eq!(catalog.tensors().len(), 2);
-    /// assert_eq!(catalog.tensor("b")?.shape(), [2]);
+    /// # let folder = std::path::Path::new("tests/data/load");
+    /// let catalog = Catalog::open_all([folder.join("sharded"), folder.join("npy/vector.npy")])?;
+    /// assert_eq!(catalog.tensors().len(), 4);
+    /// assert_eq!(catalog.tensor("vector")?.shape().len(), 1);
     ///
-    /// let error = Catalog::open_all([folder.join("a.npy"), folder.join("more")]).unwrap_err();
+    /// let error = Catalog::open_all([folder.join("npy"), folder.join("npy/vector.npy")]).unwrap_err();
     /// assert!(matches!(error.kind(), LoadErrorKind::DuplicateTensor { .. }));
-    /// assert_eq!(error.tensor(), Some("a"));
-    /// # std::fs::remove_dir_all(&folder)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// assert_eq!(error.tensor(), Some("vector"));
+    /// # Ok::<(), pinlane::load::LoadError>(())
     /// ```
     pub fn open_all(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, LoadError> {
         let mut catalog = Self::default();

@@ -6,120 +6,85 @@ use pinlane_kernels::convert::FloatKind;
 
 use crate::LoadErrorKind;
 
-/// Type of a tensor's elements: all types of the safetensors format, little-endian.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Dtype {
+/// Defines `Dtype` from one table: variant, name in safetensors files, bits.
+macro_rules! dtypes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $bits:literal;)*) => {
+        /// Type of a tensor's elements: all types of the safetensors format, little-endian.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[non_exhaustive]
+        pub enum Dtype {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Dtype {
+            /// All types.
+            pub const ALL: [Self; [$($bits),*].len()] = [$(Self::$variant),*];
+
+            /// The name in safetensors files.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Bits per element; some types take less than a byte.
+            pub const fn bits(self) -> u64 {
+                match self {
+                    $(Self::$variant => $bits,)*
+                }
+            }
+        }
+    };
+}
+
+dtypes! {
     /// A byte that is 0 or 1.
-    Bool,
+    Bool = "BOOL", 8;
     /// 4-bit float of the microscaling formats, two in a byte.
-    F4,
+    F4 = "F4", 4;
     /// 6-bit float with 2 bits of exponent, four in three bytes.
-    F6E2M3,
+    F6E2M3 = "F6_E2M3", 6;
     /// 6-bit float with 3 bits of exponent, four in three bytes.
-    F6E3M2,
+    F6E3M2 = "F6_E3M2", 6;
     /// Unsigned byte.
-    U8,
+    U8 = "U8", 8;
     /// Signed byte.
-    I8,
+    I8 = "I8", 8;
     /// 8-bit float with 5 bits of exponent.
-    F8E5M2,
+    F8E5M2 = "F8_E5M2", 8;
     /// 8-bit float with 4 bits of exponent.
-    F8E4M3,
+    F8E4M3 = "F8_E4M3", 8;
     /// 8-bit exponent, the scale of a block in the microscaling formats.
-    F8E8M0,
+    F8E8M0 = "F8_E8M0", 8;
     /// 8-bit float with 4 bits of exponent, one zero and one NaN.
-    F8E4M3Fnuz,
+    F8E4M3Fnuz = "F8_E4M3FNUZ", 8;
     /// 8-bit float with 5 bits of exponent, one zero and one NaN.
-    F8E5M2Fnuz,
+    F8E5M2Fnuz = "F8_E5M2FNUZ", 8;
     /// Signed 16-bit integer.
-    I16,
+    I16 = "I16", 16;
     /// Unsigned 16-bit integer.
-    U16,
+    U16 = "U16", 16;
     /// Half precision.
-    F16,
+    F16 = "F16", 16;
     /// Brain float: the upper half of an `f32`.
-    Bf16,
+    Bf16 = "BF16", 16;
     /// Signed 32-bit integer.
-    I32,
+    I32 = "I32", 32;
     /// Unsigned 32-bit integer.
-    U32,
+    U32 = "U32", 32;
     /// Single precision.
-    F32,
+    F32 = "F32", 32;
     /// Complex number of two `f32`.
-    C64,
+    C64 = "C64", 64;
     /// Double precision.
-    F64,
+    F64 = "F64", 64;
     /// Signed 64-bit integer.
-    I64,
+    I64 = "I64", 64;
     /// Unsigned 64-bit integer.
-    U64,
+    U64 = "U64", 64;
 }
 
 impl Dtype {
-    /// All types.
-    pub const ALL: [Self; 22] = [
-        Self::Bool,
-        Self::F4,
-        Self::F6E2M3,
-        Self::F6E3M2,
-        Self::U8,
-        Self::I8,
-        Self::F8E5M2,
-        Self::F8E4M3,
-        Self::F8E8M0,
-        Self::F8E4M3Fnuz,
-        Self::F8E5M2Fnuz,
-        Self::I16,
-        Self::U16,
-        Self::F16,
-        Self::Bf16,
-        Self::I32,
-        Self::U32,
-        Self::F32,
-        Self::C64,
-        Self::F64,
-        Self::I64,
-        Self::U64,
-    ];
-
-    /// The name in safetensors files.
-    pub const fn name(self) -> &'static str {
-        self.name_and_bits().0
-    }
-
-    /// Bits per element; some types take less than a byte.
-    pub const fn bits(self) -> u64 {
-        self.name_and_bits().1
-    }
-
-    const fn name_and_bits(self) -> (&'static str, u64) {
-        match self {
-            Self::Bool => ("BOOL", 8),
-            Self::F4 => ("F4", 4),
-            Self::F6E2M3 => ("F6_E2M3", 6),
-            Self::F6E3M2 => ("F6_E3M2", 6),
-            Self::U8 => ("U8", 8),
-            Self::I8 => ("I8", 8),
-            Self::F8E5M2 => ("F8_E5M2", 8),
-            Self::F8E4M3 => ("F8_E4M3", 8),
-            Self::F8E8M0 => ("F8_E8M0", 8),
-            Self::F8E4M3Fnuz => ("F8_E4M3FNUZ", 8),
-            Self::F8E5M2Fnuz => ("F8_E5M2FNUZ", 8),
-            Self::I16 => ("I16", 16),
-            Self::U16 => ("U16", 16),
-            Self::F16 => ("F16", 16),
-            Self::Bf16 => ("BF16", 16),
-            Self::I32 => ("I32", 32),
-            Self::U32 => ("U32", 32),
-            Self::F32 => ("F32", 32),
-            Self::C64 => ("C64", 64),
-            Self::F64 => ("F64", 64),
-            Self::I64 => ("I64", 64),
-            Self::U64 => ("U64", 64),
-        }
-    }
-
     /// The float kind, for types that can be converted.
     pub(super) const fn float_kind(self) -> Option<FloatKind> {
         match self {

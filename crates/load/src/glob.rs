@@ -3,6 +3,8 @@
 //! Not the `globset` crate: it matches bytes, so `?` and `[α-ω]` miss non-ASCII characters, and it gives
 //! `{`, `**` and `\` meanings that tensor names do not expect.
 
+use std::str::Chars;
+
 use crate::{LoadError, LoadErrorKind};
 
 /// A name pattern, as in a shell: `*` matches any text, including dots and no text at all; `?` one
@@ -73,72 +75,67 @@ impl Glob {
 
     /// Whether the whole name matches. Takes time proportional to the product of both lengths at most.
     pub fn matches(&self, name: &str) -> bool {
-        let (mut token, mut rest) = (0, name);
-        // The token after the last star, and the text to retry it on.
-        let mut retry: Option<(usize, &str)> = None;
-        loop {
-            let next = rest.chars().next();
-            match (self.tokens.get(token), next) {
-                (None, None) => return true,
+        let name: Vec<char> = name.chars().collect();
+        let (mut token, mut at) = (0, 0);
+        // The token after the last star, and where in the name to try it next. Earlier stars need no
+        // retry: the last one can match whatever they could.
+        let mut retry = None;
+        while token < self.tokens.len() || at < name.len() {
+            match (self.tokens.get(token), name.get(at)) {
                 (Some(GlobToken::AnyText), _) => {
                     token += 1;
-                    retry = Some((token, rest));
+                    retry = Some((token, at + 1));
                     continue;
                 }
-                (Some(other), Some(c)) if other.matches(c) => {
-                    token += 1;
-                    rest = &rest[c.len_utf8()..];
+                (Some(other), Some(c)) if other.matches(*c) => {
+                    (token, at) = (token + 1, at + 1);
                     continue;
                 }
                 _ => {}
             }
-            // Earlier stars need no retry: the last one can match whatever they could.
-            let Some((after_star, left)) = retry else {
-                return false;
-            };
-            let Some(c) = left.chars().next() else {
-                return false;
-            };
-            (token, rest) = (after_star, &left[c.len_utf8()..]);
-            retry = Some((token, rest));
+            match retry {
+                Some((after_star, next)) if next <= name.len() => {
+                    (token, at) = (after_star, next);
+                    retry = Some((after_star, next + 1));
+                }
+                _ => return false,
+            }
         }
+        true
     }
 }
 
 fn tokens(pattern: &str) -> Result<Vec<GlobToken>, &'static str> {
     let mut tokens = Vec::new();
-    let mut rest = pattern.chars();
-    while let Some(c) = rest.next() {
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
         tokens.push(match c {
             '*' => GlobToken::AnyText,
             '?' => GlobToken::AnyChar,
-            '[' => {
-                let (class, after) = class(rest.as_str())?;
-                rest = after.chars();
-                class
-            }
+            '[' => class(&mut chars)?,
             literal => GlobToken::Literal(literal),
         });
     }
     Ok(tokens)
 }
 
-/// Parses a class after its `[`; returns it and the text after it. A leading `]` is part of the class.
-fn class(text: &str) -> Result<(GlobToken, &str), &'static str> {
-    let inner = text.strip_prefix(['!', '^']);
-    let (negated, text) = (inner.is_some(), inner.unwrap_or(text));
+/// Parses a class after its `[`. A leading `]` is part of the class.
+fn class(chars: &mut Chars<'_>) -> Result<GlobToken, &'static str> {
+    let negated = chars.as_str().starts_with(['!', '^']);
+    if negated {
+        chars.next();
+    }
     let mut ranges = Vec::new();
-    let mut chars = text.chars();
     loop {
         let low = chars.next().ok_or("[ has no ]")?;
         if low == ']' && !ranges.is_empty() {
-            return Ok((GlobToken::Class { negated, ranges }, chars.as_str()));
+            return Ok(GlobToken::Class { negated, ranges });
         }
         // A `-` right before the `]` is literal.
         let mut ahead = chars.clone();
         let high = match (ahead.next(), ahead.next()) {
             (Some('-'), Some(high)) if high != ']' => {
-                chars = ahead;
+                *chars = ahead;
                 high
             }
             _ => low,

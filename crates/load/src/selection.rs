@@ -1,5 +1,7 @@
 //! Selecting tensors of a catalog by name or pattern.
 
+use std::collections::HashSet;
+
 use crate::{Catalog, Glob, LoadError, LoadErrorKind, TensorInfo};
 
 /// Selects tensors by name or pattern; without any, all tensors.
@@ -45,29 +47,23 @@ impl Selection {
         if self.names.is_empty() && self.globs.is_empty() {
             return Ok(tensors.to_vec());
         }
-        let mut names = Vec::with_capacity(self.names.len());
+        let mut selected = HashSet::new();
         for name in &self.names {
-            names.push(catalog.tensor(name)?.name());
+            selected.insert(catalog.tensor(name)?.name());
         }
-        names.sort_unstable();
-        let mut matched = vec![false; self.globs.len()];
-        let mut selected = Vec::new();
-        for tensor in tensors {
-            let mut take = names.binary_search(&tensor.name()).is_ok();
-            for (glob, matched) in self.globs.iter().zip(&mut matched) {
-                if glob.matches(tensor.name()) {
-                    (take, *matched) = (true, true);
-                }
+        for glob in &self.globs {
+            let names = tensors.iter().map(TensorInfo::name);
+            let mut matches = names.filter(|name| glob.matches(name)).peekable();
+            if matches.peek().is_none() {
+                return Err(LoadError::from(LoadErrorKind::NoMatch {
+                    pattern: glob.pattern().to_owned(),
+                }));
             }
-            if take {
-                selected.push(tensor.clone());
-            }
+            selected.extend(matches);
         }
-        match self.globs.iter().zip(matched).find(|(_, matched)| !matched) {
-            None => Ok(selected),
-            Some((glob, _)) => Err(LoadError::from(LoadErrorKind::NoMatch {
-                pattern: glob.pattern().to_owned(),
-            })),
-        }
+        let selected = tensors
+            .iter()
+            .filter(|tensor| selected.contains(tensor.name()));
+        Ok(selected.cloned().collect())
     }
 }

@@ -81,22 +81,14 @@ impl TensorInfo {
     /// A range of rows, that is, of the first dimension.
     ///
     /// ```
-    /// # use pinlane::load::Catalog;
-    /// # let path = std::env::temp_dir().join(format!("pinlane-doc-rows-{}.safetensors", std::process::id()));
-    /// # let header = br#"{"w":{"dtype":"F16","shape":[4,3],"data_offsets":[0,24]}}"#;
-    /// # let mut file = (header.len() as u64).to_le_bytes().to_vec();
-    /// # file.extend(header);
-    /// # file.extend([0; 24]);
-    /// # std::fs::write(&path, file)?;
-    /// let catalog = Catalog::open(&path)?;
-    /// let whole = catalog.tensor("w")?; // F16 [4, 3]
+    /// # let catalog = pinlane::load::Catalog::open("tests/data/load/sharded")?;
+    /// let whole = catalog.tensor("model.layers.0.weight")?; // F32 [4, 2]
     /// let rows = whole.rows(1..3)?;
-    /// assert_eq!(rows.shape(), [2, 3]);
-    /// assert_eq!(rows.bytes().start, whole.bytes().start + 6);
-    /// assert_eq!(rows.len_bytes(), 12);
+    /// assert_eq!(rows.shape(), [2, 2]);
+    /// assert_eq!(rows.bytes().start, whole.bytes().start + 8);
+    /// assert_eq!(rows.len_bytes(), 16);
     /// assert!(whole.rows(3..5).is_err());
-    /// # std::fs::remove_file(&path)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), pinlane::load::LoadError>(())
     /// ```
     ///
     /// # Errors
@@ -113,19 +105,11 @@ impl TensorInfo {
     /// consecutive rows, and their row counts differ by at most one.
     ///
     /// ```
-    /// # use pinlane::load::Catalog;
-    /// # let path = std::env::temp_dir().join(format!("pinlane-doc-shard-{}.safetensors", std::process::id()));
-    /// # let header = br#"{"w":{"dtype":"F32","shape":[5],"data_offsets":[0,20]}}"#;
-    /// # let mut file = (header.len() as u64).to_le_bytes().to_vec();
-    /// # file.extend(header);
-    /// # file.extend([0; 20]);
-    /// # std::fs::write(&path, file)?;
-    /// let catalog = Catalog::open(&path)?;
-    /// let whole = catalog.tensor("w")?; // F32 [5]
-    /// assert_eq!(whole.shard(0, 2)?.shape(), [2]);
-    /// assert_eq!(whole.shard(1, 2)?.shape(), [3]);
-    /// # std::fs::remove_file(&path)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # let catalog = pinlane::load::Catalog::open("tests/data/load/sharded")?;
+    /// let whole = catalog.tensor("lm_head.weight")?; // F16 [3, 5]
+    /// assert_eq!(whole.shard(0, 2)?.shape(), [1, 5]);
+    /// assert_eq!(whole.shard(1, 2)?.shape(), [2, 5]);
+    /// # Ok::<(), pinlane::load::LoadError>(())
     /// ```
     ///
     /// # Errors

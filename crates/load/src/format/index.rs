@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use serde_json::value::RawValue;
 
 use super::json::{fields, for_each_entry, object, string_map, value};
-use super::{HEADER_BYTES_MAX, HeaderError, detect, read_exactly, utf8};
+use super::{HEADER_BYTES_MAX, HeaderError, data_start, detect, read_exactly, utf8};
 use crate::{LoadError, LoadErrorKind, file_info};
 
 /// Contents of an index file.
@@ -27,12 +27,7 @@ pub(crate) fn read(path: &Path) -> Result<TensorIndex, LoadError> {
 }
 
 fn parse(file: &mut File, len_bytes: u64) -> Result<TensorIndex, LoadError> {
-    if len_bytes > HEADER_BYTES_MAX {
-        return Err(LoadError::from(HeaderError::TooLarge {
-            header_bytes: len_bytes,
-            limit_bytes: HEADER_BYTES_MAX,
-        }));
-    }
+    data_start(0, len_bytes, HEADER_BYTES_MAX, len_bytes)?;
     let text = read_exactly(file, len_bytes)?;
     let [metadata, weight_map] = fields(utf8(&text)?, ["metadata", "weight_map"])?;
     let weight_map = weight_map.ok_or(HeaderError::MissingField {

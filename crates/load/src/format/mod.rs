@@ -23,7 +23,7 @@ pub use error::{HeaderError, NpyError};
 pub(crate) use index::read as read_index;
 
 use crate::file_info::{self, FileInfo, Format};
-use crate::{LoadError, LoadErrorKind, TensorInfo};
+use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
 
 /// Header size limit of the reference implementation.
 const HEADER_BYTES_MAX: u64 = 100_000_000;
@@ -77,4 +77,40 @@ fn utf8(header: &[u8]) -> Result<&str, HeaderError> {
     std::str::from_utf8(header).map_err(|error| HeaderError::NotUtf8 {
         at_bytes: error.valid_up_to(),
     })
+}
+
+/// Checks the length of a header after a prefix. Returns the offset of the data.
+fn data_start(
+    prefix_bytes: u64,
+    header_bytes: u64,
+    limit_bytes: u64,
+    file_bytes: u64,
+) -> Result<u64, HeaderError> {
+    if header_bytes > limit_bytes {
+        Err(HeaderError::TooLarge {
+            header_bytes,
+            limit_bytes,
+        })
+    } else if header_bytes > file_bytes - prefix_bytes {
+        Err(HeaderError::PastEnd {
+            header_bytes,
+            file_bytes,
+        })
+    } else {
+        Ok(prefix_bytes + header_bytes)
+    }
+}
+
+/// Checks that a tensor has as many bytes as its type and shape take.
+fn check_size(dtype: Dtype, shape: &[u64], found_bytes: u64) -> Result<(), LoadErrorKind> {
+    let expected_bytes = dtype.bytes_of(shape)?;
+    match expected_bytes == found_bytes {
+        true => Ok(()),
+        false => Err(LoadErrorKind::Header(HeaderError::SizeMismatch {
+            dtype,
+            shape: shape.to_vec(),
+            expected_bytes,
+            found_bytes,
+        })),
+    }
 }

@@ -8,7 +8,9 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::json::{fields, for_each_entry, is_object, object, string_map, value};
-use super::{DIMS_MAX, FileHeader, HEADER_BYTES_MAX, HeaderError, read_exactly, utf8};
+use super::{
+    DIMS_MAX, FileHeader, HEADER_BYTES_MAX, HeaderError, check_size, data_start, read_exactly, utf8,
+};
 use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
 
 /// Size of the length field.
@@ -17,20 +19,30 @@ const LENGTH_BYTES: u64 = 8;
 const METADATA: &str = "__metadata__";
 
 pub(super) fn read(source: &mut impl Read, file_bytes: u64) -> Result<FileHeader, LoadError> {
-    let header_bytes = header_bytes(source, file_bytes)?;
-    let data_start = LENGTH_BYTES + header_bytes;
+    if file_bytes < LENGTH_BYTES {
+        return Err(LoadError::from(HeaderError::TooShort {
+            file_bytes,
+            needed_bytes: LENGTH_BYTES,
+        }));
+    }
+    let length = read_exactly(source, LENGTH_BYTES)?;
+    let header_bytes = u64::from_le_bytes(length.try_into().expect("8 bytes were read"));
+    if header_bytes == 0 {
+        return Err(HeaderError::Empty.into());
+    }
+    let data_start = data_start(LENGTH_BYTES, header_bytes, HEADER_BYTES_MAX, file_bytes)?;
     let header = read_exactly(source, header_bytes)?;
-    let mut metadata_seen = None;
+    let mut metadata = None;
     let mut tensors = Vec::new();
     for_each_entry(utf8(&header)?, |name, raw| {
         if name != METADATA {
-            let entry = parse_entry(raw).and_then(|entry| {
-                let checked = entry.check(data_start, file_bytes)?;
-                Ok((entry, checked))
+            let tensor = TensorEntry::parse(raw).and_then(|entry| {
+                let bytes = entry.bytes(data_start, file_bytes)?;
+                Ok((entry, bytes))
             });
-            let (entry, bytes) = entry.map_err(|error| error.with_tensor(&name))?;
+            let (entry, bytes) = tensor.map_err(|error| error.with_tensor(&name))?;
             tensors.push(TensorInfo::new(name, entry.dtype, entry.shape, bytes));
-        } else if metadata_seen.replace(metadata(raw)?).is_some() {
+        } else if metadata.replace(parse_metadata(raw)?).is_some() {
             return Err(HeaderError::DuplicateKey { key: name }.into());
         }
         Ok(())
@@ -42,7 +54,7 @@ pub(super) fn read(source: &mut impl Read, file_bytes: u64) -> Result<FileHeader
     check_coverage(&tensors, data_start, file_bytes)?;
     Ok(FileHeader {
         data_start,
-        metadata: metadata_seen.unwrap_or_default(),
+        metadata: metadata.unwrap_or_default(),
         tensors,
     })
 }
@@ -52,35 +64,8 @@ fn order(tensor: &TensorInfo) -> (u64, u64, &str) {
     (bytes.start, bytes.end, tensor.name())
 }
 
-fn header_bytes(source: &mut impl Read, file_bytes: u64) -> Result<u64, LoadErrorKind> {
-    if file_bytes < LENGTH_BYTES {
-        return Err(LoadErrorKind::Header(HeaderError::TooShort {
-            file_bytes,
-            needed_bytes: LENGTH_BYTES,
-        }));
-    }
-    let length = read_exactly(source, LENGTH_BYTES)?;
-    let header_bytes = u64::from_le_bytes(length.try_into().expect("8 bytes were read"));
-    let error = if header_bytes == 0 {
-        HeaderError::Empty
-    } else if header_bytes > HEADER_BYTES_MAX {
-        HeaderError::TooLarge {
-            header_bytes,
-            limit_bytes: HEADER_BYTES_MAX,
-        }
-    } else if header_bytes > file_bytes - LENGTH_BYTES {
-        HeaderError::PastEnd {
-            header_bytes,
-            file_bytes,
-        }
-    } else {
-        return Ok(header_bytes);
-    };
-    Err(error.into())
-}
-
 /// `__metadata__`: strings only. The reference implementation accepts `null` as well.
-fn metadata(raw: &RawValue) -> Result<BTreeMap<String, String>, LoadError> {
+fn parse_metadata(raw: &RawValue) -> Result<BTreeMap<String, String>, LoadError> {
     match raw.get() {
         "null" => Ok(BTreeMap::new()),
         text if is_object(text) => string_map(text, |key, raw| {
@@ -99,46 +84,59 @@ struct TensorEntry {
     offsets: [u64; 2],
 }
 
-fn parse_entry(raw: &RawValue) -> Result<TensorEntry, LoadError> {
-    match parse_common_entry(raw) {
-        Some(entry) => Ok(entry),
-        None => parse_any_entry(raw),
+impl TensorEntry {
+    fn parse(raw: &RawValue) -> Result<Self, LoadError> {
+        match Self::parse_common(raw) {
+            Some(entry) => Ok(entry),
+            None => Self::parse_any(raw),
+        }
     }
-}
 
-/// Fast path for entries without errors or oddities, which nearly all are.
-fn parse_common_entry(raw: &RawValue) -> Option<TensorEntry> {
-    #[derive(serde::Deserialize)]
-    struct CommonEntry<'a> {
-        dtype: &'a str,
-        shape: Vec<u64>,
-        data_offsets: [u64; 2],
+    /// Fast path for entries without errors or oddities, which nearly all are.
+    fn parse_common(raw: &RawValue) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct CommonEntry<'a> {
+            dtype: &'a str,
+            shape: Vec<u64>,
+            data_offsets: [u64; 2],
+        }
+        // Many commas may mean many dimensions.
+        if comma_count(raw) >= DIMS_MAX || !is_object(raw.get()) {
+            return None;
+        }
+        let entry: CommonEntry<'_> = serde_json::from_str(raw.get()).ok()?;
+        Some(Self {
+            dtype: Dtype::from_name(entry.dtype)?,
+            shape: entry.shape,
+            offsets: entry.data_offsets,
+        })
     }
-    // Many commas may mean many dimensions.
-    if comma_count(raw) >= DIMS_MAX || !is_object(raw.get()) {
-        return None;
-    }
-    let entry: CommonEntry<'_> = serde_json::from_str(raw.get()).ok()?;
-    Some(TensorEntry {
-        dtype: Dtype::from_name(entry.dtype)?,
-        shape: entry.shape,
-        offsets: entry.data_offsets,
-    })
-}
 
-fn parse_any_entry(raw: &RawValue) -> Result<TensorEntry, LoadError> {
-    let [dtype, shape, offsets] = fields(
-        object("the entry", raw)?,
-        ["dtype", "shape", "data_offsets"],
-    )?;
-    let missing = |field| HeaderError::MissingField { field };
-    let name: String = value("dtype", dtype.ok_or(missing("dtype"))?)?;
-    let dtype = Dtype::from_name(&name).ok_or(HeaderError::UnknownDtype { dtype: name })?;
-    Ok(TensorEntry {
-        dtype,
-        shape: parse_shape(shape.ok_or(missing("shape"))?)?,
-        offsets: value("data_offsets", offsets.ok_or(missing("data_offsets"))?)?,
-    })
+    fn parse_any(raw: &RawValue) -> Result<Self, LoadError> {
+        let keys = ["dtype", "shape", "data_offsets"];
+        let [dtype, shape, offsets] = fields(object("the entry", raw)?, keys)?;
+        let missing = |field| HeaderError::MissingField { field };
+        let name: String = value("dtype", dtype.ok_or(missing("dtype"))?)?;
+        Ok(Self {
+            dtype: Dtype::from_name(&name).ok_or(HeaderError::UnknownDtype { dtype: name })?,
+            shape: parse_shape(shape.ok_or(missing("shape"))?)?,
+            offsets: value("data_offsets", offsets.ok_or(missing("data_offsets"))?)?,
+        })
+    }
+
+    /// The tensor's bytes in the file, if the offsets match type and shape and lie inside the file.
+    fn bytes(&self, data_start: u64, file_bytes: u64) -> Result<Range<u64>, LoadErrorKind> {
+        let [start, end] = self.offsets;
+        let data_bytes = file_bytes - data_start;
+        if start > end {
+            return Err(HeaderError::ReversedOffsets { start, end }.into());
+        }
+        if end > data_bytes {
+            return Err(HeaderError::DataPastEnd { end, data_bytes }.into());
+        }
+        check_size(self.dtype, &self.shape, end - start)?;
+        Ok(data_start + start..data_start + end)
+    }
 }
 
 fn parse_shape(raw: &RawValue) -> Result<Vec<u64>, HeaderError> {
@@ -155,30 +153,6 @@ fn parse_shape(raw: &RawValue) -> Result<Vec<u64>, HeaderError> {
 
 fn comma_count(raw: &RawValue) -> usize {
     raw.get().bytes().filter(|byte| *byte == b',').count()
-}
-
-impl TensorEntry {
-    /// The tensor's bytes in the file, if the offsets match type and shape and lie inside the file.
-    fn check(&self, data_start: u64, file_bytes: u64) -> Result<Range<u64>, LoadErrorKind> {
-        let [start, end] = self.offsets;
-        let data_bytes = file_bytes - data_start;
-        if start > end {
-            return Err(HeaderError::ReversedOffsets { start, end }.into());
-        }
-        if end > data_bytes {
-            return Err(HeaderError::DataPastEnd { end, data_bytes }.into());
-        }
-        let expected_bytes = self.dtype.bytes_of(&self.shape)?;
-        if expected_bytes != end - start {
-            return Err(LoadErrorKind::Header(HeaderError::SizeMismatch {
-                dtype: self.dtype,
-                shape: self.shape.clone(),
-                expected_bytes,
-                found_bytes: end - start,
-            }));
-        }
-        Ok(data_start + start..data_start + end)
-    }
 }
 
 fn check_names(tensors: &[TensorInfo]) -> Result<(), LoadError> {

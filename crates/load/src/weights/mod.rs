@@ -39,28 +39,20 @@ use pinlane_core::Device;
 /// Weights in files, and which of them to load.
 ///
 /// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pinlane::load::{Dtype, LoadConfig, Weights};
-/// # use pinlane::Device;
+/// use pinlane::load::{LoadConfig, Weights};
 ///
-/// # let path = std::env::temp_dir().join(format!("pinlane-doc-weights-{}.safetensors", std::process::id()));
-/// # let header = br#"{"h.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"bias":{"dtype":"U8","shape":[3],"data_offsets":[16,19]}}"#;
-/// # let mut file = (header.len() as u64).to_le_bytes().to_vec();
-/// # file.extend(header);
-/// # file.extend([1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()));
-/// # file.extend([7, 8, 9]);
-/// # std::fs::write(&path, file)?;
+/// # let path = "tests/data/load/sharded";
 /// # let device = pinlane::Device::sim("pcie3-x16")?;
-/// let weights = Weights::open(&path)?; // headers only
+/// let weights = Weights::open(path)?; // headers only
 /// let tensors = weights.load(&device, &LoadConfig::default())?;
-/// let matrix = tensors["h.0.w"].elements::<f32>().unwrap(); // device memory
+/// let layer = &tensors["model.layers.0.weight"];
+/// assert_eq!(layer.shape(), [4, 2]);
+/// let elements = layer.elements::<f32>().unwrap(); // device memory
 ///
-/// let mut on_host = [0.0; 4];
-/// device.stream()?.copy_to_host(matrix, &mut on_host)?;
-/// assert_eq!(on_host, [1.0, 2.0, 3.0, 4.0]);
-/// # std::fs::remove_file(&path)?;
-/// # Ok(())
-/// # }
+/// let mut on_host = [0.0; 8];
+/// device.stream()?.copy_to_host(elements, &mut on_host)?;
+/// weights.verify(&device, layer)?; // compares it with the file
+/// # Ok::<(), pinlane::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Weights {

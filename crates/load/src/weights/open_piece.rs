@@ -20,7 +20,7 @@ pub(super) struct OpenPiece {
 
 /// A part of a piece that one thread reads.
 pub(super) struct PieceRead {
-    open: Arc<OpenPiece>,
+    pub(super) open: Arc<OpenPiece>,
     claim: Claim<PieceSlot>,
 }
 
@@ -72,10 +72,6 @@ impl OpenPiece {
 }
 
 impl PieceRead {
-    pub(super) fn open_piece(&self) -> &Arc<OpenPiece> {
-        &self.open
-    }
-
     /// The bytes of the file to read.
     pub(super) fn bytes(&self) -> Range<u64> {
         let piece = &self.open.piece;

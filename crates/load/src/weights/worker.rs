@@ -101,7 +101,7 @@ impl Worker<'_> {
 
     /// Reads a part of a piece, and submits the slot if it is full.
     fn read(&self, mut read: PieceRead, scratch: &mut Vec<u8>) -> Result<(), LoadError> {
-        let open = Arc::clone(read.open_piece());
+        let open = Arc::clone(&read.open);
         let piece = &open.piece;
         if piece.converts() {
             return self.read_and_convert(&open, read, scratch);

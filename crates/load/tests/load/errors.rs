@@ -1,22 +1,22 @@
-//! Each way in which a safetensors file can be wrong has an error of its own, which names the file
-//! and, where it is about one, the tensor.
+//! Every defect of a safetensors file has its own error, which names the file and, if it is about one,
+//! the tensor.
 
 use pinlane::load::{Dtype, HeaderError, LoadErrorKind};
 
-use super::support::{fault_of, safetensors};
+use super::support::{error_of, safetensors};
 
-/// A file of this header, with eight bytes of data, is refused for this reason.
+/// Checks that a file with this header and eight bytes of data is refused with this error.
 #[track_caller]
-fn refused(header: &str, fault: impl Into<LoadErrorKind>, tensor: Option<&str>) {
-    let found = fault_of("w.safetensors", &safetensors(header, &[7; 8]));
-    let expected = (fault.into(), tensor.map(str::to_owned));
+fn refused(header: &str, kind: impl Into<LoadErrorKind>, tensor: Option<&str>) {
+    let found = error_of("w.safetensors", &safetensors(header, &[7; 8]));
+    let expected = (kind.into(), tensor.map(str::to_owned));
     assert_eq!(found, expected, "{header}");
 }
 
-/// The same for the one tensor `w`.
+/// The same, for a header with one tensor `w`.
 #[track_caller]
-fn refused_entry(entry: &str, fault: impl Into<LoadErrorKind>) {
-    refused(&format!("{{\"w\":{entry}}}"), fault, Some("w"));
+fn refused_entry(entry: &str, kind: impl Into<LoadErrorKind>) {
+    refused(&format!("{{\"w\":{entry}}}"), kind, Some("w"));
 }
 
 fn entry(shape: &str, start: &str, end: &str) -> String {
@@ -24,40 +24,40 @@ fn entry(shape: &str, start: &str, end: &str) -> String {
 }
 
 #[track_caller]
-fn refused_length(file: &[u8], fault: impl Into<LoadErrorKind>) {
-    assert_eq!(fault_of("w.safetensors", file), (fault.into(), None));
+fn refused_length(file: &[u8], kind: impl Into<LoadErrorKind>) {
+    assert_eq!(error_of("w.safetensors", file), (kind.into(), None));
 }
 
 #[test]
-fn length_of_the_header() {
+fn header_lengths() {
     for file_bytes in 0..8 {
-        let fault = HeaderError::TooShort {
+        let kind = HeaderError::TooShort {
             file_bytes,
             needed_bytes: 8,
         };
-        refused_length(&vec![1; file_bytes as usize], fault);
+        refused_length(&vec![1; file_bytes as usize], kind);
     }
     refused_length(&[0; 8], HeaderError::Empty);
     for header_bytes in [100_000_001, 1 << 32, u64::MAX - 8, u64::MAX] {
-        let fault = HeaderError::TooLarge {
+        let kind = HeaderError::TooLarge {
             header_bytes,
             limit_bytes: 100_000_000,
         };
-        refused_length(&header_bytes.to_le_bytes(), fault);
+        refused_length(&header_bytes.to_le_bytes(), kind);
     }
     for header_bytes in [3, 100_000_000] {
         let mut file = u64::to_le_bytes(header_bytes).to_vec();
         file.extend(b"{}");
-        let fault = HeaderError::PastEnd {
+        let kind = HeaderError::PastEnd {
             header_bytes,
             file_bytes: 10,
         };
-        refused_length(&file, fault);
+        refused_length(&file, kind);
     }
 }
 
 #[test]
-fn text_of_the_header() {
+fn header_text() {
     let mut file = safetensors("{\"w\":?}", &[]);
     file[13] = 0xff;
     refused_length(&file, HeaderError::NotUtf8 { at_bytes: 5 });
@@ -65,22 +65,22 @@ fn text_of_the_header() {
         refused(header, HeaderError::NotAnObject, None);
     }
     for header in ["{", "{\"a\":}", "{} {}", "{}\0", "nul", "{'a':1}"] {
-        let (fault, _) = fault_of("w.safetensors", &safetensors(header, &[]));
+        let (kind, _) = error_of("w.safetensors", &safetensors(header, &[]));
         assert!(
-            matches!(fault, LoadErrorKind::Header(HeaderError::NotJson { .. })),
-            "{header}: {fault}"
+            matches!(kind, LoadErrorKind::Header(HeaderError::NotJson { .. })),
+            "{header}: {kind}"
         );
     }
     let deep = format!("{{\"w\":{}", "[".repeat(100_000));
-    let (fault, _) = fault_of("w.safetensors", &safetensors(&deep, &[]));
+    let (kind, _) = error_of("w.safetensors", &safetensors(&deep, &[]));
     assert!(
-        matches!(fault, LoadErrorKind::Header(HeaderError::NotJson { .. })),
-        "{fault}"
+        matches!(kind, LoadErrorKind::Header(HeaderError::NotJson { .. })),
+        "{kind}"
     );
 }
 
 #[test]
-fn keys_that_occur_twice() {
+fn duplicate_keys() {
     let key = |key: &str| HeaderError::DuplicateKey {
         key: key.to_owned(),
     };
@@ -107,7 +107,7 @@ fn keys_that_occur_twice() {
 }
 
 #[test]
-fn metadata_that_is_not_strings() {
+fn invalid_metadata() {
     for value in ["[]", "3", "\"a\"", "true"] {
         let header = format!("{{\"__metadata__\":{value}}}");
         refused(&header, HeaderError::InvalidMetadata { key: None }, None);
@@ -120,13 +120,13 @@ fn metadata_that_is_not_strings() {
 }
 
 #[test]
-fn entries_of_the_wrong_kind() {
+fn invalid_entries() {
     for value in ["3", "null", "[]", "\"F32\""] {
-        let fault = HeaderError::InvalidField {
+        let kind = HeaderError::InvalidField {
             field: "the entry",
             reason: "not an object".to_owned(),
         };
-        refused_entry(value, fault);
+        refused_entry(value, kind);
     }
     let whole = entry("[2]", "0", "8");
     for field in ["dtype", "shape", "data_offsets"] {
@@ -155,11 +155,11 @@ fn entries_of_the_wrong_kind() {
     ];
     for (expected, entry) in cases {
         let header = format!("{{\"w\":{entry}}}");
-        let (fault, tensor) = fault_of("w.safetensors", &safetensors(&header, &[7; 8]));
+        let (kind, tensor) = error_of("w.safetensors", &safetensors(&header, &[7; 8]));
         assert_eq!(tensor.as_deref(), Some("w"));
         assert!(
-            matches!(fault, LoadErrorKind::Header(HeaderError::InvalidField { field, .. }) if field == expected),
-            "{entry}: {fault}"
+            matches!(kind, LoadErrorKind::Header(HeaderError::InvalidField { field, .. }) if field == expected),
+            "{entry}: {kind}"
         );
     }
 }
@@ -177,20 +177,20 @@ fn sizes() {
         &[max, 2, 0],
     ];
     for shape in cases {
-        let fault = LoadErrorKind::SizeOverflow {
+        let kind = LoadErrorKind::SizeOverflow {
             dtype,
             shape: shape.to_vec(),
         };
-        refused_entry(&entry(&format!("{shape:?}"), "0", "8"), fault);
+        refused_entry(&entry(&format!("{shape:?}"), "0", "8"), kind);
     }
     for (shape, expected_bytes) in [(vec![], 4), (vec![3], 12), (vec![0], 0), (vec![2, 2], 16)] {
-        let fault = HeaderError::SizeMismatch {
+        let kind = HeaderError::SizeMismatch {
             dtype,
             shape: shape.clone(),
             expected_bytes,
             found_bytes: 8,
         };
-        refused_entry(&entry(&format!("{shape:?}"), "0", "8"), fault);
+        refused_entry(&entry(&format!("{shape:?}"), "0", "8"), kind);
     }
     for (name, dtype, count) in [("F4", Dtype::F4, 15), ("F6_E2M3", Dtype::F6E2M3, 10)] {
         let shape = vec![count];
@@ -198,11 +198,11 @@ fn sizes() {
         refused_entry(&entry, LoadErrorKind::PartialByte { dtype, shape });
     }
     let many = format!("[{}]", vec!["1"; 65].join(","));
-    let fault = HeaderError::TooManyDims {
+    let kind = HeaderError::TooManyDims {
         dims: 65,
         limit: 64,
     };
-    refused_entry(&entry(&many, "0", "8"), fault);
+    refused_entry(&entry(&many, "0", "8"), kind);
 }
 
 #[test]
@@ -212,8 +212,8 @@ fn offsets() {
         HeaderError::ReversedOffsets { start: 8, end: 0 },
     );
     for end in [9, u64::MAX] {
-        let fault = HeaderError::DataPastEnd { end, data_bytes: 8 };
-        refused_entry(&entry("[2]", "1", &end.to_string()), fault);
+        let kind = HeaderError::DataPastEnd { end, data_bytes: 8 };
+        refused_entry(&entry("[2]", "1", &end.to_string()), kind);
     }
     let two = |first: &str, second: &str| format!("{{\"a\":{first},\"b\":{second}}}");
     let overlap = HeaderError::Overlap {
@@ -247,17 +247,17 @@ fn offsets() {
 }
 
 #[test]
-fn long_and_strange_names_make_short_words() {
+fn long_and_odd_names_give_short_messages() {
     let name = "n\\u0007".repeat(10_000);
-    let (_, tensor) = fault_of(
+    let (_, tensor) = error_of(
         "w.safetensors",
         &safetensors(&format!("{{\"{name}\":1}}"), &[]),
     );
     assert_eq!(tensor.map(|name| name.len()), Some(20_000));
     let header = format!("{{\"w\":{{\"dtype\":\"{name}\",\"shape\":[],\"data_offsets\":[0,0]}}}}");
-    let (fault, _) = fault_of("w.safetensors", &safetensors(&header, &[]));
+    let (kind, _) = error_of("w.safetensors", &safetensors(&header, &[]));
     assert!(matches!(
-        fault,
+        kind,
         LoadErrorKind::Header(HeaderError::UnknownDtype { .. })
     ));
 }

@@ -1,10 +1,10 @@
-//! The same for npy files.
+//! Every defect of an npy file has its own error.
 
 use pinlane::load::{Catalog, Dtype, HeaderError, LoadErrorKind, NpyError};
 
-use super::support::{Scratch, fault_of};
+use super::support::{Scratch, error_of};
 
-/// An npy file of this version, dictionary and data.
+/// An npy file with this version, dict and data.
 fn npy(version: (u8, u8), dict: &str, data: &[u8]) -> Vec<u8> {
     let mut file = b"\x93NUMPY".to_vec();
     file.extend([version.0, version.1]);
@@ -20,31 +20,31 @@ fn npy(version: (u8, u8), dict: &str, data: &[u8]) -> Vec<u8> {
 const GOOD: &str = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }   \n";
 
 #[track_caller]
-fn refused(file: &[u8], fault: impl Into<LoadErrorKind>, tensor: Option<&str>) {
-    let found = fault_of("a.npy", file);
-    assert_eq!(found, (fault.into(), tensor.map(str::to_owned)));
+fn refused(file: &[u8], kind: impl Into<LoadErrorKind>, tensor: Option<&str>) {
+    let found = error_of("a.npy", file);
+    assert_eq!(found, (kind.into(), tensor.map(str::to_owned)));
 }
 
-/// A file with this dictionary is refused, at this byte of it.
+/// Checks that a file with this dict is refused at this byte of it.
 #[track_caller]
 fn refused_dict(dict: &str, at_bytes: usize) {
-    let (fault, tensor) = fault_of("a.npy", &npy((1, 0), dict, &[0; 8]));
+    let (kind, tensor) = error_of("a.npy", &npy((1, 0), dict, &[0; 8]));
     assert_eq!(tensor.as_deref(), Some("a"), "{dict}");
     assert!(
-        matches!(fault, LoadErrorKind::Npy(NpyError::Header { at_bytes: at, .. }) if at == at_bytes),
-        "{dict}: {fault}"
+        matches!(kind, LoadErrorKind::Npy(NpyError::Header { at_bytes: at, .. }) if at == at_bytes),
+        "{dict}: {kind}"
     );
 }
 
 #[test]
-fn starts() {
+fn magic_and_version() {
     let good = npy((1, 0), GOOD, &[0; 8]);
     for file_bytes in 0..10 {
-        let fault = HeaderError::TooShort {
+        let kind = HeaderError::TooShort {
             file_bytes,
             needed_bytes: 10,
         };
-        refused(&good[..file_bytes as usize], fault, None);
+        refused(&good[..file_bytes as usize], kind, None);
     }
     for at in 0..6 {
         let mut file = good.clone();
@@ -62,11 +62,11 @@ fn starts() {
     refused(&npy((2, 0), GOOD, &[])[..11], short, None);
     let mut lie = npy((3, 0), GOOD, &[0; 8]);
     lie[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-    let fault = HeaderError::TooLarge {
+    let kind = HeaderError::TooLarge {
         header_bytes: u32::MAX.into(),
         limit_bytes: 1 << 20,
     };
-    refused(&lie, fault, None);
+    refused(&lie, kind, None);
     let past = HeaderError::PastEnd {
         header_bytes: GOOD.len() as u64,
         file_bytes: 30,
@@ -78,9 +78,9 @@ fn starts() {
 }
 
 #[test]
-fn data_of_another_length() {
+fn data_lengths() {
     for found_bytes in [0, 7, 9, 100] {
-        let fault = HeaderError::SizeMismatch {
+        let kind = HeaderError::SizeMismatch {
             dtype: Dtype::F32,
             shape: vec![2, 1],
             expected_bytes: 8,
@@ -88,20 +88,20 @@ fn data_of_another_length() {
         };
         refused(
             &npy((1, 0), GOOD, &vec![0; found_bytes as usize]),
-            fault,
+            kind,
             Some("a"),
         );
     }
     let dict = GOOD.replace("(2, 1)", "(18446744073709551615, 2)");
-    let fault = LoadErrorKind::SizeOverflow {
+    let kind = LoadErrorKind::SizeOverflow {
         dtype: Dtype::F32,
         shape: vec![u64::MAX, 2],
     };
-    refused(&npy((1, 0), &dict, &[]), fault, Some("a"));
+    refused(&npy((1, 0), &dict, &[]), kind, Some("a"));
 }
 
 #[test]
-fn dictionaries() {
+fn dict_syntax() {
     refused_dict("", 0);
     refused_dict("  [1]", 2);
     refused_dict("{'descr': '<f4'", 15);
@@ -143,11 +143,11 @@ fn dictionaries() {
         Some("a"),
     );
     let many = GOOD.replace("(2, 1)", &format!("({})", "1, ".repeat(65)));
-    let fault = HeaderError::TooManyDims {
+    let kind = HeaderError::TooManyDims {
         dims: 65,
         limit: 64,
     };
-    refused(&npy((1, 0), &many, &[0; 4]), fault, Some("a"));
+    refused(&npy((1, 0), &many, &[0; 4]), kind, Some("a"));
     let nested = GOOD.replace("'<f4'", "('<f4', (2,))");
     refused(
         &npy((1, 0), &nested, &[0; 8]),
@@ -162,11 +162,11 @@ fn element_types() {
         "", "<", "f4", "=f4", "<f3", "|f4", "<f16", "<u1", "<b2", "<f4 ",
     ] {
         let file = npy((1, 0), &GOOD.replace("<f4", descr), &[0; 8]);
-        let (fault, _) = fault_of("a.npy", &file);
-        // One byte has no order, so that any order may be said.
+        let (kind, _) = error_of("a.npy", &file);
+        // Byte order does not matter for one byte.
         if descr == "<u1" {
             assert!(matches!(
-                fault,
+                kind,
                 LoadErrorKind::Header(HeaderError::SizeMismatch {
                     dtype: Dtype::U8,
                     ..
@@ -175,7 +175,7 @@ fn element_types() {
         } else {
             let descr = descr.to_owned();
             assert_eq!(
-                fault,
+                kind,
                 LoadErrorKind::Npy(NpyError::UnsupportedDescr { descr })
             );
         }
@@ -183,7 +183,7 @@ fn element_types() {
 }
 
 #[test]
-fn other_ways_to_write_the_same() {
+fn equivalent_spellings() {
     let dicts = [
         "{\"shape\":(2L,1L,),\"descr\":\"<f4\",\"fortran_order\":False}",
         "  { 'fortran_order' : False , 'shape' : ( 2 , 1 ) , 'descr' : '<f4' , }\n",

@@ -1,4 +1,4 @@
-//! Paths: folders, several files, index files, things that are no files, files that change.
+//! Opening paths: folders, several files, index files, special files, files that change.
 
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -7,14 +7,14 @@ use std::process::Command;
 
 use pinlane::load::{Catalog, Dtype, HeaderError, LoadErrorKind, NpyError, Selection};
 
-use super::support::{Scratch, told, written};
+use super::support::{Scratch, kind_and_tensor, written};
 use pinlane_testing::must_return;
 
 fn one(name: &str) -> Vec<u8> {
     written(&[(name, Dtype::U8, &[3])], 1)
 }
 
-/// Opening this index, beside `a.safetensors` with tensor `a` and `b.safetensors` with `b`.
+/// Opens this index beside `a.safetensors` with tensor `a` and `b.safetensors` with `b`.
 fn open_index(index: &str) -> Result<Catalog, (LoadErrorKind, Option<String>)> {
     let scratch = Scratch::new();
     scratch.file("a.safetensors", one("a"));
@@ -22,7 +22,7 @@ fn open_index(index: &str) -> Result<Catalog, (LoadErrorKind, Option<String>)> {
     let path = scratch.file("m.safetensors.index.json", index);
     Catalog::open(&path).map_err(|error| {
         assert_eq!(error.file(), Some(path.as_path()));
-        told(&error)
+        kind_and_tensor(&error)
     })
 }
 
@@ -43,7 +43,7 @@ fn folders() {
     scratch.file("c.safetensors", one("b"));
     let error = Catalog::open(scratch.path()).expect_err("a name twice");
     let other = scratch.path().join("b.safetensors");
-    let found = told(&error);
+    let found = kind_and_tensor(&error);
     assert_eq!(
         found,
         (
@@ -71,7 +71,7 @@ fn folders() {
 }
 
 #[test]
-fn paths_that_are_no_files() {
+fn special_files() {
     let scratch = Scratch::new();
     let missing = scratch.path().join("missing.safetensors");
     let error = Catalog::open(&missing).expect_err("not there");
@@ -101,7 +101,7 @@ fn paths_that_are_no_files() {
 }
 
 #[test]
-fn an_index_is_the_truth() {
+fn an_index_decides_which_tensors_are_there() {
     let good = open_index("{\"weight_map\":{\"b\":\"b.safetensors\",\"a\":\"./a.safetensors\"}}");
     assert_eq!(good.expect("good").tensors().len(), 2);
     let scratch = Scratch::new();
@@ -119,7 +119,7 @@ fn an_index_is_the_truth() {
 }
 
 #[test]
-fn a_file_is_opened_once_however_it_is_spelled() {
+fn a_file_is_opened_once_however_its_path_is_spelled() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path().join("sub")).expect("a folder");
     let two = written(&[("x", Dtype::U8, &[1]), ("y", Dtype::U8, &[2])], 1);
@@ -130,7 +130,7 @@ fn a_file_is_opened_once_however_it_is_spelled() {
 }
 
 #[test]
-fn an_index_that_is_wrong() {
+fn invalid_indexes() {
     let tensor = |name: &str| Some(name.to_owned());
     let missing = |field| {
         (
@@ -144,25 +144,25 @@ fn an_index_that_is_wrong() {
         (LoadErrorKind::Header(HeaderError::NotAnObject), None)
     );
     for index in ["{\"weight_map\":[]}", "{\"weight_map\":{},\"metadata\":3}"] {
-        let (fault, _) = open_index(index).expect_err(index);
+        let (kind, _) = open_index(index).expect_err(index);
         assert!(
             matches!(
-                fault,
+                kind,
                 LoadErrorKind::Header(HeaderError::InvalidField { .. })
             ),
-            "{fault}"
+            "{kind}"
         );
     }
-    let (fault, name) = open_index("{\"weight_map\":{\"a\":3}}").expect_err("a number");
+    let (kind, name) = open_index("{\"weight_map\":{\"a\":3}}").expect_err("a number");
     assert!(
         matches!(
-            fault,
+            kind,
             LoadErrorKind::Header(HeaderError::InvalidField {
                 field: "weight_map",
                 ..
             })
         ),
-        "{fault}"
+        "{kind}"
     );
     assert_eq!(name, tensor("a"));
     for index in [
@@ -170,13 +170,13 @@ fn an_index_that_is_wrong() {
         "{\"weight_map\":{},\"metadata\":{\"a\":1,\"a\":2}}",
         "{\"weight_map\":{},\"weight_map\":{}}",
     ] {
-        let (fault, _) = open_index(index).expect_err(index);
+        let (kind, _) = open_index(index).expect_err(index);
         assert!(
             matches!(
-                fault,
+                kind,
                 LoadErrorKind::Header(HeaderError::DuplicateKey { .. })
             ),
-            "{fault}"
+            "{kind}"
         );
     }
     let target = "none.safetensors".to_owned();
@@ -192,7 +192,7 @@ fn an_index_that_is_wrong() {
 }
 
 #[test]
-fn an_index_that_leads_outside() {
+fn an_index_must_stay_inside_its_folder() {
     for target in [
         "../a",
         "/etc/passwd",
@@ -206,10 +206,10 @@ fn an_index_that_leads_outside() {
         "a\\n",
     ] {
         let index = format!("{{\"weight_map\":{{\"a\":\"{target}\"}}}}");
-        let (fault, tensor) = open_index(&index).expect_err(target);
+        let (kind, tensor) = open_index(&index).expect_err(target);
         assert!(
-            matches!(fault, LoadErrorKind::OutsideFolder { .. }),
-            "{target}: {fault}"
+            matches!(kind, LoadErrorKind::OutsideFolder { .. }),
+            "{target}: {kind}"
         );
         assert_eq!(tensor.as_deref(), Some("a"));
     }
@@ -230,7 +230,7 @@ fn links_are_followed() {
 }
 
 #[test]
-fn a_file_that_changes_is_noticed() {
+fn changed_files_are_detected() {
     let scratch = Scratch::new();
     let path = scratch.file("w.safetensors", one("a"));
     let catalog = Catalog::open(&path).expect("a good file");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pinlane::load::{Catalog, Dtype, LoadErrorKind, TensorInfo};
 
-use super::support::{Scratch, told, written};
+use super::support::{Scratch, kind_and_tensor, written};
 
 /// A tensor of a file.
 fn tensor(dtype: Dtype, shape: &[u64]) -> TensorInfo {
@@ -15,13 +15,13 @@ fn tensor(dtype: Dtype, shape: &[u64]) -> TensorInfo {
 }
 
 #[track_caller]
-fn refused(tensor: &TensorInfo, rows: Range<u64>, fault: LoadErrorKind) {
+fn refused(tensor: &TensorInfo, rows: Range<u64>, kind: LoadErrorKind) {
     let error = tensor.rows(rows).expect_err("rows that cannot be");
-    assert_eq!(told(&error), (fault, Some("w".to_owned())));
+    assert_eq!(kind_and_tensor(&error), (kind, Some("w".to_owned())));
 }
 
 #[test]
-fn rows_are_where_they_should_be() {
+fn rows_have_the_right_bytes() {
     for dtype in Dtype::ALL {
         for shape in [&[6, 4][..], &[6, 2, 2], &[8, 1, 8], &[24]] {
             let whole = tensor(dtype, shape);
@@ -31,13 +31,13 @@ fn rows_are_where_they_should_be() {
                     let (from, to) = (start * row_bits, end * row_bits);
                     let found = whole.rows(start..end);
                     if from % 8 != 0 || to % 8 != 0 {
-                        let fault = LoadErrorKind::RowsSplitByte {
+                        let kind = LoadErrorKind::RowsSplitByte {
                             start,
                             end,
                             dtype,
                             shape: shape.to_vec(),
                         };
-                        assert_eq!(found.expect_err("torn").kind(), &fault);
+                        assert_eq!(found.expect_err("split").kind(), &kind);
                         continue;
                     }
                     let found = found.expect("rows");
@@ -63,7 +63,7 @@ fn rows_of_rows() {
 
 #[test]
 #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
-fn rows_that_cannot_be() {
+fn invalid_rows() {
     let out = |start, end| LoadErrorKind::RowsOutOfRange {
         start,
         end,
@@ -80,7 +80,7 @@ fn rows_that_cannot_be() {
 }
 
 #[test]
-fn shards_share_all_rows() {
+fn shards_cover_all_rows_once() {
     for rows in [0, 1, 2, 5, 7, 8, 64, 1000] {
         let whole = tensor(Dtype::U16, &[rows, 3]);
         for world in 1..=16 {

@@ -1,4 +1,4 @@
-//! Files that the real Python packages wrote: their bytes are on the device.
+//! Files written by the real Python packages arrive on the device.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::rig::{Rig, config, with_io};
 use super::support::data;
 
 #[test]
-fn every_type_of_every_package() {
+fn every_dtype_of_every_package() {
     let rig = Rig::new();
     let mut by_file = BTreeMap::new();
     for line in expected() {
@@ -42,7 +42,7 @@ fn every_type_of_every_package() {
 }
 
 #[test]
-fn folders_an_index_and_several_files() {
+fn folders_indexes_and_several_files() {
     let rig = Rig::new();
     let sharded = data().join("sharded");
     let weights = [

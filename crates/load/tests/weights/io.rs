@@ -1,4 +1,4 @@
-//! Through the page cache and past it: the same bytes.
+//! Buffered and direct reads give the same bytes.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -9,20 +9,20 @@ use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 use super::rig::{Rig, config, converting, model, with_io};
 use super::support::Scratch;
 
-/// Ask the system to forget some bytes of a file.
+/// Evicts a range of a file from the page cache.
 fn drop_from_cache(path: &Path, bytes: std::ops::Range<u64>) {
     if bytes.is_empty() {
-        return; // no bytes would mean all of them
+        return; // a length of 0 means the whole file
     }
     let file = File::open(path).expect("the file");
     file.sync_all().expect("our own file");
     let (start, len) = (bytes.start as i64, (bytes.end - bytes.start) as i64);
-    // SAFETY: advice about a file that is open.
+    // SAFETY: advice about an open file.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), start, len, libc::POSIX_FADV_DONTNEED) };
 }
 
 #[test]
-fn every_way_gives_the_same_bytes() {
+fn every_mode_gives_the_same_bytes() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let path = model(&scratch);
@@ -66,7 +66,7 @@ fn every_way_gives_the_same_bytes() {
     rig.assert_clean();
 }
 
-/// Rows whose first and last bytes lie anywhere in a page, with the end of the file among them.
+/// Rows that start and end anywhere in a page, up to the end of the file.
 #[test]
 fn direct_reads_of_any_rows() {
     let scratch = Scratch::new();
@@ -102,9 +102,9 @@ fn direct_reads_of_any_rows() {
     rig.assert_clean();
 }
 
-/// A file system in memory reads directly, or says that it cannot.
+/// tmpfs supports direct I/O, or reports that it does not.
 #[test]
-fn a_file_system_without_a_disk() {
+fn direct_io_on_tmpfs() {
     let memory = Path::new("/dev/shm");
     let name = format!("pinlane-weights-{}.safetensors", std::process::id());
     let path = memory.join(name);

@@ -1,4 +1,4 @@
-//! Tensors as they land: each once, complete; progress and figures.
+//! The stream of tensors: each comes once, complete; progress and statistics.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use super::support::{Scratch, data};
 use pinlane_testing::must_return;
 
 #[test]
-fn each_comes_once_and_is_complete() {
+fn each_tensor_comes_once_and_complete() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
@@ -35,7 +35,7 @@ fn each_comes_once_and_is_complete() {
 }
 
 #[test]
-fn a_map_by_name_that_outlives_the_load() {
+fn tensors_outlive_the_load() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
@@ -53,8 +53,8 @@ fn a_map_by_name_that_outlives_the_load() {
     rig.assert_clean();
 }
 
-/// What a load told.
-fn told(rig: &Rig, weights: &Weights, config: LoadConfig) -> Vec<LoadProgress> {
+/// The progress reported by a load.
+fn progress_of(rig: &Rig, weights: &Weights, config: LoadConfig) -> Vec<LoadProgress> {
     let told: Arc<Mutex<Vec<LoadProgress>>> = Arc::default();
     let here = Arc::clone(&told);
     let config = config.on_progress(move |progress| here.lock().expect("whole").push(progress));
@@ -74,14 +74,14 @@ fn told(rig: &Rig, weights: &Weights, config: LoadConfig) -> Vec<LoadProgress> {
 }
 
 #[test]
-fn progress_goes_up_to_all() {
+fn progress_rises_to_the_total() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for (threads, to) in [(1, None), (3, None), (2, Some(Dtype::F64))] {
         let mut config = config(threads);
         config.convert = to;
-        let told = told(&rig, &weights, config);
+        let told = progress_of(&rig, &weights, config);
         assert!(told.len() >= 5, "one a piece");
         for pair in told.windows(2) {
             assert!(pair[0].bytes < pair[1].bytes && pair[0].tensors <= pair[1].tensors);
@@ -107,14 +107,14 @@ fn nothing_to_read() {
     let tensors = rig.load(&empty, &converting);
     assert_eq!(tensors["a"].elements::<u16>().expect("F16").len(), 0);
     assert_eq!(tensors["b"].shape(), [5, 0, 2]);
-    assert_eq!(told(&rig, &empty, config(1)), []);
+    assert_eq!(progress_of(&rig, &empty, config(1)), []);
     drop(tensors);
     rig.assert_clean();
 }
 
-/// A function of the user's that panics ends the load, and leaves nothing.
+/// A panicking callback ends the load and leaks nothing.
 #[test]
-fn progress_that_panics() {
+fn a_panicking_callback_ends_the_load() {
     must_return(|| {
         let scratch = Scratch::new();
         let rig = Rig::new();

@@ -1,4 +1,4 @@
-//! Some tensors, rows of them, and the rows of a rank.
+//! Selections of tensors, rows, and shards.
 
 use pinlane::load::{Dtype, LoadErrorKind, Selection, Weights};
 
@@ -28,7 +28,7 @@ fn names_and_patterns() {
 }
 
 #[test]
-fn ranks_have_all_rows_exactly_once() {
+fn ranks_cover_all_rows_once() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
@@ -69,7 +69,7 @@ fn ranks_have_all_rows_exactly_once() {
     rig.assert_clean();
 }
 
-/// Each gets a place of its own, whatever the others are, converted or not.
+/// Each gets its own memory, converted or not.
 #[test]
 fn the_same_rows_several_times() {
     let scratch = Scratch::new();
@@ -89,7 +89,7 @@ fn the_same_rows_several_times() {
         first,
         deep.clone(),
     ];
-    // More than a slot could hold, were they converted one by one.
+    // More than a slot holds if each were converted separately.
     wanted.extend(vec![deep.clone(); 12]);
     let weights = weights.only(wanted.clone());
     for to in [None, Some(Dtype::F16), Some(Dtype::F32), Some(Dtype::F64)] {
@@ -113,7 +113,7 @@ fn the_same_rows_several_times() {
 }
 
 #[test]
-fn tensors_of_other_files_are_refused() {
+fn tensors_of_other_catalogs_are_refused() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let small = file(&scratch, "small.safetensors", &[("w", Dtype::F32, &[3])], 1);
@@ -129,9 +129,9 @@ fn tensors_of_other_files_are_refused() {
     let twin = file(&scratch, "twin.safetensors", &[("w", Dtype::F32, &[3])], 2);
     let twin = Weights::open(twin).expect("a good file");
     let foreign = [
-        twin.catalog().tensor("w").expect("there").clone(), // another file that looks the same
-        two.catalog().tensor("deep").expect("there").clone(), // no such file
-        large.catalog().tensor("w").expect("there").clone(), // another type, not so long
+        twin.catalog().tensor("w").expect("there").clone(), // another file with the same contents
+        two.catalog().tensor("deep").expect("there").clone(), // a file number that does not exist
+        large.catalog().tensor("w").expect("there").clone(), // another type and length
     ];
     for tensor in foreign {
         let name = tensor.name().to_owned();
@@ -148,7 +148,7 @@ fn tensors_of_other_files_are_refused() {
 }
 
 #[test]
-fn a_selection_narrows_what_is_wanted() {
+fn a_selection_narrows_an_earlier_one() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let pattern = |text| Selection::new().glob(text).expect("a pattern");

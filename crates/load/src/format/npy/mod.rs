@@ -7,7 +7,9 @@ use std::io::Read;
 use std::path::Path;
 
 use self::dict::NpyDescr;
-use super::{DIMS_MAX, FileHeader, HeaderError, NpyError, read_exactly, utf8};
+use super::{
+    DIMS_MAX, FileHeader, HeaderError, NpyError, check_size, data_start, read_exactly, utf8,
+};
 use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -24,19 +26,7 @@ pub(super) fn read(
     path: &Path,
 ) -> Result<FileHeader, LoadError> {
     let (header_bytes, prefix_bytes, latin1) = length(source, file_bytes)?;
-    if header_bytes > HEADER_BYTES_MAX {
-        return Err(LoadError::from(HeaderError::TooLarge {
-            header_bytes,
-            limit_bytes: HEADER_BYTES_MAX,
-        }));
-    }
-    let data_start = prefix_bytes + header_bytes;
-    if data_start > file_bytes {
-        return Err(LoadError::from(HeaderError::PastEnd {
-            header_bytes,
-            file_bytes,
-        }));
-    }
+    let data_start = data_start(prefix_bytes, header_bytes, HEADER_BYTES_MAX, file_bytes)?;
     let header = read_exactly(source, header_bytes)?;
     // Versions before 3 are Latin-1. It only differs from UTF-8 in field names of structured arrays.
     let header = match utf8(&header) {
@@ -98,16 +88,7 @@ fn tensor(
     if dict.fortran_order {
         return Err(NpyError::FortranOrder.into());
     }
-    let expected_bytes = dtype.bytes_of(&dict.shape)?;
-    let found_bytes = file_bytes - data_start;
-    if expected_bytes != found_bytes {
-        return Err(LoadErrorKind::Header(HeaderError::SizeMismatch {
-            dtype,
-            shape: dict.shape,
-            expected_bytes,
-            found_bytes,
-        }));
-    }
+    check_size(dtype, &dict.shape, file_bytes - data_start)?;
     let bytes = data_start..file_bytes;
     Ok(TensorInfo::new(name.to_owned(), dtype, dict.shape, bytes))
 }

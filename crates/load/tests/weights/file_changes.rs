@@ -1,4 +1,4 @@
-//! Files that shrink, change, are replaced or go away, before the load and in the middle of it.
+//! Files that are truncated, modified, replaced or removed, before and during the load.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt};
@@ -15,7 +15,7 @@ use super::rig::{MODEL, Rig, config, file, model, with_io};
 use super::support::Scratch;
 use pinlane_testing::{must_return, sim};
 
-/// What happens to a file.
+/// A change to a file.
 type Change = fn(&Path);
 
 fn shrink(path: &Path) {
@@ -58,7 +58,7 @@ fn remove(path: &Path) {
 }
 
 #[test]
-fn between_the_header_and_the_load() {
+fn changes_before_the_load() {
     let changes: [(Change, bool); 7] = [
         (shrink, true),
         (empty, true),
@@ -93,7 +93,7 @@ fn between_the_header_and_the_load() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read() {
+fn unreadable_files() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let path = model(&scratch);
@@ -115,7 +115,7 @@ fn a_file_that_may_not_be_read() {
     rig.assert_clean();
 }
 
-/// Changes a file when a copy of this number is submitted.
+/// Changes a file when a certain copy is submitted.
 struct AtCopy {
     at: u64,
     copies: Arc<AtomicU64>,
@@ -133,7 +133,7 @@ unsafe impl Hook for AtCopy {
     }
 }
 
-/// A device on which a copy changes a file.
+/// A device where submitting a copy changes a file.
 fn changing(path: &Path, at: u64, change: Change) -> (Rig, Arc<AtomicU64>) {
     let sim = sim();
     let copies = Arc::new(AtomicU64::new(0));
@@ -149,7 +149,7 @@ fn changing(path: &Path, at: u64, change: Change) -> (Rig, Arc<AtomicU64>) {
 }
 
 #[test]
-fn in_the_middle_of_the_load() {
+fn changes_during_the_load() {
     let changes: [Change; 4] = [shrink, empty, grow, write];
     for change in changes {
         for io in [Io::Auto, Io::Buffered, Io::Direct] {
@@ -189,7 +189,7 @@ fn in_the_middle_of_the_load() {
     }
 }
 
-/// Forty pieces of one tensor each.
+/// Forty pieces with one tensor each.
 fn many(scratch: &Scratch) -> PathBuf {
     let names: Vec<String> = (0..40).map(|number| format!("h.{number:02}")).collect();
     let tensors: Vec<_> = names
@@ -199,9 +199,9 @@ fn many(scratch: &Scratch) -> PathBuf {
     file(scratch, "many.safetensors", &tensors, 3)
 }
 
-/// A file that is opened stays what it was, whatever its name leads to now.
+/// An open file keeps its contents when its path is replaced.
 #[test]
-fn a_file_that_is_replaced_in_the_middle_is_read_to_its_end() {
+fn a_file_replaced_during_the_load_is_read_to_its_end() {
     for change in [replace, remove] {
         let scratch = Scratch::new();
         let path = model(&scratch);

@@ -1,4 +1,4 @@
-//! Errors name the tensor that they are about, though a piece holds many.
+//! Errors name the right tensor of a piece that holds many.
 
 use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 use pinlane_driver::Call;
@@ -8,7 +8,7 @@ use super::support::Scratch;
 use pinlane_testing::{Spring, Trap};
 use pinlane_testing::{must_return, sim};
 
-/// The copy that fails is the one of the second tensor.
+/// The copy of the second tensor fails.
 #[test]
 fn the_tensor_whose_copy_failed_is_named() {
     let scratch = Scratch::new();
@@ -27,8 +27,8 @@ fn the_tensor_whose_copy_failed_is_named() {
     rig.assert_clean();
 }
 
-/// From now on, reads of this thread and of those that it starts fail from this offset on.
-/// Whether the system lets us.
+/// Makes reads at this offset and beyond fail, in this thread and in threads it starts. Returns whether
+/// the system allows that.
 fn fail_reads_from(offset: u32) -> bool {
     let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: code as u16,
@@ -41,9 +41,9 @@ fn fail_reads_from(offset: u32) -> bool {
     let at_least = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
     let say = libc::BPF_RET | libc::BPF_K;
     let mut filter = [
-        step(load, 0, 0, 0), // the call's number
+        step(load, 0, 0, 0), // system call number
         step(equal, libc::SYS_pread64 as u32, 0, 3),
-        step(load, 16 + 3 * 8, 0, 0), // its fourth argument
+        step(load, 16 + 3 * 8, 0, 0), // fourth argument
         step(at_least, offset, 0, 1),
         step(say, libc::SECCOMP_RET_ERRNO | libc::EIO as u32, 0, 0),
         step(say, libc::SECCOMP_RET_ALLOW, 0, 0),
@@ -52,7 +52,7 @@ fn fail_reads_from(offset: u32) -> bool {
         len: filter.len() as u16,
         filter: filter.as_mut_ptr(),
     };
-    // SAFETY: a filter of so many steps, which the system copies.
+    // SAFETY: `filter` describes `steps`, and the system copies both.
     let set = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         libc::prctl(
@@ -64,9 +64,9 @@ fn fail_reads_from(offset: u32) -> bool {
     set == 0
 }
 
-/// A disk that cannot read the second page of a piece: the tensor that lies there is named.
+/// The second page of a piece cannot be read: the error names the tensor there.
 #[test]
-fn the_tensor_that_could_not_be_read_is_named() {
+fn the_tensor_whose_read_failed_is_named() {
     for io in [Io::Buffered, Io::Direct, Io::Auto] {
         must_return(move || {
             let scratch = Scratch::new();

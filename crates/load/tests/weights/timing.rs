@@ -1,4 +1,4 @@
-//! Threads wait for what they say they wait for, and tell what has landed as soon as they can.
+//! Wait times are attributed correctly, and tensors are returned as soon as they arrive.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,7 +12,7 @@ use super::rig::{Rig, config, file};
 use super::support::Scratch;
 use pinlane_testing::sim;
 
-/// Takes long to page-lock memory.
+/// Pins memory slowly.
 struct SlowToPin;
 
 // SAFETY: it never fails.
@@ -25,9 +25,9 @@ unsafe impl Hook for SlowToPin {
     }
 }
 
-/// One piece, one slot: no thread ever waits for a copy before there is nothing left to read.
+/// One piece, one slot: no thread waits for a copy while there is something to read.
 #[test]
-fn page_locking_is_no_wait_for_the_link() {
+fn pinning_time_does_not_count_as_waiting_for_the_link() {
     let scratch = Scratch::new();
     let path = file(&scratch, "w.safetensors", &[("w", Dtype::U8, &[16_000])], 1);
     let weights = Weights::open(path).expect("a good file");
@@ -41,7 +41,7 @@ fn page_locking_is_no_wait_for_the_link() {
     rig.assert_clean();
 }
 
-/// Holds a copy up until it is told to go on.
+/// Blocks a copy until it is released.
 struct HoldsUp {
     at: u64,
     copies: AtomicU64,
@@ -60,9 +60,9 @@ unsafe impl Hook for HoldsUp {
     }
 }
 
-/// Six copies are done, and their slots are as good as new ones when the next piece is opened.
+/// Six copies are done, and their slots are reused before new ones are allocated.
 #[test]
-fn what_has_landed_is_given_out_before_the_slots_run_out() {
+fn tensors_arrive_before_the_slots_run_out() {
     let scratch = Scratch::new();
     let names: Vec<String> = (0..12).map(|number| format!("h.{number:02}")).collect();
     let tensors: Vec<_> = names

@@ -1,4 +1,4 @@
-//! A device that is full.
+//! Devices without enough memory.
 
 use std::fs::File;
 
@@ -11,7 +11,7 @@ use super::rig::{Rig, config, converting, device_error, model};
 use super::support::{Scratch, safetensors};
 use pinlane_testing::profile;
 
-/// A device with so much memory.
+/// A device with this much memory.
 fn with_memory(memory_bytes: u64) -> Rig {
     let mut profile = profile();
     profile.device.memory_bytes = memory_bytes;
@@ -25,12 +25,12 @@ fn is_full(error: &Error) -> bool {
 }
 
 #[test]
-fn says_for_which_tensor_there_is_no_room() {
+fn the_error_names_the_tensor_that_does_not_fit() {
     let scratch = Scratch::new();
     let path = model(&scratch);
     let weights = Weights::open(&path).expect("a good file");
     let rig = with_memory(200_000);
-    // Twice as large as the file, which would fit.
+    // Twice the size of the file, which would fit.
     let error = weights.load(&rig.device, &converting(config(2), Dtype::F64));
     let error = error.expect_err("no room");
     assert!(is_full(device_error(&error)), "{error}");
@@ -45,9 +45,9 @@ fn says_for_which_tensor_there_is_no_room() {
     rig.assert_clean();
 }
 
-/// Those that were made are freed when another one cannot be.
+/// If one allocation fails, the earlier ones are freed.
 #[test]
-fn several_allocations() {
+fn earlier_allocations_are_freed() {
     let scratch = Scratch::new();
     let bytes: u64 = 900 << 20;
     let entry = |name: &str, at: u64| {
@@ -59,7 +59,7 @@ fn several_allocations() {
     let header = format!("{{{},{},{}}}", entry("a", 0), entry("b", 1), entry("c", 2));
     let file = safetensors(&header, &[]);
     let path = scratch.file("large.safetensors", &file);
-    // Behind the header, the file is one hole.
+    // After the header, the file is sparse.
     let open = File::options().write(true).open(&path).expect("the file");
     if open.set_len(file.len() as u64 + 3 * bytes).is_err() {
         println!("skipped: a file system without holes");

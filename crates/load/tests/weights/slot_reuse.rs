@@ -1,4 +1,4 @@
-//! Page-locked memory is kept for the next load, and given back when it is asked for.
+//! Pinned slots are kept for the next load, and freed on request.
 
 use pinlane::load::{Dtype, LoadConfig, Weights};
 use pinlane_driver::Call;
@@ -8,11 +8,11 @@ use super::support::Scratch;
 use pinlane_testing::Trap;
 use pinlane_testing::sim;
 
-/// Slots that a load has at most.
+/// Maximum number of slots.
 const SLOTS: usize = 8;
 
 #[test]
-fn the_next_load_has_them() {
+fn the_next_load_reuses_slots() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let sim = sim();
@@ -33,7 +33,7 @@ fn the_next_load_has_them() {
         (first * PIECE_BYTES) as u64
     );
     for _ in 0..5 {
-        // Never more than a load may have, however often it is done.
+        // Never more than one load may have, however many loads there are.
         pinned(&config(1));
         assert!(rig.device.stats().pinned_bytes <= (SLOTS * PIECE_BYTES) as u64);
     }
@@ -45,9 +45,9 @@ fn the_next_load_has_them() {
     rig.assert_clean();
 }
 
-/// No more threads, and no more memory, than there is to read.
+/// A small load uses few threads and little memory.
 #[test]
-fn little_to_read_takes_little_memory() {
+fn small_loads_take_little_memory() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let path = file(&scratch, "w.safetensors", &[("w", Dtype::F32, &[100])], 1);
@@ -60,9 +60,9 @@ fn little_to_read_takes_little_memory() {
     rig.assert_clean();
 }
 
-/// Nothing is left with the driver, though nobody asked for it back.
+/// Idle slots are freed with the device, even without a trim.
 #[test]
-fn they_go_with_the_device() {
+fn idle_slots_are_freed_with_the_device() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let rig = Rig::new();

@@ -1,4 +1,4 @@
-//! Device memory of dropped tensors, for the next load.
+//! Device memory of dropped tensors, kept for the next load.
 
 use pinlane::load::Weights;
 use pinlane_driver::Call;
@@ -9,7 +9,7 @@ use pinlane_testing::Trap;
 use pinlane_testing::sim;
 
 #[test]
-fn the_next_load_asks_the_driver_for_none() {
+fn the_next_load_allocates_no_device_memory() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let sim = sim();
@@ -19,7 +19,7 @@ fn the_next_load_asks_the_driver_for_none() {
     let first = weights.load(&rig.device, &config(2)).expect("no fault");
     let bytes = rig.device.stats().device_bytes;
     let place = first["h.0.w"].bytes().device_ptr();
-    // Of one load only some tensors are left: they share their memory with the others.
+    // Some tensors of a load stay alive: they share its allocations.
     let left = first["tail"].clone();
     drop(first);
     assert_eq!(rig.device.stats().kept_bytes, 0);

@@ -1,4 +1,4 @@
-//! Damaged files: never a panic, never much memory, and never a catalog that is not true.
+//! Damaged files never cause a panic, high memory use, or a wrong catalog.
 
 use std::collections::HashSet;
 use std::mem::{self, Discriminant};
@@ -9,10 +9,10 @@ use std::{env, fs};
 use pinlane::load::{Catalog, HeaderError, LoadErrorKind, NpyError};
 
 use super::counting::peak_bytes;
-use super::reference::compare;
-use super::support::{Random, Scratch, data, told};
+use super::reference_parser::compare;
+use super::support::{Random, Scratch, data, kind_and_tensor};
 
-/// What is put into headers.
+/// Text to insert into headers.
 const WORDS: [&str; 28] = [
     "{",
     "}",
@@ -60,7 +60,7 @@ fn good_files() -> Vec<PathBuf> {
     files
 }
 
-/// How many bytes of a file come before the text of its header.
+/// Bytes before the header text.
 fn prefix_bytes(path: &str, file: &[u8]) -> usize {
     match path {
         "json" => 0,
@@ -70,14 +70,14 @@ fn prefix_bytes(path: &str, file: &[u8]) -> usize {
     }
 }
 
-/// Where a safetensors header ends, or everything does.
+/// End of a safetensors header, or of the file.
 fn header_end(kind: &str, file: &[u8]) -> usize {
     let length = file.first_chunk().filter(|_| kind == "safetensors");
     let length = length.map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
     usize::try_from(length.saturating_add(8)).map_or(file.len(), |end| end.min(file.len()))
 }
 
-/// Damage a file once.
+/// Damages a file once.
 fn damage(random: &mut Random, kind: &str, file: &mut Vec<u8>) {
     let start = prefix_bytes(kind, file).min(file.len());
     let end = header_end(kind, file).max(start);
@@ -108,7 +108,7 @@ fn damage(random: &mut Random, kind: &str, file: &mut Vec<u8>) {
             let to = to.min(end);
             let grown = new.len() as i64 - (to - from) as i64;
             file.splice(from..to, new);
-            // Otherwise most of it would end at the header's length.
+            // Otherwise most edits would only break the header length.
             if random.below(4) != 0 {
                 repair_length(kind, file, grown);
             }
@@ -128,7 +128,7 @@ fn repair_length(kind: &str, file: &mut [u8], grown: i64) {
     }
 }
 
-/// Whatever is in a catalog is true.
+/// Checks that the catalog matches its files.
 fn check(catalog: &Catalog) {
     for tensor in catalog.tensors() {
         let file = &catalog.files()[tensor.file()];
@@ -146,10 +146,10 @@ fn check(catalog: &Catalog) {
 #[derive(Default)]
 struct Seen {
     accepted: usize,
-    faults: HashSet<Kind>,
+    kinds: HashSet<Kind>,
 }
 
-/// Which fault it is, whatever is in it.
+/// The variant of an error, without its fields.
 #[derive(PartialEq, Eq, Hash)]
 enum Kind {
     Header(Discriminant<HeaderError>),
@@ -158,16 +158,16 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(fault: &LoadErrorKind) -> Self {
-        match fault {
-            LoadErrorKind::Header(fault) => Self::Header(mem::discriminant(fault)),
-            LoadErrorKind::Npy(fault) => Self::Npy(mem::discriminant(fault)),
-            fault => Self::Other(mem::discriminant(fault)),
+    fn of(kind: &LoadErrorKind) -> Self {
+        match kind {
+            LoadErrorKind::Header(kind) => Self::Header(mem::discriminant(kind)),
+            LoadErrorKind::Npy(kind) => Self::Npy(mem::discriminant(kind)),
+            kind => Self::Other(mem::discriminant(kind)),
         }
     }
 }
 
-/// Damage a file as the seed says, and open it.
+/// Damages a file according to the seed, and opens it.
 fn run(seed: u64, good: &[(String, Vec<u8>)], scratch: &Scratch, seen: &mut Seen) {
     let mut random = Random(seed);
     let (kind, file) = random.pick(good);
@@ -177,7 +177,7 @@ fn run(seed: u64, good: &[(String, Vec<u8>)], scratch: &Scratch, seen: &mut Seen
     }
     let path = scratch.file(&format!("damaged.{kind}"), &file);
     let (opened, peak) = peak_bytes(|| Catalog::open(&path));
-    // An index leads to other files, of some hundred bytes each.
+    // An index opens other files, of a few hundred bytes each.
     assert!(
         peak <= 16 * file.len() + (16 << 10),
         "{peak} bytes for {}",
@@ -190,8 +190,8 @@ fn run(seed: u64, good: &[(String, Vec<u8>)], scratch: &Scratch, seen: &mut Seen
         }
         Err(error) => {
             assert!(error.file().is_some());
-            told(error);
-            seen.faults.insert(Kind::of(error.kind()));
+            kind_and_tensor(error);
+            seen.kinds.insert(Kind::of(error.kind()));
         }
     }
     if kind == "safetensors" {
@@ -206,7 +206,7 @@ fn damaged_files_are_harmless() {
         .into_iter()
         .map(|path| {
             let bytes = fs::read(&path).expect("the file");
-            // Beside the damaged index, so that it finds them.
+            // The damaged index needs them beside it.
             let name = path.file_name().expect("a name").to_string_lossy();
             scratch.file(&name, &bytes);
             let kind = path.extension().expect("an extension").to_string_lossy();
@@ -228,14 +228,14 @@ fn damaged_files_are_harmless() {
     if one.is_none() {
         assert!(seen.accepted > 300, "{} accepted", seen.accepted);
         assert!(
-            seen.faults.len() > 20,
-            "{} kinds of faults",
-            seen.faults.len()
+            seen.kinds.len() > 20,
+            "{} kinds of errors",
+            seen.kinds.len()
         );
     }
 }
 
-/// Headers that are made to take as much memory as they can.
+/// Headers crafted to use as much memory as possible.
 #[test]
 fn large_headers_take_little_memory() {
     let many = |entry: &str| entry.repeat(200_000 / entry.len());

@@ -1,5 +1,5 @@
-//! A driver that refuses each call in turn, or panics: the error is told, nothing hangs or is left, and
-//! the next load works.
+//! Every driver call fails or panics in turn: the load returns the error, nothing hangs or leaks, and the
+//! next load works.
 
 use pinlane::load::{Dtype, LoadConfig, LoadError, LoadErrorKind, Tensor, Weights};
 use pinlane_driver::Call;
@@ -10,7 +10,7 @@ use super::support::Scratch;
 use pinlane_testing::{Spring, Trap, is_injected, misuse};
 use pinlane_testing::{must_return, open, profile, sim};
 
-/// Calls that a load makes.
+/// The driver calls of a load.
 const CALLS: [Call; 13] = [
     Call::CopyAsync,
     Call::StreamCreate,
@@ -40,7 +40,7 @@ fn run(rig: &Rig, weights: &Weights, config: &LoadConfig) -> Result<(), LoadErro
     Ok(())
 }
 
-/// Whether the trap sprang.
+/// Returns whether the call was reached.
 fn fail_once(weights: &Weights, config: &LoadConfig, call: Call, at: u64) -> bool {
     let what = format!("{config:?}, {call:?} {at}");
     let sim = sim();
@@ -50,8 +50,8 @@ fn fail_once(weights: &Weights, config: &LoadConfig, call: Call, at: u64) -> boo
     let ran = weights.load(&rig.device, config);
     let sprung = trap.disarm() > 0;
     let stray = rig.device.take_stray_errors();
-    let told = ran.as_ref().is_err_and(injected) || stray.iter().any(is_injected);
-    assert_eq!(told, sprung, "{what}: {ran:?}, {stray:?}");
+    let reported = ran.as_ref().is_err_and(injected) || stray.iter().any(is_injected);
+    assert_eq!(reported, sprung, "{what}: {ran:?}, {stray:?}");
     match &ran {
         Ok(tensors) => tensors
             .iter()
@@ -71,7 +71,7 @@ fn fail_each(config: &LoadConfig, at_least: usize) {
     for call in CALLS {
         let (weights, config) = (weights.clone(), config.clone());
         sprung += must_return(move || {
-            // Until there is no such call any more.
+            // Until there are no more such calls.
             let strikes = |at: &u64| fail_once(&weights, &config, call, *at);
             (0..60).take_while(strikes).count()
         });
@@ -80,23 +80,23 @@ fn fail_each(config: &LoadConfig, at_least: usize) {
 }
 
 #[test]
-fn one_thread() {
+fn failures_with_one_thread() {
     fail_each(&config(1), 60);
 }
 
 #[test]
-fn some_threads() {
+fn failures_with_several_threads() {
     fail_each(&config(3), 60);
 }
 
 #[test]
-fn with_conversions() {
+fn failures_with_conversions() {
     fail_each(&converting(config(2), Dtype::F32), 60);
 }
 
-/// Where no more memory can be had, what there is will do.
+/// If pinning fails, the load continues with the slots it has.
 #[test]
-fn fewer_slots_will_do() {
+fn a_load_continues_with_fewer_slots() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for _ in 0..30 {
@@ -114,7 +114,7 @@ fn fewer_slots_will_do() {
 }
 
 #[test]
-fn no_memory_at_all_is_told_once() {
+fn failing_to_pin_anything_is_one_error() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for threads in [1, 4] {
@@ -138,9 +138,9 @@ fn no_memory_at_all_is_told_once() {
     }
 }
 
-/// A driver that panics in the middle ends the load; it does not hang.
+/// A driver panic ends the load without hanging.
 #[test]
-fn a_panic_of_the_driver() {
+fn driver_panics() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let calls = [
@@ -177,9 +177,9 @@ fn a_panic_of_the_driver() {
     assert!(sprung > 15, "only {sprung} panics");
 }
 
-/// Copies that fail on the device, after they were submitted: their tensors are never given out.
+/// Copies that fail on the device after submission: their tensors are never returned.
 #[test]
-fn a_copy_that_fails_late() {
+fn copies_that_fail_after_submission() {
     let scratch = Scratch::new();
     let one = file(&scratch, "one.safetensors", &[("w", Dtype::U8, &[9])], 1);
     for path in [one, model(&scratch)] {
@@ -195,7 +195,7 @@ fn a_copy_that_fails_late() {
                 let landing = weights.start(&device, &config(threads));
                 let outcomes: Vec<_> = landing.expect("it starts").collect();
                 let (last, first) = outcomes.split_last().expect("at least the error");
-                // Only what has no bytes is complete.
+                // Only empty tensors are complete.
                 let complete = |tensor: &Result<Tensor, _>| {
                     tensor.as_ref().is_ok_and(|tensor| tensor.name() == "none")
                 };

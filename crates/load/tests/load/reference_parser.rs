@@ -1,4 +1,4 @@
-//! What we say about a file, beside what the reference implementation says.
+//! Our verdict on a file, compared with the reference implementation's.
 
 use std::panic;
 
@@ -7,9 +7,9 @@ use safetensors::SafeTensors;
 
 use super::support::{Random, Scratch, safetensors};
 
-/// The reference implementation says the same, but for what it lets through.
+/// Checks that the reference implementation agrees, except for what only it accepts.
 pub fn compare(file: &[u8], ours: &Result<Catalog, LoadError>) {
-    // It panics where sums overflow.
+    // It panics when sums overflow.
     let theirs = panic::catch_unwind(|| SafeTensors::read_metadata(file).ok()).unwrap_or(None);
     match (ours, theirs) {
         (Ok(catalog), Some((_, theirs))) => {
@@ -44,9 +44,9 @@ pub fn compare(file: &[u8], ours: &Result<Catalog, LoadError>) {
     }
 }
 
-/// Small headers with small numbers, of which many are nearly right.
+/// Small headers with small numbers: many are nearly valid.
 #[test]
-fn small_headers() {
+fn small_random_headers() {
     let (scratch, mut accepted) = (Scratch::new(), 0);
     let dtypes = [Dtype::U8, Dtype::F4, Dtype::F16, Dtype::F6E2M3];
     for seed in 0..6000 {

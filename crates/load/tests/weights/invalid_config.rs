@@ -1,4 +1,4 @@
-//! Settings that are not possible.
+//! Invalid settings.
 
 use pinlane::load::{Dtype, LoadConfig, LoadErrorKind, Weights};
 
@@ -6,7 +6,7 @@ use super::rig::{Rig, config, converting, model};
 use super::support::Scratch;
 
 #[test]
-fn each_is_named() {
+fn errors_name_the_setting() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
@@ -27,45 +27,45 @@ fn each_is_named() {
     ] {
         let mut config = config(1);
         config.piece_bytes = Some(piece_bytes);
-        let fault = refused(&config);
+        let kind = refused(&config);
         let named = matches!(
-            fault,
+            kind,
             LoadErrorKind::InvalidConfig {
                 field: "piece_bytes",
                 ..
             }
         );
-        assert!(named, "{piece_bytes}: {fault}");
+        assert!(named, "{piece_bytes}: {kind}");
     }
     for pinned_bytes in [0, 4096, 32_767] {
-        let fault = refused(&config(1).pinned_bytes(pinned_bytes));
+        let kind = refused(&config(1).pinned_bytes(pinned_bytes));
         let named = matches!(
-            fault,
+            kind,
             LoadErrorKind::InvalidConfig {
                 field: "pinned_bytes",
                 ..
             }
         );
-        assert!(named, "{pinned_bytes}: {fault}");
+        assert!(named, "{pinned_bytes}: {kind}");
     }
-    let fault = refused(&config(0));
+    let kind = refused(&config(0));
     assert!(
         matches!(
-            fault,
+            kind,
             LoadErrorKind::InvalidConfig {
                 field: "threads",
                 ..
             }
         ),
-        "{fault}"
+        "{kind}"
     );
     for dtype in Dtype::ALL {
         if [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64].contains(&dtype) {
             continue;
         }
-        let fault = refused(&converting(config(1), dtype));
-        assert_eq!(fault, LoadErrorKind::NotAFloat { to: dtype });
-        assert!(fault.to_string().contains("choose F16"), "{fault}");
+        let kind = refused(&converting(config(1), dtype));
+        assert_eq!(kind, LoadErrorKind::NotAFloat { to: dtype });
+        assert!(kind.to_string().contains("choose F16"), "{kind}");
     }
     rig.assert_clean();
 }
