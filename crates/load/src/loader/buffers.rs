@@ -21,7 +21,7 @@ pub(super) struct BatchBuffers {
     device: Device,
     /// The stream of all copies.
     pub(super) stream: Stream,
-    sizes: BufferSizes,
+    sizes: BatchBufferSizes,
     pub(super) counters: Arc<Counters>,
     /// Every existing slot holds a clone, wherever it is.
     alive: Arc<()>,
@@ -31,7 +31,7 @@ pub(super) struct BatchBuffers {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BufferSizes {
+pub(super) struct BatchBufferSizes {
     pub(super) slot_bytes: usize,
     pub(super) transformed_bytes: usize,
     /// The most slots.
@@ -110,7 +110,7 @@ impl BatchBuffers {
     pub(super) fn new(
         device: &Device,
         stream: Stream,
-        sizes: BufferSizes,
+        sizes: BatchBufferSizes,
         counters: &Arc<Counters>,
     ) -> Self {
         Self {

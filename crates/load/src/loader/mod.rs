@@ -42,7 +42,7 @@ use pinlane_core::internal::lock;
 
 use crate::dataset::Dataset;
 use crate::{EpochState, OrderConfig, SampleOrder};
-use buffers::{BatchBuffers, BufferSizes};
+use buffers::{BatchBufferSizes, BatchBuffers};
 use device_transform::DeviceTransforms;
 use layout::BatchLayout;
 use stats::Counters;
@@ -138,7 +138,7 @@ impl Loader {
         let stream = device.stream()?;
         let transforms =
             DeviceTransforms::new(device, &stream, &layout, &config.device_transforms, batch)?;
-        let sizes = BufferSizes {
+        let sizes = BatchBufferSizes {
             slot_bytes,
             transformed_bytes: transforms.bytes(),
             slots: config.slots(slot_bytes),

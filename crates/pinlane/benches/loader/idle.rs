@@ -1,6 +1,6 @@
 //! GPU idle time between kernels of 20 ms per batch.
 
-use pinlane::load::{Loader, LoaderConfig};
+use pinlane::load::Loader;
 use pinlane::{Builtin, Device};
 
 use super::images::{Images, config};

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane::load::{Loader, LoaderConfig};
+use pinlane::load::Loader;
 
 use super::images::{Images, Stores, config};
 
