@@ -1,4 +1,4 @@
-//! Arrays in files that the real Python packages wrote.
+//! Arrays in files written by numpy and safetensors.
 
 use std::collections::BTreeMap;
 use std::fs;

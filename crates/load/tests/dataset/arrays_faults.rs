@@ -1,4 +1,4 @@
-//! Arrays that make no samples, and files that change.
+//! Invalid arrays, and files that change.
 
 use std::fs;
 use std::io::Write;
@@ -98,7 +98,7 @@ fn files_that_change_are_noticed() {
     file.set_len(100).expect("it is cut");
     assert_eq!(sample_fault(&cut, 6), LoadErrorKind::FileChanged);
 
-    // Another file under the name is no change: the one that was opened is still there.
+    // Replacing the file is no change: the opened one still exists.
     let (replaced, path) = open("replaced.npy");
     let before = sample(&replaced, 2);
     fs::rename(scratch.file("new.npy", b"new"), &path).expect("it is replaced");

@@ -1,5 +1,4 @@
-//! What these tests share: folders that go away, samples with places of their own, archives made by
-//! hand.
+//! Temporary folders, reading a sample into new memory, and archives built by hand.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

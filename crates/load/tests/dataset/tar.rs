@@ -1,4 +1,4 @@
-//! Archives that GNU tar and Python's `tarfile` wrote, in every format that they know.
+//! Archives written by GNU tar and Python's `tarfile`, in every format.
 
 use std::fs;
 use std::path::PathBuf;
@@ -192,11 +192,11 @@ fn bad_samples_have_different_errors() {
     assert_eq!(sample_fault(&tar, 3), scattered("3.num"));
     assert_eq!(length(4), ("4.text".to_owned(), 10));
     assert_eq!(sample_fault(&tar, 5), scattered("3.text"));
-    let words = read(&tar, 2).expect_err("five bytes").to_string();
-    assert!(words.contains("a.tar: \"2.num\" has 5 bytes"), "{words}");
+    let text = read(&tar, 2).expect_err("five bytes").to_string();
+    assert!(text.contains("a.tar: \"2.num\" has 5 bytes"), "{text}");
     assert!(
-        words.ends_with("but the field \"number\" is U32 []"),
-        "{words}"
+        text.ends_with("but the field \"number\" is U32 []"),
+        "{text}"
     );
 }
 

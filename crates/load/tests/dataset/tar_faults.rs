@@ -11,10 +11,10 @@ fn open(bytes: &[u8]) -> Result<Tar, LoadError> {
     let opened = Tar::open([&path], config);
     if let Err(error) = &opened {
         assert_eq!(error.file(), Some(path.as_path()));
-        let words = error.to_string();
+        let text = error.to_string();
         assert!(
-            words.len() < 1000 && !words.contains(char::is_control),
-            "{words:?}"
+            text.len() < 1000 && !text.contains(char::is_control),
+            "{text:?}"
         );
     }
     opened
@@ -44,7 +44,7 @@ fn ends_of_archives() {
     assert_eq!(len(&[&good()[..], &zeros].concat()), 1);
     assert_eq!(len(&[&good()[..], &zeros, &zeros].concat()), 1);
     assert_eq!(len(&[0; 10_240]), 0);
-    // What is behind the end is not looked at, as tar does not.
+    // Anything after the end is ignored, as tar does.
     assert_eq!(len(&[&good()[..], &zeros, &zeros, b"junk"].concat()), 1);
 }
 

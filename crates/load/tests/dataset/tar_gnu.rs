@@ -17,9 +17,9 @@ fn gnu_tar() -> bool {
     found
 }
 
-fn tar(folder: &Path, words: &[&str]) {
-    let done = Command::new("tar").current_dir(folder).args(words).status();
-    assert!(done.expect("tar runs").success(), "tar {words:?}");
+fn tar(folder: &Path, args: &[&str]) {
+    let done = Command::new("tar").current_dir(folder).args(args).status();
+    assert!(done.expect("tar runs").success(), "tar {args:?}");
 }
 
 fn config() -> TarConfig {
@@ -59,7 +59,7 @@ fn shards_in_every_format() {
     }
     let long = "d".repeat(60);
     for format in ["v7", "ustar", "oldgnu", "gnu", "pax"] {
-        // 180 letters of folders are too many for the oldest format.
+        // The oldest format cannot store 180 characters of folders.
         let folder = match format {
             "v7" => long.clone(),
             _ => [long.as_str(); 3].join("/"),

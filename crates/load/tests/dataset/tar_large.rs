@@ -1,4 +1,4 @@
-//! Entries of more than octal digits can say, in files that are mostly holes.
+//! Entries too large for octal sizes, in sparse files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,4 @@
-//! Archives whose files are named or laid out in another way than the configuration expects.
+//! Archives whose file names or layout do not match the configuration.
 
 use pinlane::load::{Dataset, Dtype, Field, LoadError, LoadErrorKind, Tar, TarConfig, TarError};
 
@@ -63,13 +63,13 @@ fn an_unknown_extension_lists_the_known_ones() {
     let other: &[&str] = &["a.png", "a.cls"];
     let all = found("txt", "cls jpeg png");
     assert_eq!(unknown(&[names, other], &["cls", "txt"]), all);
-    // One of several archives is enough; then samples of others lack it.
+    // One archive that has it is enough; samples of the others lack it.
     let tar = open(&[names, other], &["cls", "png"]).expect("there are such files");
     assert_eq!(tar.len(), 3);
 
     let error = open(&[names], &["jpg"]).expect_err("no such extension");
-    let words = "no sample has a file with the extension \"jpg\"; there are \"cls\", \"jpeg\"";
-    assert!(error.to_string().ends_with(words), "{error}");
+    let text = "no sample has a file with the extension \"jpg\"; there are \"cls\", \"jpeg\"";
+    assert!(error.to_string().ends_with(text), "{error}");
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn many_long_extensions() {
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let error = open(&[&names], &["jpg"]).expect_err("no such extension");
-    let words = error.to_string();
-    assert!(words.len() < 2500 && !words.contains(char::is_control));
+    let text = error.to_string();
+    assert!(text.len() < 2500 && !text.contains(char::is_control));
     let LoadErrorKind::Tar(TarError::NoSuchExtension { others, .. }) = error.kind() else {
         panic!("{error}");
     };
@@ -107,7 +107,7 @@ fn scattered_files_of_a_sample_are_reported() {
         })
     };
     let scratch = Scratch::new();
-    // All images first, then all labels: as `find` or an unsorted folder may give them.
+    // All images, then all labels: the order of `find` or an unsorted folder.
     let names = ["1.jpg", "2.jpg", "3.jpg", "1.cls", "2.cls", "4.cls"];
     let path = scratch.file("a.tar", archive(&names));
     let tar = Tar::open([&path], config(&["jpg", "cls"])).expect("a good archive");
@@ -125,10 +125,10 @@ fn scattered_files_of_a_sample_are_reported() {
     {
         assert_eq!(sample_fault(&tar, at), fault);
     }
-    let words = sample_fault(&tar, 0).to_string();
-    assert!(words.contains("tar --sort=name"), "{words}");
+    let text = sample_fault(&tar, 0).to_string();
+    assert!(text.contains("tar --sort=name"), "{text}");
 
-    // With one field of both, half of the samples are none.
+    // With one of both fields, half of the samples are missing it.
     let tar = Tar::open([&path], config(&["jpg"])).expect("a good archive");
     assert_eq!(sample(&tar, 0), [b"1"]);
     assert_eq!(sample_fault(&tar, 3), scattered("1.jpg"));

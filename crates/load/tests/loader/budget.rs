@@ -1,4 +1,4 @@
-//! Little page-locked memory, and none.
+//! Little pinned memory, and none.
 
 use pinlane::load::LoaderError;
 use pinlane::{Budget, Device, Error};

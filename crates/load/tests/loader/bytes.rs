@@ -1,4 +1,4 @@
-//! All bytes of all samples, whatever the batch, the order and the threads.
+//! All bytes of all samples, for any batch size, order and number of threads.
 
 use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 

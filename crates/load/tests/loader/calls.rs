@@ -1,5 +1,4 @@
-//! A driver that refuses each call in turn: the error is told, nothing hangs or is left, and the next
-//! epoch works.
+//! Every driver call fails in turn: the error is reported, nothing hangs or leaks, and the next epoch works.
 
 use pinlane::Normalize;
 use pinlane::load::{Batch, DeviceTransform, Dtype, Loader, LoaderConfig, LoaderError};
@@ -70,9 +69,9 @@ fn fail_once(workers: usize, call: Call, at: u64) -> bool {
     drop(loader);
     let sprung = trap.disarm() > 0;
     let stray = rig.device.take_stray_errors();
-    let told = |ran: &Result<(), LoaderError>| ran.as_ref().is_err_and(injected);
-    let told = told(&ran) || told(&again) || stray.iter().any(is_injected);
-    assert_eq!(told, sprung, "{what}: {ran:?}, {again:?}, {stray:?}");
+    let is_reported = |ran: &Result<(), LoaderError>| ran.as_ref().is_err_and(injected);
+    let reported = is_reported(&ran) || is_reported(&again) || stray.iter().any(is_injected);
+    assert_eq!(reported, sprung, "{what}: {ran:?}, {again:?}, {stray:?}");
     for ran in [&ran, &again] {
         assert!(ran.as_ref().err().is_none_or(injected), "{what}: {ran:?}");
     }
@@ -85,7 +84,7 @@ fn fail_each(workers: usize) {
     let mut sprung = 0;
     for call in CALLS {
         sprung += must_return(move || {
-            // Until there is no such call any more.
+            // Until there is no further call of this kind.
             let strikes = |at: &u64| fail_once(workers, call, *at);
             (0..60).take_while(strikes).count()
         });

@@ -1,4 +1,4 @@
-//! What lies behind a sample that cannot be had is not lost.
+//! The source of a sample's error is not lost.
 
 use std::error::Error;
 use std::fmt;
@@ -99,13 +99,13 @@ fn skipped_samples_have_origin_and_reason() {
     let first = loader.epoch(0).expect("no epoch is running").next();
     let batch = first.expect("a batch").expect("they are left out");
     assert_eq!(batch.indices(), [0, 4]);
-    let told: Vec<String> = batch.skipped().iter().map(ToString::to_string).collect();
+    let skipped: Vec<String> = batch.skipped().iter().map(ToString::to_string).collect();
     let expected = [
         "sample 1 (images.tar/1.jpg): the image cannot be decoded: a cable is loose",
         "sample 2: round",
         "sample 3 (of unknown origin: nobody knows): no colours",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(skipped, expected);
     assert_eq!(batch.skipped()[0].origin, "images.tar/1.jpg");
 
     drop((batch, loader));

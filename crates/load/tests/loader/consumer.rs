@@ -87,7 +87,7 @@ fn copies_run_beside_kernels() {
     let loader = rig.loader(Made::new(80), config(8, 0));
     for batch in loader.epoch(0).expect("no epoch is running") {
         let mut batch = batch.expect("no error");
-        // It waits for the batch, and then takes long.
+        // Waits for the batch, then runs for a while.
         rig.stream
             .fill_bytes(batch.bytes_mut(0), 0)
             .expect("it fits");

@@ -23,7 +23,7 @@ fn an_epoch_at_every_batch() {
                     rig.check(&batch.expect("no error"));
                 }
                 drop(epoch);
-                // All threads are gone: nobody but this test and the loader holds on to it.
+                // All threads have ended: only this test and the loader hold it.
                 assert_eq!(Arc::strong_count(&reads), 2);
                 let (batches, error) = drain(&rig, loader.epoch(1).expect("the last is dropped"));
                 assert!(batches.concat().into_iter().eq(0..30) && error.is_none());
@@ -68,7 +68,7 @@ fn one_epoch_at_a_time() {
     epoch
         .by_ref()
         .for_each(|batch| drop(batch.expect("no error")));
-    // It has ended, though it is still there.
+    // It has ended, though it was not dropped.
     let next = loader.epoch(1).expect("the last has ended");
     drop(epoch);
     assert!(matches!(loader.epoch(2), Err(LoaderError::Busy)));
@@ -110,7 +110,7 @@ fn nothing_waits_for_a_stalled_device_when_dropped() {
                 }
                 (rig, batches)
             });
-            // What is under way is still there, and goes when it is done.
+            // Memory in flight is freed when its copy is done.
             assert!(rig.device.stats().parked > 0);
             rig.sim.release();
             batches.iter().for_each(|batch| rig.check(batch));

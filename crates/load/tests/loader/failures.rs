@@ -1,4 +1,4 @@
-//! Samples that cannot be had.
+//! Samples that cannot be read.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,7 +115,7 @@ fn skipped_samples_are_left_out_and_counted() {
         let rig = Rig::new();
         let config = config(4, workers).on_error(OnError::Skip);
         let loader = rig.loader(Made::with(SAMPLES, bad.clone()), config);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut numbers = 0;
         for (number, batch) in loader.epoch(0).expect("no epoch is running").enumerate() {
             let batch = batch.expect("they are skipped");
@@ -127,13 +127,13 @@ fn skipped_samples_are_left_out_and_counted() {
                 (batch.len(), batch.is_empty()),
                 (expected.len(), number == 2)
             );
-            told.extend(batch.skipped().to_vec());
+            reported.extend(batch.skipped().to_vec());
             numbers += 1;
         }
         assert_eq!(numbers, 6);
-        assert!(told.iter().map(|skipped| skipped.index).eq(skipped));
-        assert_eq!(told[0].reason, "broken on purpose");
-        assert_eq!(told[2].reason, "field `text` was not written");
+        assert!(reported.iter().map(|sample| sample.index).eq(skipped));
+        assert_eq!(reported[0].reason, "broken on purpose");
+        assert_eq!(reported[2].reason, "field `text` was not written");
         let stats = loader.stats();
         assert_eq!((stats.skipped, stats.samples), (9, 14));
         drop(loader);

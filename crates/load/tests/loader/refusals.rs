@@ -1,4 +1,4 @@
-//! Setups that are not possible, with the reason.
+//! Invalid configurations, with the reason.
 
 use pinlane::Normalize;
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};

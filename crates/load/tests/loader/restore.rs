@@ -1,4 +1,4 @@
-//! Going on in the middle of an epoch.
+//! Resuming an epoch.
 
 use pinlane::load::{LoaderConfig, LoaderError, Tail};
 
@@ -84,7 +84,7 @@ fn of_another_order() {
     ] {
         let error = loader.restore(&state).expect_err("it is of another order");
         assert!(matches!(error, LoaderError::Order(_)), "{error}");
-        // It is free for another epoch.
+        // The loader can start another epoch.
         assert!(loader.epoch(0).is_ok());
     }
     rig.assert_clean();

@@ -1,6 +1,5 @@
-//! Random loaders under adversarial schedules and with faults: each batch is right, or there is an
-//! error where a fault struck; nothing in flight is touched, nothing is left, and the loader works
-//! again as long as the device lives.
+//! Random loaders under adversarial schedules and injected faults: every batch is right or an error,
+//! nothing in flight is touched, nothing leaks, and the loader works again unless the device is dead.
 
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
@@ -161,7 +160,7 @@ fn run(seed: u64, tally: &mut Tally) {
         None => false,
         Some(device) => {
             let lived = live(&device, &sim, &mut random, tally);
-            // Twice: the first may be the one that meets an injected fault.
+            // Twice: the first may hit an injected fault.
             let _ = device.synchronize();
             let _ = device.synchronize();
             assert_empty(&device);
@@ -204,7 +203,7 @@ fn right_batches_or_an_error_under_every_schedule_and_fault() {
     assert!(right > SEEDS, "only {right} epochs gave bytes to compare");
     assert!(failed > SEEDS / 10, "only {failed} epochs failed");
     for kind in FaultKind::ALL {
-        // Only large memory is registered, of which there is none here.
+        // Only large memory is registered; there is none here.
         let struck = faults.contains_key(&kind) || kind == FaultKind::RefusedRegistration;
         assert!(struck, "{kind:?} never struck");
     }

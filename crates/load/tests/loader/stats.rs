@@ -1,4 +1,4 @@
-//! What a loader says of itself.
+//! Statistics of a loader.
 
 use super::support::{Made, Rig, config, drain};
 

@@ -1,5 +1,5 @@
-//! Devices that cannot be asked whether a copy is done: nobody waits for ever, and what is not known to
-//! have got there counts as not handed out.
+//! Devices that cannot tell whether a copy is done: nothing waits forever, and a batch that may not have
+//! arrived does not count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -158,7 +158,7 @@ fn what_was_handed_out_and_did_not_get_there_comes_again() {
                 };
                 assert!(state.batch <= *batch && state.batch <= good as u64);
 
-                // Elsewhere, all that was not done can be had.
+                // Another loader can read the remaining batches.
                 let rig = Rig::new();
                 let loader = rig.loader(Made::new(38), config(3, workers));
                 let mut rest = Vec::new();

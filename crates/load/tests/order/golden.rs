@@ -1,4 +1,4 @@
-//! Orders that must never change: states of half-done epochs rest on them.
+//! Orders that must never change: saved epochs depend on them.
 
 use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 

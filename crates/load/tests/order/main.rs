@@ -1,4 +1,4 @@
-//! Orders of samples: every sample where it belongs, the same for ever, and as shuffled as can be.
+//! Orders of samples: complete, stable over time, and well shuffled.
 
 mod coverage;
 mod golden;

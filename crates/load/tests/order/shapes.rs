@@ -1,4 +1,4 @@
-//! Numbers of samples and batches, where padding comes from, and the ends of what can be counted.
+//! Numbers of samples and batches, padding, and the largest numbers.
 
 use pinlane::load::{OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 

@@ -87,7 +87,7 @@ fn a_complete_launcher_wins_over_an_incomplete_one() {
         ("SLURM_NTASKS", "6"),
     ];
     assert_eq!(from(&srun), Ok(Some(shard(5, 6))));
-    // One that is set but makes no sense does not.
+    // One with an invalid value does not.
     let nonsense = [&[("RANK", "0"), ("WORLD_SIZE", "zero")][..], &pmi].concat();
     assert!(matches!(
         from(&nonsense),
@@ -104,7 +104,7 @@ fn slurm_variables_count_only_in_srun_steps() {
     assert_eq!(from(&tasks), Ok(None), "a batch script");
     assert_eq!(from(&tasks[1..]), Ok(None), "the shell of salloc");
     let within = |step| from(&[&tasks[..], &[step]].concat());
-    // A shell in a step of its own, a batch script, what no step has.
+    // An interactive shell, a batch script, an unknown step.
     for number in ["4294967290", "4294967291", "4294967295", "", "batch", "-5"] {
         assert_eq!(within(("SLURM_STEP_ID", number)), Ok(None), "{number:?}");
     }
@@ -113,7 +113,7 @@ fn slurm_variables_count_only_in_srun_steps() {
             assert_eq!(within((name, number)), Ok(Some(shard(0, 8))), "{number}");
         }
     }
-    // Fewer tasks than the job has.
+    // A step with fewer tasks than the job.
     let part = [
         &tasks[..],
         &[("SLURM_STEP_ID", "1"), ("SLURM_STEP_NUM_TASKS", "2")],

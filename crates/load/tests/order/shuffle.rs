@@ -1,4 +1,4 @@
-//! Shuffled orders are as good as drawn.
+//! Shuffled orders are statistically uniform.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ fn all_orders_of_few_samples_are_equally_frequent() {
             }
             assert_eq!(found.len(), orders as usize, "{samples} samples");
             let uneven = unevenness(found.into_values(), drawn);
-            // What chance makes of it: the fewer outcomes, the more.
+            // Chance deviates more with fewer outcomes.
             let limit = 1.0 + 5.0 * (2.0 / f64::from(orders - 1)).sqrt();
             assert!(uneven < limit, "{samples} samples: {uneven}");
         }

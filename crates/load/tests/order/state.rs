@@ -1,4 +1,4 @@
-//! States of half-done epochs.
+//! Saved states of epochs.
 
 use pinlane::load::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 
@@ -13,12 +13,12 @@ fn config() -> OrderConfig {
 
 #[test]
 fn a_state_survives_json() {
-    let progress = EpochState::new(2, 3, &config(), 100);
-    let json = serde_json::to_string(&progress).expect("JSON");
+    let state = EpochState::new(2, 3, &config(), 100);
+    let json = serde_json::to_string(&state).expect("JSON");
     let fixed = r#"{"version":1,"epoch":2,"batch":3,"seed":18446744073709551615,"shuffle":true,"samples":100,"batch_size":4,"tail":"pad","rank":1,"world":2}"#;
     assert_eq!(json, fixed);
     let back: EpochState = serde_json::from_str(fixed).expect("a state");
-    assert_eq!(back, progress);
+    assert_eq!(back, state);
     assert_eq!(back.check(&config(), 100), Ok(()));
 }
 
@@ -42,7 +42,7 @@ fn hostile_states_are_refused() {
         let text = json.replace(good, bad);
         assert!(serde_json::from_str::<EpochState>(&text).is_err(), "{text}");
     }
-    // What can be read is looked at before it is gone on with.
+    // Values that parse are still checked.
     for (good, bad) in [
         ("\"batch\":3", "\"batch\":18446744073709551615"),
         ("\"batch_size\":4", "\"batch_size\":0"),
@@ -58,9 +58,9 @@ fn hostile_states_are_refused() {
 
 #[test]
 fn a_resumed_epoch_has_the_remaining_samples() {
-    let epoch = |progress: &EpochState| {
-        let order = SampleOrder::new(100, progress.epoch, &config()).expect("an order");
-        let first = usize::try_from(progress.batch).expect("small");
+    let epoch = |state: &EpochState| {
+        let order = SampleOrder::new(100, state.epoch, &config()).expect("an order");
+        let first = usize::try_from(state.batch).expect("small");
         let left =
             (first..order.batches()).flat_map(|batch| order.batch(batch).collect::<Vec<_>>());
         left.collect::<Vec<Sample>>()
@@ -69,10 +69,10 @@ fn a_resumed_epoch_has_the_remaining_samples() {
     for done in 0..=13 {
         let saved = EpochState::new(5, done, &config(), 100);
         let saved = serde_json::to_string(&saved).expect("JSON");
-        let progress: EpochState = serde_json::from_str(&saved).expect("a state");
-        progress.check(&config(), 100).expect("the same order");
+        let state: EpochState = serde_json::from_str(&saved).expect("a state");
+        state.check(&config(), 100).expect("the same order");
         assert_eq!(
-            epoch(&progress),
+            epoch(&state),
             whole[4 * usize::try_from(done).expect("small")..]
         );
     }

@@ -11,7 +11,7 @@ pub enum TarError {
     #[error("the folder has no .tar file")]
     NoArchives,
     /// A compressed archive.
-    #[error("is compressed ({how}); decompress it, since samples are read in any order")]
+    #[error("is compressed ({how}); unpack it, since samples are read in any order")]
     Compressed {
         /// The compression.
         how: &'static str,
