@@ -9,7 +9,7 @@ use support::{run, stderr, stdout};
 /// Files that the library's own tests read.
 const WEIGHTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../pinlane/tests/data/load/sharded"
+    "/../load/tests/data/load/sharded"
 );
 
 /// Words of each command, small enough for all profiles.

@@ -16,7 +16,7 @@ use signals::{Signal, begun, stopped};
 use support::{pinlane, run, stderr, stdout};
 
 /// Files that the real packages have written.
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pinlane/tests/data/load");
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../load/tests/data/load");
 
 fn data(name: &str) -> String {
     format!("{DATA}/{name}")

@@ -12,7 +12,7 @@ use support::{stderr, stdout};
 /// Files that the real packages have written.
 const WEIGHTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../pinlane/tests/data/load/sharded"
+    "/../load/tests/data/load/sharded"
 );
 
 fn load(words: &[&str]) -> Output {

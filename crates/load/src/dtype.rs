@@ -96,6 +96,12 @@ impl Dtype {
         }
     }
 
+    /// The float kinds of a conversion; `None` if elements of this type stay as they are.
+    pub(super) fn conversion_to(self, to: Self) -> Option<(FloatKind, FloatKind)> {
+        let kinds = self.float_kind().zip(to.float_kind());
+        kinds.filter(|(from, to)| from != to)
+    }
+
     /// The type with this name, as safetensors files spell it.
     ///
     /// ```

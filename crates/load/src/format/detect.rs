@@ -53,10 +53,7 @@ impl OtherFormat {
         while let read @ 1.. = file.read_at(&mut head[len..], len as u64).ok()? {
             len += read;
         }
-        Self::of_head(&head[..len])
-    }
-
-    fn of_head(head: &[u8]) -> Option<Self> {
+        let head = &head[..len];
         // A safetensors header length can look like any magic, but a brace follows it.
         if head.get(8) == Some(&b'{') {
             return None;

@@ -87,11 +87,7 @@ pub(super) struct ElementBytes {
 
 impl ElementBytes {
     fn of(tensor: &TensorInfo, to: Option<Dtype>) -> Self {
-        let to = to.filter(|to| *to != tensor.dtype());
-        let kinds = tensor
-            .dtype()
-            .float_kind()
-            .zip(to.and_then(Dtype::float_kind));
+        let kinds = to.and_then(|to| tensor.dtype().conversion_to(to));
         let (file, device) = kinds.map_or((1, 1), |(from, to)| (from.bytes(), to.bytes()));
         Self {
             file: file as u64,

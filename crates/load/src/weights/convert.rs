@@ -37,12 +37,7 @@ pub(super) fn fill_converted(
         let PiecePart { tensor, copy, .. } = *part;
         let start = copy.from_bytes as usize;
         let end = start + copy.len_bytes as usize;
-        let kinds = || {
-            let from = job.tensors[tensor].dtype().float_kind()?;
-            Some((from, job.dtype(tensor).float_kind()?))
-        };
-        // Other elements may be split, and stay as they are.
-        let kinds = part.converts.then(kinds).flatten();
+        let kinds = job.tensors[tensor].dtype().conversion_to(job.dtype(tensor));
         let in_slot = |bytes: usize| match kinds {
             None => bytes,
             Some((from, to)) => bytes / from.bytes() * to.bytes(),

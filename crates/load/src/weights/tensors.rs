@@ -1,6 +1,5 @@
 //! Tensors on the device.
 
-use std::fmt;
 use std::ops::Index;
 use std::slice;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use pinlane_core::memory::{DeviceBuf, DeviceSlice};
 
 /// A tensor on the device. Several tensors share one device allocation, which is freed with the last of
 /// them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Tensor {
     pub(super) info: TensorInfo,
     pub(super) dtype: Dtype,
@@ -59,16 +58,6 @@ impl Tensor {
     pub fn elements<T: Pod>(&self) -> Option<DeviceSlice<'_, T>> {
         let fits = self.dtype.bits() == 8 * size_of::<T>() as u64;
         fits.then(|| self.bytes().cast())
-    }
-}
-
-impl fmt::Debug for Tensor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tensor")
-            .field("name", &self.name())
-            .field("dtype", &self.dtype)
-            .field("shape", &self.shape())
-            .finish_non_exhaustive()
     }
 }
 

@@ -26,10 +26,7 @@ impl Weights {
         let file = file_info.open()?;
         let compare = || -> Result<(), LoadErrorKind> {
             let stream = device.stream().map_err(LoadErrorKind::device)?;
-            let kinds = match (info.dtype().float_kind(), tensor.dtype().float_kind()) {
-                (Some(from), Some(to)) if from != to => Some((from, to)),
-                _ => None,
-            };
+            let kinds = info.dtype().conversion_to(tensor.dtype());
             let (from_bytes, to_bytes) = kinds.map_or((1, 1), |(from, to)| {
                 (from.bytes() as u64, to.bytes() as u64)
             });

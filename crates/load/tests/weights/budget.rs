@@ -5,7 +5,7 @@ use std::fs::File;
 use pinlane::load::{Dtype, Io, LoadConfig, Weights};
 use pinlane::{Budget, Device, Error};
 
-use super::rig::{PIECE_BYTES, Rig, config, converting, device_error, model};
+use super::rig::{PIECE_BYTES, Rig, config, device_error, model};
 use super::support::{Scratch, safetensors};
 use pinlane_testing::{must_return, sim};
 
@@ -67,7 +67,7 @@ fn idle_slots_are_freed_for_a_load_of_another_size() {
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let rig = with_slots(6);
     for pages in [4, 24, 5, 20, 4] {
-        let mut config = converting(config(2), Dtype::F16);
+        let mut config = config(2).convert(Dtype::F16);
         config.piece_bytes = Some(pages * 4096);
         let tensors = weights.load(&rig.device, &config);
         let tensors = tensors.unwrap_or_else(|error| panic!("{pages} pages: {error}"));

@@ -2,7 +2,7 @@
 
 use pinlane::load::{Dtype, Weights};
 
-use super::rig::{Rig, config, converting, file, float_kind, model};
+use super::rig::{Rig, config, file, float_kind, model};
 use super::support::Scratch;
 use pinlane_testing::must_return;
 
@@ -28,7 +28,7 @@ fn all_pairs_at_all_offsets() {
                 let path = file(&scratch, "w.safetensors", tensors, before);
                 let weights = Weights::open(path).expect("a good file");
                 let threads = 1 + before as usize % 3;
-                rig.load(&weights, &converting(config(threads), to));
+                rig.load(&weights, &config(threads).convert(to));
             }
             rig.assert_clean();
         });
@@ -63,7 +63,7 @@ fn first_elements_around_the_end_of_a_page() {
             must_return(move || {
                 let rig = Rig::new();
                 for weights in all {
-                    rig.load(&weights, &converting(config(1), to));
+                    rig.load(&weights, &config(1).convert(to));
                 }
                 rig.assert_clean();
             });
@@ -84,7 +84,7 @@ fn other_types_and_the_target_type_stay_unchanged() {
     let path = file(&scratch, "w.safetensors", &tensors, 5);
     let weights = Weights::open(path).expect("a good file");
     for to in FLOATS {
-        let tensors = rig.load(&weights, &converting(config(2), to));
+        let tensors = rig.load(&weights, &config(2).convert(to));
         for dtype in Dtype::ALL {
             let tensor = &tensors[&*format!("{dtype}")];
             let expected = float_kind(dtype).map_or(dtype, |_| to);
@@ -103,7 +103,7 @@ fn piece_sizes_and_thread_counts() {
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for to in FLOATS {
         for piece_bytes in [16 << 10, 20 << 10, 28 << 10, 64 << 10, 1 << 20] {
-            let mut config = converting(config(2), to);
+            let mut config = config(2).convert(to);
             config.piece_bytes = Some(piece_bytes);
             rig.load(&weights, &config);
         }

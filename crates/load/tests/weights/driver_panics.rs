@@ -9,7 +9,7 @@ use pinlane::load::{Io, LoadErrorKind, Weights};
 use pinlane::{Budget, Device};
 use pinlane_driver::{Call, Hook, Intercepted, Result};
 
-use super::rig::{PIECE_BYTES, Rig, config, model, with_io};
+use super::rig::{PIECE_BYTES, Rig, config, model};
 use super::support::Scratch;
 use pinlane_testing::{Spring, Trap};
 use pinlane_testing::{must_return, sim};
@@ -70,7 +70,7 @@ fn the_error_is_returned_even_if_the_driver_panics_after_it() {
         let weights = Weights::open(&path).expect("a good file");
         let (rig, well) = ending(&path, Call::CopyAsync, 8);
         let error = weights
-            .load(&rig.device, &with_io(config(1), Io::Buffered))
+            .load(&rig.device, &config(1).io(Io::Buffered))
             .expect_err("the file has changed");
         well.store(true, Ordering::SeqCst);
         let reported = match error.kind() {
@@ -91,7 +91,7 @@ fn waiting_threads_wake_even_if_the_driver_panics_after_an_error() {
             let path = model(&scratch);
             let weights = Weights::open(&path).expect("a good file");
             let (rig, well) = ending(&path, Call::HostAlloc, 1);
-            let loaded = weights.load(&rig.device, &with_io(config(2), Io::Direct));
+            let loaded = weights.load(&rig.device, &config(2).io(Io::Direct));
             well.store(true, Ordering::SeqCst);
             loaded.map(drop).expect_err("the file has changed");
         });

@@ -2,7 +2,7 @@
 
 use pinlane::load::{Dtype, LoadError, LoadStream, Tensor, Tensors, Weights};
 
-use super::rig::{MODEL, Rig, config, converting, model};
+use super::rig::{MODEL, Rig, config, model};
 use super::support::Scratch;
 use pinlane_testing::must_return;
 
@@ -15,7 +15,7 @@ fn dropping_after_every_tensor() {
             let weights = weights.clone();
             must_return(move || {
                 let rig = Rig::new();
-                let config = converting(config(threads), Dtype::Bf16);
+                let config = config(threads).convert(Dtype::Bf16);
                 let mut landing = weights.start(&rig.device, &config).expect("it starts");
                 let kept: Vec<_> = landing.by_ref().take(at).collect();
                 drop(landing);

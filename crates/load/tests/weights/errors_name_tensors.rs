@@ -3,7 +3,7 @@
 use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 use pinlane_driver::Call;
 
-use super::rig::{Rig, config, file, with_io};
+use super::rig::{Rig, config, file};
 use super::support::Scratch;
 use pinlane_testing::{Spring, Trap};
 use pinlane_testing::{must_return, sim};
@@ -81,7 +81,7 @@ fn the_tensor_whose_read_failed_is_named() {
                 return;
             }
             let error = weights
-                .load(&rig.device, &with_io(config(2), io))
+                .load(&rig.device, &config(2).io(io))
                 .expect_err("not readable");
             if matches!(error.kind(), LoadErrorKind::DirectIoUnsupported { .. }) {
                 return;

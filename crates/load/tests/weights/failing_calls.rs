@@ -5,7 +5,7 @@ use pinlane::load::{Dtype, LoadConfig, LoadError, LoadErrorKind, Tensor, Weights
 use pinlane_driver::Call;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
-use super::rig::{MODEL, Rig, config, converting, file, model};
+use super::rig::{MODEL, Rig, config, file, model};
 use super::support::Scratch;
 use pinlane_testing::{Spring, Trap, is_injected, misuse};
 use pinlane_testing::{must_return, open, profile, sim};
@@ -91,7 +91,7 @@ fn failures_with_several_threads() {
 
 #[test]
 fn failures_with_conversions() {
-    fail_each(&converting(config(2), Dtype::F32), 60);
+    fail_each(&config(2).convert(Dtype::F32), 60);
 }
 
 /// If pinning fails, the load continues with the slots it has.

@@ -11,7 +11,7 @@ use pinlane::Device;
 use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 use pinlane_driver::{Call, Hook, Intercepted, Result};
 
-use super::rig::{MODEL, Rig, config, file, model, with_io};
+use super::rig::{MODEL, Rig, config, file, model};
 use super::support::Scratch;
 use pinlane_testing::{must_return, sim};
 
@@ -75,7 +75,7 @@ fn changes_before_the_load() {
         let weights = Weights::open(&path).expect("a good file");
         change(&path);
         for io in [Io::Auto, Io::Buffered, Io::Direct] {
-            let config = with_io(config(2), io);
+            let config = config(2).io(io);
             let (weights, device) = (weights.clone(), rig.device.clone());
             let loaded = must_return(move || weights.load(&device, &config));
             let error = loaded.expect_err("not what it was");
@@ -159,7 +159,7 @@ fn changes_during_the_load() {
                     let path = many(&scratch);
                     let (rig, copies) = changing(&path, 20, change);
                     let weights = Weights::open(&path).expect("a good file");
-                    let config = with_io(config(threads), io);
+                    let config = config(threads).io(io);
                     let landing = weights.start(&rig.device, &config).expect("it starts");
                     let mut tensors = Vec::new();
                     let mut errors = Vec::new();

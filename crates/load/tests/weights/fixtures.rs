@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pinlane::load::{Dtype, Io, LoadConfig, Weights};
 
 use super::expected::expected;
-use super::rig::{Rig, config, with_io};
+use super::rig::{Rig, config};
 use super::support::data;
 
 #[test]
@@ -19,11 +19,7 @@ fn every_dtype_of_every_package() {
     let mut seen = BTreeSet::new();
     for (file, lines) in by_file {
         let weights = Weights::open(data().join(&file)).expect("a good file");
-        for config in [
-            LoadConfig::default(),
-            config(3),
-            with_io(config(1), Io::Buffered),
-        ] {
+        for config in [LoadConfig::default(), config(3), config(1).io(Io::Buffered)] {
             let tensors = rig.load(&weights, &config);
             assert_eq!(tensors.len(), lines.len(), "{file}");
             for line in &lines {

@@ -2,7 +2,7 @@
 
 use pinlane::load::{Dtype, LoadConfig, LoadErrorKind, Weights};
 
-use super::rig::{Rig, config, converting, model};
+use super::rig::{Rig, config, model};
 use super::support::Scratch;
 
 #[test]
@@ -63,7 +63,7 @@ fn errors_name_the_setting() {
         if [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64].contains(&dtype) {
             continue;
         }
-        let kind = refused(&converting(config(1), dtype));
+        let kind = refused(&config(1).convert(dtype));
         assert_eq!(kind, LoadErrorKind::NotAFloat { to: dtype });
         assert!(kind.to_string().contains("choose F16"), "{kind}");
     }

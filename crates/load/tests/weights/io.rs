@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 
-use super::rig::{Rig, config, converting, model, with_io};
+use super::rig::{Rig, config, model};
 use super::support::Scratch;
 
 /// Evicts a range of a file from the page cache.
@@ -37,7 +37,7 @@ fn every_mode_gives_the_same_bytes() {
                 (0..2 * half, None),
             ] {
                 drop_from_cache(&path, cold);
-                let mut config = with_io(config(threads), io);
+                let mut config = config(threads).io(io);
                 config.convert = to;
                 let tensors = match weights.load(&rig.device, &config) {
                     Ok(tensors) => tensors,
@@ -84,8 +84,8 @@ fn direct_reads_of_any_rows() {
         for (start, end) in parts {
             let part = tensor.rows(start..end).expect("rows");
             let weights = whole.clone().only(vec![part]);
-            for config in [config(1), converting(config(1), Dtype::F64)] {
-                let config = with_io(config, Io::Direct);
+            for config in [config(1), config(1).convert(Dtype::F64)] {
+                let config = config.io(Io::Direct);
                 match weights.load(&rig.device, &config) {
                     Ok(tensors) => rig.check(&weights, &tensors[name], &config),
                     Err(error) => {
@@ -115,8 +115,8 @@ fn direct_io_on_tmpfs() {
     }
     let rig = Rig::new();
     let weights = Weights::open(&path).expect("a good file");
-    rig.load(&weights, &with_io(config(2), Io::Auto));
-    let direct = with_io(config(2), Io::Direct);
+    rig.load(&weights, &config(2).io(Io::Auto));
+    let direct = config(2).io(Io::Direct);
     match weights.load(&rig.device, &direct) {
         Ok(tensors) => assert_eq!(tensors.stats().buffered_bytes, 0),
         Err(error) => {

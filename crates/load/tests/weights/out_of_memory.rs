@@ -7,7 +7,7 @@ use pinlane::{Device, Error};
 use pinlane_driver::ErrorKind;
 use pinlane_sim::Sim;
 
-use super::rig::{Rig, config, converting, device_error, model};
+use super::rig::{Rig, config, device_error, model};
 use super::support::{Scratch, safetensors};
 use pinlane_testing::profile;
 
@@ -31,7 +31,7 @@ fn the_error_names_the_tensor_that_does_not_fit() {
     let weights = Weights::open(&path).expect("a good file");
     let rig = with_memory(200_000);
     // Twice the size of the file, which would fit.
-    let error = weights.load(&rig.device, &converting(config(2), Dtype::F64));
+    let error = weights.load(&rig.device, &config(2).convert(Dtype::F64));
     let error = error.expect_err("no room");
     assert!(is_full(device_error(&error)), "{error}");
     assert_eq!(error.file(), Some(path.as_path()));

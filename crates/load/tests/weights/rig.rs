@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pinlane::load::{
-    Dtype, Io, LoadConfig, LoadError, LoadErrorKind, Tensor, TensorInfo, Tensors, Weights,
+    Dtype, LoadConfig, LoadError, LoadErrorKind, Tensor, TensorInfo, Tensors, Weights,
 };
 use pinlane::{Device, Error, Stream};
 use pinlane_kernels::convert::{FloatKind, floats};
@@ -141,20 +141,9 @@ pub fn float_kind(dtype: Dtype) -> Option<FloatKind> {
 
 /// This many threads, smallest pieces.
 pub fn config(threads: usize) -> LoadConfig {
-    let mut config = LoadConfig::default();
-    config.threads = Some(threads);
-    config.piece_bytes = Some(PIECE_BYTES);
-    config
-}
-
-pub fn with_io(mut config: LoadConfig, io: Io) -> LoadConfig {
-    config.io = io;
-    config
-}
-
-pub fn converting(mut config: LoadConfig, to: Dtype) -> LoadConfig {
-    config.convert = Some(to);
-    config
+    LoadConfig::default()
+        .threads(threads)
+        .piece_bytes(PIECE_BYTES)
 }
 
 /// A file with these tensors and an old modification time, so that any later write shows.

@@ -2,7 +2,7 @@
 
 use pinlane::load::{Dtype, LoadErrorKind, Selection, Weights};
 
-use super::rig::{MODEL, Rig, config, converting, expected, file, model};
+use super::rig::{MODEL, Rig, config, expected, file, model};
 use super::support::Scratch;
 
 #[test]
@@ -136,7 +136,7 @@ fn tensors_of_other_catalogs_are_refused() {
     for tensor in foreign {
         let name = tensor.name().to_owned();
         let only = one.clone().only(vec![tensor]);
-        let config = converting(config(1), Dtype::F64);
+        let config = config(1).convert(Dtype::F64);
         let refused = only
             .load(&rig.device, &config)
             .expect_err("of another catalog");
