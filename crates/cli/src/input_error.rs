@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pinlane::load::{Fault, HeaderFault, LoadError, OtherFormat, TarFault};
+use pinlane::load::{HeaderError, LoadError, LoadErrorKind, OtherFormat, TarError};
 
 use crate::output::UsageError;
 
@@ -29,26 +29,28 @@ pub(crate) fn message(error: &LoadError) -> Option<String> {
     const INCOMPLETE: &str = "the file may be incomplete: write or download it again";
     let file = error.file()?;
     let name = file.display();
-    match error.fault() {
+    match error.kind() {
         // Already says what to do.
-        Fault::OtherFormat { .. } => Some(error.to_string()),
-        Fault::Header(HeaderFault::TooShort { file_bytes: 0, .. }) => {
+        LoadErrorKind::OtherFormat { .. } => Some(error.to_string()),
+        LoadErrorKind::Header(HeaderError::TooShort { file_bytes: 0, .. }) => {
             Some(format!("{name} is empty; {INCOMPLETE}"))
         }
-        Fault::Header(HeaderFault::PastEnd { .. } | HeaderFault::DataPastEnd { .. }) => {
+        LoadErrorKind::Header(HeaderError::PastEnd { .. } | HeaderError::DataPastEnd { .. }) => {
             Some(format!("{error}; {INCOMPLETE}"))
         }
-        Fault::DuplicateTensor { other } if is_same(file, other) => Some(format!(
+        LoadErrorKind::DuplicateTensor { other } if is_same(file, other) => Some(format!(
             "{name} is given twice, directly or through its folder or index; name it once"
         )),
-        Fault::NothingHere => {
+        LoadErrorKind::EmptyFolder => {
             let other = other_format_in(file)?;
             Some(format!("{error}; {other}"))
         }
         // Named .tar, but its first byte already is not an archive's.
-        Fault::Tar(TarFault::Checksum { at_bytes: 0 } | TarFault::Truncated { at_bytes: 0 }) => {
+        LoadErrorKind::Tar(
+            TarError::Checksum { at_bytes: 0 } | TarError::Truncated { at_bytes: 0 },
+        ) => {
             let found = OtherFormat::of(file)?;
-            Some(format!("{name}: {}", Fault::OtherFormat { found }))
+            Some(format!("{name}: {}", LoadErrorKind::OtherFormat { found }))
         }
         _ => None,
     }
@@ -62,7 +64,10 @@ pub(crate) fn other_format_in(folder: &Path) -> Option<String> {
     paths.iter().find_map(|path| {
         let name = path.file_name()?.to_str()?;
         let found = OtherFormat::of(path)?;
-        Some(format!("{name} in it {}", Fault::OtherFormat { found }))
+        Some(format!(
+            "{name} in it {}",
+            LoadErrorKind::OtherFormat { found }
+        ))
     })
 }
 

@@ -9,7 +9,7 @@ use support::{run, stderr, stdout};
 /// Test files of the library.
 const WEIGHTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../pinlane/tests/data/load/sharded"
+    "/../load/tests/data/load/sharded"
 );
 
 /// Arguments of each command, small enough for all profiles.

@@ -11,7 +11,7 @@ use support::{stderr, stdout};
 /// Files written by the real packages.
 const WEIGHTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../pinlane/tests/data/load/sharded"
+    "/../load/tests/data/load/sharded"
 );
 
 fn load(args: &[&str]) -> Output {

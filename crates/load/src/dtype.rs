@@ -1,117 +1,91 @@
-//! What an element is.
+//! Element types.
 
 use std::fmt;
 
 use pinlane_kernels::convert::FloatKind;
 
-use super::Fault;
+use crate::LoadErrorKind;
 
-/// Type of a tensor's elements: all that the safetensors format names. Little-endian.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Dtype {
+/// Defines `Dtype` from one table: variant, name in safetensors files, bits.
+macro_rules! dtypes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $bits:literal;)*) => {
+        /// Type of a tensor's elements: all types of the safetensors format, little-endian.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[non_exhaustive]
+        pub enum Dtype {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Dtype {
+            /// All types.
+            pub const ALL: [Self; [$($bits),*].len()] = [$(Self::$variant),*];
+
+            /// The name in safetensors files.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Bits per element; some types take less than a byte.
+            pub const fn bits(self) -> u64 {
+                match self {
+                    $(Self::$variant => $bits,)*
+                }
+            }
+        }
+    };
+}
+
+dtypes! {
     /// A byte that is 0 or 1.
-    Bool,
+    Bool = "BOOL", 8;
     /// 4-bit float of the microscaling formats, two in a byte.
-    F4,
+    F4 = "F4", 4;
     /// 6-bit float with 2 bits of exponent, four in three bytes.
-    F6E2M3,
+    F6E2M3 = "F6_E2M3", 6;
     /// 6-bit float with 3 bits of exponent, four in three bytes.
-    F6E3M2,
+    F6E3M2 = "F6_E3M2", 6;
     /// Unsigned byte.
-    U8,
+    U8 = "U8", 8;
     /// Signed byte.
-    I8,
+    I8 = "I8", 8;
     /// 8-bit float with 5 bits of exponent.
-    F8E5M2,
+    F8E5M2 = "F8_E5M2", 8;
     /// 8-bit float with 4 bits of exponent.
-    F8E4M3,
+    F8E4M3 = "F8_E4M3", 8;
     /// 8-bit exponent, the scale of a block in the microscaling formats.
-    F8E8M0,
+    F8E8M0 = "F8_E8M0", 8;
     /// 8-bit float with 4 bits of exponent, one zero and one NaN.
-    F8E4M3Fnuz,
+    F8E4M3Fnuz = "F8_E4M3FNUZ", 8;
     /// 8-bit float with 5 bits of exponent, one zero and one NaN.
-    F8E5M2Fnuz,
+    F8E5M2Fnuz = "F8_E5M2FNUZ", 8;
     /// Signed 16-bit integer.
-    I16,
+    I16 = "I16", 16;
     /// Unsigned 16-bit integer.
-    U16,
+    U16 = "U16", 16;
     /// Half precision.
-    F16,
+    F16 = "F16", 16;
     /// Brain float: the upper half of an `f32`.
-    Bf16,
+    Bf16 = "BF16", 16;
     /// Signed 32-bit integer.
-    I32,
+    I32 = "I32", 32;
     /// Unsigned 32-bit integer.
-    U32,
+    U32 = "U32", 32;
     /// Single precision.
-    F32,
+    F32 = "F32", 32;
     /// Complex number of two `f32`.
-    C64,
+    C64 = "C64", 64;
     /// Double precision.
-    F64,
+    F64 = "F64", 64;
     /// Signed 64-bit integer.
-    I64,
+    I64 = "I64", 64;
     /// Unsigned 64-bit integer.
-    U64,
+    U64 = "U64", 64;
 }
 
 impl Dtype {
-    /// All of them.
-    pub const ALL: [Self; 22] = [
-        Self::Bool,
-        Self::F4,
-        Self::F6E2M3,
-        Self::F6E3M2,
-        Self::U8,
-        Self::I8,
-        Self::F8E5M2,
-        Self::F8E4M3,
-        Self::F8E8M0,
-        Self::F8E4M3Fnuz,
-        Self::F8E5M2Fnuz,
-        Self::I16,
-        Self::U16,
-        Self::F16,
-        Self::Bf16,
-        Self::I32,
-        Self::U32,
-        Self::F32,
-        Self::C64,
-        Self::F64,
-        Self::I64,
-        Self::U64,
-    ];
-
-    /// Its name in safetensors files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bool => "BOOL",
-            Self::F4 => "F4",
-            Self::F6E2M3 => "F6_E2M3",
-            Self::F6E3M2 => "F6_E3M2",
-            Self::U8 => "U8",
-            Self::I8 => "I8",
-            Self::F8E5M2 => "F8_E5M2",
-            Self::F8E4M3 => "F8_E4M3",
-            Self::F8E8M0 => "F8_E8M0",
-            Self::F8E4M3Fnuz => "F8_E4M3FNUZ",
-            Self::F8E5M2Fnuz => "F8_E5M2FNUZ",
-            Self::I16 => "I16",
-            Self::U16 => "U16",
-            Self::F16 => "F16",
-            Self::Bf16 => "BF16",
-            Self::I32 => "I32",
-            Self::U32 => "U32",
-            Self::F32 => "F32",
-            Self::C64 => "C64",
-            Self::F64 => "F64",
-            Self::I64 => "I64",
-            Self::U64 => "U64",
-        }
-    }
-
-    /// As a kind of floating-point number that can be converted.
+    /// The float kind, for types that can be converted.
     pub(super) const fn float_kind(self) -> Option<FloatKind> {
         match self {
             Self::F16 => Some(FloatKind::F16),
@@ -122,7 +96,13 @@ impl Dtype {
         }
     }
 
-    /// The type of this name, as safetensors files spell it.
+    /// The float kinds of a conversion; `None` if elements of this type stay as they are.
+    pub(super) fn conversion_to(self, to: Self) -> Option<(FloatKind, FloatKind)> {
+        let kinds = self.float_kind().zip(to.float_kind());
+        kinds.filter(|(from, to)| from != to)
+    }
+
+    /// The type with this name, as safetensors files spell it.
     ///
     /// ```
     /// use pinlane::load::Dtype;
@@ -134,29 +114,10 @@ impl Dtype {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Bits of an element; some take less than a byte.
-    pub const fn bits(self) -> u64 {
-        match self {
-            Self::F4 => 4,
-            Self::F6E2M3 | Self::F6E3M2 => 6,
-            Self::Bool
-            | Self::U8
-            | Self::I8
-            | Self::F8E5M2
-            | Self::F8E4M3
-            | Self::F8E8M0
-            | Self::F8E4M3Fnuz
-            | Self::F8E5M2Fnuz => 8,
-            Self::I16 | Self::U16 | Self::F16 | Self::Bf16 => 16,
-            Self::I32 | Self::U32 | Self::F32 => 32,
-            Self::C64 | Self::F64 | Self::I64 | Self::U64 => 64,
-        }
-    }
-
-    /// Bytes that a tensor of this shape takes. Dimensions of zero do not count for the overflow: a
-    /// shape whose other dimensions overflow is refused though it is empty.
-    pub(super) fn bytes_of(self, shape: &[u64]) -> Result<u64, Fault> {
-        let overflow = || Fault::SizeOverflow {
+    /// Size in bytes of a tensor of this shape. An empty shape is refused too if the product of its
+    /// other dimensions overflows.
+    pub(super) fn bytes_of(self, shape: &[u64]) -> Result<u64, LoadErrorKind> {
+        let overflow = || LoadErrorKind::SizeOverflow {
             dtype: self,
             shape: shape.to_vec(),
         };
@@ -170,7 +131,7 @@ impl Dtype {
         }
         let bits = u128::from(elements) * u128::from(self.bits());
         if !bits.is_multiple_of(8) {
-            return Err(Fault::PartialByte {
+            return Err(LoadErrorKind::PartialByte {
                 dtype: self,
                 shape: shape.to_vec(),
             });

@@ -1,10 +1,15 @@
-//! Patterns of names.
+//! Name patterns.
+//!
+//! Not the `globset` crate: it matches bytes, so `?` and `[α-ω]` miss non-ASCII characters, and it gives
+//! `{`, `**` and `\` meanings that tensor names do not expect.
 
-use super::{Fault, LoadError};
+use std::str::Chars;
 
-/// A pattern of names, as in a shell: `*` is anything, also nothing and also dots; `?` is one
-/// character; `[abc]`, `[a-z]` is one of these, `[!abc]` one of the others. There are no escapes:
-/// `[*]` is a star.
+use crate::{LoadError, LoadErrorKind};
+
+/// A name pattern, as in a shell: `*` matches any text, including dots and no text at all; `?` one
+/// character; `[abc]` and `[a-z]` one of these characters; `[!abc]` one other character. There are no
+/// escapes: write `[*]` for a star.
 ///
 /// ```
 /// use pinlane::load::Glob;
@@ -17,28 +22,28 @@ use super::{Fault, LoadError};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Glob {
     pattern: String,
-    tokens: Vec<Token>,
+    tokens: Vec<GlobToken>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Token {
+enum GlobToken {
     /// `*`.
-    Run,
+    AnyText,
     /// `?`.
-    Any,
-    One(char),
-    /// `[…]`: ranges with both ends.
+    AnyChar,
+    Literal(char),
+    /// `[…]`: inclusive ranges.
     Class {
         negated: bool,
         ranges: Vec<(char, char)>,
     },
 }
 
-impl Token {
-    fn takes(&self, c: char) -> bool {
+impl GlobToken {
+    fn matches(&self, c: char) -> bool {
         match self {
-            Self::Run | Self::Any => true,
-            Self::One(one) => *one == c,
+            Self::AnyText | Self::AnyChar => true,
+            Self::Literal(literal) => *literal == c,
             Self::Class { negated, ranges } => {
                 ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated
             }
@@ -47,99 +52,96 @@ impl Token {
 }
 
 impl Glob {
-    /// Understand a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     ///
-    /// [`Fault::BadGlob`] for a `[` without its `]`, and for a range that runs backwards.
+    /// [`LoadErrorKind::InvalidGlob`] for a `[` without a `]`, and for a reversed range.
     pub fn new(pattern: impl Into<String>) -> Result<Self, LoadError> {
         let pattern = pattern.into();
         match tokens(&pattern) {
             Ok(tokens) => Ok(Self { pattern, tokens }),
-            Err(reason) => Err(LoadError::from(Fault::BadGlob { pattern, reason })),
+            Err(reason) => Err(LoadError::from(LoadErrorKind::InvalidGlob {
+                pattern,
+                reason,
+            })),
         }
     }
 
-    /// The pattern, as it was written.
+    /// The pattern as given.
     pub fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// Whether a name is of the pattern, as a whole. Takes at most the product of both lengths.
+    /// Whether the whole name matches. Takes time proportional to the product of both lengths at most.
     pub fn matches(&self, name: &str) -> bool {
-        let (mut token, mut rest) = (0, name);
-        // The last star, and what was left when it took nothing more than it has to.
-        let mut retry: Option<(usize, &str)> = None;
-        loop {
-            let next = rest.chars().next();
-            match (self.tokens.get(token), next) {
-                (None, None) => return true,
-                (Some(Token::Run), _) => {
+        let name: Vec<char> = name.chars().collect();
+        let (mut token, mut at) = (0, 0);
+        // The token after the last star, and where in the name to try it next. Earlier stars need no
+        // retry: the last one can match whatever they could.
+        let mut retry = None;
+        while token < self.tokens.len() || at < name.len() {
+            match (self.tokens.get(token), name.get(at)) {
+                (Some(GlobToken::AnyText), _) => {
                     token += 1;
-                    retry = Some((token, rest));
+                    retry = Some((token, at + 1));
                     continue;
                 }
-                (Some(other), Some(c)) if other.takes(c) => {
-                    token += 1;
-                    rest = &rest[c.len_utf8()..];
+                (Some(other), Some(c)) if other.matches(*c) => {
+                    (token, at) = (token + 1, at + 1);
                     continue;
                 }
                 _ => {}
             }
-            // A star that came earlier need not be asked: the last one can take all that it could.
-            let Some((behind, left)) = retry else {
-                return false;
-            };
-            let Some(c) = left.chars().next() else {
-                return false;
-            };
-            (token, rest) = (behind, &left[c.len_utf8()..]);
-            retry = Some((token, rest));
+            match retry {
+                Some((after_star, next)) if next <= name.len() => {
+                    (token, at) = (after_star, next);
+                    retry = Some((after_star, next + 1));
+                }
+                _ => return false,
+            }
         }
+        true
     }
 }
 
-fn tokens(pattern: &str) -> Result<Vec<Token>, &'static str> {
+fn tokens(pattern: &str) -> Result<Vec<GlobToken>, &'static str> {
     let mut tokens = Vec::new();
-    let mut rest = pattern.chars();
-    while let Some(c) = rest.next() {
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
         tokens.push(match c {
-            '*' => Token::Run,
-            '?' => Token::Any,
-            '[' => {
-                let (class, behind) = class(rest.as_str())?;
-                rest = behind.chars();
-                class
-            }
-            one => Token::One(one),
+            '*' => GlobToken::AnyText,
+            '?' => GlobToken::AnyChar,
+            '[' => class(&mut chars)?,
+            literal => GlobToken::Literal(literal),
         });
     }
     Ok(tokens)
 }
 
-/// The class whose text, without `[`, the text begins with; and what is behind it. A `]` that comes
-/// first is one of the class.
-fn class(text: &str) -> Result<(Token, &str), &'static str> {
-    let inner = text.strip_prefix(['!', '^']);
-    let (negated, text) = (inner.is_some(), inner.unwrap_or(text));
+/// Parses a class after its `[`. A leading `]` is part of the class.
+fn class(chars: &mut Chars<'_>) -> Result<GlobToken, &'static str> {
+    let negated = chars.as_str().starts_with(['!', '^']);
+    if negated {
+        chars.next();
+    }
     let mut ranges = Vec::new();
-    let mut chars = text.chars();
     loop {
         let low = chars.next().ok_or("[ has no ]")?;
         if low == ']' && !ranges.is_empty() {
-            return Ok((Token::Class { negated, ranges }, chars.as_str()));
+            return Ok(GlobToken::Class { negated, ranges });
         }
-        // A `-` is itself in front of the `]`.
+        // A `-` right before the `]` is literal.
         let mut ahead = chars.clone();
         let high = match (ahead.next(), ahead.next()) {
             (Some('-'), Some(high)) if high != ']' => {
-                chars = ahead;
+                *chars = ahead;
                 high
             }
             _ => low,
         };
         if low > high {
-            return Err("a range runs backwards");
+            return Err("a range is reversed");
         }
         ranges.push((low, high));
     }

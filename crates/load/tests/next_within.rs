@@ -1,4 +1,4 @@
-//! Waiting for a tensor for a while only.
+//! Waiting for a tensor with a timeout.
 
 use std::task::Poll;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use pinlane_sim::Sim;
 
 #[test]
 #[cfg_attr(miri, ignore = "reads files")]
-fn a_tensor_that_is_not_complete_is_pending_and_comes_later() {
+fn an_incomplete_tensor_is_pending_and_comes_later() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/load/sharded");
     let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
     let device = Device::open(&sim, 0).expect("a device");
     let weights = Weights::open(folder).expect("good files");
 
-    sim.hold(); // no copy lands
+    sim.hold(); // no copy completes
     let mut landing = weights
         .start(&device, &LoadConfig::default())
         .expect("room for it");

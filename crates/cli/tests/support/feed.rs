@@ -36,6 +36,6 @@ pub fn refused(args: &[&str], status: i32, parts: &[&str]) {
 
 /// Test files of the library, written by numpy, safetensors and GNU tar.
 pub fn data(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pinlane/tests/data/dataset");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../load/tests/data/dataset");
     folder.join(name).to_str().expect("plain text").to_owned()
 }

@@ -1,40 +1,38 @@
-//! Why a sample cannot be had.
+//! Why a sample could not be read.
 
 use std::error::Error;
-use std::fmt;
 use std::ops::Deref;
+use std::{fmt, iter};
 
-/// Why a sample cannot be had. Any error turns into one, and so does a text; it is used as the error
-/// that it was made from.
+/// Why a sample could not be read. Converts from any error and from text, and derefs to the original error.
 ///
 /// ```
 /// use std::error::Error;
 /// use pinlane::load::SampleError;
 ///
-/// let error = SampleError::from(std::io::Error::other("the disk is gone"));
+/// let error = SampleError::from(std::io::Error::other("disk failure"));
 /// assert!(error.is::<std::io::Error>() && error.source().is_none());
-/// assert_eq!(error.to_string(), "the disk is gone");
+/// assert_eq!(error.to_string(), "disk failure");
 /// ```
 #[derive(Debug)]
 pub struct SampleError(Box<dyn Error + Send + Sync>);
 
 impl SampleError {
-    /// What went wrong.
+    /// The original error.
     #[must_use]
     pub fn cause(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.0
     }
 
-    /// What went wrong, and what lies behind it, in one line. An error that says already what lies
-    /// behind it says so once.
-    pub(crate) fn in_full(&self) -> String {
-        /// Enough for any that ends.
+    /// The error and its sources in one line. A source that its error already quotes is not repeated.
+    pub(crate) fn chain(&self) -> String {
+        /// Stops cycles.
         const DEPTH_MAX: usize = 16;
-        let chain = std::iter::successors(self.0.source(), |&error| error.source());
+        let sources = iter::successors(self.0.source(), |&error| error.source());
         let mut text = self.0.to_string();
-        for behind in chain.take(DEPTH_MAX).map(ToString::to_string) {
-            if !text.ends_with(&behind) {
-                text = format!("{text}: {behind}");
+        for source in sources.take(DEPTH_MAX).map(ToString::to_string) {
+            if !text.ends_with(&source) {
+                text = format!("{text}: {source}");
             }
         }
         text

@@ -1,49 +1,49 @@
-//! What a sample is made of.
+//! Fields of a sample.
 
-use crate::Dtype;
+use crate::{Dtype, LoadErrorKind};
 
 /// One part of every sample, such as an image or a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
     name: String,
     dtype: Dtype,
-    extent: Extent,
+    shape: FieldShape,
 }
 
-/// How much of a field a sample has.
+/// Shape of a field in one sample.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Extent {
-    /// An array of this shape, in every sample.
+pub enum FieldShape {
+    /// The same in every sample.
     Fixed(Vec<usize>),
-    /// Elements in a row, in each sample another number.
+    /// One dimension, with a different length in each sample.
     Variable {
-        /// The most that a sample may have.
+        /// The most elements that a sample may have.
         at_most: usize,
     },
 }
 
 impl Field {
-    /// An array of this shape in every sample; a single value if there is no dimension.
+    /// An array with the same shape in every sample. Without dimensions it is a single value.
     #[must_use]
     pub fn fixed(name: impl Into<String>, dtype: Dtype, shape: impl Into<Vec<usize>>) -> Self {
         Self {
             name: name.into(),
             dtype,
-            extent: Extent::Fixed(shape.into()),
+            shape: FieldShape::Fixed(shape.into()),
         }
     }
 
     /// Up to `at_most` elements in each sample.
     ///
-    /// While a batch is read each of its samples has room for `at_most` elements, in page-locked memory
-    /// and on the device, whatever they have: 256 images of at most 1 MiB take 256 MiB a batch in
-    /// flight. What is copied is only what there is. So choose the least that all samples fit.
+    /// While a batch is read, every sample reserves `at_most` elements in pinned and in device memory: 256
+    /// images of at most 1 MiB take 256 MiB for each batch in flight. Only the actual elements are copied.
+    /// Choose the smallest limit that fits all samples.
     #[must_use]
     pub fn variable(name: impl Into<String>, dtype: Dtype, at_most: usize) -> Self {
         Self {
             name: name.into(),
             dtype,
-            extent: Extent::Variable { at_most },
+            shape: FieldShape::Variable { at_most },
         }
     }
 
@@ -59,9 +59,45 @@ impl Field {
         self.dtype
     }
 
-    /// How much of it a sample has.
+    /// Its shape in one sample.
     #[must_use]
-    pub fn extent(&self) -> &Extent {
-        &self.extent
+    pub fn shape(&self) -> &FieldShape {
+        &self.shape
+    }
+
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self.shape, FieldShape::Fixed(_))
+    }
+
+    /// Bytes that a sample reserves for the field.
+    pub(crate) fn room_bytes(&self) -> Result<usize, LoadErrorKind> {
+        let dtype = self.dtype;
+        let shape: Vec<u64> = match &self.shape {
+            FieldShape::Fixed(shape) => shape.iter().map(|dim| *dim as u64).collect(),
+            FieldShape::Variable { at_most } => vec![*at_most as u64],
+        };
+        let bytes = match self.is_fixed() {
+            true => dtype.bytes_of(&shape)?,
+            // May end inside a byte: no sample has to have this many elements.
+            false => (u128::from(shape[0]) * u128::from(dtype.bits()))
+                .div_ceil(8)
+                .try_into()
+                .unwrap_or(u64::MAX),
+        };
+        isize::try_from(bytes)
+            .map(isize::unsigned_abs)
+            .map_err(|_| LoadErrorKind::SizeOverflow { dtype, shape })
+    }
+
+    /// The number of elements in `bytes` bytes, if it is whole.
+    pub(crate) fn elements_in(&self, bytes: usize) -> Option<u64> {
+        let (bits, element_bits) = (bytes as u64 * 8, self.dtype.bits());
+        bits.is_multiple_of(element_bits)
+            .then(|| bits / element_bits)
+    }
+
+    /// Whether an element takes as many bytes as a `T`.
+    pub(crate) fn fits<T>(&self) -> bool {
+        size_of::<T>() as u64 * 8 == self.dtype.bits()
     }
 }

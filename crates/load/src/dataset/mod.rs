@@ -1,66 +1,63 @@
-//! Samples, and where they come from.
+//! Datasets: where samples come from.
 //!
 //! | dataset | its samples |
 //! |---|---|
 //! | [`Arrays`] | rows of arrays in npy and safetensors files, or in memory |
-//! | [`Tar`] | groups of files in tar archives, laid out as WebDataset does |
-//! | [`FnDataset`] | whatever a function writes |
-//! | [`Map`] | those of another dataset, transformed by a function |
+//! | [`Tar`] | groups of files in tar archives, in WebDataset layout |
+//! | [`FnDataset`] | computed by a function |
+//! | [`Map`] | samples of another dataset, transformed by a function |
 //!
-//! Anything else that implements [`Dataset`] is one, too.
+//! Implement [`Dataset`] for anything else.
 
 mod arrays;
 mod error;
 mod field;
-mod function;
+mod from_fn;
 mod map;
 mod sample;
-mod sample_ref;
-mod scratch;
-mod shared;
-mod size;
 mod tar;
+
+use std::sync::Arc;
 
 pub use arrays::Arrays;
 pub use error::SampleError;
-pub use field::{Extent, Field};
-pub use function::{FnDataset, from_fn};
+pub use field::{Field, FieldShape};
+pub use from_fn::{FnDataset, from_fn};
 pub use map::Map;
-pub use sample::SampleMut;
-pub use sample_ref::SampleRef;
-pub use tar::{Tar, TarConfig, TarFault, TarField};
+pub use sample::{SampleMut, SampleRef};
+pub use tar::{Tar, TarConfig, TarError, TarField};
 
-/// Samples that are had by number, from several threads at once.
+/// Samples with random access, readable from several threads at once.
 ///
-/// A sample has one part for each of the [`fields`](Self::fields). Parts are written where they are
-/// needed, in pinned memory: nothing is copied in between.
+/// A sample has one value for each of the [`fields`](Self::fields). Values are written directly into pinned
+/// memory, without a copy in between.
 pub trait Dataset: Send + Sync + 'static {
-    /// How many samples there are.
+    /// Number of samples.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a sample is made of. The same for all, at any time.
+    /// The fields of every sample. Always the same.
     fn fields(&self) -> &[Field];
 
-    /// Write sample `index`, which is less than [`len`](Self::len): all of every fixed field, and a
-    /// call of [`SampleMut::variable`] for every other one. A field that is left out is an error of the
-    /// sample, and so is a `sample` that another was put in the place of.
+    /// Write sample `index`, which is less than [`len`](Self::len), into `sample`. Every field must be
+    /// written: with [`SampleMut::write`], or by filling all bytes that [`SampleMut::fixed`] or
+    /// [`SampleMut::variable`] returns. A field that is left out is an error, and so is replacing `sample`
+    /// by another one.
     ///
     /// # Errors
-    /// Whatever keeps this sample from being had. Other samples are not concerned.
+    /// Anything that prevents this sample from being read. Other samples are not affected.
     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError>;
 
-    /// Where a sample comes from, for errors: a file, an entry of an archive.
-    fn source(&self, index: usize) -> String {
+    /// Where a sample comes from, for error messages: a file, or an entry of an archive.
+    fn origin(&self, index: usize) -> String {
         format!("sample {index}")
     }
 
-    /// The same samples, transformed: each is read into memory of its own, and `transform` writes
-    /// what it makes of it, as samples with `fields`.
+    /// Transform the samples with a function, which gets each sample and writes another one with `fields`.
     ///
     /// ```
     /// use pinlane::load::Dtype;
@@ -68,16 +65,17 @@ pub trait Dataset: Send + Sync + 'static {
     ///
     /// let pixels = vec![10_u8, 20, 30, 40];
     /// let arrays = Arrays::from_memory(2, [(Field::fixed("pixels", Dtype::U8, [2]), pixels)])?;
-    /// let sums = arrays.map([Field::fixed("sum", Dtype::U8, [])], |_index, input, output| {
-    ///     output.fixed(0)[0] = input.field(0).iter().sum();
-    ///     Ok(())
+    /// let means = arrays.map([Field::fixed("mean", Dtype::F32, [])], |_index, input, output| {
+    ///     let pixels = input.values::<u8>("pixels")?;
+    ///     let sum: f32 = pixels.iter().copied().map(f32::from).sum();
+    ///     output.write("mean", &[sum / pixels.len() as f32])
     /// });
     ///
-    /// let mut place = [0];
+    /// let mut mean = [0; 4];
     /// let mut sample = SampleMut::new();
-    /// sample.push_fixed(&mut place);
-    /// sums.read(1, &mut sample)?;
-    /// assert_eq!(place, [70]);
+    /// sample.push(&means.fields()[0], &mut mean);
+    /// means.read(1, &mut sample)?;
+    /// assert_eq!(f32::from_le_bytes(mean), 35.0);
     /// # Ok::<(), pinlane::load::SampleError>(())
     /// ```
     fn map<F>(self, fields: impl Into<Vec<Field>>, transform: F) -> Map<Self, F>
@@ -91,3 +89,32 @@ pub trait Dataset: Send + Sync + 'static {
         Map::new(self, fields.into(), transform)
     }
 }
+
+macro_rules! pointer_to_dataset {
+    ($pointer:ident) => {
+        impl<D: Dataset + ?Sized> Dataset for $pointer<D> {
+            fn len(&self) -> usize {
+                (**self).len()
+            }
+
+            fn is_empty(&self) -> bool {
+                (**self).is_empty()
+            }
+
+            fn fields(&self) -> &[Field] {
+                (**self).fields()
+            }
+
+            fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+                (**self).read(index, sample)
+            }
+
+            fn origin(&self, index: usize) -> String {
+                (**self).origin(index)
+            }
+        }
+    };
+}
+
+pointer_to_dataset!(Arc);
+pointer_to_dataset!(Box);

@@ -1,126 +1,138 @@
-//! Where a sample is written.
+//! One sample, to write or to read.
 
-use super::SampleError;
+use std::ops::Range;
 
-/// The places of one sample's fields, in pinned memory.
+use bytemuck::{NoUninit, Pod};
+
+use super::{Field, SampleError};
+
+/// The memory of one sample's fields, to be written.
 ///
-/// Whoever takes the place of a field fills all of it: what is left as it is there is whatever was
-/// there before. A field whose place is not taken at all is an error of the sample, be it fixed or
-/// variable. A variable field of which the sample has nothing is written with 0 bytes.
+/// Every field must be written, or the sample is an error. [`write`](Self::write) writes typed values;
+/// [`fixed`](Self::fixed) and [`variable`](Self::variable) return bytes, which still hold old data: fill all
+/// of them. A variable field may have 0 elements, but that must be written too.
 #[derive(Debug)]
 pub struct SampleMut<'a> {
-    places: Vec<Place<'a>>,
-    /// The library has made it, and looks whether it gets this one back.
+    slots: Vec<FieldSlot<'a>>,
+    /// Made by the library, which checks that it gets the same one back.
     sealed: bool,
 }
 
 #[derive(Debug)]
-struct Place<'a> {
+struct FieldSlot<'a> {
+    field: &'a Field,
     room: &'a mut [u8],
-    variable: bool,
-    /// Bytes that the sample has of it.
+    /// Bytes that the sample has of the field.
     written: Option<usize>,
 }
 
 impl<'a> SampleMut<'a> {
-    /// A sample without fields yet. The loader makes these; tests of a dataset may, too.
+    /// A sample without fields. The loader makes these, and so do tests of a dataset.
     #[must_use]
     pub fn new() -> Self {
         Self {
-            places: Vec::new(),
+            slots: Vec::new(),
             sealed: false,
         }
     }
 
-    /// The next field is fixed, and lies here.
-    pub fn push_fixed(&mut self, place: &'a mut [u8]) {
-        // Where there is nothing to write, nothing can be left out.
-        let written = place.is_empty().then_some(0);
-        self.push(place, false, written);
-    }
-
-    /// The next field is variable, and has this much room.
-    pub fn push_variable(&mut self, room: &'a mut [u8]) {
-        self.push(room, true, None);
-    }
-
-    fn push(&mut self, room: &'a mut [u8], variable: bool, written: Option<usize>) {
+    /// Add the next field and its memory: for a variable field, room for the longest value.
+    pub fn push(&mut self, field: &'a Field, room: &'a mut [u8]) {
         self.sealed = false;
-        self.places.push(Place {
+        // An empty fixed field needs no writing.
+        let written = (field.is_fixed() && room.is_empty()).then_some(0);
+        self.slots.push(FieldSlot {
+            field,
             room,
-            variable,
             written,
         });
     }
 
-    /// The bytes of a fixed field, to be written, all of them.
+    /// Write the values of the field with this name.
     ///
-    /// # Panics
-    /// When there is no such field, or it is a variable one.
-    pub fn fixed(&mut self, field: usize) -> &mut [u8] {
-        let place = &mut self.places[field];
-        assert!(!place.variable, "field {field} is variable");
-        place.written = Some(place.room.len());
-        place.room
-    }
-
-    /// Room for `bytes` bytes of a variable field: that is what the sample has of it.
+    /// ```
+    /// use pinlane::load::Dtype;
+    /// use pinlane::load::dataset::{Field, SampleMut};
+    ///
+    /// let (field, mut bytes) = (Field::fixed("label", Dtype::I64, []), [0; 8]);
+    /// let mut sample = SampleMut::new();
+    /// sample.push(&field, &mut bytes);
+    /// assert!(sample.write("label", &[3_i32]).is_err()); // not 64 bits
+    /// sample.write("label", &[3_i64])?;
+    /// assert_eq!(i64::from_le_bytes(bytes), 3);
+    /// # Ok::<(), pinlane::load::SampleError>(())
+    /// ```
     ///
     /// # Errors
-    /// When the field allows for less.
-    ///
-    /// # Panics
-    /// When there is no such field, or it is a fixed one.
-    pub fn variable(&mut self, field: usize, bytes: usize) -> Result<&mut [u8], SampleError> {
-        let place = &mut self.places[field];
-        assert!(place.variable, "field {field} is fixed");
-        let at_most = place.room.len();
-        if bytes > at_most {
-            let says = format!("field {field} has {bytes} bytes, at most {at_most} are allowed");
-            return Err(says.into());
+    /// If there is no such field, its elements are not of the size of `T`, or it does not take this many.
+    pub fn write<T: NoUninit>(&mut self, name: &str, values: &[T]) -> Result<(), SampleError> {
+        let slot = self.slots.iter_mut().find(|slot| slot.field.name() == name);
+        let slot = slot.ok_or_else(|| no_such_field(name))?;
+        check_element::<T>(slot.field)?;
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        if slot.field.is_fixed() && bytes.len() != slot.room.len() {
+            let (given, takes) = (values.len(), slot.room.len() / size_of::<T>().max(1));
+            return Err(format!("field `{name}` takes {takes} elements, not {given}").into());
         }
-        place.written = Some(bytes);
-        Ok(&mut place.room[..bytes])
+        slot.take(bytes.len())?.copy_from_slice(bytes);
+        Ok(())
     }
 
-    /// A sample without fields, in the memory of this one: making samples one behind the other this
-    /// way allocates nothing.
+    /// The bytes of a fixed field. Fill all of them.
+    ///
+    /// # Panics
+    /// If there is no such field, or it is variable.
+    pub fn fixed(&mut self, field: usize) -> &mut [u8] {
+        let slot = &mut self.slots[field];
+        assert!(slot.field.is_fixed(), "field {field} is variable");
+        slot.written = Some(slot.room.len());
+        slot.room
+    }
+
+    /// `bytes` bytes for the value of a variable field. Fill all of them.
+    ///
+    /// # Errors
+    /// If the field does not take this many.
+    ///
+    /// # Panics
+    /// If there is no such field, or it is fixed.
+    pub fn variable(&mut self, field: usize, bytes: usize) -> Result<&mut [u8], SampleError> {
+        let slot = &mut self.slots[field];
+        assert!(!slot.field.is_fixed(), "field {field} is fixed");
+        slot.take(bytes)
+    }
+
+    /// A sample without fields that reuses the memory of this one, so that making it allocates nothing.
     #[must_use]
     pub fn recycled<'b>(mut self) -> SampleMut<'b> {
-        self.places.clear();
-        // The standard library collects in place where sizes are the same, as they are here.
-        let none = |_| -> Place<'b> { unreachable!("there are none left") };
+        self.slots.clear();
+        // The standard library collects in place, since both types have the same size.
+        let none = |_| -> FieldSlot<'b> { unreachable!("the list is empty") };
         SampleMut {
-            places: self.places.into_iter().map(none).collect(),
+            slots: self.slots.into_iter().map(none).collect(),
             sealed: false,
         }
     }
 
-    /// Bytes that the sample has of a field: those that were asked for in a variable one, all in a
-    /// fixed one. `None` if nobody took its place, or if there is no such field.
+    /// Bytes that the sample has of a field. `None` if it was not written, or if there is no such field.
     #[must_use]
     pub fn written(&self, field: usize) -> Option<usize> {
-        self.places.get(field)?.written
+        self.slots.get(field)?.written
     }
 
-    /// All fields are there: from here on it is known from any other sample. Safe code of a dataset
-    /// can put another in its place, but never another that is sealed.
+    /// Mark it as complete with all fields. Safe code of a dataset can replace it by another sample, but
+    /// never by one that is sealed.
     pub(crate) fn seal(&mut self) {
         self.sealed = true;
     }
 
-    /// Whether it is still the one that was sealed, and all of it was written. The names are those of
-    /// the fields, in their order.
-    pub(crate) fn check<'n>(
-        &self,
-        names: impl IntoIterator<Item = &'n str>,
-    ) -> Result<(), SampleError> {
+    /// Check that it is still the sample that was sealed, and that every field was written.
+    pub(crate) fn check(&self) -> Result<(), SampleError> {
         if !self.sealed {
-            return Err("the dataset has put another sample in the place of the given one".into());
+            return Err("the dataset replaced the sample it was given by another one".into());
         }
-        let mut parts = names.into_iter().zip(&self.places);
-        match parts.find(|(_, place)| place.written.is_none()) {
-            Some((name, _)) => Err(format!("field `{name}` was not written").into()),
+        match self.slots.iter().find(|slot| slot.written.is_none()) {
+            Some(slot) => Err(format!("field `{}` was not written", slot.field.name()).into()),
             None => Ok(()),
         }
     }
@@ -130,4 +142,67 @@ impl Default for SampleMut<'_> {
     fn default() -> Self {
         Self::new()
     }
+}
+
+impl FieldSlot<'_> {
+    fn take(&mut self, bytes: usize) -> Result<&mut [u8], SampleError> {
+        let (name, room_bytes) = (self.field.name(), self.room.len());
+        if bytes > room_bytes {
+            return Err(
+                format!("field `{name}` has {bytes} bytes; the limit is {room_bytes}").into(),
+            );
+        }
+        self.written = Some(bytes);
+        Ok(&mut self.room[..bytes])
+    }
+}
+
+/// A sample that has been read: the input of a [`Map`](super::Map).
+#[derive(Clone, Copy, Debug)]
+pub struct SampleRef<'a> {
+    pub(super) memory: &'a [u8],
+    pub(super) fields: &'a [Field],
+    /// The bytes of each field.
+    pub(super) ranges: &'a [Range<usize>],
+}
+
+impl<'a> SampleRef<'a> {
+    /// The bytes of a field. They are aligned to 16 bytes, so they can be cast to any element type.
+    ///
+    /// # Panics
+    /// If there is no such field.
+    #[must_use]
+    pub fn field(self, field: usize) -> &'a [u8] {
+        &self.memory[self.ranges[field].clone()]
+    }
+
+    /// The values of the field with this name.
+    ///
+    /// # Errors
+    /// If there is no such field, or its elements are not of the size of `T`.
+    pub fn values<T: Pod>(self, name: &str) -> Result<&'a [T], SampleError> {
+        let at = self.fields.iter().position(|field| field.name() == name);
+        let at = at.ok_or_else(|| no_such_field(name))?;
+        check_element::<T>(&self.fields[at])?;
+        let values = bytemuck::try_cast_slice(self.field(at));
+        Ok(values.map_err(|error| format!("field `{name}`: {error}"))?)
+    }
+
+    /// Number of fields.
+    #[must_use]
+    pub fn fields(self) -> usize {
+        self.fields.len()
+    }
+}
+
+fn no_such_field(name: &str) -> SampleError {
+    format!("the sample has no field `{name}`").into()
+}
+
+fn check_element<T>(field: &Field) -> Result<(), SampleError> {
+    if field.fits::<T>() {
+        return Ok(());
+    }
+    let (name, dtype, bytes) = (field.name(), field.dtype(), size_of::<T>());
+    Err(format!("field `{name}` holds {dtype}, not elements of {bytes} bytes").into())
 }

@@ -1,54 +1,52 @@
-//! Reading headers: everything here takes what it reads for a lie until it has been checked.
+//! Reads headers. All input is untrusted until it has been checked.
 //!
-//! The `safetensors` crate (0.8) is not used. It wants the whole file in one slice, so that a
-//! header could only be read through a mapping; of two entries with the same key it silently takes
-//! the last; and its errors mostly name neither the tensor nor what was found. What it checks is
-//! checked here too, and a test compares the two on thousands of damaged files.
+//! The `safetensors` crate (0.8) is not used: it needs the whole file in one slice, so a header could only
+//! be read through a mapping; it silently takes the last of two entries with the same key; and most of its
+//! errors name neither the tensor nor the value. All its checks are made here too, and a test compares the
+//! two on thousands of damaged files.
 //!
-//! Memory grows with the bytes of a header that are really in the file (by a small factor), never
-//! with numbers that it contains.
+//! Memory use is bounded by the size of the header in the file, never by numbers in it.
 
-mod fault;
+mod detect;
+mod error;
 mod index;
 mod json;
 mod npy;
-mod other;
 mod safetensors;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-pub use fault::HeaderFault;
-pub(super) use index::{Index, read as read_index};
-pub use npy::NpyFault;
-pub use other::OtherFormat;
+pub use detect::OtherFormat;
+pub use error::{HeaderError, NpyError};
+pub(crate) use index::read as read_index;
 
-use super::file::{self, FileInfo, Format};
-use super::{Fault, LoadError, TensorInfo};
+use crate::file_info::{self, FileInfo, Format};
+use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
 
-/// The most bytes of a header: the limit of the reference implementation.
+/// Header size limit of the reference implementation.
 const HEADER_BYTES_MAX: u64 = 100_000_000;
 
-/// The most dimensions of a tensor, as numpy and torch have it.
+/// Dimension limit of numpy and torch.
 const DIMS_MAX: usize = 64;
 
-/// What a header says.
-struct Header {
+/// A checked header.
+struct FileHeader {
     data_start: u64,
     metadata: BTreeMap<String, String>,
     tensors: Vec<TensorInfo>,
 }
 
-/// The file and its tensors, in the order of their bytes.
-pub(super) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorInfo>), LoadError> {
+/// Reads the header of a file. Tensors are sorted by offset.
+pub(crate) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorInfo>), LoadError> {
     let read = || {
-        let (mut file, stamp) = file::open_plain(path)?;
+        let (mut file, stamp) = file_info::open_regular(path)?;
         let header = match format {
             Format::Safetensors => safetensors::read(&mut file, stamp.len_bytes),
             Format::Npy => npy::read(&mut file, stamp.len_bytes, path),
         };
-        let header = header.map_err(|error| other::instead(&file, Some(format), error))?;
+        let header = header.map_err(|error| detect::explain(&file, Some(format), error))?;
         let info = FileInfo {
             path: path.to_owned(),
             format,
@@ -59,26 +57,60 @@ pub(super) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorI
         };
         Ok((info, header.tensors))
     };
-    read().map_err(|error: LoadError| error.of(path))
+    read().map_err(|error: LoadError| error.with_file(path))
 }
 
-/// Read `bytes` bytes, which the caller has checked to be in the file.
-fn read_exactly(source: &mut impl Read, bytes: u64) -> Result<Vec<u8>, Fault> {
-    // The file is at least that long, so that this is no promise of the header's alone.
+/// Reads `bytes` bytes. The caller has checked that the file is long enough, so allocating them is safe.
+fn read_exactly(source: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
     let mut read = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
     source
         .take(bytes)
         .read_to_end(&mut read)
-        .map_err(|error| Fault::io("read", &error))?;
+        .map_err(|error| LoadErrorKind::io("read", &error))?;
     match read.len() as u64 == bytes {
         true => Ok(read),
-        false => Err(Fault::Changed),
+        false => Err(LoadErrorKind::FileChanged),
     }
 }
 
-/// A header as text.
-fn utf8(bytes: &[u8]) -> Result<&str, HeaderFault> {
-    std::str::from_utf8(bytes).map_err(|error| HeaderFault::NotUtf8 {
+fn utf8(header: &[u8]) -> Result<&str, HeaderError> {
+    std::str::from_utf8(header).map_err(|error| HeaderError::NotUtf8 {
         at_bytes: error.valid_up_to(),
     })
+}
+
+/// Checks the length of a header after a prefix. Returns the offset of the data.
+fn data_start(
+    prefix_bytes: u64,
+    header_bytes: u64,
+    limit_bytes: u64,
+    file_bytes: u64,
+) -> Result<u64, HeaderError> {
+    if header_bytes > limit_bytes {
+        Err(HeaderError::TooLarge {
+            header_bytes,
+            limit_bytes,
+        })
+    } else if header_bytes > file_bytes - prefix_bytes {
+        Err(HeaderError::PastEnd {
+            header_bytes,
+            file_bytes,
+        })
+    } else {
+        Ok(prefix_bytes + header_bytes)
+    }
+}
+
+/// Checks that a tensor has as many bytes as its type and shape take.
+fn check_size(dtype: Dtype, shape: &[u64], found_bytes: u64) -> Result<(), LoadErrorKind> {
+    let expected_bytes = dtype.bytes_of(shape)?;
+    match expected_bytes == found_bytes {
+        true => Ok(()),
+        false => Err(LoadErrorKind::Header(HeaderError::SizeMismatch {
+            dtype,
+            shape: shape.to_vec(),
+            expected_bytes,
+            found_bytes,
+        })),
+    }
 }

@@ -6,127 +6,129 @@ use std::sync::{Arc, Weak};
 use bytemuck::Pod;
 
 use crate::Dtype;
-use crate::dataset::{Extent, Field};
+use crate::dataset::{Field, FieldShape};
 use pinlane_core::{DeviceSlice, DeviceSliceMut};
 
-use super::depot::Depot;
-use super::slot::Berth;
-use super::{LoaderError, Skipped};
+use super::buffers::{BatchBuffers, DeviceBatch};
+use super::layout::FieldSpan;
+use super::{LoaderError, SkippedSample};
 
-/// Some samples on the device, or on their way there: work on its memory waits for the copy by itself,
-/// on any stream. Dropped, its memory goes back to the loader, which copies the next batch into it when
-/// all work on it is done.
+/// Samples on the device, or on their way there: work on its memory waits for the copy, on any stream.
+///
+/// Dropping it returns its memory to the loader, which reuses it for another batch after all work on it is
+/// done.
 pub struct Batch {
     pub(super) number: u64,
     pub(super) indices: Vec<usize>,
     pub(super) padding: usize,
-    pub(super) skipped: Vec<Skipped>,
-    pub(super) kinds: Arc<[Field]>,
-    pub(super) spans: Vec<Span>,
-    /// Taken out by `drop`.
-    pub(super) berth: Option<Berth>,
-    pub(super) depot: Weak<Depot>,
-}
-
-/// Where a field of the batch lies.
-#[derive(Debug)]
-pub(super) struct Span {
-    pub(super) dtype: Dtype,
-    /// Whether it lies in what the device made of fields.
-    pub(super) finished: bool,
-    pub(super) start: usize,
-    pub(super) bytes: usize,
-    /// For a variable field: where its offsets start, and what they are.
-    pub(super) offsets: Option<(usize, Vec<u64>)>,
+    pub(super) skipped: Vec<SkippedSample>,
+    pub(super) fields: Arc<[Field]>,
+    pub(super) spans: Vec<FieldSpan>,
+    /// Taken by `drop`.
+    pub(super) memory: Option<DeviceBatch>,
+    pub(super) buffers: Weak<BatchBuffers>,
 }
 
 /// One field of all samples of a batch.
 #[derive(Clone, Copy)]
 pub struct BatchField<'a> {
     batch: &'a Batch,
-    kind: &'a Field,
-    span: &'a Span,
+    field: &'a Field,
+    span: &'a FieldSpan,
 }
 
 impl Batch {
-    /// Which batch of its epoch it is, from 0.
+    /// Its number in the epoch, from 0.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Samples that are in it, padding included.
+    /// Number of samples, including padding.
     #[must_use]
     pub fn len(&self) -> usize {
         self.indices.len()
     }
 
-    /// Whether none are: all were left out.
+    /// Whether all samples were left out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.indices.is_empty()
     }
 
-    /// Numbers of the samples in the dataset, in their order.
+    /// Indices of the samples in the dataset, in order.
     #[must_use]
     pub fn indices(&self) -> &[usize] {
         &self.indices
     }
 
-    /// How many samples, the last ones, are there only to fill it up.
+    /// Number of samples, at the end, that only fill it up.
     #[must_use]
     pub fn padding(&self) -> usize {
         self.padding
     }
 
-    /// Samples that could not be had and were left out.
+    /// Samples that could not be read and were left out.
     #[must_use]
-    pub fn skipped(&self) -> &[Skipped] {
+    pub fn skipped(&self) -> &[SkippedSample] {
         &self.skipped
     }
 
-    /// The field of this name.
+    /// The field with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<BatchField<'_>> {
         self.fields().find(|field| field.name() == name)
     }
 
-    /// All fields, as the dataset has them.
+    /// All fields, in the order of the dataset.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = BatchField<'_>> {
-        self.kinds
-            .iter()
-            .zip(&self.spans)
-            .map(|(kind, span)| BatchField {
-                batch: self,
-                kind,
-                span,
-            })
+        let fields = self.fields.iter().zip(&self.spans);
+        fields.map(|(field, span)| BatchField {
+            batch: self,
+            field,
+            span,
+        })
     }
 
-    /// A field's bytes, to be changed in place: field `field` as the dataset numbers them.
+    /// The bytes of field number `field`, to change in place.
     ///
     /// # Panics
-    /// When there is no such field.
+    /// If there is no such field.
     pub fn bytes_mut(&mut self, field: usize) -> DeviceSliceMut<'_, u8> {
         let span = &self.spans[field];
-        let berth = self.berth.as_mut().expect("there until it is dropped");
-        let memory = match span.finished {
-            true => &mut berth.finished,
-            false => &mut berth.raw,
+        let memory = self.memory.as_mut().expect("present until dropped");
+        let memory = match span.transformed {
+            true => &mut memory.transformed,
+            false => &mut memory.raw,
         };
         memory.range_mut(span.start..span.start + span.bytes)
     }
 
-    fn berth(&self) -> &Berth {
-        self.berth.as_ref().expect("there until it is dropped")
+    /// The elements of field number `field`, as a type of the same size, to change in place.
+    ///
+    /// # Errors
+    /// If an element has another size.
+    ///
+    /// # Panics
+    /// If there is no such field.
+    pub fn typed_mut<T: Pod>(
+        &mut self,
+        field: usize,
+    ) -> Result<DeviceSliceMut<'_, T>, LoaderError> {
+        check_element::<T>(self.fields[field].name(), self.spans[field].dtype)?;
+        Ok(self.bytes_mut(field).cast())
+    }
+
+    fn memory(&self) -> &DeviceBatch {
+        self.memory.as_ref().expect("present until dropped")
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        let berth = self.berth.take();
-        if let (Some(depot), Some(berth)) = (self.depot.upgrade(), berth) {
-            depot.give_back(berth);
+        let memory = self.memory.take();
+        if let (Some(buffers), Some(memory)) = (self.buffers.upgrade(), memory) {
+            buffers.return_device_batch(memory);
         }
     }
 }
@@ -144,27 +146,23 @@ impl<'a> BatchField<'a> {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &'a str {
-        self.kind.name()
+        self.field.name()
     }
 
-    /// Type of its elements, after the device has made of it what the loader was told to.
+    /// Type of its elements, after its device transform.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
         self.span.dtype
     }
 
-    /// Samples first, then the shape of a sample; all elements in a row for a variable field.
+    /// The number of samples, then the shape of a sample. For a variable field, the number of all elements.
     #[must_use]
     pub fn shape(&self) -> Vec<usize> {
-        match self.kind.extent() {
-            Extent::Fixed(shape) => {
-                let samples = [self.batch.len()];
-                samples.into_iter().chain(shape.iter().copied()).collect()
-            }
-            Extent::Variable { .. } => {
-                let offsets = self.offsets().unwrap_or_default();
-                let elements = offsets.last().map_or(0, |&end| end as usize);
-                vec![elements]
+        match self.field.shape() {
+            FieldShape::Fixed(shape) => [&[self.batch.len()], &shape[..]].concat(),
+            FieldShape::Variable { .. } => {
+                let elements = self.offsets().and_then(<[u64]>::last);
+                vec![elements.map_or(0, |&end| end as usize)]
             }
         }
     }
@@ -172,10 +170,10 @@ impl<'a> BatchField<'a> {
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> DeviceSlice<'a, u8> {
-        let berth = self.batch.berth();
-        let memory = match self.span.finished {
-            true => &berth.finished,
-            false => &berth.raw,
+        let memory = self.batch.memory();
+        let memory = match self.span.transformed {
+            true => &memory.transformed,
+            false => &memory.raw,
         };
         memory.range(self.span.start..self.span.start + self.span.bytes)
     }
@@ -183,20 +181,13 @@ impl<'a> BatchField<'a> {
     /// Its elements, as a type of the same size.
     ///
     /// # Errors
-    /// When an element has another size.
+    /// If an element has another size.
     pub fn typed<T: Pod>(&self) -> Result<DeviceSlice<'a, T>, LoaderError> {
-        let element_bytes = size_of::<T>();
-        if element_bytes as u64 * 8 != self.dtype().bits() {
-            return Err(LoaderError::ElementSize {
-                field: self.name().to_owned(),
-                dtype: self.dtype(),
-                element_bytes,
-            });
-        }
+        check_element::<T>(self.name(), self.dtype())?;
         Ok(self.bytes().cast())
     }
 
-    /// Where each sample of a variable field begins, and the end of the last, in elements. `None` for a
+    /// Where each sample of a variable field starts, and the end of the last, in elements. `None` for a
     /// fixed field.
     #[must_use]
     pub fn offsets(&self) -> Option<&'a [u64]> {
@@ -204,13 +195,12 @@ impl<'a> BatchField<'a> {
         Some(offsets)
     }
 
-    /// The same on the device.
+    /// The [`offsets`](Self::offsets) on the device.
     #[must_use]
     pub fn device_offsets(&self) -> Option<DeviceSlice<'a, u64>> {
         let (start, offsets) = self.span.offsets.as_ref()?;
-        let bytes = offsets.len() * size_of::<u64>();
-        let raw = &self.batch.berth().raw;
-        Some(raw.range(*start..start + bytes).cast())
+        let raw = &self.batch.memory().raw;
+        Some(raw.range(*start..start + size_of_val(&offsets[..])).cast())
     }
 }
 
@@ -221,5 +211,17 @@ impl fmt::Debug for BatchField<'_> {
             .field("dtype", &self.dtype())
             .field("shape", &self.shape())
             .finish()
+    }
+}
+
+fn check_element<T>(field: &str, dtype: Dtype) -> Result<(), LoaderError> {
+    let element_bytes = size_of::<T>();
+    match element_bytes as u64 * 8 == dtype.bits() {
+        true => Ok(()),
+        false => Err(LoaderError::ElementSize {
+            field: field.to_owned(),
+            dtype,
+            element_bytes,
+        }),
     }
 }

@@ -1,50 +1,60 @@
-//! How a loader is set up.
+//! Configuration of a loader.
 
 use std::{env, thread};
 
+use crate::setters::setters;
 use crate::{OrderConfig, Shard, Tail};
 use pinlane_core::Device;
 use pinlane_core::memory::local_world_size;
 
-use super::{Finish, LoaderError};
+use super::{DeviceTransform, LoaderError};
 
-/// How a [`Loader`](super::Loader) is set up.
+/// Configuration of a [`Loader`](super::Loader).
+///
+/// ```
+/// use pinlane::load::{LoaderConfig, Shard};
+///
+/// let config = LoaderConfig::default().batch(64).shuffle(true).shard("0/4".parse()?);
+/// assert_eq!((config.batch, config.shard), (64, Shard::new(0, 4)?));
+/// # Ok::<(), pinlane::load::OrderError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct LoaderConfig {
-    /// Samples of a batch.
+    /// Samples in a batch. Default: 1.
     pub batch: usize,
-    /// Whether each epoch has an order of its own. Otherwise samples come as they are numbered.
+    /// Whether to shuffle each epoch, rather than use dataset order.
     pub shuffle: bool,
-    /// What the order depends on, beside the epoch and the shard.
+    /// Seed of the shuffle.
     pub seed: u64,
-    /// What becomes of the last batch.
+    /// What happens to samples that do not divide evenly.
     pub tail: Tail,
-    /// Which part of the samples is for this process.
+    /// The rank of this process.
     pub shard: Shard,
-    /// Threads that read samples. By default three of four CPUs that this process may use, divided by
-    /// the processes that a launcher says it has started on this machine (`LOCAL_WORLD_SIZE` and its
-    /// like); one on a simulated device. Where a launcher has bound each process to CPUs of its own,
-    /// give the number. With 0 the thread that asks for a batch reads it, and some more ahead: slow, and
-    /// the same in every run.
+    /// Threads that read samples. By default three quarters of the CPUs that this process may use, divided
+    /// by the number of processes that a launcher started on this machine (`LOCAL_WORLD_SIZE` and similar
+    /// variables); one on a simulated device. Set it if the launcher binds each process to its own CPUs. 0
+    /// reads on the consumer's thread, including prefetching: slow, but deterministic.
     pub workers: Option<usize>,
-    /// Batches that are made ready ahead of the consumer, from 1 to 1024.
+    /// Batches to prepare ahead of the consumer, from 1 to 1024. Default: 3.
     pub prefetch: usize,
-    /// What a sample that cannot be had comes to.
+    /// What happens when a sample cannot be read.
     pub on_error: OnError,
-    /// Fields that the device turns into something else once they are there, by name.
-    pub finish: Vec<(String, Finish)>,
-    /// The most that is page-locked, in bytes. One batch is, whatever it takes.
+    /// Fields to transform on the device after the copy, by name.
+    pub device_transforms: Vec<(String, DeviceTransform)>,
+    /// Limit of pinned memory, in bytes. One batch is always pinned, whatever its size. Default: 512 MiB.
     pub pinned_bytes: usize,
 }
 
-/// What a sample that cannot be had comes to.
+/// What happens when a sample cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum OnError {
-    /// The epoch ends with an error, in the place of the sample's batch.
+    /// The epoch ends with an error at the sample's batch.
     #[default]
     Fail,
-    /// The sample is left out of its batch, and told by [`Batch::skipped`](super::Batch::skipped). A
-    /// dataset that panics still ends the epoch.
+    /// The sample is left out of its batch and listed in [`Batch::skipped`](super::Batch::skipped). A panic
+    /// of the dataset still ends the epoch.
     Skip,
 }
 
@@ -59,21 +69,45 @@ impl Default for LoaderConfig {
             workers: None,
             prefetch: 3,
             on_error: OnError::Fail,
-            finish: Vec::new(),
+            device_transforms: Vec::new(),
             pinned_bytes: 512 << 20,
         }
     }
 }
 
-/// More threads than this only get into each other's way.
-const WORKERS_AT_MOST: usize = 256;
-
-/// More batches than this are a mistake.
-const PREFETCH_AT_MOST: usize = 1024;
+const WORKERS_MAX: usize = 256;
+const PREFETCH_MAX: usize = 1024;
 
 impl LoaderConfig {
-    /// What the order of the samples depends on.
-    pub(super) fn order(&self) -> OrderConfig {
+    setters! {
+        batch: usize,
+        shuffle: bool,
+        seed: u64,
+        tail: Tail,
+        shard: Shard,
+        prefetch: usize,
+        on_error: OnError,
+        device_transforms: Vec<(String, DeviceTransform)>,
+        pinned_bytes: usize,
+    }
+
+    /// Sets [`workers`](field@Self::workers): a number, or `None` for the default.
+    #[must_use]
+    pub fn workers(mut self, workers: impl Into<Option<usize>>) -> Self {
+        self.workers = workers.into();
+        self
+    }
+
+    /// Adds a step to [`device_transforms`](field@Self::device_transforms).
+    #[must_use]
+    pub fn device_transform(mut self, field: impl Into<String>, step: DeviceTransform) -> Self {
+        self.device_transforms.push((field.into(), step));
+        self
+    }
+
+    /// The part that determines the order of samples.
+    #[must_use]
+    pub fn order(&self) -> OrderConfig {
         OrderConfig {
             seed: self.seed,
             shuffle: self.shuffle,
@@ -84,23 +118,23 @@ impl LoaderConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), LoaderError> {
-        let wrong = |field, reason: &str| {
-            let reason = reason.to_owned();
-            Err(LoaderError::Config { field, reason })
-        };
-        if !(1..=PREFETCH_AT_MOST).contains(&self.prefetch) {
-            return wrong("prefetch", "between 1 and 1024 batches");
+        let invalid = |field, reason: String| Err(LoaderError::Config { field, reason });
+        if !(1..=PREFETCH_MAX).contains(&self.prefetch) {
+            let prefetch = self.prefetch;
+            return invalid(
+                "prefetch",
+                format!("{prefetch} is not from 1 to {PREFETCH_MAX}"),
+            );
         }
-        if self
-            .workers
-            .is_some_and(|workers| workers > WORKERS_AT_MOST)
-        {
-            return wrong("workers", "at most 256");
+        match self.workers {
+            Some(workers) if workers > WORKERS_MAX => {
+                invalid("workers", format!("{workers} is more than {WORKERS_MAX}"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Threads that read samples.
+    /// The number of threads that read samples.
     pub(super) fn workers_on(&self, device: &Device) -> usize {
         let by_default = || {
             if device.info().simulated.is_some() {
@@ -112,18 +146,18 @@ impl LoaderConfig {
         self.workers.unwrap_or_else(by_default)
     }
 
-    /// Page-locked slots: one or two are written while one or two are copied. What is copied needs
-    /// none, so more prefetching needs no more of them.
+    /// The number of pinned slots: one or two to fill while one or two are copied. A batch needs none after
+    /// its copy, so more prefetching needs no more of them.
     pub(super) fn slots(&self, slot_bytes: usize) -> usize {
         let wanted = (self.prefetch + 1).min(4);
         wanted.min(self.pinned_bytes / slot_bytes.max(1)).max(1)
     }
 }
 
-/// Threads of one of so many processes that share these CPUs.
+/// The number of threads of each of `processes` processes that share `cpus` CPUs.
 fn workers_for(cpus: usize, processes: u64) -> usize {
     let share = (cpus - cpus / 4) as u64 / processes.max(1);
-    usize::try_from(share).map_or(1, |share| share.clamp(1, WORKERS_AT_MOST))
+    usize::try_from(share).map_or(1, |share| share.clamp(1, WORKERS_MAX))
 }
 
 #[cfg(test)]

@@ -1,138 +1,246 @@
 //! One pass over the samples.
 
 use std::fmt;
+use std::future::Future;
 use std::iter::FusedIterator;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::{Order, Progress, panic};
+use pinlane_core::internal::lock;
 
-use super::common::Core;
-use super::engine::Engine;
-use super::read::Reader;
-use super::{Batch, LoaderError};
+use crate::dataset::SampleMut;
+use crate::{EpochState, SampleOrder, panic};
+
+use super::scheduler::EpochScheduler;
+use super::stats::elapsed_ns;
+use super::{Batch, LoaderCore, LoaderError};
 
 /// How long the end of an epoch waits for its last copies.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The same after an error, to find out which of them got to the device.
+/// The same after an error, to find out which batches reached the device.
 const PATIENCE_AFTER_ERROR: Duration = Duration::from_millis(100);
 
-/// The batches of one epoch, in their order. Threads read ahead while it lives; dropped, it stops them.
+/// The batches of one epoch, in order. Worker threads read ahead; dropping the epoch stops them.
 ///
-/// It ends after an error. Before it ends it waits until its last copies are done, for some seconds at
-/// most, so that the error of one is told; otherwise no call waits for the device.
+/// Iterate over it, or await [`next_batch`](Self::next_batch). It ends after an error. At the end it waits
+/// for its last copies, for a few seconds at most, to report their errors. No other call waits for the
+/// device.
 pub struct Epoch {
-    core: Arc<Core>,
-    engine: Arc<Engine>,
+    scheduler: Arc<EpochScheduler>,
     number: u64,
-    threads: Vec<JoinHandle<()>>,
-    /// The caller reads samples itself.
-    alone: Option<Reader>,
+    workers: Vec<JoinHandle<()>>,
+    /// Closes the epoch, if the consumer awaits its end.
+    closing: Option<JoinHandle<()>>,
     ended: bool,
 }
 
 impl Epoch {
-    /// The core is kept for this epoch already.
+    /// The caller has marked the loader as busy.
     pub(super) fn start(
-        core: &Arc<Core>,
+        core: &Arc<LoaderCore>,
         number: u64,
-        order: Order,
+        order: SampleOrder,
         first: u64,
     ) -> Result<Self, LoaderError> {
-        core.means.depot.begin();
-        let engine = Arc::new(Engine::new(core.means.clone(), order, first));
+        core.buffers.start_epoch();
         let mut epoch = Self {
-            core: Arc::clone(core),
-            engine,
+            scheduler: Arc::new(EpochScheduler::new(core, order, first)),
             number,
-            threads: Vec::new(),
-            alone: (core.means.workers == 0).then(Reader::default),
+            workers: Vec::new(),
+            closing: None,
             ended: false,
         };
-        for worker in 0..core.means.workers {
-            let engine = Arc::clone(&epoch.engine);
+        for worker in 0..core.workers {
+            let scheduler = Arc::clone(&epoch.scheduler);
             let named = thread::Builder::new().name(format!("pinlane-load-{worker}"));
-            match named.spawn(move || work(&engine, &mut Reader::default(), true)) {
-                Ok(thread) => epoch.threads.push(thread),
-                Err(error) if epoch.threads.is_empty() => return Err(LoaderError::Threads(error)),
+            match named.spawn(move || work(&scheduler, true)) {
+                Ok(thread) => epoch.workers.push(thread),
+                Err(error) if epoch.workers.is_empty() => return Err(LoaderError::Threads(error)),
                 Err(_) => break, // fewer will do
             }
         }
         Ok(epoch)
     }
 
-    /// Which epoch it is.
+    /// The number of the epoch.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// How far it has come, as [`Loader::state`](super::Loader::state) says.
+    /// How far it has come; see [`Loader::state`](super::Loader::state).
     #[must_use]
-    pub fn state(&self) -> Progress {
-        self.core.state()
+    pub fn state(&self) -> EpochState {
+        self.scheduler.core.state()
     }
 
-    /// Wait until the next batch is ready, or the end is known, at most this long. Whether it is so:
-    /// then [`next`](Iterator::next) does not wait for samples. Without workers nothing is ready before
-    /// it is asked for, so this is true at once.
+    /// Wait until the next batch is ready, or the end is known, at most for `timeout`. Returns whether it is:
+    /// then [`next`](Iterator::next) does not wait for samples. Without workers this is always true, since
+    /// `next` reads the samples.
     ///
-    /// For consumers that look after something else meanwhile, such as whether to stop.
+    /// For consumers that do something else in between, such as checking for interrupts.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        if self.ended || self.alone.is_some() {
-            return true;
-        }
-        let now = Instant::now();
-        let until = now.checked_add(timeout);
-        // As good as never.
-        self.engine
-            .await_next(until.unwrap_or_else(|| now + Duration::from_secs(1 << 30)))
+        self.ended
+            || self.reads_itself()
+            || self
+                .scheduler
+                .wait_until(Instant::now().checked_add(timeout))
     }
 
-    /// Stop the threads, wait for the last copies, unless there is no patience, and let another epoch
-    /// begin. The error of a copy.
-    fn end(&mut self, patience: Duration) -> Option<LoaderError> {
-        if self.ended {
-            return None;
-        }
-        self.ended = true;
-        self.engine.stop();
-        for thread in self.threads.drain(..) {
-            // One that panicked has told the engine.
-            let _ = thread.join();
-        }
-        self.engine.clear();
-        let failed = match patience.is_zero() {
-            true => None,
-            false => self.settle(patience),
-        };
-        self.core.lost(self.engine.first_lost());
-        self.core.release();
-        failed
+    /// The next batch, without blocking the thread; `None` at the end.
+    ///
+    /// Dropping the future loses no batch. Without workers it reads the samples on the thread that polls it.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use pinlane::load::dataset::{Field, from_fn};
+    /// # use pinlane::load::{Dtype, Loader, LoaderConfig};
+    /// # use std::{pin::pin, sync::Arc, task::{Context, Poll, Wake}, thread::{self, Thread}};
+    /// # struct Unpark(Thread);
+    /// # impl Wake for Unpark { fn wake(self: Arc<Self>) { self.0.unpark(); } }
+    /// # fn block_on<T>(future: impl Future<Output = T>) -> T {
+    /// #     let waker = Arc::new(Unpark(thread::current())).into();
+    /// #     let mut future = pin!(future);
+    /// #     loop {
+    /// #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+    /// #             Poll::Ready(output) => return output,
+    /// #             Poll::Pending => thread::park(),
+    /// #         }
+    /// #     }
+    /// # }
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// # let fields = [Field::fixed("index", Dtype::U64, [])];
+    /// # let dataset = from_fn(10, fields, |index, sample| sample.write("index", &[index as u64]));
+    /// let loader = Loader::new(&device, dataset, LoaderConfig::default().batch(4))?;
+    /// let mut epoch = loader.epoch(0)?;
+    /// # let samples: Result<usize, pinlane::load::LoaderError> = block_on(async {
+    /// let mut samples = 0;
+    /// while let Some(batch) = epoch.next_batch().await {
+    ///     samples += batch?.len();
+    /// }
+    /// # Ok(samples)
+    /// # });
+    /// # let samples = samples?;
+    /// assert_eq!(samples, 10);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next_batch(&mut self) -> NextBatch<'_> {
+        NextBatch { epoch: self }
     }
 
-    /// The last copies must not fail unseen.
-    fn settle(&self, patience: Duration) -> Option<LoaderError> {
-        let depot = &self.core.means.depot;
-        let batch = self.core.state().batch;
-        match catch_unwind(AssertUnwindSafe(|| depot.settle(patience))) {
-            Ok(settled) => settled.err().map(|failed| self.engine.told(batch, failed)),
-            Err(panic) => {
-                let text = panic::text(panic);
-                Some(LoaderError::Died { batch, text })
+    /// Whether samples are read on the consumer's thread.
+    fn reads_itself(&self) -> bool {
+        self.scheduler.core.workers == 0
+    }
+
+    fn hand_out(&self, batch: Batch) -> Batch {
+        let core = &self.scheduler.core;
+        core.handed_out(self.number, batch.number() + 1);
+        batch
+    }
+
+    fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<Result<Batch, LoaderError>>> {
+        if self.closing.is_none() {
+            if self.ended || self.reads_itself() {
+                return Poll::Ready(self.next());
             }
+            match ready!(self.scheduler.poll_take(context)) {
+                Some(Ok(batch)) => return Poll::Ready(Some(Ok(self.hand_out(batch)))),
+                Some(Err(error)) => self.start_closing(Some(error)),
+                None => self.start_closing(None),
+            }
+        }
+        let error = ready!(self.scheduler.poll_closed(context));
+        self.join_closing();
+        Poll::Ready(error.map(Err))
+    }
+
+    /// Close the epoch on a thread of its own, since that waits for workers and copies.
+    fn start_closing(&mut self, error: Option<LoaderError>) {
+        self.ended = true;
+        let scheduler = Arc::clone(&self.scheduler);
+        let work = Arc::new(Mutex::new(Some((self.workers.split_off(0), error))));
+        let close = move || {
+            if let Some((workers, error)) = lock(&*work).take() {
+                scheduler.set_closed(close(&scheduler, workers, error, true));
+            }
+        };
+        let named = thread::Builder::new().name("pinlane-load-end".to_owned());
+        match named.spawn(close.clone()) {
+            Ok(thread) => self.closing = Some(thread),
+            Err(_) => close(), // without threads, block
+        }
+    }
+
+    /// Wait until the closing thread holds nothing of the loader any more.
+    fn join_closing(&mut self) {
+        let itself = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
+        // A waker may poll on the very thread that closes.
+        if let Some(thread) = self.closing.take().filter(|thread| !itself(thread)) {
+            let _ = thread.join();
         }
     }
 }
 
-/// Read and deliver. A panic is told to the consumer.
-fn work(engine: &Engine, reader: &mut Reader, patient: bool) {
-    let work = AssertUnwindSafe(|| engine.work(reader, patient));
+/// Read and submit. A panic is reported to the consumer.
+fn work(scheduler: &EpochScheduler, wait: bool) {
+    let work = AssertUnwindSafe(|| scheduler.work(SampleMut::new(), wait));
     if let Err(panic) = catch_unwind(work) {
-        engine.died(panic::text(panic));
+        scheduler.panicked(panic::text(panic));
+    }
+}
+
+/// Stop the workers, wait for the last copies if `settle`, and let another epoch start. Returns the error to
+/// report: the one given, or that of a copy.
+fn close(
+    scheduler: &EpochScheduler,
+    workers: Vec<JoinHandle<()>>,
+    error: Option<LoaderError>,
+    settle: bool,
+) -> Option<LoaderError> {
+    let core = &scheduler.core;
+    scheduler.stop();
+    for thread in workers {
+        // A panic was reported by the thread itself.
+        let _ = thread.join();
+    }
+    scheduler.clear();
+    let patience = match &error {
+        Some(_) => PATIENCE_AFTER_ERROR,
+        None => PATIENCE,
+    };
+    let failed = settle
+        .then(|| wait_for_copies(scheduler, patience))
+        .flatten();
+    core.rewind(scheduler.first_lost());
+    core.release();
+    match (error, failed) {
+        (Some(error), Some(LoaderError::Device { error: stray, .. })) => {
+            core.buffers.keep_stray(stray);
+            Some(error)
+        }
+        (error, failed) => error.or(failed),
+    }
+}
+
+/// Wait for the last copies, so that their errors are reported.
+fn wait_for_copies(scheduler: &EpochScheduler, patience: Duration) -> Option<LoaderError> {
+    let buffers = &scheduler.core.buffers;
+    let batch = scheduler.core.state().batch;
+    match catch_unwind(AssertUnwindSafe(|| buffers.wait_for_all(patience))) {
+        Ok(waited) => waited
+            .err()
+            .map(|failure| scheduler.device_error(batch, failure)),
+        Err(panic) => {
+            let text = panic::text(panic);
+            Some(LoaderError::LoaderPanicked { batch, text })
+        }
     }
 }
 
@@ -140,34 +248,34 @@ impl Iterator for Epoch {
     type Item = Result<Batch, LoaderError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.closing.is_some() {
+            self.join_closing();
+            return self.scheduler.take_closed().map(Err);
+        }
         if self.ended {
             return None;
         }
-        if let Some(reader) = &mut self.alone {
+        if self.reads_itself() {
             let start = Instant::now();
-            work(&self.engine, reader, false);
-            self.core.means.counters.consumer_wait_ns.add_since(start);
+            work(&self.scheduler, false);
+            let counters = &self.scheduler.core.counters;
+            counters.update(|stats| stats.consumer_wait_ns += elapsed_ns(start));
         }
-        match self.engine.take() {
-            Some(Ok(batch)) => {
-                self.core.handed_out(self.number, batch.number() + 1);
-                Some(Ok(batch))
-            }
-            Some(Err(error)) => {
-                if let Some(LoaderError::Device { error, .. }) = self.end(PATIENCE_AFTER_ERROR) {
-                    self.core.means.depot.keep_stray(error);
-                }
-                Some(Err(error))
-            }
-            None => self.end(PATIENCE).map(Err),
-        }
+        let error = match self.scheduler.take() {
+            Some(Ok(batch)) => return Some(Ok(self.hand_out(batch))),
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
+        self.ended = true;
+        let workers = self.workers.split_off(0);
+        close(&self.scheduler, workers, error, true).map(Err)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         match self.ended {
-            true => (0, Some(0)),
-            // One more where a copy fails in the end.
-            false => (0, Some(self.engine.left() as usize + 1)),
+            // The error of a copy may still come.
+            true => (0, Some(usize::from(self.closing.is_some()))),
+            false => (0, Some(self.scheduler.left() as usize + 1)),
         }
     }
 }
@@ -176,7 +284,10 @@ impl FusedIterator for Epoch {}
 
 impl Drop for Epoch {
     fn drop(&mut self) {
-        self.end(Duration::ZERO);
+        self.join_closing();
+        if !self.ended {
+            close(&self.scheduler, self.workers.split_off(0), None, false);
+        }
     }
 }
 
@@ -186,5 +297,20 @@ impl fmt::Debug for Epoch {
             .field("number", &self.number)
             .field("ended", &self.ended)
             .finish_non_exhaustive()
+    }
+}
+
+/// The next batch of an epoch. Made by [`Epoch::next_batch`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct NextBatch<'a> {
+    epoch: &'a mut Epoch,
+}
+
+impl Future for NextBatch<'_> {
+    type Output = Option<Result<Batch, LoaderError>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.epoch.poll_next(context)
     }
 }

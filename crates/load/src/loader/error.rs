@@ -1,14 +1,16 @@
-//! What can go wrong while a dataset is loaded.
+//! Errors of a loader, and samples that it left out.
+
+use std::fmt;
 
 use crate::dataset::SampleError;
 use crate::{Dtype, OrderError};
 use pinlane_core::{Error, ErrorKind};
 
-/// Why there is no loader, or why an epoch ends early.
+/// A loader could not be made, or an epoch ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoaderError {
-    /// A setting is not possible, or a field of the dataset.
+    /// A setting or a field of the dataset is invalid.
     #[error("{field}: {reason}")]
     Config {
         /// The setting.
@@ -16,72 +18,82 @@ pub enum LoaderError {
         /// What is wrong with it.
         reason: String,
     },
-    /// There is no such order of samples, or a state is not of this one.
+    /// The order is invalid, or a state belongs to another one.
     #[error(transparent)]
     Order(#[from] OrderError),
-    /// An epoch of this loader is under way.
-    #[error("an epoch of this loader is under way; end it or drop it first")]
+    /// Another epoch of this loader is running.
+    #[error("another epoch of this loader is running; finish or drop it first")]
     Busy,
-    /// A sample cannot be had.
-    #[error("batch {batch}, {}: {cause}", told(*index, origin))]
+    /// A sample could not be read.
+    #[error("batch {batch}, {}: {cause}", describe_sample(*index, origin))]
     Sample {
-        /// Its batch, counted from the first of the epoch.
+        /// Its batch, counted from the start of the epoch.
         batch: u64,
-        /// Its number in the dataset.
+        /// Its index in the dataset.
         index: usize,
-        /// Where it comes from, as the dataset says.
+        /// Where it comes from, as reported by the dataset.
         origin: String,
-        /// Why it cannot be had.
+        /// Why it could not be read.
         #[source]
         cause: SampleError,
     },
     /// The dataset panicked.
-    #[error("batch {batch}, {}: the dataset panicked: {text}", told(*index, origin))]
-    Panicked {
-        /// The batch, counted from the first of the epoch.
+    #[error("batch {batch}, {}: the dataset panicked: {text}", describe_sample(*index, origin))]
+    DatasetPanicked {
+        /// The batch, counted from the start of the epoch.
         batch: u64,
-        /// The sample that was read, by its number in the dataset.
+        /// Index of the sample that was being read.
         index: usize,
-        /// Where it comes from, as the dataset says.
+        /// Where it comes from, as reported by the dataset.
         origin: String,
-        /// What the panic says.
+        /// Message of the panic.
         text: String,
     },
-    /// Memory cannot be had, or a batch cannot be copied.
-    #[error("batch {batch}: {error}{}", behind(room.as_deref()))]
+    /// Memory could not be allocated, or a batch could not be copied.
+    #[error("batch {batch}: {error}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
     Device {
-        /// The batch, counted from the first of its epoch.
+        /// The batch, counted from the start of the epoch.
         batch: u64,
-        /// Where there is too little memory: the variable field that takes most of it, and its limit.
-        room: Option<String>,
-        /// Why.
+        /// If memory ran out: the variable field that takes most of it, and its limit.
+        hint: Option<String>,
+        /// The error of the device.
         #[source]
         error: Error,
     },
-    /// A call of the library failed while the loader was made.
+    /// A device call failed while the loader was made.
     #[error(transparent)]
     Setup(#[from] Error),
-    /// No thread could be started.
+    /// No worker thread could be started.
     #[error("no thread to read samples could be started: {0}")]
     Threads(#[source] std::io::Error),
-    /// The loader panicked outside of the dataset: in the driver, most likely.
+    /// The loader panicked outside the dataset, most likely in the driver.
     #[error("the loader panicked in batch {batch}: {text}")]
-    Died {
-        /// The first batch that is lost, counted from the first of the epoch.
+    LoaderPanicked {
+        /// The first batch that is lost, counted from the start of the epoch.
         batch: u64,
-        /// What the panic says.
+        /// Message of the panic.
         text: String,
     },
-    /// A field holds elements of another size.
-    #[error("field `{field}` holds {dtype}, which is not {element_bytes} bytes an element")]
+    /// The elements of a field have another size than the requested type.
+    #[error("field `{field}` holds {dtype}, not elements of {element_bytes} bytes")]
     ElementSize {
         /// The field.
         field: String,
-        /// What it holds.
+        /// Type of its elements.
         dtype: Dtype,
-        /// Bytes of what was asked for.
+        /// Size of the requested type.
         element_bytes: usize,
     },
+}
+
+impl LoaderError {
+    /// An invalid field of the dataset, in a setting.
+    pub(super) fn field(setting: &'static str, name: &str, reason: impl fmt::Display) -> Self {
+        Self::Config {
+            field: setting,
+            reason: format!("field `{name}`: {reason}"),
+        }
+    }
 }
 
 impl From<LoaderError> for Error {
@@ -89,25 +101,39 @@ impl From<LoaderError> for Error {
         let kind = match &error {
             LoaderError::Device { error, .. } | LoaderError::Setup(error) => error.kind(),
             LoaderError::Sample { .. } => ErrorKind::InvalidData,
-            LoaderError::Threads(_) | LoaderError::Panicked { .. } | LoaderError::Died { .. } => {
-                ErrorKind::Other
-            }
+            LoaderError::Threads(_)
+            | LoaderError::DatasetPanicked { .. }
+            | LoaderError::LoaderPanicked { .. } => ErrorKind::Other,
             _ => ErrorKind::InvalidInput,
         };
         Self::other(kind, error)
     }
 }
 
-/// The sample, by number and, where that says more, by its origin.
-pub(super) fn told(index: usize, origin: &str) -> String {
+/// A sample that was left out of its batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct SkippedSample {
+    /// Its index in the dataset.
+    pub index: usize,
+    /// Where it comes from, as reported by the dataset.
+    pub origin: String,
+    /// Why it could not be read: the error and its sources.
+    pub reason: String,
+}
+
+impl fmt::Display for SkippedSample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sample = describe_sample(self.index, &self.origin);
+        write!(f, "{sample}: {}", self.reason)
+    }
+}
+
+/// The index of a sample, and its origin if that says more.
+fn describe_sample(index: usize, origin: &str) -> String {
     let plain = format!("sample {index}");
     match origin == plain {
         true => plain,
         false => format!("{plain} ({origin})"),
     }
-}
-
-/// What is said behind an error.
-fn behind(more: Option<&str>) -> String {
-    more.map(|more| format!("; {more}")).unwrap_or_default()
 }

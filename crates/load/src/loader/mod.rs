@@ -1,61 +1,53 @@
-//! Datasets to the device: worker threads write samples straight into page-locked memory, batches are
-//! copied ahead on a stream of their own, and whatever uses them waits for that by itself.
+//! Batches of a dataset on the device: worker threads write samples directly into pinned memory, batches
+//! are copied ahead on a stream of their own, and any work on a batch waits for its copy on the device.
 //!
 //! ```text
-//!   Loader ── Epoch ── Batch ── BatchField      what users hold
-//!     layout, pack     where fields lie while they are read, and when they are copied
-//!     shared_slot      several threads on one slot; the only memory that is shared
-//!     sheet            one batch while it is read
-//!     common           what a loader and its epochs share: the place that was reached
-//!     engine           one epoch: open, read, deliver, take
-//!     depot, landing   slots and device memory, kept from batch to batch
-//!     finish, finisher what the device makes of a field
+//!   Loader ── Epoch ── Batch ── BatchField      the public interface
+//!     scheduler         one epoch: which batch to open next, which are ready, when to stop
+//!     workers           opening batches and reading samples, on several threads
+//!     submit            from a batch in pinned memory to one on the device
+//!     pending_batch     a batch while its samples are read
+//!     layout            where fields lie in a batch, while it is read and when it is copied
+//!     buffers, copies   pinned slots and device memory, reused from batch to batch
+//!     device_transform  kernels that run on a field after its copy
 //! ```
 
 mod batch;
-mod common;
+mod buffers;
 mod config;
-mod deliver;
-mod depot;
-mod engine;
+mod copies;
+mod device_transform;
 mod epoch;
 mod error;
-mod finish;
-mod finisher;
-mod landing;
 mod layout;
-mod open;
-mod pack;
-mod read;
-mod shared_slot;
-mod sheet;
-mod skipped;
-mod slot;
+mod pending_batch;
+mod scheduler;
 mod stats;
+mod submit;
+mod workers;
 
 pub use batch::{Batch, BatchField};
 pub use config::{LoaderConfig, OnError};
-pub use epoch::Epoch;
-pub use error::LoaderError;
-pub use finish::Finish;
-pub use skipped::Skipped;
+pub use device_transform::DeviceTransform;
+pub use epoch::{Epoch, NextBatch};
+pub use error::{LoaderError, SkippedSample};
 pub use stats::LoaderStats;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use super::dataset::Dataset;
-use super::{Order, Progress};
-use common::Core;
-use depot::{Depot, Sizes};
-use engine::Means;
-use finisher::Finisher;
-use layout::Layout;
 use pinlane_core::Device;
+use pinlane_core::internal::lock;
 
-/// Batches of a dataset, on the device, ahead of whoever uses them. Cheap to clone; all clones are the
-/// same loader.
+use crate::dataset::Dataset;
+use crate::{EpochState, OrderConfig, SampleOrder};
+use buffers::{BatchBufferSizes, BatchBuffers};
+use device_transform::DeviceTransforms;
+use layout::BatchLayout;
+use stats::Counters;
+
+/// Loads batches of a dataset to the device, ahead of the consumer. Cheap to clone; clones share one loader.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -76,43 +68,62 @@ use pinlane_core::Device;
 ///     }
 ///
 ///     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
-///         let square = (index * index) as u32;
-///         sample.fixed(0).copy_from_slice(&square.to_le_bytes());
-///         Ok(())
+///         sample.write("square", &[(index * index) as u32])
 ///     }
 /// }
 ///
 /// let squares = Squares([Field::fixed("square", Dtype::U32, [])]);
-/// let config = LoaderConfig { batch: 64, shuffle: true, ..LoaderConfig::default() };
+/// let config = LoaderConfig::default().batch(64).shuffle(true);
 /// let loader = Loader::new(&device, squares, config)?;
 ///
 /// let stream = device.stream()?;
-/// let mut seen = 0;
+/// let mut samples = 0;
 /// for epoch in 0..2 {
 ///     for batch in loader.epoch(epoch)? {
 ///         let batch = batch?;
-///         let squares = batch.field("square").expect("there is one").typed::<u32>()?;
-///         // Any stream may use it: it waits for the copy by itself.
+///         let squares = batch.field("square").expect("the dataset has it").typed::<u32>()?;
+///         // Any stream may use it: the stream waits for the copy.
 ///         assert_eq!(stream.copy_to_vec(squares)?[0] as usize, batch.indices()[0].pow(2));
-///         seen += batch.len();
+///         samples += batch.len();
 ///     }
 /// }
-/// assert_eq!(seen, 2000);
+/// assert_eq!(samples, 2000);
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// To go on after a restart, keep [`state`](Self::state) and give it to [`restore`](Self::restore).
+/// To resume after a restart, save [`state`](Self::state) and pass it to [`restore`](Self::restore).
 #[derive(Clone)]
 pub struct Loader {
-    core: Arc<Core>,
+    core: Arc<LoaderCore>,
+}
+
+/// What a loader, its epoch and the workers share.
+struct LoaderCore {
+    order: OrderConfig,
+    samples: usize,
+    dataset: Box<dyn Dataset>,
+    layout: BatchLayout,
+    transforms: DeviceTransforms,
+    buffers: Arc<BatchBuffers>,
+    counters: Arc<Counters>,
+    on_error: OnError,
+    prefetch: u64,
+    /// Threads that read samples.
+    workers: usize,
+    /// Samples that a thread claims at a time.
+    claim_len: usize,
+    /// The epoch, and the number of its batches handed out.
+    position: Mutex<(u64, u64)>,
+    /// An epoch is running.
+    busy: AtomicBool,
 }
 
 impl Loader {
-    /// A loader of a dataset. Nothing is read before the first epoch.
+    /// A loader for a dataset. Nothing is read before the first epoch.
     ///
     /// # Errors
-    /// When the configuration or a field of the dataset is not possible, or the device refuses.
+    /// If the configuration or a field of the dataset is invalid, or a device call fails.
     pub fn new(
         device: &Device,
         dataset: impl Dataset,
@@ -120,61 +131,61 @@ impl Loader {
     ) -> Result<Self, LoaderError> {
         config.check()?;
         let (order, samples) = (config.order(), dataset.len());
-        let first = Order::new(samples, 0, &order)?;
-        let layout = Layout::new(dataset.fields())?;
         // No batch is larger than the first.
-        let batch = match first.batches() {
-            0 => 0,
-            _ => first.batch_len(0),
-        };
+        let batch = SampleOrder::new(samples, 0, &order)?.batch_len(0);
+        let layout = BatchLayout::new(dataset.fields())?;
         let slot_bytes = layout.places(batch)?.bytes;
         let stream = device.stream()?;
-        let finisher = Finisher::new(device, &stream, &layout, &config.finish, batch)?;
-        let sizes = Sizes {
+        let transforms =
+            DeviceTransforms::new(device, &stream, &layout, &config.device_transforms, batch)?;
+        let sizes = BatchBufferSizes {
             slot_bytes,
-            finished_bytes: finisher.bytes(),
+            transformed_bytes: transforms.bytes(),
             slots: config.slots(slot_bytes),
-            berths: config.prefetch + 1,
+            device_batches: config.prefetch + 1,
         };
         let counters = Arc::default();
         let workers = config.workers_on(device);
-        let means = Means {
-            depot: Arc::new(Depot::new(device, stream, sizes, &counters)),
-            dataset: Arc::new(dataset),
-            workers,
-            run: run_length(&layout, batch, workers),
-            layout: Arc::new(layout),
-            finisher: Arc::new(finisher),
-            counters,
-            on_error: config.on_error,
-            prefetch: config.prefetch as u64,
-        };
         Ok(Self {
-            core: Arc::new(Core::new(order, samples, means)),
+            core: Arc::new(LoaderCore {
+                order,
+                samples,
+                dataset: Box::new(dataset),
+                buffers: Arc::new(BatchBuffers::new(device, stream, sizes, &counters)),
+                transforms,
+                counters,
+                on_error: config.on_error,
+                prefetch: config.prefetch as u64,
+                workers,
+                claim_len: claim_len(&layout, batch, workers),
+                layout,
+                position: Mutex::default(),
+                busy: AtomicBool::new(false),
+            }),
         })
     }
 
-    /// All batches of an epoch. Its order depends on the seed, the epoch and the shard alone.
+    /// Start an epoch. Its order depends only on the seed, the epoch and the shard.
     ///
     /// # Errors
-    /// While another epoch of this loader is under way, and when no thread can be started.
+    /// If another epoch of this loader is running, or no thread can be started.
     pub fn epoch(&self, epoch: u64) -> Result<Epoch, LoaderError> {
         self.start(epoch, 0)
     }
 
-    /// Where the consumer is: the epoch, and how many batches of it were handed out. What was only
-    /// read ahead does not count.
+    /// The position of the consumer: the epoch, and how many of its batches were handed out. Batches that
+    /// were only read ahead do not count.
     ///
-    /// At the end of an epoch nothing of it is left, and [`restore`](Self::restore) gives no batch:
-    /// the one after it begins with `epoch(state.epoch + 1)`. After an error it is the place of the
-    /// first batch that did not get to the device, even if it was handed out before that was known;
-    /// those behind it come again.
+    /// At the end of an epoch, [`restore`](Self::restore) yields no batches; start the next one with
+    /// `epoch(state.epoch + 1)`. After an error, the position is that of the first batch that did not reach
+    /// the device, even if it was handed out before the error was known; it and the following ones come
+    /// again.
     #[must_use]
-    pub fn state(&self) -> Progress {
+    pub fn state(&self) -> EpochState {
         self.core.state()
     }
 
-    /// The batches that were left when `state` was taken, of this loader or of one like it.
+    /// Resume the epoch of a saved state, of this loader or of one with the same configuration.
     ///
     /// ```
     /// # use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
@@ -187,7 +198,7 @@ impl Loader {
     /// # }
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let device = pinlane::Device::sim("pcie3-x16")?;
-    /// # let config = LoaderConfig { batch: 4, ..LoaderConfig::default() };
+    /// # let config = LoaderConfig::default().batch(4);
     /// # let loader = Loader::new(&device, Nothing([]), config.clone())?;
     /// let mut epoch = loader.epoch(7)?;
     /// epoch.next().expect("a batch")?;
@@ -202,35 +213,35 @@ impl Loader {
     /// ```
     ///
     /// # Errors
-    /// When it is the state of another order: another seed, shard, batch or number of samples. Otherwise
-    /// as [`epoch`](Self::epoch).
-    pub fn restore(&self, state: &Progress) -> Result<Epoch, LoaderError> {
+    /// If the state belongs to another order: another seed, shard, batch size or number of samples.
+    /// Otherwise as [`epoch`](Self::epoch).
+    pub fn restore(&self, state: &EpochState) -> Result<Epoch, LoaderError> {
         state.check(&self.core.order, self.core.samples)?;
         self.start(state.epoch, state.batch)
     }
 
-    /// Batches of this epoch, or of any: all have as many.
+    /// Number of batches in an epoch. All epochs have the same.
     #[must_use]
     pub fn batches(&self) -> usize {
-        let order = Order::new(self.core.samples, 0, &self.core.order);
+        let order = SampleOrder::new(self.core.samples, 0, &self.core.order);
         order.expect("checked when the loader was made").batches()
     }
 
-    /// Threads that read samples; with 0 the thread that asks for a batch does.
+    /// Number of threads that read samples. With 0, the consumer's thread does.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.core.means.workers
+        self.core.workers
     }
 
-    /// What was done so far, and how long each stage took.
+    /// What the loader has done so far, and how long each stage took.
     #[must_use]
     pub fn stats(&self) -> LoaderStats {
-        self.core.means.counters.stats()
+        self.core.counters.stats()
     }
 
     fn start(&self, epoch: u64, first: u64) -> Result<Epoch, LoaderError> {
         let core = &self.core;
-        let order = Order::new(core.samples, epoch, &core.order)?;
+        let order = SampleOrder::new(core.samples, epoch, &core.order)?;
         if core.busy.swap(true, Ordering::Acquire) {
             return Err(LoaderError::Busy);
         }
@@ -239,20 +250,42 @@ impl Loader {
     }
 }
 
+impl LoaderCore {
+    fn state(&self) -> EpochState {
+        let (epoch, batch) = *lock(&self.position);
+        EpochState::new(epoch, batch, &self.order, self.samples)
+    }
+
+    fn handed_out(&self, epoch: u64, batches: u64) {
+        *lock(&self.position) = (epoch, batches);
+    }
+
+    /// Move the position back: batches of the running epoch from this one on did not reach the device.
+    fn rewind(&self, batch: u64) {
+        let mut position = lock(&self.position);
+        position.1 = position.1.min(batch);
+    }
+
+    /// The epoch is over.
+    fn release(&self) {
+        self.busy.store(false, Ordering::Release);
+    }
+}
+
 impl fmt::Debug for Loader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Loader")
             .field("samples", &self.core.samples)
             .field("order", &self.core.order)
-            .field("workers", &self.core.means.workers)
+            .field("workers", &self.core.workers)
             .finish_non_exhaustive()
     }
 }
 
-/// Samples that a thread claims at a time: enough bytes that the claim does not count, few enough that
-/// all threads end a batch at about the same time.
-fn run_length(layout: &Layout, batch: usize, workers: usize) -> usize {
-    const RUN_BYTES: usize = 256 << 10;
-    let by_bytes = RUN_BYTES / layout.sample_bytes().max(1);
+/// Samples to claim at a time: enough bytes to make the cost of a claim negligible, few enough that all
+/// threads finish a batch at about the same time.
+fn claim_len(layout: &BatchLayout, batch: usize, workers: usize) -> usize {
+    const CLAIM_BYTES: usize = 256 << 10;
+    let by_bytes = CLAIM_BYTES / layout.sample_bytes().max(1);
     by_bytes.min(batch / (4 * workers.max(1))).max(1)
 }

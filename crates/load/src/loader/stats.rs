@@ -1,89 +1,59 @@
 //! What a loader has done, and what it waited for.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 use std::time::Instant;
 
-/// What a loader has done so far, over all epochs, and how long each stage took. Which one limits:
+use pinlane_core::internal::lock;
+
+/// What a loader has done so far, over all epochs, and how long each stage took.
 ///
-/// - The consumer, where [`held_back_ns`](Self::held_back_ns) is what workers spend their time with, and
-///   [`consumer_wait_ns`](Self::consumer_wait_ns) stays small.
-/// - The link, where it is [`slot_wait_ns`](Self::slot_wait_ns).
-/// - The dataset, where it is [`read_ns`](Self::read_ns).
+/// The largest of the workers' times shows the bottleneck:
 ///
-/// Times are of this machine's clock, but for [`copy_ns`](Self::copy_ns), on a simulated device, too.
+/// - [`held_back_ns`](Self::held_back_ns): the consumer. [`consumer_wait_ns`](Self::consumer_wait_ns) is small.
+/// - [`slot_wait_ns`](Self::slot_wait_ns): the link.
+/// - [`read_ns`](Self::read_ns): the dataset.
+///
+/// Times are those of the host's clock, also on a simulated device, except [`copy_ns`](Self::copy_ns).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LoaderStats {
-    /// Batches that were submitted to the device.
+    /// Batches submitted to the device.
     pub batches: u64,
     /// Samples in them.
     pub samples: u64,
-    /// Samples that were left out.
+    /// Samples left out.
     pub skipped: u64,
-    /// Bytes that were copied.
+    /// Bytes copied.
     pub bytes: u64,
-    /// Time that the consumer waited for a batch.
+    /// Time the consumer waited for batches.
     pub consumer_wait_ns: u64,
-    /// Time that workers spent in the dataset, all of them together.
+    /// Time spent in the dataset, summed over workers.
     pub read_ns: u64,
-    /// Time that workers waited for page-locked memory whose copy was under way, all of them together.
+    /// Time spent waiting for pinned memory that was being copied, summed over workers.
     pub slot_wait_ns: u64,
-    /// Time that workers waited since enough batches were ready, all of them together.
+    /// Time spent waiting because enough batches were ready, summed over workers.
     pub held_back_ns: u64,
-    /// Time of copies that are known to be done, by the device's clock.
+    /// Time of completed copies, by the device's clock.
     pub copy_ns: u64,
     /// Bytes of these copies.
     pub copy_bytes: u64,
 }
 
-/// A sum that several threads add to.
+/// [`LoaderStats`] that several threads update.
 #[derive(Debug, Default)]
-pub(super) struct Sum(AtomicU64);
-
-impl Sum {
-    pub(super) fn add(&self, value: u64) {
-        self.0.fetch_add(value, Ordering::Relaxed);
-    }
-
-    /// The time since then, in nanoseconds.
-    pub(super) fn add_since(&self, start: Instant) {
-        let ns = start.elapsed().as_nanos();
-        self.add(u64::try_from(ns).unwrap_or(u64::MAX));
-    }
-
-    fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// [`LoaderStats`] in the making.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub(super) batches: Sum,
-    pub(super) samples: Sum,
-    pub(super) skipped: Sum,
-    pub(super) bytes: Sum,
-    pub(super) consumer_wait_ns: Sum,
-    pub(super) read_ns: Sum,
-    pub(super) slot_wait_ns: Sum,
-    pub(super) held_back_ns: Sum,
-    pub(super) copy_ns: Sum,
-    pub(super) copy_bytes: Sum,
-}
+pub(super) struct Counters(Mutex<LoaderStats>);
 
 impl Counters {
-    pub(super) fn stats(&self) -> LoaderStats {
-        LoaderStats {
-            batches: self.batches.value(),
-            samples: self.samples.value(),
-            skipped: self.skipped.value(),
-            bytes: self.bytes.value(),
-            consumer_wait_ns: self.consumer_wait_ns.value(),
-            read_ns: self.read_ns.value(),
-            slot_wait_ns: self.slot_wait_ns.value(),
-            held_back_ns: self.held_back_ns.value(),
-            copy_ns: self.copy_ns.value(),
-            copy_bytes: self.copy_bytes.value(),
-        }
+    pub(super) fn update(&self, update: impl FnOnce(&mut LoaderStats)) {
+        update(&mut lock(&self.0));
     }
+
+    pub(super) fn stats(&self) -> LoaderStats {
+        *lock(&self.0)
+    }
+}
+
+/// Nanoseconds since `start`.
+pub(super) fn elapsed_ns(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,73 +1,79 @@
-//! What can be wrong with an order.
+//! Errors of sample orders and shards.
 
-/// Why there is no order, or no going on with one.
+/// An order or a shard is invalid, or a saved state does not belong to it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// Batches of no samples.
-    #[error("a batch has at least one sample")]
+    /// The batch size is 0.
+    #[error("the batch size must be at least 1")]
     BatchZero,
-    /// A world without ranks.
-    #[error("a world has at least one rank")]
+    /// The world size is 0.
+    #[error("the world size must be at least 1")]
     WorldZero,
-    /// A rank that is not in its world.
-    #[error("there is no rank {rank} in a world of {world}: ranks count from 0")]
+    /// The rank is not less than the world size.
+    #[error("there is no rank {rank} in a world of {world}; ranks count from 0")]
     RankOutsideWorld {
         /// The rank.
         rank: usize,
-        /// How many there are.
+        /// The number of ranks.
         world: usize,
     },
-    /// Filled up to whole batches, the samples are more than can be counted.
-    #[error("{samples} samples filled up to batches of {batch} are more than can be counted")]
+    /// A text is not a shard.
+    #[error("{text:?} is not a shard; write rank/world, such as 0/8 for the first of eight")]
+    BadShard {
+        /// The text.
+        text: String,
+    },
+    /// Padding to whole batches overflows the number of samples.
+    #[error("{samples} samples padded to batches of {batch} overflow")]
     TooManySamples {
         /// Samples of this rank.
         samples: usize,
-        /// Samples of a batch.
+        /// Samples in a batch.
         batch: usize,
     },
-    /// A variable of the environment that is no number, or not a possible one.
-    #[error("the variable {variable} is {value:?}, {expected} was expected")]
+    /// An environment variable has an invalid value.
+    #[error("the environment variable {variable} is {value:?}; expected {expected}")]
     BadVariable {
         /// Its name.
         variable: &'static str,
-        /// What it holds.
+        /// Its value.
         value: String,
         /// What it should hold.
         expected: String,
     },
-    /// One of two variables that belong together is not set.
-    #[error("the variable {missing} is not set, but {set} is; set both or none")]
+    /// One of two environment variables is not set.
+    #[error("the environment variable {missing} is not set, but {set} is; set both or neither")]
     MissingVariable {
         /// The one that is not set.
         missing: &'static str,
         /// The one that is.
         set: &'static str,
     },
-    /// A state that another version of the library wrote.
-    #[error("the state is of version {found}, this is version {known}")]
+    /// The state has an unknown version.
+    #[error("the saved state has version {found}; this library reads version {known}")]
     StateVersion {
-        /// What the state says.
+        /// Version of the state.
         found: u32,
-        /// What can be read.
+        /// Version of this library.
         known: u32,
     },
-    /// A state of another dataset, another shard or another configuration.
-    #[error("the state was saved with {field} {saved}, but {field} is {here} here")]
+    /// The state belongs to another dataset, shard or configuration.
+    #[error("the state was saved with {field} {saved}, but {field} is now {here}")]
     StateDiffers {
         /// What differs.
         field: &'static str,
-        /// What the state says.
+        /// The saved value.
         saved: String,
-        /// What it is here.
+        /// The value now.
         here: String,
     },
-    /// A state with more batches done than the epoch has.
-    #[error("the state has {saved} batches done, but an epoch has {batches}")]
+    /// The state counts more batches than the epoch has.
+    #[error("the saved state has {saved} completed batches, but an epoch has {batches}")]
     StateBatch {
-        /// What the state says.
+        /// Batches of the state.
         saved: u64,
-        /// How many there are.
+        /// Batches of the epoch.
         batches: u64,
     },
 }

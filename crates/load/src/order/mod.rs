@@ -1,29 +1,28 @@
 //! Which samples a rank sees in an epoch, and in which order.
 //!
 //! ```text
-//!   samples 0..n ── Permutation (seed, epoch) ── one order for all ranks
-//!      │  Shard    rank r of w takes the places r, r + w, r + 2w, …
-//!      │  Tail     what becomes of what does not divide evenly
+//!   samples 0..n ── Permutation (seed, epoch) ── one order shared by all ranks
+//!      │  Shard    rank r of w takes positions r, r + w, r + 2w, …
+//!      │  Tail     keep, drop or pad samples that do not divide evenly
 //!      ▼
-//!   Order ── sample(position), batch(number): computed when they are asked for, nothing is stored
-//!   Progress ── how far an epoch has come, to go on from there
+//!   SampleOrder ── sample(position), batch(number): computed on demand, nothing is stored
+//!   EpochState  ── how far an epoch has come, to resume it later
 //! ```
 //!
-//! An order depends on the number of samples, seed, epoch, rank and world only. The size of a batch
-//! cuts it, and says how far it is filled up; workers and prefetching have no part in it.
+//! An order depends only on the number of samples, the seed, the epoch, the rank and the world size. The
+//! batch size cuts it into batches and decides how much padding it gets. Workers and prefetching do not
+//! affect it.
 //!
 //! ```
-//! use pinlane::load::{Order, OrderConfig, Shard, Tail};
+//! use pinlane::load::{OrderConfig, SampleOrder, Shard};
 //!
-//! let config = OrderConfig {
-//!     seed: 7,
-//!     shuffle: true,
-//!     batch: 4,
-//!     tail: Tail::Keep,
-//!     shard: Shard::new(1, 2)?,
-//! };
-//! let order = Order::new(10, 0, &config)?;
-//! assert_eq!(order.samples(), 5); // each of two ranks has half of ten
+//! let config = OrderConfig::default()
+//!     .seed(7)
+//!     .shuffle(true)
+//!     .batch(4)
+//!     .shard(Shard::new(1, 2)?);
+//! let order = SampleOrder::new(10, 0, &config)?;
+//! assert_eq!(order.samples(), 5); // half of ten for each of two ranks
 //! assert_eq!(order.batches(), 2);
 //! assert_eq!(order.batch_len(1), 1);
 //! let first: Vec<usize> = order.batch(0).map(|sample| sample.index).collect();
@@ -31,20 +30,196 @@
 //! # Ok::<(), pinlane::load::OrderError>(())
 //! ```
 
-mod config;
 mod error;
-mod launcher;
-#[expect(
-    clippy::module_inception,
-    reason = "the order itself, beside its parts"
-)]
-mod order;
 mod permutation;
-mod progress;
 mod shard;
+mod state;
 
-pub use config::{OrderConfig, Tail};
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::setters::setters;
+
 pub use error::OrderError;
-pub use order::{Order, Sample};
-pub use progress::Progress;
 pub use shard::Shard;
+pub use state::EpochState;
+
+use permutation::Permutation;
+
+/// What happens to samples that do not divide evenly over ranks and batches.
+///
+/// All ranks always get the same number of samples and batches: collective training hangs if one rank
+/// runs a step more than the others.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Tail {
+    /// The last batch may be shorter. Ranks that are a sample short repeat one, marked as
+    /// [`padding`](Sample::padding): less than one for each rank.
+    #[default]
+    Keep,
+    /// Samples that do not fill a batch on every rank are dropped. With shuffling, each epoch drops
+    /// different ones.
+    Drop,
+    /// The last batch is filled up with repeated samples, marked as [`padding`](Sample::padding).
+    Pad,
+}
+
+impl Tail {
+    /// Its serialized name.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Drop => "drop",
+            Self::Pad => "pad",
+        }
+    }
+}
+
+/// Configuration of a [`SampleOrder`]. The default has all samples in dataset order, in batches of one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct OrderConfig {
+    /// Seed of the shuffle.
+    pub seed: u64,
+    /// Whether to shuffle each epoch, rather than use dataset order.
+    pub shuffle: bool,
+    /// Samples in a batch.
+    pub batch: usize,
+    /// What happens to samples that do not divide evenly.
+    pub tail: Tail,
+    /// The rank of this process.
+    pub shard: Shard,
+}
+
+impl OrderConfig {
+    setters! { seed: u64, shuffle: bool, batch: usize, tail: Tail, shard: Shard }
+}
+
+impl Default for OrderConfig {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            shuffle: false,
+            batch: 1,
+            tail: Tail::Keep,
+            shard: Shard::whole(),
+        }
+    }
+}
+
+/// The samples of one rank in one epoch, in order, cut into batches.
+///
+/// All ranks have the same number of samples; see [`Tail`]. Nothing is stored: any position of an order of
+/// any length is computed on demand.
+#[derive(Clone, Debug)]
+pub struct SampleOrder {
+    /// Samples of the dataset.
+    dataset_samples: u64,
+    shard: Shard,
+    batch: usize,
+    /// Samples of this rank, including padding.
+    samples: usize,
+    permutation: Option<Permutation>,
+}
+
+/// A sample's entry in the order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Sample {
+    /// Its index in the dataset.
+    pub index: usize,
+    /// Whether it is a repeat that only fills up a batch or a rank. Leave it out of sums over all samples.
+    pub padding: bool,
+}
+
+impl SampleOrder {
+    /// The order of a dataset of `samples` samples in an epoch.
+    ///
+    /// # Errors
+    /// [`OrderError::BatchZero`]; [`OrderError::TooManySamples`] if padding to whole batches overflows.
+    pub fn new(samples: usize, epoch: u64, config: &OrderConfig) -> Result<Self, OrderError> {
+        let OrderConfig { batch, shard, .. } = *config;
+        if batch == 0 {
+            return Err(OrderError::BatchZero);
+        }
+        let dataset_samples = samples as u64;
+        let permutation = || Permutation::new(dataset_samples, config.seed, epoch);
+        Ok(Self {
+            dataset_samples,
+            shard,
+            batch,
+            samples: samples_per_rank(samples, config)?,
+            permutation: config.shuffle.then(permutation),
+        })
+    }
+
+    /// Number of samples of this rank, including padding.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        self.samples
+    }
+
+    /// Number of batches of this rank.
+    #[must_use]
+    pub fn batches(&self) -> usize {
+        self.samples.div_ceil(self.batch)
+    }
+
+    /// Number of samples in a batch; 0 past the last batch.
+    #[must_use]
+    pub fn batch_len(&self, batch: usize) -> usize {
+        self.positions(batch).len()
+    }
+
+    /// The sample at a position of this rank's order.
+    ///
+    /// # Panics
+    /// If the position is not less than [`samples`](Self::samples).
+    #[must_use]
+    pub fn sample(&self, position: usize) -> Sample {
+        let samples = self.samples;
+        assert!(
+            position < samples,
+            "position {position} is past the end of {samples} samples"
+        );
+        let world = self.shard.world() as u128;
+        let place = position as u128 * world + self.shard.rank() as u128;
+        let all = u128::from(self.dataset_samples);
+        let wrapped = u64::try_from(place % all).expect("less than the number of samples");
+        let index = match &self.permutation {
+            Some(permutation) => permutation.at(wrapped),
+            None => wrapped,
+        };
+        Sample {
+            index: usize::try_from(index).expect("less than the number of samples"),
+            padding: place >= all,
+        }
+    }
+
+    /// The samples of a batch; none past the last batch.
+    pub fn batch(&self, batch: usize) -> impl ExactSizeIterator<Item = Sample> {
+        self.positions(batch).map(|position| self.sample(position))
+    }
+
+    fn positions(&self, batch: usize) -> Range<usize> {
+        let start = batch.saturating_mul(self.batch).min(self.samples);
+        let end = start.saturating_add(self.batch).min(self.samples);
+        start..end
+    }
+}
+
+/// Number of samples of each rank, including padding.
+fn samples_per_rank(samples: usize, config: &OrderConfig) -> Result<usize, OrderError> {
+    let (world, batch) = (config.shard.world(), config.batch);
+    match config.tail {
+        Tail::Keep => Ok(samples.div_ceil(world)),
+        Tail::Drop => Ok(samples / world / batch * batch),
+        Tail::Pad => {
+            let samples = samples.div_ceil(world);
+            samples
+                .checked_next_multiple_of(batch)
+                .ok_or(OrderError::TooManySamples { samples, batch })
+        }
+    }
+}

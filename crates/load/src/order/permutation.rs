@@ -1,17 +1,16 @@
-//! Shuffled orders that take no memory.
+//! Shuffles that take no memory.
 
-/// An order of `0..count` that is computed place by place.
+/// A permutation of `0..count`, computed position by position.
 ///
-/// A Feistel network permutes all numbers of as many bits as `count - 1` has. Numbers past the end
-/// are sent through again until they fall inside ("cycle walking"): since the network is a
-/// permutation, so is the result. Less than half of all numbers are past the end, so that this
-/// takes two turns at most, on average.
+/// A Feistel network permutes all numbers with as many bits as `count - 1`. Numbers past the end go
+/// through it again until they fall inside ("cycle walking"): since the network is a permutation, so is the
+/// result. Less than half of all numbers are past the end, so this takes at most two rounds on average.
 ///
-/// The same for ever: states of half-done epochs rest on it. A test keeps some of its numbers.
+/// It must never change: saved epochs depend on it. A golden test pins some of its values.
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     count: u64,
-    /// Bits of the low part; the high part has as many or one more.
+    /// Bits of the low half; the high half has as many or one more.
     low_bits: u32,
     low_mask: u64,
     high_mask: u64,
@@ -19,14 +18,14 @@ pub(super) struct Permutation {
     keys: [u64; ROUNDS_MAX],
 }
 
-/// Rounds of a network that has at least [`WIDE_BITS`] bits.
+/// Rounds of a network of at least [`WIDE_BITS`] bits.
 const ROUNDS: usize = 12;
 
-/// Rounds of a narrow one, whose parts know little of each other: with 12, some of the 120 orders
-/// of five samples are more frequent than others, measurably; with 24, none of them are.
+/// Rounds of a narrower network, which mixes more slowly: with 12 rounds, some of the 120 orders of five
+/// samples are measurably more frequent than others; with 24, none are.
 const ROUNDS_MAX: usize = 32;
 
-/// Bits from which on a network is wide.
+/// The fewest bits of a wide network.
 const WIDE_BITS: u32 = 12;
 
 impl Permutation {
@@ -36,7 +35,7 @@ impl Permutation {
             _ => u64::BITS - (count - 1).leading_zeros(),
         };
         let low_bits = bits / 2;
-        // For one seed, different epochs cannot meet: `mix` is a permutation.
+        // `mix` is a permutation, so two epochs of one seed never collide.
         let start = mix(mix(seed.wrapping_add(STEP)) ^ epoch);
         let mut keys = [0; ROUNDS_MAX];
         let mut state = start;
@@ -57,10 +56,10 @@ impl Permutation {
         }
     }
 
-    /// Which number is at this place, which is less than the count.
-    pub(super) fn at(&self, place: u64) -> u64 {
-        debug_assert!(place < self.count);
-        let mut number = place;
+    /// The number at a position below the count.
+    pub(super) fn at(&self, position: u64) -> u64 {
+        debug_assert!(position < self.count);
+        let mut number = position;
         loop {
             number = self.network(number);
             if number < self.count {
@@ -69,7 +68,7 @@ impl Permutation {
         }
     }
 
-    /// Each round changes one part by something that depends on the other, and so can be undone.
+    /// Each round changes one half by a function of the other, so it can be undone.
     fn network(&self, number: u64) -> u64 {
         let mut low = number & self.low_mask;
         let mut high = number >> self.low_bits;
@@ -81,10 +80,10 @@ impl Permutation {
     }
 }
 
-/// The golden ratio as a fraction of 64 bits: multiples of it are spread evenly.
+/// The golden ratio as a 64-bit fraction: its multiples are spread evenly.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Every bit of the input changes every bit of the output (the finaliser of SplitMix64).
+/// The finalizer of SplitMix64: every input bit affects every output bit.
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,10 +1,20 @@
-//! Which part of all samples a process has.
+//! The part of all samples that a process reads, given by hand or by a launcher's environment variables.
 
-use std::env;
+use std::str::FromStr;
+use std::{env, fmt};
 
-use super::{OrderError, launcher};
+use super::OrderError;
 
-/// One rank of a world of ranks that share the samples.
+/// One rank of several that share the samples. Written as `rank/world`: `0/4` is the first of four.
+///
+/// ```
+/// use pinlane::load::Shard;
+///
+/// let shard: Shard = "0/4".parse()?;
+/// assert_eq!(shard, Shard::new(0, 4)?);
+/// assert_eq!(shard.to_string(), "0/4");
+/// # Ok::<(), pinlane::load::OrderError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shard {
     rank: usize,
@@ -15,8 +25,7 @@ impl Shard {
     /// Rank `rank` of `world`, counted from 0.
     ///
     /// # Errors
-    /// [`OrderError::WorldZero`], and [`OrderError::RankOutsideWorld`] where the rank is not less
-    /// than the world.
+    /// [`OrderError::WorldZero`]; [`OrderError::RankOutsideWorld`] if the rank is not less than the world.
     pub fn new(rank: usize, world: usize) -> Result<Self, OrderError> {
         match (rank, world) {
             (_, 0) => Err(OrderError::WorldZero),
@@ -25,14 +34,14 @@ impl Shard {
         }
     }
 
-    /// The only rank, which has all samples.
+    /// The only rank, which reads all samples.
     #[must_use]
     pub fn whole() -> Self {
         Self { rank: 0, world: 1 }
     }
 
-    /// The rank that a launcher has given to this process, or `None` if there is no launcher. The
-    /// first of these that has set both of its variables counts:
+    /// The rank that a launcher gave this process, or `None` without a launcher. The first launcher that
+    /// set both of its variables wins:
     ///
     /// | launcher | rank | world |
     /// |---|---|---|
@@ -41,19 +50,18 @@ impl Shard {
     /// | PMI (MPICH, Intel MPI) | `PMI_RANK` | `PMI_SIZE` |
     /// | SLURM, started by `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS`, else `SLURM_NTASKS` |
     ///
-    /// SLURM sets such variables in the shell of `salloc` and in a batch script, too, where they speak
-    /// of tasks that nobody has started. So they count only where `SLURM_STEP_ID` (or `SLURM_STEPID`)
-    /// is the number of a step that `srun` started; anywhere else a process has all samples.
+    /// SLURM also sets these variables in the shell of `salloc` and in batch scripts, where they describe
+    /// tasks that have not been started. They therefore count only if `SLURM_STEP_ID` (or `SLURM_STEPID`)
+    /// is a step that `srun` started; anywhere else a process reads all samples.
     ///
     /// # Errors
-    /// [`OrderError::MissingVariable`] where a launcher has set one of the two and no other has set
-    /// both, and [`OrderError::BadVariable`] for anything but a rank less than the world.
+    /// [`OrderError::MissingVariable`] if a launcher set one of its two variables and no launcher set both;
+    /// [`OrderError::BadVariable`] if the values are not a rank less than the world.
     pub fn from_env() -> Result<Option<Self>, OrderError> {
-        let var = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-        Self::from_vars(var)
+        Self::from_vars(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    /// As [`from_env`](Self::from_env), with variables from anywhere.
+    /// Like [`from_env`](Self::from_env), with variables looked up by `vars`.
     ///
     /// ```
     /// use pinlane::load::Shard;
@@ -71,16 +79,30 @@ impl Shard {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub fn from_vars(vars: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, OrderError> {
-        launcher::shard(vars)
+        let mut incomplete = None;
+        for launcher in LAUNCHERS.iter().filter(|launcher| launcher.started(&vars)) {
+            let set = |name: &&'static str| Some((*name, vars(name)?));
+            let missing = match (set(&launcher.rank), launcher.worlds.iter().find_map(set)) {
+                (None, None) => continue,
+                (Some(rank), Some(world)) => return from_variables(rank, world).map(Some),
+                (Some((set, _)), None) => (launcher.worlds[0], set),
+                (None, Some((set, _))) => (launcher.rank, set),
+            };
+            incomplete.get_or_insert(missing);
+        }
+        match incomplete {
+            Some((missing, set)) => Err(OrderError::MissingVariable { missing, set }),
+            None => Ok(None),
+        }
     }
 
-    /// Which of them this is.
+    /// The rank, counted from 0.
     #[must_use]
     pub fn rank(self) -> usize {
         self.rank
     }
 
-    /// How many there are.
+    /// The number of ranks.
     #[must_use]
     pub fn world(self) -> usize {
         self.world
@@ -91,4 +113,97 @@ impl Default for Shard {
     fn default() -> Self {
         Self::whole()
     }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.rank, self.world)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = OrderError;
+
+    fn from_str(text: &str) -> Result<Self, OrderError> {
+        let parts = text.split_once('/').and_then(|(rank, world)| {
+            let (rank, world) = (number(rank.trim())?, number(world.trim())?);
+            Some((rank, world))
+        });
+        let (rank, world) = parts.ok_or_else(|| OrderError::BadShard {
+            text: text.to_owned(),
+        })?;
+        Self::new(rank, world)
+    }
+}
+
+/// The variables of a launcher.
+struct Launcher {
+    rank: &'static str,
+    /// The number of ranks: the first variable that is set counts.
+    worlds: &'static [&'static str],
+    /// The step that the process belongs to. If the launcher has steps, its variables count only in one.
+    steps: &'static [&'static str],
+}
+
+const LAUNCHERS: [Launcher; 4] = [
+    Launcher {
+        rank: "RANK", // torchrun
+        worlds: &["WORLD_SIZE"],
+        steps: &[],
+    },
+    Launcher {
+        rank: "OMPI_COMM_WORLD_RANK", // Open MPI
+        worlds: &["OMPI_COMM_WORLD_SIZE"],
+        steps: &[],
+    },
+    Launcher {
+        rank: "PMI_RANK", // MPICH, Intel MPI
+        worlds: &["PMI_SIZE"],
+        steps: &[],
+    },
+    Launcher {
+        rank: "SLURM_PROCID", // srun
+        worlds: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        steps: &["SLURM_STEP_ID", "SLURM_STEPID"],
+    },
+];
+
+/// The last step number that `srun` assigns. Higher ones mark batch scripts, interactive shells and the
+/// like, which are one process regardless of the number of tasks.
+const STEP_MAX: usize = 0xffff_fff0;
+
+impl Launcher {
+    /// Whether its variables describe this process.
+    fn started(&self, vars: impl Fn(&str) -> Option<String>) -> bool {
+        let step = self.steps.iter().find_map(|name| vars(name));
+        let real = |step: String| number(&step).is_some_and(|step| step <= STEP_MAX);
+        self.steps.is_empty() || step.is_some_and(real)
+    }
+}
+
+fn from_variables(
+    (rank_name, rank_value): (&'static str, String),
+    (world_name, world_value): (&'static str, String),
+) -> Result<Shard, OrderError> {
+    let Some(world) = number(&world_value).filter(|world| *world > 0) else {
+        return Err(OrderError::BadVariable {
+            variable: world_name,
+            value: world_value,
+            expected: "a number of at least 1".to_owned(),
+        });
+    };
+    match number(&rank_value).filter(|rank| *rank < world) {
+        Some(rank) => Shard::new(rank, world),
+        None => Err(OrderError::BadVariable {
+            variable: rank_name,
+            value: rank_value,
+            expected: format!("a number less than {world_name} ({world})"),
+        }),
+    }
+}
+
+/// Parses digits only: no sign, no spaces.
+fn number(text: &str) -> Option<usize> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
 }

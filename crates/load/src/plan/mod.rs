@@ -1,67 +1,156 @@
-//! How selected tensors get from files to a device: where each lies there, and what is read when.
+//! Plans a load: where each tensor goes on the device, and which pieces of the files are read.
 //!
-//! A pure function of the tensors and some sizes. Memory grows with the number of tensors, not of
-//! bytes: pieces are made as they are asked for.
+//! A pure function of the tensors and a few sizes. Memory grows with the number of tensors, not with
+//! their size: pieces are computed on demand.
 
-mod convert;
-mod options;
 mod pieces;
-mod place;
 
-pub use options::PlanOptions;
-pub(super) use pieces::Cursor;
+pub(crate) use pieces::PieceCursor;
 pub use pieces::{Piece, PieceCopy, PiecePart, Pieces};
-pub use place::Placement;
 
-use super::{Dtype, Fault, LoadError, TensorInfo};
-use convert::Conversion;
+use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
+use pieces::TensorSource;
 
-/// Where tensors lie on the device, and in which pieces they are read.
+/// Sizes of a plan. The defaults suit current GPUs and disks.
+///
+/// ```
+/// use pinlane::load::PlanOptions;
+///
+/// let options = PlanOptions::default().piece_bytes(16 << 20);
+/// assert_eq!(options.align_bytes, 256);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct PlanOptions {
+    /// Alignment of tensors on the device: a power of two.
+    pub align_bytes: u64,
+    /// Largest device allocation. Only a single larger tensor exceeds it.
+    pub allocation_bytes: u64,
+    /// Largest piece, that is, the size of a pinned slot. A multiple of `read_align_bytes`.
+    pub piece_bytes: u64,
+    /// Pieces are cut at multiples of this in the file: a power of two. A piece that is widened to
+    /// these boundaries, as direct I/O requires, still fits its slot.
+    pub read_align_bytes: u64,
+}
+
+impl Default for PlanOptions {
+    fn default() -> Self {
+        Self {
+            align_bytes: 256,
+            allocation_bytes: 1 << 30,
+            piece_bytes: 8 << 20,
+            read_align_bytes: 4096,
+        }
+    }
+}
+
+impl PlanOptions {
+    /// Sets the alignment of tensors on the device.
+    #[must_use]
+    pub fn align_bytes(mut self, bytes: u64) -> Self {
+        self.align_bytes = bytes;
+        self
+    }
+
+    /// Sets the size of the largest device allocation.
+    #[must_use]
+    pub fn allocation_bytes(mut self, bytes: u64) -> Self {
+        self.allocation_bytes = bytes;
+        self
+    }
+
+    /// Sets the size of the largest piece.
+    #[must_use]
+    pub fn piece_bytes(mut self, bytes: u64) -> Self {
+        self.piece_bytes = bytes;
+        self
+    }
+
+    /// Sets the alignment of pieces in the file.
+    #[must_use]
+    pub fn read_align_bytes(mut self, bytes: u64) -> Self {
+        self.read_align_bytes = bytes;
+        self
+    }
+
+    /// Checks the sizes, for converted elements of at most `element_bytes`.
+    fn check(&self, element_bytes: u64) -> Result<(), LoadErrorKind> {
+        let (field, reason) = if !self.align_bytes.is_power_of_two() {
+            ("align_bytes", "must be a power of two")
+        } else if self.allocation_bytes == 0 {
+            ("allocation_bytes", "must not be zero")
+        } else if !self.read_align_bytes.is_power_of_two() {
+            ("read_align_bytes", "must be a power of two")
+        } else if self.piece_bytes == 0 || !self.piece_bytes.is_multiple_of(self.read_align_bytes) {
+            (
+                "piece_bytes",
+                "must be a multiple of read_align_bytes, not zero",
+            )
+        } else if self.piece_bytes - (self.read_align_bytes - 1) < element_bytes {
+            // A converted element is never split, even if it starts right before a boundary.
+            (
+                "piece_bytes",
+                "must hold an element that starts at the last byte before a boundary",
+            )
+        } else {
+            return Ok(());
+        };
+        Err(LoadErrorKind::InvalidConfig { field, reason })
+    }
+}
+
+/// Where tensors go on the device, and which pieces of the files are read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     options: PlanOptions,
     allocations: Vec<u64>,
     placements: Vec<Placement>,
-    /// What there is to read, by file and offset.
-    sources: Vec<pieces::Source>,
+    /// The ranges to read, by file and offset.
+    sources: Vec<TensorSource>,
+}
+
+/// Location of a tensor on the device.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[non_exhaustive]
+pub struct Placement {
+    /// Number of the allocation. Meaningless for an empty tensor.
+    pub allocation: usize,
+    /// Offset in the allocation.
+    pub offset_bytes: u64,
+    /// Size on the device.
+    pub len_bytes: u64,
 }
 
 impl Plan {
-    /// Plan for these tensors. They may repeat or overlap: each gets a place of its own, and the
-    /// bytes that they share are read once.
+    /// Plans the load of these tensors. They may repeat or overlap: each gets its own memory on the
+    /// device, and shared bytes are read once.
     ///
     /// # Errors
     ///
-    /// [`Fault::BadPlan`](super::Fault::BadPlan) for sizes that are not possible, and
-    /// [`Fault::TooMuch`](super::Fault::TooMuch).
+    /// [`LoadErrorKind::InvalidConfig`] for invalid sizes, and [`LoadErrorKind::TotalOverflow`].
     pub fn new(tensors: &[TensorInfo], options: PlanOptions) -> Result<Self, LoadError> {
         Self::converting(tensors, None, options)
     }
 
-    /// The same, with tensors of floating-point numbers turned into those of another type on the
-    /// way. Tensors of other types stay as they are.
+    /// Plans a load that converts floating-point tensors to another type. Other tensors stay as they
+    /// are.
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new), and [`Fault::NotAFloat`](super::Fault::NotAFloat) for a type that
-    /// numbers cannot be turned into. Pieces must have room for an element wherever it starts.
+    /// As [`new`](Self::new), and [`LoadErrorKind::NotAFloat`] for a type that tensors cannot be
+    /// converted to.
     pub fn converting(
         tensors: &[TensorInfo],
         to: Option<Dtype>,
         options: PlanOptions,
     ) -> Result<Self, LoadError> {
-        options.check()?;
+        let sources = pieces::sources(tensors, to);
+        let elements = sources.iter().map(|source| source.element_bytes.file);
+        options.check(elements.max().unwrap_or(1))?;
         if let Some(to) = to.filter(|to| to.float_kind().is_none()) {
-            return Err(Fault::NotAFloat { to }.into());
+            return Err(LoadErrorKind::NotAFloat { to }.into());
         }
-        let conversions: Vec<_> = tensors
-            .iter()
-            .map(|tensor| Conversion::of(tensor, to))
-            .collect();
-        let elements = conversions.iter().flatten().map(|c| c.element_bytes());
-        options.check_elements(elements.max().unwrap_or(1))?;
-        let sources = pieces::sources(tensors, &conversions);
-        let (allocations, placements) = place::place(tensors, &conversions, &options)?;
+        let (allocations, placements) = place(&sources, tensors.len(), &options)?;
         Ok(Self {
             options,
             allocations,
@@ -70,23 +159,59 @@ impl Plan {
         })
     }
 
-    /// Bytes of the device allocations to make.
+    /// Sizes of the device allocations.
     pub fn allocations(&self) -> &[u64] {
         &self.allocations
     }
 
-    /// Where each tensor lies, in the order in which they were given.
+    /// Location of each tensor, in the order given.
     pub fn placements(&self) -> &[Placement] {
         &self.placements
     }
 
-    /// What to read, by file and offset. No byte is read twice, and none that is not wanted.
+    /// The pieces to read, by file and offset. No byte is read twice, and no unneeded byte is read.
     pub fn pieces(&self) -> Pieces<'_> {
         Pieces::new(self)
     }
+}
 
-    /// The next piece behind a cursor.
-    pub(super) fn next(&self, cursor: &mut Cursor) -> Option<Piece> {
-        cursor.next(self)
+/// Sizes of the allocations, and the location of each tensor. Tensors have the same order as in the
+/// files, so what is read together is written together.
+fn place(
+    sources: &[TensorSource],
+    tensors: usize,
+    options: &PlanOptions,
+) -> Result<(Vec<u64>, Vec<Placement>), LoadErrorKind> {
+    let mut allocations: Vec<u64> = Vec::new();
+    let mut placements = vec![Placement::default(); tensors];
+    let mut total_bytes: u64 = 0;
+    for source in sources {
+        let len_bytes = source.bytes.end - source.bytes.start;
+        let len_bytes = source.element_bytes.device_bytes(len_bytes);
+        let len_bytes = len_bytes.ok_or(LoadErrorKind::TotalOverflow)?;
+        let place_after = |allocated: &u64| {
+            let start = allocated.checked_next_multiple_of(options.align_bytes)?;
+            let end = start.checked_add(len_bytes)?;
+            (end <= options.allocation_bytes).then_some((start, end))
+        };
+        let offset_bytes = if let Some(last) = allocations.last_mut()
+            && let Some((start, end)) = place_after(last)
+        {
+            *last = end;
+            start
+        } else {
+            allocations.push(len_bytes);
+            0
+        };
+        total_bytes = total_bytes
+            .checked_add(len_bytes)
+            .and_then(|total| total.checked_next_multiple_of(options.align_bytes))
+            .ok_or(LoadErrorKind::TotalOverflow)?;
+        placements[source.tensor] = Placement {
+            allocation: allocations.len() - 1,
+            offset_bytes,
+            len_bytes,
+        };
     }
+    Ok((allocations, placements))
 }

@@ -1,61 +1,63 @@
-//! What is read when, and where its bytes go.
+//! The pieces of a plan: which file ranges are read together, and where their bytes go.
 
 use std::ops::Range;
 
 use super::Plan;
-use super::convert::Conversion;
-use crate::TensorInfo;
+use crate::{Dtype, TensorInfo};
 
-/// A range of a file that is read at once, into one pinned slot.
+/// A file range that is read into one pinned slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Piece {
-    /// Number of the file in the catalog.
+    /// Position of the file in the catalog.
     pub file: usize,
-    /// Bytes of the file.
+    /// Byte range in the file.
     pub bytes: Range<u64>,
-    /// Which tensors the bytes belong to. Every byte belongs to at least one.
+    /// The tensors the bytes belong to. Every byte belongs to at least one.
     pub parts: Vec<PiecePart>,
 }
 
 /// Bytes of a piece that belong to one tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub struct PiecePart {
-    /// Number of the tensor in the plan. It is complete when parts of all its bytes have landed.
+    /// Position of the tensor in the plan.
     pub tensor: usize,
-    /// Where the bytes go.
+    /// The copy to the device.
     pub copy: PieceCopy,
-    /// Whether they are converted on the way. Then they are whole elements.
+    /// Whether the bytes are converted. If so, they are whole elements.
     pub converts: bool,
 }
 
-/// Bytes of a piece that go to one place on the device.
+/// A copy from a piece to contiguous device memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub struct PieceCopy {
-    /// Where they start in the piece.
+    /// Offset in the piece.
     pub from_bytes: u64,
-    /// Number of the allocation that they go to.
+    /// Number of the target allocation.
     pub allocation: usize,
-    /// Where they go in there.
+    /// Offset in the allocation.
     pub to_bytes: u64,
-    /// How many there are in the piece; never zero.
+    /// Bytes in the piece; never zero.
     pub len_bytes: u64,
-    /// How many there are on the device: another number only where they are converted.
+    /// Bytes on the device; differs from `len_bytes` only if they are converted.
     pub to_len_bytes: u64,
 }
 
 impl Piece {
-    /// How many bytes it has.
+    /// Size in the file.
     pub fn len_bytes(&self) -> u64 {
         self.bytes.end - self.bytes.start
     }
 
-    /// Whether some of its bytes are converted.
+    /// Whether any of its bytes are converted.
     pub fn converts(&self) -> bool {
         self.parts.iter().any(|part| part.converts)
     }
 
-    /// The copies to make where nothing is converted: those of the parts, joined where one goes on
-    /// behind the other on both sides.
+    /// The copies of a piece without conversions: those of its parts, merged where they are
+    /// contiguous on both sides.
     pub fn copies(&self) -> Vec<PieceCopy> {
         let mut copies: Vec<PieceCopy> = Vec::new();
         for PiecePart { copy, .. } in &self.parts {
@@ -75,49 +77,65 @@ impl Piece {
     }
 }
 
-/// Bytes to read for one tensor.
+/// Bytes per element in the file and on the device. Both 1 if the tensor is not converted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct ElementBytes {
+    pub(super) file: u64,
+    device: u64,
+    converts: bool,
+}
+
+impl ElementBytes {
+    fn of(tensor: &TensorInfo, to: Option<Dtype>) -> Self {
+        let kinds = to.and_then(|to| tensor.dtype().conversion_to(to));
+        let (file, device) = kinds.map_or((1, 1), |(from, to)| (from.bytes(), to.bytes()));
+        Self {
+            file: file as u64,
+            device: device as u64,
+            converts: kinds.is_some(),
+        }
+    }
+
+    /// Size on the device of whole elements that take `bytes` in the file.
+    pub(super) fn device_bytes(self, bytes: u64) -> Option<u64> {
+        (bytes / self.file).checked_mul(self.device)
+    }
+}
+
+/// The file range of one tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Source {
-    tensor: usize,
+pub(super) struct TensorSource {
+    /// Position of the tensor in the plan.
+    pub(super) tensor: usize,
     file: usize,
-    bytes: Range<u64>,
-    conversion: Option<Conversion>,
+    pub(super) bytes: Range<u64>,
+    pub(super) element_bytes: ElementBytes,
 }
 
-/// Numbers of the tensors, by file and offset.
-pub(super) fn order(tensors: &[TensorInfo]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..tensors.len()).collect();
-    order.sort_by_key(|number| {
-        let tensor = &tensors[*number];
-        (tensor.file(), tensor.bytes().start, tensor.bytes().end)
-    });
-    order
+/// The ranges to read, sorted by file and offset.
+pub(super) fn sources(tensors: &[TensorInfo], convert: Option<Dtype>) -> Vec<TensorSource> {
+    let source = |(number, tensor): (usize, &TensorInfo)| TensorSource {
+        tensor: number,
+        file: tensor.file(),
+        bytes: tensor.bytes(),
+        element_bytes: ElementBytes::of(tensor, convert),
+    };
+    let mut sources: Vec<_> = tensors.iter().enumerate().map(source).collect();
+    sources.retain(|source| !source.bytes.is_empty());
+    sources.sort_by_key(|source| (source.file, source.bytes.start, source.bytes.end));
+    sources
 }
 
-/// What there is to read, by file and offset.
-pub(super) fn sources(tensors: &[TensorInfo], conversions: &[Option<Conversion>]) -> Vec<Source> {
-    order(tensors)
-        .into_iter()
-        .map(|number| Source {
-            tensor: number,
-            file: tensors[number].file(),
-            bytes: tensors[number].bytes(),
-            conversion: conversions[number],
-        })
-        .filter(|source| !source.bytes.is_empty())
-        .collect()
-}
-
-/// The pieces of a plan, by file and offset.
+/// Iterator over the pieces of a plan, by file and offset.
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
     plan: &'a Plan,
-    cursor: Cursor,
+    cursor: PieceCursor,
 }
 
 impl<'a> Pieces<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
-        let cursor = Cursor::default();
+        let cursor = PieceCursor::default();
         Self { plan, cursor }
     }
 }
@@ -130,19 +148,19 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// How far the pieces of a plan have come.
+/// Position of an iteration over the pieces of a plan.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Cursor {
-    /// The next that no piece has touched.
+pub(crate) struct PieceCursor {
+    /// First source that no piece has reached.
     next: usize,
-    /// Those that pieces have touched and not ended, in order.
+    /// Sources that pieces have reached but not finished, in order.
     open: Vec<usize>,
     file: usize,
     at: u64,
 }
 
-impl Cursor {
-    pub(super) fn next(&mut self, plan: &Plan) -> Option<Piece> {
+impl PieceCursor {
+    pub(crate) fn next(&mut self, plan: &Plan) -> Option<Piece> {
         let (sources, options) = (&plan.sources, &plan.options);
         let at = self.at;
         self.open.retain(|number| sources[*number].bytes.end > at);
@@ -150,8 +168,8 @@ impl Cursor {
             let source = sources.get(self.next)?;
             (self.file, self.at) = (source.file, source.bytes.start);
         }
-        let grain_start = self.at & !(options.grain_bytes - 1);
-        let limit = grain_start.saturating_add(options.piece_bytes);
+        let aligned_start = self.at & !(options.read_align_bytes - 1);
+        let limit = aligned_start.saturating_add(options.piece_bytes);
         let end = self.gather(plan, limit);
         let end = self.whole_elements(plan, end);
         let bytes = self.at..end;
@@ -170,7 +188,7 @@ impl Cursor {
         })
     }
 
-    /// Take the sources that go on, without a hole, from what is open. Returns where the piece ends.
+    /// Opens the sources that continue without a hole. Returns the end of the piece.
     fn gather(&mut self, plan: &Plan, limit: u64) -> u64 {
         let sources = &plan.sources;
         let mut end = self.at;
@@ -178,9 +196,9 @@ impl Cursor {
             end = end.max(sources[*number].bytes.end.min(limit));
         }
         while let Some(source) = sources.get(self.next) {
-            let goes_on =
+            let contiguous =
                 source.file == self.file && source.bytes.start <= end && source.bytes.start < limit;
-            if !goes_on {
+            if !contiguous {
                 break;
             }
             end = end.max(source.bytes.end.min(limit));
@@ -190,39 +208,35 @@ impl Cursor {
         end
     }
 
-    /// Where a piece ends that tears no element which is converted. Those that go on there are of
-    /// one tensor, or rows of it, so that one step back is right for all of them.
+    /// Moves the end of a piece back so that it splits no converted element. All sources that
+    /// continue there are rows of the same tensor, so one step is right for all of them.
     fn whole_elements(&self, plan: &Plan, end: u64) -> u64 {
-        let torn = |number: &usize| {
-            let source = &plan.sources[*number];
-            let conversion = source
-                .conversion
-                .filter(|_| source.bytes.start < end && end < source.bytes.end)?;
-            Some(source.bytes.start + conversion.whole(end - source.bytes.start))
-        };
-        self.open.iter().find_map(torn).unwrap_or(end)
+        let sources = self.open.iter().map(|number| &plan.sources[*number]);
+        sources
+            .filter(|source| source.bytes.start < end && end < source.bytes.end)
+            .map(|source| end - (end - source.bytes.start) % source.element_bytes.file)
+            .min()
+            .unwrap_or(end)
     }
 }
 
-fn part(plan: &Plan, source: &Source, piece: &Range<u64>) -> PiecePart {
+fn part(plan: &Plan, source: &TensorSource, piece: &Range<u64>) -> PiecePart {
     let placement = plan.placements[source.tensor];
     let start = source.bytes.start.max(piece.start);
     let end = source.bytes.end.min(piece.end);
-    let on_device = |bytes| match source.conversion {
-        None => bytes,
-        Some(conversion) => conversion
-            .on_device(bytes)
-            .expect("the whole tensor was placed"),
+    let device_bytes = |bytes| {
+        let bytes = source.element_bytes.device_bytes(bytes);
+        bytes.expect("the whole tensor was placed")
     };
     PiecePart {
         tensor: source.tensor,
         copy: PieceCopy {
             from_bytes: start - piece.start,
             allocation: placement.allocation,
-            to_bytes: placement.offset_bytes + on_device(start - source.bytes.start),
+            to_bytes: placement.offset_bytes + device_bytes(start - source.bytes.start),
             len_bytes: end - start,
-            to_len_bytes: on_device(end - start),
+            to_len_bytes: device_bytes(end - start),
         },
-        converts: source.conversion.is_some(),
+        converts: source.element_bytes.converts,
     }
 }

@@ -1,27 +1,27 @@
-//! How weights are loaded.
+//! Settings of a load.
 
 use std::fmt;
 use std::sync::Arc;
 
 use pinlane_model::Profile;
 
-use crate::{Dtype, Fault, LoadError};
+use crate::{Dtype, LoadError, LoadErrorKind};
 use pinlane_core::{Device, internal};
 
 /// How files are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[non_exhaustive]
 pub enum Io {
-    /// Through the page cache what is in it, past it what is not: piece by piece, as the system
-    /// says.
+    /// Buffered for cached data, direct for the rest; decided per piece.
     #[default]
     Auto,
     /// Through the page cache.
     Buffered,
-    /// Past the page cache.
+    /// Bypassing the page cache (`O_DIRECT`).
     Direct,
 }
 
-/// How weights are loaded. The defaults are good for a GPU and a disk of today.
+/// Settings of a load. The defaults suit current GPUs and disks.
 ///
 /// ```
 /// use pinlane::load::{Dtype, Io, LoadConfig};
@@ -36,40 +36,40 @@ pub enum Io {
 pub struct LoadConfig {
     /// How files are read.
     pub io: Io,
-    /// Threads that read, never more than there is work for; `None`: as many as the express lane has
+    /// Reader threads; never more than there is work for. `None`: as many as the express lane has
     /// lanes.
     pub threads: Option<usize>,
-    /// Turn tensors of floating-point numbers into this type.
+    /// Type to convert floating-point tensors to.
     pub convert: Option<Dtype>,
-    /// Bytes that are copied at once: a multiple of 4096, from 16 KiB to 1 GiB.
+    /// Bytes per copy: a multiple of 4096, from 16 KiB to 1 GiB.
     pub piece_bytes: Option<usize>,
-    /// Page-locked memory that is taken at most, from 32 KiB; `None`: 128 MiB, or 8 MiB a thread where
-    /// elements are converted, and at least two pieces. Never more than the budget has left.
+    /// Limit of pinned memory, at least 32 KiB. `None`: 128 MiB, or 8 MiB per thread when converting,
+    /// and at least two pieces. Never more than the budget has left.
     pub pinned_bytes: Option<usize>,
-    /// Called by the thread that takes the tensors, as bytes land.
-    pub progress: Option<OnProgress>,
+    /// Called on the thread that takes the tensors, as bytes arrive on the device.
+    pub on_progress: Option<ProgressCallback>,
 }
 
-/// A function that is told how far a load has come.
+/// A callback for the progress of a load; see [`LoadConfig::on_progress`].
 #[derive(Clone)]
-pub struct OnProgress(Arc<dyn Fn(LoadProgress) + Send + Sync>);
+pub struct ProgressCallback(Arc<dyn Fn(LoadProgress) + Send + Sync>);
 
-/// How far a load has come.
+/// Progress of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LoadProgress {
-    /// Bytes of files that are on the device.
+    /// Bytes of the files that have arrived on the device.
     pub bytes: u64,
-    /// All that will be.
+    /// Bytes to load.
     pub total_bytes: u64,
-    /// Tensors that are complete.
+    /// Complete tensors.
     pub tensors: usize,
-    /// All of them.
+    /// Tensors to load.
     pub total_tensors: usize,
 }
 
 impl LoadConfig {
-    /// As a calibration of this machine says, for loads that do not convert.
+    /// The settings that calibration of this machine found, for loads without conversion.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,7 +77,7 @@ impl LoadConfig {
     /// use pinlane_model::Profile;
     ///
     /// # let text = Profile::builtin("h200").unwrap().to_toml() + "\n[files]\nthreads = 2\nbytes_per_s = 9_000_000_000\n";
-    /// let profile = Profile::from_toml(&text)?; // what `pinlane calibrate` wrote
+    /// let profile = Profile::from_toml(&text)?; // written by `pinlane calibrate`
     /// let config = LoadConfig::calibrated(&profile);
     /// # assert!(config.threads.is_some_and(|threads| (1..=2).contains(&threads)));
     /// # Ok(())
@@ -87,68 +87,75 @@ impl LoadConfig {
     pub fn calibrated(profile: &Profile) -> Self {
         let cpus = internal::cpus();
         Self {
-            // This process may have fewer CPUs than that one had.
+            // This process may have fewer CPUs than the calibration had.
             threads: profile.files.map(|files| cpus.min(files.threads as usize)),
             ..Self::default()
         }
     }
 
-    /// Read files in this way.
+    /// Sets how files are read.
     #[must_use]
     pub fn io(mut self, io: Io) -> Self {
         self.io = io;
         self
     }
 
-    /// Read with so many threads.
+    /// Sets the number of reader threads.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// Turn tensors of floating-point numbers into this type.
+    /// Converts floating-point tensors to this type.
     #[must_use]
     pub fn convert(mut self, to: Dtype) -> Self {
         self.convert = Some(to);
         self
     }
 
-    /// Take so many bytes of page-locked memory at most.
+    /// Sets the bytes per copy.
+    #[must_use]
+    pub fn piece_bytes(mut self, bytes: usize) -> Self {
+        self.piece_bytes = Some(bytes);
+        self
+    }
+
+    /// Limits pinned memory.
     #[must_use]
     pub fn pinned_bytes(mut self, bytes: usize) -> Self {
         self.pinned_bytes = Some(bytes);
         self
     }
 
-    /// Call `told` as bytes land.
+    /// Calls `callback` as bytes arrive on the device.
     #[must_use]
-    pub fn on_progress(mut self, told: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
-        self.progress = Some(OnProgress(Arc::new(told)));
+    pub fn on_progress(mut self, callback: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(ProgressCallback(Arc::new(callback)));
         self
     }
 
     pub(super) fn threads_for(&self, device: &Device) -> Result<usize, LoadError> {
         match self.threads {
-            Some(0) => Err(bad("threads", "at least 1")),
+            Some(0) => Err(invalid("threads", "must be at least 1")),
             Some(threads) => Ok(threads),
             None => Ok(device.express_config().lanes),
         }
     }
 }
 
-pub(super) fn bad(field: &'static str, reason: &'static str) -> LoadError {
-    Fault::BadConfig { field, reason }.into()
+pub(super) fn invalid(field: &'static str, reason: &'static str) -> LoadError {
+    LoadErrorKind::InvalidConfig { field, reason }.into()
 }
 
-impl OnProgress {
-    pub(super) fn tell(&self, progress: LoadProgress) {
+impl ProgressCallback {
+    pub(super) fn call(&self, progress: LoadProgress) {
         (self.0)(progress);
     }
 }
 
-impl fmt::Debug for OnProgress {
+impl fmt::Debug for ProgressCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnProgress")
+        f.write_str("ProgressCallback")
     }
 }

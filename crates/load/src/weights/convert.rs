@@ -1,48 +1,49 @@
-//! Elements that become others on their way into a slot.
+//! Converts the elements of a piece on their way into a pinned slot.
 
 use std::time::Instant;
 
+use pinlane_core::internal::lock;
 use pinlane_kernels::convert;
 
-use super::job::{Job, add};
-use super::worker::Copy;
-use crate::{Piece, PiecePart};
+use super::job::Job;
+use crate::{Piece, PieceCopy, PiecePart};
 
-/// Bytes of a piece that are in the slot without a hole. Rows of a tensor that overlap are in one run,
-/// so that each element is converted once, and takes room once.
+/// Contiguous bytes of a piece in the slot. Overlapping rows of a tensor are one run, so each element is
+/// converted once and takes room once.
 #[derive(Default)]
-struct Run {
-    /// Where it starts in the piece.
+struct ConvertedRun {
+    /// Start in the piece.
     start: usize,
-    /// Where it ends in there, as yet.
+    /// End in the piece, so far.
     end: usize,
-    /// Where it starts in the slot.
+    /// Start in the slot.
     in_slot: usize,
 }
 
-/// Fill a slot with the parts of a piece, converted where they are to be.
-pub(super) fn converted(job: &Job, piece: &Piece, read: &[u8], slot: &mut [u8]) -> Vec<Copy> {
+/// Fills a slot with the parts of a piece, converted if needed. Returns the copies from the slot to the
+/// device.
+pub(super) fn fill_converted(
+    job: &Job,
+    piece: &Piece,
+    read: &[u8],
+    slot: &mut [u8],
+) -> Vec<PieceCopy> {
     let began = Instant::now();
     let mut copies = Vec::with_capacity(piece.parts.len());
-    let mut run = Run::default();
+    let mut run = ConvertedRun::default();
     let mut filled = 0;
-    // Parts come in the order in which they start.
+    // Parts are sorted by start.
     for part in &piece.parts {
         let PiecePart { tensor, copy, .. } = *part;
         let start = copy.from_bytes as usize;
         let end = start + copy.len_bytes as usize;
-        let kinds = || {
-            let from = job.tensors()[tensor].dtype().float_kind()?;
-            Some((from, job.dtype(tensor).float_kind()?))
-        };
-        // Others may be torn, and stay as they are.
-        let kinds = part.converts.then(kinds).flatten();
+        let kinds = job.tensors[tensor].dtype().conversion_to(job.dtype(tensor));
         let in_slot = |bytes: usize| match kinds {
             None => bytes,
             Some((from, to)) => bytes / from.bytes() * to.bytes(),
         };
         if start >= run.end {
-            run = Run {
+            run = ConvertedRun {
                 start,
                 end: start,
                 in_slot: filled,
@@ -58,13 +59,12 @@ pub(super) fn converted(job: &Job, piece: &Piece, read: &[u8], slot: &mut [u8]) 
                 Some((from, to)) => convert::floats(from, to, source, target),
             }
         }
-        copies.push(Copy {
-            from: run.in_slot + in_slot(start - run.start),
-            allocation: copy.allocation,
-            to: copy.to_bytes as usize,
-            bytes: copy.to_len_bytes as usize,
+        copies.push(PieceCopy {
+            from_bytes: (run.in_slot + in_slot(start - run.start)) as u64,
+            len_bytes: copy.to_len_bytes,
+            ..copy
         });
     }
-    add(&job.spent.converting_ns, began.elapsed());
+    lock(&job.stats).converting += began.elapsed();
     copies
 }

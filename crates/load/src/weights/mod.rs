@@ -1,66 +1,58 @@
-//! Weights to the device: read straight into pinned memory by several threads, and copied from there.
+//! Loads weights: several threads read files straight into pinned memory, which is copied to the device.
 //!
 //! ```text
-//!   Weights    a catalog, and which of its tensors are wanted
-//!     Job      files, room on the device, what is left to read                   (job)
-//!     Team     pieces are opened one by one; all threads read slices of them      (team, filling, slots)
-//!     worker   a thread: read a slice; the last one sends the slot on its way     (worker)
-//!       Source   through the page cache or past it, as the system says            (files, resident)
-//!     Landing  tensors in the order in which they are complete                    (landing)
+//!   Weights         a catalog, and which of its tensors to load
+//!     Job           files, device memory, the plan, statistics                  (job, buffer_sizes)
+//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece, slots)
+//!     Worker        a thread: reads a part; the last reader submits the slot     (worker, convert)
+//!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
+//!     LoadStream    tensors in the order in which they complete                  (load_stream)
 //! ```
 
+mod buffer_sizes;
 mod config;
 mod convert;
-mod files;
-mod filling;
 mod job;
-mod landing;
-mod resident;
-mod sizes;
+mod load_stream;
+mod open_piece;
+mod page_cache;
+mod scheduler;
 mod slots;
+mod source_file;
 mod stats;
-mod team;
-mod tensor;
+mod tensors;
 mod verify;
 mod worker;
 
 use std::collections::HashSet;
 use std::path::Path;
 
-pub use config::{Io, LoadConfig, LoadProgress, OnProgress};
-pub use landing::Landing;
+pub use config::{Io, LoadConfig, LoadProgress, ProgressCallback};
+pub use load_stream::LoadStream;
 pub use stats::{LoadLimit, LoadStats};
-pub use tensor::{Tensor, Tensors};
+pub use tensors::{Tensor, Tensors};
 
 use super::{Catalog, LoadError, Selection, TensorInfo};
 use job::Job;
 use pinlane_core::Device;
 
-/// Weights in files, and which of them are wanted.
+/// Weights in files, and which of them to load.
 ///
 /// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use pinlane::load::{Dtype, LoadConfig, Weights};
-/// # use pinlane::Device;
+/// use pinlane::load::{LoadConfig, Weights};
 ///
-/// # let path = std::env::temp_dir().join(format!("pinlane-doc-weights-{}.safetensors", std::process::id()));
-/// # let header = br#"{"h.0.w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"bias":{"dtype":"U8","shape":[3],"data_offsets":[16,19]}}"#;
-/// # let mut file = (header.len() as u64).to_le_bytes().to_vec();
-/// # file.extend(header);
-/// # file.extend([1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()));
-/// # file.extend([7, 8, 9]);
-/// # std::fs::write(&path, file)?;
+/// # let path = "tests/data/load/sharded";
 /// # let device = pinlane::Device::sim("pcie3-x16")?;
-/// let weights = Weights::open(&path)?; // headers only
+/// let weights = Weights::open(path)?; // headers only
 /// let tensors = weights.load(&device, &LoadConfig::default())?;
-/// let matrix = tensors["h.0.w"].elements::<f32>().unwrap(); // device memory
+/// let layer = &tensors["model.layers.0.weight"];
+/// assert_eq!(layer.shape(), [4, 2]);
+/// let elements = layer.elements::<f32>().unwrap(); // device memory
 ///
-/// let mut here = [0.0; 4];
-/// device.stream()?.copy_to_host(matrix, &mut here)?;
-/// assert_eq!(here, [1.0, 2.0, 3.0, 4.0]);
-/// # std::fs::remove_file(&path)?;
-/// # Ok(())
-/// # }
+/// let mut on_host = [0.0; 8];
+/// device.stream()?.copy_to_host(elements, &mut on_host)?;
+/// weights.verify(&device, layer)?; // compares it with the file
+/// # Ok::<(), pinlane::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Weights {
@@ -69,7 +61,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Open a file, a folder or an index, as [`Catalog::open`] does. All tensors are wanted.
+    /// Opens a file, a folder or an index, as [`Catalog::open`] does. Selects all tensors.
     ///
     /// # Errors
     /// As [`Catalog::open`].
@@ -77,7 +69,7 @@ impl Weights {
         Ok(Self::of(Catalog::open(path)?))
     }
 
-    /// Open several.
+    /// Opens several files, folders or indexes. Selects all tensors.
     ///
     /// # Errors
     /// As [`Catalog::open_all`].
@@ -85,14 +77,14 @@ impl Weights {
         Ok(Self::of(Catalog::open_all(paths)?))
     }
 
-    /// All tensors of a catalog.
+    /// Selects all tensors of a catalog.
     #[must_use]
     pub fn of(catalog: Catalog) -> Self {
         let tensors = catalog.tensors().to_vec();
         Self { catalog, tensors }
     }
 
-    /// Of what is wanted so far, only tensors of a selection: rows of a rank stay rows of a rank.
+    /// Narrows the tensors to a selection. Rows chosen before stay chosen.
     ///
     /// # Errors
     /// As [`Catalog::select`].
@@ -103,16 +95,15 @@ impl Weights {
         Ok(self)
     }
 
-    /// Only these tensors, or rows of them. They belong to the catalog of these weights; others are
-    /// refused when the load starts.
+    /// Selects exactly these tensors, or rows of tensors, of this catalog. Starting the load refuses
+    /// others.
     #[must_use]
     pub fn only(mut self, tensors: Vec<TensorInfo>) -> Self {
         self.tensors = tensors;
         self
     }
 
-    /// Only the rows of one rank of each tensor, where `world` ranks share all of them. Tensors of
-    /// no dimension are whole on every rank.
+    /// Selects the rows of one of `world` ranks of each tensor. Every rank gets all scalars.
     ///
     /// # Errors
     /// As [`TensorInfo::shard`].
@@ -125,34 +116,33 @@ impl Weights {
         Ok(self)
     }
 
-    /// What is in the files.
+    /// The catalog.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// What is wanted.
+    /// The selected tensors.
     #[must_use]
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
     }
 
-    /// Load them, and return when all are on the device.
+    /// Loads the selected tensors, and returns when all are on the device.
     ///
     /// # Errors
-    /// What is wrong, with which file and tensor; nothing stays on the device.
+    /// [`LoadError`], with the file and the tensor. Nothing stays on the device.
     pub fn load(&self, device: &Device, config: &LoadConfig) -> Result<Tensors, LoadError> {
         self.start(device, config)?.all()
     }
 
-    /// Begin to load them; they come one by one, in the order in which they are complete.
+    /// Starts to load the selected tensors. The stream yields them as they complete.
     ///
     /// # Errors
-    /// Settings that are not possible, [`Fault::OtherCatalog`](super::Fault::OtherCatalog), files
-    /// that cannot be opened, and a device that has no room. What goes wrong later comes from the
-    /// iterator.
-    pub fn start(&self, device: &Device, config: &LoadConfig) -> Result<Landing, LoadError> {
+    /// Invalid settings, [`LoadErrorKind::OtherCatalog`](super::LoadErrorKind::OtherCatalog), files that
+    /// cannot be opened, and lack of device memory. The stream returns later errors.
+    pub fn start(&self, device: &Device, config: &LoadConfig) -> Result<LoadStream, LoadError> {
         let job = Job::new(device, &self.catalog, &self.tensors, config)?;
-        Landing::start(job, config)
+        LoadStream::start(job, config)
     }
 }

@@ -1,4 +1,4 @@
-//! A thread that reads slices of pieces into pinned slots, and sends slots that are full to the device.
+//! A reader thread: reads parts of pieces into pinned slots, and submits full slots to the device.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,93 +6,87 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use super::convert::converted;
-use super::files::{GRAIN_BYTES, Way};
-use super::filling::{Filling, Slice};
-use super::job::{Job, add};
-use super::slots::another;
-use super::stats::thread_time;
-use super::team::{Slot, Turn};
-use crate::{Fault, LoadError, Piece, PiecePart, panic};
-use pinlane_core::internal::keep_stray_error;
-use pinlane_core::{Error, PoolBuf};
+use super::convert::fill_converted;
+use super::job::Job;
+use super::open_piece::{OpenPiece, PieceRead};
+use super::scheduler::{NextSlot, WorkStep};
+use super::slots::{SlotBuf, take_slot};
+use super::source_file::{ALIGN_BYTES, ReadMode};
+use super::stats::thread_cpu_time;
+use crate::{LoadError, LoadErrorKind, Piece, PieceCopy, PiecePart, panic};
+use pinlane_core::internal::{keep_stray_error, lock};
+use pinlane_core::{Error, TransferError};
 
-/// What a thread tells.
-pub(super) enum Report {
+/// A message from a reader thread.
+pub(super) enum WorkerEvent {
     /// These parts are on the device.
-    Landed(Vec<PiecePart>),
-    /// The load cannot go on.
+    Arrived(Vec<PiecePart>),
+    /// The load failed.
     Failed(LoadError),
 }
 
-/// A thread of a load.
 pub(super) struct Worker<'j> {
     job: &'j Job,
-    told: &'j Sender<Report>,
-    /// What is read before it is converted.
-    scratch: Vec<u8>,
+    events: &'j Sender<WorkerEvent>,
 }
 
-/// Reads until nothing is left, or nobody wants it.
-pub(super) fn run(job: &Job, told: &Sender<Report>) {
-    let mut worker = Worker {
-        job,
-        told,
-        scratch: Vec::new(),
-    };
-    let worked = catch_unwind(AssertUnwindSafe(|| worker.work()));
-    let error = match worked {
+/// Works until nothing is left, or the load is cancelled.
+pub(super) fn run(job: &Job, events: &Sender<WorkerEvent>) {
+    let worker = Worker { job, events };
+    let error = match catch_unwind(AssertUnwindSafe(|| worker.work())) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
         Err(panic) => {
-            let says = panic::text(panic);
-            Fault::Panicked { says }.into()
+            let message = panic::text(panic);
+            LoadErrorKind::Panicked { message }.into()
         }
     };
-    job.stop();
-    worker.tell(Report::Failed(error));
+    job.scheduler.cancel();
+    worker.send(WorkerEvent::Failed(error));
 }
 
 impl Worker<'_> {
-    fn work(&mut self) -> Result<(), LoadError> {
+    fn work(&self) -> Result<(), LoadError> {
         let job = self.job;
+        // Holds a piece before it is converted.
+        let mut scratch = Vec::new();
         loop {
-            match job.turn() {
-                Turn::Open(piece, way) => self.open(piece, way)?,
-                Turn::Look(piece) => {
-                    let way = job.source(&piece).way(&piece.bytes);
-                    if let Some(piece) = job.team.consider(piece, way) {
-                        self.open(piece, way)?;
+            match job.scheduler.next_step(&job.plan) {
+                WorkStep::Open(piece, mode) => self.open(piece, mode)?,
+                WorkStep::ChooseMode(piece) => {
+                    let mode = job.file(&piece).mode(&piece.bytes);
+                    if let Some(piece) = job.scheduler.may_open(piece, mode) {
+                        self.open(piece, mode)?;
                     }
                 }
-                Turn::Read(slice) => self.read(slice)?,
-                Turn::End => break,
+                WorkStep::Read(read) => self.read(read, &mut scratch)?,
+                WorkStep::Done => break,
             }
         }
-        while let Some((transfer, parts)) = job.team.flying() {
-            let slot = self.land(transfer.wait(), parts)?;
-            job.team.put(slot);
+        while let Some((transfer, parts)) = job.scheduler.pop_in_flight() {
+            let slot = self.arrived(transfer.wait(), parts)?;
+            job.scheduler.free_slot(slot);
         }
         Ok(())
     }
 
-    /// Find a slot for a piece.
-    fn open(&mut self, piece: Piece, way: Way) -> Result<(), LoadError> {
+    /// Opens a piece: finds a slot for it.
+    fn open(&self, piece: Piece, mode: ReadMode) -> Result<(), LoadError> {
         let job = self.job;
-        let slot = match job.team.slot(&job.device) {
-            Slot::Free(slot) => slot,
-            Slot::Flying((transfer, parts)) => {
+        let slot = match job.scheduler.next_slot(&job.device) {
+            NextSlot::Free(slot) => slot,
+            NextSlot::InFlight((transfer, parts)) => {
                 let began = Instant::now();
-                let landed = transfer.wait();
-                let waited = job.team.waited_for_the_link(began.elapsed());
-                add(&job.spent.waiting_ns, waited);
-                self.land(landed, parts)?
+                let result = transfer.wait();
+                let waited = job.scheduler.total_wait(began.elapsed());
+                lock(&job.stats).waiting += waited;
+                self.arrived(result, parts)?
             }
-            Slot::None => return Ok(()),
-            Slot::New => match another(&job.device, job.sizes.slot_bytes) {
+            NextSlot::Cancelled => return Ok(()),
+            NextSlot::Allocate => match take_slot(&job.device, job.sizes.slot_bytes) {
                 Ok(slot) => slot,
-                Err(error) if job.team.no_slot(piece, way) => {
-                    return Err(Fault::device(error).into());
+                Err(error) if job.scheduler.slot_failed(piece, mode) => {
+                    return Err(LoadErrorKind::device(error).into());
                 }
                 Err(error) => {
                     keep_stray_error(&job.device, error);
@@ -100,173 +94,147 @@ impl Worker<'_> {
                 }
             },
         };
-        let filling = Filling::new(piece, way, job.sizes.slice_bytes, slot);
-        job.team.opened(filling);
+        let piece = OpenPiece::new(piece, mode, job.sizes.bytes_per_read, slot);
+        job.scheduler.piece_opened(piece);
         Ok(())
     }
 
-    /// Read a slice, and send the slot on its way if it was the last one.
-    fn read(&mut self, mut slice: Slice) -> Result<(), LoadError> {
-        let filling = Arc::clone(slice.filling());
-        let piece = &filling.piece;
-        if self.job.convert.is_some() {
-            let slot = slice.end().expect("all of it is this thread's");
-            return self.convert(&filling, slot);
+    /// Reads a part of a piece, and submits the slot if it is full.
+    fn read(&self, mut read: PieceRead, scratch: &mut Vec<u8>) -> Result<(), LoadError> {
+        let open = Arc::clone(&read.open);
+        let piece = &open.piece;
+        if piece.converts() {
+            return self.read_and_convert(&open, read, scratch);
         }
-        self.fetch(piece, &slice.bytes(), filling.way, slice.target())?;
-        match slice.end() {
-            Some(slot) => self.ship(piece, slot, plain(piece, filling.start())),
+        self.fetch(piece, &read.bytes(), open.mode, read.target())?;
+        match read.finish() {
+            Some(slot) => {
+                let mut copies = piece.copies();
+                for copy in &mut copies {
+                    copy.from_bytes += open.start() as u64;
+                }
+                self.submit(piece, slot, &copies)
+            }
             None => Ok(()),
         }
     }
 
-    /// Read all of a piece, and convert what is to be converted.
-    fn convert(&mut self, filling: &Filling, mut slot: PoolBuf<u8>) -> Result<(), LoadError> {
-        let (job, piece) = (self.job, &filling.piece);
-        let copies = match piece.converts() {
-            false => {
-                let read = self.fetch(piece, &piece.bytes, filling.way, &mut slot);
-                read.map(|()| plain(piece, filling.start()))
-            }
-            true => {
-                let mut scratch = std::mem::take(&mut self.scratch);
-                scratch.resize(job.sizes.piece_bytes + PAGE_BYTES, 0);
-                let page = scratch.as_ptr().align_offset(PAGE_BYTES);
-                let target = &mut scratch[page..page + job.sizes.piece_bytes];
-                let read = self.fetch(piece, &piece.bytes, filling.way, target);
-                let copies =
-                    read.map(|()| converted(job, piece, &target[filling.start()..], &mut slot));
-                self.scratch = scratch;
-                copies
-            }
-        };
-        match copies {
-            Ok(copies) => self.ship(piece, slot, copies),
-            Err(error) => {
-                job.team.put(slot);
-                Err(error)
-            }
-        }
+    /// Reads a whole piece, and converts it into its slot.
+    fn read_and_convert(
+        &self,
+        open: &OpenPiece,
+        read: PieceRead,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), LoadError> {
+        let (job, piece) = (self.job, &open.piece);
+        let align = ALIGN_BYTES as usize;
+        scratch.resize(job.sizes.piece_bytes + align, 0);
+        let page = scratch.as_ptr().align_offset(align);
+        let target = &mut scratch[page..page + job.sizes.piece_bytes];
+        self.fetch(piece, &piece.bytes, open.mode, target)?;
+        let mut slot = read.finish().expect("one read covers a converted piece");
+        let copies = fill_converted(job, piece, &target[open.start()..], &mut slot);
+        self.submit(piece, slot, &copies)
     }
 
-    /// Read bytes of a piece.
+    /// Reads a range of a piece's file.
     fn fetch(
         &self,
         piece: &Piece,
         range: &Range<u64>,
-        way: Way,
+        mode: ReadMode,
         target: &mut [u8],
     ) -> Result<(), LoadError> {
         let job = self.job;
-        let (began, ran) = (Instant::now(), thread_time());
-        let read = job.source(piece).read(range, way, target);
+        let (began, cpu_time) = (Instant::now(), thread_cpu_time());
+        let read = job.file(piece).read(range, mode, target);
         let took = began.elapsed();
-        add(&job.spent.reading_ns, took);
-        let ran = thread_time().saturating_sub(ran);
-        add(&job.spent.blocked_ns, took.saturating_sub(ran));
-        job.team.read(way);
+        let cpu_time = thread_cpu_time().saturating_sub(cpu_time);
+        job.scheduler.read_done(mode);
+        let mut stats = lock(&job.stats);
+        stats.reading += took;
+        stats.blocked += took.saturating_sub(cpu_time);
         match read {
-            Ok(way) => {
-                job.read(way, range.end - range.start);
-                Ok(())
-            }
+            Ok(ReadMode::Buffered) => stats.buffered_bytes += range.end - range.start,
+            Ok(ReadMode::Direct) => stats.direct_bytes += range.end - range.start,
             Err(error) => {
-                let there = |part: &&PiecePart| {
+                let in_range = |part: &&PiecePart| {
                     piece.bytes.start + part.copy.from_bytes + part.copy.len_bytes > range.start
                 };
-                Err(match piece.parts.iter().find(there) {
-                    Some(part) => error.with_tensor(job.tensors()[part.tensor].name()),
+                return Err(match piece.parts.iter().find(in_range) {
+                    Some(part) => error.with_tensor(job.tensors[part.tensor].name()),
                     None => error,
-                })
+                });
             }
         }
+        Ok(())
     }
 
-    /// Send a full slot on its way.
-    fn ship(&self, piece: &Piece, slot: PoolBuf<u8>, copies: Vec<Copy>) -> Result<(), LoadError> {
+    /// Submits the copies of a full slot.
+    fn submit(&self, piece: &Piece, slot: SlotBuf, copies: &[PieceCopy]) -> Result<(), LoadError> {
         let job = self.job;
-        let place = |copy: &Copy| {
-            let memory = job.memory(copy.allocation);
-            let target = memory.shared_range_mut(copy.to..copy.to + copy.bytes);
-            (copy.from..copy.from + copy.bytes, target)
-        };
-        let places: Vec<_> = copies.iter().map(place).collect();
+        let places: Vec<_> = copies
+            .iter()
+            .map(|copy| {
+                let [from, to] = [copy.from_bytes, copy.to_bytes].map(|offset| offset as usize);
+                let len = copy.len_bytes as usize;
+                let target = job.memory[copy.allocation].shared_range_mut(to..to + len);
+                (from..from + len, target)
+            })
+            .collect();
         match job.stream.upload_pieces(slot, &places) {
             Ok(transfer) => {
-                job.team.sent((transfer, piece.parts.clone()));
+                job.scheduler.submitted((transfer, piece.parts.clone()));
                 Ok(())
             }
             Err((failure, at)) => {
                 if let Some(slot) = failure.buffer {
-                    job.team.put(slot);
+                    job.scheduler.free_slot(slot);
                 }
-                let there =
-                    |part: &&PiecePart| copies.get(at).is_some_and(|copy| copy.brings(part));
-                let part = piece.parts.iter().find(there);
-                Err(self.lost(failure.error, part.or(piece.parts.first())))
+                let in_copy = |part: &&PiecePart| {
+                    copies.get(at).is_some_and(|copy| {
+                        let to_bytes = copy.to_bytes..copy.to_bytes + copy.len_bytes;
+                        part.copy.allocation == copy.allocation
+                            && to_bytes.contains(&part.copy.to_bytes)
+                    })
+                };
+                let part = piece.parts.iter().find(in_copy);
+                Err(self.device_error(failure.error, part.or(piece.parts.first())))
             }
         }
     }
 
-    /// A slot has landed, or not.
-    fn land(
+    /// Handles the end of a copy. Returns the slot.
+    fn arrived(
         &self,
-        landed: Result<PoolBuf<u8>, pinlane_core::TransferError<PoolBuf<u8>>>,
+        result: Result<SlotBuf, TransferError<SlotBuf>>,
         parts: Vec<PiecePart>,
-    ) -> Result<PoolBuf<u8>, LoadError> {
-        match landed {
+    ) -> Result<SlotBuf, LoadError> {
+        match result {
             Ok(slot) => {
-                self.job.landed();
-                self.tell(Report::Landed(parts));
+                let elapsed = self.job.began.elapsed();
+                let mut stats = lock(&self.job.stats);
+                stats.elapsed = stats.elapsed.max(elapsed);
+                drop(stats);
+                self.send(WorkerEvent::Arrived(parts));
                 Ok(slot)
             }
             Err(failure) => {
                 if let Some(slot) = failure.buffer {
-                    self.job.team.put(slot);
+                    self.job.scheduler.free_slot(slot);
                 }
-                Err(self.lost(failure.error, parts.first()))
+                Err(self.device_error(failure.error, parts.first()))
             }
         }
     }
 
-    fn lost(&self, error: Error, part: Option<&PiecePart>) -> LoadError {
+    fn device_error(&self, error: Error, part: Option<&PiecePart>) -> LoadError {
         let tensor = part.map(|part| part.tensor);
-        self.job.failed(Fault::device(error), tensor)
+        self.job.error(LoadErrorKind::device(error), tensor)
     }
 
-    fn tell(&self, report: Report) {
-        // Nobody is told where nobody listens.
-        let _ = self.told.send(report);
+    fn send(&self, event: WorkerEvent) {
+        // Fails only if the stream was dropped.
+        let _ = self.events.send(event);
     }
-}
-
-const PAGE_BYTES: usize = GRAIN_BYTES as usize;
-
-/// Bytes of a slot that go to one place.
-pub(super) struct Copy {
-    pub(super) from: usize,
-    pub(super) allocation: usize,
-    pub(super) to: usize,
-    pub(super) bytes: usize,
-}
-
-impl Copy {
-    /// Whether some of a part goes where this copy goes.
-    fn brings(&self, part: &PiecePart) -> bool {
-        let (start, end) = (self.to as u64, (self.to + self.bytes) as u64);
-        part.copy.allocation == self.allocation && (start..end).contains(&part.copy.to_bytes)
-    }
-}
-
-/// The copies of a piece that starts there in its slot.
-fn plain(piece: &Piece, start: usize) -> Vec<Copy> {
-    let copies = piece.copies().into_iter();
-    copies
-        .map(|copy| Copy {
-            from: start + copy.from_bytes as usize,
-            allocation: copy.allocation,
-            to: copy.to_bytes as usize,
-            bytes: copy.len_bytes as usize,
-        })
-        .collect()
 }

@@ -1,4 +1,4 @@
-//! Arrays in files that the real Python packages wrote.
+//! Arrays in files written by numpy and safetensors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn expected() -> BTreeMap<String, BTreeMap<String, Vec<Vec<u8>>>> {
 }
 
 #[test]
-fn samples_are_what_the_packages_read() {
+fn samples_match_numpy_and_safetensors() {
     let expected = expected();
     assert_eq!(expected.len(), 2);
     for (file, fields) in expected {
@@ -53,12 +53,12 @@ fn fields_have_the_shape_of_a_row() {
     ];
     assert_eq!(arrays.fields(), fields);
     assert_eq!(arrays.len(), 7);
-    let source = arrays.source(3);
+    let source = arrays.origin(3);
     assert!(source.starts_with("row 3 of ") && source.ends_with("image.npy and 2 more"));
 }
 
 #[test]
-fn a_choice_comes_in_its_own_order() {
+fn selected_tensors_keep_their_order() {
     let expected = expected();
     let catalog = Catalog::open(data().join("npy")).expect("good files");
     let tensor = |name: &str| catalog.tensor(name).expect("it is there").clone();
@@ -86,7 +86,7 @@ fn rows_of_a_tensor_are_samples_too() {
 }
 
 #[test]
-fn files_and_memory_side_by_side() {
+fn files_and_memory_can_be_combined() {
     let files = Arrays::open(data().join("one.safetensors")).expect("a good file");
     let more = Arrays::open(data().join("one.safetensors")).expect("a good file");
     let numbers = Arrays::from_memory(5, [(Field::fixed("n", Dtype::U8, []), [0_u8, 1, 2, 3, 4])]);
@@ -101,7 +101,7 @@ fn files_and_memory_side_by_side() {
     assert_eq!(read[..2], read[3..]);
 }
 
-/// Nothing to read, and rows of nothing.
+/// No rows, and rows without elements.
 #[test]
 fn empty_arrays() {
     let scratch = Scratch::new();
@@ -124,9 +124,13 @@ fn reading_allocates_nothing() {
     let arrays = Arrays::open(data().join("npy")).expect("good files");
     let (mut image, mut label, mut mask) = ([0; 6], [0; 8], [0; 10]);
     let mut sample = SampleMut::new();
-    sample.push_fixed(&mut image);
-    sample.push_fixed(&mut label);
-    sample.push_fixed(&mut mask);
+    for (field, room) in arrays
+        .fields()
+        .iter()
+        .zip([&mut image[..], &mut label, &mut mask])
+    {
+        sample.push(field, room);
+    }
     let (read, times) = allocations(|| (0..7).try_for_each(|at| arrays.read(at, &mut sample)));
     read.expect("good samples");
     assert_eq!(times, 0);

@@ -1,9 +1,9 @@
-//! Arrays that make no samples, and files that change.
+//! Invalid arrays, and files that change.
 
 use std::fs;
 use std::io::Write;
 
-use pinlane::load::{Arrays, Catalog, Dataset, Dtype, Fault};
+use pinlane::load::{Arrays, Catalog, Dataset, Dtype, LoadErrorKind};
 
 use super::support::{Scratch, data, sample, sample_fault};
 
@@ -18,20 +18,20 @@ fn arrays_have_the_same_number_of_rows() {
         (error.tensor(), error.file()),
         (Some("many"), Some(path.as_path()))
     );
-    let expected = Fault::SamplesDiffer {
+    let expected = LoadErrorKind::SamplesDiffer {
         samples: 9,
         other: "few".to_owned(),
         other_samples: 4,
     };
-    assert_eq!(error.fault(), &expected);
+    assert_eq!(error.kind(), &expected);
 
     let error = Arrays::of(&catalog, &[tensor("one"), tensor("many")]).expect_err("a scalar");
     assert_eq!(
-        (error.tensor(), error.fault()),
-        (Some("one"), &Fault::NoRows)
+        (error.tensor(), error.kind()),
+        (Some("one"), &LoadErrorKind::NoRows)
     );
     let error = Arrays::of(&catalog, &[]).expect_err("nothing");
-    assert_eq!(error.fault(), &Fault::NoFields);
+    assert_eq!(error.kind(), &LoadErrorKind::NoFields);
 }
 
 #[test]
@@ -44,7 +44,9 @@ fn rows_are_whole_bytes() {
     let error = Arrays::open(scratch.file("nibbles.safetensors", file)).expect_err("half bytes");
     assert_eq!(error.tensor(), Some("a"));
     let dtype = Dtype::F4;
-    assert!(matches!(error.fault(), Fault::RowsSplitByte { dtype: found, .. } if *found == dtype));
+    assert!(
+        matches!(error.kind(), LoadErrorKind::RowsSplitByte { dtype: found, .. } if *found == dtype)
+    );
 }
 
 #[test]
@@ -53,14 +55,19 @@ fn tensors_of_another_catalog_are_refused() {
     let large = Catalog::open(data().join("unequal.safetensors")).expect("a good file");
     for tensor in large.tensors() {
         let error = Arrays::of(&small, std::slice::from_ref(tensor)).expect_err("not its own");
-        assert_eq!(error.fault(), &Fault::OtherCatalog, "{}", tensor.name());
+        assert_eq!(
+            error.kind(),
+            &LoadErrorKind::OtherCatalog,
+            "{}",
+            tensor.name()
+        );
     }
     let many = Catalog::open(data().join("npy")).expect("good files");
     let last = many.tensor("mask").expect("it is there").clone(); // in the third file
     let error = Arrays::of(&small, &[last]).expect_err("there is one file");
     assert_eq!(
-        (error.fault(), error.tensor()),
-        (&Fault::OtherCatalog, Some("mask"))
+        (error.kind(), error.tensor()),
+        (&LoadErrorKind::OtherCatalog, Some("mask"))
     );
 }
 
@@ -80,7 +87,7 @@ fn files_that_change_are_noticed() {
         .open(&path)
         .expect("the file");
     file.write_all(b"more").expect("it is written");
-    assert_eq!(sample_fault(&grown, 0), Fault::Changed);
+    assert_eq!(sample_fault(&grown, 0), LoadErrorKind::FileChanged);
 
     let (cut, path) = open("cut.npy");
     sample(&cut, 6);
@@ -89,9 +96,9 @@ fn files_that_change_are_noticed() {
         .open(&path)
         .expect("the file");
     file.set_len(100).expect("it is cut");
-    assert_eq!(sample_fault(&cut, 6), Fault::Changed);
+    assert_eq!(sample_fault(&cut, 6), LoadErrorKind::FileChanged);
 
-    // Another file under the name is no change: the one that was opened is still there.
+    // Replacing the file is no change: the opened one still exists.
     let (replaced, path) = open("replaced.npy");
     let before = sample(&replaced, 2);
     fs::rename(scratch.file("new.npy", b"new"), &path).expect("it is replaced");
@@ -107,14 +114,14 @@ fn files_that_change_between_catalog_and_arrays_are_refused() {
     scratch.file("image.npy", &image[..150]);
     let error = Arrays::of(&catalog, catalog.tensors()).expect_err("another file");
     assert_eq!(
-        (error.fault(), error.file()),
-        (&Fault::Changed, Some(path.as_path()))
+        (error.kind(), error.file()),
+        (&LoadErrorKind::FileChanged, Some(path.as_path()))
     );
 }
 
 #[test]
-#[should_panic(expected = "there are 7 samples")]
-fn samples_end() {
+#[should_panic(expected = "there is no sample 7 of 7")]
+fn an_index_past_the_end_panics() {
     let arrays = Arrays::open(data().join("npy/image.npy")).expect("a good file");
     assert_eq!(arrays.len(), 7);
     let _ = super::support::read(&arrays, 7);

@@ -1,4 +1,4 @@
-//! Datasets: samples of arrays, of archives, of functions, and transformed ones.
+//! Datasets: arrays, archives, functions and maps.
 #![cfg(feature = "mmap")]
 
 mod arrays;

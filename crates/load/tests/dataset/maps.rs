@@ -1,4 +1,4 @@
-//! Samples that are transformed on their way.
+//! Samples transformed by a function.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use pinlane::load::{Arrays, Dataset, Dtype, Field, SampleMut, SampleRef};
 use super::counting::allocations;
 use super::support::{data, read, sample};
 
-/// Texts of as many letters as their number says, behind a byte that makes them lie askew.
+/// Sample `i` has a text of `i` letters, after a field of odd size.
 fn texts() -> impl Dataset {
     let fields = [
         Field::fixed("odd", Dtype::U8, [3]),
@@ -27,7 +27,7 @@ fn texts() -> impl Dataset {
 }
 
 #[test]
-fn a_function_sees_the_sample_and_writes_another() {
+fn a_map_reads_one_sample_and_writes_another() {
     let fields = [
         Field::variable("upper", Dtype::U8, 40),
         Field::fixed("twice", Dtype::U32, []),
@@ -53,9 +53,8 @@ fn a_function_sees_the_sample_and_writes_another() {
     }
 }
 
-/// What is the same for all, whatever lies before it.
 #[test]
-fn fields_lie_so_that_they_can_be_seen_as_numbers() {
+fn fields_are_aligned_for_any_element_type() {
     let checked = texts().map([Field::fixed("none", Dtype::U8, [0])], |_, input, _| {
         for field in 0..input.fields() {
             assert!(input.field(field).as_ptr().addr().is_multiple_of(16));
@@ -81,7 +80,7 @@ fn maps_of_maps() {
 }
 
 #[test]
-fn errors_and_sources_come_through() {
+fn errors_and_origins_pass_through_a_map() {
     let fields = || [Field::fixed("n", Dtype::U8, [])];
     let same = |_: usize, input: SampleRef<'_>, output: &mut SampleMut<'_>| {
         output.fixed(0).copy_from_slice(input.field(0));
@@ -119,20 +118,21 @@ fn errors_and_sources_come_through() {
     assert!(read(&endless.map(fields(), same), 0).is_err());
 
     let arrays = Arrays::open(data().join("npy/label.npy")).expect("a good file");
-    let source = arrays.source(4);
-    assert_eq!(arrays.map(fields(), same).source(4), source);
+    let source = arrays.origin(4);
+    assert_eq!(arrays.map(fields(), same).origin(4), source);
 }
 
-/// A source that writes into a sample of its own shows nobody what lies beside it.
+/// Memory outside the given sample is never exposed.
 #[test]
-fn a_sample_of_the_sources_own_is_an_error() {
+fn a_source_that_replaces_the_sample_is_an_error() {
     for bytes in [1, 4, 5000] {
         let source = from_fn(
             1,
             [Field::variable("text", Dtype::U8, 4)],
             move |_, sample| {
+                let field = Box::leak(Box::new(Field::variable("text", Dtype::U8, 4)));
                 let mut other = SampleMut::new();
-                other.push_variable(Box::leak(vec![7; bytes].into()));
+                other.push(field, Box::leak(vec![7; bytes].into()));
                 other.variable(0, bytes)?;
                 *sample = other;
                 Ok(())
@@ -143,13 +143,13 @@ fn a_sample_of_the_sources_own_is_an_error() {
             Ok(())
         });
         let error = read(&mapped, 0).expect_err("it is another sample");
-        let text = "the dataset has put another sample in the place of the given one";
+        let text = "the dataset replaced the sample it was given by another one";
         assert_eq!(error.to_string(), text);
     }
 }
 
 #[test]
-fn a_function_that_panics_harms_only_its_sample() {
+fn a_panic_affects_only_its_sample() {
     let fields = || [Field::fixed("n", Dtype::U8, [])];
     let mapped = texts().map(fields(), |index, _, output| {
         assert_ne!(index, 3, "three is bad");
@@ -162,7 +162,7 @@ fn a_function_that_panics_harms_only_its_sample() {
 }
 
 #[test]
-fn threads_do_not_meet() {
+fn threads_do_not_share_buffers() {
     let fields = [Field::variable("text", Dtype::U8, 40)];
     let copied = texts().map(fields, |_, input, output| {
         let text = input.field(1);
@@ -184,7 +184,7 @@ fn threads_do_not_meet() {
 }
 
 #[test]
-fn nothing_is_allocated_once_it_runs() {
+fn warm_maps_allocate_nothing() {
     let text = || [Field::variable("text", Dtype::U8, 40)];
     let copy = |field: usize| {
         move |_: usize, input: SampleRef<'_>, output: &mut SampleMut<'_>| {
@@ -196,7 +196,7 @@ fn nothing_is_allocated_once_it_runs() {
     let mapped = texts().map(text(), copy(1)).map(text(), copy(0));
     let mut room = [0; 40];
     let mut place = SampleMut::new();
-    place.push_variable(&mut room);
+    place.push(&mapped.fields()[0], &mut room);
     mapped.read(29, &mut place).expect("a good sample");
     let (all, times) = allocations(|| (0..30).try_for_each(|at| mapped.read(at, &mut place)));
     all.expect("good samples");
@@ -204,16 +204,18 @@ fn nothing_is_allocated_once_it_runs() {
 }
 
 #[test]
-fn a_recycled_sample_takes_no_new_memory() {
+fn recycling_a_sample_allocates_nothing() {
     let mut first = [1_u8, 2];
+    let fixed = Field::fixed("fixed", Dtype::U8, [2]);
+    let variable = Field::variable("variable", Dtype::U8, 4);
     let mut place = SampleMut::new();
-    place.push_fixed(&mut first);
-    place.push_fixed(&mut []);
+    place.push(&fixed, &mut first);
+    place.push(&fixed, &mut []);
     let place = place.recycled();
     let mut second = [3_u8; 4];
     let (mut place, times) = allocations(|| {
         let mut place = place.recycled();
-        place.push_variable(&mut second);
+        place.push(&variable, &mut second);
         place
     });
     assert_eq!(times, 0);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinlane::load::{Arrays, Dataset, Dtype, Fault, Field, LoadError};
+use pinlane::load::{Arrays, Dataset, Dtype, Field, LoadError, LoadErrorKind};
 
 use super::support::{read, sample};
 
@@ -16,12 +16,12 @@ fn label() -> Field {
 }
 
 #[test]
-fn any_bytes_will_do() {
+fn any_owner_of_bytes_works() {
     let images: Arc<[u8]> = (0..24).collect();
     let labels: Arc<[u8]> = Arc::new([7, 8, 9]);
     let shared = images.clone();
     let arrays = Arrays::from_memory(3, [(image(), images), (label(), labels)]).expect("good");
-    assert_eq!((arrays.len(), arrays.source(1)), (3, "row 1".to_owned()));
+    assert_eq!((arrays.len(), arrays.origin(1)), (3, "row 1".to_owned()));
     assert_eq!(sample(&arrays, 1), [shared[8..16].to_vec(), vec![8]]);
 
     let fixed: &'static [u8] = b"abc";
@@ -33,11 +33,11 @@ fn any_bytes_will_do() {
 
 #[test]
 fn lengths_are_checked() {
-    let fault = |made: Result<Arrays, LoadError>| made.expect_err("a fault").fault().clone();
+    let fault = |made: Result<Arrays, LoadError>| made.expect_err("a fault").kind().clone();
     let of = |samples: usize, field: Field, bytes: usize| {
         fault(Arrays::from_memory(samples, [(field, vec![0_u8; bytes])]))
     };
-    let length = |bytes, samples, row_bytes| Fault::ArrayLength {
+    let length = |bytes, samples, row_bytes| LoadErrorKind::ArrayLength {
         bytes,
         samples,
         row_bytes,
@@ -47,31 +47,34 @@ fn lengths_are_checked() {
     assert_eq!(of(usize::MAX, image(), 8), length(8, usize::MAX, 8));
     assert_eq!(
         of(3, Field::variable("text", Dtype::U8, 1), 3),
-        Fault::NotFixed
+        LoadErrorKind::NotFixed
     );
     let large = Field::fixed("large", Dtype::F64, [usize::MAX, 2]);
-    assert!(matches!(of(1, large, 0), Fault::SizeOverflow { .. }));
+    assert!(matches!(
+        of(1, large, 0),
+        LoadErrorKind::SizeOverflow { .. }
+    ));
     let none: [(Field, Vec<u8>); 0] = [];
-    assert_eq!(fault(Arrays::from_memory(3, none)), Fault::NoFields);
+    assert_eq!(fault(Arrays::from_memory(3, none)), LoadErrorKind::NoFields);
 }
 
 #[test]
-fn both_sides_have_as_many_samples() {
+fn combined_arrays_need_the_same_number_of_samples() {
     let three = Arrays::from_memory(3, [(image(), vec![0; 24])]).expect("good");
     let two = Arrays::from_memory(2, [(label(), vec![0; 2])]).expect("good");
     let error = three.and(two).expect_err("3 and 2");
     assert_eq!(error.tensor(), Some("label"));
-    let expected = Fault::SamplesDiffer {
+    let expected = LoadErrorKind::SamplesDiffer {
         samples: 2,
         other: "image".to_owned(),
         other_samples: 3,
     };
-    assert_eq!(error.fault(), &expected);
+    assert_eq!(error.kind(), &expected);
 }
 
-/// Memory that says something else when it is asked again.
+/// Memory that returns another slice the second time.
 #[test]
-fn fickle_memory_is_an_error_of_the_sample() {
+fn memory_that_changes_its_length_is_an_error_of_the_sample() {
     struct Fickle(Arc<AtomicBool>);
     impl AsRef<[u8]> for Fickle {
         fn as_ref(&self) -> &[u8] {

@@ -1,13 +1,12 @@
-//! What these tests share: folders that go away, samples with places of their own, archives made by
-//! hand.
+//! Temporary folders, reading a sample into new memory, and archives built by hand.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
 
-use pinlane::load::{Dataset, Dtype, Extent, Fault, LoadError, SampleError, SampleMut};
+use pinlane::load::{Dataset, Dtype, FieldShape, LoadError, LoadErrorKind, SampleError, SampleMut};
 
-/// A folder of its own, gone at the end of the test.
+/// A temporary folder, removed at the end of the test.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -38,7 +37,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Where the files are that other programs wrote.
+/// Folder of files written by other programs.
 pub fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dataset")
 }
@@ -50,54 +49,51 @@ pub fn from_hex(text: &str) -> Vec<u8> {
 }
 
 /// Bytes that a field has room for.
-fn room_bytes(dtype: Dtype, extent: &Extent) -> usize {
+fn room_bytes(dtype: Dtype, extent: &FieldShape) -> usize {
     let elements = match extent {
-        Extent::Fixed(shape) => shape.iter().product(),
-        Extent::Variable { at_most } => *at_most,
+        FieldShape::Fixed(shape) => shape.iter().product(),
+        FieldShape::Variable { at_most } => *at_most,
     };
     elements * usize::try_from(dtype.bits()).expect("small") / 8
 }
 
-/// The fields of a sample, read into memory of their own.
+/// Read a sample into new memory.
 pub fn read(dataset: &dyn Dataset, index: usize) -> Result<Vec<Vec<u8>>, SampleError> {
     let fields = dataset.fields();
     let mut places: Vec<Vec<u8>> = fields
         .iter()
-        .map(|field| vec![0xee; room_bytes(field.dtype(), field.extent())])
+        .map(|field| vec![0xee; room_bytes(field.dtype(), field.shape())])
         .collect();
     let mut sample = SampleMut::new();
     for (place, field) in places.iter_mut().zip(fields) {
-        match field.extent() {
-            Extent::Fixed(_) => sample.push_fixed(place),
-            Extent::Variable { .. } => sample.push_variable(place),
-        }
+        sample.push(field, place);
     }
     dataset.read(index, &mut sample)?;
     let written: Vec<Option<usize>> = (0..fields.len()).map(|at| sample.written(at)).collect();
     for ((place, field), written) in places.iter_mut().zip(fields).zip(written) {
-        match field.extent() {
-            Extent::Fixed(_) => assert_eq!(written, Some(place.len())),
-            Extent::Variable { .. } => place.truncate(written.expect("it is written")),
+        match field.shape() {
+            FieldShape::Fixed(_) => assert_eq!(written, Some(place.len())),
+            FieldShape::Variable { .. } => place.truncate(written.expect("it is written")),
         }
     }
     Ok(places)
 }
 
-/// The fields of a sample that is fine.
+/// The fields of a valid sample.
 #[track_caller]
 pub fn sample(dataset: &dyn Dataset, index: usize) -> Vec<Vec<u8>> {
     read(dataset, index).expect("a good sample")
 }
 
-/// What is wrong with a sample that is not.
+/// The error of an invalid sample.
 #[track_caller]
-pub fn sample_fault(dataset: &dyn Dataset, index: usize) -> Fault {
+pub fn sample_fault(dataset: &dyn Dataset, index: usize) -> LoadErrorKind {
     let error = read(dataset, index).expect_err("a bad sample");
     let cause = error.cause().downcast_ref::<LoadError>();
-    cause.expect("an error of loading").fault().clone()
+    cause.expect("an error of loading").kind().clone()
 }
 
-/// An entry of an archive: a header, the data, and what fills it up to a whole block.
+/// An entry of an archive: header, data and padding to a whole block.
 pub fn entry(kind: u8, name: &[u8], data: &[u8]) -> Vec<u8> {
     let mut bytes = header(kind, name, format!("{:011o}\0", data.len()).as_bytes());
     bytes.extend(data);
@@ -105,7 +101,7 @@ pub fn entry(kind: u8, name: &[u8], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A header of the oldest format, with the sum that it should have.
+/// A header in the oldest format, with a valid checksum.
 pub fn header(kind: u8, name: &[u8], size: &[u8]) -> Vec<u8> {
     let mut block = vec![0; 512];
     block[..name.len()].copy_from_slice(name);
@@ -115,14 +111,14 @@ pub fn header(kind: u8, name: &[u8], size: &[u8]) -> Vec<u8> {
     block
 }
 
-/// Write the sum of a header into it.
+/// Write the checksum of a header into it.
 pub fn put_sum(block: &mut [u8]) {
     block[148..156].fill(b' ');
     let sum: u32 = block[..512].iter().map(|byte| u32::from(*byte)).sum();
     block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
 }
 
-/// A line of an extended header: its length, which counts itself, the key and the value.
+/// A line of a pax header: its length (including itself), the key and the value.
 pub fn record(key: &str, value: &str) -> Vec<u8> {
     let rest = format!(" {key}={value}\n");
     let length = |digits: usize| (digits + rest.len()).to_string();

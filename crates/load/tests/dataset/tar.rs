@@ -1,9 +1,9 @@
-//! Archives that GNU tar and Python's `tarfile` wrote, in every format that they know.
+//! Archives written by GNU tar and Python's `tarfile`, in every format.
 
 use std::fs;
 use std::path::PathBuf;
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, SampleMut, Tar, TarConfig, TarFault};
+use pinlane::load::{Dataset, Dtype, Field, LoadErrorKind, SampleMut, Tar, TarConfig, TarError};
 
 use super::counting::allocations;
 use super::support::{Scratch, data, entry, from_hex, read, sample, sample_fault};
@@ -61,7 +61,7 @@ fn expected() -> Vec<Expected> {
 }
 
 #[test]
-fn every_format_is_read_as_python_reads_it() {
+fn every_format_matches_python_tarfile() {
     let expected = expected();
     let tar = Tar::open(archives(), config()).expect("good archives");
     assert_eq!(tar.len(), expected.len());
@@ -73,7 +73,7 @@ fn every_format_is_read_as_python_reads_it() {
             [expected.image.as_slice(), &expected.label],
             "{index}"
         );
-        let source = tar.source(index);
+        let source = tar.origin(index);
         let key: String = expected.key.chars().take(200).collect();
         assert!(
             source.contains(&expected.archive) && source.contains(&key),
@@ -88,17 +88,20 @@ fn a_folder_stands_for_its_archives() {
     let one_by_one = Tar::open(archives(), config()).expect("good archives");
     assert_eq!(from_folder.len(), one_by_one.len());
     let last = from_folder.len() - 1;
-    assert_eq!(from_folder.source(last), one_by_one.source(last));
+    assert_eq!(from_folder.origin(last), one_by_one.origin(last));
     let nothing = Scratch::new();
     nothing.file(".hidden.tar", entry(b'0', b"a.cls", b"1"));
     let error = Tar::open([nothing.path()], config()).expect_err("no archives");
     assert_eq!(
-        (error.fault(), error.file()),
-        (&Fault::Tar(TarFault::NoArchives), Some(nothing.path()))
+        (error.kind(), error.file()),
+        (
+            &LoadErrorKind::Tar(TarError::NoArchives),
+            Some(nothing.path())
+        )
     );
 }
 
-/// More than are kept open.
+/// More archives than are kept open.
 #[test]
 fn many_archives() {
     let scratch = Scratch::new();
@@ -119,12 +122,12 @@ fn many_archives() {
         assert_eq!(sample(&tar, usize::from(number)), [number.to_le_bytes()]);
     }
     scratch.file("150.tar", entry(b'0', b"other.cls", b"xyz"));
-    assert_eq!(sample_fault(&tar, 150), Fault::Changed);
+    assert_eq!(sample_fault(&tar, 150), LoadErrorKind::FileChanged);
 }
 
-/// Keys, extensions, and what is passed over.
+/// Keys, extensions, and ignored files.
 #[test]
-fn names_are_split_as_webdataset_does() {
+fn names_are_split_like_webdataset() {
     let parts: [(&[u8], &[u8]); 9] = [
         (b"__meta__/info.cls", b"x"),
         (b"a/.hidden.cls", b"x"),
@@ -143,11 +146,11 @@ fn names_are_split_as_webdataset_does() {
     let tar = Tar::open([path], config).expect("a good archive");
     let labels: Vec<u8> = (0..tar.len()).map(|at| sample(&tar, at)[0][0]).collect();
     assert_eq!(labels, b"12345");
-    assert!(tar.source(0).ends_with("\"a.b/1\""), "{}", tar.source(0));
+    assert!(tar.origin(0).ends_with("\"a.b/1\""), "{}", tar.origin(0));
 }
 
 #[test]
-fn bad_samples_are_told_apart() {
+fn bad_samples_have_different_errors() {
     let parts: [(&str, &[u8]); 6] = [
         ("0.num", &[0; 4]),
         ("0.text", &[0; 6]),
@@ -171,29 +174,29 @@ fn bad_samples_are_told_apart() {
     assert_eq!(tar.len(), 6);
     assert_eq!(sample(&tar, 0), [vec![0; 4], vec![0; 6]]);
     let missing = |entry: &str| {
-        Fault::Tar(TarFault::Missing {
+        LoadErrorKind::Tar(TarError::Missing {
             entry: entry.to_owned(),
         })
     };
     assert_eq!(sample_fault(&tar, 1), missing("1.text"));
     let length = |index| match sample_fault(&tar, index) {
-        Fault::Tar(TarFault::Length { entry, bytes, .. }) => (entry, bytes),
+        LoadErrorKind::Tar(TarError::Length { entry, bytes, .. }) => (entry, bytes),
         other => panic!("{other}"),
     };
     assert_eq!(length(2), ("2.num".to_owned(), 5));
     let scattered = |entry: &str| {
-        Fault::Tar(TarFault::Scattered {
+        LoadErrorKind::Tar(TarError::Scattered {
             entry: entry.to_owned(),
         })
     };
     assert_eq!(sample_fault(&tar, 3), scattered("3.num"));
     assert_eq!(length(4), ("4.text".to_owned(), 10));
     assert_eq!(sample_fault(&tar, 5), scattered("3.text"));
-    let words = read(&tar, 2).expect_err("five bytes").to_string();
-    assert!(words.contains("a.tar: \"2.num\" has 5 bytes"), "{words}");
+    let text = read(&tar, 2).expect_err("five bytes").to_string();
+    assert!(text.contains("a.tar: \"2.num\" has 5 bytes"), "{text}");
     assert!(
-        words.ends_with("but the field \"number\" is U32 []"),
-        "{words}"
+        text.ends_with("but the field \"number\" is U32 []"),
+        "{text}"
     );
 }
 
@@ -202,8 +205,8 @@ fn reading_allocates_nothing() {
     let tar = Tar::open(archives(), config()).expect("good archives");
     let (mut image, mut label) = ([0; 700], [0; 1]);
     let mut place = SampleMut::new();
-    place.push_variable(&mut image);
-    place.push_variable(&mut label);
+    place.push(&tar.fields()[0], &mut image);
+    place.push(&tar.fields()[1], &mut label);
     let (read, times) = allocations(|| (0..tar.len()).try_for_each(|at| tar.read(at, &mut place)));
     read.expect("good samples");
     assert_eq!(times, 0);

@@ -1,6 +1,6 @@
-//! Archives that are no good: each thing that can be wrong has its error.
+//! Invalid archives: every kind of damage has its own error.
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig, TarFault};
+use pinlane::load::{Dataset, Dtype, Field, LoadError, LoadErrorKind, Tar, TarConfig, TarError};
 
 use super::support::{Scratch, entry, header, put_sum, record, sample};
 
@@ -11,19 +11,19 @@ fn open(bytes: &[u8]) -> Result<Tar, LoadError> {
     let opened = Tar::open([&path], config);
     if let Err(error) = &opened {
         assert_eq!(error.file(), Some(path.as_path()));
-        let words = error.to_string();
+        let text = error.to_string();
         assert!(
-            words.len() < 1000 && !words.contains(char::is_control),
-            "{words:?}"
+            text.len() < 1000 && !text.contains(char::is_control),
+            "{text:?}"
         );
     }
     opened
 }
 
 #[track_caller]
-fn fault(bytes: &[u8]) -> TarFault {
-    match open(bytes).expect_err("a bad archive").fault() {
-        Fault::Tar(fault) => fault.clone(),
+fn fault(bytes: &[u8]) -> TarError {
+    match open(bytes).expect_err("a bad archive").kind() {
+        LoadErrorKind::Tar(fault) => fault.clone(),
         other => panic!("{other}"),
     }
 }
@@ -44,18 +44,18 @@ fn ends_of_archives() {
     assert_eq!(len(&[&good()[..], &zeros].concat()), 1);
     assert_eq!(len(&[&good()[..], &zeros, &zeros].concat()), 1);
     assert_eq!(len(&[0; 10_240]), 0);
-    // What is behind the end is not looked at, as tar does not.
+    // Anything after the end is ignored, as tar does.
     assert_eq!(len(&[&good()[..], &zeros, &zeros, b"junk"].concat()), 1);
 }
 
 #[test]
 fn truncated_archives() {
     let two = [good(), entry(b'0', b"b.cls", b"2")].concat();
-    let at = |at_bytes| TarFault::Truncated { at_bytes };
+    let at = |at_bytes| TarError::Truncated { at_bytes };
     assert_eq!(fault(&two[..1024 + 511]), at(1024));
     assert_eq!(fault(&two[..1024 + 1]), at(1024));
     assert_eq!(fault(&two[..2047]), at(1024 + 512)); // the data is there, what fills it up is not
-    let past = TarFault::PastEnd {
+    let past = TarError::PastEnd {
         entry: "b.cls".to_owned(),
         bytes: 1,
         left_bytes: 0,
@@ -74,8 +74,8 @@ fn truncated_archives() {
 fn damaged_headers() {
     let mut damaged = [good(), good()].concat();
     damaged[1024 + 3] ^= 1;
-    assert_eq!(fault(&damaged), TarFault::Checksum { at_bytes: 1024 });
-    assert_eq!(fault(&[b'x'; 512]), TarFault::Checksum { at_bytes: 0 });
+    assert_eq!(fault(&damaged), TarError::Checksum { at_bytes: 1024 });
+    assert_eq!(fault(&[b'x'; 512]), TarError::Checksum { at_bytes: 0 });
     for size in [
         b"0000000008\0".as_slice(),
         b"-1",
@@ -85,21 +85,21 @@ fn damaged_headers() {
     ] {
         assert_eq!(
             fault(&header(b'0', b"a.cls", size)),
-            TarFault::Size { at_bytes: 0 }
+            TarError::Size { at_bytes: 0 }
         );
     }
     // A binary size of more than 64 bits.
     let size = [&[0x80, 0, 0, 1][..], &[0; 8]].concat();
     assert_eq!(
         fault(&header(b'0', b"a.cls", &size)),
-        TarFault::Size { at_bytes: 0 }
+        TarError::Size { at_bytes: 0 }
     );
     // The largest of 64 bits.
     let size = [&[0x80, 0, 0, 0][..], &[0xff; 8]].concat();
     let past = fault(&header(b'0', b"a.cls", &size));
     assert!(matches!(
         past,
-        TarFault::PastEnd {
+        TarError::PastEnd {
             bytes: u64::MAX,
             left_bytes: 0,
             ..
@@ -107,9 +107,9 @@ fn damaged_headers() {
     ));
 }
 
-/// Some old programs summed up signed bytes.
+/// Some old programs summed signed bytes.
 #[test]
-fn sums_of_signed_bytes() {
+fn checksums_of_signed_bytes() {
     let mut archive = entry(b'0', b"\xfc.cls", b"1");
     let plain: u32 = {
         put_sum(&mut archive);
@@ -119,7 +119,7 @@ fn sums_of_signed_bytes() {
     archive[148..154].copy_from_slice(format!("{:06o}", plain - 256).as_bytes());
     assert_eq!(len(&archive), 1);
     archive[148..154].copy_from_slice(format!("{:06o}", plain - 255).as_bytes());
-    assert_eq!(fault(&archive), TarFault::Checksum { at_bytes: 0 });
+    assert_eq!(fault(&archive), TarError::Checksum { at_bytes: 0 });
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn compressed_archives() {
     for (start, how) in starts {
         let mut bytes = start.to_vec();
         bytes.resize(600, b'x');
-        assert_eq!(fault(&bytes), TarFault::Compressed { how });
+        assert_eq!(fault(&bytes), TarError::Compressed { how });
     }
 }
 
@@ -186,20 +186,20 @@ fn pax_headers() {
         let text_shown = String::from_utf8_lossy(text);
         assert_eq!(
             fault(&with(text)),
-            TarFault::Pax { at_bytes: 0 },
+            TarError::Pax { at_bytes: 0 },
             "{text_shown:?}"
         );
     }
     let past = fault(&with(&record("size", "999")));
     assert!(matches!(
         past,
-        TarFault::PastEnd {
+        TarError::PastEnd {
             bytes: 999,
             left_bytes: 512,
             ..
         }
     ));
-    let sparse = TarFault::Sparse {
+    let sparse = TarError::Sparse {
         entry: "a.cls".to_owned(),
     };
     assert_eq!(fault(&with(&record("GNU.sparse.major", "1"))), sparse);
@@ -209,37 +209,40 @@ fn pax_headers() {
 fn other_faults() {
     assert_eq!(
         fault(&[good(), good()].concat()),
-        TarFault::Duplicate {
+        TarError::Duplicate {
             entry: "a.cls".to_owned()
         }
     );
     let sparse = entry(b'S', b"a.cls", b"1");
     assert_eq!(
         fault(&sparse),
-        TarFault::Sparse {
+        TarError::Sparse {
             entry: "a.cls".to_owned()
         }
     );
     let too_large = header(b'L', b"././@LongLink", b"00004000001\0");
-    let expected = TarFault::ExtensionTooLarge {
+    let expected = TarError::ExtensionTooLarge {
         at_bytes: 0,
         header_bytes: (1 << 20) + 1,
         limit_bytes: 1 << 20,
     };
     assert_eq!(fault(&too_large), expected);
     let error = Tar::open(["/nowhere/a.tar"], TarConfig::new()).expect_err("no fields");
-    assert_eq!(error.fault(), &Fault::NoFields);
+    assert_eq!(error.kind(), &LoadErrorKind::NoFields);
     let config = || TarConfig::new().field("cls", Field::fixed("label", Dtype::U8, [1]));
     let error = Tar::open(["/nowhere/a.tar"], config()).expect_err("no file");
-    assert!(matches!(error.fault(), Fault::Io { action: "open", .. }));
+    assert!(matches!(
+        error.kind(),
+        LoadErrorKind::Io { action: "open", .. }
+    ));
     // Opening a pipe would wait for a writer.
     let error = Tar::open(["/dev/null"], config()).expect_err("no plain file");
-    assert_eq!(error.fault(), &Fault::NotAFile);
+    assert_eq!(error.kind(), &LoadErrorKind::NotAFile);
 }
 
-/// Entries that are no files, and what headers say about the next entry is about that one only.
+/// And extension headers apply only to the next entry.
 #[test]
-fn what_is_no_file_is_passed_over() {
+fn entries_other_than_files_are_ignored() {
     let archive = [
         entry(b'g', b"global", &record("path", "x.cls")),
         header(b'5', b"folder/", b"00000000777\0"), // a size, but no data
@@ -259,7 +262,7 @@ fn what_is_no_file_is_passed_over() {
         entry(b'0', b"cut.cls", b"3"),
     ];
     let tar = open(&archive.concat()).expect("a good archive");
-    let keys: Vec<String> = (0..tar.len()).map(|at| tar.source(at)).collect();
+    let keys: Vec<String> = (0..tar.len()).map(|at| tar.origin(at)).collect();
     let keys: Vec<&str> = keys
         .iter()
         .filter_map(|key| key.rsplit(' ').next())

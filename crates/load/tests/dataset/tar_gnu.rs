@@ -7,19 +7,19 @@ use pinlane::load::{Dataset, Dtype, Field, Tar, TarConfig};
 
 use super::support::{Scratch, sample};
 
-/// Whether there is a GNU tar; says so if not.
+/// Whether GNU tar is installed; prints a note if not.
 fn gnu_tar() -> bool {
     let version = Command::new("tar").arg("--version").output();
     let found = version.is_ok_and(|output| output.stdout.starts_with(b"tar (GNU tar)"));
     if !found {
-        println!("skipped: there is no GNU tar on PATH");
+        println!("skipped: GNU tar is not on PATH");
     }
     found
 }
 
-fn tar(folder: &Path, words: &[&str]) {
-    let done = Command::new("tar").current_dir(folder).args(words).status();
-    assert!(done.expect("tar runs").success(), "tar {words:?}");
+fn tar(folder: &Path, args: &[&str]) {
+    let done = Command::new("tar").current_dir(folder).args(args).status();
+    assert!(done.expect("tar runs").success(), "tar {args:?}");
 }
 
 fn config() -> TarConfig {
@@ -59,7 +59,7 @@ fn shards_in_every_format() {
     }
     let long = "d".repeat(60);
     for format in ["v7", "ustar", "oldgnu", "gnu", "pax"] {
-        // 180 letters of folders are too many for the oldest format.
+        // The oldest format cannot store 180 characters of folders.
         let folder = match format {
             "v7" => long.clone(),
             _ => [long.as_str(); 3].join("/"),
@@ -103,8 +103,8 @@ fn several_shards_and_appended_ones() {
     let all = Tar::open([scratch.path()], config()).expect("good archives");
     check(&all, 30);
     assert!(
-        all.source(29).ends_with("shard-1.tar: \"./0029\""),
+        all.origin(29).ends_with("shard-1.tar: \"./0029\""),
         "{}",
-        all.source(29)
+        all.origin(29)
     );
 }

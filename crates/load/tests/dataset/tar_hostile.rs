@@ -1,4 +1,4 @@
-//! Damaged archives: never a panic, and never a sample from outside of the archive.
+//! Damaged archives: never a panic, and never a sample from outside the archive.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -10,7 +10,7 @@ use pinlane::load::{Dataset, Tar};
 use super::support::{Scratch, data, put_sum, read};
 use super::tar::config;
 
-/// An archive to damage, and how often it was opened and refused.
+/// An archive to damage, and how often it was accepted and rejected.
 struct Victim {
     good: Vec<u8>,
     path: PathBuf,
@@ -36,21 +36,21 @@ impl Victim {
     }
 
     /// Puts bytes into the archive, looks at it, and puts the good ones back.
-    fn with(&mut self, at: usize, bytes: &[u8], told: &dyn Fn() -> String) {
+    fn with(&mut self, at: usize, bytes: &[u8], describe: &dyn Fn() -> String) {
         let write = |file: &File, bytes: &[u8]| file.write_all_at(bytes, at as u64);
         write(&self.file, bytes).expect("it is written");
-        self.open(told);
+        self.open(describe);
         write(&self.file, &self.good[at..][..bytes.len()]).expect("it is written");
     }
 
     /// Opens the archive and reads all its samples.
-    fn open(&mut self, told: &dyn Fn() -> String) {
+    fn open(&mut self, describe: &dyn Fn() -> String) {
         let path = self.path.clone();
         let work = AssertUnwindSafe(|| match Tar::open([&path], config()) {
             Ok(tar) => {
                 for index in 0..tar.len() {
                     let _ = read(&tar, index);
-                    assert!(tar.source(index).contains("damaged.tar"));
+                    assert!(tar.origin(index).contains("damaged.tar"));
                 }
                 true
             }
@@ -64,14 +64,14 @@ impl Victim {
             Ok(true) => self.opened += 1,
             Ok(false) => self.refused += 1,
             Err(payload) => {
-                eprintln!("{}", told());
+                eprintln!("{}", describe());
                 panic::resume_unwind(payload);
             }
         }
     }
 }
 
-/// Where a header is: blocks whose sum is right.
+/// Positions of headers: blocks with a valid checksum.
 fn headers(archive: &[u8]) -> Vec<usize> {
     let is_header = |at: &usize| {
         let mut block = archive[*at..][..512].to_vec();
@@ -112,23 +112,23 @@ fn every_position_flipped() {
     }
 }
 
-/// Otherwise the sum would be all that is ever looked at.
+/// Otherwise only the checksum would ever be tested.
 #[test]
-fn every_header_changed_with_a_sum_that_is_right() {
+fn every_header_changed_with_a_valid_checksum() {
     for name in ["gnu-pax.tar", "gnu-oldgnu.tar", "python-ustar.tar"] {
         let mut victim = Victim::new(name);
         let headers = headers(&victim.good);
         assert!(headers.len() > 10);
         for (number, start) in headers.into_iter().enumerate() {
-            // All of the size, the kind and the magic; of the names, a part.
+            // All bytes of size, type and magic; some of the names.
             let names = (0..100).chain(345..500).skip(number % 20).step_by(20);
             for at in (124..136).chain(156..158).chain(257..265).chain(names) {
                 for value in [0, b' ', b'7', b'/', b'.', b'x', b'L', 0x80, 0xff] {
                     let mut bad = victim.good[start..][..512].to_vec();
                     bad[at] = value;
                     put_sum(&mut bad);
-                    let told = || format!("{name}: header at {start}, byte {at} is {value}");
-                    victim.with(start, &bad, &told);
+                    let describe = || format!("{name}: header at {start}, byte {at} is {value}");
+                    victim.with(start, &bad, &describe);
                 }
             }
         }

@@ -1,14 +1,14 @@
-//! Entries of more than octal digits can say, in files that are mostly holes.
+//! Entries too large for octal sizes, in sparse files.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, Tar, TarConfig, TarFault};
+use pinlane::load::{Dataset, Dtype, Field, LoadErrorKind, Tar, TarConfig, TarError};
 
 use super::support::{Scratch, data, entry, sample, sample_fault};
 
 #[test]
-fn behind_eight_gigabytes() {
+fn entries_past_eight_gigabytes() {
     let large_bytes: u64 = (8 << 30) + 1;
     for name in ["large-gnu.head", "large-pax.head"] {
         let head = fs::read(data().join("tar").join(name)).expect("the header");
@@ -23,7 +23,7 @@ fn behind_eight_gigabytes() {
         let tar = Tar::open([path], config).expect("a good archive");
         assert_eq!(tar.len(), 2, "{name}");
         match sample_fault(&tar, 0) {
-            Fault::Tar(TarFault::Length { bytes, .. }) => assert_eq!(bytes, large_bytes),
+            LoadErrorKind::Tar(TarError::Length { bytes, .. }) => assert_eq!(bytes, large_bytes),
             other => panic!("{other}"),
         }
         assert_eq!(sample(&tar, 1), [b"1234"]);

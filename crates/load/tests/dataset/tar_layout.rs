@@ -1,6 +1,6 @@
-//! Archives whose files are named or laid out in another way than the configuration expects.
+//! Archives whose file names or layout do not match the configuration.
 
-use pinlane::load::{Dataset, Dtype, Fault, Field, LoadError, Tar, TarConfig, TarFault};
+use pinlane::load::{Dataset, Dtype, Field, LoadError, LoadErrorKind, Tar, TarConfig, TarError};
 
 use super::support::{Scratch, entry, sample, sample_fault};
 
@@ -31,7 +31,7 @@ fn open(archives: &[&[&str]], extensions: &[&str]) -> Result<Tar, LoadError> {
 }
 
 #[test]
-fn a_dot_before_an_extension_changes_nothing() {
+fn a_leading_dot_of_an_extension_is_ignored() {
     let names = ["a.jpg", "a.seg.png", "b.JPG", "b.seg.png"];
     let scratch = Scratch::new();
     let path = scratch.file("a.tar", archive(&names));
@@ -46,11 +46,11 @@ fn a_dot_before_an_extension_changes_nothing() {
 }
 
 #[test]
-fn an_extension_that_nothing_has_is_told_with_those_that_there_are() {
+fn an_unknown_extension_lists_the_known_ones() {
     let unknown = |archives: &[&[&str]], extensions: &[&str]| {
         let error = open(archives, extensions).expect_err("no such extension");
-        match error.fault().clone() {
-            Fault::Tar(TarFault::NoSuchExtension { extension, others }) => {
+        match error.kind().clone() {
+            LoadErrorKind::Tar(TarError::NoSuchExtension { extension, others }) => {
                 (extension, others.join(" "))
             }
             other => panic!("{other}"),
@@ -63,22 +63,22 @@ fn an_extension_that_nothing_has_is_told_with_those_that_there_are() {
     let other: &[&str] = &["a.png", "a.cls"];
     let all = found("txt", "cls jpeg png");
     assert_eq!(unknown(&[names, other], &["cls", "txt"]), all);
-    // One of several archives is enough; then samples of others lack it.
+    // One archive that has it is enough; samples of the others lack it.
     let tar = open(&[names, other], &["cls", "png"]).expect("there are such files");
     assert_eq!(tar.len(), 3);
 
     let error = open(&[names], &["jpg"]).expect_err("no such extension");
-    let words = "no sample has a file with the extension \"jpg\"; there are \"cls\", \"jpeg\"";
-    assert!(error.to_string().ends_with(words), "{error}");
+    let text = "no sample has a file with the extension \"jpg\"; there are \"cls\", \"jpeg\"";
+    assert!(error.to_string().ends_with(text), "{error}");
 }
 
 #[test]
-fn archives_without_samples_have_no_extensions_to_miss() {
+fn archives_without_samples_need_no_extensions() {
     assert_eq!(open(&[&[]], &["jpg"]).expect("empty").len(), 0);
     assert_eq!(open(&[&["plain"]], &["jpg"]).expect("no sample").len(), 0);
 }
 
-/// The words stay short, whatever is in the archive.
+/// The error stays short, whatever is in the archive.
 #[test]
 fn many_long_extensions() {
     let names: Vec<String> = (0..500)
@@ -86,28 +86,28 @@ fn many_long_extensions() {
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let error = open(&[&names], &["jpg"]).expect_err("no such extension");
-    let words = error.to_string();
-    assert!(words.len() < 2500 && !words.contains(char::is_control));
-    let Fault::Tar(TarFault::NoSuchExtension { others, .. }) = error.fault() else {
+    let text = error.to_string();
+    assert!(text.len() < 2500 && !text.contains(char::is_control));
+    let LoadErrorKind::Tar(TarError::NoSuchExtension { others, .. }) = error.kind() else {
         panic!("{error}");
     };
     assert_eq!(others.len(), 8);
 }
 
 #[test]
-fn files_of_a_sample_that_lie_apart() {
+fn scattered_files_of_a_sample_are_reported() {
     let scattered = |entry: &str| {
-        Fault::Tar(TarFault::Scattered {
+        LoadErrorKind::Tar(TarError::Scattered {
             entry: entry.to_owned(),
         })
     };
     let missing = |entry: &str| {
-        Fault::Tar(TarFault::Missing {
+        LoadErrorKind::Tar(TarError::Missing {
             entry: entry.to_owned(),
         })
     };
     let scratch = Scratch::new();
-    // All images first, then all labels: as `find` or an unsorted folder may give them.
+    // All images, then all labels: the order of `find` or an unsorted folder.
     let names = ["1.jpg", "2.jpg", "3.jpg", "1.cls", "2.cls", "4.cls"];
     let path = scratch.file("a.tar", archive(&names));
     let tar = Tar::open([&path], config(&["jpg", "cls"])).expect("a good archive");
@@ -125,10 +125,10 @@ fn files_of_a_sample_that_lie_apart() {
     {
         assert_eq!(sample_fault(&tar, at), fault);
     }
-    let words = sample_fault(&tar, 0).to_string();
-    assert!(words.contains("tar --sort=name"), "{words}");
+    let text = sample_fault(&tar, 0).to_string();
+    assert!(text.contains("tar --sort=name"), "{text}");
 
-    // With one field of both, half of the samples are none.
+    // With one of both fields, half of the samples are missing it.
     let tar = Tar::open([&path], config(&["jpg"])).expect("a good archive");
     assert_eq!(sample(&tar, 0), [b"1"]);
     assert_eq!(sample_fault(&tar, 3), scattered("1.jpg"));

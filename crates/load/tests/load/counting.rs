@@ -1,4 +1,4 @@
-//! How much memory a thread has asked for.
+//! Counts the memory a thread allocates.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,7 +13,7 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// Runs `work` and says how many bytes it had allocated at most, at one time.
+/// Runs `work`, and returns its peak of allocated bytes.
 pub fn peak_bytes<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.get();
     PEAK.set(before);
@@ -27,24 +27,24 @@ fn count(bytes: isize) {
     PEAK.set(PEAK.get().max(now));
 }
 
-// SAFETY: every call is the system's allocator's own; counting touches thread-local cells that need
-// no allocation and have no destructor.
+// SAFETY: forwards to the system allocator. Counting uses thread-local cells that need no allocation and
+// have no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller keeps the same contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: `alloc` got it from the system's allocator, with this layout.
+        // SAFETY: `alloc` got it from the system allocator with this layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
 #[test]
-fn the_count_counts() {
+fn allocations_are_counted() {
     let (kept, peak) = peak_bytes(|| {
         drop(vec![0_u8; 100_000]);
         vec![0_u8; 10]

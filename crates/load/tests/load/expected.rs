@@ -1,4 +1,4 @@
-//! What is in the files that the real Python packages wrote, as these read it back.
+//! Contents of the files written by the real Python packages, as these read them back.
 
 use std::fs;
 

@@ -1,15 +1,15 @@
-//! Files that the real Python packages wrote are read as these packages read them.
+//! Files written by the real Python packages are read as those packages read them.
 
 use std::collections::HashSet;
 use std::fs;
 
-use pinlane::load::{Catalog, Dtype, Fault, Format, NpyFault};
+use pinlane::load::{Catalog, Dtype, Format, LoadErrorKind, NpyError};
 
 use super::expected::expected;
-use super::support::{data, told};
+use super::support::{data, kind_and_tensor};
 
 #[test]
-fn everything_is_where_the_packages_say() {
+fn tensors_are_where_the_packages_say() {
     let expected = expected();
     let files: HashSet<&String> = expected.iter().map(|line| &line.file).collect();
     assert!(files.len() > 20);
@@ -31,7 +31,7 @@ fn everything_is_where_the_packages_say() {
 }
 
 #[test]
-fn every_dtype_is_in_a_file_of_the_tests() {
+fn fixtures_cover_every_dtype() {
     let seen: HashSet<String> = expected().into_iter().map(|line| line.dtype).collect();
     for dtype in Dtype::ALL {
         assert!(seen.contains(dtype.name()), "{dtype}");
@@ -55,7 +55,7 @@ fn metadata_is_read() {
 }
 
 #[test]
-fn an_index_leads_to_all_its_files() {
+fn an_index_opens_all_its_files() {
     let index = data().join("sharded/model.safetensors.index.json");
     let from_index = Catalog::open(index).expect("a good index");
     let from_folder = Catalog::open(data().join("sharded")).expect("a good folder");
@@ -71,28 +71,28 @@ fn an_index_leads_to_all_its_files() {
 }
 
 #[test]
-fn arrays_that_are_no_plain_numbers_are_refused() {
-    let text = |descr: &str| NpyFault::UnsupportedDescr {
+fn unsupported_arrays_are_refused() {
+    let text = |descr: &str| NpyError::UnsupportedDescr {
         descr: descr.to_owned(),
     };
-    let big = NpyFault::BigEndian {
+    let big = NpyError::BigEndian {
         descr: ">f4".to_owned(),
     };
     let cases = [
         ("big_endian", big, Some("big_endian")),
         ("complex128", text("<c16"), Some("complex128")),
         ("datetime", text("<M8[D]"), Some("datetime")),
-        ("fortran", NpyFault::FortranOrder, Some("fortran")),
-        ("objects", NpyFault::PythonObjects, Some("objects")),
-        ("structured", NpyFault::Structured, Some("structured")),
+        ("fortran", NpyError::FortranOrder, Some("fortran")),
+        ("objects", NpyError::PythonObjects, Some("objects")),
+        ("structured", NpyError::Structured, Some("structured")),
         ("text", text("<U2"), Some("text")),
-        ("field_names", NpyFault::Structured, None),
+        ("field_names", NpyError::Structured, None),
     ];
-    for (name, fault, tensor) in cases {
+    for (name, kind, tensor) in cases {
         let path = data().join(format!("refused/{name}.npy"));
         let error = Catalog::open(&path).expect_err(name);
         assert_eq!(error.file(), Some(path.as_path()));
-        let expected = (Fault::Npy(fault), tensor.map(str::to_owned));
-        assert_eq!(told(&error), expected, "{name}");
+        let expected = (LoadErrorKind::Npy(kind), tensor.map(str::to_owned));
+        assert_eq!(kind_and_tensor(&error), expected, "{name}");
     }
 }

@@ -1,16 +1,16 @@
-//! Files of weights: what is in them, what is wrong with them, and how they are read.
+//! Catalogs and plans: reading headers, refusing invalid files, planning reads.
 
 mod counting;
+mod damaged_files;
+mod errors;
+mod errors_npy;
 mod expected;
-mod faults;
-mod faults_npy;
 mod fixtures;
 mod glob;
-mod hostile;
 mod open;
 mod other_formats;
 mod plan;
 mod plan_converting;
-mod reference;
+mod reference_parser;
 mod rows;
 mod support;

@@ -1,28 +1,28 @@
-//! Paths: folders, several files, index files, things that are no files, files that change.
+//! Opening paths: folders, several files, index files, special files, files that change.
 
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use pinlane::load::{Catalog, Dtype, Fault, HeaderFault, NpyFault, Selection};
+use pinlane::load::{Catalog, Dtype, HeaderError, LoadErrorKind, NpyError, Selection};
 
-use super::support::{Scratch, told, written};
+use super::support::{Scratch, kind_and_tensor, written};
 use pinlane_testing::must_return;
 
 fn one(name: &str) -> Vec<u8> {
     written(&[(name, Dtype::U8, &[3])], 1)
 }
 
-/// Opening this index, beside `a.safetensors` with tensor `a` and `b.safetensors` with `b`.
-fn open_index(index: &str) -> Result<Catalog, (Fault, Option<String>)> {
+/// Opens this index beside `a.safetensors` with tensor `a` and `b.safetensors` with `b`.
+fn open_index(index: &str) -> Result<Catalog, (LoadErrorKind, Option<String>)> {
     let scratch = Scratch::new();
     scratch.file("a.safetensors", one("a"));
     scratch.file("b.safetensors", one("b"));
     let path = scratch.file("m.safetensors.index.json", index);
     Catalog::open(&path).map_err(|error| {
         assert_eq!(error.file(), Some(path.as_path()));
-        told(&error)
+        kind_and_tensor(&error)
     })
 }
 
@@ -30,7 +30,7 @@ fn open_index(index: &str) -> Result<Catalog, (Fault, Option<String>)> {
 fn folders() {
     let scratch = Scratch::new();
     let error = Catalog::open(scratch.path()).expect_err("an empty folder");
-    assert_eq!(error.fault(), &Fault::NothingHere);
+    assert_eq!(error.kind(), &LoadErrorKind::EmptyFolder);
     scratch.file("b.safetensors", one("b"));
     scratch.file("a.SafeTensors", one("a"));
     scratch.file("c.txt", "text");
@@ -43,10 +43,13 @@ fn folders() {
     scratch.file("c.safetensors", one("b"));
     let error = Catalog::open(scratch.path()).expect_err("a name twice");
     let other = scratch.path().join("b.safetensors");
-    let found = told(&error);
+    let found = kind_and_tensor(&error);
     assert_eq!(
         found,
-        (Fault::DuplicateTensor { other }, Some("b".to_owned()))
+        (
+            LoadErrorKind::DuplicateTensor { other },
+            Some("b".to_owned())
+        )
     );
     assert_eq!(
         error.file(),
@@ -62,29 +65,29 @@ fn folders() {
     scratch.file("2.safetensors.index.json", "{}");
     let error = Catalog::open(scratch.path()).expect_err("two of them");
     assert!(
-        matches!(error.fault(), Fault::SeveralIndexes { .. }),
+        matches!(error.kind(), LoadErrorKind::MultipleIndexes { .. }),
         "{error}"
     );
 }
 
 #[test]
-fn paths_that_are_no_files() {
+fn special_files() {
     let scratch = Scratch::new();
     let missing = scratch.path().join("missing.safetensors");
     let error = Catalog::open(&missing).expect_err("not there");
     let kind = std::io::ErrorKind::NotFound;
     assert!(
-        matches!(error.fault(), Fault::Io { kind: k, .. } if *k == kind),
+        matches!(error.kind(), LoadErrorKind::Io { kind: k, .. } if *k == kind),
         "{error}"
     );
     assert_eq!(error.file(), Some(missing.as_path()));
     let error = Catalog::open("/dev/null").expect_err("a device");
-    assert_eq!(error.fault(), &Fault::NotAFile);
+    assert_eq!(error.kind(), &LoadErrorKind::NotAFile);
     let pipe = scratch.path().join("pipe.npy");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo runs").success());
     let error = must_return(move || Catalog::open(pipe)).expect_err("a pipe");
-    assert_eq!(error.fault(), &Fault::NotAFile);
+    assert_eq!(error.kind(), &LoadErrorKind::NotAFile);
     let name = std::ffi::OsString::from_vec(b"\xff.npy".to_vec());
     let path = scratch.path().join(name);
     let dict = "{'descr':'|u1','fortran_order':False,'shape':()}";
@@ -94,11 +97,11 @@ fn paths_that_are_no_files() {
     file.push(1);
     fs::write(&path, file).expect("a file with an odd name");
     let error = Catalog::open(path).expect_err("no name");
-    assert_eq!(error.fault(), &Fault::Npy(NpyFault::NameNotUtf8));
+    assert_eq!(error.kind(), &LoadErrorKind::Npy(NpyError::NameNotUtf8));
 }
 
 #[test]
-fn an_index_is_the_truth() {
+fn an_index_decides_which_tensors_are_there() {
     let good = open_index("{\"weight_map\":{\"b\":\"b.safetensors\",\"a\":\"./a.safetensors\"}}");
     assert_eq!(good.expect("good").tensors().len(), 2);
     let scratch = Scratch::new();
@@ -116,7 +119,7 @@ fn an_index_is_the_truth() {
 }
 
 #[test]
-fn a_file_is_opened_once_however_it_is_spelled() {
+fn a_file_is_opened_once_however_its_path_is_spelled() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path().join("sub")).expect("a folder");
     let two = written(&[("x", Dtype::U8, &[1]), ("y", Dtype::U8, &[2])], 1);
@@ -127,31 +130,39 @@ fn a_file_is_opened_once_however_it_is_spelled() {
 }
 
 #[test]
-fn an_index_that_is_wrong() {
+fn invalid_indexes() {
     let tensor = |name: &str| Some(name.to_owned());
-    let missing = |field| (Fault::Header(HeaderFault::MissingField { field }), None);
+    let missing = |field| {
+        (
+            LoadErrorKind::Header(HeaderError::MissingField { field }),
+            None,
+        )
+    };
     assert_eq!(open_index("{}").expect_err("empty"), missing("weight_map"));
     assert_eq!(
         open_index("[]").expect_err("a list"),
-        (Fault::Header(HeaderFault::NotAnObject), None)
+        (LoadErrorKind::Header(HeaderError::NotAnObject), None)
     );
     for index in ["{\"weight_map\":[]}", "{\"weight_map\":{},\"metadata\":3}"] {
-        let (fault, _) = open_index(index).expect_err(index);
+        let (kind, _) = open_index(index).expect_err(index);
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::BadField { .. })),
-            "{fault}"
+            matches!(
+                kind,
+                LoadErrorKind::Header(HeaderError::InvalidField { .. })
+            ),
+            "{kind}"
         );
     }
-    let (fault, name) = open_index("{\"weight_map\":{\"a\":3}}").expect_err("a number");
+    let (kind, name) = open_index("{\"weight_map\":{\"a\":3}}").expect_err("a number");
     assert!(
         matches!(
-            fault,
-            Fault::Header(HeaderFault::BadField {
+            kind,
+            LoadErrorKind::Header(HeaderError::InvalidField {
                 field: "weight_map",
                 ..
             })
         ),
-        "{fault}"
+        "{kind}"
     );
     assert_eq!(name, tensor("a"));
     for index in [
@@ -159,23 +170,29 @@ fn an_index_that_is_wrong() {
         "{\"weight_map\":{},\"metadata\":{\"a\":1,\"a\":2}}",
         "{\"weight_map\":{},\"weight_map\":{}}",
     ] {
-        let (fault, _) = open_index(index).expect_err(index);
+        let (kind, _) = open_index(index).expect_err(index);
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::DuplicateKey { .. })),
-            "{fault}"
+            matches!(
+                kind,
+                LoadErrorKind::Header(HeaderError::DuplicateKey { .. })
+            ),
+            "{kind}"
         );
     }
     let target = "none.safetensors".to_owned();
     let found = open_index("{\"weight_map\":{\"a\":\"none.safetensors\"}}").expect_err("no file");
-    assert_eq!(found, (Fault::IndexedFileMissing { target }, tensor("a")));
+    assert_eq!(
+        found,
+        (LoadErrorKind::IndexedFileMissing { target }, tensor("a"))
+    );
     let target = "a.safetensors".to_owned();
     let found = open_index("{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":\"a.safetensors\"}}");
-    let expected = (Fault::IndexedTensorMissing { target }, tensor("b"));
+    let expected = (LoadErrorKind::IndexedTensorMissing { target }, tensor("b"));
     assert_eq!(found.expect_err("no tensor"), expected);
 }
 
 #[test]
-fn an_index_that_leads_outside() {
+fn an_index_must_stay_inside_its_folder() {
     for target in [
         "../a",
         "/etc/passwd",
@@ -189,10 +206,10 @@ fn an_index_that_leads_outside() {
         "a\\n",
     ] {
         let index = format!("{{\"weight_map\":{{\"a\":\"{target}\"}}}}");
-        let (fault, tensor) = open_index(&index).expect_err(target);
+        let (kind, tensor) = open_index(&index).expect_err(target);
         assert!(
-            matches!(fault, Fault::OutsideFolder { .. }),
-            "{target}: {fault}"
+            matches!(kind, LoadErrorKind::OutsideFolder { .. }),
+            "{target}: {kind}"
         );
         assert_eq!(tensor.as_deref(), Some("a"));
     }
@@ -213,7 +230,7 @@ fn links_are_followed() {
 }
 
 #[test]
-fn a_file_that_changes_is_noticed() {
+fn changed_files_are_detected() {
     let scratch = Scratch::new();
     let path = scratch.file("w.safetensors", one("a"));
     let catalog = Catalog::open(&path).expect("a good file");
@@ -225,14 +242,14 @@ fn a_file_that_changes_is_noticed() {
         .and_then(|file| file.set_len(info.len_bytes() - 1))
         .expect("made shorter");
     assert_eq!(
-        info.check(&open).expect_err("shorter").fault(),
-        &Fault::Changed
+        info.check(&open).expect_err("shorter").kind(),
+        &LoadErrorKind::FileChanged
     );
     fs::rename(scratch.file("other", one("a")), &path).expect("replaced");
     let error = info.open().expect_err("another file");
     assert_eq!(
-        (error.fault(), error.file()),
-        (&Fault::Changed, Some(path.as_path()))
+        (error.kind(), error.file()),
+        (&LoadErrorKind::FileChanged, Some(path.as_path()))
     );
 }
 
@@ -264,12 +281,12 @@ fn selections() {
         .select(&Selection::new().name("h.*.w"))
         .expect_err("a name");
     assert_eq!(
-        (error.fault(), error.tensor()),
-        (&Fault::UnknownTensor, Some("h.*.w"))
+        (error.kind(), error.tensor()),
+        (&LoadErrorKind::UnknownTensor, Some("h.*.w"))
     );
     let error = catalog
         .select(&glob("h*").glob("g*").expect("good"))
         .expect_err("nothing");
     let pattern = "g*".to_owned();
-    assert_eq!(error.fault(), &Fault::NothingMatches { pattern });
+    assert_eq!(error.kind(), &LoadErrorKind::NoMatch { pattern });
 }

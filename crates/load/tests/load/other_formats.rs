@@ -1,8 +1,8 @@
-//! Files of other kinds are told by what they are, with what to do.
+//! Files of other formats: the error names the format and the remedy.
 
-use pinlane::load::{Catalog, Fault, HeaderFault, OtherFormat};
+use pinlane::load::{Catalog, HeaderError, LoadErrorKind, OtherFormat};
 
-use super::support::{Scratch, fault_of, safetensors};
+use super::support::{Scratch, error_of, safetensors};
 
 /// A zip archive whose first file has this name.
 fn zip(name: &str) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn tar() -> Vec<u8> {
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
 
 #[test]
-fn each_kind_is_known_by_its_first_bytes() {
+fn formats_are_recognized_by_their_first_bytes() {
     for (bytes, found, parts) in [
         (
             POINTER.to_vec(),
@@ -71,12 +71,12 @@ fn each_kind_is_known_by_its_first_bytes() {
         ),
         (tar(), OtherFormat::Tar, ["tar archive", ".tar"]),
     ] {
-        // Whatever the name says.
+        // Whatever the extension is.
         for name in ["w.safetensors", "w.npy", "w.bin", "w.json"] {
-            let fault = Fault::OtherFormat { found };
-            assert_eq!(fault_of(name, &bytes), (fault.clone(), None), "{name}");
-            let says = fault.to_string();
-            assert!(parts.iter().all(|part| says.contains(part)), "{says}");
+            let kind = LoadErrorKind::OtherFormat { found };
+            assert_eq!(error_of(name, &bytes), (kind.clone(), None), "{name}");
+            let message = kind.to_string();
+            assert!(parts.iter().all(|part| message.contains(part)), "{message}");
         }
         let scratch = Scratch::new();
         assert_eq!(OtherFormat::of(scratch.file("w", &bytes)), Some(found));
@@ -84,20 +84,20 @@ fn each_kind_is_known_by_its_first_bytes() {
 }
 
 #[test]
-fn a_name_that_says_otherwise_is_told_and_damage_is_not() {
+fn a_wrong_extension_is_reported_but_damage_is_not() {
     let array = b"\x93NUMPY\x01\0\x76\0{'descr'";
     let found = OtherFormat::Npy;
-    let fault = Fault::OtherFormat { found };
-    assert_eq!(fault_of("w.safetensors", array), (fault, None));
-    let fault = Fault::Header(HeaderFault::PastEnd {
+    let kind = LoadErrorKind::OtherFormat { found };
+    assert_eq!(error_of("w.safetensors", array), (kind, None));
+    let kind = LoadErrorKind::Header(HeaderError::PastEnd {
         header_bytes: 118,
         file_bytes: 18,
     });
-    assert_eq!(fault_of("w.npy", array), (fault, None));
+    assert_eq!(error_of("w.npy", array), (kind, None));
 }
 
 #[test]
-fn a_header_whose_length_looks_like_another_kind_is_a_header() {
+fn a_header_length_that_looks_like_another_format_is_a_header() {
     for length in [0x088b1f, 0x0280] {
         let mut header = "{}".to_owned();
         header.push_str(&" ".repeat(length - header.len()));
@@ -106,11 +106,11 @@ fn a_header_whose_length_looks_like_another_kind_is_a_header() {
         let path = scratch.file("w.safetensors", &file);
         assert!(Catalog::open(&path).is_ok(), "{length}");
         assert_eq!(OtherFormat::of(&path), None);
-        // And stays one when it is cut.
-        let (fault, _) = fault_of("w.safetensors", &file[..100]);
+        // Even if it is truncated.
+        let (kind, _) = error_of("w.safetensors", &file[..100]);
         assert!(
-            matches!(fault, Fault::Header(HeaderFault::PastEnd { .. })),
-            "{fault}"
+            matches!(kind, LoadErrorKind::Header(HeaderError::PastEnd { .. })),
+            "{kind}"
         );
     }
     let scratch = Scratch::new();

@@ -1,8 +1,8 @@
-//! Plans, carried out byte by byte on random catalogs.
+//! Plans, executed byte by byte on random catalogs.
 
 use std::fs;
 
-use pinlane::load::{Catalog, Dtype, Fault, Plan, PlanOptions, TensorInfo};
+use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, TensorInfo};
 
 use super::support::{Random, Scratch, written};
 
@@ -49,17 +49,16 @@ pub fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInf
 }
 
 pub fn random_options(random: &mut Random) -> PlanOptions {
-    let grain_bytes = 1 << random.below(7);
-    PlanOptions {
-        align_bytes: 1 << random.below(9),
-        allocation_bytes: 1 + random.below(4000),
-        piece_bytes: grain_bytes * (1 + random.below(16)),
-        grain_bytes,
-    }
+    let read_align_bytes = 1 << random.below(7);
+    PlanOptions::default()
+        .align_bytes(1 << random.below(9))
+        .allocation_bytes(1 + random.below(4000))
+        .piece_bytes(read_align_bytes * (1 + random.below(16)))
+        .read_align_bytes(read_align_bytes)
 }
 
-/// Reads what the plan says, copies it to where the plan says, and looks whether all is there.
-fn carry_out(catalog: &Catalog, wanted: &[TensorInfo], options: &PlanOptions, merged: bool) {
+/// Executes a plan, and checks that every byte arrived.
+fn execute(catalog: &Catalog, wanted: &[TensorInfo], options: &PlanOptions, merged: bool) {
     let plan = Plan::new(wanted, options.clone()).expect("a possible plan");
     let files: Vec<Vec<u8>> = catalog
         .files()
@@ -71,19 +70,19 @@ fn carry_out(catalog: &Catalog, wanted: &[TensorInfo], options: &PlanOptions, me
         .iter()
         .map(|bytes| vec![None; *bytes as usize])
         .collect();
-    let mut landed = vec![0; wanted.len()];
+    let mut copied_bytes = vec![0; wanted.len()];
     let mut read = vec![Vec::new(); files.len()];
     let mut last = (0, 0);
     for piece in plan.pieces() {
         assert!((piece.file, piece.bytes.start) >= last, "in order");
         last = (piece.file, piece.bytes.end);
-        let grain = options.grain_bytes;
-        let rounded = piece.bytes.end.next_multiple_of(grain) - piece.bytes.start / grain * grain;
+        let align = options.read_align_bytes;
+        let rounded = piece.bytes.end.next_multiple_of(align) - piece.bytes.start / align * align;
         assert!(piece.len_bytes() > 0 && rounded <= options.piece_bytes);
         read[piece.file].extend(piece.bytes.clone());
         let slot = &files[piece.file][piece.bytes.start as usize..piece.bytes.end as usize];
         for part in &piece.parts {
-            landed[part.tensor] += part.copy.len_bytes;
+            copied_bytes[part.tensor] += part.copy.len_bytes;
         }
         let parts = piece.parts.iter().map(|part| part.copy).collect();
         for copy in if merged { piece.copies() } else { parts } {
@@ -95,15 +94,15 @@ fn carry_out(catalog: &Catalog, wanted: &[TensorInfo], options: &PlanOptions, me
         }
     }
     let mut needed = vec![Vec::new(); files.len()];
-    for ((tensor, place), landed) in wanted.iter().zip(plan.placements()).zip(landed) {
+    for ((tensor, place), copied_bytes) in wanted.iter().zip(plan.placements()).zip(copied_bytes) {
         assert_eq!(
-            (place.len_bytes, landed),
+            (place.len_bytes, copied_bytes),
             (tensor.len_bytes(), tensor.len_bytes())
         );
         assert_eq!(place.offset_bytes % options.align_bytes, 0);
         needed[tensor.file()].extend(tensor.bytes());
         for (at, byte) in tensor.bytes().enumerate() {
-            // Taken, so that another tensor in the same place would find nothing.
+            // Cleared, so that a second tensor in the same place would be noticed.
             let there = device[place.allocation][place.offset_bytes as usize + at].take();
             assert_eq!(there, Some(files[tensor.file()][byte as usize]));
         }
@@ -123,7 +122,7 @@ fn carry_out(catalog: &Catalog, wanted: &[TensorInfo], options: &PlanOptions, me
     check_allocations(&plan, wanted, options);
 }
 
-/// Few of them: two neighbours would not fit into one.
+/// Allocations are few: no two neighbours would fit into one.
 fn check_allocations(plan: &Plan, wanted: &[TensorInfo], options: &PlanOptions) {
     let largest = wanted.iter().map(TensorInfo::len_bytes).max().unwrap_or(0);
     for bytes in plan.allocations() {
@@ -136,7 +135,7 @@ fn check_allocations(plan: &Plan, wanted: &[TensorInfo], options: &PlanOptions) 
 }
 
 #[test]
-fn every_byte_gets_where_it_belongs() {
+fn every_byte_reaches_its_target() {
     let seeds = 1500;
     for seed in 0..seeds {
         let mut random = Random(seed);
@@ -147,12 +146,12 @@ fn every_byte_gets_where_it_belongs() {
             _ => random_selection(&mut random, &catalog),
         };
         let options = random_options(&mut random);
-        carry_out(&catalog, &wanted, &options, seed % 2 == 0);
+        execute(&catalog, &wanted, &options, seed % 2 == 0);
     }
 }
 
 #[test]
-fn neighbours_become_one_read_and_one_copy() {
+fn neighbours_share_one_read_and_one_copy() {
     let scratch = Scratch::new();
     let names: Vec<String> = (0..64).map(|n| format!("h.{n:02}")).collect();
     let tensors: Vec<_> = names
@@ -170,14 +169,14 @@ fn neighbours_become_one_read_and_one_copy() {
 }
 
 #[test]
-fn sizes_that_are_not_possible() {
+fn invalid_sizes() {
     let good = PlanOptions::default();
     let with = |field, value| {
         let mut options = good.clone();
         *match field {
             "align_bytes" => &mut options.align_bytes,
             "allocation_bytes" => &mut options.allocation_bytes,
-            "grain_bytes" => &mut options.grain_bytes,
+            "read_align_bytes" => &mut options.read_align_bytes,
             _ => &mut options.piece_bytes,
         } = value;
         options
@@ -186,24 +185,24 @@ fn sizes_that_are_not_possible() {
         ("align_bytes", 0),
         ("align_bytes", 24),
         ("allocation_bytes", 0),
-        ("grain_bytes", 0),
-        ("grain_bytes", 4095),
+        ("read_align_bytes", 0),
+        ("read_align_bytes", 4095),
         ("piece_bytes", 0),
         ("piece_bytes", 4097),
     ];
     for (name, value) in cases {
         let error = Plan::new(&[], with(name, value)).expect_err("not possible");
-        let fault = error.fault();
+        let kind = error.kind();
         assert!(
-            matches!(fault, Fault::BadPlan { field, .. } if *field == name),
-            "{fault}"
+            matches!(kind, LoadErrorKind::InvalidConfig { field, .. } if *field == name),
+            "{kind}"
         );
     }
 }
 
 #[test]
 fn a_huge_file_takes_little_memory_to_plan() {
-    // A tebibyte that is not there: behind the header, the file is one hole.
+    // A sparse file of a tebibyte.
     let scratch = Scratch::new();
     let bytes = 1_u64 << 40;
     let header =
@@ -215,7 +214,7 @@ fn a_huge_file_takes_little_memory_to_plan() {
         .open(&path)
         .expect("the file");
     if open.set_len(file.len() as u64 + bytes).is_err() {
-        return; // A file system without holes.
+        return; // The file system has no sparse files.
     }
     let (pieces, peak) = super::counting::peak_bytes(|| {
         let catalog = Catalog::open(&path).expect("a good file");
@@ -227,16 +226,13 @@ fn a_huge_file_takes_little_memory_to_plan() {
 }
 
 #[test]
-fn more_than_can_be_counted() {
+fn total_size_overflow() {
     let scratch = Scratch::new();
     let path = scratch.file("w.safetensors", written(&[("w", Dtype::U8, &[1])], 1));
     let catalog = Catalog::open(path).expect("a good file");
     let tensor = catalog.tensors()[0].clone();
-    let options = PlanOptions {
-        align_bytes: 1 << 63,
-        ..PlanOptions::default()
-    };
+    let options = PlanOptions::default().align_bytes(1 << 63);
     assert!(Plan::new(&vec![tensor.clone(); 1], options.clone()).is_ok());
     let error = Plan::new(&vec![tensor; 2], options).expect_err("two halves of all addresses");
-    assert_eq!(error.fault(), &Fault::TooMuch);
+    assert_eq!(error.kind(), &LoadErrorKind::TotalOverflow);
 }

@@ -1,11 +1,11 @@
-//! Plans that convert, element by element on random catalogs.
+//! Converting plans, executed element by element on random catalogs.
 
-use pinlane::load::{Catalog, Dtype, Fault, Plan, PlanOptions, TensorInfo};
+use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, TensorInfo};
 
 use super::plan::{random_catalog, random_options, random_selection};
 use super::support::{Random, Scratch, written};
 
-/// A float of the conversions, and the bytes of one.
+/// Convertible types, and their sizes.
 const FLOATS: [(Dtype, u64); 4] = [
     (Dtype::F16, 2),
     (Dtype::Bf16, 2),
@@ -18,10 +18,10 @@ fn float_bytes(dtype: Dtype) -> Option<u64> {
     float.map(|(_, bytes)| *bytes)
 }
 
-/// Looks at every element of every part: it is whole, and goes to its place, once.
-fn carry_out_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions) {
+/// Checks every element of every part: it is whole, and reaches its target once.
+fn execute_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions) {
     let plan = Plan::converting(wanted, Some(to), options.clone()).expect("a possible plan");
-    // Bytes of an element in the file and on the device; a byte where elements may be torn.
+    // Bytes of an element in the file and on the device; one byte if elements may be split.
     let sizes: Vec<_> = wanted
         .iter()
         .map(
@@ -41,8 +41,8 @@ fn carry_out_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions)
     for piece in plan.pieces() {
         assert!((piece.file, piece.bytes.start) >= end, "no byte twice");
         end = (piece.file, piece.bytes.end);
-        let grain = options.grain_bytes;
-        let rounded = piece.bytes.end.next_multiple_of(grain) - piece.bytes.start / grain * grain;
+        let align = options.read_align_bytes;
+        let rounded = piece.bytes.end.next_multiple_of(align) - piece.bytes.start / align * align;
         assert!(piece.len_bytes() > 0 && rounded <= options.piece_bytes);
         assert!(!piece.parts.is_empty());
         for part in &piece.parts {
@@ -51,12 +51,12 @@ fn carry_out_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions)
             let converts = float_bytes(tensor.dtype()).is_some() && tensor.dtype() != to;
             assert_eq!(part.converts, converts);
             let start = piece.bytes.start + part.copy.from_bytes - tensor.bytes().start;
-            let (first, torn) = (start / from_bytes, start % from_bytes);
+            let (first, split) = (start / from_bytes, start % from_bytes);
             let (count, rest) = (
                 part.copy.len_bytes / from_bytes,
                 part.copy.len_bytes % from_bytes,
             );
-            assert_eq!((torn, rest), (0, 0), "an element is torn");
+            assert_eq!((split, rest), (0, 0), "an element is split");
             assert_eq!(part.copy.allocation, place.allocation);
             assert_eq!(part.copy.to_bytes, place.offset_bytes + first * to_bytes);
             assert_eq!(part.copy.to_len_bytes, count * to_bytes);
@@ -68,11 +68,11 @@ fn carry_out_converting(wanted: &[TensorInfo], to: Dtype, options: &PlanOptions)
         assert_eq!(piece.converts(), piece.parts.iter().any(|p| p.converts));
     }
     assert!(seen.iter().flatten().all(|seen| *seen), "one is missing");
-    check_places(&plan, &sizes, wanted);
+    check_placements(&plan, &sizes, wanted);
 }
 
-/// Places are as large as what comes there, inside of their allocations, and apart from each other.
-fn check_places(plan: &Plan, sizes: &[(u64, u64)], wanted: &[TensorInfo]) {
+/// Checks that placements have the right size, lie inside their allocations, and do not overlap.
+fn check_placements(plan: &Plan, sizes: &[(u64, u64)], wanted: &[TensorInfo]) {
     let mut taken = Vec::new();
     for ((tensor, (from, to)), place) in wanted.iter().zip(sizes).zip(plan.placements()) {
         assert_eq!(place.len_bytes, tensor.len_bytes() / from * to);
@@ -89,7 +89,7 @@ fn check_places(plan: &Plan, sizes: &[(u64, u64)], wanted: &[TensorInfo]) {
 }
 
 #[test]
-fn elements_that_are_converted_are_never_torn() {
+fn converted_elements_are_never_split() {
     for seed in 0..1500 {
         let mut random = Random(seed);
         let scratch = Scratch::new();
@@ -100,29 +100,27 @@ fn elements_that_are_converted_are_never_torn() {
         };
         let (to, _) = *random.pick(&FLOATS);
         let mut options = random_options(&mut random);
-        // An element may start anywhere in a grain.
+        // An element may start anywhere.
         options.piece_bytes = options
             .piece_bytes
-            .max((options.grain_bytes + 7).next_multiple_of(options.grain_bytes));
-        carry_out_converting(&wanted, to, &options);
+            .max((options.read_align_bytes + 7).next_multiple_of(options.read_align_bytes));
+        execute_converting(&wanted, to, &options);
     }
 }
 
 #[test]
-fn pieces_in_which_an_element_may_not_fit() {
+fn pieces_too_small_for_an_element() {
     let scratch = Scratch::new();
     let tensors: &[(&str, Dtype, &[u64])] = &[("w", Dtype::F64, &[9]), ("i", Dtype::I64, &[9])];
     let path = scratch.file("w.safetensors", written(tensors, 1));
     let catalog = Catalog::open(path).expect("a good file");
-    let plan = |to, grain_bytes, grains| {
-        let options = PlanOptions {
-            piece_bytes: grain_bytes * grains,
-            grain_bytes,
-            ..PlanOptions::default()
-        };
+    let plan = |to, read_align_bytes, count| {
+        let options = PlanOptions::default()
+            .piece_bytes(read_align_bytes * count)
+            .read_align_bytes(read_align_bytes);
         Plan::converting(catalog.tensors(), to, options)
     };
-    for (grain_bytes, grains, fits) in [
+    for (read_align_bytes, count, fits) in [
         (1, 7, false),
         (1, 8, true),
         (2, 4, false),
@@ -132,20 +130,23 @@ fn pieces_in_which_an_element_may_not_fit() {
         (4096, 1, false),
         (4096, 2, true),
     ] {
-        match plan(Some(Dtype::F32), grain_bytes, grains) {
+        match plan(Some(Dtype::F32), read_align_bytes, count) {
             Ok(plan) => {
                 assert!(fits && plan.pieces().count() < 200);
             }
             Err(error) => {
                 let field = "piece_bytes";
-                let fault = error.fault();
-                assert!(!fits && matches!(fault, Fault::BadPlan { field: f, .. } if *f == field));
+                let kind = error.kind();
+                assert!(
+                    !fits
+                        && matches!(kind, LoadErrorKind::InvalidConfig { field: f, .. } if *f == field)
+                );
             }
         }
-        // Whatever may be torn fits.
-        assert!(plan(Some(Dtype::F64), grain_bytes, grains).is_ok());
-        assert!(plan(None, grain_bytes, grains).is_ok());
+        // Anything that may be split fits.
+        assert!(plan(Some(Dtype::F64), read_align_bytes, count).is_ok());
+        assert!(plan(None, read_align_bytes, count).is_ok());
     }
     let error = plan(Some(Dtype::I64), 8, 8).expect_err("not a float");
-    assert_eq!(error.fault(), &Fault::NotAFloat { to: Dtype::I64 });
+    assert_eq!(error.kind(), &LoadErrorKind::NotAFloat { to: Dtype::I64 });
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use pinlane::load::{Catalog, Dtype, Fault, TensorInfo};
+use pinlane::load::{Catalog, Dtype, LoadErrorKind, TensorInfo};
 
-use super::support::{Scratch, told, written};
+use super::support::{Scratch, kind_and_tensor, written};
 
 /// A tensor of a file.
 fn tensor(dtype: Dtype, shape: &[u64]) -> TensorInfo {
@@ -15,13 +15,13 @@ fn tensor(dtype: Dtype, shape: &[u64]) -> TensorInfo {
 }
 
 #[track_caller]
-fn refused(tensor: &TensorInfo, rows: Range<u64>, fault: Fault) {
+fn refused(tensor: &TensorInfo, rows: Range<u64>, kind: LoadErrorKind) {
     let error = tensor.rows(rows).expect_err("rows that cannot be");
-    assert_eq!(told(&error), (fault, Some("w".to_owned())));
+    assert_eq!(kind_and_tensor(&error), (kind, Some("w".to_owned())));
 }
 
 #[test]
-fn rows_are_where_they_should_be() {
+fn rows_have_the_right_bytes() {
     for dtype in Dtype::ALL {
         for shape in [&[6, 4][..], &[6, 2, 2], &[8, 1, 8], &[24]] {
             let whole = tensor(dtype, shape);
@@ -31,13 +31,13 @@ fn rows_are_where_they_should_be() {
                     let (from, to) = (start * row_bits, end * row_bits);
                     let found = whole.rows(start..end);
                     if from % 8 != 0 || to % 8 != 0 {
-                        let fault = Fault::RowsSplitByte {
+                        let kind = LoadErrorKind::RowsSplitByte {
                             start,
                             end,
                             dtype,
                             shape: shape.to_vec(),
                         };
-                        assert_eq!(found.expect_err("torn").fault(), &fault);
+                        assert_eq!(found.expect_err("split").kind(), &kind);
                         continue;
                     }
                     let found = found.expect("rows");
@@ -63,8 +63,8 @@ fn rows_of_rows() {
 
 #[test]
 #[expect(clippy::reversed_empty_ranges, reason = "that is the point")]
-fn rows_that_cannot_be() {
-    let out = |start, end| Fault::RowsOutOfRange {
+fn invalid_rows() {
+    let out = |start, end| LoadErrorKind::RowsOutOfRange {
         start,
         end,
         rows: 4,
@@ -74,13 +74,13 @@ fn rows_that_cannot_be() {
     refused(&whole, 5..5, out(5, 5));
     refused(&whole, 3..2, out(3, 2));
     refused(&whole, u64::MAX..u64::MAX, out(u64::MAX, u64::MAX));
-    refused(&tensor(Dtype::F32, &[]), 0..0, Fault::NoRows);
+    refused(&tensor(Dtype::F32, &[]), 0..0, LoadErrorKind::NoRows);
     let empty = tensor(Dtype::F32, &[3, 0]);
     assert_eq!(empty.rows(1..3).expect("rows").len_bytes(), 0);
 }
 
 #[test]
-fn shards_share_all_rows() {
+fn shards_cover_all_rows_once() {
     for rows in [0, 1, 2, 5, 7, 8, 64, 1000] {
         let whole = tensor(Dtype::U16, &[rows, 3]);
         for world in 1..=16 {
@@ -99,14 +99,14 @@ fn shards_share_all_rows() {
     let whole = tensor(Dtype::U16, &[4]);
     for (rank, world) in [(0, 0), (4, 4), (u64::MAX, 1)] {
         let error = whole.shard(rank, world).expect_err("no such rank");
-        assert_eq!(error.fault(), &Fault::BadRank { rank, world });
+        assert_eq!(error.kind(), &LoadErrorKind::InvalidRank { rank, world });
     }
     let last = whole.shard(u64::MAX - 1, u64::MAX).expect("the last");
     assert_eq!(last, whole.rows(3..4).expect("a row"));
     assert_eq!(whole.shard(0, u64::MAX).expect("empty").shape(), [0]);
     let scalar = tensor(Dtype::U16, &[]);
     assert_eq!(
-        scalar.shard(0, 1).expect_err("no rows").fault(),
-        &Fault::NoRows
+        scalar.shard(0, 1).expect_err("no rows").kind(),
+        &LoadErrorKind::NoRows
     );
 }

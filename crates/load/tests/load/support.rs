@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
 
-use pinlane::load::{Catalog, Dtype, Fault, LoadError};
+use pinlane::load::{Catalog, Dtype, LoadError, LoadErrorKind};
 
-/// A folder of its own, gone at the end of the test.
+/// A temporary folder, removed when dropped.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -22,7 +22,7 @@ impl Scratch {
         &self.0
     }
 
-    /// Write a file in it.
+    /// Writes a file into the folder.
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, bytes).expect("a file for the test");
@@ -36,7 +36,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A safetensors file of this header and data.
+/// A safetensors file with this header and data.
 pub fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
     let mut file = (header.len() as u64).to_le_bytes().to_vec();
     file.extend_from_slice(header.as_bytes());
@@ -44,7 +44,7 @@ pub fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A valid safetensors file of tensors that lie one behind the other.
+/// A valid safetensors file with these tensors in order.
 pub fn written(tensors: &[(&str, Dtype, &[u64])], seed: u64) -> Vec<u8> {
     let (mut entries, mut at) = (Vec::new(), 0);
     for (name, dtype, shape) in tensors {
@@ -59,34 +59,34 @@ pub fn written(tensors: &[(&str, Dtype, &[u64])], seed: u64) -> Vec<u8> {
     safetensors(&format!("{{{}}}", entries.join(",")), &data)
 }
 
-/// What is wrong with a file of these bytes.
+/// The error of a file with these bytes.
 #[track_caller]
-pub fn fault_of(name: &str, bytes: &[u8]) -> (Fault, Option<String>) {
+pub fn error_of(name: &str, bytes: &[u8]) -> (LoadErrorKind, Option<String>) {
     let scratch = Scratch::new();
     let path = scratch.file(name, bytes);
     let error = Catalog::open(&path).expect_err("a file that is wrong");
     assert_eq!(error.file(), Some(path.as_path()), "{error}");
-    told(&error)
+    kind_and_tensor(&error)
 }
 
-/// The fault and the tensor, after a look at the words.
+/// Kind and tensor of an error, after checking its message.
 #[track_caller]
-pub fn told(error: &LoadError) -> (Fault, Option<String>) {
+pub fn kind_and_tensor(error: &LoadError) -> (LoadErrorKind, Option<String>) {
     let words = error.to_string();
     assert!(words.len() < 2000, "too many words: {words}");
     if let Some(file) = error.file() {
         assert!(words.contains(&file.display().to_string()), "{words}");
     }
     assert!(!words.contains(char::is_control), "{words:?}");
-    (error.fault().clone(), error.tensor().map(str::to_owned))
+    (error.kind().clone(), error.tensor().map(str::to_owned))
 }
 
-/// Where the files are that the Python packages wrote.
+/// Folder of the files written by the Python packages.
 pub fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/load")
 }
 
-/// Numbers that depend on a seed alone (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 pub struct Random(pub u64);
 
 impl Random {

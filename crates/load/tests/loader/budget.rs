@@ -1,4 +1,4 @@
-//! Little page-locked memory, and none.
+//! Little pinned memory, and none.
 
 use pinlane::load::LoaderError;
 use pinlane::{Budget, Device, Error};
@@ -9,7 +9,7 @@ use pinlane_testing::{must_return, sim};
 const PAGE: u64 = 4096;
 
 #[test]
-fn fewer_slots_will_do() {
+fn a_small_budget_gives_fewer_slots() {
     for pages in [1, 2, 3, 10] {
         for workers in [0, 1, 4] {
             must_return(move || {
@@ -18,7 +18,7 @@ fn fewer_slots_will_do() {
                 let device = Device::with_budget(sim.driver(), &budget);
                 let rig = Rig::with(sim, device);
                 let loader = rig.loader(Made::new(40), config(4, workers));
-                for batch in loader.epoch(0).expect("none is under way") {
+                for batch in loader.epoch(0).expect("no epoch is running") {
                     batch.expect("it goes on with what there is");
                 }
                 assert!(rig.device.stats().pinned_bytes <= pages.min(4) * PAGE);
@@ -39,10 +39,10 @@ fn no_slot_is_an_error() {
             let rig = Rig::with(sim, device);
             let loader = rig.loader(Made::new(40), config(4, workers));
             for _ in 0..2 {
-                let first = loader.epoch(0).expect("none is under way").next();
+                let first = loader.epoch(0).expect("no epoch is running").next();
                 let error = first.expect("an error").expect_err("no memory");
                 let text = error.to_string();
-                let field = "; field `tokens` takes its limit of 7 U16 for each of 4 samples";
+                let field = "; field `tokens` reserves its limit of 7 U16 for each of 4 samples";
                 assert!(text.ends_with(field), "{text}");
                 let LoaderError::Device {
                     batch: 0, error, ..
@@ -59,12 +59,12 @@ fn no_slot_is_an_error() {
 }
 
 #[test]
-fn a_limit_of_the_loader_alone() {
+fn pinned_bytes_limits_the_loader() {
     let rig = Rig::new();
     let mut config = config(4, 2);
     config.pinned_bytes = 1;
     let loader = rig.loader(Made::new(40), config);
-    let (batches, error) = drain(&rig, loader.epoch(0).expect("none is under way"));
+    let (batches, error) = drain(&rig, loader.epoch(0).expect("no epoch is running"));
     assert!(batches.len() == 10 && error.is_none());
     drop(loader);
     rig.assert_clean();

@@ -1,6 +1,6 @@
-//! All bytes of all samples, whatever the batch, the order and the threads.
+//! All bytes of all samples, for any batch size, order and number of threads.
 
-use pinlane::load::{Order, OrderConfig, Shard, Tail};
+use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 
 use super::support::{Made, Rig, config, drain};
 use pinlane_testing::must_return;
@@ -13,7 +13,7 @@ fn every_size_and_every_number_of_threads() {
                 must_return(move || {
                     let rig = Rig::new();
                     let loader = rig.loader(Made::new(samples), config(batch, workers));
-                    let (found, error) = drain(&rig, loader.epoch(0).expect("none is under way"));
+                    let (found, error) = drain(&rig, loader.epoch(0).expect("no epoch is running"));
                     assert!(error.is_none(), "{error:?}");
                     let indices: Vec<_> = (0..samples).collect();
                     let expected: Vec<_> = indices.chunks(batch).map(<[_]>::to_vec).collect();
@@ -38,18 +38,17 @@ fn the_order_of_seed_epoch_and_shard() {
                 (config.shuffle, config.seed) = (true, 5);
                 (config.tail, config.shard) = (tail, shard);
                 let loader = rig.loader(Made::new(31), config);
-                let order = OrderConfig {
-                    seed: 5,
-                    shuffle: true,
-                    batch: 4,
-                    tail,
-                    shard,
-                };
+                let order = OrderConfig::default()
+                    .seed(5)
+                    .shuffle(true)
+                    .batch(4)
+                    .tail(tail)
+                    .shard(shard);
                 for epoch in [0, 3, 1] {
-                    let order = Order::new(31, epoch, &order).expect("a valid order");
-                    let mut batches = loader.epoch(epoch).expect("none is under way");
+                    let order = SampleOrder::new(31, epoch, &order).expect("a valid order");
+                    let mut batches = loader.epoch(epoch).expect("no epoch is running");
                     for number in 0..order.batches() {
-                        let batch = batches.next().expect("one more").expect("no fault");
+                        let batch = batches.next().expect("one more").expect("no error");
                         let samples: Vec<_> = order.batch(number).collect();
                         let indices: Vec<_> = samples.iter().map(|sample| sample.index).collect();
                         assert_eq!(batch.indices(), indices);
@@ -95,8 +94,8 @@ fn two_loaders_on_one_device() {
         .zip(other.epoch(9).expect("none"));
     let mut pairs = 0;
     for (one, other) in batches {
-        rig.check(&one.expect("no fault"));
-        rig.check(&other.expect("no fault"));
+        rig.check(&one.expect("no error"));
+        rig.check(&other.expect("no error"));
         pairs += 1;
     }
     assert_eq!(pairs, 6);
@@ -128,9 +127,9 @@ fn samples_without_bytes() {
     for fields in [vec![], vec![Field::fixed("none", Dtype::F32, [3, 0])]] {
         let rig = Rig::new();
         let loader = rig.loader(Bare(fields.clone()), config(2, 1));
-        let batches = loader.epoch(0).expect("none is under way");
+        let batches = loader.epoch(0).expect("no epoch is running");
         let lens: Vec<_> = batches
-            .map(|batch| batch.expect("no fault").len())
+            .map(|batch| batch.expect("no error").len())
             .collect();
         assert_eq!(lens, [2, 2, 1]);
         drop(loader);

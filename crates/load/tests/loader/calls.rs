@@ -1,8 +1,7 @@
-//! A driver that refuses each call in turn: the error is told, nothing hangs or is left, and the next
-//! epoch works.
+//! Every driver call fails in turn: the error is reported, nothing hangs or leaks, and the next epoch works.
 
 use pinlane::Normalize;
-use pinlane::load::{Batch, Dtype, Finish, Loader, LoaderConfig, LoaderError};
+use pinlane::load::{Batch, DeviceTransform, Dtype, Loader, LoaderConfig, LoaderError};
 use pinlane_driver::Call;
 use pinlane_sim::{FaultKind, Faults};
 
@@ -10,7 +9,7 @@ use super::support::{Made, Rig, config};
 use pinlane_testing::{Spring, Trap, is_injected};
 use pinlane_testing::{must_return, sim};
 
-/// Calls that an epoch makes.
+/// Driver calls of an epoch.
 const CALLS: [Call; 13] = [
     Call::CopyAsync,
     Call::StreamWaitEvent,
@@ -35,21 +34,21 @@ fn injected(error: &LoaderError) -> bool {
 }
 
 fn setup(workers: usize) -> LoaderConfig {
-    let scale = Finish::U8ToF32 {
+    let scale = DeviceTransform::U8ToF32 {
         scale: 1.0,
         offset: 0.0,
     };
-    let normalize = Finish::Normalize {
+    let normalize = DeviceTransform::Normalize {
         normalize: Normalize::new(&[0.5; 3], &[1.0; 3], 4).expect("three channels"),
         to: Dtype::Bf16,
     };
-    LoaderConfig {
-        finish: vec![("image".to_owned(), normalize), ("text".to_owned(), scale)],
-        ..config(4, workers)
-    }
+    config(4, workers).device_transforms(vec![
+        ("image".to_owned(), normalize),
+        ("text".to_owned(), scale),
+    ])
 }
 
-/// Everything is there, or what went wrong.
+/// Run an epoch and check it.
 fn run(loader: &Loader) -> Result<(), LoaderError> {
     let batches: Result<Vec<Batch>, _> = loader.epoch(0)?.collect();
     let numbers = batches?.into_iter().map(|batch| batch.number());
@@ -70,9 +69,9 @@ fn fail_once(workers: usize, call: Call, at: u64) -> bool {
     drop(loader);
     let sprung = trap.disarm() > 0;
     let stray = rig.device.take_stray_errors();
-    let told = |ran: &Result<(), LoaderError>| ran.as_ref().is_err_and(injected);
-    let told = told(&ran) || told(&again) || stray.iter().any(is_injected);
-    assert_eq!(told, sprung, "{what}: {ran:?}, {again:?}, {stray:?}");
+    let is_reported = |ran: &Result<(), LoaderError>| ran.as_ref().is_err_and(injected);
+    let reported = is_reported(&ran) || is_reported(&again) || stray.iter().any(is_injected);
+    assert_eq!(reported, sprung, "{what}: {ran:?}, {again:?}, {stray:?}");
     for ran in [&ran, &again] {
         assert!(ran.as_ref().err().is_none_or(injected), "{what}: {ran:?}");
     }
@@ -85,7 +84,7 @@ fn fail_each(workers: usize) {
     let mut sprung = 0;
     for call in CALLS {
         sprung += must_return(move || {
-            // Until there is no such call any more.
+            // Until there is no further call of this kind.
             let strikes = |at: &u64| fail_once(workers, call, *at);
             (0..60).take_while(strikes).count()
         });
@@ -108,8 +107,8 @@ fn some_threads() {
     fail_each(3);
 }
 
-/// A driver that panics in the middle ends the epoch, with its words; it does not hang, nor does the
-/// panic go through the consumer where that reads samples itself.
+/// A driver panic ends the epoch with its message. It neither hangs nor unwinds through a consumer that reads
+/// samples itself.
 #[test]
 fn a_panic_of_the_driver() {
     for call in [Call::CopyAsync, Call::HostAlloc, Call::Launch] {
@@ -125,7 +124,10 @@ fn a_panic_of_the_driver() {
                 if sprung {
                     let error = ran.expect_err("a thread died");
                     let what = format!("{workers} threads, {call:?} {at}: {error}");
-                    assert!(matches!(error, LoaderError::Died { .. }), "{what}");
+                    assert!(
+                        matches!(error, LoaderError::LoaderPanicked { .. }),
+                        "{what}"
+                    );
                     assert!(what.ends_with(": on purpose"), "{what}");
                 }
                 run(&loader).expect("the driver is well again");
@@ -148,8 +150,8 @@ fn a_loader_that_cannot_be_made() {
     }
 }
 
-/// Copies that fail on the device, after they were submitted: fewer batches than there are slots, so
-/// that nobody asks for them before the epoch ends.
+/// Copies that fail on the device after they were submitted: fewer batches than slots, so only the end of the
+/// epoch notices.
 #[test]
 fn a_copy_that_fails_late() {
     for workers in [0, 2] {
@@ -161,7 +163,7 @@ fn a_copy_that_fails_late() {
             let device = pinlane_testing::open(&sim);
             let loader = Loader::new(&device, Made::new(6), config(3, workers));
             let loader = loader.expect("nothing is copied yet");
-            let outcomes: Vec<_> = loader.epoch(0).expect("none is under way").collect();
+            let outcomes: Vec<_> = loader.epoch(0).expect("no epoch is running").collect();
             let (last, first) = outcomes.split_last().expect("at least the error");
             assert!(first.iter().all(Result::is_ok), "{outcomes:?}");
             assert!(matches!(last, Err(LoaderError::Device { .. })), "{last:?}");

@@ -1,11 +1,11 @@
-//! What lies behind a sample that cannot be had is not lost.
+//! The source of a sample's error is not lost.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
-use pinlane::load::{Dtype, LoaderConfig, OnError};
+use pinlane::load::{Dtype, OnError};
 
 use super::support::{Rig, config};
 
@@ -24,7 +24,7 @@ impl Error for Undecoded {
     }
 }
 
-/// Lies behind itself.
+/// Is its own source.
 #[derive(Debug)]
 struct Endless;
 
@@ -62,7 +62,7 @@ impl Dataset for Images {
         }
     }
 
-    fn source(&self, index: usize) -> String {
+    fn origin(&self, index: usize) -> String {
         match index {
             2 => "sample 2".to_owned(),
             3 => panic!("nobody knows"),
@@ -79,7 +79,7 @@ fn images() -> Images {
 fn an_error_leads_to_its_source() {
     let rig = Rig::new();
     let loader = rig.loader(images(), config(5, 1));
-    let first = loader.epoch(0).expect("none is under way").next();
+    let first = loader.epoch(0).expect("no epoch is running").next();
     let error = first.expect("an error").expect_err("a bad sample");
     let text = "batch 0, sample 1 (images.tar/1.jpg): the image cannot be decoded";
     assert_eq!(error.to_string(), text);
@@ -92,23 +92,20 @@ fn an_error_leads_to_its_source() {
 }
 
 #[test]
-fn what_was_left_out_is_told_with_place_and_cause() {
+fn skipped_samples_have_origin_and_reason() {
     let rig = Rig::new();
-    let config = LoaderConfig {
-        on_error: OnError::Skip,
-        ..config(5, 2)
-    };
+    let config = config(5, 2).on_error(OnError::Skip);
     let loader = rig.loader(images(), config);
-    let first = loader.epoch(0).expect("none is under way").next();
+    let first = loader.epoch(0).expect("no epoch is running").next();
     let batch = first.expect("a batch").expect("they are left out");
     assert_eq!(batch.indices(), [0, 4]);
-    let told: Vec<String> = batch.skipped().iter().map(ToString::to_string).collect();
+    let skipped: Vec<String> = batch.skipped().iter().map(ToString::to_string).collect();
     let expected = [
         "sample 1 (images.tar/1.jpg): the image cannot be decoded: a cable is loose",
         "sample 2: round",
-        "sample 3 (whose source cannot be told: nobody knows): no colours",
+        "sample 3 (of unknown origin: nobody knows): no colours",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(skipped, expected);
     assert_eq!(batch.skipped()[0].origin, "images.tar/1.jpg");
 
     drop((batch, loader));

@@ -1,4 +1,4 @@
-//! Consumers that are slow, hold on to batches, or work on them on streams of their own.
+//! Consumers that are slow, keep batches, or use their own streams.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,12 +13,12 @@ use super::support::{LABEL, Made, Rig, config};
 use pinlane_testing::{must_return, open, seeded};
 
 #[test]
-fn all_batches_held_at_once() {
+fn all_batches_can_be_held_at_once() {
     must_return(|| {
         let rig = Rig::new();
         let loader = rig.loader(Made::new(60), config(3, 2));
-        let epoch = loader.epoch(0).expect("none is under way");
-        let held: Vec<_> = epoch.map(|batch| batch.expect("no fault")).collect();
+        let epoch = loader.epoch(0).expect("no epoch is running");
+        let held: Vec<_> = epoch.map(|batch| batch.expect("no error")).collect();
         assert_eq!(held.len(), 20);
         held.iter().for_each(|batch| rig.check(batch));
         let before = rig.device.stats().device_bytes;
@@ -32,25 +32,24 @@ fn all_batches_held_at_once() {
 }
 
 #[test]
-fn no_more_is_read_ahead_than_asked_for() {
+fn prefetch_limits_reading_ahead() {
     let rig = Rig::new();
     let dataset = Made::new(60);
     let reads = Arc::clone(&dataset.reads);
     let mut config = config(3, 0);
     config.prefetch = 2;
     let loader = rig.loader(dataset, config);
-    let mut epoch = loader.epoch(0).expect("none is under way");
+    let mut epoch = loader.epoch(0).expect("no epoch is running");
     for taken in 0..18 {
-        epoch.next().expect("a batch").expect("no fault");
+        epoch.next().expect("a batch").expect("no error");
         assert_eq!(reads.load(Ordering::Relaxed), 3 * (taken + 2));
     }
     drop((epoch, loader));
     rig.assert_clean();
 }
 
-/// A batch that is dropped while kernels still change it is not written over before they are done.
 #[test]
-fn kernels_on_a_batch_that_was_dropped() {
+fn memory_of_a_dropped_batch_is_reused_after_its_kernels() {
     for seed in 0..60 {
         must_return(move || {
             let sim = seeded(seed);
@@ -60,8 +59,8 @@ fn kernels_on_a_batch_that_was_dropped() {
             let loader = rig.loader(Made::new(40), config(4, 1));
             let streams = [(); 3].map(|()| rig.device.stream().expect("a stream"));
             let mut sums = rig.device.alloc::<u32>(4 * 10).expect("enough memory");
-            for (number, batch) in loader.epoch(0).expect("none is under way").enumerate() {
-                let batch = batch.expect("no fault");
+            for (number, batch) in loader.epoch(0).expect("no epoch is running").enumerate() {
+                let batch = batch.expect("no error");
                 let labels = batch.fields().nth(LABEL).expect("four fields");
                 let stream = &streams[number % 3];
                 let mut sums = sums.range_mut(4 * number..4 * number + 4);
@@ -80,15 +79,15 @@ fn kernels_on_a_batch_that_was_dropped() {
     }
 }
 
-/// The copy of a batch runs while the kernel of another does.
+/// The copy of one batch overlaps the kernel of another.
 #[test]
 fn copies_run_beside_kernels() {
     let rig = Rig::new();
     let kernels = Builtin::load(&rig.device).expect("they load");
     let loader = rig.loader(Made::new(80), config(8, 0));
-    for batch in loader.epoch(0).expect("none is under way") {
-        let mut batch = batch.expect("no fault");
-        // It waits for the batch, and then takes long.
+    for batch in loader.epoch(0).expect("no epoch is running") {
+        let mut batch = batch.expect("no error");
+        // Waits for the batch, then runs for a while.
         rig.stream
             .fill_bytes(batch.bytes_mut(0), 0)
             .expect("it fits");
@@ -106,16 +105,16 @@ fn copies_run_beside_kernels() {
     rig.assert_clean();
 }
 
-/// Without threads, a run on the simulator is the same every time, to the nanosecond.
+/// To the nanosecond of the simulated clock.
 #[test]
-fn the_same_run_again() {
+fn runs_without_workers_are_deterministic() {
     let run = || {
         let rig = Rig::new();
         let kernels = Builtin::load(&rig.device).expect("they load");
         let loader = rig.loader(Made::new(50), config(4, 0));
         for epoch in 0..2 {
             for batch in loader.epoch(epoch).expect("the last has ended") {
-                let mut batch = batch.expect("no fault");
+                let mut batch = batch.expect("no error");
                 rig.stream
                     .fill_bytes(batch.bytes_mut(0), 0)
                     .expect("it fits");
@@ -131,16 +130,16 @@ fn the_same_run_again() {
     assert_eq!(run(), run());
 }
 
-/// A dataset that waits until it may go on.
+/// A dataset whose reads wait until the gate is open.
 #[derive(Clone)]
-struct Gate(Arc<(Mutex<bool>, Condvar)>, [Field; 1]);
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>, [Field; 1]);
 
 impl Gate {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self(Arc::default(), [Field::fixed("number", Dtype::U8, [])])
     }
 
-    fn open(&self) {
+    pub fn open(&self) {
         *self.0.0.lock().expect("no panic") = true;
         self.0.1.notify_all();
     }
@@ -165,18 +164,18 @@ impl Dataset for Gate {
 }
 
 #[test]
-fn waiting_for_a_batch_ends_in_time() {
+fn wait_timeout_returns_in_time() {
     let rig = Rig::new();
     let gate = Gate::new();
     let loader = rig.loader(gate.clone(), config(4, 2));
-    let mut epoch = loader.epoch(0).expect("none is under way");
+    let mut epoch = loader.epoch(0).expect("no epoch is running");
     assert!(!epoch.wait_timeout(Duration::ZERO), "nothing can be read");
     assert!(!epoch.wait_timeout(Duration::from_millis(1)));
     assert_eq!(loader.stats().batches, 0);
     gate.open();
     for _ in 0..2 {
         assert!(epoch.wait_timeout(Duration::MAX));
-        epoch.next().expect("a batch").expect("no fault");
+        epoch.next().expect("a batch").expect("no error");
     }
     assert!(epoch.wait_timeout(Duration::MAX), "the end is known");
     assert!(epoch.next().is_none());
@@ -186,13 +185,13 @@ fn waiting_for_a_batch_ends_in_time() {
 }
 
 #[test]
-fn without_workers_nothing_is_waited_for() {
+fn wait_timeout_is_always_true_without_workers() {
     let rig = Rig::new();
     let loader = rig.loader(Made::new(9), config(4, 0));
-    let mut epoch = loader.epoch(0).expect("none is under way");
+    let mut epoch = loader.epoch(0).expect("no epoch is running");
     assert!(epoch.wait_timeout(Duration::ZERO));
     assert_eq!(loader.workers(), 0);
-    epoch.next().expect("a batch").expect("no fault");
+    epoch.next().expect("a batch").expect("no error");
     drop((epoch, loader));
     rig.assert_clean();
 }

@@ -18,12 +18,12 @@ fn an_epoch_at_every_batch() {
                 let dataset = Made::new(30);
                 let reads = Arc::clone(&dataset.reads);
                 let loader = rig.loader(dataset, config(4, workers));
-                let mut epoch = loader.epoch(0).expect("none is under way");
+                let mut epoch = loader.epoch(0).expect("no epoch is running");
                 for batch in epoch.by_ref().take(at) {
-                    rig.check(&batch.expect("no fault"));
+                    rig.check(&batch.expect("no error"));
                 }
                 drop(epoch);
-                // All threads are gone: nobody but this test and the loader holds on to it.
+                // All threads have ended: only this test and the loader hold it.
                 assert_eq!(Arc::strong_count(&reads), 2);
                 let (batches, error) = drain(&rig, loader.epoch(1).expect("the last is dropped"));
                 assert!(batches.concat().into_iter().eq(0..30) && error.is_none());
@@ -40,10 +40,10 @@ fn an_epoch_at_every_batch() {
 fn a_loader_before_its_epoch_and_its_batches() {
     let rig = Rig::new();
     let loader = rig.loader(Made::new(30), config(4, 2));
-    let mut epoch = loader.epoch(0).expect("none is under way");
+    let mut epoch = loader.epoch(0).expect("no epoch is running");
     drop(loader);
-    let first = epoch.next().expect("a batch").expect("no fault");
-    let second = epoch.next().expect("a batch").expect("no fault");
+    let first = epoch.next().expect("a batch").expect("no error");
+    let second = epoch.next().expect("a batch").expect("no error");
     drop(epoch);
     rig.assert_nothing_pinned();
     rig.check(&second);
@@ -62,13 +62,13 @@ fn a_loader_before_its_epoch_and_its_batches() {
 fn one_epoch_at_a_time() {
     let rig = Rig::new();
     let loader = rig.loader(Made::new(30), config(4, 1));
-    let mut epoch = loader.epoch(0).expect("none is under way");
+    let mut epoch = loader.epoch(0).expect("no epoch is running");
     let refused = loader.clone().epoch(1).expect_err("one is under way");
     assert!(matches!(refused, LoaderError::Busy), "{refused}");
     epoch
         .by_ref()
-        .for_each(|batch| drop(batch.expect("no fault")));
-    // It has ended, though it is still there.
+        .for_each(|batch| drop(batch.expect("no error")));
+    // It has ended, though it was not dropped.
     let next = loader.epoch(1).expect("the last has ended");
     drop(epoch);
     assert!(matches!(loader.epoch(2), Err(LoaderError::Busy)));
@@ -83,26 +83,26 @@ fn a_shared_dataset_of_any_kind() {
     let one = rig.loader(Arc::clone(&dataset), config(4, 1));
     let other = rig.loader(dataset, config(2, 1));
     for loader in [one, other] {
-        let (batches, error) = drain(&rig, loader.epoch(0).expect("none is under way"));
+        let (batches, error) = drain(&rig, loader.epoch(0).expect("no epoch is running"));
         assert!(batches.concat().into_iter().eq(0..9) && error.is_none());
     }
     rig.assert_clean();
 }
 
-/// The device does not get on with its work, and still nobody who drops something waits for it.
+/// The device makes no progress, and still no drop waits for it.
 #[test]
-fn everything_while_copies_are_held_up() {
+fn nothing_waits_for_a_stalled_device_when_dropped() {
     for workers in [1, 4] {
         for loader_first in [false, true] {
             let (rig, batches) = must_return(move || {
                 let rig = Rig::new();
                 let loader = rig.loader(Made::new(90), config(3, workers));
                 rig.sim.hold();
-                let mut epoch = loader.epoch(0).expect("none is under way");
+                let mut epoch = loader.epoch(0).expect("no epoch is running");
                 let batches: Vec<Batch> = epoch
                     .by_ref()
                     .take(3)
-                    .map(|batch| batch.expect("no fault"))
+                    .map(|batch| batch.expect("no error"))
                     .collect();
                 match loader_first {
                     true => drop((loader, epoch)),
@@ -110,7 +110,7 @@ fn everything_while_copies_are_held_up() {
                 }
                 (rig, batches)
             });
-            // What is under way is still there, and goes when it is done.
+            // Memory in flight is freed when its copy is done.
             assert!(rig.device.stats().parked > 0);
             rig.sim.release();
             batches.iter().for_each(|batch| rig.check(batch));
@@ -123,7 +123,7 @@ fn everything_while_copies_are_held_up() {
 }
 
 #[test]
-fn all_can_be_sent_and_shared() {
+fn public_types_are_send_and_sync() {
     fn sent<T: Send + 'static>() {}
     fn shared<T: Sync>() {}
     sent::<(Loader, Epoch, Batch, LoaderError)>();

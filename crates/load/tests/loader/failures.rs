@@ -1,10 +1,10 @@
-//! Samples that cannot be had.
+//! Samples that cannot be read.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
-use pinlane::load::{Dtype, LoaderConfig, LoaderError, OnError};
+use pinlane::load::{Dtype, LoaderError, OnError};
 
 use super::support::{Made, Rig, Trouble, config, drain};
 use pinlane_testing::must_return;
@@ -15,8 +15,7 @@ fn set(indices: &[usize]) -> BTreeSet<usize> {
     indices.iter().copied().collect()
 }
 
-/// The epoch gives what comes before the batch of `at`, then an error that says all; the loader works
-/// again.
+/// The epoch yields the batches before that of `at`, then the error. The loader can be used again.
 fn fails(trouble: Trouble, at: usize, text: &str) {
     for workers in [0, 1, 4] {
         let (trouble, text) = (trouble.clone(), text.to_owned());
@@ -36,7 +35,7 @@ fn fails(trouble: Trouble, at: usize, text: &str) {
                         origin,
                         ..
                     }
-                    | LoaderError::Panicked {
+                    | LoaderError::DatasetPanicked {
                         batch,
                         index,
                         origin,
@@ -54,7 +53,7 @@ fn fails(trouble: Trouble, at: usize, text: &str) {
 }
 
 #[test]
-fn the_first_failure_is_told_with_its_place() {
+fn the_first_failure_is_reported_with_its_origin() {
     for at in [0, 3, 9, 22] {
         let mut trouble = Trouble {
             fail: (at..SAMPLES).collect(),
@@ -76,12 +75,12 @@ fn a_panic_is_an_error() {
         panic: set(&[6, 7, 15]),
         ..Trouble::default()
     };
-    let text = "batch 1, sample 6 (made.tar/6): the dataset panicked: sample 6 hurts";
+    let text = "batch 1, sample 6 (made.tar/6): the dataset panicked: sample 6 panics";
     fails(trouble, 6, text);
 }
 
 #[test]
-fn fields_that_are_not_as_they_should_be() {
+fn invalid_fields_are_errors() {
     let trouble = Trouble {
         forget: set(&[10]),
         ..Trouble::default()
@@ -93,13 +92,13 @@ fn fields_that_are_not_as_they_should_be() {
         ..Trouble::default()
     };
     let text =
-        "batch 2, sample 10 (made.tar/10): field `tokens` has 3 bytes, no whole number of U16";
+        "batch 2, sample 10 (made.tar/10): field `tokens` has 3 bytes, not a whole number of U16";
     fails(trouble, 10, text);
     let trouble = Trouble {
         huge: set(&[10]),
         ..Trouble::default()
     };
-    let text = "batch 2, sample 10 (made.tar/10): field 3 has 6 bytes, at most 5 are allowed";
+    let text = "batch 2, sample 10 (made.tar/10): field `text` has 6 bytes; the limit is 5";
     fails(trouble, 10, text);
 }
 
@@ -114,14 +113,11 @@ fn skipped_samples_are_left_out_and_counted() {
     let skipped = [0, 5, 6, 8, 9, 10, 11, 18, 22];
     for workers in [0, 1, 4] {
         let rig = Rig::new();
-        let config = LoaderConfig {
-            on_error: OnError::Skip,
-            ..config(4, workers)
-        };
+        let config = config(4, workers).on_error(OnError::Skip);
         let loader = rig.loader(Made::with(SAMPLES, bad.clone()), config);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut numbers = 0;
-        for (number, batch) in loader.epoch(0).expect("none is under way").enumerate() {
+        for (number, batch) in loader.epoch(0).expect("no epoch is running").enumerate() {
             let batch = batch.expect("they are skipped");
             rig.check(&batch);
             let samples = 4 * number..SAMPLES.min(4 * number + 4);
@@ -131,13 +127,13 @@ fn skipped_samples_are_left_out_and_counted() {
                 (batch.len(), batch.is_empty()),
                 (expected.len(), number == 2)
             );
-            told.extend(batch.skipped().to_vec());
+            reported.extend(batch.skipped().to_vec());
             numbers += 1;
         }
         assert_eq!(numbers, 6);
-        assert!(told.iter().map(|skipped| skipped.index).eq(skipped));
-        assert_eq!(told[0].why, "broken on purpose");
-        assert_eq!(told[2].why, "field `text` was not written");
+        assert!(reported.iter().map(|sample| sample.index).eq(skipped));
+        assert_eq!(reported[0].reason, "broken on purpose");
+        assert_eq!(reported[2].reason, "field `text` was not written");
         let stats = loader.stats();
         assert_eq!((stats.skipped, stats.samples), (9, 14));
         drop(loader);
@@ -153,19 +149,19 @@ fn a_panic_is_not_skipped() {
         ..Trouble::default()
     };
     let rig = Rig::new();
-    let config = LoaderConfig {
-        on_error: OnError::Skip,
-        ..config(4, 2)
-    };
+    let config = config(4, 2).on_error(OnError::Skip);
     let loader = rig.loader(Made::with(SAMPLES, trouble), config);
-    let first = loader.epoch(0).expect("none is under way").next();
+    let first = loader.epoch(0).expect("no epoch is running").next();
     let error = first.expect("a batch").expect_err("a panic");
-    assert!(matches!(error, LoaderError::Panicked { index: 2, .. }));
+    assert!(matches!(
+        error,
+        LoaderError::DatasetPanicked { index: 2, .. }
+    ));
     drop(loader);
     rig.assert_clean();
 }
 
-/// Panics wherever it can, with what is no text, which panics again when it is dropped.
+/// Panics everywhere, with a payload that panics again when dropped.
 struct Hostile {
     fields: [Field; 1],
     reads: AtomicUsize,
@@ -194,7 +190,7 @@ impl Dataset for Hostile {
         std::panic::panic_any(Grenade)
     }
 
-    fn source(&self, _: usize) -> String {
+    fn origin(&self, _: usize) -> String {
         panic!("no source")
     }
 }
@@ -210,7 +206,7 @@ fn a_hostile_dataset() {
         let loader = rig.loader(hostile, config(5, 2));
         let error = loader.epoch(0).expect("none").next().expect("a batch");
         let text = error.expect_err("it panics").to_string();
-        let expected = "batch 0, sample 0 (whose source cannot be told: no source): the dataset \
+        let expected = "batch 0, sample 0 (of unknown origin: no source): the dataset \
                         panicked: no text";
         assert_eq!(text, expected);
         drop(loader);

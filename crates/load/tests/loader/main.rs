@@ -1,14 +1,15 @@
-//! Datasets through the loader on simulated devices: every byte right in the right order, whatever
-//! number of threads, and what happens when something goes wrong.
+//! The loader on simulated devices: every byte in the right order with any number of threads, and what
+//! happens on errors.
 
+mod awaiting;
 mod budget;
 mod bytes;
 mod calls;
 mod causes;
 mod consumer;
+mod device_transform;
 mod dropped;
 mod failures;
-mod finish;
 mod refusals;
 mod restore;
 mod seeds;

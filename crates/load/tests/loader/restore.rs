@@ -1,16 +1,11 @@
-//! Going on in the middle of an epoch.
+//! Resuming an epoch.
 
 use pinlane::load::{LoaderConfig, LoaderError, Tail};
 
 use super::support::{Made, Rig, config};
 
 fn shuffled(workers: usize) -> LoaderConfig {
-    LoaderConfig {
-        shuffle: true,
-        seed: 77,
-        tail: Tail::Keep,
-        ..config(4, workers)
-    }
+    config(4, workers).shuffle(true).seed(77).tail(Tail::Keep)
 }
 
 #[test]
@@ -20,14 +15,14 @@ fn at_every_batch() {
         let loader = rig.loader(Made::new(30), shuffled(workers));
         let all: Vec<Vec<usize>> = loader
             .epoch(2)
-            .expect("none is under way")
-            .map(|batch| batch.expect("no fault").indices().to_vec())
+            .expect("no epoch is running")
+            .map(|batch| batch.expect("no error").indices().to_vec())
             .collect();
         for at in 0..=all.len() {
             let loader = rig.loader(Made::new(30), shuffled(workers));
-            let mut epoch = loader.epoch(2).expect("none is under way");
+            let mut epoch = loader.epoch(2).expect("no epoch is running");
             for batch in epoch.by_ref().take(at) {
-                batch.expect("no fault");
+                batch.expect("no error");
             }
             let state = loader.state();
             assert_eq!(state, epoch.state());
@@ -40,7 +35,7 @@ fn at_every_batch() {
             assert_eq!(loader.state(), state);
             let mut left = Vec::new();
             for (number, batch) in (at as u64..).zip(rest) {
-                let batch = batch.expect("no fault");
+                let batch = batch.expect("no error");
                 assert_eq!(batch.number(), number);
                 rig.check(&batch);
                 left.push(batch.indices().to_vec());
@@ -53,12 +48,12 @@ fn at_every_batch() {
     }
 }
 
-/// At the end nothing of the epoch is left; the next one is begun by its number.
+/// A finished epoch has no batches left; the next one is started by number.
 #[test]
 fn at_the_end() {
     let rig = Rig::new();
     let loader = rig.loader(Made::new(30), shuffled(2));
-    let mut epoch = loader.epoch(5).expect("none is under way");
+    let mut epoch = loader.epoch(5).expect("no epoch is running");
     assert_eq!(epoch.by_ref().filter(Result::is_ok).count(), 8);
     let state = epoch.state();
     assert_eq!((state.epoch, state.batch), (5, 8));
@@ -89,19 +84,19 @@ fn of_another_order() {
     ] {
         let error = loader.restore(&state).expect_err("it is of another order");
         assert!(matches!(error, LoaderError::Order(_)), "{error}");
-        // It is free for another epoch.
+        // The loader can start another epoch.
         assert!(loader.epoch(0).is_ok());
     }
     rig.assert_clean();
 }
 
 #[test]
-fn what_was_only_read_ahead_does_not_count() {
+fn prefetched_batches_do_not_count() {
     let rig = Rig::new();
     let loader = rig.loader(Made::new(40), shuffled(2));
-    let mut epoch = loader.epoch(0).expect("none is under way");
+    let mut epoch = loader.epoch(0).expect("no epoch is running");
     assert_eq!(loader.state().batch, 0);
-    let batch = epoch.next().expect("a batch").expect("no fault");
+    let batch = epoch.next().expect("a batch").expect("no error");
     assert_eq!(loader.state().batch, 1);
     drop((batch, epoch));
     assert_eq!(loader.state().batch, 1);

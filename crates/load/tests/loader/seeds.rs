@@ -1,11 +1,10 @@
-//! Random loaders under adversarial schedules and with faults: each batch is right, or there is an
-//! error where a fault struck; nothing in flight is touched, nothing is left, and the loader works
-//! again as long as the device lives.
+//! Random loaders under adversarial schedules and injected faults: every batch is right or an error,
+//! nothing in flight is touched, nothing leaks, and the loader works again unless the device is dead.
 
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
 
-use pinlane::load::{Dtype, Finish, Loader, LoaderConfig, LoaderError, Tail};
+use pinlane::load::{DeviceTransform, Dtype, Loader, LoaderConfig, LoaderError, Tail};
 use pinlane::{Device, Error, Normalize, Stream};
 use pinlane_sim::{FaultKind, Faults, Sim};
 
@@ -14,10 +13,10 @@ use pinlane_testing::Random;
 use pinlane_testing::{assert_empty, must_return, profile};
 
 const SEEDS: u64 = if cfg!(miri) { 10 } else { 2000 };
-/// Attempts after which a living device must have let one through.
+/// A working device must succeed within this many attempts.
 const ATTEMPTS: usize = 60;
 
-/// What the seeds came to.
+/// Outcomes over all seeds.
 #[derive(Default)]
 struct Tally {
     right: u64,
@@ -39,23 +38,21 @@ fn faults(random: &mut Random) -> Faults {
 }
 
 fn config(random: &mut Random) -> LoaderConfig {
-    LoaderConfig {
-        batch: 1 + random.below(6),
-        shuffle: random.below(2) == 0,
-        seed: random.next(),
-        tail: [Tail::Keep, Tail::Drop, Tail::Pad][random.below(3)],
-        workers: Some(random.below(4)),
-        prefetch: 1 + random.below(4),
-        ..LoaderConfig::default()
-    }
+    LoaderConfig::default()
+        .batch(1 + random.below(6))
+        .shuffle(random.below(2) == 0)
+        .seed(random.next())
+        .tail([Tail::Keep, Tail::Drop, Tail::Pad][random.below(3)])
+        .workers(Some(random.below(4)))
+        .prefetch(1 + random.below(4))
 }
 
-/// The driver's error, if it says that the device is dead.
+/// Whether the error is fatal for the device.
 fn is_fatal(error: &Error) -> bool {
     matches!(error, Error::Driver(error) if error.is_fatal())
 }
 
-/// Make what a program needs, as often as it takes. `None` when the device is dead.
+/// Retry until it works. `None` if the device is dead.
 fn make<T>(make: impl Fn() -> pinlane::Result<T>) -> Option<T> {
     for _ in 0..ATTEMPTS {
         match make() {
@@ -74,8 +71,7 @@ fn as_error(error: LoaderError) -> Error {
     }
 }
 
-/// An epoch, with each batch compared; now and then left in the middle. Batches are held and dropped at
-/// random.
+/// An epoch with every batch compared, sometimes cancelled. Batches are kept and dropped at random.
 fn attempt(loader: &Loader, stream: &Stream, seed: u64, finished: bool) -> pinlane::Result<()> {
     let mut random = Random(seed);
     let mut held = Vec::new();
@@ -100,22 +96,22 @@ fn attempt(loader: &Loader, stream: &Stream, seed: u64, finished: bool) -> pinla
     Ok(())
 }
 
-/// Some epochs of one loader. Whether the device lived.
+/// A few epochs of one loader. Returns whether the device survived.
 fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> bool {
     let mut config = config(random);
     let finished = random.below(3) == 0;
     if finished {
         let finish = match random.below(2) {
-            0 => Finish::U8ToF32 {
+            0 => DeviceTransform::U8ToF32 {
                 scale: 1.0,
                 offset: 0.0,
             },
-            _ => Finish::Normalize {
+            _ => DeviceTransform::Normalize {
                 normalize: Normalize::new(&[0.5; 3], &[1.0; 3], 1).expect("three channels"),
                 to: Dtype::F32,
             },
         };
-        config.finish = vec![("image".to_owned(), finish)];
+        config.device_transforms = vec![("image".to_owned(), finish)];
     }
     let samples = random.below(30);
     let new = || Loader::new(device, Made::new(samples), config.clone()).map_err(as_error);
@@ -164,7 +160,7 @@ fn run(seed: u64, tally: &mut Tally) {
         None => false,
         Some(device) => {
             let lived = live(&device, &sim, &mut random, tally);
-            // Twice: the first may be the one that meets an injected fault.
+            // Twice: the first may hit an injected fault.
             let _ = device.synchronize();
             let _ = device.synchronize();
             assert_empty(&device);
@@ -207,7 +203,7 @@ fn right_batches_or_an_error_under_every_schedule_and_fault() {
     assert!(right > SEEDS, "only {right} epochs gave bytes to compare");
     assert!(failed > SEEDS / 10, "only {failed} epochs failed");
     for kind in FaultKind::ALL {
-        // Only large memory is registered, of which there is none here.
+        // Only large memory is registered; there is none here.
         let struck = faults.contains_key(&kind) || kind == FaultKind::RefusedRegistration;
         assert!(struck, "{kind:?} never struck");
     }

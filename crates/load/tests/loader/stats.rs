@@ -1,9 +1,9 @@
-//! What a loader says of itself.
+//! Statistics of a loader.
 
 use super::support::{Made, Rig, config, drain};
 
 #[test]
-fn what_was_done_is_counted() {
+fn stats_count_batches_and_bytes() {
     for workers in [0, 2] {
         let rig = Rig::new();
         let loader = rig.loader(Made::new(30), config(4, workers));
@@ -23,12 +23,12 @@ fn what_was_done_is_counted() {
 }
 
 #[test]
-fn one_copy_a_batch_of_what_there_is() {
+fn one_copy_per_batch_of_actual_bytes() {
     let rig = Rig::new();
     let loader = rig.loader(Made::new(30), config(4, 1));
     let mut batches = 0;
-    for batch in loader.epoch(0).expect("none is under way") {
-        batch.expect("no fault");
+    for batch in loader.epoch(0).expect("no epoch is running") {
+        batch.expect("no error");
         batches += 1;
     }
     let copies = pinlane_testing::copies(&rig.sim, pinlane_sim::SpanKind::HostToDevice);

@@ -1,5 +1,5 @@
-//! Devices that cannot be asked whether a copy is done: nobody waits for ever, and what is not known to
-//! have got there counts as not handed out.
+//! Devices that cannot tell whether a copy is done: nothing waits forever, and a batch that may not have
+//! arrived does not count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use super::support::{Made, Rig, config, drain};
 use pinlane_testing::{INJECTED, Spring, Trap, is_injected};
 use pinlane_testing::{must_return, open, profile, sim};
 
-/// While it is deaf, the calls that wait for the device fail.
+/// While set, calls that wait for the device fail.
 #[derive(Clone)]
 struct Deaf(Arc<AtomicBool>, &'static [Call]);
 
@@ -27,7 +27,7 @@ unsafe impl Hook for Deaf {
     }
 }
 
-/// A device that has page-locked memory for one batch, and can be made deaf to these calls.
+/// A device with pinned memory for one batch, on which these calls can be made to fail.
 fn with_one_slot(calls: &'static [Call]) -> (Rig, Arc<AtomicBool>) {
     let sim = sim();
     let deaf = Deaf(Arc::default(), calls);
@@ -36,7 +36,7 @@ fn with_one_slot(calls: &'static [Call]) -> (Rig, Arc<AtomicBool>) {
     (Rig::with(sim, device), deaf.0)
 }
 
-/// The only slot is lost with a copy of an earlier epoch, and there is no memory for another.
+/// The only slot is lost with a copy of an earlier epoch, and pinning another one fails.
 #[test]
 fn no_slot_is_left() {
     const WAITS: &[Call] = &[
@@ -50,8 +50,8 @@ fn no_slot_is_left() {
         must_return(move || {
             let (rig, deaf) = with_one_slot(WAITS);
             let loader = rig.loader(Made::new(4), config(4, workers));
-            let first = loader.epoch(0).expect("none is under way").next();
-            first.expect("a batch").expect("no fault");
+            let first = loader.epoch(0).expect("no epoch is running").next();
+            first.expect("a batch").expect("no error");
 
             deaf.store(true, Ordering::SeqCst);
             let first = loader.epoch(0).expect("the last was dropped").next();
@@ -74,7 +74,7 @@ fn no_slot_is_left() {
     }
 }
 
-/// A copy that never ends, and nobody can see whether it has.
+/// A copy that never ends, and whose state cannot be queried.
 #[test]
 fn a_copy_that_cannot_be_waited_for() {
     for workers in [0, 2] {
@@ -83,7 +83,7 @@ fn a_copy_that_cannot_be_waited_for() {
             let loader = rig.loader(Made::new(40), config(4, workers));
             rig.sim.hold();
             deaf.store(true, Ordering::SeqCst);
-            let mut epoch = loader.epoch(0).expect("none is under way");
+            let mut epoch = loader.epoch(0).expect("no epoch is running");
             epoch.next().expect("a batch").expect("it was submitted");
             let error = epoch.next().expect("an error").expect_err("no slot");
             let text = error.to_string();
@@ -103,9 +103,9 @@ fn a_copy_that_cannot_be_waited_for() {
     }
 }
 
-/// A wait that fails is an error, but the batch that was waited for got there and counts.
+/// A failed wait is an error, but its batch reached the device and counts.
 #[test]
-fn a_wait_that_fails_does_not_undo_a_batch() {
+fn a_failed_wait_does_not_lose_the_batch() {
     let mut sprung = 0;
     for at in 0..20 {
         sprung += must_return(move || {
@@ -116,7 +116,7 @@ fn a_wait_that_fails_does_not_undo_a_batch() {
             config.pinned_bytes = 1;
             let loader = rig.loader(Made::new(40), config);
             trap.set(Call::EventWaitTimeout, at, Spring::Fail);
-            let outcomes: Vec<_> = loader.epoch(0).expect("none is under way").collect();
+            let outcomes: Vec<_> = loader.epoch(0).expect("no epoch is running").collect();
             let sprung = trap.disarm();
             let good = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
             assert_eq!(loader.state().batch, good as u64);
@@ -129,7 +129,7 @@ fn a_wait_that_fails_does_not_undo_a_batch() {
     assert!(sprung >= 5, "only {sprung} failures");
 }
 
-/// Copies that fail on the device after their batches were handed out: these are not done.
+/// Copies that fail on the device after their batches were handed out: those batches do not count.
 #[test]
 fn what_was_handed_out_and_did_not_get_there_comes_again() {
     let mut struck = 0;
@@ -145,7 +145,7 @@ fn what_was_handed_out_and_did_not_get_there_comes_again() {
                 let device = open(&sim);
                 let made = Loader::new(&device, Made::new(38), config(3, workers));
                 let loader = made.expect("nothing is copied yet");
-                let epoch = loader.epoch(1).expect("none is under way");
+                let epoch = loader.epoch(1).expect("no epoch is running");
                 let outcomes: Vec<_> = epoch.collect();
                 let good = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
                 let state = loader.state();
@@ -158,12 +158,12 @@ fn what_was_handed_out_and_did_not_get_there_comes_again() {
                 };
                 assert!(state.batch <= *batch && state.batch <= good as u64);
 
-                // Elsewhere, all that was not done can be had.
+                // Another loader can read the remaining batches.
                 let rig = Rig::new();
                 let loader = rig.loader(Made::new(38), config(3, workers));
                 let mut rest = Vec::new();
                 for batch in loader.restore(&state).expect("the same order") {
-                    rest.extend(batch.expect("no fault").indices().to_vec());
+                    rest.extend(batch.expect("no error").indices().to_vec());
                 }
                 assert!(rest.into_iter().eq(3 * state.batch as usize..38));
                 drop(loader);
@@ -184,7 +184,7 @@ fn a_failure_that_is_known_at_the_end_only() {
             let device = open(&sim);
             let made = Loader::new(&device, Made::new(6), config(3, workers));
             let loader = made.expect("nothing is copied yet");
-            let outcomes: Vec<_> = loader.epoch(0).expect("none is under way").collect();
+            let outcomes: Vec<_> = loader.epoch(0).expect("no epoch is running").collect();
             assert!(outcomes.iter().any(Result::is_err), "{outcomes:?}");
             assert_eq!(loader.state().batch, 0, "{outcomes:?}");
         });
@@ -196,7 +196,7 @@ fn a_failure_that_is_known_at_the_end_only() {
 fn without_a_failure_all_counts() {
     let (rig, _) = with_one_slot(&[]);
     let loader = rig.loader(Made::new(40), config(4, 1));
-    let (batches, error) = drain(&rig, loader.epoch(0).expect("none is under way"));
+    let (batches, error) = drain(&rig, loader.epoch(0).expect("no epoch is running"));
     assert!(batches.len() == 10 && error.is_none());
     assert_eq!(loader.state().batch, 10);
     drop(loader);

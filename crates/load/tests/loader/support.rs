@@ -21,7 +21,7 @@ pub struct Made {
     pub reads: Arc<AtomicUsize>,
 }
 
-/// Which samples are bad.
+/// Which samples are bad, and how.
 #[derive(Clone, Default)]
 pub struct Trouble {
     pub fail: BTreeSet<usize>,
@@ -58,7 +58,7 @@ impl Made {
         }
     }
 
-    /// What a sample has of each field.
+    /// The bytes of each field of a sample.
     pub fn sample(index: usize) -> [Vec<u8>; 4] {
         let mut random = Random(index as u64);
         let (tokens, text) = (2 * random.below(8), random.below(6));
@@ -88,7 +88,10 @@ impl Dataset for Made {
         if self.trouble.fail.contains(&index) {
             return Err("broken on purpose".into());
         }
-        assert!(!self.trouble.panic.contains(&index), "sample {index} hurts");
+        assert!(
+            !self.trouble.panic.contains(&index),
+            "sample {index} panics"
+        );
         sample.fixed(LABEL).copy_from_slice(&label);
         sample
             .variable(TOKENS, tokens.len())?
@@ -105,12 +108,12 @@ impl Dataset for Made {
         Ok(())
     }
 
-    fn source(&self, index: usize) -> String {
+    fn origin(&self, index: usize) -> String {
         format!("made.tar/{index}")
     }
 }
 
-/// A device that is checked in the end.
+/// A device that is checked at the end.
 pub struct Rig {
     pub sim: Sim,
     pub device: Device,
@@ -137,7 +140,7 @@ impl Rig {
         Loader::new(&self.device, dataset, config).expect("a valid setup")
     }
 
-    /// The device holds nothing, nothing was misused, and nothing is left.
+    /// Nothing is allocated on the device, no misuse, no stray errors.
     #[track_caller]
     pub fn assert_clean(self) {
         let Self {
@@ -149,26 +152,26 @@ impl Rig {
         device.synchronize().expect("the device is alive");
         pinlane_testing::assert_empty(&device);
         let stray = device.take_stray_errors();
-        assert_eq!(stray, [], "errors that nobody was told");
+        assert_eq!(stray, [], "stray errors");
         drop(device);
         pinlane_testing::assert_clean(&sim);
     }
 
-    /// Nothing is page-locked but what the express lane keeps, which compares bytes.
+    /// Nothing is pinned except by the express lane, which the comparison uses.
     #[track_caller]
     pub fn assert_nothing_pinned(&self) {
         let stats = self.device.stats();
         assert_eq!(stats.pinned_bytes, stats.express_bytes);
     }
 
-    /// The batch holds what its samples are made of.
+    /// Check all bytes of a batch.
     #[track_caller]
     pub fn check(&self, batch: &Batch) {
         check(&self.stream, batch).expect("the device is alive");
     }
 }
 
-/// The batch holds what its samples are made of.
+/// Check all bytes of a batch.
 #[track_caller]
 pub fn check(stream: &Stream, batch: &Batch) -> pinlane::Result<()> {
     let what = format!("{batch:?}");
@@ -208,16 +211,12 @@ pub fn check(stream: &Stream, batch: &Batch) -> pinlane::Result<()> {
     Ok(())
 }
 
-/// Batches of a few samples, in their order, with so many threads.
+/// Batches of `batch` samples in dataset order, read by `workers` threads.
 pub fn config(batch: usize, workers: usize) -> LoaderConfig {
-    LoaderConfig {
-        batch,
-        workers: Some(workers),
-        ..LoaderConfig::default()
-    }
+    LoaderConfig::default().batch(batch).workers(Some(workers))
 }
 
-/// Indices of all batches, and the error in the end.
+/// Indices of all batches, and the final error.
 pub fn drain(
     rig: &Rig,
     batches: impl Iterator<Item = Result<Batch, LoaderError>>,
@@ -225,7 +224,7 @@ pub fn drain(
     let mut indices = Vec::new();
     let mut error = None;
     for batch in batches {
-        assert!(error.is_none(), "it goes on after {error:?}");
+        assert!(error.is_none(), "it continues after {error:?}");
         match batch {
             Ok(batch) => {
                 rig.check(&batch);

@@ -1,12 +1,12 @@
-//! Samples that a dataset leaves as they are, in part, or does not give back.
+//! Samples that a dataset does not write completely, or replaces.
 
 use pinlane::load::dataset::{Dataset, Field, SampleMut, from_fn};
-use pinlane::load::{Dtype, LoaderConfig, OnError};
+use pinlane::load::{Dtype, OnError};
 
 use super::support::{Rig, config};
 use pinlane_testing::must_return;
 
-/// Numbers, but for those samples whose field `high` is not written.
+/// Numbers, except that some samples leave the field `high` unwritten.
 fn forgetful(forgotten: &'static [usize]) -> impl Dataset {
     let fields = [
         Field::fixed("low", Dtype::U8, [2]),
@@ -22,7 +22,7 @@ fn forgetful(forgotten: &'static [usize]) -> impl Dataset {
     })
 }
 
-/// What is there of an older batch is never passed off as the sample's.
+/// Old data in the slot never passes as the sample's.
 #[test]
 fn a_fixed_field_that_is_not_written_is_an_error() {
     for workers in [0, 1, 3] {
@@ -30,7 +30,7 @@ fn a_fixed_field_that_is_not_written_is_an_error() {
             let rig = Rig::new();
             let loader = rig.loader(forgetful(&[9]), config(2, workers));
             for _ in 0..2 {
-                let mut epoch = loader.epoch(0).expect("none is under way");
+                let mut epoch = loader.epoch(0).expect("no epoch is running");
                 let good = epoch.by_ref().take(4).filter(Result::is_ok).count();
                 assert_eq!(good, 4);
                 let error = epoch.next().expect("an error").expect_err("not written");
@@ -44,15 +44,12 @@ fn a_fixed_field_that_is_not_written_is_an_error() {
 }
 
 #[test]
-fn or_it_is_left_out() {
+fn a_sample_with_an_unwritten_field_is_skipped() {
     let rig = Rig::new();
-    let config = LoaderConfig {
-        on_error: OnError::Skip,
-        ..config(3, 2)
-    };
+    let config = config(3, 2).on_error(OnError::Skip);
     let loader = rig.loader(forgetful(&[0, 7, 8]), config);
     let mut seen = Vec::new();
-    for batch in loader.epoch(0).expect("none is under way") {
+    for batch in loader.epoch(0).expect("no epoch is running") {
         let batch = batch.expect("they are left out");
         let high = batch.field("high").expect("a field").bytes();
         let high = rig.stream.copy_to_vec(high).expect("the device is alive");
@@ -65,46 +62,43 @@ fn or_it_is_left_out() {
     rig.assert_clean();
 }
 
-/// The first batch must be refused with these words.
+/// The first batch must fail with this error.
 #[track_caller]
 fn refused(dataset: impl Dataset, text: &str) {
     let rig = Rig::new();
     let loader = rig.loader(dataset, config(1, 1));
-    let first = loader.epoch(0).expect("none is under way").next();
+    let first = loader.epoch(0).expect("no epoch is running").next();
     let error = first.expect("an error").expect_err("it is not the sample");
     assert_eq!(error.to_string(), text);
     drop(loader);
     rig.assert_clean();
 }
 
-/// A sample of the dataset's own, complete, of so many bytes.
-fn other(fixed: bool, bytes: usize) -> SampleMut<'static> {
-    let mut other = SampleMut::new();
-    let place = Box::leak(vec![7; bytes].into());
+fn field(fixed: bool) -> Field {
     match fixed {
-        true => {
-            other.push_fixed(place);
-            other.fixed(0);
-        }
-        false => {
-            other.push_variable(place);
-            other.variable(0, bytes).expect("there is room");
-        }
+        true => Field::fixed("bytes", Dtype::U8, [4]),
+        false => Field::variable("bytes", Dtype::U8, 4),
+    }
+}
+
+/// A complete sample of the dataset's own, of this many bytes.
+fn other(fixed: bool, bytes: usize) -> SampleMut<'static> {
+    let field = Box::leak(Box::new(field(fixed)));
+    let mut other = SampleMut::new();
+    other.push(field, Box::leak(vec![7; bytes].into()));
+    match fixed {
+        true => _ = other.fixed(0),
+        false => _ = other.variable(0, bytes).expect("there is room"),
     }
     other
 }
 
 #[test]
-fn a_sample_that_is_put_in_the_place_of_another() {
-    let text =
-        "batch 0, sample 0: the dataset has put another sample in the place of the given one";
+fn replacing_the_sample_is_an_error() {
+    let text = "batch 0, sample 0: the dataset replaced the sample it was given by another one";
     for bytes in [0, 1, 4, 100] {
         for fixed in [true, false] {
-            let field = match fixed {
-                true => Field::fixed("bytes", Dtype::U8, [4]),
-                false => Field::variable("bytes", Dtype::U8, 4),
-            };
-            let swapper = from_fn(1, [field], move |_, sample| {
+            let swapper = from_fn(1, [field(fixed)], move |_, sample| {
                 *sample = other(fixed, bytes);
                 Ok(())
             });
@@ -119,7 +113,7 @@ fn a_sample_that_is_put_in_the_place_of_another() {
 }
 
 #[test]
-fn a_sample_that_is_put_back_is_fine() {
+fn taking_the_sample_and_putting_it_back_is_fine() {
     let rig = Rig::new();
     let field = [Field::fixed("byte", Dtype::U8, [1])];
     let careful = from_fn(1, field, |_, sample| {
@@ -129,8 +123,8 @@ fn a_sample_that_is_put_back_is_fine() {
         Ok(())
     });
     let loader = rig.loader(careful, config(1, 1));
-    let first = loader.epoch(0).expect("none is under way").next();
-    let batch = first.expect("a batch").expect("no fault");
+    let first = loader.epoch(0).expect("no epoch is running").next();
+    let batch = first.expect("a batch").expect("no error");
     let byte = batch.field("byte").expect("a field").bytes();
     assert_eq!(rig.stream.copy_to_vec(byte).expect("alive"), [9]);
     drop((batch, loader));

@@ -1,28 +1,28 @@
-//! Every sample exactly once over all ranks, but for what the tail says.
+//! Every sample exactly once over all ranks, except for the tail.
 
-use pinlane::load::{Order, OrderConfig, Shard, Tail};
+use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 
 const TAILS: [Tail; 3] = [Tail::Keep, Tail::Drop, Tail::Pad];
 const BATCHES: [usize; 7] = [1, 2, 3, 5, 8, 17, 32];
 
-/// Goes through all ranks and counts.
+/// Count the samples over all ranks.
 fn check(samples: usize, world: usize, config: OrderConfig) {
-    let told = || format!("{samples} samples, {world} ranks, {config:?}");
+    let describe = || format!("{samples} samples, {world} ranks, {config:?}");
     let (mut seen, mut padding) = (vec![0_u32; samples], 0);
     let mut shape = None;
     for rank in 0..world {
         let shard = Shard::new(rank, world).expect("a rank");
-        let order = Order::new(samples, 3, &OrderConfig { shard, ..config }).expect("an order");
-        // All ranks have as many samples and batches as the first.
+        let order = SampleOrder::new(samples, 3, &config.shard(shard)).expect("an order");
+        // All ranks have the same number of samples and batches.
         let this = (order.samples(), order.batches());
-        assert_eq!(*shape.get_or_insert(this), this, "{}", told());
+        assert_eq!(*shape.get_or_insert(this), this, "{}", describe());
         let mut position = 0_usize;
         for batch in 0..order.batches() {
             let full = batch + 1 < order.batches() || config.tail != Tail::Keep;
             let len = order.batch_len(batch);
             assert!(len == config.batch || (!full && (1..config.batch).contains(&len)));
             for (sample, at) in order.batch(batch).zip(position..) {
-                // Asking for a part of them is enough: the batch is made from the same calls.
+                // Checking some is enough: `batch` makes the same calls.
                 if at.is_multiple_of(5) {
                     assert_eq!(sample, order.sample(at));
                 }
@@ -33,17 +33,25 @@ fn check(samples: usize, world: usize, config: OrderConfig) {
             }
             position += len;
         }
-        assert_eq!(position, order.samples(), "{}", told());
+        assert_eq!(position, order.samples(), "{}", describe());
     }
     let once = seen.iter().filter(|times| **times == 1).count();
     let never = seen.iter().filter(|times| **times == 0).count();
-    assert_eq!(once + never, samples, "a sample twice: {}", told());
+    assert_eq!(once + never, samples, "a sample twice: {}", describe());
     let total = shape.map_or(0, |(samples, _)| samples * world);
-    assert_eq!(once + padding, total, "{}", told());
+    assert_eq!(once + padding, total, "{}", describe());
     match config.tail {
-        Tail::Keep => assert!(never == 0 && padding < world, "{}", told()),
-        Tail::Drop => assert!(padding == 0 && never < world * config.batch, "{}", told()),
-        Tail::Pad => assert!(never == 0 && padding < world * config.batch, "{}", told()),
+        Tail::Keep => assert!(never == 0 && padding < world, "{}", describe()),
+        Tail::Drop => assert!(
+            padding == 0 && never < world * config.batch,
+            "{}",
+            describe()
+        ),
+        _ => assert!(
+            never == 0 && padding < world * config.batch,
+            "{}",
+            describe()
+        ),
     }
 }
 
@@ -57,13 +65,12 @@ fn check_all(samples: usize, world: usize) {
             check(
                 samples,
                 world,
-                OrderConfig {
-                    seed: turn as u64,
-                    shuffle,
-                    batch: BATCHES[turn % BATCHES.len()],
-                    tail,
-                    shard: Shard::whole(),
-                },
+                OrderConfig::default()
+                    .seed(turn as u64)
+                    .shuffle(shuffle)
+                    .batch(BATCHES[turn % BATCHES.len()])
+                    .tail(tail)
+                    .shard(Shard::whole()),
             );
         }
     }
@@ -107,13 +114,12 @@ fn every_batch_size() {
                 check(
                     samples,
                     world,
-                    OrderConfig {
-                        seed: 1,
-                        shuffle,
-                        batch,
-                        tail,
-                        shard,
-                    },
+                    OrderConfig::default()
+                        .seed(1)
+                        .shuffle(shuffle)
+                        .batch(batch)
+                        .tail(tail)
+                        .shard(shard),
                 );
             }
         }

@@ -1,21 +1,20 @@
-//! Orders that must never change: states of half-done epochs rest on them.
+//! Orders that must never change: saved epochs depend on them.
 
-use pinlane::load::{Order, OrderConfig, Shard, Tail};
+use pinlane::load::{OrderConfig, SampleOrder, Shard, Tail};
 
 fn first(samples: usize, seed: u64, epoch: u64, shard: Shard) -> Vec<usize> {
-    let config = OrderConfig {
-        seed,
-        shuffle: true,
-        batch: 8,
-        tail: Tail::Keep,
-        shard,
-    };
-    let order = Order::new(samples, epoch, &config).expect("an order");
+    let config = OrderConfig::default()
+        .seed(seed)
+        .shuffle(true)
+        .batch(8)
+        .tail(Tail::Keep)
+        .shard(shard);
+    let order = SampleOrder::new(samples, epoch, &config).expect("an order");
     order.batch(0).map(|sample| sample.index).collect()
 }
 
 #[test]
-fn orders_are_the_same_for_ever() {
+fn orders_never_change() {
     let whole = Shard::whole();
     let second = Shard::new(1, 2).expect("a rank");
     assert_eq!(first(10, 0, 0, whole), [5, 3, 4, 7, 0, 8, 2, 1]);

@@ -1,8 +1,8 @@
-//! Orders of samples: every sample where it belongs, the same for ever, and as shuffled as can be.
+//! Orders of samples: complete, stable over time, and well shuffled.
 
 mod coverage;
 mod golden;
-mod progress;
 mod shapes;
 mod shard;
 mod shuffle;
+mod state;

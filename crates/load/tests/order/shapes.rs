@@ -1,19 +1,14 @@
-//! Numbers of samples and batches, where padding comes from, and the ends of what can be counted.
+//! Numbers of samples and batches, padding, and the largest numbers.
 
-use pinlane::load::{Order, OrderConfig, OrderError, Sample, Shard, Tail};
+use pinlane::load::{OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 
-fn order(samples: usize, world: usize, rank: usize, batch: usize, tail: Tail) -> Order {
+fn order(samples: usize, world: usize, rank: usize, batch: usize, tail: Tail) -> SampleOrder {
     let shard = Shard::new(rank, world).expect("a rank");
-    let config = OrderConfig {
-        batch,
-        tail,
-        shard,
-        ..OrderConfig::default()
-    };
-    Order::new(samples, 0, &config).expect("an order")
+    let config = OrderConfig::default().batch(batch).tail(tail).shard(shard);
+    SampleOrder::new(samples, 0, &config).expect("an order")
 }
 
-fn indices(order: &Order) -> Vec<usize> {
+fn indices(order: &SampleOrder) -> Vec<usize> {
     (0..order.batches())
         .flat_map(|batch| order.batch(batch))
         .map(|sample| sample.index)
@@ -21,8 +16,8 @@ fn indices(order: &Order) -> Vec<usize> {
 }
 
 #[test]
-fn the_default_is_all_as_numbered() {
-    let order = Order::new(5, 9, &OrderConfig::default()).expect("an order");
+fn the_default_is_dataset_order() {
+    let order = SampleOrder::new(5, 9, &OrderConfig::default()).expect("an order");
     assert_eq!(indices(&order), [0, 1, 2, 3, 4]);
     assert_eq!(order.batches(), 5);
 }
@@ -35,7 +30,7 @@ fn ranks_take_turns() {
 }
 
 #[test]
-fn tails_are_kept_dropped_or_filled_up() {
+fn tails_are_kept_dropped_or_padded() {
     let kept = order(10, 1, 0, 4, Tail::Keep);
     assert_eq!(
         [0, 1, 2, 3].map(|batch| kept.batch_len(batch)),
@@ -68,7 +63,7 @@ fn one_sample_can_fill_many_batches() {
 }
 
 #[test]
-fn nothing_has_no_batches() {
+fn an_empty_dataset_has_no_batches() {
     for tail in [Tail::Keep, Tail::Drop, Tail::Pad] {
         let nothing = order(0, 4, 3, 2, tail);
         assert_eq!((nothing.samples(), nothing.batches()), (0, 0));
@@ -77,43 +72,43 @@ fn nothing_has_no_batches() {
 }
 
 #[test]
-fn a_batch_has_samples() {
-    let config = OrderConfig {
-        batch: 0,
-        ..OrderConfig::default()
-    };
-    assert_eq!(Order::new(3, 0, &config).err(), Some(OrderError::BatchZero));
+fn a_batch_size_of_zero_is_an_error() {
+    let config = OrderConfig::default().batch(0);
+    assert_eq!(
+        SampleOrder::new(3, 0, &config).err(),
+        Some(OrderError::BatchZero)
+    );
 }
 
 #[test]
-#[should_panic(expected = "there are 3 samples, none at 3")]
-fn positions_end() {
+#[should_panic(expected = "position 3 is past the end of 3 samples")]
+fn a_position_past_the_end_panics() {
     let _ = order(3, 1, 0, 1, Tail::Keep).sample(3);
 }
 
-/// As many samples as can be counted, on as many ranks.
+/// The most samples, on the most ranks.
 #[test]
 fn the_largest_numbers() {
     let most = usize::MAX;
-    let config = |rank, world, batch, tail| OrderConfig {
-        shuffle: true,
-        batch,
-        tail,
-        shard: Shard::new(rank, world).expect("a rank"),
-        ..OrderConfig::default()
+    let config = |rank, world, batch, tail| {
+        OrderConfig::default()
+            .shuffle(true)
+            .batch(batch)
+            .tail(tail)
+            .shard(Shard::new(rank, world).expect("a rank"))
     };
-    let order = Order::new(most, 1, &config(0, 1, 1, Tail::Keep)).expect("an order");
+    let order = SampleOrder::new(most, 1, &config(0, 1, 1, Tail::Keep)).expect("an order");
     assert_eq!(order.batches(), most);
     assert!(!order.sample(most - 1).padding);
 
-    let order = Order::new(most, 1, &config(6, 7, most, Tail::Keep)).expect("an order");
+    let order = SampleOrder::new(most, 1, &config(6, 7, most, Tail::Keep)).expect("an order");
     assert_eq!(order.batches(), 1);
     let _ = order.sample(order.samples() - 1);
 
-    let order = Order::new(5, 1, &config(most - 1, most, 1, Tail::Keep)).expect("an order");
+    let order = SampleOrder::new(5, 1, &config(most - 1, most, 1, Tail::Keep)).expect("an order");
     assert!(order.sample(0).padding);
 
-    let error = Order::new(most, 1, &config(0, 1, 1 << 40, Tail::Pad)).expect_err("too many");
+    let error = SampleOrder::new(most, 1, &config(0, 1, 1 << 40, Tail::Pad)).expect_err("too many");
     assert_eq!(
         error,
         OrderError::TooManySamples {

@@ -1,8 +1,8 @@
-//! Ranks, given and found.
+//! Ranks, given by hand or by a launcher.
 
 use pinlane::load::{OrderError, Shard};
 
-/// The shard that these variables give.
+/// The shard given by these variables.
 fn from(vars: &[(&str, &str)]) -> Result<Option<Shard>, OrderError> {
     Shard::from_vars(|name| {
         let found = vars.iter().find(|(key, _)| *key == name);
@@ -25,7 +25,7 @@ fn ranks_are_less_than_the_world() {
 }
 
 #[test]
-fn every_launcher_is_known_in_this_order() {
+fn launchers_have_a_fixed_precedence() {
     let launchers = [
         ("RANK", "WORLD_SIZE"),
         ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -56,7 +56,7 @@ fn half_set_variables_name_the_other() {
     assert_eq!(from(&[("RANK", "0")]), missing("WORLD_SIZE", "RANK"));
     assert_eq!(from(&[("WORLD_SIZE", "2")]), missing("RANK", "WORLD_SIZE"));
     assert_eq!(from(&[("PMI_SIZE", "2")]), missing("PMI_RANK", "PMI_SIZE"));
-    // The first of several is told.
+    // The first of several is reported.
     let two = [("PMI_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "0")];
     assert_eq!(
         from(&two),
@@ -75,7 +75,7 @@ fn half_set_variables_name_the_other() {
 }
 
 #[test]
-fn a_launcher_that_is_half_set_makes_way_for_one_that_is_not() {
+fn a_complete_launcher_wins_over_an_incomplete_one() {
     let pmi = [("PMI_RANK", "1"), ("PMI_SIZE", "2")];
     for half in [("RANK", "0"), ("WORLD_SIZE", "7"), ("RANK", "nonsense")] {
         assert_eq!(from(&[&[half][..], &pmi].concat()), Ok(Some(shard(1, 2))));
@@ -87,7 +87,7 @@ fn a_launcher_that_is_half_set_makes_way_for_one_that_is_not() {
         ("SLURM_NTASKS", "6"),
     ];
     assert_eq!(from(&srun), Ok(Some(shard(5, 6))));
-    // One that is set but makes no sense does not.
+    // One with an invalid value does not.
     let nonsense = [&[("RANK", "0"), ("WORLD_SIZE", "zero")][..], &pmi].concat();
     assert!(matches!(
         from(&nonsense),
@@ -98,14 +98,13 @@ fn a_launcher_that_is_half_set_makes_way_for_one_that_is_not() {
     ));
 }
 
-/// Variables of SLURM count in tasks of `srun`, nowhere else.
 #[test]
-fn slurm_outside_of_srun_has_started_nobody() {
+fn slurm_variables_count_only_in_srun_steps() {
     let tasks = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")];
     assert_eq!(from(&tasks), Ok(None), "a batch script");
     assert_eq!(from(&tasks[1..]), Ok(None), "the shell of salloc");
     let within = |step| from(&[&tasks[..], &[step]].concat());
-    // A shell in a step of its own, a batch script, what no step has.
+    // An interactive shell, a batch script, an unknown step.
     for number in ["4294967290", "4294967291", "4294967295", "", "batch", "-5"] {
         assert_eq!(within(("SLURM_STEP_ID", number)), Ok(None), "{number:?}");
     }
@@ -114,7 +113,7 @@ fn slurm_outside_of_srun_has_started_nobody() {
             assert_eq!(within((name, number)), Ok(Some(shard(0, 8))), "{number}");
         }
     }
-    // Fewer tasks than the job has.
+    // A step with fewer tasks than the job.
     let part = [
         &tasks[..],
         &[("SLURM_STEP_ID", "1"), ("SLURM_STEP_NUM_TASKS", "2")],
@@ -123,7 +122,7 @@ fn slurm_outside_of_srun_has_started_nobody() {
 }
 
 #[test]
-fn nonsense_names_the_variable() {
+fn invalid_values_name_the_variable() {
     let bad = |rank: &str, world: &str| {
         let error = from(&[("PMI_RANK", rank), ("PMI_SIZE", world)]).expect_err("nonsense");
         let words = error.to_string();
@@ -153,4 +152,21 @@ fn nonsense_names_the_variable() {
     for value in ["", "0", "-4", "four", "\u{fffd}"] {
         assert_eq!(bad("0", value), ("PMI_SIZE", value.to_owned()));
     }
+}
+
+#[test]
+fn shards_are_written_as_rank_and_world() {
+    for text in ["0/1", "7/8", " 7 / 8 "] {
+        let parsed: Shard = text.parse().expect(text);
+        assert_eq!(parsed.to_string(), text.replace(' ', ""));
+    }
+    for text in ["", "3", "1/2/3", "-1/2", "+1/2", "a/b", "1/"] {
+        let bad = OrderError::BadShard {
+            text: text.to_owned(),
+        };
+        assert_eq!(text.parse::<Shard>(), Err(bad));
+    }
+    assert_eq!("0/0".parse::<Shard>(), Err(OrderError::WorldZero));
+    let outside = OrderError::RankOutsideWorld { rank: 2, world: 2 };
+    assert_eq!("2/2".parse::<Shard>(), Err(outside));
 }

@@ -1,16 +1,12 @@
-//! Shuffled orders are as good as drawn.
+//! Shuffled orders are statistically uniform.
 
 use std::collections::HashMap;
 
-use pinlane::load::{Order, OrderConfig};
+use pinlane::load::{OrderConfig, SampleOrder};
 
 fn shuffled(samples: usize, seed: u64, epoch: u64) -> Vec<usize> {
-    let config = OrderConfig {
-        seed,
-        shuffle: true,
-        ..OrderConfig::default()
-    };
-    let order = Order::new(samples, epoch, &config).expect("an order");
+    let config = OrderConfig::default().seed(seed).shuffle(true);
+    let order = SampleOrder::new(samples, epoch, &config).expect("an order");
     (0..samples)
         .map(|position| order.sample(position).index)
         .collect()
@@ -25,9 +21,9 @@ fn unevenness(found: impl ExactSizeIterator<Item = u32>, drawn: u32) -> f64 {
     squares.sum::<f64>() / (outcomes - 1.0)
 }
 
-/// All orders of a few samples, over seeds and over epochs.
+/// Over seeds and over epochs.
 #[test]
-fn every_order_of_few_samples_is_equally_frequent() {
+fn all_orders_of_few_samples_are_equally_frequent() {
     for (samples, orders) in [(2, 2), (3, 6), (4, 24), (5, 120), (6, 720)] {
         for over_epochs in [false, true] {
             let drawn = 100 * orders + 4_000;
@@ -42,7 +38,7 @@ fn every_order_of_few_samples_is_equally_frequent() {
             }
             assert_eq!(found.len(), orders as usize, "{samples} samples");
             let uneven = unevenness(found.into_values(), drawn);
-            // What chance makes of it: the fewer outcomes, the more.
+            // Chance deviates more with fewer outcomes.
             let limit = 1.0 + 5.0 * (2.0 / f64::from(orders - 1)).sqrt();
             assert!(uneven < limit, "{samples} samples: {uneven}");
         }
@@ -51,7 +47,7 @@ fn every_order_of_few_samples_is_equally_frequent() {
 
 /// Where a sample lands, and what comes behind it, for sizes on both sides of a power of two.
 #[test]
-fn places_and_neighbours_are_equally_frequent() {
+fn positions_and_neighbours_are_uniform() {
     for samples in [16, 17, 100] {
         let mut places = vec![0; samples * samples];
         let mut neighbours = vec![0; samples * samples];
@@ -82,7 +78,7 @@ fn places_and_neighbours_are_equally_frequent() {
 }
 
 #[test]
-fn epochs_and_seeds_have_nothing_in_common() {
+fn epochs_and_seeds_are_independent() {
     let samples = 5_000;
     let first = shuffled(samples, 1, 0);
     for (seed, epoch) in [

@@ -1,15 +1,15 @@
-//! Little page-locked memory, and none.
+//! Small pinned budgets.
 
 use std::fs::File;
 
 use pinlane::load::{Dtype, Io, LoadConfig, Weights};
 use pinlane::{Budget, Device, Error};
 
-use super::rig::{PIECE_BYTES, Rig, config, converting, device_error, model};
+use super::rig::{PIECE_BYTES, Rig, config, device_error, model};
 use super::support::{Scratch, safetensors};
 use pinlane_testing::{must_return, sim};
 
-/// A device that may page-lock so many slots.
+/// A device whose budget holds this many slots.
 fn with_slots(slots: usize) -> Rig {
     let sim = sim();
     let budget = Budget::with_limit((slots * PIECE_BYTES) as u64);
@@ -18,14 +18,14 @@ fn with_slots(slots: usize) -> Rig {
 }
 
 #[test]
-fn fewer_slots_will_do() {
+fn a_load_works_with_fewer_slots() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for slots in [1, 2, 3, 10] {
         for threads in [1, 3] {
             let weights = weights.clone();
             must_return(move || {
-                // Whichever thread is the first.
+                // Any thread may be first.
                 for _ in 0..20 {
                     let rig = with_slots(slots);
                     let tensors = weights.load(&rig.device, &config(threads));
@@ -41,7 +41,7 @@ fn fewer_slots_will_do() {
 }
 
 #[test]
-fn no_slot_is_an_error() {
+fn a_budget_without_room_for_a_slot_is_an_error() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for threads in [1, 4] {
@@ -60,14 +60,14 @@ fn no_slot_is_an_error() {
     }
 }
 
-/// Slots of another size, which an earlier load has left, make room.
+/// Idle slots of another size are freed.
 #[test]
-fn what_is_kept_does_not_stand_in_the_way() {
+fn idle_slots_are_freed_for_a_load_of_another_size() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let rig = with_slots(6);
     for pages in [4, 24, 5, 20, 4] {
-        let mut config = converting(config(2), Dtype::F16);
+        let mut config = config(2).convert(Dtype::F16);
         config.piece_bytes = Some(pages * 4096);
         let tensors = weights.load(&rig.device, &config);
         let tensors = tensors.unwrap_or_else(|error| panic!("{pages} pages: {error}"));
@@ -76,9 +76,9 @@ fn what_is_kept_does_not_stand_in_the_way() {
     rig.assert_clean();
 }
 
-/// What a load takes by itself is no more than there is.
+/// By default a load takes no more than the budget has left.
 #[test]
-fn the_usual_sizes_in_a_small_budget() {
+fn default_sizes_in_a_small_budget() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for slots in [2, 3, 7] {
@@ -96,7 +96,7 @@ fn the_usual_sizes_in_a_small_budget() {
 }
 
 #[test]
-fn as_much_as_it_may_take() {
+fn pinned_bytes_is_the_limit() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for pinned_bytes in [32 << 10, 33_000, 50_000, 100_000] {
@@ -112,22 +112,22 @@ fn as_much_as_it_may_take() {
     }
 }
 
-/// Nor in that of others.
+/// Idle slots are freed for other allocations too.
 #[test]
-fn what_is_kept_makes_room_for_others() {
+fn idle_slots_are_freed_for_other_allocations() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let rig = with_slots(4);
-    drop(weights.load(&rig.device, &config(2)).expect("no fault"));
+    drop(weights.load(&rig.device, &config(2)).expect("no error"));
     assert!(rig.device.stats().pinned_bytes > 0);
     let buffer = rig.device.pinned::<u8>(4 * PIECE_BYTES);
     drop(buffer.expect("all of the budget"));
     rig.assert_clean();
 }
 
-/// The field's own words: 128 MiB where nothing is said.
+/// As documented: 128 MiB by default.
 #[test]
-fn large_pieces_take_no_more_memory_than_the_documentation_says() {
+fn large_pieces_stay_within_the_documented_limit() {
     let scratch = Scratch::new();
     let bytes: u64 = 320 << 20;
     let header =
@@ -142,7 +142,7 @@ fn large_pieces_take_no_more_memory_than_the_documentation_says() {
     let rig = Rig::with(sim.clone(), Device::with_budget(sim.driver(), &budget));
     let mut config = LoadConfig::default().threads(2).io(Io::Buffered);
     config.piece_bytes = Some(32 << 20);
-    drop(weights.load(&rig.device, &config).expect("no fault"));
+    drop(weights.load(&rig.device, &config).expect("no error"));
     let stats = rig.device.stats();
     let taken = stats.pinned_bytes - stats.express_bytes;
     assert!(taken <= 128 << 20, "{} MiB", taken >> 20);

@@ -1,8 +1,8 @@
-//! Tensors of floating-point numbers that become others on the way.
+//! Conversion of floating-point tensors.
 
 use pinlane::load::{Dtype, Weights};
 
-use super::rig::{Rig, config, converting, file, float_kind, model};
+use super::rig::{Rig, config, file, float_kind, model};
 use super::support::Scratch;
 use pinlane_testing::must_return;
 
@@ -11,7 +11,7 @@ const FLOATS: [Dtype; 4] = [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64];
 #[test]
 fn all_pairs_at_all_offsets() {
     for to in FLOATS {
-        // A piece that makes no progress would be asked for again and again.
+        // A piece without progress would repeat forever.
         must_return(move || {
             let rig = Rig::new();
             for before in 0..8 {
@@ -28,16 +28,16 @@ fn all_pairs_at_all_offsets() {
                 let path = file(&scratch, "w.safetensors", tensors, before);
                 let weights = Weights::open(path).expect("a good file");
                 let threads = 1 + before as usize % 3;
-                rig.load(&weights, &converting(config(threads), to));
+                rig.load(&weights, &config(threads).convert(to));
             }
             rig.assert_clean();
         });
     }
 }
 
-/// Elements that start with the last bytes of a page, where nothing else of the page is read.
+/// Elements that start in the last bytes of a page of which nothing else is read.
 #[test]
-fn the_first_element_at_every_place_around_the_end_of_a_page() {
+fn first_elements_around_the_end_of_a_page() {
     let scratch = Scratch::new();
     for from in FLOATS {
         let starting = |before: u64| {
@@ -49,7 +49,7 @@ fn the_first_element_at_every_place_around_the_end_of_a_page() {
             let tensor = weights.catalog().tensor("w").expect("there").clone();
             (tensor.bytes().start, weights.only(vec![tensor]))
         };
-        // The header is as long for each number of four digits.
+        // The header has the same length for every four-digit number.
         let header_bytes = starting(4000).0 - 4000;
         let all: Vec<_> = (4096 - 9..4096 + 3)
             .map(|place| {
@@ -63,7 +63,7 @@ fn the_first_element_at_every_place_around_the_end_of_a_page() {
             must_return(move || {
                 let rig = Rig::new();
                 for weights in all {
-                    rig.load(&weights, &converting(config(1), to));
+                    rig.load(&weights, &config(1).convert(to));
                 }
                 rig.assert_clean();
             });
@@ -72,7 +72,7 @@ fn the_first_element_at_every_place_around_the_end_of_a_page() {
 }
 
 #[test]
-fn what_is_no_float_or_is_of_the_type_stays() {
+fn other_types_and_the_target_type_stay_unchanged() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let names: Vec<String> = Dtype::ALL.iter().map(|dtype| format!("{dtype}")).collect();
@@ -84,7 +84,7 @@ fn what_is_no_float_or_is_of_the_type_stays() {
     let path = file(&scratch, "w.safetensors", &tensors, 5);
     let weights = Weights::open(path).expect("a good file");
     for to in FLOATS {
-        let tensors = rig.load(&weights, &converting(config(2), to));
+        let tensors = rig.load(&weights, &config(2).convert(to));
         for dtype in Dtype::ALL {
             let tensor = &tensors[&*format!("{dtype}")];
             let expected = float_kind(dtype).map_or(dtype, |_| to);
@@ -97,13 +97,13 @@ fn what_is_no_float_or_is_of_the_type_stays() {
 }
 
 #[test]
-fn pieces_of_every_size_and_number_of_threads() {
+fn piece_sizes_and_thread_counts() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for to in FLOATS {
         for piece_bytes in [16 << 10, 20 << 10, 28 << 10, 64 << 10, 1 << 20] {
-            let mut config = converting(config(2), to);
+            let mut config = config(2).convert(to);
             config.piece_bytes = Some(piece_bytes);
             rig.load(&weights, &config);
         }

@@ -1,20 +1,20 @@
-//! A driver that panics when memory is freed behind an error.
+//! The driver panics while memory is freed after an error.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pinlane::load::{Fault, Io, Weights};
+use pinlane::load::{Io, LoadErrorKind, Weights};
 use pinlane::{Budget, Device};
 use pinlane_driver::{Call, Hook, Intercepted, Result};
 
-use super::rig::{PIECE_BYTES, Rig, config, model, with_io};
+use super::rig::{PIECE_BYTES, Rig, config, model};
 use super::support::Scratch;
 use pinlane_testing::{Spring, Trap};
 use pinlane_testing::{must_return, sim};
 
-/// Changes a file at a call of one kind, and panics once, when memory is given back behind it.
+/// Changes a file at a certain call, and panics at the next free.
 struct Ends {
     at: Call,
     path: PathBuf,
@@ -61,46 +61,46 @@ fn ending(path: &Path, at: Call, slots: usize) -> (Rig, Arc<AtomicBool>) {
     (Rig::with(sim, device), well)
 }
 
-/// A thread fails; the driver panics when the memory of open pieces is freed. The error is told.
+/// A thread fails, and the driver panics when the slots of open pieces are freed.
 #[test]
-fn an_error_is_told_though_the_driver_panics_behind_it() {
+fn the_error_is_returned_even_if_the_driver_panics_after_it() {
     must_return(|| {
         let scratch = Scratch::new();
         let path = model(&scratch);
         let weights = Weights::open(&path).expect("a good file");
         let (rig, well) = ending(&path, Call::CopyAsync, 8);
         let error = weights
-            .load(&rig.device, &with_io(config(1), Io::Buffered))
+            .load(&rig.device, &config(1).io(Io::Buffered))
             .expect_err("the file has changed");
         well.store(true, Ordering::SeqCst);
-        let told = match error.fault() {
-            Fault::Changed => true,
-            Fault::Panicked { says } => says == "on purpose",
+        let reported = match error.kind() {
+            LoadErrorKind::FileChanged => true,
+            LoadErrorKind::Panicked { message } => message == "on purpose",
             _ => false,
         };
-        assert!(told, "{error}");
+        assert!(reported, "{error}");
     });
 }
 
-/// The same, with a thread that waits for a slot: it is woken.
+/// The same, with another thread that waits for a slot.
 #[test]
-fn nobody_sleeps_on_though_the_driver_panics_behind_an_error() {
+fn waiting_threads_wake_even_if_the_driver_panics_after_an_error() {
     for _ in 0..100 {
         must_return(|| {
             let scratch = Scratch::new();
             let path = model(&scratch);
             let weights = Weights::open(&path).expect("a good file");
             let (rig, well) = ending(&path, Call::HostAlloc, 1);
-            let loaded = weights.load(&rig.device, &with_io(config(2), Io::Direct));
+            let loaded = weights.load(&rig.device, &config(2).io(Io::Direct));
             well.store(true, Ordering::SeqCst);
             loaded.map(drop).expect_err("the file has changed");
         });
     }
 }
 
-/// Memory that the driver has not let go of stays, and stays counted.
+/// Memory that the driver did not release stays mapped, and counted.
 #[test]
-fn a_panic_of_the_driver_does_not_unmap_what_is_page_locked() {
+fn a_driver_panic_does_not_unmap_pinned_memory() {
     let kinds = [(64 << 10, Call::HostFree), (4 << 20, Call::HostUnregister)];
     let counted = kinds.map(|(bytes, call)| {
         let sim = sim();
@@ -112,7 +112,7 @@ fn a_panic_of_the_driver_does_not_unmap_what_is_page_locked() {
         assert_eq!(dropped.is_err(), sprung == 1);
         (sprung == 1).then(|| device.budget().in_use_bytes())
     });
-    // Large memory is registered only where the system maps it; small memory is always the driver's.
+    // Only large buffers are mapped and registered; the driver allocates small ones.
     assert_eq!(counted[0], Some(64 << 10));
     assert!([None, Some(4 << 20)].contains(&counted[1]), "{counted:?}");
 }

@@ -1,13 +1,13 @@
-//! Loads that are dropped at any time, and tensors that outlive everything.
+//! Loads dropped at any time, and tensors that outlive everything else.
 
-use pinlane::load::{Dtype, Landing, LoadError, Tensor, Tensors, Weights};
+use pinlane::load::{Dtype, LoadError, LoadStream, Tensor, Tensors, Weights};
 
-use super::rig::{MODEL, Rig, config, converting, model};
+use super::rig::{MODEL, Rig, config, model};
 use super::support::Scratch;
 use pinlane_testing::must_return;
 
 #[test]
-fn after_every_tensor() {
+fn dropping_after_every_tensor() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     for threads in [1, 3] {
@@ -15,12 +15,12 @@ fn after_every_tensor() {
             let weights = weights.clone();
             must_return(move || {
                 let rig = Rig::new();
-                let config = converting(config(threads), Dtype::Bf16);
+                let config = config(threads).convert(Dtype::Bf16);
                 let mut landing = weights.start(&rig.device, &config).expect("it starts");
                 let kept: Vec<_> = landing.by_ref().take(at).collect();
                 drop(landing);
                 for tensor in &kept {
-                    rig.check(&weights, tensor.as_ref().expect("no fault"), &config);
+                    rig.check(&weights, tensor.as_ref().expect("no error"), &config);
                 }
                 rig.load(&weights, &config);
                 drop(kept);
@@ -45,7 +45,7 @@ fn several_loads_at_once() {
     let loads = [start(1), start(2), start(3)];
     for load in loads {
         for tensor in load {
-            rig.check(&weights, &tensor.expect("no fault"), &config(1));
+            rig.check(&weights, &tensor.expect("no error"), &config(1));
         }
     }
     rig.assert_clean();
@@ -56,7 +56,7 @@ fn tensors_outlive_device_and_files() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
-    let tensors = weights.load(&rig.device, &config(2)).expect("no fault");
+    let tensors = weights.load(&rig.device, &config(2)).expect("no error");
     let Rig {
         sim,
         device,
@@ -70,9 +70,9 @@ fn tensors_outlive_device_and_files() {
 }
 
 #[test]
-fn all_can_be_sent_and_shared() {
-    fn sent<T: Send + 'static>() {}
-    fn shared<T: Sync>() {}
-    sent::<(Weights, Landing, Tensor, Tensors, LoadError)>();
-    shared::<(Weights, Tensor, Tensors, LoadError)>();
+fn types_are_send_and_sync() {
+    fn assert_send<T: Send + 'static>() {}
+    fn assert_sync<T: Sync>() {}
+    assert_send::<(Weights, LoadStream, Tensor, Tensors, LoadError)>();
+    assert_sync::<(Weights, Tensor, Tensors, LoadError)>();
 }

@@ -1,15 +1,15 @@
-//! Files that the real Python packages wrote: their bytes are on the device.
+//! Files written by the real Python packages arrive on the device.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinlane::load::{Dtype, Io, LoadConfig, Weights};
 
 use super::expected::expected;
-use super::rig::{Rig, config, with_io};
+use super::rig::{Rig, config};
 use super::support::data;
 
 #[test]
-fn every_type_of_every_package() {
+fn every_dtype_of_every_package() {
     let rig = Rig::new();
     let mut by_file = BTreeMap::new();
     for line in expected() {
@@ -19,11 +19,7 @@ fn every_type_of_every_package() {
     let mut seen = BTreeSet::new();
     for (file, lines) in by_file {
         let weights = Weights::open(data().join(&file)).expect("a good file");
-        for config in [
-            LoadConfig::default(),
-            config(3),
-            with_io(config(1), Io::Buffered),
-        ] {
+        for config in [LoadConfig::default(), config(3), config(1).io(Io::Buffered)] {
             let tensors = rig.load(&weights, &config);
             assert_eq!(tensors.len(), lines.len(), "{file}");
             for line in &lines {
@@ -42,7 +38,7 @@ fn every_type_of_every_package() {
 }
 
 #[test]
-fn folders_an_index_and_several_files() {
+fn folders_indexes_and_several_files() {
     let rig = Rig::new();
     let sharded = data().join("sharded");
     let weights = [

@@ -1,28 +1,28 @@
-//! Through the page cache and past it: the same bytes.
+//! Buffered and direct reads give the same bytes.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use pinlane::load::{Dtype, Fault, Io, Weights};
+use pinlane::load::{Dtype, Io, LoadErrorKind, Weights};
 
-use super::rig::{Rig, config, converting, model, with_io};
+use super::rig::{Rig, config, model};
 use super::support::Scratch;
 
-/// Ask the system to forget some bytes of a file.
+/// Evicts a range of a file from the page cache.
 fn drop_from_cache(path: &Path, bytes: std::ops::Range<u64>) {
     if bytes.is_empty() {
-        return; // no bytes would mean all of them
+        return; // a length of 0 means the whole file
     }
     let file = File::open(path).expect("the file");
     file.sync_all().expect("our own file");
     let (start, len) = (bytes.start as i64, (bytes.end - bytes.start) as i64);
-    // SAFETY: advice about a file that is open.
+    // SAFETY: advice about an open file.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), start, len, libc::POSIX_FADV_DONTNEED) };
 }
 
 #[test]
-fn every_way_gives_the_same_bytes() {
+fn every_mode_gives_the_same_bytes() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let path = model(&scratch);
@@ -37,12 +37,13 @@ fn every_way_gives_the_same_bytes() {
                 (0..2 * half, None),
             ] {
                 drop_from_cache(&path, cold);
-                let mut config = with_io(config(threads), io);
+                let mut config = config(threads).io(io);
                 config.convert = to;
                 let tensors = match weights.load(&rig.device, &config) {
                     Ok(tensors) => tensors,
                     Err(error) => {
-                        let refused = matches!(error.fault(), Fault::NoDirectReads { .. });
+                        let refused =
+                            matches!(error.kind(), LoadErrorKind::DirectIoUnsupported { .. });
                         assert!(refused && io == Io::Direct, "{error}");
                         assert_eq!(error.file(), Some(path.as_path()));
                         println!("skipped: {error}");
@@ -57,7 +58,7 @@ fn every_way_gives_the_same_bytes() {
                 match io {
                     Io::Buffered => assert_eq!(stats.direct_bytes, 0),
                     Io::Direct => assert_eq!(stats.buffered_bytes, 0),
-                    Io::Auto => {}
+                    _ => {}
                 }
             }
         }
@@ -65,7 +66,7 @@ fn every_way_gives_the_same_bytes() {
     rig.assert_clean();
 }
 
-/// Rows whose first and last bytes lie anywhere in a page, with the end of the file among them.
+/// Rows that start and end anywhere in a page, up to the end of the file.
 #[test]
 fn direct_reads_of_any_rows() {
     let scratch = Scratch::new();
@@ -83,13 +84,13 @@ fn direct_reads_of_any_rows() {
         for (start, end) in parts {
             let part = tensor.rows(start..end).expect("rows");
             let weights = whole.clone().only(vec![part]);
-            for config in [config(1), converting(config(1), Dtype::F64)] {
-                let config = with_io(config, Io::Direct);
+            for config in [config(1), config(1).convert(Dtype::F64)] {
+                let config = config.io(Io::Direct);
                 match weights.load(&rig.device, &config) {
                     Ok(tensors) => rig.check(&weights, &tensors[name], &config),
                     Err(error) => {
                         assert!(
-                            matches!(error.fault(), Fault::NoDirectReads { .. }),
+                            matches!(error.kind(), LoadErrorKind::DirectIoUnsupported { .. }),
                             "{error}"
                         );
                         println!("skipped: {error}");
@@ -101,9 +102,9 @@ fn direct_reads_of_any_rows() {
     rig.assert_clean();
 }
 
-/// A file system in memory reads directly, or says that it cannot.
+/// tmpfs supports direct I/O, or reports that it does not.
 #[test]
-fn a_file_system_without_a_disk() {
+fn direct_io_on_tmpfs() {
     let memory = Path::new("/dev/shm");
     let name = format!("pinlane-weights-{}.safetensors", std::process::id());
     let path = memory.join(name);
@@ -114,13 +115,13 @@ fn a_file_system_without_a_disk() {
     }
     let rig = Rig::new();
     let weights = Weights::open(&path).expect("a good file");
-    rig.load(&weights, &with_io(config(2), Io::Auto));
-    let direct = with_io(config(2), Io::Direct);
+    rig.load(&weights, &config(2).io(Io::Auto));
+    let direct = config(2).io(Io::Direct);
     match weights.load(&rig.device, &direct) {
         Ok(tensors) => assert_eq!(tensors.stats().buffered_bytes, 0),
         Err(error) => {
             assert!(
-                matches!(error.fault(), Fault::NoDirectReads { .. }),
+                matches!(error.kind(), LoadErrorKind::DirectIoUnsupported { .. }),
                 "{error}"
             );
             assert_eq!(error.file(), Some(path.as_path()));

@@ -1,28 +1,29 @@
-//! Weights on simulated devices: every byte of every tensor is there, however it was read and
-//! converted, and what happens when files, memory or the device fail.
+//! Weights on simulated devices: every byte arrives, however it is read and converted; and failures of
+//! files, memory and device.
 
 #[path = "../load/expected.rs"]
 mod expected;
 #[path = "../load/support.rs"]
-#[allow(dead_code)] // a part of it is used
+#[allow(dead_code)] // only a part of it is used
 mod support;
 
 mod budget;
-mod calls;
-mod changes;
 mod convert;
 mod driver_panics;
 mod dropped;
+mod failing_calls;
+mod file_changes;
 mod fixtures;
-mod full;
-mod in_time;
 mod io;
-mod kept;
-mod landing;
-mod named;
-mod refusals;
+mod kept_device_memory;
+mod load_stream;
+mod out_of_memory;
+mod timing;
+
+mod errors_name_tensors;
+mod invalid_config;
 mod rig;
 mod seeds;
 mod selection;
-mod slots;
+mod slot_reuse;
 mod verify;

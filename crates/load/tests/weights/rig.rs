@@ -1,4 +1,4 @@
-//! A device to load on, files to load, and what must be there in the end.
+//! A device, files to load, and checks of the result.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use pinlane::load::{
-    Dtype, Fault, Io, LoadConfig, LoadError, Tensor, TensorInfo, Tensors, Weights,
+    Dtype, LoadConfig, LoadError, LoadErrorKind, Tensor, TensorInfo, Tensors, Weights,
 };
 use pinlane::{Device, Error, Stream};
 use pinlane_kernels::convert::{FloatKind, floats};
@@ -14,10 +14,10 @@ use pinlane_sim::Sim;
 
 use super::support::{Scratch, written};
 
-/// The smallest piece.
+/// Smallest piece size.
 pub const PIECE_BYTES: usize = 16 << 10;
 
-/// Tensors of many kinds, most of them at odd offsets; about nine of the smallest pieces.
+/// Tensors of many types, most at odd offsets; about nine pieces of the smallest size.
 pub const MODEL: [(&str, Dtype, &[u64]); 10] = [
     ("odd", Dtype::U8, &[5]),
     ("h.0.w", Dtype::F32, &[70, 100]),
@@ -31,7 +31,7 @@ pub const MODEL: [(&str, Dtype, &[u64]); 10] = [
     ("tail", Dtype::I8, &[3]),
 ];
 
-/// A device that is checked in the end.
+/// A device that is checked at the end.
 pub struct Rig {
     pub sim: Sim,
     pub device: Device,
@@ -54,7 +54,7 @@ impl Rig {
         }
     }
 
-    /// Load everything and compare every byte.
+    /// Loads everything and compares every byte.
     #[track_caller]
     pub fn load(&self, weights: &Weights, config: &LoadConfig) -> Tensors {
         let tensors = weights.load(&self.device, config).expect("no fault");
@@ -64,13 +64,13 @@ impl Rig {
         tensors
     }
 
-    /// The tensor is what its file says.
+    /// Checks that the tensor matches its file.
     #[track_caller]
     pub fn check(&self, weights: &Weights, tensor: &Tensor, config: &LoadConfig) {
         check(&self.stream, weights, tensor, config).expect("the device is alive");
     }
 
-    /// The device holds nothing, nothing was misused, and nothing is left.
+    /// Checks for leaks and misuse.
     #[track_caller]
     pub fn assert_clean(self) {
         let Self {
@@ -88,7 +88,7 @@ impl Rig {
     }
 }
 
-/// The tensor is what its file says.
+/// Checks that the tensor matches its file.
 #[track_caller]
 pub fn check(
     stream: &Stream,
@@ -105,7 +105,7 @@ pub fn check(
     Ok(())
 }
 
-/// Type and bytes that a tensor must have on the device.
+/// Expected type and bytes of a tensor on the device.
 pub fn expected(weights: &Weights, info: &TensorInfo, convert: Option<Dtype>) -> (Dtype, Vec<u8>) {
     let file = &weights.catalog().files()[info.file()];
     let stored = read(file.path(), info);
@@ -139,25 +139,14 @@ pub fn float_kind(dtype: Dtype) -> Option<FloatKind> {
     }
 }
 
-/// So many threads, the smallest pieces.
+/// This many threads, smallest pieces.
 pub fn config(threads: usize) -> LoadConfig {
-    let mut config = LoadConfig::default();
-    config.threads = Some(threads);
-    config.piece_bytes = Some(PIECE_BYTES);
-    config
+    LoadConfig::default()
+        .threads(threads)
+        .piece_bytes(PIECE_BYTES)
 }
 
-pub fn with_io(mut config: LoadConfig, io: Io) -> LoadConfig {
-    config.io = io;
-    config
-}
-
-pub fn converting(mut config: LoadConfig, to: Dtype) -> LoadConfig {
-    config.convert = Some(to);
-    config
-}
-
-/// A file of these tensors, written to long ago: whatever is written to it later shows.
+/// A file with these tensors and an old modification time, so that any later write shows.
 pub fn file(
     scratch: &Scratch,
     name: &str,
@@ -174,17 +163,17 @@ pub fn model(scratch: &Scratch) -> PathBuf {
     file(scratch, "model.safetensors", &MODEL, 7)
 }
 
-/// As if it had been written to long ago.
+/// Sets an old modification time.
 pub fn set_old(path: &Path) {
     let file = File::options().write(true).open(path).expect("the file");
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     file.set_modified(long_ago).expect("our own file");
 }
 
-/// What the device said.
+/// The device's error.
 pub fn device_error(error: &LoadError) -> &Error {
-    match error.fault() {
-        Fault::Device { error } => error,
+    match error.kind() {
+        LoadErrorKind::Device { error } => error,
         other => panic!("not of the device: {other:?}"),
     }
 }

@@ -1,6 +1,6 @@
-//! Random loads under adversarial schedules and with faults: each tensor is right, or there is an error
-//! where a fault struck; nothing in flight is touched, nothing is left, and loading works again as long
-//! as the device lives.
+//! Random loads under adversarial schedules and injected faults: each tensor is right, or the load fails
+//! where a fault was injected. Nothing in flight is touched, nothing leaks, and later loads work while the
+//! device is alive.
 
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, resume_unwind};
@@ -15,10 +15,10 @@ use pinlane_testing::Random;
 use pinlane_testing::{assert_empty, must_return, profile};
 
 const SEEDS: u64 = if cfg!(miri) { 5 } else { 2000 };
-/// Attempts after which a living device must have let one through.
+/// Attempts until one must succeed on a live device.
 const ATTEMPTS: usize = 60;
 
-/// What the seeds came to.
+/// Outcomes of the seeds.
 #[derive(Default)]
 struct Tally {
     right: u64,
@@ -27,7 +27,7 @@ struct Tally {
     faults: BTreeMap<FaultKind, u64>,
 }
 
-/// A third meets no fault, a third those that can be survived, the rest all.
+/// A third has no faults, a third recoverable ones, the rest any.
 fn faults(random: &mut Random) -> Faults {
     match random.below(3) {
         0 => Faults::none(),
@@ -92,12 +92,12 @@ fn random_weights(random: &mut Random, all: &Weights) -> Weights {
     all.clone().only(some)
 }
 
-/// The driver's error, if it says that the device is dead.
+/// Whether the error means that the device is dead.
 fn is_fatal(error: &Error) -> bool {
     matches!(error, Error::Driver(error) if error.is_fatal())
 }
 
-/// Make what a program needs, as often as it takes. `None` when the device is dead.
+/// Retries until it succeeds. `None` if the device is dead.
 fn make<T>(make: impl Fn() -> pinlane::Result<T>) -> Option<T> {
     for _ in 0..ATTEMPTS {
         match make() {
@@ -113,7 +113,7 @@ fn as_error(error: LoadError) -> Error {
     device_error(&error).clone()
 }
 
-/// A load, with each tensor compared when it comes; now and then left in the middle.
+/// One load. Compares each tensor when it arrives; sometimes stops half-way.
 fn attempt(
     device: &Device,
     stream: &Stream,
@@ -131,14 +131,14 @@ fn attempt(
         tensors.push(tensor);
     }
     assert_eq!(tensors.len(), weights.tensors().len());
-    // What came after it has not touched it.
+    // Later tensors have not touched it.
     match tensors.first() {
         Some(first) => check(stream, weights, first, config),
         None => Ok(()),
     }
 }
 
-/// Some loads. Whether the device lived.
+/// Several loads. Returns whether the device survived.
 fn live(device: &Device, sim: &Sim, all: &Weights, random: &mut Random, tally: &mut Tally) -> bool {
     let Some(stream) = make(|| device.stream()) else {
         return false;
@@ -185,7 +185,7 @@ fn run(seed: u64, all: &Weights, tally: &mut Tally) {
         Some(device) => {
             device.keep_device_memory([0, 64 << 10, u64::MAX][random.below(3)]);
             let lived = live(&device, &sim, all, &mut random, tally);
-            // Twice: the first may be the one that meets an injected fault.
+            // Twice: the first may hit an injected fault.
             let _ = device.synchronize();
             let _ = device.synchronize();
             assert_empty(&device);
@@ -201,7 +201,7 @@ fn run(seed: u64, all: &Weights, tally: &mut Tally) {
 }
 
 #[test]
-fn right_tensors_or_an_error_under_every_schedule_and_fault() {
+fn tensors_are_right_or_the_load_fails_under_any_schedule_and_fault() {
     let scratch = Scratch::new();
     let all = model(&scratch);
     let mut tally = Tally::default();
@@ -231,7 +231,7 @@ fn right_tensors_or_an_error_under_every_schedule_and_fault() {
     assert!(right > SEEDS, "only {right} loads gave bytes to compare");
     assert!(failed > SEEDS / 10, "only {failed} loads failed");
     for kind in FaultKind::ALL {
-        // Memory is rarely registered here: only large memory is.
+        // Rare here: only large buffers are registered.
         let struck = faults.contains_key(&kind) || kind == FaultKind::RefusedRegistration;
         assert!(struck, "{kind:?} never struck");
     }

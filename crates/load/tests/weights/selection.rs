@@ -1,8 +1,8 @@
-//! Some tensors, rows of them, and the rows of a rank.
+//! Selections of tensors, rows, and shards.
 
-use pinlane::load::{Dtype, Fault, Selection, Weights};
+use pinlane::load::{Dtype, LoadErrorKind, Selection, Weights};
 
-use super::rig::{MODEL, Rig, config, converting, expected, file, model};
+use super::rig::{MODEL, Rig, config, expected, file, model};
 use super::support::Scratch;
 
 #[test]
@@ -21,14 +21,14 @@ fn names_and_patterns() {
     let read: u64 = some.tensors().iter().map(|tensor| tensor.len_bytes()).sum();
     assert_eq!(tensors.stats().bytes(), read, "nothing else is read");
     let missing = weights.select(&Selection::new().name("h.9"));
-    let fault = missing.expect_err("not there").fault().clone();
-    assert_eq!(fault, Fault::UnknownTensor);
+    let fault = missing.expect_err("not there").kind().clone();
+    assert_eq!(fault, LoadErrorKind::UnknownTensor);
     drop(tensors);
     rig.assert_clean();
 }
 
 #[test]
-fn ranks_have_all_rows_exactly_once() {
+fn ranks_cover_all_rows_once() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
@@ -62,11 +62,14 @@ fn ranks_have_all_rows_exactly_once() {
         .clone()
         .shard(3, 3)
         .expect_err("there is no such rank");
-    assert_eq!(refused.fault(), &Fault::BadRank { rank: 3, world: 3 });
+    assert_eq!(
+        refused.kind(),
+        &LoadErrorKind::InvalidRank { rank: 3, world: 3 }
+    );
     rig.assert_clean();
 }
 
-/// Each gets a place of its own, whatever the others are, converted or not.
+/// Each gets its own memory, converted or not.
 #[test]
 fn the_same_rows_several_times() {
     let scratch = Scratch::new();
@@ -86,7 +89,7 @@ fn the_same_rows_several_times() {
         first,
         deep.clone(),
     ];
-    // More than a slot could hold, were they converted one by one.
+    // More than a slot holds if each were converted separately.
     wanted.extend(vec![deep.clone(); 12]);
     let weights = weights.only(wanted.clone());
     for to in [None, Some(Dtype::F16), Some(Dtype::F32), Some(Dtype::F64)] {
@@ -110,7 +113,7 @@ fn the_same_rows_several_times() {
 }
 
 #[test]
-fn tensors_of_other_files_are_refused() {
+fn tensors_of_other_catalogs_are_refused() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let small = file(&scratch, "small.safetensors", &[("w", Dtype::F32, &[3])], 1);
@@ -126,18 +129,18 @@ fn tensors_of_other_files_are_refused() {
     let twin = file(&scratch, "twin.safetensors", &[("w", Dtype::F32, &[3])], 2);
     let twin = Weights::open(twin).expect("a good file");
     let foreign = [
-        twin.catalog().tensor("w").expect("there").clone(), // another file that looks the same
-        two.catalog().tensor("deep").expect("there").clone(), // no such file
-        large.catalog().tensor("w").expect("there").clone(), // another type, not so long
+        twin.catalog().tensor("w").expect("there").clone(), // another file with the same contents
+        two.catalog().tensor("deep").expect("there").clone(), // a file number that does not exist
+        large.catalog().tensor("w").expect("there").clone(), // another type and length
     ];
     for tensor in foreign {
         let name = tensor.name().to_owned();
         let only = one.clone().only(vec![tensor]);
-        let config = converting(config(1), Dtype::F64);
+        let config = config(1).convert(Dtype::F64);
         let refused = only
             .load(&rig.device, &config)
             .expect_err("of another catalog");
-        assert_eq!(refused.fault(), &Fault::OtherCatalog, "{refused}");
+        assert_eq!(refused.kind(), &LoadErrorKind::OtherCatalog, "{refused}");
         assert_eq!(refused.tensor(), Some(name.as_str()));
     }
     assert_eq!(MODEL.len(), two.tensors().len() - 1);
@@ -145,7 +148,7 @@ fn tensors_of_other_files_are_refused() {
 }
 
 #[test]
-fn a_selection_narrows_what_is_wanted() {
+fn a_selection_narrows_an_earlier_one() {
     let scratch = Scratch::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
     let pattern = |text| Selection::new().glob(text).expect("a pattern");

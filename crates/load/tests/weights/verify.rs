@@ -1,15 +1,15 @@
-//! Reading back and comparing.
+//! Verifying loaded tensors against their files.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use pinlane::load::{Dtype, Fault, Weights};
+use pinlane::load::{Dtype, LoadErrorKind, Weights};
 
 use super::rig::{Rig, config, file, model, set_old};
 use super::support::Scratch;
 
 #[test]
-fn a_byte_that_differs_is_found_where_it_is() {
+fn the_first_different_byte_is_reported() {
     for (to, element_bytes, to_bytes) in [(None, 8, 8), (Some(Dtype::F32), 8, 4)] {
         let scratch = Scratch::new();
         let rig = Rig::new();
@@ -21,7 +21,7 @@ fn a_byte_that_differs_is_found_where_it_is() {
         for tensor in tensors.iter() {
             weights.verify(&rig.device, tensor).expect("the same");
         }
-        // Sign and exponent of one number, behind the system's back.
+        // Changes sign and exponent of one number without changing the file's stamp.
         let (element, deep) = (1234, &tensors["deep"]);
         let before = rig.stream.copy_to_vec(deep.bytes()).expect("alive");
         let opened = fs::File::options()
@@ -35,11 +35,11 @@ fn a_byte_that_differs_is_found_where_it_is() {
         let error = weights.verify(&rig.device, deep).expect_err("not the same");
         assert_eq!(error.file(), Some(path.as_path()));
         assert_eq!(error.tensor(), Some("deep"));
-        let Fault::NotTheSame {
+        let LoadErrorKind::Mismatch {
             at,
             found,
             expected,
-        } = error.fault()
+        } = error.kind()
         else {
             panic!("{error}");
         };
@@ -56,7 +56,7 @@ fn a_byte_that_differs_is_found_where_it_is() {
 }
 
 #[test]
-fn a_tensor_of_other_weights() {
+fn tensors_of_other_weights_are_refused() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let weights = Weights::open(model(&scratch)).expect("a good file");
@@ -66,14 +66,14 @@ fn a_tensor_of_other_weights() {
     let error = other
         .verify(&rig.device, &tensors["deep"])
         .expect_err("not its own");
-    assert_eq!(error.fault(), &Fault::OtherCatalog);
+    assert_eq!(error.kind(), &LoadErrorKind::OtherCatalog);
     assert_eq!(error.tensor(), Some("deep"));
     drop(tensors);
     rig.assert_clean();
 }
 
 #[test]
-fn a_file_that_was_written_to_cannot_be_compared() {
+fn a_changed_file_cannot_be_verified() {
     let scratch = Scratch::new();
     let rig = Rig::new();
     let path = model(&scratch);
@@ -85,14 +85,14 @@ fn a_file_that_was_written_to_cannot_be_compared() {
     let error = weights
         .verify(&rig.device, &tensors["odd"])
         .expect_err("changed");
-    assert_eq!(error.fault(), &Fault::Changed);
+    assert_eq!(error.kind(), &LoadErrorKind::FileChanged);
     assert_eq!(error.file(), Some(path.as_path()));
     fs::remove_file(&path).expect("our own file");
     let error = weights
         .verify(&rig.device, &tensors["odd"])
         .expect_err("gone");
     assert!(
-        matches!(error.fault(), Fault::Io { action: "open", .. }),
+        matches!(error.kind(), LoadErrorKind::Io { action: "open", .. }),
         "{error}"
     );
     drop(tensors);

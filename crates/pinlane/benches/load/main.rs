@@ -1,11 +1,14 @@
-//! Weights from files to a GPU.
+//! Loads weights from files to a GPU.
 //!
-//! `cargo bench -p pinlane --bench load -- SECTION PATH…`, on a machine with a GPU. Sections: `once`
-//! (the first load of this process, five later ones while the tensors of all earlier ones are kept, five
-//! that begin when those of the one before have just been freed, and five where the device keeps the memory
-//! of those), `sweep` (threads and pieces), `io` (one load
-//! with each way of reading; what is in the page cache is up to the caller), `convert` (to bf16).
-//! Every time is from opening the files to all tensors on the device.
+//! `cargo bench -p pinlane --bench load -- SECTION PATH…`, on a machine with a GPU. Sections:
+//!
+//! - `once`: the first load of the process; five more that keep all tensors; five that free the tensors
+//!   before the next load; and five of those with `Device::keep_device_memory`.
+//! - `sweep`: threads and piece sizes.
+//! - `io`: one load with the read mode in `$IO`. The caller controls the page cache.
+//! - `convert`: to bf16, f16 and f32.
+//!
+//! Times are from opening the files to all tensors on the device.
 
 use std::time::Instant;
 
@@ -15,13 +18,13 @@ use pinlane::load::{Dtype, Io, LoadConfig, Tensors, Weights};
 const MIB: usize = 1 << 20;
 
 fn main() -> anyhow::Result<()> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args
         .iter()
         .map(String::as_str)
-        .filter(|word| !word.starts_with("--"))
+        .filter(|arg| !arg.starts_with("--"))
         .collect();
-    let [section, paths @ ..] = &words[..] else {
+    let [section, paths @ ..] = &args[..] else {
         println!("nothing to measure: name a section and files");
         return Ok(());
     };
@@ -36,14 +39,14 @@ fn main() -> anyhow::Result<()> {
         device: Device::open(&platform, 0)?,
         paths,
     };
-    // The first call of a context is part of nobody's load.
+    // Creating the context is not part of any load.
     bench.device.synchronize()?;
     match *section {
         "once" => bench.once(),
         "sweep" => bench.sweep(),
         "io" => bench.each_io(),
         "convert" => bench.convert(),
-        _ => anyhow::bail!("{section}: no such section"),
+        _ => anyhow::bail!("unknown section {section}"),
     }
 }
 
@@ -53,7 +56,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// One load: its tensors, GB/s, and a line about it.
+    /// One load: tensors, GB/s, and a summary.
     fn load(&self, config: &LoadConfig) -> anyhow::Result<(Tensors, f64, String)> {
         let began = Instant::now();
         let weights = Weights::open_all(self.paths)?;
@@ -84,8 +87,8 @@ impl Bench<'_> {
         Ok((tensors, gb_per_s, line))
     }
 
-    /// Several loads. Where neither tensors nor their memory are kept, memory of the load before has just been
-    /// freed when the next one begins, which slows it.
+    /// Several loads. Unless tensors or their memory are kept, each load starts right after the memory of the
+    /// previous one was freed, which slows it down.
     fn several(
         &self,
         name: &str,
@@ -120,18 +123,18 @@ impl Bench<'_> {
         drop(tensors);
         self.several("later, tensors freed", &config, 5, false)?;
         self.device.keep_device_memory(u64::MAX);
-        // The first one has to allocate, right after memory of the series before was freed.
+        // The first load allocates, right after the memory of the last series was freed.
         self.load(&config)?;
         self.several("later, tensors freed, memory kept", &config, 5, false)
     }
 
     fn sweep(&self) -> anyhow::Result<()> {
-        let mut config = LoadConfig::default();
-        self.load(&config)?;
+        self.load(&LoadConfig::default())?;
         for threads in [8, 10, 12, 14, 16] {
             for piece in [4, 8, 16, 32] {
-                config.threads = Some(threads);
-                config.piece_bytes = Some(piece * MIB);
+                let config = LoadConfig::default()
+                    .threads(threads)
+                    .piece_bytes(piece * MIB);
                 self.device.trim();
                 self.several(
                     &format!("{threads} threads, {piece} MiB"),
@@ -146,21 +149,23 @@ impl Bench<'_> {
 
     fn each_io(&self) -> anyhow::Result<()> {
         let name = std::env::var("IO").unwrap_or_default();
-        let mut config = LoadConfig::default();
-        config.io = match name.as_str() {
+        let io = match name.as_str() {
             "buffered" => Io::Buffered,
             "direct" => Io::Direct,
             _ => Io::Auto,
         };
-        println!("{:?}: {}", config.io, self.load(&config)?.2);
+        println!("{io:?}: {}", self.load(&LoadConfig::default().io(io))?.2);
         Ok(())
     }
 
     fn convert(&self) -> anyhow::Result<()> {
-        let mut config = LoadConfig::default();
         for dtype in [Dtype::Bf16, Dtype::F16, Dtype::F32] {
-            config.convert = Some(dtype);
-            self.several(dtype.name(), &config, 3, false)?;
+            self.several(
+                dtype.name(),
+                &LoadConfig::default().convert(dtype),
+                3,
+                false,
+            )?;
         }
         Ok(())
     }

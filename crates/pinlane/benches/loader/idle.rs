@@ -1,6 +1,6 @@
-//! How long the GPU stands idle between kernels that take 20 ms a batch.
+//! GPU idle time between kernels of 20 ms per batch.
 
-use pinlane::load::{Loader, LoaderConfig};
+use pinlane::load::Loader;
 use pinlane::{Builtin, Device};
 
 use super::images::{Images, config};
@@ -11,7 +11,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
     let kernels = Builtin::load(device)?;
     let stream = device.stream()?;
     let event = || device.event_with_timing();
-    // The kernel alone: it may take a little more or less than it is told to.
+    // The actual duration of the kernel may differ a little from the requested one.
     let (start, end) = (event()?, event()?);
     kernels.spin(&stream, KERNEL_NS)?;
     stream.record(&start)?;
@@ -25,16 +25,13 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
     let images = Images::new();
     let mut labels = device.alloc::<i64>(config().batch)?;
     for workers in [None, Some(2)] {
-        let config = LoaderConfig {
-            workers,
-            ..config()
-        };
+        let config = config().workers(workers);
         let loader = Loader::new(device, images.clone(), config)?;
         let mut batches = 0;
         for batch in loader.epoch(0)? {
             let batch = batch?;
             if batches == 1 {
-                stream.record(&start)?; // the first batch has to be waited for
+                stream.record(&start)?; // the first batch is not prefetched
             }
             kernels.spin(&stream, KERNEL_NS)?;
             let source = batch.field("label").expect("images have labels").typed()?;
@@ -43,8 +40,8 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
         }
         stream.record(&end)?;
         stream.synchronize()?;
-        let all_ns = start.elapsed_ns(&end)? as f64;
-        let idle = 1.0 - f64::from(batches - 1) * kernel_ns / all_ns;
+        let total_ns = start.elapsed_ns(&end)? as f64;
+        let idle = 1.0 - f64::from(batches - 1) * kernel_ns / total_ns;
         println!(
             "workers {workers:?}: {batches} kernels of {:.2} ms, idle {:.2}%",
             kernel_ns / 1e6,

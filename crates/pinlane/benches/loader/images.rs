@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
 use pinlane::load::{Dtype, LoaderConfig};
 
-/// Bytes of an image of 3 × 224 × 224.
+/// Bytes of a 3 × 224 × 224 image.
 pub const IMAGE_BYTES: usize = 3 * 224 * 224;
 
-/// Samples of a batch.
+/// Samples in a batch.
 pub const BATCH: usize = 256;
 
 const IMAGES: usize = 64 * BATCH;
@@ -20,7 +20,7 @@ pub enum Stores {
     Streaming,
 }
 
-/// Images and their labels.
+/// Images with labels.
 #[derive(Clone)]
 pub struct Images {
     pixels: Arc<Vec<u8>>,
@@ -64,17 +64,10 @@ impl Dataset for Images {
             Stores::Plain => sample.fixed(0).copy_from_slice(image),
             Stores::Streaming => pinlane_kernels::copy_streaming(image, sample.fixed(0)),
         }
-        sample
-            .fixed(1)
-            .copy_from_slice(&(index as i64).to_le_bytes());
-        Ok(())
+        sample.write("label", &[index as i64])
     }
 }
 
 pub fn config() -> LoaderConfig {
-    LoaderConfig {
-        batch: BATCH,
-        shuffle: true,
-        ..LoaderConfig::default()
-    }
+    LoaderConfig::default().batch(BATCH).shuffle(true)
 }

@@ -1,4 +1,4 @@
-//! Images from memory through the loader, against the link's limit.
+//! Throughput of the loader with images in memory, compared with the link's limit.
 //!
 //! `cargo bench -p pinlane --bench loader [-- SECTION…]`, on a machine with a GPU. Sections: rates,
 //! idle.
@@ -14,9 +14,9 @@ type Section = (&'static str, fn(&Device) -> anyhow::Result<()>);
 const SECTIONS: [Section; 2] = [("rates", rates::run), ("idle", idle::run)];
 
 fn main() -> anyhow::Result<()> {
-    let words: Vec<String> = std::env::args()
+    let wanted: Vec<String> = std::env::args()
         .skip(1)
-        .filter(|word| !word.starts_with('-'))
+        .filter(|arg| !arg.starts_with('-'))
         .collect();
     let platform = match pinlane_cuda::Cuda::load() {
         Ok(cuda) => cuda,
@@ -27,7 +27,7 @@ fn main() -> anyhow::Result<()> {
     };
     let device = Device::open(&platform, 0)?;
     for (name, run) in SECTIONS {
-        if words.is_empty() || words.iter().any(|word| word == name) {
+        if wanted.is_empty() || wanted.iter().any(|section| section == name) {
             println!("\n== {name} ({})", device.info().name);
             run(&device)?;
         }

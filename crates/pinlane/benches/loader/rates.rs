@@ -1,23 +1,20 @@
-//! How fast batches come when nothing else is done with them.
+//! Throughput when the consumer only drops the batches.
 
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane::load::{Loader, LoaderConfig};
+use pinlane::load::Loader;
 
 use super::images::{Images, Stores, config};
 
 pub fn run(device: &Device) -> anyhow::Result<()> {
     let images = Images::new();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    println!("{cpus} CPUs; second epoch, third epoch; share of the workers' time");
+    println!("{cpus} CPUs; second and third epoch; shares of the workers' time");
     for stores in [Stores::Plain, Stores::Streaming] {
         for workers in [cpus / 4, cpus / 2, cpus * 3 / 4, cpus - 1, cpus] {
             let workers = workers.max(1);
-            let config = LoaderConfig {
-                workers: Some(workers),
-                ..config()
-            };
+            let config = config().workers(workers);
             let loader = Loader::new(device, images.with(stores), config)?;
             rate(device, &loader, &format!("{stores:?}, {workers} workers"))?;
         }
@@ -29,7 +26,7 @@ pub fn run(device: &Device) -> anyhow::Result<()> {
     )
 }
 
-/// Run some epochs, and say how fast they were.
+/// Run three epochs and print their throughput.
 fn rate(device: &Device, loader: &Loader, name: &str) -> anyhow::Result<()> {
     let mut rates = Vec::new();
     for epoch in 0..3 {

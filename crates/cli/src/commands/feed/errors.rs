@@ -1,6 +1,6 @@
 //! Errors with the flag that caused them, and what to do.
 
-use pinlane::load::{Extent, Fault, LoadError, LoaderError, TarFault};
+use pinlane::load::{FieldShape, LoadError, LoadErrorKind, LoaderError, TarError};
 use pinlane_driver::ErrorKind;
 use pinlane_report::Feed;
 
@@ -64,13 +64,13 @@ pub(super) fn all_skipped(report: &Feed, args: &Args) -> String {
 
 /// A field that fits a file which is shorter or longer than its field.
 fn fitting_field(cause: Option<&LoadError>) -> Option<String> {
-    let Fault::Tar(TarFault::Length { bytes, field, .. }) = cause?.fault() else {
+    let LoadErrorKind::Tar(TarError::Length { bytes, field, .. }) = cause?.kind() else {
         return None;
     };
     let name = field.name();
-    Some(match field.extent() {
-        Extent::Variable { .. } => format!("--field {name}=u8:..{bytes} would fit"),
-        Extent::Fixed(_) => {
+    Some(match field.shape() {
+        FieldShape::Variable { .. } => format!("--field {name}=u8:..{bytes} would fit"),
+        FieldShape::Fixed(_) => {
             let room = bytes.checked_next_power_of_two().unwrap_or(*bytes).max(8);
             format!(
                 "--field {name}=u8:..{room} accepts any length up to {room} bytes, such as text"

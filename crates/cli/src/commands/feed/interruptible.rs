@@ -39,8 +39,8 @@ impl<D: Dataset> Dataset for Interruptible<D> {
         self.dataset.read(index, sample)
     }
 
-    fn source(&self, index: usize) -> String {
-        self.dataset.source(index)
+    fn origin(&self, index: usize) -> String {
+        self.dataset.origin(index)
     }
 }
 
@@ -73,17 +73,15 @@ mod tests {
                 }
                 Ok(())
             });
-            let config = LoaderConfig {
-                batch: 1000,
-                workers: Some(0),
-                on_error,
-                ..LoaderConfig::default()
-            };
+            let config = LoaderConfig::default()
+                .batch(1000)
+                .workers(0)
+                .on_error(on_error);
             let dataset = Interruptible::new(samples, &interrupt);
             let loader = Loader::new(&device, dataset, config).expect("a loader");
             let mut epoch = loader.epoch(0).expect("an epoch");
             let batch = epoch.next().expect("an outcome");
-            assert!(matches!(batch, Err(LoaderError::Panicked { .. })));
+            assert!(matches!(batch, Err(LoaderError::DatasetPanicked { .. })));
             assert_eq!(read.load(Ordering::Relaxed), 11);
             assert_eq!(loader.stats().skipped, 0);
         }

@@ -43,21 +43,19 @@ pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
         Some(factors) => Some(NormalizeStep::new(factors, args.to, dataset.fields())?),
         None => None,
     };
-    let config = LoaderConfig {
-        batch: args.batch,
-        shuffle: !args.no_shuffle,
-        seed: args.seed,
-        shard: shard.shard,
+    let config = LoaderConfig::default()
+        .batch(args.batch)
+        .shuffle(!args.no_shuffle)
+        .seed(args.seed)
+        .shard(shard.shard)
         // A simulated clock would not time the threads of this machine.
-        workers: args.workers.or(simulated.then_some(0)),
-        prefetch: args.prefetch,
-        on_error: match args.skip_bad {
+        .workers(args.workers.or(simulated.then_some(0)))
+        .prefetch(args.prefetch)
+        .on_error(match args.skip_bad {
             true => OnError::Skip,
             false => OnError::Fail,
-        },
-        finish: normalize.iter().map(NormalizeStep::finish).collect(),
-        ..LoaderConfig::default()
-    };
+        })
+        .device_transforms(normalize.iter().map(NormalizeStep::transform).collect());
     let end = args.end(simulated);
     let job = report::job(args, &dataset, &config, normalize.as_ref(), &shard, end);
     let sample_bytes = SampleBytes::new(dataset.fields());

@@ -1,7 +1,7 @@
 //! Which field to normalize, and how its channels are laid out.
 
 use pinlane::Normalize;
-use pinlane::load::{Dtype, Extent, Field, Finish};
+use pinlane::load::{DeviceTransform, Dtype, Field, FieldShape};
 use pinlane_report::FeedNormalize;
 
 use super::parse::MeanStd;
@@ -10,7 +10,7 @@ use crate::output::UsageError;
 /// A field to normalize on the device.
 pub(super) struct NormalizeStep {
     field: String,
-    finish: Finish,
+    transform: DeviceTransform,
     report: FeedNormalize,
 }
 
@@ -23,7 +23,7 @@ impl NormalizeStep {
             .map_err(|error| UsageError::new(format!("--normalize: {error}")))?;
         Ok(Self {
             field: field.name().to_owned(),
-            finish: Finish::Normalize { normalize, to },
+            transform: DeviceTransform::Normalize { normalize, to },
             report: FeedNormalize {
                 field: field.name().to_owned(),
                 to: to.name().to_owned(),
@@ -35,8 +35,8 @@ impl NormalizeStep {
     }
 
     /// The loader's configuration.
-    pub(super) fn finish(&self) -> (String, Finish) {
-        (self.field.clone(), self.finish.clone())
+    pub(super) fn transform(&self) -> (String, DeviceTransform) {
+        (self.field.clone(), self.transform.clone())
     }
 
     pub(super) fn report(&self) -> FeedNormalize {
@@ -77,9 +77,9 @@ fn find<'a>(name: Option<&str>, fields: &'a [Field]) -> Result<&'a Field, UsageE
 
 /// Consecutive elements of one channel: a plane if channels are the first dimension, 1 if they are the last.
 fn inner(field: &Field, channels: usize) -> Result<usize, UsageError> {
-    let shape: &[usize] = match field.extent() {
-        Extent::Fixed(shape) => shape,
-        Extent::Variable { .. } => &[],
+    let shape: &[usize] = match field.shape() {
+        FieldShape::Fixed(shape) => shape,
+        FieldShape::Variable { .. } => &[],
     };
     if shape.first() == Some(&channels) {
         return Ok(shape[1..].iter().product::<usize>().max(1));

@@ -1,7 +1,7 @@
 //! The report.
 
 use pinlane::Device;
-use pinlane::load::{Dataset, Extent, Field, Loader, LoaderConfig, Skipped};
+use pinlane::load::{Dataset, Field, FieldShape, Loader, LoaderConfig, SkippedSample};
 use pinlane_report::{
     Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, FeedTarget,
 };
@@ -42,9 +42,9 @@ pub(super) fn job(
 }
 
 fn field(field: &Field) -> FeedField {
-    let shape = match field.extent() {
-        Extent::Fixed(shape) => Some(shape.iter().map(|dim| *dim as u64).collect()),
-        Extent::Variable { .. } => None,
+    let shape = match field.shape() {
+        FieldShape::Fixed(shape) => Some(shape.iter().map(|dim| *dim as u64).collect()),
+        FieldShape::Variable { .. } => None,
     };
     FeedField {
         name: field.name().to_owned(),
@@ -54,10 +54,10 @@ fn field(field: &Field) -> FeedField {
     }
 }
 
-fn skipped(skipped: &Skipped) -> FeedSkipped {
+fn skipped(skipped: &SkippedSample) -> FeedSkipped {
     FeedSkipped {
         index: skipped.index as u64,
-        why: skipped.why.clone(),
+        why: skipped.reason.clone(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pinlane::Device;
-use pinlane::load::{Epoch, Loader, LoaderError, Skipped};
+use pinlane::load::{Epoch, Loader, LoaderError, SkippedSample};
 use pinlane_report::FeedKernel;
 
 use super::consumer::{Consumer, POLL_INTERVAL};
@@ -37,7 +37,7 @@ pub(super) struct FeedOutcome {
     /// On this machine's clock.
     pub(super) wall_ns: u64,
     pub(super) kernel: Option<FeedKernel>,
-    pub(super) first_skipped: Vec<Skipped>,
+    pub(super) first_skipped: Vec<SkippedSample>,
     /// Bytes of samples, and the batches that they are in.
     pub(super) sample_bytes: (u64, u64),
     /// An epoch took no time, so --time would never have ended the run.
@@ -119,7 +119,7 @@ impl FeedRun<'_> {
             };
             let batch = match batch {
                 // See `Interruptible`.
-                Err(LoaderError::Panicked { .. }) if self.interrupt.is_raised() => {
+                Err(LoaderError::DatasetPanicked { .. }) if self.interrupt.is_raised() => {
                     return Ok(false);
                 }
                 batch => batch?,
@@ -178,7 +178,7 @@ struct RunState {
     start: Instant,
     start_ns: u64,
     first_batch_ns: Option<u64>,
-    first_skipped: Vec<Skipped>,
+    first_skipped: Vec<SkippedSample>,
     batches: u64,
     progress: Progress,
     shown: Instant,

@@ -1,6 +1,6 @@
 //! Counts the bytes of samples, without the loader's padding.
 
-use pinlane::load::{Batch, Extent, Field, LoaderStats};
+use pinlane::load::{Batch, Field, FieldShape, LoaderStats};
 
 pub(super) struct SampleBytes {
     /// The fields of the dataset: those of a batch may be converted.
@@ -33,7 +33,7 @@ impl SampleBytes {
     /// The bytes, and the batches that they are in: all batches if samples have a fixed size, otherwise only
     /// those counted, because the sizes of the others are unknown.
     pub(super) fn total(&self, stats: &LoaderStats) -> (u64, u64) {
-        let is_fixed = |field: &Field| matches!(field.extent(), Extent::Fixed(_));
+        let is_fixed = |field: &Field| matches!(field.shape(), FieldShape::Fixed(_));
         match self.fields.iter().all(is_fixed) {
             true => {
                 let sample_bytes: u64 = self.fields.iter().map(max_bytes).sum();
@@ -46,12 +46,12 @@ impl SampleBytes {
 
 /// The most bytes that a field of one sample takes.
 pub(super) fn max_bytes(field: &Field) -> u64 {
-    let elements = match field.extent() {
-        Extent::Fixed(shape) => {
+    let elements = match field.shape() {
+        FieldShape::Fixed(shape) => {
             let dims = shape.iter().map(|dim| *dim as u64);
             dims.fold(1, u64::saturating_mul)
         }
-        Extent::Variable { at_most } => *at_most as u64,
+        FieldShape::Variable { at_most } => *at_most as u64,
     };
     bytes(elements, field)
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::env;
 
-use pinlane::load::{LoaderConfig, Order, OrderConfig, Shard};
+use pinlane::load::{LoaderConfig, SampleOrder, Shard};
 use pinlane_report::FeedShard;
 
 use super::Args;
@@ -85,16 +85,10 @@ fn ignored_slurm_note(var: impl Fn(&str) -> Option<String>) -> Option<String> {
 
 impl ShardChoice {
     pub(super) fn report(&self, samples: usize, config: &LoaderConfig) -> FeedShard {
-        let order = OrderConfig {
-            seed: config.seed,
-            shuffle: config.shuffle,
-            batch: config.batch,
-            tail: config.tail,
-            shard: config.shard,
-        };
         let world = config.shard.world() as u64;
         // The loader reports an invalid order.
-        let rank_samples = Order::new(samples, 0, &order).map_or(0, |order| order.samples() as u64);
+        let rank_samples =
+            SampleOrder::new(samples, 0, &config.order()).map_or(0, |order| order.samples() as u64);
         FeedShard {
             rank: config.shard.rank() as u64,
             world,

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pinlane::load::{Arrays, Dataset, Fault, HeaderFault, LoadError, Tar, TarConfig, TarFault};
+use pinlane::load::{
+    Arrays, Dataset, HeaderError, LoadError, LoadErrorKind, Tar, TarConfig, TarError,
+};
 
 use super::{Args, synthetic};
 use crate::input_error::{self, When, failed};
@@ -89,19 +91,18 @@ pub(super) fn no_samples(args: &Args) -> UsageError {
 }
 
 fn explain(error: LoadError) -> anyhow::Error {
-    if let Fault::Tar(TarFault::NoSuchExtension { .. }) = error.fault() {
+    if let LoadErrorKind::Tar(TarError::NoSuchExtension { .. }) = error.kind() {
         let message = format!("--field: {error}; use one of these");
         return failed(When::Opening, message);
     }
-    let message = input_error::message(&error).unwrap_or_else(|| match error.fault() {
-        Fault::NothingHere => {
+    let message = input_error::message(&error).unwrap_or_else(|| match error.kind() {
+        LoadErrorKind::EmptyFolder => {
             let folder = error.file().unwrap_or(Path::new("")).display();
             format!("{folder}: the folder has no .tar, .npy or .safetensors file; name another")
         }
         // These already say what to do.
-        Fault::Tar(TarFault::Compressed { .. }) | Fault::Header(HeaderFault::TooLarge { .. }) => {
-            error.to_string()
-        }
+        LoadErrorKind::Tar(TarError::Compressed { .. })
+        | LoadErrorKind::Header(HeaderError::TooLarge { .. }) => error.to_string(),
         _ => format!("{error}; name other files"),
     });
     failed(When::Opening, format!("cannot read SOURCE: {message}"))

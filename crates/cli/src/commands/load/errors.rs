@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use pinlane::load::{Fault, HeaderFault, LoadError, NpyFault};
+use pinlane::load::{HeaderError, LoadError, LoadErrorKind, NpyError};
 use pinlane::{Device, Error};
 use pinlane_driver as driver;
 use pinlane_report::short_size;
@@ -25,36 +25,36 @@ fn message(error: &LoadError, args: &Args) -> String {
     if let Some(message) = input_error::message(error) {
         return message;
     }
-    match error.fault() {
-        Fault::NothingMatches { .. } | Fault::BadGlob { .. } => {
+    match error.kind() {
+        LoadErrorKind::NoMatch { .. } | LoadErrorKind::InvalidGlob { .. } => {
             format!("--select: {error}; --list shows the names")
         }
-        Fault::RowsSplitByte { .. } => {
+        LoadErrorKind::RowsSplitByte { .. } => {
             let shard = args.shard.unwrap_or_default();
             let (rank, world) = (shard.rank(), shard.world());
             format!(
                 "--shard {rank}/{world}: {error}; use fewer ranks, or select other tensors with --select"
             )
         }
-        Fault::Io {
+        LoadErrorKind::Io {
             kind: ErrorKind::NotFound | ErrorKind::NotADirectory,
             ..
         }
-        | Fault::NotAFile
-        | Fault::NothingHere
-        | Fault::Header(
-            HeaderFault::TooShort { .. }
-            | HeaderFault::Empty
-            | HeaderFault::TooLarge { .. }
-            | HeaderFault::NotUtf8 { .. }
-            | HeaderFault::NotJson { .. }
-            | HeaderFault::NotAnObject,
+        | LoadErrorKind::NotAFile
+        | LoadErrorKind::EmptyFolder
+        | LoadErrorKind::Header(
+            HeaderError::TooShort { .. }
+            | HeaderError::Empty
+            | HeaderError::TooLarge { .. }
+            | HeaderError::NotUtf8 { .. }
+            | HeaderError::NotJson { .. }
+            | HeaderError::NotAnObject,
         )
-        | Fault::Npy(NpyFault::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
-        Fault::NoDirectReads { .. } => {
+        | LoadErrorKind::Npy(NpyError::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
+        LoadErrorKind::DirectIoUnsupported { .. } => {
             format!("--io direct: {error}; use --io auto or --io buffered")
         }
-        Fault::Changed => format!("{error}; load it again when it no longer changes"),
+        LoadErrorKind::FileChanged => format!("{error}; load it again when it no longer changes"),
         // These already say what to do.
         _ => error.to_string(),
     }
@@ -68,7 +68,7 @@ fn with_remedy(message: &str, remedy: &str) -> String {
 }
 
 pub(super) fn is_out_of_memory(error: &LoadError) -> bool {
-    let Fault::Device { error } = error.fault() else {
+    let LoadErrorKind::Device { error } = error.kind() else {
         return false;
     };
     matches!(&**error, Error::Driver(error) if error.kind == driver::ErrorKind::OutOfMemory)

@@ -268,7 +268,7 @@ fn times(headers: Duration, context: Duration, load: Duration, stats: &LoadStats
         limit: match stats.limit() {
             LoadLimit::Disk => LoadLimitedBy::Disk,
             LoadLimit::Cpu => LoadLimitedBy::Cpu,
-            LoadLimit::Link => LoadLimitedBy::Link,
+            _ => LoadLimitedBy::Link,
         },
     }
 }

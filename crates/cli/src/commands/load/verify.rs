@@ -73,7 +73,7 @@ mod tests {
     use std::fs::{self, File, FileTimes};
     use std::io::{Seek, SeekFrom, Write};
 
-    use pinlane::load::{Fault, LoadConfig};
+    use pinlane::load::{LoadConfig, LoadErrorKind};
     use pinlane_model::Profile;
     use pinlane_sim::Sim;
 
@@ -130,12 +130,12 @@ mod tests {
         let failure = result.failure.expect("a difference");
         assert_eq!(failure.file(), Some(path.as_path()));
         assert_eq!(failure.tensor(), Some("t12"));
-        let byte = Fault::NotTheSame {
+        let byte = LoadErrorKind::Mismatch {
             at: 7,
             found: 12,
             expected: 0xee,
         };
-        assert_eq!(failure.fault(), &byte);
+        assert_eq!(failure.kind(), &byte);
         assert!(result.tensors < TENSORS);
         fs::remove_file(&path).expect("there");
     }

@@ -2,29 +2,23 @@
 
 #[cfg(feature = "mmap")]
 mod files;
-#[cfg(feature = "mmap")]
-mod mapping;
-mod memory;
 
 use std::fmt;
 
-use self::memory::Memory;
 use super::{Dataset, Field, SampleError, SampleMut};
-use crate::{Fault, LoadError};
+use crate::{LoadError, LoadErrorKind};
 
-/// Samples that are rows of arrays: sample `i` has row `i` of each, and each array is a field.
+/// Samples that are rows of arrays: sample `i` is row `i` of each array, and each array is a field.
 ///
-/// Arrays of npy and safetensors files are mapped into memory ([`open`](Self::open),
-/// [`of`](Self::of)); what is in memory anyway is taken as it is
-/// ([`from_memory`](Self::from_memory)). [`and`](Self::and) puts both side by side.
+/// Arrays of npy and safetensors files are memory-mapped ([`open`](Self::open), [`of`](Self::of)); arrays in
+/// memory are used in place ([`from_memory`](Self::from_memory)). [`and`](Self::and) combines both.
 ///
 /// # Files that change
 ///
-/// Each reading of a sample first asks the system whether the files are what they were, which takes
-/// up to a microsecond for each file; if not, it is an error of the sample. But a file that another
-/// process shortens in the very moment of reading, or a disk that fails, kills this process
-/// (`SIGBUS`), as it does with any mapped file. So replace files by new ones (`rename`) rather than
-/// write into them.
+/// Before and after a sample is read, the files are checked for changes (up to a microsecond for each file);
+/// a changed file is an error of the sample. But if another process truncates a file in the middle of a
+/// read, or the disk fails, the process is killed (`SIGBUS`), as with any mapped file. Replace files with
+/// `rename` rather than write into them.
 ///
 /// ```
 /// use pinlane::load::Dtype;
@@ -36,8 +30,8 @@ use crate::{Fault, LoadError};
 ///
 /// let (mut image, mut label) = ([0; 4], [0; 1]);
 /// let mut sample = SampleMut::new();
-/// sample.push_fixed(&mut image);
-/// sample.push_fixed(&mut label);
+/// sample.push(&arrays.fields()[0], &mut image);
+/// sample.push(&arrays.fields()[1], &mut label);
 /// arrays.read(2, &mut sample)?;
 /// assert_eq!((image, label), ([7; 4], [2]));
 /// # Ok::<(), pinlane::load::SampleError>(())
@@ -47,34 +41,68 @@ pub struct Arrays {
     fields: Vec<Field>,
     columns: Vec<Column>,
     #[cfg(feature = "mmap")]
-    files: Vec<mapping::Mapping>,
+    files: Vec<files::MappedFile>,
 }
 
 /// One array.
 struct Column {
-    home: Home,
-    /// Where the first row is in its home.
+    memory: ArrayMemory,
+    /// Byte where the first row starts.
     start: usize,
     row_bytes: usize,
 }
 
-/// Where the bytes are.
-enum Home {
-    /// In the file of this number.
+enum ArrayMemory {
+    /// Index of a mapped file.
     #[cfg(feature = "mmap")]
     File(usize),
-    Memory(Memory),
+    Bytes(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
 
 impl Arrays {
-    /// The fields of both, each sample's side by side.
+    /// Arrays in memory: for each field, the bytes of all samples in a row.
     ///
     /// # Errors
-    /// [`Fault::SamplesDiffer`] if one has more samples than the other.
+    /// [`LoadErrorKind::NoFields`] without arrays, [`LoadErrorKind::NotFixed`] for a variable field, [`LoadErrorKind::ArrayLength`]
+    /// if an array does not have exactly `samples` rows.
+    pub fn from_memory<B>(
+        samples: usize,
+        arrays: impl IntoIterator<Item = (Field, B)>,
+    ) -> Result<Self, LoadError>
+    where
+        B: AsRef<[u8]> + Send + Sync + 'static,
+    {
+        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        for (field, bytes) in arrays {
+            let row_bytes = row_bytes(samples, &field, bytes.as_ref())
+                .map_err(|fault| LoadError::from(fault).with_tensor(field.name()))?;
+            fields.push(field);
+            columns.push(Column {
+                memory: ArrayMemory::Bytes(Box::new(bytes)),
+                start: 0,
+                row_bytes,
+            });
+        }
+        match fields.is_empty() {
+            true => Err(LoadErrorKind::NoFields.into()),
+            false => Ok(Self {
+                samples,
+                fields,
+                columns,
+                #[cfg(feature = "mmap")]
+                files: Vec::new(),
+            }),
+        }
+    }
+
+    /// Samples with the fields of both.
+    ///
+    /// # Errors
+    /// [`LoadErrorKind::SamplesDiffer`] if they have different numbers of samples.
     pub fn and(mut self, other: Self) -> Result<Self, LoadError> {
         if self.samples != other.samples {
             let name = |arrays: &Self| arrays.fields.first().map(|field| field.name().to_owned());
-            let fault = Fault::SamplesDiffer {
+            let fault = LoadErrorKind::SamplesDiffer {
                 samples: other.samples as u64,
                 other: name(&self).unwrap_or_default(),
                 other_samples: self.samples as u64,
@@ -85,25 +113,41 @@ impl Arrays {
         let files = self.files.len();
         self.fields.extend(other.fields);
         self.columns.extend(other.columns.into_iter().map(|column| {
-            let home = match column.home {
+            let memory = match column.memory {
                 #[cfg(feature = "mmap")]
-                Home::File(number) => Home::File(files + number),
-                memory => memory,
+                ArrayMemory::File(number) => ArrayMemory::File(files + number),
+                bytes => bytes,
             };
-            Column { home, ..column }
+            Column { memory, ..column }
         }));
         #[cfg(feature = "mmap")]
         self.files.extend(other.files);
         Ok(self)
     }
 
-    /// Whether files are what they were.
+    /// Check that no file has changed.
     fn check(&self) -> Result<(), LoadError> {
         #[cfg(feature = "mmap")]
         for file in &self.files {
             file.check()?;
         }
         Ok(())
+    }
+}
+
+/// The bytes of a row, if the array has exactly `samples` rows.
+fn row_bytes(samples: usize, field: &Field, array: &[u8]) -> Result<usize, LoadErrorKind> {
+    if !field.is_fixed() {
+        return Err(LoadErrorKind::NotFixed);
+    }
+    let row_bytes = field.room_bytes()?;
+    match row_bytes.checked_mul(samples) {
+        Some(expected) if expected == array.len() => Ok(row_bytes),
+        _ => Err(LoadErrorKind::ArrayLength {
+            bytes: array.len(),
+            samples,
+            row_bytes,
+        }),
     }
 }
 
@@ -117,24 +161,29 @@ impl Dataset for Arrays {
     }
 
     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
-        assert!(index < self.samples, "there are {} samples", self.samples);
+        let samples = self.samples;
+        assert!(index < samples, "there is no sample {index} of {samples}");
         self.check()?;
         for (number, column) in self.columns.iter().enumerate() {
-            let place = sample.fixed(number);
-            assert_eq!(place.len(), column.row_bytes, "the place of field {number}");
-            // Inside of the array, whose bytes were counted when it was opened.
+            let target = sample.fixed(number);
+            assert_eq!(target.len(), column.row_bytes, "size of field {number}");
+            // Inside the array, whose size was checked when it was opened.
             let start = column.start + index * column.row_bytes;
-            match &column.home {
+            match &column.memory {
                 #[cfg(feature = "mmap")]
-                Home::File(file) => self.files[*file].copy_to(start, place),
-                Home::Memory(memory) => memory.copy_to(start, place)?,
+                ArrayMemory::File(file) => self.files[*file].copy_to(start, target),
+                ArrayMemory::Bytes(bytes) => {
+                    // `as_ref` is the user's code and may return something else than at first.
+                    let row = (**bytes).as_ref().get(start..start + target.len());
+                    target.copy_from_slice(row.ok_or("the array in memory has become shorter")?);
+                }
             }
         }
-        // A file that was written to meanwhile may have given some of both.
+        // A file written in the meantime may have given a mix of old and new.
         Ok(self.check()?)
     }
 
-    fn source(&self, index: usize) -> String {
+    fn origin(&self, index: usize) -> String {
         #[cfg(feature = "mmap")]
         if let [first, others @ ..] = self.files.as_slice() {
             let more = match others.len() {

@@ -1,64 +1,79 @@
 //! The files in an archive.
 //!
-//! An archive is untrusted: whatever is in it gives an error, or entries whose data is inside of
-//! it.
+//! Archives are untrusted: any content gives an error, or entries whose data is inside the archive.
 
-use super::blocks::Blocks;
-use super::header::{BLOCK_BYTES, Header, text};
-use super::pax::{self, Pax};
-use crate::{Fault, TarFault};
+use std::fs::File;
 
-/// The most bytes of a long name or an extended header; real ones have some hundred.
+use super::TarError;
+use super::archive::read_exact;
+use super::header::{BLOCK_BYTES, Block, PaxHeader, TarHeader, until_nul};
+use crate::LoadErrorKind;
+
+/// Bytes to read at a time: enough for the headers of several small entries, little more than the header of
+/// a large one.
+const WINDOW_BYTES: u64 = 8 << 10;
+
+/// Limit of a long name or a pax header. Real ones have a few hundred bytes.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 
 /// A file in an archive.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct TarEntry {
     pub(super) name: Vec<u8>,
-    /// Where its data is.
-    pub(super) at: u64,
+    /// Byte where its data starts.
+    pub(super) start: u64,
     pub(super) bytes: u64,
 }
 
-/// The files in an archive, one after the other. Folders, links and devices are passed over.
-pub(super) struct Entries<'a> {
-    blocks: Blocks<'a>,
+/// Reads the files in an archive one after the other. Folders, links and devices are ignored.
+pub(super) struct TarEntries<'a> {
+    file: &'a File,
+    len_bytes: u64,
+    /// Position of the next header.
     at: u64,
+    window: Vec<u8>,
+    window_start: u64,
 }
 
-/// What headers before an entry's own say about it.
+/// What preceding headers say about an entry.
 #[derive(Default)]
-struct Extensions {
+struct EntryExtensions {
     any: bool,
     long_name: Option<Vec<u8>>,
-    pax: Pax,
+    pax: PaxHeader,
 }
 
-impl<'a> Entries<'a> {
-    pub(super) fn new(blocks: Blocks<'a>) -> Self {
-        Self { blocks, at: 0 }
+impl<'a> TarEntries<'a> {
+    pub(super) fn new(file: &'a File, len_bytes: u64) -> Self {
+        Self {
+            file,
+            len_bytes,
+            at: 0,
+            window: Vec::new(),
+            window_start: 0,
+        }
     }
 
-    /// The next file; `None` at the end, which is a block of zeros or the end of the archive.
-    pub(super) fn next(&mut self) -> Result<Option<Entry>, Fault> {
-        let mut extensions = Extensions::default();
+    /// The next file. `None` at the end, which is a block of zeros or the end of the archive.
+    pub(super) fn next(&mut self) -> Result<Option<TarEntry>, LoadErrorKind> {
+        let mut extensions = EntryExtensions::default();
         loop {
             let Some(header) = self.header()? else {
                 return match extensions.any {
-                    true => Err(TarFault::Truncated { at_bytes: self.at }.into()),
+                    true => Err(TarError::Truncated { at_bytes: self.at }.into()),
                     false => Ok(None),
                 };
             };
             match header.kind {
-                b'L' => extensions.long_name = Some(text(&self.extension(&header)?).to_vec()),
+                b'L' => extensions.long_name = Some(until_nul(&self.extension(&header)?).to_vec()),
                 b'x' | b'X' => {
                     let at_bytes = self.at;
-                    let pax = pax::parse(&self.extension(&header)?);
-                    extensions.pax = pax.ok_or(TarFault::Pax { at_bytes })?;
+                    let pax = PaxHeader::parse(&self.extension(&header)?);
+                    extensions.pax = pax.ok_or(TarError::Pax { at_bytes })?;
                 }
                 // The target of a link with a long name.
                 b'K' => self.skip(&header, header.bytes)?,
-                // Words about all entries; a path or a size of all would be senseless.
+                // Defaults for all entries; a path or a size for all would be meaningless.
                 b'g' => {
                     self.skip(&header, header.bytes)?;
                     continue;
@@ -67,7 +82,7 @@ impl<'a> Entries<'a> {
                     if let Some(entry) = self.entry(header, extensions)? {
                         return Ok(Some(entry));
                     }
-                    extensions = Extensions::default();
+                    extensions = EntryExtensions::default();
                     continue;
                 }
             }
@@ -75,95 +90,112 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// The header here.
-    fn header(&mut self) -> Result<Option<Header>, Fault> {
+    /// The header at the current position.
+    fn header(&mut self) -> Result<Option<TarHeader>, LoadErrorKind> {
         let at = self.at;
-        if at == self.blocks.len_bytes() {
+        if at == self.len_bytes {
             return Ok(None);
         }
-        let block = self.blocks.block(at)?;
-        let header = Header::parse(block, at).map_err(|fault| match compression(block) {
-            Some(how) if at == 0 => TarFault::Compressed { how },
+        let block = self.block(at)?;
+        let header = TarHeader::parse(block, at).map_err(|fault| match compression(block) {
+            Some(how) if at == 0 => TarError::Compressed { how },
             _ => fault,
         });
         Ok(header?)
     }
 
-    /// What a header is about, if it is a file. Goes on behind its data.
-    fn entry(&mut self, header: Header, extensions: Extensions) -> Result<Option<Entry>, Fault> {
-        let Extensions { long_name, pax, .. } = extensions;
+    /// The entry of a header, if it is a file. Moves on past its data.
+    fn entry(
+        &mut self,
+        header: TarHeader,
+        extensions: EntryExtensions,
+    ) -> Result<Option<TarEntry>, LoadErrorKind> {
+        let EntryExtensions { long_name, pax, .. } = extensions;
         let bytes = pax.bytes.unwrap_or(header.bytes);
         let kind = header.kind;
-        let named = Header {
+        let named = TarHeader {
             name: pax.path.or(long_name).unwrap_or(header.name),
             ..header
         };
-        match kind {
-            // Links, devices, folders, pipes: whatever size they have, there is no data.
-            b'1'..=b'6' => {
-                self.at += BLOCK_BYTES;
-                return Ok(None);
-            }
-            0 if named.name.ends_with(b"/") => {
-                self.at += BLOCK_BYTES;
-                return Ok(None);
-            }
-            b'S' => return Err(sparse(&named).into()),
-            _ if pax.sparse => return Err(sparse(&named).into()),
-            _ => {}
+        // Links, devices, folders and pipes have no data, whatever their size says.
+        let old_folder = kind == 0 && named.name.ends_with(b"/");
+        if matches!(kind, b'1'..=b'6') || old_folder {
+            self.at += BLOCK_BYTES;
+            return Ok(None);
         }
-        let at = self.at + BLOCK_BYTES;
+        if kind == b'S' || pax.sparse {
+            let entry = named.display_name();
+            return Err(TarError::Sparse { entry }.into());
+        }
+        let start = self.at + BLOCK_BYTES;
         self.skip(&named, bytes)?;
-        let file = matches!(kind, 0 | b'0' | b'7');
-        Ok(file.then_some(Entry {
+        let is_file = matches!(kind, 0 | b'0' | b'7');
+        Ok(is_file.then_some(TarEntry {
             name: named.name,
-            at,
+            start,
             bytes,
         }))
     }
 
-    /// The data of a header that is about another one. Goes on behind it.
-    fn extension(&mut self, header: &Header) -> Result<Vec<u8>, Fault> {
+    /// The data of a header that describes the next entry. Moves on past it.
+    fn extension(&mut self, header: &TarHeader) -> Result<Vec<u8>, LoadErrorKind> {
         if header.bytes > EXTENSION_BYTES_MAX {
-            return Err(Fault::Tar(TarFault::ExtensionTooLarge {
+            return Err(LoadErrorKind::Tar(TarError::ExtensionTooLarge {
                 at_bytes: self.at,
                 header_bytes: header.bytes,
                 limit_bytes: EXTENSION_BYTES_MAX,
             }));
         }
-        let at = self.at + BLOCK_BYTES;
+        let start = self.at + BLOCK_BYTES;
         self.skip(header, header.bytes)?;
-        self.blocks.bytes(at, header.bytes)
+        self.bytes(start, header.bytes)
     }
 
-    /// Go on behind a header and its data, which is inside of the archive.
-    fn skip(&mut self, header: &Header, bytes: u64) -> Result<(), TarFault> {
-        let at = self.at + BLOCK_BYTES;
-        let left = self.blocks.left(at);
-        if bytes > left {
-            return Err(TarFault::PastEnd {
-                entry: String::from_utf8_lossy(&header.name).into_owned(),
+    /// Move on past a header and its data, which must be inside the archive.
+    fn skip(&mut self, header: &TarHeader, bytes: u64) -> Result<(), TarError> {
+        let start = self.at + BLOCK_BYTES;
+        let left_bytes = self.len_bytes.saturating_sub(start);
+        if bytes > left_bytes {
+            return Err(TarError::PastEnd {
+                entry: header.display_name(),
                 bytes,
-                left_bytes: left,
+                left_bytes,
             });
         }
-        // Data is filled up to a whole block. If that is missing, so is the end of the archive.
+        // Data is padded to a whole block. Without the padding, the archive is truncated.
         let next = bytes
             .checked_next_multiple_of(BLOCK_BYTES)
-            .and_then(|bytes| bytes.checked_add(at))
-            .filter(|next| *next <= self.blocks.len_bytes());
-        self.at = next.ok_or(TarFault::Truncated { at_bytes: at })?;
+            .and_then(|bytes| bytes.checked_add(start))
+            .filter(|next| *next <= self.len_bytes);
+        self.at = next.ok_or(TarError::Truncated { at_bytes: start })?;
         Ok(())
     }
-}
 
-fn sparse(header: &Header) -> TarFault {
-    TarFault::Sparse {
-        entry: String::from_utf8_lossy(&header.name).into_owned(),
+    /// The block at a position.
+    fn block(&mut self, at: u64) -> Result<&Block, LoadErrorKind> {
+        let left_bytes = self.len_bytes.saturating_sub(at);
+        if left_bytes < BLOCK_BYTES {
+            return Err(TarError::Truncated { at_bytes: at }.into());
+        }
+        let window_end = self.window_start + self.window.len() as u64;
+        if at < self.window_start || window_end < at + BLOCK_BYTES {
+            self.window = self.bytes(at, left_bytes.min(WINDOW_BYTES))?;
+            self.window_start = at;
+        }
+        let start = usize::try_from(at - self.window_start).expect("inside the window");
+        let block = self.window[start..].first_chunk();
+        Ok(block.expect("the window has the whole block"))
+    }
+
+    /// Bytes of the archive. The caller has checked that they are inside.
+    fn bytes(&self, at: u64, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
+        let mut read = vec![0; usize::try_from(bytes).map_err(|_| LoadErrorKind::TotalOverflow)?];
+        read_exact(self.file, &mut read, at)?;
+        Ok(read)
     }
 }
 
-/// How a file that begins so is compressed.
+/// The compression of a file that starts with these bytes.
 fn compression(start: &[u8]) -> Option<&'static str> {
     const KNOWN: [(&[u8], &str); 5] = [
         (b"\x1f\x8b", "gzip"),

@@ -1,84 +1,94 @@
-//! Which entries of an archive make up a sample.
+//! Which entries of an archive form a sample.
 
 use std::num::NonZeroU64;
 
-use super::entries::{Entries, Entry};
-use super::extensions::Extensions;
-use super::{TarField, scattered};
-use crate::{Fault, TarFault};
+use super::TarError;
+use super::archive::TarArchive;
+use super::entries::{TarEntries, TarEntry};
+use crate::{LoadError, LoadErrorKind};
 
-/// The samples of one archive. It takes 8 bytes a sample, its key, and 16 for each of its fields.
+/// An error lists this many extensions at most, each cut to this many bytes.
+const LISTED_MAX: usize = 8;
+const LISTED_BYTES_MAX: usize = 40;
+
+/// The samples of one archive. A sample takes 8 bytes, its key, and 16 bytes for each of its fields.
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    fields: usize,
-    /// All keys, one behind the other.
+pub(super) struct TarIndex {
+    field_count: usize,
+    /// All keys in a row.
     keys: Vec<u8>,
     /// Where the key of each sample ends.
     key_ends: Vec<usize>,
-    /// For each sample, the place of each field.
-    places: Vec<Option<Place>>,
-    pub(super) extensions: Extensions,
-    /// Samples and fields whose file lies apart from the others of the sample.
+    /// The data of each field of each sample.
+    data: Vec<Option<EntryData>>,
+    /// The first extensions of the archive's files, as first spelled.
+    extensions: Vec<Vec<u8>>,
+    /// For each field, whether any sample has it.
+    used: Vec<bool>,
+    /// Sample and field of every file that is apart from the other files of its sample.
     scattered: Vec<(usize, usize)>,
 }
 
-/// Where a field of a sample is in its archive.
+/// The data of an entry in its archive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// Never zero, since a header is before it.
-    pub(super) at: NonZeroU64,
+pub(super) struct EntryData {
+    /// Never zero, since a header comes first.
+    pub(super) start: NonZeroU64,
     pub(super) bytes: u64,
 }
 
-impl Index {
-    pub(super) fn read(mut entries: Entries<'_>, fields: &[TarField]) -> Result<Self, Fault> {
+impl TarIndex {
+    /// Index the entries. Field `i` is in files with extension `i`.
+    pub(super) fn new(
+        mut entries: TarEntries<'_>,
+        extensions: &[String],
+    ) -> Result<Self, LoadErrorKind> {
         let mut index = Self {
-            fields: fields.len(),
-            extensions: Extensions::of(fields),
+            field_count: extensions.len(),
+            used: vec![false; extensions.len()],
             ..Self::default()
         };
         while let Some(entry) = entries.next()? {
-            index.add(&entry, fields)?;
+            index.add(&entry, extensions)?;
         }
-        index.scattered = scattered::find(&index);
+        index.scattered = index.find_scattered();
         Ok(index)
     }
 
-    fn add(&mut self, entry: &Entry, fields: &[TarField]) -> Result<(), TarFault> {
-        let Some((key, extension)) = split(&entry.name) else {
+    fn add(&mut self, entry: &TarEntry, extensions: &[String]) -> Result<(), TarError> {
+        let Some((key, extension)) = split_name(&entry.name) else {
             return Ok(());
         };
         if self.len() == 0 || self.key(self.len() - 1) != key {
             self.keys.extend(key);
             self.key_ends.push(self.keys.len());
-            self.places.resize(self.places.len() + self.fields, None);
+            self.data.resize(self.data.len() + self.field_count, None);
         }
-        self.extensions.note(extension);
-        let sample = self.places.len() - self.fields;
-        let place = Place {
-            at: NonZeroU64::new(entry.at).expect("behind its header"),
+        list_extension(&mut self.extensions, extension);
+        let sample = self.data.len() - self.field_count;
+        let data = EntryData {
+            start: NonZeroU64::new(entry.start).expect("after its header"),
             bytes: entry.bytes,
         };
-        let parts = fields.iter().zip(&mut self.places[sample..]);
-        for (number, (field, there)) in parts.enumerate() {
-            if !extension.eq_ignore_ascii_case(field.extension.as_bytes()) {
+        for (field, wanted) in extensions.iter().enumerate() {
+            if !extension.eq_ignore_ascii_case(wanted.as_bytes()) {
                 continue;
             }
-            if there.replace(place).is_some() {
+            if self.data[sample + field].replace(data).is_some() {
                 let entry = String::from_utf8_lossy(&entry.name).into_owned();
-                return Err(TarFault::Duplicate { entry });
+                return Err(TarError::Duplicate { entry });
             }
-            self.extensions.used(number);
+            self.used[field] = true;
         }
         Ok(())
     }
 
-    /// How many samples there are.
+    /// Number of samples.
     pub(super) fn len(&self) -> usize {
         self.key_ends.len()
     }
 
-    /// What the names of a sample's entries begin with.
+    /// The common start of the names of a sample's files.
     pub(super) fn key(&self, sample: usize) -> &[u8] {
         let start = match sample.checked_sub(1) {
             Some(before) => self.key_ends[before],
@@ -87,28 +97,88 @@ impl Index {
         &self.keys[start..self.key_ends[sample]]
     }
 
-    /// Whether a field that a sample lacks lies elsewhere in the archive.
+    /// The data of a sample's fields.
+    pub(super) fn fields(&self, sample: usize) -> &[Option<EntryData>] {
+        &self.data[sample * self.field_count..][..self.field_count]
+    }
+
+    /// Whether a field that a sample lacks is elsewhere in the archive.
     pub(super) fn is_scattered(&self, sample: usize, field: usize) -> bool {
         self.scattered.binary_search(&(sample, field)).is_ok()
     }
 
-    /// Where the fields of a sample are.
-    pub(super) fn places(&self, sample: usize) -> &[Option<Place>] {
-        &self.places[sample * self.fields..][..self.fields]
+    /// Fields that a sample lacks but another sample with the same key has, in order of samples and fields.
+    /// Free if no sample lacks anything.
+    fn find_scattered(&self) -> Vec<(usize, usize)> {
+        if self.data.iter().all(Option::is_some) {
+            return Vec::new();
+        }
+        let mut samples: Vec<usize> = (0..self.len()).collect();
+        samples.sort_by_key(|sample| self.key(*sample));
+        let mut scattered = Vec::new();
+        for same in samples.chunk_by(|one, other| self.key(*one) == self.key(*other)) {
+            for field in 0..self.field_count {
+                let lacks = |sample: &&usize| self.fields(**sample)[field].is_none();
+                let without = same.iter().filter(lacks);
+                if without.clone().count() < same.len() {
+                    scattered.extend(without.map(|sample| (*sample, field)));
+                }
+            }
+        }
+        scattered.sort_unstable();
+        scattered
     }
 }
 
-/// The key and the extension: what is before and behind the first dot of the last part. Names
-/// without a dot, hidden files, and what is about the archive (`__…__`) belong to no sample.
-fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The key and the extension: what comes before and after the first dot of the file name. Names without a
+/// dot, hidden files and archive metadata (`__…__`) belong to no sample.
+fn split_name(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let first = name.split(|byte| *byte == b'/').next()?;
     if first.len() >= 4 && first.starts_with(b"__") && first.ends_with(b"__") {
         return None;
     }
-    let base = name
-        .iter()
-        .rposition(|byte| *byte == b'/')
-        .map_or(0, |slash| slash + 1);
+    let slash = name.iter().rposition(|byte| *byte == b'/');
+    let base = slash.map_or(0, |slash| slash + 1);
     let dot = name[base..].iter().position(|byte| *byte == b'.')?;
     (dot > 0).then(|| (&name[..base + dot], &name[base + dot + 1..]))
+}
+
+/// Remember an extension for the error of [`check_extensions`].
+fn list_extension(listed: &mut Vec<Vec<u8>>, extension: &[u8]) {
+    let name = &extension[..extension.len().min(LISTED_BYTES_MAX)];
+    let known = |other: &Vec<u8>| other.eq_ignore_ascii_case(name);
+    if listed.len() < LISTED_MAX && !listed.iter().any(known) {
+        listed.push(name.to_vec());
+    }
+}
+
+/// Check that every field has a file in at least one archive, unless there are no samples at all. A missing
+/// one is most likely a typo.
+pub(super) fn check_extensions(
+    archives: &[TarArchive],
+    extensions: &[String],
+) -> Result<(), LoadError> {
+    let indexes = || archives.iter().map(|archive| &archive.index);
+    let is_unused = |field: &usize| !indexes().any(|index| index.used[*field]);
+    let has_samples = indexes().any(|index| index.len() > 0);
+    let Some(unused) = (0..extensions.len())
+        .find(is_unused)
+        .filter(|_| has_samples)
+    else {
+        return Ok(());
+    };
+    let mut listed = Vec::new();
+    for name in indexes().flat_map(|index| &index.extensions) {
+        list_extension(&mut listed, name);
+    }
+    listed.sort();
+    let text = |name: &Vec<u8>| String::from_utf8_lossy(name).into_owned();
+    let fault = TarError::NoSuchExtension {
+        extension: extensions[unused].clone(),
+        others: listed.iter().map(text).collect(),
+    };
+    Err(match archives {
+        [one] => one.error(fault),
+        _ => fault.into(),
+    })
 }

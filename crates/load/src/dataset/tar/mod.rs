@@ -1,57 +1,99 @@
 //! Samples in tar archives.
+//!
+//! The `tar` crate does not fit untrusted archives: 0.4 takes a truncated archive for a complete one,
+//! cuts sizes to 64 bits, reads long names of any length, and rejects pax values that contain newlines.
 
 mod archive;
-mod blocks;
-mod config;
 mod entries;
-mod extensions;
-mod fault;
+mod error;
 mod header;
 mod index;
-mod open;
-mod pax;
-mod scattered;
 
 use std::fs::File;
 use std::path::Path;
 
-pub use config::{TarConfig, TarField};
-pub use fault::TarFault;
+pub use error::TarError;
 
-use self::archive::Archive;
-use self::index::Place;
-use super::size::room_bytes;
-use super::{Dataset, Extent, Field, SampleError, SampleMut};
+use self::archive::TarArchive;
+use super::{Dataset, Field, SampleError, SampleMut};
 use crate::error::Quoted;
-use crate::{Fault, LoadError};
+use crate::setters::setters;
+use crate::{LoadError, LoadErrorKind};
 
-/// Samples in tar archives, laid out as WebDataset does.
+/// Files with one extension, as a field of the samples.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TarField {
+    /// What follows the first dot of the file name, in any case: `jpg`, `seg.png`. A leading dot is ignored.
+    pub extension: String,
+    /// The field, whose bytes are the file's.
+    pub field: Field,
+}
+
+/// What to read from archives.
 ///
-/// Files that follow one another and whose paths are the same up to the first dot of the last part
-/// are one sample: `train/0001.jpg` and `train/0001.cls`. That part is the sample's key, the rest
-/// says which field a file is. Its bytes are the field's: nothing is decoded.
+/// ```
+/// use pinlane::load::Dtype;
+/// use pinlane::load::dataset::{Field, TarConfig};
 ///
-/// [`open`](Self::open) reads the headers of all archives once; a sample is then read from where it
-/// is, in any order. Archives may be of the formats ustar, pax and GNU, not compressed and without
-/// sparse files. Folders and links in them are passed over, and so are files that WebDataset passes
-/// over: those without a dot, hidden ones, and what is in `__…__`.
+/// let config = TarConfig::new()
+///     .field("jpg", Field::variable("image", Dtype::U8, 1 << 20))
+///     .field("cls", Field::fixed("label", Dtype::U8, [1]));
+/// assert_eq!(config.fields.len(), 2);
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct TarConfig {
+    /// The fields of the samples. Files with other extensions are not read.
+    pub fields: Vec<TarField>,
+}
+
+impl TarConfig {
+    /// A configuration without fields.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! { fields: Vec<TarField> }
+
+    /// Add files with this extension as a field.
+    #[must_use]
+    pub fn field(mut self, extension: impl Into<String>, field: Field) -> Self {
+        self.fields.push(TarField {
+            extension: extension.into(),
+            field,
+        });
+        self
+    }
+}
+
+/// Samples in tar archives, in WebDataset layout.
 ///
-/// A sample that lacks a file, or whose file is not of the field's size, is an error of that
-/// sample. Files of a sample that do not follow one another are several samples that each lack
-/// something: `tar --sort=name` packs them together.
+/// Consecutive files whose paths are equal up to the first dot of the file name form a sample:
+/// `train/0001.jpg` and `train/0001.cls`. The common part is the sample's key, the rest selects the field.
+/// The file's bytes are the field's: nothing is decoded.
+///
+/// [`open`](Self::open) reads the headers of all archives once; samples are then read from their position,
+/// in any order. Archives may be in ustar, pax or GNU format, uncompressed and without sparse files. Folders
+/// and links are ignored, and so are files that WebDataset ignores: names without a dot, hidden files, and
+/// `__…__`.
+///
+/// A sample that lacks a file, or has one that does not fit its field, is an error of that sample. If the
+/// files of a sample are not consecutive, they form several incomplete samples; `tar --sort=name` keeps them
+/// together.
 #[derive(Debug)]
 pub struct Tar {
-    fields: Vec<TarField>,
-    plain_fields: Vec<Field>,
+    extensions: Vec<String>,
+    fields: Vec<Field>,
     /// Bytes that each field has room for.
     rooms: Vec<u64>,
-    archives: Vec<Archive>,
-    /// Number of the first sample behind each archive.
+    archives: Vec<TarArchive>,
+    /// Index after the last sample of each archive.
     ends: Vec<usize>,
 }
 
 impl Tar {
-    /// Open archives, in this order; a folder stands for all its `.tar` files, by name.
+    /// Open archives, in this order. A folder stands for all its `.tar` files, sorted by name.
     ///
     /// ```
     /// use pinlane::load::Dtype;
@@ -73,7 +115,7 @@ impl Tar {
     ///
     /// let mut label = [0];
     /// let mut sample = SampleMut::new();
-    /// sample.push_fixed(&mut label);
+    /// sample.push(&tar.fields()[0], &mut label);
     /// tar.read(0, &mut sample)?;
     /// assert_eq!(label, [42]);
     /// # std::fs::remove_file(&path)?;
@@ -81,29 +123,31 @@ impl Tar {
     /// ```
     ///
     /// # Errors
-    /// [`LoadError`] for what is wrong with the first archive that has something wrong,
-    /// [`Fault::NoFields`] for a configuration without fields, and [`TarFault::NoSuchExtension`] for an
-    /// extension that no sample of any archive has.
+    /// The error of the first invalid archive, [`LoadErrorKind::NoFields`] for a configuration without fields, and
+    /// [`TarError::NoSuchExtension`] for an extension that no sample of any archive has.
     pub fn open(
         paths: impl IntoIterator<Item = impl AsRef<Path>>,
         config: TarConfig,
     ) -> Result<Self, LoadError> {
-        let TarConfig { mut fields } = config;
-        for TarField { extension, .. } in &mut fields {
-            if let Some(bare) = extension.strip_prefix('.') {
-                *extension = bare.to_owned();
-            }
-        }
+        let (extensions, fields): (Vec<String>, Vec<Field>) = config
+            .fields
+            .into_iter()
+            .map(|TarField { extension, field }| {
+                let bare = extension.strip_prefix('.').unwrap_or(&extension);
+                (bare.to_owned(), field)
+            })
+            .unzip();
         if fields.is_empty() {
-            return Err(Fault::NoFields.into());
+            return Err(LoadErrorKind::NoFields.into());
         }
-        let rooms = fields.iter().map(|TarField { field, .. }| {
-            let named = |fault: Fault| LoadError::from(fault).with_tensor(field.name());
-            Ok(room_bytes(field).map_err(named)? as u64)
+        let rooms = fields.iter().map(|field| {
+            let bytes = field.room_bytes();
+            let bytes = bytes.map_err(|fault| LoadError::from(fault).with_tensor(field.name()))?;
+            Ok(bytes as u64)
         });
         let rooms: Vec<u64> = rooms.collect::<Result<_, LoadError>>()?;
-        let archives = open::archives(paths, &fields)?;
-        extensions::check(&archives, &fields)?;
+        let archives = archive::open_all(paths, &extensions)?;
+        index::check_extensions(&archives, &extensions)?;
         let ends = archives.iter().scan(0, |end, archive| {
             *end += archive.index.len();
             Some(*end)
@@ -111,18 +155,66 @@ impl Tar {
         Ok(Self {
             ends: ends.collect(),
             archives,
-            plain_fields: fields.iter().map(|field| field.field.clone()).collect(),
+            extensions,
             fields,
             rooms,
         })
     }
 
-    /// The archive of a sample, and its number in there.
-    fn find(&self, index: usize) -> (&Archive, usize) {
+    /// The archive of a sample, and the sample's index in it.
+    fn locate(&self, index: usize) -> (&TarArchive, usize) {
         let number = self.ends.partition_point(|end| *end <= index);
-        let archive = self.archives.get(number);
-        let archive = archive.unwrap_or_else(|| panic!("there are {} samples", self.len()));
+        let Some(archive) = self.archives.get(number) else {
+            panic!("there is no sample {index} of {}", self.len());
+        };
         (archive, index + archive.index.len() - self.ends[number])
+    }
+
+    fn read_field(
+        &self,
+        archive: &TarArchive,
+        file: &File,
+        number: usize,
+        field: usize,
+        sample: &mut SampleMut<'_>,
+    ) -> Result<(), LoadError> {
+        let entry_name = || {
+            let key = String::from_utf8_lossy(archive.index.key(number));
+            format!("{key}.{}", self.extensions[field])
+        };
+        let Some(data) = archive.index.fields(number)[field] else {
+            let entry = entry_name();
+            return Err(
+                archive.error(match archive.index.is_scattered(number, field) {
+                    true => TarError::Scattered { entry },
+                    false => TarError::Missing { entry },
+                }),
+            );
+        };
+        let (kind, room_bytes) = (&self.fields[field], self.rooms[field]);
+        let fits = match kind.is_fixed() {
+            true => data.bytes == room_bytes,
+            false => {
+                let bits = u128::from(data.bytes) * 8;
+                let whole = bits.is_multiple_of(u128::from(kind.dtype().bits()));
+                data.bytes <= room_bytes && whole
+            }
+        };
+        if !fits {
+            return Err(archive.error(TarError::Length {
+                entry: entry_name(),
+                bytes: data.bytes,
+                field: kind.clone(),
+            }));
+        }
+        let bytes = usize::try_from(data.bytes).expect("no more than the room");
+        let target = match kind.is_fixed() {
+            true => sample.fixed(field),
+            false => sample
+                .variable(field, bytes)
+                .expect("no more than the room"),
+        };
+        archive.read(file, data, target)
     }
 }
 
@@ -132,86 +224,20 @@ impl Dataset for Tar {
     }
 
     fn fields(&self) -> &[Field] {
-        &self.plain_fields
+        &self.fields
     }
 
     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
-        let (archive, number) = self.find(index);
-        Ok(archive.with(|file| {
-            let places = archive.index.places(number);
-            for (at, (field, place)) in self.fields.iter().zip(places).enumerate() {
-                let entry = Part {
-                    archive,
-                    number,
-                    field,
-                    room_bytes: self.rooms[at],
-                };
-                entry.read(file, *place, at, sample)?;
-            }
-            Ok(())
+        let (archive, number) = self.locate(index);
+        let mut fields = 0..self.fields.len();
+        Ok(archive.with_file(|file| {
+            fields.try_for_each(|field| self.read_field(archive, file, number, field, sample))
         })?)
     }
 
-    fn source(&self, index: usize) -> String {
-        let (archive, number) = self.find(index);
+    fn origin(&self, index: usize) -> String {
+        let (archive, number) = self.locate(index);
         let key = String::from_utf8_lossy(archive.index.key(number));
         format!("{}: {}", archive.path().display(), Quoted(&key))
-    }
-}
-
-/// One field of one sample.
-struct Part<'a> {
-    archive: &'a Archive,
-    number: usize,
-    field: &'a TarField,
-    room_bytes: u64,
-}
-
-impl Part<'_> {
-    fn read(
-        &self,
-        file: &File,
-        place: Option<Place>,
-        at: usize,
-        sample: &mut SampleMut<'_>,
-    ) -> Result<(), LoadError> {
-        let entry = || {
-            let key = String::from_utf8_lossy(self.archive.index.key(self.number));
-            format!("{key}.{}", self.field.extension)
-        };
-        let Some(place) = place else {
-            let entry = entry();
-            return Err(self.archive.error(
-                match self.archive.index.is_scattered(self.number, at) {
-                    true => TarFault::Scattered { entry },
-                    false => TarFault::Missing { entry },
-                },
-            ));
-        };
-        let field = &self.field.field;
-        let fixed = matches!(field.extent(), Extent::Fixed(_));
-        let fits = match fixed {
-            true => place.bytes == self.room_bytes,
-            false => {
-                let bits = u128::from(place.bytes) * 8;
-                let whole = bits.is_multiple_of(u128::from(field.dtype().bits()));
-                place.bytes <= self.room_bytes && whole
-            }
-        };
-        if !fits {
-            return Err(self.archive.error(TarFault::Length {
-                entry: entry(),
-                bytes: place.bytes,
-                field: field.clone(),
-            }));
-        }
-        let bytes = usize::try_from(place.bytes).expect("as much as there is room for");
-        let target = match fixed {
-            true => sample.fixed(at),
-            false => sample
-                .variable(at, bytes)
-                .expect("as much as there is room for"),
-        };
-        self.archive.read(file, place, target)
     }
 }

@@ -1,0 +1,137 @@
+//! One file of a catalog, and how to open it safely.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::{LoadError, LoadErrorKind};
+
+/// Format of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Format {
+    /// Many tensors after a JSON header.
+    Safetensors,
+    /// One numpy array.
+    Npy,
+}
+
+/// A file of a [`Catalog`](crate::Catalog).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileInfo {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) stamp: FileStamp,
+    pub(crate) data_start: u64,
+    pub(crate) metadata: BTreeMap<String, String>,
+    pub(crate) unlisted: usize,
+}
+
+impl FileInfo {
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Length of the file when it was opened.
+    pub fn len_bytes(&self) -> u64 {
+        self.stamp.len_bytes
+    }
+
+    /// Offset of the data, right after the header.
+    pub fn data_start(&self) -> u64 {
+        self.data_start
+    }
+
+    /// The file's own metadata (`__metadata__`).
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    /// Number of tensors in the file that the catalog leaves out, because the index does not list
+    /// them for this file.
+    pub fn unlisted(&self) -> usize {
+        self.unlisted
+    }
+
+    /// Opens the file again for reading.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadErrorKind::Io`], or [`LoadErrorKind::FileChanged`] if it is no longer the same file.
+    pub fn open(&self) -> Result<File, LoadError> {
+        let file = open_without_blocking(&self.path).map_err(|error| {
+            LoadError::from(LoadErrorKind::io("open", &error)).with_file(&self.path)
+        })?;
+        self.check(&file)?;
+        Ok(file)
+    }
+
+    /// Checks that an open file is still the one the catalog was made from: same inode, same
+    /// length, not modified. Check before reading, and again afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadErrorKind::FileChanged`] if it is not, [`LoadErrorKind::Io`] if its metadata cannot be
+    /// read.
+    pub fn check(&self, file: &File) -> Result<(), LoadError> {
+        let kind = match file.metadata() {
+            Ok(now) if FileStamp::of(&now) == self.stamp => return Ok(()),
+            Ok(_) => LoadErrorKind::FileChanged,
+            Err(error) => LoadErrorKind::io("read", &error),
+        };
+        Err(LoadError::from(kind).with_file(&self.path))
+    }
+}
+
+/// Identifies one version of a file: changes when the file is modified or replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct FileStamp {
+    pub(crate) len_bytes: u64,
+    device: u64,
+    inode: u64,
+    modified_s: i64,
+    modified_ns: i64,
+}
+
+impl FileStamp {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self {
+            len_bytes: metadata.len(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            modified_s: metadata.mtime(),
+            modified_ns: metadata.mtime_nsec(),
+        }
+    }
+}
+
+/// A path may have become a pipe, and opening a pipe blocks until it has a writer. `O_NONBLOCK` has
+/// no effect on regular files.
+fn open_without_blocking(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+/// Opens a regular file; refuses anything else, such as pipes.
+pub(crate) fn open_regular(path: &Path) -> Result<(File, FileStamp), LoadErrorKind> {
+    let failed = |error| LoadErrorKind::io("open", &error);
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(LoadErrorKind::NotAFile);
+    }
+    let file = open_without_blocking(path).map_err(failed)?;
+    let metadata = file
+        .metadata()
+        .map_err(|error| LoadErrorKind::io("read", &error))?;
+    match metadata.is_file() {
+        true => Ok((file, FileStamp::of(&metadata))),
+        false => Err(LoadErrorKind::NotAFile),
+    }
+}

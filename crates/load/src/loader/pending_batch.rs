@@ -1,0 +1,145 @@
+//! A batch while its samples are read.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use pinlane_core::internal::{SharedSlot, Stride, lock};
+
+use crate::Sample;
+use crate::dataset::{SampleError, SampleMut};
+
+use super::LoaderError;
+use super::buffers::BatchSlot;
+use super::layout::{BatchLayout, FieldPlaces, PackedBatch};
+
+/// A batch whose samples are being read: where they are written, and the outcome of each.
+pub(super) struct PendingBatch {
+    /// Its number in the epoch.
+    pub(super) number: u64,
+    pub(super) samples: Vec<Sample>,
+    pub(super) slot: SharedSlot<BatchSlot>,
+    places: FieldPlaces,
+    /// Samples that were read.
+    kept: Box<[AtomicBool]>,
+    /// Bytes of each field in each sample.
+    lengths: Box<[AtomicUsize]>,
+    /// The first sample that ends the epoch.
+    failed_at: AtomicUsize,
+    failures: Mutex<Failures>,
+}
+
+/// Samples that could not be read.
+#[derive(Default)]
+struct Failures {
+    first: Option<(usize, SampleFailure)>,
+    skipped: Vec<(usize, SampleError)>,
+}
+
+/// Why a sample could not be read.
+pub(super) enum SampleFailure {
+    Error(SampleError),
+    Panic(String),
+}
+
+impl PendingBatch {
+    pub(super) fn new(
+        layout: &BatchLayout,
+        number: u64,
+        samples: Vec<Sample>,
+        slot: BatchSlot,
+    ) -> Result<Self, LoaderError> {
+        let places = layout.places(samples.len())?;
+        let starts = places.starts.iter().enumerate();
+        let stride = |(field, &start): (usize, &usize)| Stride {
+            range: start..start + samples.len() * layout.stride(field),
+            unit_bytes: layout.stride(field),
+        };
+        let strides: Vec<_> = starts.map(stride).collect();
+        let lengths = 0..samples.len() * strides.len();
+        Ok(Self {
+            number,
+            slot: SharedSlot::new(slot, samples.len(), strides),
+            places,
+            kept: samples.iter().map(|_| AtomicBool::new(false)).collect(),
+            lengths: lengths.map(|_| AtomicUsize::new(0)).collect(),
+            failed_at: AtomicUsize::new(usize::MAX),
+            failures: Mutex::default(),
+            samples,
+        })
+    }
+
+    /// Whether an earlier sample ends the epoch, so that this one is not needed.
+    pub(super) fn failed_before(&self, sample: usize) -> bool {
+        self.failed_at.load(Ordering::Relaxed) < sample
+    }
+
+    /// A sample was read: check that it is complete, and remember the lengths of its variable fields.
+    pub(super) fn keep(
+        &self,
+        layout: &BatchLayout,
+        sample: usize,
+        read: &SampleMut<'_>,
+    ) -> Result<(), SampleError> {
+        read.check()?;
+        for field in layout.variable_fields() {
+            let kind = &layout.fields()[field];
+            let bytes = read.written(field).expect("checked above");
+            if kind.elements_in(bytes).is_none() {
+                let (name, dtype) = (kind.name(), kind.dtype());
+                let reason =
+                    format!("field `{name}` has {bytes} bytes, not a whole number of {dtype}");
+                return Err(reason.into());
+            }
+            // Finishing the slot publishes this to the thread that packs the batch.
+            self.length(sample, field).store(bytes, Ordering::Relaxed);
+        }
+        self.kept[sample].store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn length(&self, sample: usize, field: usize) -> &AtomicUsize {
+        &self.lengths[sample * self.places.starts.len() + field]
+    }
+
+    pub(super) fn skip(&self, sample: usize, error: SampleError) {
+        lock(&self.failures).skipped.push((sample, error));
+    }
+
+    /// The epoch ends with this sample, unless an earlier one fails too.
+    pub(super) fn fail(&self, sample: usize, failure: SampleFailure) {
+        let mut failures = lock(&self.failures);
+        if failures.first.as_ref().is_none_or(|(at, _)| sample < *at) {
+            failures.first = Some((sample, failure));
+            self.failed_at.store(sample, Ordering::Relaxed);
+        }
+    }
+
+    /// The sample that ends the epoch, and why.
+    pub(super) fn take_failure(&self) -> Option<(Sample, SampleFailure)> {
+        let (sample, failure) = lock(&self.failures).first.take()?;
+        Some((self.samples[sample], failure))
+    }
+
+    /// Samples that were left out, in their order.
+    pub(super) fn take_skipped(&self) -> Vec<(Sample, SampleError)> {
+        let mut skipped = std::mem::take(&mut lock(&self.failures).skipped);
+        skipped.sort_by_key(|(sample, _)| *sample);
+        let with_sample = |(sample, error): (usize, _)| (self.samples[sample], error);
+        skipped.into_iter().map(with_sample).collect()
+    }
+
+    /// Pack the samples that were read, after all are finished. Also returns which ones these are.
+    pub(super) fn pack(
+        &self,
+        layout: &BatchLayout,
+        memory: &mut [u8],
+    ) -> (PackedBatch, Vec<Sample>) {
+        let is_kept = |sample: &usize| self.kept[*sample].load(Ordering::Relaxed);
+        let kept: Vec<_> = (0..self.samples.len()).filter(is_kept).collect();
+        let packed = layout.pack(&self.places, memory, &kept, |field, sample| {
+            self.length(sample, field).load(Ordering::Relaxed)
+        });
+        let samples = kept.iter().map(|&sample| self.samples[sample]).collect();
+        (packed, samples)
+    }
+}

@@ -1,0 +1,307 @@
+//! One running epoch: which batch to open next, which are ready, and when to stop.
+//!
+//! ```text
+//!   workers.rs   take a batch with unclaimed samples, or open the next one: one thread waits for a slot,
+//!                the others wait for that thread. All threads read samples into the slot.
+//!   submit.rs    the thread that finishes the last sample packs the batch and submits its copy
+//!   take         the consumer takes the batches in order
+//! ```
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use pinlane_core::Error;
+use pinlane_core::internal::lock;
+use pinlane_driver::ErrorKind;
+
+use crate::SampleOrder;
+
+use super::buffers::CopyFailure;
+use super::pending_batch::PendingBatch;
+use super::stats::elapsed_ns;
+use super::{Batch, LoaderCore, LoaderError};
+
+type Outcome = Result<Batch, LoaderError>;
+
+/// A running epoch.
+pub(super) struct EpochScheduler {
+    pub(super) core: Arc<LoaderCore>,
+    pub(super) order: SampleOrder,
+    /// Cancelled.
+    stop: AtomicBool,
+    /// The first batch that failed: later ones are not needed.
+    failed: AtomicU64,
+    /// The first batch that was submitted but did not reach the device.
+    lost: AtomicU64,
+    schedule: Mutex<Schedule>,
+    /// Wakes workers.
+    pub(super) work: Condvar,
+    /// Wakes the consumer.
+    ready: Condvar,
+}
+
+pub(super) struct Schedule {
+    /// The next batch to open.
+    pub(super) next: u64,
+    /// Number of batches, or one more than the first that failed.
+    pub(super) end: u64,
+    /// Batches that may have unclaimed samples, oldest first.
+    pub(super) open: VecDeque<Arc<PendingBatch>>,
+    /// A thread is opening the next batch.
+    pub(super) opening: bool,
+    /// The next batch for the consumer.
+    pub(super) taken: u64,
+    done: BTreeMap<u64, Outcome>,
+    /// The consumer, if it awaits a batch, and since when.
+    awaiting: Option<(Waker, Instant)>,
+    /// The epoch is closed, with this error.
+    closed: Option<Option<LoaderError>>,
+}
+
+impl Schedule {
+    /// Take the next batch for the consumer: `Ready(None)` at the end.
+    fn take_next(&mut self) -> Poll<Option<Outcome>> {
+        if self.taken >= self.end {
+            return Poll::Ready(None);
+        }
+        match self.done.remove(&self.taken) {
+            Some(outcome) => {
+                self.taken += 1;
+                Poll::Ready(Some(outcome))
+            }
+            None => Poll::Pending,
+        }
+    }
+
+    /// Wake this consumer on the next change.
+    fn register(&mut self, context: &Context<'_>) {
+        let since = self.awaiting.take().map(|(_, since)| since);
+        let since = since.unwrap_or_else(Instant::now);
+        self.awaiting = Some((context.waker().clone(), since));
+    }
+}
+
+impl EpochScheduler {
+    /// An epoch, starting with batch `first`.
+    pub(super) fn new(core: &Arc<LoaderCore>, order: SampleOrder, first: u64) -> Self {
+        let end = order.batches() as u64;
+        Self {
+            core: Arc::clone(core),
+            order,
+            stop: AtomicBool::new(false),
+            failed: AtomicU64::new(u64::MAX),
+            lost: AtomicU64::new(u64::MAX),
+            schedule: Mutex::new(Schedule {
+                next: first.min(end),
+                end,
+                open: VecDeque::new(),
+                opening: false,
+                taken: first.min(end),
+                done: BTreeMap::new(),
+                awaiting: None,
+                closed: None,
+            }),
+            work: Condvar::new(),
+            ready: Condvar::new(),
+        }
+    }
+
+    /// A batch is ready, or has failed.
+    pub(super) fn put(&self, number: u64, outcome: Outcome) {
+        let mut schedule = self.schedule();
+        match outcome {
+            Ok(batch) => {
+                // Unless it was given up after a panic.
+                schedule.done.entry(number).or_insert(Ok(batch));
+                drop(schedule);
+                self.wake_consumer();
+            }
+            Err(error) => drop(self.fail(schedule, number, error)),
+        }
+    }
+
+    /// End the epoch with this batch, unless an earlier one fails too.
+    pub(super) fn fail<'a>(
+        &'a self,
+        mut schedule: MutexGuard<'a, Schedule>,
+        number: u64,
+        error: LoaderError,
+    ) -> MutexGuard<'a, Schedule> {
+        self.failed.fetch_min(number, Ordering::Relaxed);
+        schedule.end = schedule.end.min(number + 1);
+        schedule.next = schedule.next.max(number + 1); // do not try it again
+        schedule.done.insert(number, Err(error));
+        drop(schedule);
+        self.work.notify_all();
+        self.core.buffers.wake();
+        self.wake_consumer();
+        self.schedule()
+    }
+
+    /// A thread panicked: batches that are not ready never will be.
+    pub(super) fn panicked(&self, text: String) {
+        let schedule = self.schedule();
+        let missing = |batch: &u64| !schedule.done.contains_key(batch);
+        let batch = (schedule.taken..).find(missing).expect("batches end");
+        drop(self.fail(schedule, batch, LoaderError::LoaderPanicked { batch, text }));
+    }
+
+    /// The next batch for the consumer; `None` at the end. Waits for it.
+    pub(super) fn take(&self) -> Option<Outcome> {
+        self.wait_until(None);
+        let Poll::Ready(taken) = self.schedule().take_next() else {
+            unreachable!("only the consumer takes batches");
+        };
+        self.work.notify_all();
+        taken
+    }
+
+    /// Like [`take`](Self::take), without waiting.
+    pub(super) fn poll_take(&self, context: &Context<'_>) -> Poll<Option<Outcome>> {
+        let mut schedule = self.schedule();
+        let taken = schedule.take_next();
+        if taken.is_pending() {
+            schedule.register(context);
+            return taken;
+        }
+        let waiting_since = schedule.awaiting.take().map(|(_, since)| since);
+        drop(schedule);
+        self.consumer_waited(waiting_since);
+        self.work.notify_all();
+        taken
+    }
+
+    /// Wait until a batch is ready or the end is known, at most until then. Returns whether it is.
+    pub(super) fn wait_until(&self, until: Option<Instant>) -> bool {
+        let mut waiting_since = None;
+        let mut schedule = self.schedule();
+        let ready = loop {
+            if schedule.taken >= schedule.end || schedule.done.contains_key(&schedule.taken) {
+                break true;
+            }
+            let now = Instant::now();
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
+            if left.is_zero() {
+                break false;
+            }
+            waiting_since.get_or_insert(now);
+            let woken = self.ready.wait_timeout(schedule, left);
+            schedule = woken.unwrap_or_else(PoisonError::into_inner).0;
+        };
+        drop(schedule);
+        self.consumer_waited(waiting_since);
+        ready
+    }
+
+    fn consumer_waited(&self, since: Option<Instant>) {
+        if let Some(since) = since {
+            let counters = &self.core.counters;
+            counters.update(|stats| stats.consumer_wait_ns += elapsed_ns(since));
+        }
+    }
+
+    fn wake_consumer(&self) {
+        self.ready.notify_all();
+        let waker = self.schedule().awaiting.clone();
+        // Without the lock: a waker is foreign code.
+        if let Some((waker, _)) = waker {
+            waker.wake();
+        }
+    }
+
+    /// The epoch is closed, with this error.
+    pub(super) fn set_closed(&self, error: Option<LoaderError>) {
+        self.schedule().closed = Some(error);
+        self.wake_consumer();
+    }
+
+    /// The error that the epoch was closed with.
+    pub(super) fn poll_closed(&self, context: &Context<'_>) -> Poll<Option<LoaderError>> {
+        let mut schedule = self.schedule();
+        match schedule.closed.take() {
+            Some(error) => Poll::Ready(error),
+            None => {
+                schedule.register(context);
+                Poll::Pending
+            }
+        }
+    }
+
+    pub(super) fn take_closed(&self) -> Option<LoaderError> {
+        self.schedule().closed.take().flatten()
+    }
+
+    /// Cancel the rest of the epoch.
+    pub(super) fn stop(&self) {
+        let schedule = self.schedule();
+        self.stop.store(true, Ordering::Relaxed);
+        drop(schedule);
+        self.work.notify_all();
+        self.core.buffers.wake();
+    }
+
+    /// Drop batches that were not taken, after all workers have ended.
+    pub(super) fn clear(&self) {
+        let mut schedule = self.schedule();
+        let done = std::mem::take(&mut schedule.done);
+        let open = std::mem::take(&mut schedule.open);
+        drop(schedule);
+        drop(done);
+        let unread = open.into_iter().filter_map(Arc::into_inner);
+        for slot in unread.filter_map(|batch| batch.slot.into_inner()) {
+            self.core.buffers.return_slot(slot);
+        }
+    }
+
+    /// Batches left for the consumer, if none fails.
+    pub(super) fn left(&self) -> u64 {
+        let schedule = self.schedule();
+        schedule.end - schedule.taken
+    }
+
+    /// The first batch that was submitted but is known not to have reached the device.
+    pub(super) fn first_lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The error of a batch, or of an earlier one whose copy it waited for.
+    pub(super) fn device_error(&self, number: u64, failure: CopyFailure) -> LoaderError {
+        let CopyFailure { batch, lost, error } = failure;
+        let batch = batch.unwrap_or(number);
+        if lost {
+            self.lost.fetch_min(batch, Ordering::Relaxed);
+        }
+        let layout = &self.core.layout;
+        let hint = is_out_of_memory(&error).then(|| layout.largest_field_hint(&self.order));
+        LoaderError::Device {
+            batch,
+            hint: hint.flatten(),
+            error,
+        }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether a batch is no longer needed.
+    pub(super) fn is_cancelled(&self, number: u64) -> bool {
+        self.is_stopped() || self.failed.load(Ordering::Relaxed) < number
+    }
+
+    pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
+        lock(&self.schedule)
+    }
+}
+
+/// Whether host or device memory ran out.
+fn is_out_of_memory(error: &Error) -> bool {
+    match error {
+        Error::OverBudget { .. } => true,
+        Error::Driver(error) => matches!(error.kind, ErrorKind::OutOfMemory),
+        _ => false,
+    }
+}

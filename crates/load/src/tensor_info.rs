@@ -1,0 +1,163 @@
+//! One tensor of a file, or a range of its rows.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::file_info::FileStamp;
+use crate::{Dtype, LoadError, LoadErrorKind};
+
+/// Name, type, shape and location of a tensor, or of a range of its rows.
+///
+/// Its size always matches type and shape, and its bytes lie inside the file as it was when it was
+/// opened.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TensorInfo {
+    name: Arc<str>,
+    dtype: Dtype,
+    shape: Arc<[u64]>,
+    file: usize,
+    /// Version of the file, to recognize tensors of other catalogs.
+    stamp: Option<FileStamp>,
+    bytes: Range<u64>,
+}
+
+impl TensorInfo {
+    /// The caller has checked that `bytes` match type and shape.
+    pub(super) fn new(name: String, dtype: Dtype, shape: Vec<u64>, bytes: Range<u64>) -> Self {
+        debug_assert_eq!(dtype.bytes_of(&shape), Ok(bytes.end - bytes.start));
+        Self {
+            name: name.into(),
+            dtype,
+            shape: shape.into(),
+            file: 0,
+            stamp: None,
+            bytes,
+        }
+    }
+
+    pub(super) fn in_file(mut self, file: usize, stamp: FileStamp) -> Self {
+        (self.file, self.stamp) = (file, Some(stamp));
+        self
+    }
+
+    pub(super) fn is_in_same_file(&self, other: &Self) -> bool {
+        (self.file, self.stamp) == (other.file, other.stamp)
+    }
+
+    /// The name: the key in a safetensors file, or the file name of an array without `.npy`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn shared_name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// The dimensions, slowest first; empty for a scalar.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// Position of the file in [`Catalog::files`](crate::Catalog::files).
+    pub fn file(&self) -> usize {
+        self.file
+    }
+
+    /// Byte range in the file.
+    pub fn bytes(&self) -> Range<u64> {
+        self.bytes.clone()
+    }
+
+    /// Size in bytes.
+    pub fn len_bytes(&self) -> u64 {
+        self.bytes.end - self.bytes.start
+    }
+
+    /// A range of rows, that is, of the first dimension.
+    ///
+    /// ```
+    /// # let catalog = pinlane::load::Catalog::open("tests/data/load/sharded")?;
+    /// let whole = catalog.tensor("model.layers.0.weight")?; // F32 [4, 2]
+    /// let rows = whole.rows(1..3)?;
+    /// assert_eq!(rows.shape(), [2, 2]);
+    /// assert_eq!(rows.bytes().start, whole.bytes().start + 8);
+    /// assert_eq!(rows.len_bytes(), 16);
+    /// assert!(whole.rows(3..5).is_err());
+    /// # Ok::<(), pinlane::load::LoadError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::RowsOutOfRange`] for rows past the
+    /// end, and [`LoadErrorKind::RowsSplitByte`] for rows of sub-byte elements that start or end
+    /// inside a byte.
+    pub fn rows(&self, rows: Range<u64>) -> Result<Self, LoadError> {
+        self.part(rows)
+            .map_err(|kind| LoadError::from(kind).with_tensor(&self.name))
+    }
+
+    /// The rows of one of `world` ranks. Every row belongs to exactly one rank, ranks have
+    /// consecutive rows, and their row counts differ by at most one.
+    ///
+    /// ```
+    /// # let catalog = pinlane::load::Catalog::open("tests/data/load/sharded")?;
+    /// let whole = catalog.tensor("lm_head.weight")?; // F16 [3, 5]
+    /// assert_eq!(whole.shard(0, 2)?.shape(), [1, 5]);
+    /// assert_eq!(whole.shard(1, 2)?.shape(), [2, 5]);
+    /// # Ok::<(), pinlane::load::LoadError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`rows`](Self::rows), and [`LoadErrorKind::InvalidRank`].
+    pub fn shard(&self, rank: u64, world: u64) -> Result<Self, LoadError> {
+        if rank >= world {
+            return Err(
+                LoadError::from(LoadErrorKind::InvalidRank { rank, world }).with_tensor(&self.name)
+            );
+        }
+        let rows = self.shape.first().copied().unwrap_or(0);
+        let start_of = |rank: u64| {
+            let start = u128::from(rows) * u128::from(rank) / u128::from(world);
+            u64::try_from(start).expect("at most the number of rows")
+        };
+        self.rows(start_of(rank)..start_of(rank + 1))
+    }
+
+    fn part(&self, rows: Range<u64>) -> Result<Self, LoadErrorKind> {
+        let [row_count, row @ ..] = &*self.shape else {
+            return Err(LoadErrorKind::NoRows);
+        };
+        if rows.start > rows.end || rows.end > *row_count {
+            return Err(LoadErrorKind::RowsOutOfRange {
+                start: rows.start,
+                end: rows.end,
+                rows: *row_count,
+            });
+        }
+        // No overflow: the product of the non-zero dimensions was checked when the file was read.
+        let row_bits = u128::from(row.iter().product::<u64>()) * u128::from(self.dtype.bits());
+        let at = |row: u64| {
+            let bits = u128::from(row) * row_bits;
+            let bytes = u64::try_from(bits / 8).expect("inside the tensor");
+            bits.is_multiple_of(8).then_some(self.bytes.start + bytes)
+        };
+        let (Some(start), Some(end)) = (at(rows.start), at(rows.end)) else {
+            return Err(LoadErrorKind::RowsSplitByte {
+                start: rows.start,
+                end: rows.end,
+                dtype: self.dtype,
+                shape: self.shape.to_vec(),
+            });
+        };
+        let mut part = self.clone();
+        Arc::make_mut(&mut part.shape)[0] = rows.end - rows.start;
+        part.bytes = start..end;
+        Ok(part)
+    }
+}

@@ -1,0 +1,213 @@
+//! The stream of tensors of a running load.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::task::Poll;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::job::Job;
+use super::stats::LoadStats;
+use super::worker::{self, WorkerEvent};
+use super::{LoadConfig, LoadProgress, ProgressCallback, Tensor, Tensors};
+use crate::{LoadError, LoadErrorKind, TensorInfo};
+use pinlane_core::internal::{keep_stray_error, lock};
+
+/// A running load: an iterator over its tensors, in the order in which they complete.
+///
+/// Dropping it cancels the load and waits for its copies in flight.
+pub struct LoadStream {
+    job: Arc<Job>,
+    threads: Vec<JoinHandle<()>>,
+    events: Receiver<WorkerEvent>,
+    /// Missing bytes of each tensor.
+    missing_bytes: Vec<u64>,
+    complete: VecDeque<usize>,
+    progress: LoadProgress,
+    on_progress: Option<ProgressCallback>,
+    /// An error was returned.
+    failed: bool,
+}
+
+impl LoadStream {
+    pub(super) fn start(job: Job, config: &LoadConfig) -> Result<Self, LoadError> {
+        let (sender, events) = mpsc::channel();
+        let missing_bytes: Vec<_> = job.tensors.iter().map(TensorInfo::len_bytes).collect();
+        let complete: VecDeque<_> = (0..missing_bytes.len())
+            .filter(|tensor| missing_bytes[*tensor] == 0)
+            .collect();
+        let mut stream = Self {
+            progress: LoadProgress {
+                bytes: 0,
+                total_bytes: missing_bytes.iter().sum(),
+                tensors: complete.len(),
+                total_tensors: missing_bytes.len(),
+            },
+            threads: Vec::with_capacity(job.threads),
+            job: Arc::new(job),
+            events,
+            missing_bytes,
+            complete,
+            on_progress: config.on_progress.clone(),
+            failed: false,
+        };
+        for number in 0..stream.job.threads {
+            let (job, sender) = (Arc::clone(&stream.job), sender.clone());
+            let thread = std::thread::Builder::new().name(format!("pinlane-load-{number}"));
+            match thread.spawn(move || worker::run(&job, &sender)) {
+                Ok(thread) => stream.threads.push(thread),
+                Err(error) if number == 0 => {
+                    return Err(LoadErrorKind::io("start a thread", &error).into());
+                }
+                Err(_) => break, // fewer threads will do
+            }
+        }
+        lock(&stream.job.stats).threads = stream.threads.len();
+        Ok(stream)
+    }
+
+    /// Waits for all tensors.
+    ///
+    /// # Errors
+    /// The first error of the load.
+    pub fn all(mut self) -> Result<Tensors, LoadError> {
+        let tensors = self.by_ref().collect::<Result<Vec<_>, _>>()?;
+        Ok(Tensors::new(tensors, self.stats()))
+    }
+
+    /// The next tensor, or `Pending` if none completes within `timeout`. The load continues either way.
+    pub fn next_within(&mut self, timeout: Duration) -> Poll<Option<Result<Tensor, LoadError>>> {
+        self.next_by(Instant::now().checked_add(timeout))
+    }
+
+    /// Statistics so far.
+    #[must_use]
+    pub fn stats(&self) -> LoadStats {
+        *lock(&self.job.stats)
+    }
+
+    /// Progress, as of the last tensor taken.
+    #[must_use]
+    pub fn progress(&self) -> LoadProgress {
+        self.progress
+    }
+
+    fn handle(&mut self, event: WorkerEvent) -> Result<(), LoadError> {
+        let parts = match event {
+            WorkerEvent::Arrived(parts) => parts,
+            WorkerEvent::Failed(error) => return Err(error),
+        };
+        for part in parts {
+            let missing = &mut self.missing_bytes[part.tensor];
+            *missing -= part.copy.len_bytes;
+            if *missing == 0 {
+                self.complete.push_back(part.tensor);
+                self.progress.tensors += 1;
+            }
+            self.progress.bytes += part.copy.len_bytes;
+        }
+        if let Some(callback) = &self.on_progress {
+            callback.call(self.progress);
+        }
+        Ok(())
+    }
+
+    /// The next tensor, or `Pending` if none completes by the deadline.
+    fn next_by(&mut self, deadline: Option<Instant>) -> Poll<Option<Result<Tensor, LoadError>>> {
+        let mut waited = false;
+        loop {
+            if self.failed {
+                return Poll::Ready(None);
+            }
+            if let Some(number) = self.complete.pop_front() {
+                return Poll::Ready(Some(Ok(self.job.tensor(number))));
+            }
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let event = match left {
+                None => self.events.recv().map_err(RecvTimeoutError::from),
+                // Events of a large tensor may keep coming past the deadline.
+                Some(Duration::ZERO) if waited => Err(RecvTimeoutError::Timeout),
+                Some(left) => self.events.recv_timeout(left),
+            };
+            waited = true;
+            let handled = match event {
+                Ok(event) => self.handle(event),
+                Err(RecvTimeoutError::Timeout) => return Poll::Pending,
+                // All threads have ended.
+                Err(RecvTimeoutError::Disconnected)
+                    if self.progress.tensors == self.progress.total_tensors =>
+                {
+                    return Poll::Ready(None);
+                }
+                Err(RecvTimeoutError::Disconnected) => Err(LoadErrorKind::Panicked {
+                    message: "no message".to_owned(),
+                }
+                .into()),
+            };
+            if let Err(error) = handled {
+                return Poll::Ready(Some(Err(self.fail(error))));
+            }
+        }
+    }
+
+    /// Cancels the load and waits for its copies in flight. Returns the errors not yet taken.
+    fn stop(&mut self) -> Vec<LoadError> {
+        self.job.scheduler.cancel();
+        for thread in self.threads.drain(..) {
+            // A panic was sent as an event.
+            let _ = thread.join();
+        }
+        let failed = |event| match event {
+            WorkerEvent::Arrived(_) => None,
+            WorkerEvent::Failed(error) => Some(error),
+        };
+        self.events.try_iter().filter_map(failed).collect()
+    }
+
+    /// Stops the load. Returns the first error, or a panic if there was one: it may have caused the
+    /// other errors.
+    fn fail(&mut self, first: LoadError) -> LoadError {
+        self.failed = true;
+        let mut errors = vec![first];
+        errors.extend(self.stop());
+        let panicked = |error: &LoadError| matches!(error.kind(), LoadErrorKind::Panicked { .. });
+        let error = errors.remove(errors.iter().position(panicked).unwrap_or(0));
+        self.keep_stray(errors);
+        error
+    }
+
+    fn keep_stray(&self, errors: Vec<LoadError>) {
+        for error in errors {
+            if let LoadErrorKind::Device { error } = error.kind() {
+                keep_stray_error(&self.job.device, (**error).clone());
+            }
+        }
+    }
+}
+
+impl Iterator for LoadStream {
+    type Item = Result<Tensor, LoadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.next_by(None) {
+            Poll::Ready(next) => next,
+            Poll::Pending => unreachable!("there is no deadline"),
+        }
+    }
+}
+
+impl Drop for LoadStream {
+    fn drop(&mut self) {
+        let errors = self.stop();
+        self.keep_stray(errors);
+    }
+}
+
+impl std::fmt::Debug for LoadStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadStream")
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
+    }
+}

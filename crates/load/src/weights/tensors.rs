@@ -1,0 +1,141 @@
+//! Tensors on the device.
+
+use std::ops::Index;
+use std::slice;
+use std::sync::Arc;
+use std::vec;
+
+use bytemuck::Pod;
+
+use super::LoadStats;
+use crate::{Dtype, TensorInfo};
+use pinlane_core::memory::{DeviceBuf, DeviceSlice};
+
+/// A tensor on the device. Several tensors share one device allocation, which is freed with the last of
+/// them.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    pub(super) info: TensorInfo,
+    pub(super) dtype: Dtype,
+    pub(super) memory: Arc<DeviceBuf<u8>>,
+    pub(super) start: usize,
+    pub(super) len: usize,
+}
+
+impl Tensor {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.info.name()
+    }
+
+    /// Type of the elements on the device.
+    #[must_use]
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// The dimensions, slowest first; empty for a scalar.
+    #[must_use]
+    pub fn shape(&self) -> &[u64] {
+        self.info.shape()
+    }
+
+    /// The tensor in its file.
+    #[must_use]
+    pub fn info(&self) -> &TensorInfo {
+        &self.info
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> DeviceSlice<'_, u8> {
+        self.memory.range(self.start..self.start + self.len)
+    }
+
+    /// The elements, if `T` has their size.
+    #[must_use]
+    pub fn elements<T: Pod>(&self) -> Option<DeviceSlice<'_, T>> {
+        let fits = self.dtype.bits() == 8 * size_of::<T>() as u64;
+        fits.then(|| self.bytes().cast())
+    }
+}
+
+/// The tensors of a load, sorted by name. If several are rows of the same tensor, and so have the same
+/// name, a lookup finds any one of them.
+#[derive(Clone, Debug)]
+pub struct Tensors {
+    by_name: Vec<Tensor>,
+    stats: LoadStats,
+}
+
+impl Tensors {
+    pub(super) fn new(mut tensors: Vec<Tensor>, stats: LoadStats) -> Self {
+        tensors.sort_by(|a, b| a.name().cmp(b.name()));
+        Self {
+            by_name: tensors,
+            stats,
+        }
+    }
+
+    /// The tensor with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        let found = self
+            .by_name
+            .binary_search_by(|tensor| tensor.name().cmp(name));
+        found.ok().map(|at| &self.by_name[at])
+    }
+
+    /// Number of tensors.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Whether there are no tensors.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Iterates over the tensors, sorted by name.
+    pub fn iter(&self) -> slice::Iter<'_, Tensor> {
+        self.by_name.iter()
+    }
+
+    /// Statistics of the load.
+    #[must_use]
+    pub fn stats(&self) -> &LoadStats {
+        &self.stats
+    }
+}
+
+impl Index<&str> for Tensors {
+    type Output = Tensor;
+
+    fn index(&self, name: &str) -> &Tensor {
+        match self.get(name) {
+            Some(tensor) => tensor,
+            None => panic!("no tensor {name:?} was loaded"),
+        }
+    }
+}
+
+impl IntoIterator for Tensors {
+    type Item = Tensor;
+    type IntoIter = vec::IntoIter<Tensor>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.by_name.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Tensors {
+    type Item = &'a Tensor;
+    type IntoIter = slice::Iter<'a, Tensor>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
