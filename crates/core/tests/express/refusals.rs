@@ -145,7 +145,7 @@ fn a_captured_stream_is_refused_and_nothing_is_submitted() {
     }
     stream.synchronize().unwrap();
     // SAFETY: the number of a stream that is still there.
-    let handle = unsafe { StreamHandle::from_raw(stream.raw_handle()) };
+    let handle = unsafe { StreamHandle::from_raw(pinlane::raw::stream_handle(&stream)) };
     sim.set_capturing(handle, true);
     let (stats, done) = (device.stats(), sim.timeline());
     trap.watch();
