@@ -1,7 +1,7 @@
-//! Telling tasks that a fence has fired, without standing in the way of anybody's stream.
+//! Wakes tasks when a fence has fired, without delaying any user's stream.
 //!
-//! A herald is a stream of its own that waits for one fence and then calls back. Each awaited
-//! transfer gets one for itself, so that none waits for another's.
+//! Each awaited transfer gets an internal stream that waits for its fence and then calls back, so no
+//! transfer waits for another.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::protocol::{Completion, FreeList};
 use crate::sync::Arc as CoreArc;
 use crate::sync::lock;
 
-/// The notifier of a device.
+/// The internal streams of a device that wake tasks.
 pub(crate) struct CompletionNotifier {
     /// Shared with callbacks, which must not own anything that calls the driver when dropped.
     idle: CoreArc<FreeList<StreamHandle>>,

@@ -15,7 +15,7 @@ use crate::device_core::DeviceCore;
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::memory::{DeviceMemory, PinnedPool};
-use crate::protocol::{DeferredFree, Fence};
+use crate::protocol::{Completion, DeferredFree, Fence};
 use crate::sync::Arc as CoreArc;
 use crate::sync::lock;
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
@@ -119,9 +119,7 @@ impl Device {
         self.shared.core.driver.info()
     }
 
-    /// The driver underneath.
-    #[must_use]
-    pub fn driver(&self) -> &Arc<dyn Driver> {
+    pub(crate) fn driver(&self) -> &Arc<dyn Driver> {
         &self.shared.core.driver
     }
 
@@ -163,13 +161,13 @@ impl Device {
 
     /// A new event that keeps no time.
     pub fn event(&self) -> Result<Event> {
-        Event::create(&self.shared.core, EventFlags::default())
+        Event::create(&self.shared, EventFlags::default())
     }
 
     /// A new event that keeps the time at which it fires.
     pub fn event_with_timing(&self) -> Result<Event> {
         Event::create(
-            &self.shared.core,
+            &self.shared,
             EventFlags {
                 timing: true,
                 ..EventFlags::default()
@@ -197,6 +195,15 @@ impl Device {
     }
 
     /// Set the express lane up anew. Copies that are under way end with the old one.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// let config = device.express_config().lanes(4).ring_chunks(6);
+    /// device.set_express_config(config)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_express_config(&self, config: ExpressConfig) -> Result<()> {
         let express = Express::new(&self.shared.core, &self.shared.deferred, config)?;
         let mut current = self.shared.express_slot();
@@ -301,6 +308,15 @@ impl Shared {
 
     fn express_slot(&self) -> MutexGuard<'_, Option<Arc<Express>>> {
         lock(&self.express)
+    }
+
+    /// Complete `told`, and wake its task, when `fence` has fired.
+    pub(crate) fn notify_when(
+        &self,
+        fence: &DeviceFence,
+        told: CoreArc<Completion<pinlane_driver::Result<()>>>,
+    ) -> pinlane_driver::Result<()> {
+        self.notifier.tell(&*self.core.driver, fence, told)
     }
 
     /// Free device memory once `uses` have fired, without waiting for them.

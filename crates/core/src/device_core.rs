@@ -1,4 +1,4 @@
-//! What every resource of a device holds: the driver, the books, and a place for errors of drops.
+//! What every resource of a device holds: the driver, memory counters, and errors of drops.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

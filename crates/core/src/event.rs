@@ -1,12 +1,15 @@
 //! Events that the user places.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pinlane_driver::{EventFlags, EventHandle};
+use pinlane_driver::{Driver, EventFlags, EventHandle};
 
+use crate::completed::Completed;
+use crate::device::Shared;
 use crate::device_core::DeviceCore;
+use crate::fence::DeviceFence;
 use crate::{Error, Result};
 
 /// A mark in a stream: it fires when all work before it is done.
@@ -26,20 +29,39 @@ use crate::{Error, Result};
 /// # }
 /// ```
 pub struct Event {
-    core: Arc<DeviceCore>,
+    inner: Arc<EventInner>,
+}
+
+/// The driver's event, destroyed with its last user.
+pub(crate) struct EventInner {
+    pub(crate) core: Arc<DeviceCore>,
     pub(crate) handle: EventHandle,
+    /// An event does not keep its device open.
+    device: Weak<Shared>,
 }
 
 impl Event {
-    pub(crate) fn create(core: &Arc<DeviceCore>, flags: EventFlags) -> Result<Self> {
+    pub(crate) fn create(device: &Arc<Shared>, flags: EventFlags) -> Result<Self> {
+        let core = Arc::clone(&device.core);
         Ok(Self {
-            handle: core.driver.event_create(flags)?,
-            core: Arc::clone(core),
+            inner: Arc::new(EventInner {
+                handle: core.driver.event_create(flags)?,
+                core,
+                device: Arc::downgrade(device),
+            }),
         })
     }
 
+    pub(crate) fn handle(&self) -> EventHandle {
+        self.inner.handle
+    }
+
+    fn driver(&self) -> &dyn Driver {
+        &*self.inner.core.driver
+    }
+
     pub(crate) fn belongs_to(&self, core: &Arc<DeviceCore>) -> Result<()> {
-        if Arc::ptr_eq(&self.core, core) {
+        if Arc::ptr_eq(&self.inner.core, core) {
             Ok(())
         } else {
             Err(Error::WrongDevice)
@@ -48,28 +70,49 @@ impl Event {
 
     /// Whether it has fired. Before it is recorded it counts as fired.
     pub fn is_done(&self) -> Result<bool> {
-        Ok(self.core.driver.event_query(self.handle)?)
+        Ok(self.driver().event_query(self.handle())?)
     }
 
     /// Wait until it has fired.
     pub fn synchronize(&self) -> Result<()> {
-        Ok(self.core.driver.event_synchronize(self.handle)?)
+        Ok(self.driver().event_synchronize(self.handle())?)
     }
 
     /// Wait until it has fired, at most `timeout`. Whether it has.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
-        Ok(self.core.driver.event_wait_timeout(self.handle, timeout)?)
+        Ok(self.driver().event_wait_timeout(self.handle(), timeout)?)
+    }
+
+    /// Resolves when the event has fired. Before it is recorded it counts as fired; recorded again
+    /// meanwhile, it may resolve with the later recording.
+    ///
+    /// ```
+    /// # async fn example(device: pinlane::Device, stream: pinlane::Stream) -> pinlane::Result<()> {
+    /// let event = device.event()?;
+    /// stream.record(&event)?;
+    /// event.completed().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn completed(&self) -> Completed {
+        match self.inner.device.upgrade() {
+            Some(device) => Completed::new(DeviceFence::of_event(&self.inner), device),
+            // The device is closed, and with it what would wake the task.
+            None => Completed::ready(self.synchronize()),
+        }
     }
 
     /// Nanoseconds of the device's time from this event to `end`; negative when `end` fired first.
     /// Both were made with timing and have fired.
     pub fn elapsed_ns(&self, end: &Self) -> Result<i64> {
-        end.belongs_to(&self.core)?;
-        Ok(self.core.driver.event_elapsed_ns(self.handle, end.handle)?)
+        end.belongs_to(&self.inner.core)?;
+        Ok(self
+            .driver()
+            .event_elapsed_ns(self.handle(), end.handle())?)
     }
 }
 
-impl Drop for Event {
+impl Drop for EventInner {
     fn drop(&mut self) {
         // SAFETY: created by this driver, and this was its only owner.
         self.core
@@ -79,6 +122,6 @@ impl Drop for Event {
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Event").field(&self.handle.raw()).finish()
+        f.debug_tuple("Event").field(&self.handle().raw()).finish()
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use pinlane_driver::{Error, EventFlags, EventHandle, Result, StreamHandle};
 
 use crate::device_core::DeviceCore;
+use crate::event::EventInner;
 use crate::protocol::{Fence, FreeList};
 
 /// Events that no fence uses at the moment.
@@ -29,11 +30,10 @@ impl EventPool {
         let event = self
             .idle
             .claim(|| self.core.driver.event_create(EventFlags::default()))?;
-        Ok(UnrecordedFence(DeviceFence(Arc::new(Inner {
+        Ok(UnrecordedFence(DeviceFence::new(
             event,
-            pool: Arc::clone(self),
-            done: AtomicBool::new(false),
-        }))))
+            EventOwner::Pool(Arc::clone(self)),
+        )))
     }
 }
 
@@ -53,9 +53,9 @@ pub(crate) struct UnrecordedFence(DeviceFence);
 impl UnrecordedFence {
     /// Put the fence behind all work that the stream holds now.
     pub(crate) fn record(self, stream: StreamHandle) -> Result<DeviceFence> {
-        let inner = &self.0.0;
-        inner.pool.core.driver.event_record(inner.event, stream)?;
-        Ok(self.0)
+        let fence = self.0;
+        fence.core().driver.event_record(fence.event(), stream)?;
+        Ok(fence)
     }
 }
 
@@ -65,19 +65,42 @@ pub(crate) struct DeviceFence(Arc<Inner>);
 
 struct Inner {
     event: EventHandle,
-    pool: Arc<EventPool>,
+    owner: EventOwner,
     /// Set once the event is known to have fired, to spare later calls.
     done: AtomicBool,
 }
 
+/// Keeps the event of a fence.
+enum EventOwner {
+    /// Takes it back.
+    Pool(Arc<EventPool>),
+    /// An event of the user's.
+    User(Arc<EventInner>),
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Waits that were issued on it keep the recording that they saw.
-        self.pool.idle.release(self.event);
+        if let EventOwner::Pool(pool) = &self.owner {
+            // Waits that were issued on it keep the recording that they saw.
+            pool.idle.release(self.event);
+        }
     }
 }
 
 impl DeviceFence {
+    fn new(event: EventHandle, owner: EventOwner) -> Self {
+        Self(Arc::new(Inner {
+            event,
+            owner,
+            done: AtomicBool::new(false),
+        }))
+    }
+
+    /// The point at which a user's event was recorded last.
+    pub(crate) fn of_event(event: &Arc<EventInner>) -> Self {
+        Self::new(event.handle, EventOwner::User(Arc::clone(event)))
+    }
+
     pub(crate) fn event(&self) -> EventHandle {
         self.0.event
     }
@@ -96,7 +119,10 @@ impl DeviceFence {
     }
 
     fn core(&self) -> &DeviceCore {
-        &self.0.pool.core
+        match &self.0.owner {
+            EventOwner::Pool(pool) => &pool.core,
+            EventOwner::User(event) => &event.core,
+        }
     }
 }
 

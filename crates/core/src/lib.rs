@@ -41,7 +41,10 @@
 //!   protocol/   the rules of all this, free of any GPU
 //! ```
 
+#![warn(missing_debug_implementations)]
+
 mod builtin;
+mod completed;
 mod completion_notifier;
 mod copy;
 mod device;
@@ -61,6 +64,7 @@ pub mod memory;
 mod normalize;
 mod open;
 mod protocol;
+pub mod raw;
 mod scope;
 mod stopwatch;
 mod stream;
@@ -69,8 +73,16 @@ mod sync;
 mod transfer;
 mod upload_pieces;
 
+/// Keeps other crates from implementing traits that only have a meaning here.
+mod sealed {
+    pub trait Sealed {}
+}
+
+pub(crate) use sealed::Sealed;
+
 pub use builtin::Builtin;
 pub use bytemuck::Pod;
+pub use completed::Completed;
 pub use device::{Device, DeviceStats};
 pub use error::{Error, ErrorKind, RegisterError, Result, TransferError};
 pub use event::Event;

@@ -61,9 +61,9 @@ impl Stopwatch {
         stream: StreamHandle,
         enqueue: impl FnOnce() -> pinlane_driver::Result<()>,
     ) -> pinlane_driver::Result<pinlane_driver::Result<()>> {
-        driver.event_record(self.start.handle, stream)?;
+        driver.event_record(self.start.handle(), stream)?;
         enqueue()?;
-        Ok(driver.event_record(self.end.handle, stream))
+        Ok(driver.event_record(self.end.handle(), stream))
     }
 }
 

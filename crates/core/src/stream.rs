@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle};
 
+use crate::completed::Completed;
 use crate::device::Shared;
 use crate::sync::lock;
 use crate::{Error, Event, Result};
@@ -136,13 +137,29 @@ impl Stream {
         Ok(self.driver().stream_query(self.inner.handle)?)
     }
 
+    /// Resolves when all work that the stream holds now is done.
+    ///
+    /// ```
+    /// # async fn example(stream: pinlane::Stream, mut target: pinlane::DeviceBuf<u8>) -> pinlane::Result<()> {
+    /// stream.fill_bytes(&mut target, 7)?;
+    /// stream.finished().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn finished(&self) -> Completed {
+        match self.submit(&[], |_, _| Ok(())) {
+            Ok(fence) => Completed::new(fence, Arc::clone(self.shared())),
+            Err(error) => Completed::ready(Err(error.into())),
+        }
+    }
+
     /// Let `event` fire when all work that the stream holds now is done.
     pub fn record(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
         let _guard = self.begin_submit();
         Ok(self
             .driver()
-            .event_record(event.handle, self.inner.handle)?)
+            .event_record(event.handle(), self.inner.handle)?)
     }
 
     /// Let later work of this stream start only after `event` has fired.
@@ -151,13 +168,11 @@ impl Stream {
         let _guard = self.begin_submit();
         Ok(self
             .driver()
-            .stream_wait_event(self.inner.handle, event.handle)?)
+            .stream_wait_event(self.inner.handle, event.handle())?)
     }
 
-    /// The driver's number of the stream, for foreign libraries: a `CUstream` on a GPU. It is
-    /// valid until the last clone is dropped. What they submit is not tracked.
-    #[must_use]
-    pub fn raw_handle(&self) -> u64 {
+    /// The driver's handle. From here on, others may do anything with the stream.
+    pub(crate) fn expose(&self) -> u64 {
         self.inner.exposed.store(true, Ordering::Relaxed);
         self.inner.handle.raw()
     }

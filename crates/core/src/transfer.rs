@@ -30,7 +30,25 @@ pub struct Transfer<B: Send + 'static> {
 }
 
 impl Stream {
-    /// Copy pinned memory to the device, asynchronously. The transfer owns the buffer until then.
+    /// Copies pinned memory to the device, asynchronously. The transfer owns the buffer until it is done.
+    ///
+    /// An upload that fails returns the buffer in [`TransferError::buffer`]. **`?` drops it:** the conversion
+    /// to [`Error`] keeps only the reason. Match on the error to go on with the buffer:
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// # let stream = device.stream()?;
+    /// let mut too_small = device.alloc::<u8>(10)?;
+    /// let buffer = device.pinned_from(&[1u8; 100])?;
+    /// let buffer = match stream.upload(buffer, &mut too_small) {
+    ///     Ok(transfer) => transfer.wait()?,
+    ///     Err(failed) => failed.buffer.expect("nothing was in flight"),
+    /// };
+    /// assert_eq!(buffer.len(), 100);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn upload<'a, T: Pod, B: PinnedSource<T>>(
         &self,
         source: B,
@@ -71,8 +89,9 @@ impl Stream {
         transfer.marked(marked)
     }
 
-    /// Copy device memory into pinned memory, asynchronously. The transfer owns the buffer until
-    /// then.
+    /// Copies device memory into pinned memory, asynchronously. The transfer owns the buffer until it is
+    /// done. As for [`upload`](Self::upload), `?` on a failed download drops the buffer;
+    /// [`TransferError::buffer`] has it.
     pub fn download<'a, T: Pod, B: PinnedTarget<T>>(
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
@@ -191,7 +210,7 @@ impl<B: Send + 'static> Future for Transfer<B> {
         let stream = &this.stream;
         this.flight
             .poll(context, |fence, told| {
-                stream.shared().notifier.tell(stream.driver(), fence, told)
+                stream.shared().notify_when(fence, told)
             })
             .map(finish)
     }

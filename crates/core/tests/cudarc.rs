@@ -280,7 +280,10 @@ fn both_use_one_stream() {
         let ours = device.stream().unwrap();
         // SAFETY: `ours` is dropped last, and nothing is captured or shared with other streams.
         let theirs = unsafe { ours.as_cudarc(&context) }.unwrap();
-        assert_eq!(theirs.cu_stream().addr() as u64, ours.raw_handle());
+        assert_eq!(
+            theirs.cu_stream().addr() as u64,
+            pinlane::raw::stream_handle(&ours)
+        );
         let mut slice = theirs.alloc_zeros::<u32>(LEN).unwrap();
         let pinned = device.pinned_from(&numbers()).unwrap();
         let transfer = device

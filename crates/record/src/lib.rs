@@ -44,8 +44,11 @@ impl Recorder {
     /// Returns a device like this one, whose streams are recorded. Work of the original is not.
     #[must_use]
     pub fn new(device: &Device) -> (Device, Self) {
-        let hook = Arc::new(EventHook::new(device.driver()));
-        let driver = Intercepted::new(Arc::clone(device.driver()), Arc::clone(&hook));
+        let hook = Arc::new(EventHook::new(pinlane_core::raw::driver(device)));
+        let driver = Intercepted::new(
+            Arc::clone(pinlane_core::raw::driver(device)),
+            Arc::clone(&hook),
+        );
         let device = Device::with_budget(Arc::new(driver), device.budget());
         let recorder = Self {
             device: device.clone(),

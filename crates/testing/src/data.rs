@@ -1,30 +1,13 @@
 //! Reproducible test data, and comparing it.
 
-/// Numbers that depend on a seed alone (SplitMix64).
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
+use pinlane::model::SplitMix64;
 
 /// Bytes that are different in every place.
 pub fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let mut pattern = Vec::with_capacity(bytes + 8);
     while pattern.len() < bytes {
-        pattern.extend_from_slice(&random.next().to_le_bytes());
+        pattern.extend_from_slice(&random.next_u64().to_le_bytes());
     }
     pattern.truncate(bytes);
     pattern

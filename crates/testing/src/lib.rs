@@ -9,6 +9,7 @@ mod trap;
 pub use data::*;
 pub use express::*;
 pub use full::*;
+pub use pinlane::model::SplitMix64;
 pub use trap::*;
 
 use std::sync::{LazyLock, mpsc};

@@ -29,6 +29,27 @@ pub(super) fn scope(device: &Device) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn scope_registered(device: &Device) -> Result<()> {
+    if !device.info().can_register {
+        return Ok(());
+    }
+    let stream = device.stream()?;
+    let source = numbers(5000);
+    let mut target = vec![0; 5000];
+    let mut on_device = device.alloc::<u32>(5000)?;
+    device.scope(|scope| {
+        let pinned = scope.register_read_only(&source)?;
+        scope.upload(&stream, pinned, &mut on_device)?;
+        let pinned = scope.register(&mut target)?;
+        let (front, back) = pinned.split_at(1000);
+        let _leaked = ManuallyDrop::new(scope.download(&stream, on_device.range(..1000), front)?);
+        scope.download(&stream, on_device.range(1000..), back)?;
+        Ok(())
+    })?;
+    assert_eq!(target, source);
+    Ok(())
+}
+
 pub(super) fn scope_leaked(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let source = device.pinned_from(&numbers(50))?;

@@ -76,6 +76,7 @@ scenarios! {
     "library/events" => order::events,
     "library/scope" => lifetime::scope,
     "library/scope-with-leaked-transfer" => lifetime::scope_leaked,
+    "library/scope-registered" => lifetime::scope_registered,
     "library/dropped-transfer" => lifetime::dropped_transfer,
     "library/dropped-device-buffer" => lifetime::dropped_device_buffer,
     "library/kept-device-memory" => lifetime::kept_device_memory,
@@ -87,6 +88,8 @@ scenarios! {
     "library/awaited" => tasks::awaited,
     "library/awaited-together" => tasks::awaited_together,
     "library/cancelled" => tasks::cancelled,
+    "library/awaited-events-and-streams" => tasks::events_and_streams,
+    "library/awaited-in-scope" => tasks::in_scope,
 }
 
 fn on_device(test: &TestDevice<'_>, run: fn(&Device) -> Result<()>) -> Outcome {

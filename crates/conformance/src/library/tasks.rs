@@ -1,5 +1,8 @@
 //! Transfers that are awaited, alone and together, or cancelled.
 
+use std::future::Future;
+use std::task::{Context, Poll, Waker};
+
 use pinlane::{Device, Result};
 
 use super::{block_on, numbers};
@@ -31,15 +34,54 @@ pub(super) fn awaited_together(device: &Device) -> Result<()> {
 }
 
 pub(super) fn cancelled(device: &Device) -> Result<()> {
-    use std::future::Future;
-    use std::task::{Context, Waker};
     let stream = device.stream()?;
     let mut on_device = device.alloc::<u32>(100)?;
     let mut there = Box::pin(stream.upload(device.pinned_from(&numbers(100))?, &mut on_device)?);
     let polled = there.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     drop(there); // polled, then dropped, as `select!` does
-    if let std::task::Poll::Ready(result) = polled {
+    if let Poll::Ready(result) = polled {
         result?;
     }
     stream.synchronize()
+}
+
+pub(super) fn events_and_streams(device: &Device) -> Result<()> {
+    let (one, two) = (device.stream()?, device.stream()?);
+    let (mut a, mut b) = (device.alloc::<u32>(5000)?, device.alloc::<u32>(100)?);
+    let slow = one.upload(device.pinned_from(&numbers(5000))?, &mut a)?;
+    let event = device.event()?;
+    one.record(&event)?;
+    let fast = two.upload(device.pinned_from(&numbers(100))?, &mut b)?;
+    block_on(async {
+        two.finished().await?;
+        assert!(fast.is_done()?);
+        event.completed().await?;
+        assert!(slow.is_done()?);
+        event.completed().await // at once
+    })?;
+    let mut cancelled = Box::pin(one.finished());
+    let polled = cancelled
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    drop(cancelled); // polled, then dropped
+    if let Poll::Ready(result) = polled {
+        result?;
+    }
+    let never_recorded = device.event()?;
+    block_on(never_recorded.completed())
+}
+
+pub(super) fn in_scope(device: &Device) -> Result<()> {
+    let stream = device.stream()?;
+    let source = device.pinned_from(&numbers(100))?;
+    let mut back = device.pinned(100)?;
+    let mut on_device = device.alloc::<u32>(100)?;
+    device.scope(|scope| {
+        block_on(async {
+            scope.upload(&stream, &source, &mut on_device)?.await?;
+            let back = scope.download(&stream, &on_device, &mut back)?.await?;
+            assert_eq!(back[..], source[..]);
+            Ok(())
+        })
+    })
 }

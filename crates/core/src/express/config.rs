@@ -55,6 +55,48 @@ impl ExpressConfig {
         }
     }
 
+    /// Sets [`lanes`](field@Self::lanes).
+    #[must_use]
+    pub fn lanes(mut self, lanes: usize) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
+    /// Sets [`converting_lanes`](field@Self::converting_lanes).
+    #[must_use]
+    pub fn converting_lanes(mut self, lanes: usize) -> Self {
+        self.converting_lanes = lanes;
+        self
+    }
+
+    /// Sets [`chunk_bytes`](field@Self::chunk_bytes).
+    #[must_use]
+    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = bytes;
+        self
+    }
+
+    /// Sets [`ring_chunks`](field@Self::ring_chunks).
+    #[must_use]
+    pub fn ring_chunks(mut self, chunks: usize) -> Self {
+        self.ring_chunks = chunks;
+        self
+    }
+
+    /// Sets [`threshold_bytes`](field@Self::threshold_bytes).
+    #[must_use]
+    pub fn threshold_bytes(mut self, bytes: usize) -> Self {
+        self.threshold_bytes = bytes;
+        self
+    }
+
+    /// Sets [`threshold_asleep_bytes`](field@Self::threshold_asleep_bytes).
+    #[must_use]
+    pub fn threshold_asleep_bytes(mut self, bytes: usize) -> Self {
+        self.threshold_asleep_bytes = bytes;
+        self
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         let wrong = |field, reason| Err(Error::InvalidConfig { field, reason });
         if self.lanes == 0 {

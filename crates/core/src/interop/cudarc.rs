@@ -83,7 +83,7 @@ impl Stream {
     ///   only then does it order its streams among each other.
     pub unsafe fn as_cudarc(&self, context: &Arc<CudaContext>) -> Result<Arc<CudaStream>> {
         same_device(self.shared(), context)?;
-        let raw = ptr::with_exposed_provenance_mut(self.raw_handle() as usize);
+        let raw = ptr::with_exposed_provenance_mut(self.expose() as usize);
         // SAFETY: the handle is libcuda's, of this context, as `same_device` has checked; the
         // caller vouches for its life and for the order of work.
         Ok(unsafe { context.wrap_borrowed_stream(raw) })

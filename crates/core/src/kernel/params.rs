@@ -5,22 +5,25 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, KernelArg};
 
+use crate::Sealed;
 use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
 
 /// A parameter that is device memory, read by the kernel.
+#[derive(Debug)]
 pub struct In<T>(PhantomData<T>);
 
 /// A parameter that is device memory, written by the kernel, or read and written.
+#[derive(Debug)]
 pub struct Out<T>(PhantomData<T>);
 
 /// A parameter of a kernel, and what a launch passes for it.
-pub trait Param {
+pub trait Param: Sealed {
     /// What a launch passes.
     type Value<'a>: Argument<'a>;
 }
 
 /// A value that a launch passes to a kernel.
-pub trait Argument<'a> {
+pub trait Argument<'a>: Sealed {
     /// As the driver wants it.
     fn as_arg(&self) -> KernelArg;
 
@@ -29,11 +32,11 @@ pub trait Argument<'a> {
 }
 
 #[doc(hidden)]
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct Touches<'a>(pub(super) Vec<Touch<'a>>);
 
 /// All parameters of a kernel.
-pub trait Params {
+pub trait Params: Sealed {
     /// What a launch passes.
     type Values<'a>;
 
@@ -43,6 +46,7 @@ pub trait Params {
 
 macro_rules! scalars {
     ($($scalar:ty => $variant:ident,)*) => {$(
+        impl Sealed for $scalar {}
         impl Param for $scalar {
             type Value<'a> = $scalar;
         }
@@ -63,6 +67,11 @@ scalars! {
     f64 => F64,
     DevicePtr => Ptr,
 }
+
+impl<T: Pod> Sealed for In<T> {}
+impl<T: Pod> Sealed for Out<T> {}
+impl<T: Pod> Sealed for DeviceSlice<'_, T> {}
+impl<T: Pod> Sealed for DeviceSliceMut<'_, T> {}
 
 impl<T: Pod> Param for In<T> {
     type Value<'a> = DeviceSlice<'a, T>;
@@ -94,6 +103,7 @@ impl<'a, T: Pod> Argument<'a> for DeviceSliceMut<'a, T> {
 
 macro_rules! params {
     ($($name:ident)*) => {
+        impl<$($name: Param),*> Sealed for ($($name,)*) {}
         impl<$($name: Param),*> Params for ($($name,)*) {
             type Values<'a> = ($($name::Value<'a>,)*);
 

@@ -6,6 +6,7 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, HostFlags};
 
+use super::buffer_traits::slice_like;
 use super::{PinnedBuf, PinnedFor, PinnedSource, PinnedTarget};
 use crate::{Device, Error, Result};
 
@@ -45,6 +46,8 @@ impl<T> MappedBuf<T> {
         self.device_ptr
     }
 }
+
+slice_like!(MappedBuf);
 
 /// Kernels that write it are launched under an unsafe contract that excludes reading it meanwhile.
 impl<T> Deref for MappedBuf<T> {

@@ -18,6 +18,7 @@
 //! ```
 
 mod budget;
+mod buffer_traits;
 mod device;
 mod host;
 mod mapped;

@@ -4,7 +4,9 @@ use std::ops::{Range, RangeBounds};
 
 use bytemuck::Pod;
 
-use super::{PinnedFor, PinnedSource, PinnedTarget, resolve};
+use super::{
+    DeviceBuf, DeviceSlice, DeviceSliceMut, PinnedFor, PinnedSource, PinnedTarget, resolve,
+};
 
 /// A buffer of which only a range takes part in a transfer.
 ///
@@ -31,7 +33,12 @@ impl<B> Part<B> {
     where
         B: PinnedSource<T>,
     {
-        let range = resolve(range, whole.len());
+        let len = whole.len();
+        Self::of_len(whole, len, range)
+    }
+
+    pub(super) fn of_len(whole: B, len: usize, range: impl RangeBounds<usize>) -> Self {
+        let range = resolve(range, len);
         Self { whole, range }
     }
 
@@ -45,6 +52,19 @@ impl<B> Part<B> {
     #[must_use]
     pub fn into_whole(self) -> B {
         self.whole
+    }
+}
+
+impl<'a, T: Pod> From<&'a Part<DeviceBuf<T>>> for DeviceSlice<'a, T> {
+    fn from(part: &'a Part<DeviceBuf<T>>) -> Self {
+        part.whole.range(part.bounds())
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut Part<DeviceBuf<T>>> for DeviceSliceMut<'a, T> {
+    fn from(part: &'a mut Part<DeviceBuf<T>>) -> Self {
+        let range = part.bounds();
+        part.whole.range_mut(range)
     }
 }
 

@@ -1,14 +1,15 @@
 //! Pinned memory that reads and writes like a slice.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut, RangeBounds};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use pinlane_driver::{HostFlags, HostPtr};
 
+use super::buffer_traits::slice_like;
 use super::host::HostMemory;
-use super::{Part, PinnedFor, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, to_pinned};
+use super::{PinnedFor, PinnedSource, PinnedTarget, to_pinned};
 use crate::device_core::DeviceCore;
 use crate::{Device, Error, Result};
 
@@ -67,31 +68,7 @@ impl<T: Pod> PinnedBuf<T> {
     }
 }
 
-impl<T: Pod + Send> PinnedBuf<T> {
-    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
-    ///
-    /// # Panics
-    /// When the range is outside of the buffer.
-    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
-        Part::new(self, range)
-    }
-
-    /// A borrowed piece, to be read by transfers of a [`scope`](crate::Device::scope).
-    ///
-    /// # Panics
-    /// When the range is outside of the buffer.
-    pub fn range(&self, range: impl RangeBounds<usize>) -> PinnedSlice<'_, T> {
-        PinnedSlice::from(self).range(range)
-    }
-
-    /// A borrowed piece, to be written by transfers of a [`scope`](crate::Device::scope).
-    ///
-    /// # Panics
-    /// When the range is outside of the buffer.
-    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedSliceMut<'_, T> {
-        PinnedSliceMut::from(self).range(range)
-    }
-}
+slice_like!(PinnedBuf);
 
 impl<T> Deref for PinnedBuf<T> {
     type Target = [T];

@@ -1,5 +1,6 @@
 //! Ordinary memory, page-locked in place.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::{Deref, DerefMut, RangeBounds};
@@ -9,9 +10,10 @@ use std::sync::Arc;
 use pinlane_driver::{Driver, HostPtr, RegisterFlags};
 
 use super::budget::{Reservation, explain};
+use super::buffer_traits::slice_traits;
 use super::{
-    Part, PinnedFor, PinnedSource, PinnedTarget, ReadOnly, StableMemory, StableMemoryMut,
-    page_bytes,
+    Part, PinnedFor, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, ReadOnly,
+    StableMemory, StableMemoryMut, page_bytes,
 };
 use crate::device_core::DeviceCore;
 use crate::{Device, RegisterError, Result};
@@ -128,9 +130,9 @@ impl Device {
         })
     }
 
-    /// `start` is the memory of a `Registered` to be, which owns it and drops it only after
-    /// `host_unregister`. Nothing is registered, and nothing reserved, where there are no bytes.
-    fn lock_pages(
+    /// The memory at `start` must stay where it is until it is unregistered: a [`Registered`] owns it, a
+    /// scope has it borrowed. Nothing is registered, and nothing reserved, where there are no bytes.
+    pub(crate) fn lock_pages(
         &self,
         start: HostPtr,
         bytes: usize,
@@ -190,6 +192,25 @@ impl<M: StableMemory> Registered<M> {
         Part::new::<M::Element>(self, range)
     }
 
+    /// A borrowed piece, for transfers of a [`scope`](crate::Device::scope) to read.
+    ///
+    /// # Panics
+    /// If the range is out of bounds.
+    pub fn range(&self, range: impl RangeBounds<usize>) -> PinnedSlice<'_, M::Element> {
+        PinnedSlice::from(self).range(range)
+    }
+
+    /// A borrowed piece, for transfers of a [`scope`](crate::Device::scope) to write.
+    ///
+    /// # Panics
+    /// If the range is out of bounds.
+    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedSliceMut<'_, M::Element>
+    where
+        M: StableMemoryMut,
+    {
+        PinnedSliceMut::from(self).range(range)
+    }
+
     fn base(&self) -> HostPtr {
         self.start.cast()
     }
@@ -212,6 +233,17 @@ impl<M: StableMemoryMut> DerefMut for Registered<M> {
     fn deref_mut(&mut self) -> &mut [M::Element] {
         // SAFETY: as in `deref`, writable by `StableMemoryMut`, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+slice_traits!(Registered<M>, M::Element, [M: StableMemory], [M: StableMemoryMut]);
+
+impl<M: StableMemory> fmt::Debug for Registered<M>
+where
+    M::Element: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 

@@ -1,13 +1,18 @@
 //! Borrowed pieces of pinned memory, for scopes.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, RangeBounds};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{MappedBuf, PoolBuf, Registered, StableMemory, StableMemoryMut, WriteCombinedBuf};
-use super::{PinnedBuf, PinnedFor, PinnedSource, PinnedTarget, resolve};
+use super::buffer_traits::slice_traits;
+use super::{
+    PinnedFor, PinnedSource, PinnedTarget, Registered, StableMemory, StableMemoryMut, resolve,
+};
+use crate::device_core::DeviceCore;
 
 /// Pinned memory, borrowed to be read by the device. Its owner may read it meanwhile.
 #[derive(Clone, Copy)]
@@ -36,7 +41,17 @@ unsafe impl<T: Send> Send for PinnedSliceMut<'_, T> {}
 unsafe impl<T: Sync> Sync for PinnedSliceMut<'_, T> {}
 
 impl<'a, T: Pod> PinnedSlice<'a, T> {
-    fn of(source: &'a impl PinnedSource<T>) -> Self {
+    /// Registered memory. The caller has it borrowed for `'a`.
+    pub(crate) fn registered(memory: &'a [T], core: &'a Arc<DeviceCore>) -> Self {
+        Self {
+            start: NonNull::from(memory).cast(),
+            len: memory.len(),
+            pinned_for: PinnedFor::registered(core),
+            borrow: PhantomData,
+        }
+    }
+
+    pub(super) fn of(source: &'a impl PinnedSource<T>) -> Self {
         Self {
             start: NonNull::new(source.start().cast_mut()).expect("pinned memory is never at 0"),
             len: source.len(),
@@ -93,7 +108,17 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
 }
 
 impl<'a, T: Pod> PinnedSliceMut<'a, T> {
-    fn of(target: &'a mut impl PinnedTarget<T>) -> Self {
+    /// Registered memory.
+    pub(crate) fn registered(memory: &'a mut [T], core: &'a Arc<DeviceCore>) -> Self {
+        Self {
+            len: memory.len(),
+            start: NonNull::from(memory).cast(),
+            pinned_for: PinnedFor::registered(core),
+            borrow: PhantomData,
+        }
+    }
+
+    pub(super) fn of(target: &'a mut impl PinnedTarget<T>) -> Self {
         let start = NonNull::new(target.start_mut()).expect("pinned memory is never at 0");
         let target = &*target;
         Self {
@@ -172,6 +197,22 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
     }
 }
 
+impl<T> fmt::Debug for PinnedSlice<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedSlice")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PinnedSliceMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+slice_traits!(PinnedSliceMut<'_, T>, T, [T], [T]);
+
 impl<T> Deref for PinnedSliceMut<'_, T> {
     type Target = [T];
 
@@ -188,50 +229,8 @@ impl<T> DerefMut for PinnedSliceMut<'_, T> {
     }
 }
 
-impl<'a, T: Pod + Send> From<&'a PinnedBuf<T>> for PinnedSlice<'a, T> {
-    fn from(buffer: &'a PinnedBuf<T>) -> Self {
-        Self::of(buffer)
-    }
-}
-
-impl<'a, T: Pod + Send> From<&'a WriteCombinedBuf<T>> for PinnedSlice<'a, T> {
-    fn from(buffer: &'a WriteCombinedBuf<T>) -> Self {
-        Self::of(buffer)
-    }
-}
-
-impl<'a, T: Pod + Send> From<&'a MappedBuf<T>> for PinnedSlice<'a, T> {
-    fn from(buffer: &'a MappedBuf<T>) -> Self {
-        Self::of(buffer)
-    }
-}
-
-impl<'a, T: Pod + Send> From<&'a PoolBuf<T>> for PinnedSlice<'a, T> {
-    fn from(buffer: &'a PoolBuf<T>) -> Self {
-        Self::of(buffer)
-    }
-}
-
 impl<'a, M: StableMemory> From<&'a Registered<M>> for PinnedSlice<'a, M::Element> {
     fn from(buffer: &'a Registered<M>) -> Self {
-        Self::of(buffer)
-    }
-}
-
-impl<'a, T: Pod + Send> From<&'a mut PinnedBuf<T>> for PinnedSliceMut<'a, T> {
-    fn from(buffer: &'a mut PinnedBuf<T>) -> Self {
-        Self::of(buffer)
-    }
-}
-
-impl<'a, T: Pod + Send> From<&'a mut MappedBuf<T>> for PinnedSliceMut<'a, T> {
-    fn from(buffer: &'a mut MappedBuf<T>) -> Self {
-        Self::of(buffer)
-    }
-}
-
-impl<'a, T: Pod + Send> From<&'a mut PoolBuf<T>> for PinnedSliceMut<'a, T> {
-    fn from(buffer: &'a mut PoolBuf<T>) -> Self {
         Self::of(buffer)
     }
 }

@@ -96,6 +96,7 @@ unsafe impl StableMemoryMut for memmap2::MmapMut {
 }
 
 /// Memory that the device may only read, whatever its owner could do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadOnly<M>(pub M);
 
 // SAFETY: what holds for `M` holds for it in here.

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use super::PinnedBuf;
 use crate::helpers;
 use crate::sync::lock;
-use crate::{Device, Result};
+use crate::{Device, Result, Sealed};
 
 /// Less is copied by one thread before others have woken up.
 const PARALLEL_FROM_BYTES: usize = 4 << 20;
@@ -29,13 +29,15 @@ const PIECE_BYTES: usize = 1 << 20;
 /// # Ok(())
 /// # }
 /// ```
-pub trait ToPinned {
+pub trait ToPinned: Sealed {
     /// What it holds.
     type Element: Pod;
 
     /// A copy in fresh pinned memory. Large ones are copied by several threads.
     fn to_pinned(&self, device: &Device) -> Result<PinnedBuf<Self::Element>>;
 }
+
+impl<T: Pod> Sealed for [T] {}
 
 /// Arrays, `Vec`s and boxes of elements are reached through it.
 impl<T: Pod> ToPinned for [T] {

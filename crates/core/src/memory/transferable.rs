@@ -1,22 +1,34 @@
 //! What a buffer must promise to be the end of a transfer.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::{
+    MappedBuf, Part, PinnedBuf, PoolBuf, Registered, StableMemory, WriteCombinedBuf,
+    WriteCombinedSink,
+};
 use crate::device_core::DeviceCore;
-use crate::{Error, Result};
+use crate::{Error, Result, Sealed};
 
 /// Page-locked memory that an asynchronous copy may read.
 ///
-/// Implemented by the buffers of this crate; there is none for `Vec` or slices, which is why an
-/// asynchronous copy from pageable memory does not compile.
+/// The buffers of this crate implement it. `Vec` and slices do not, so an asynchronous copy from pageable
+/// memory does not compile.
 ///
 /// # Safety
 /// `start()` points to `len()` elements of page-locked, initialised memory. Until the value is
-/// dropped they stay valid, at the same address wherever the value is moved, and nobody writes to
+/// dropped they stay valid, at the same address wherever the value is moved, and nothing writes to
 /// them except through `&mut` access to the value.
-pub unsafe trait PinnedSource<T: Pod>: Send + 'static {
+#[diagnostic::on_unimplemented(
+    message = "an asynchronous copy cannot read `{Self}`: it is not pinned memory",
+    label = "not pinned",
+    note = "copy ordinary memory with `stream.copy_to_device(&source, &mut target)`, which returns when it is done",
+    note = "or copy it into pinned memory first: `source.to_pinned(&device)`",
+    note = "or page-lock it in place: `device.register(source)`, and `scope.register(&mut source)` for a slice"
+)]
+pub unsafe trait PinnedSource<T: Pod>: Sealed + Send + 'static {
     /// The first element.
     fn start(&self) -> *const T;
 
@@ -36,7 +48,14 @@ pub unsafe trait PinnedSource<T: Pod>: Send + 'static {
 ///
 /// # Safety
 /// As for [`PinnedSource`], and the memory may be written through `start_mut()`, which is
-/// `start()`; nobody else reads or writes it except through access to the value.
+/// `start()`; nothing else reads or writes it except through access to the value.
+#[diagnostic::on_unimplemented(
+    message = "an asynchronous copy cannot write to `{Self}`: it is not writable pinned memory",
+    label = "not pinned, or read-only",
+    note = "copy into ordinary memory with `stream.copy_to_host(&source, &mut target)`, which returns when it is done",
+    note = "or download into pinned memory: `device.pinned(len)`",
+    note = "or page-lock the target in place: `device.register(target)`, and `scope.register(&mut target)` for a slice"
+)]
 pub unsafe trait PinnedTarget<T: Pod>: PinnedSource<T> {
     /// The first element.
     fn start_mut(&mut self) -> *mut T;
@@ -49,7 +68,15 @@ pub struct PinnedFor<'a> {
     pub(crate) portable: bool,
 }
 
-impl PinnedFor<'_> {
+impl<'a> PinnedFor<'a> {
+    /// Registered memory, which every device may use.
+    pub(crate) fn registered(core: &'a Arc<DeviceCore>) -> Self {
+        Self {
+            core,
+            portable: true,
+        }
+    }
+
     /// Whether a stream of the device behind `core` may use the memory.
     pub(crate) fn check_usable_by(self, core: &Arc<DeviceCore>) -> Result<()> {
         if Arc::ptr_eq(self.core, core) {
@@ -73,3 +100,20 @@ impl PinnedFor<'_> {
         }
     }
 }
+
+impl fmt::Debug for PinnedFor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedFor")
+            .field("device", &self.core.driver.info().name)
+            .field("portable", &self.portable)
+            .finish()
+    }
+}
+
+impl<T> Sealed for PinnedBuf<T> {}
+impl<T> Sealed for PoolBuf<T> {}
+impl<T> Sealed for MappedBuf<T> {}
+impl<T> Sealed for WriteCombinedBuf<T> {}
+impl<T> Sealed for WriteCombinedSink<T> {}
+impl<M: StableMemory> Sealed for Registered<M> {}
+impl<B> Sealed for Part<B> {}

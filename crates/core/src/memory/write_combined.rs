@@ -6,6 +6,7 @@ use std::ops::RangeBounds;
 use bytemuck::Pod;
 use pinlane_driver::HostFlags;
 
+use super::buffer_traits::read_by_transfers;
 use super::host::HostMemory;
 use super::{Part, PinnedFor, PinnedSource, PinnedTarget};
 use crate::{Device, Result};
@@ -73,6 +74,8 @@ impl<T: Pod> WriteCombinedBuf<T> {
         }
     }
 }
+
+read_by_transfers!(WriteCombinedBuf);
 
 impl<T: Pod + Send> WriteCombinedBuf<T> {
     /// The same memory as the target of downloads, which is rarely wanted.

@@ -1,4 +1,4 @@
-//! The parking lot: buffers whose owner has gone while they were in flight.
+//! Buffers that were dropped while in flight, freed once the device is done with them.
 
 use std::any::Any;
 use std::mem::ManuallyDrop;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::Fence;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// What is parked: dropping it frees the memory.
+/// What is freed later: dropping it frees the memory.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// Keeps payload until all its fences have fired.
+/// Keeps payloads until all their fences have fired.
 pub(crate) struct DeferredFree<F> {
     parked: Mutex<Vec<Parked<F>>>,
     /// Length of `parked`, readable without the lock: nearly always 0.

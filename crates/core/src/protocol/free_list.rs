@@ -1,8 +1,8 @@
-//! Things that are dear to make and used by one owner at a time.
+//! Free list of expensive objects, each used by one owner at a time.
 
 use crate::sync::{Mutex, lock};
 
-/// Idle things, ready to be claimed.
+/// Idle objects, ready to be claimed.
 pub(crate) struct FreeList<S> {
     idle: Mutex<Vec<S>>,
 }
@@ -14,7 +14,7 @@ impl<S> FreeList<S> {
         }
     }
 
-    /// An idle thing, or a new one. `make` runs outside of the lock.
+    /// An idle object, or a new one. `make` runs outside of the lock.
     pub(crate) fn claim<E>(&self, make: impl FnOnce() -> Result<S, E>) -> Result<S, E> {
         let idle = lock(&self.idle).pop();
         match idle {
@@ -28,7 +28,7 @@ impl<S> FreeList<S> {
         lock(&self.idle).push(slot);
     }
 
-    /// All idle things, to be destroyed.
+    /// All idle objects, to be destroyed.
     pub(crate) fn drain(&self) -> Vec<S> {
         std::mem::take(&mut *lock(&self.idle))
     }

@@ -127,7 +127,9 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
     }
 
     fn defer(&mut self) {
-        if let Some((buffer, fence)) = self.load.take() {
+        if let Some((buffer, fence)) = self.load.take()
+            && std::mem::needs_drop::<B>()
+        {
             self.deferred.defer(vec![fence], Box::new(buffer));
         }
     }

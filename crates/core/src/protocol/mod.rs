@@ -1,13 +1,13 @@
-//! Who owns what, and until when: the protocol of transfers, free of any GPU.
+//! Who owns a buffer, and until when: the protocol of transfers, independent of any GPU.
 //!
 //! ```text
-//!   InFlight   buffer + fence: gives the buffer back once the fence has fired
+//!   InFlight       a buffer and its fence: returns the buffer once the fence has fired
 //!     | dropped before that
-//!   DeferredFree      keeps the buffer until the fence has fired, at the latest to shutdown
-//!   FreeList    numbered things claimed by one owner at a time (events)
-//!   Completion   tells a task, once, that the fence has fired
-//!   SharedSlot   a buffer that several threads fill; the last one gets it
-//!   Ledger   last writer and all readers of each range of a device buffer
+//!   DeferredFree   keeps the buffer until the fence has fired, at most until shutdown
+//!   FreeList       idle events and streams, each claimed by one owner at a time
+//!   Completion     tells a task, once, that the fence has fired
+//!   SharedSlot     a buffer that several threads fill; the last one gets it
+//!   Ledger         last writer and all readers of each range of a device buffer
 //! ```
 //!
 //! Nothing here knows a driver; a [`Fence`] is all it needs. That is why loom and miri can run it.

@@ -13,6 +13,7 @@
 //! A claim that is dropped unfinished, by an error or a panic, keeps the buffer inside for good;
 //! [`into_inner`](SharedSlot::into_inner) recovers it once no claims are left.
 
+use std::fmt;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 
@@ -77,6 +78,7 @@ unsafe impl<M: SlotMemory, T> SlotMemory for (M, T) {
 
 /// Units that belong to one thread. `R` refers to the slot: a plain reference or an `Arc`.
 #[must_use = "a claim that is dropped unfinished keeps the buffer inside the slot"]
+#[derive(Debug)]
 pub struct Claim<R> {
     slot: R,
     units: Range<usize>,
@@ -88,6 +90,16 @@ unsafe impl<B: Send> Send for SharedSlot<B> {}
 // itself is moved in by one claim and out by the last; `Claim::buffer` shares it only if it is
 // `Sync`. All other fields are atomic or never change.
 unsafe impl<B: Send> Sync for SharedSlot<B> {}
+
+impl<B> fmt::Debug for SharedSlot<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unfinished = self.unfinished.load(Ordering::Relaxed);
+        f.debug_struct("SharedSlot")
+            .field("units", &self.units)
+            .field("unfinished", &unfinished)
+            .finish_non_exhaustive()
+    }
+}
 
 impl<B> SharedSlot<B> {
     /// A slot whose claims hand out slices of its buffer.

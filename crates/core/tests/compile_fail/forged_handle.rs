@@ -2,7 +2,7 @@ use pinlane::Device;
 use pinlane_driver::EventHandle;
 
 fn job(device: &Device) {
-    let _ = device.driver().event_query(EventHandle(7));
+    let _ = pinlane::raw::driver(device).event_query(EventHandle(7));
 }
 
 fn main() {}

@@ -4,8 +4,8 @@ use pinlane::{Device, Stream};
 use pinlane_sim::SpanKind;
 
 use pinlane_testing::{
-    CHUNK_BYTES, Random, SETUPS, SMALL_SLOT_BYTES, THRESHOLD_BYTES, assert_same, copies, pattern,
-    small, words,
+    CHUNK_BYTES, SETUPS, SMALL_SLOT_BYTES, SplitMix64, THRESHOLD_BYTES, assert_same, copies,
+    pattern, small, words,
 };
 
 /// Bytes around a range, on the host and on the device.
@@ -101,16 +101,16 @@ fn every_alignment_on_both_sides() {
 fn random_ranges_of_one_buffer() {
     const LEN: usize = 10 * CHUNK_BYTES + 77;
     let (sim, device, stream) = small(4, 3);
-    let mut random = Random(1);
+    let mut random = SplitMix64::new(1);
     let mut on_device = device.alloc::<u8>(LEN).unwrap();
     let mut mirror = pattern(LEN, 2);
     stream.copy_to_device(&mirror, &mut on_device).unwrap();
     for round in 0..200 {
-        let start = random.below(LEN);
+        let start = random.index(LEN);
         // Many small ones, and some that exceed the ring.
-        let bound = [200, 20_000, LEN][random.below(3)].min(LEN - start);
-        let range = start..start + 1 + random.below(bound);
-        if random.below(2) == 0 {
+        let bound = [200, 20_000, LEN][random.index(3)].min(LEN - start);
+        let range = start..start + 1 + random.index(bound);
+        if random.index(2) == 0 {
             let source = pattern(range.len(), 100 + round);
             let target = on_device.range_mut(range.clone());
             stream.copy_to_device(&source, target).unwrap();

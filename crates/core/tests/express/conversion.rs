@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use pinlane::{Conversion, Device, F32ToBf16, F32ToF16, Stream, U8ToF32};
 use pinlane_sim::SpanKind;
 
-use pinlane_testing::{CHUNK_BYTES, Random, assert_same, copies, pattern, small};
+use pinlane_testing::{CHUNK_BYTES, SplitMix64, assert_same, copies, pattern, small};
 
 /// Lengths around the boundaries of chunks.
 const LENGTHS: [usize; 9] = [
@@ -68,8 +68,8 @@ fn floats(len: usize) -> Vec<f32> {
         0x387f_e000,
     ];
     special.extend(bits.map(f32::from_bits));
-    let mut random = Random(len as u64);
-    let any = std::iter::repeat_with(move || f32::from_bits(random.next() as u32));
+    let mut random = SplitMix64::new(len as u64);
+    let any = std::iter::repeat_with(move || f32::from_bits(random.next_u64() as u32));
     special.into_iter().chain(any).take(len).collect()
 }
 

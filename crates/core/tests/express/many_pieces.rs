@@ -6,17 +6,17 @@ use pinlane::{Device, DeviceBuf};
 use pinlane_sim::SpanKind;
 
 use pinlane_testing::{
-    CHUNK_BYTES, KIB, Random, SETUPS, assert_same, copies, pattern, set_up, small,
+    CHUNK_BYTES, KIB, SETUPS, SplitMix64, assert_same, copies, pattern, set_up, small,
 };
 
 /// Ranges of a buffer of `len` bytes, in order, with and without gaps between them.
-fn ranges(random: &mut Random, len: usize, sizes: &[usize]) -> Vec<Range<usize>> {
+fn ranges(random: &mut SplitMix64, len: usize, sizes: &[usize]) -> Vec<Range<usize>> {
     let (mut ranges, mut at) = (Vec::new(), 0);
     loop {
-        let gap = [0, 0, 1, 3, 16, 100][random.below(6)];
-        let bound = sizes[random.below(sizes.len())];
+        let gap = [0, 0, 1, 3, 16, 100][random.index(6)];
+        let bound = sizes[random.index(sizes.len())];
         let start = at + gap;
-        let end = start + random.below(bound + 1);
+        let end = start + random.index(bound + 1);
         if end > len {
             return ranges;
         }
@@ -25,9 +25,9 @@ fn ranges(random: &mut Random, len: usize, sizes: &[usize]) -> Vec<Range<usize>>
     }
 }
 
-fn shuffle<T>(random: &mut Random, items: &mut [T]) {
+fn shuffle<T>(random: &mut SplitMix64, items: &mut [T]) {
     for at in (1..items.len()).rev() {
-        items.swap(at, random.below(at + 1));
+        items.swap(at, random.index(at + 1));
     }
 }
 
@@ -49,7 +49,7 @@ fn places<'a>(
 /// Copies pieces of two buffers up and down in one call each. Returns the number of pieces.
 fn compare(device: &Device, seed: u64, len: usize, sizes: &[usize]) -> usize {
     let stream = device.stream().unwrap();
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let source = pattern(len + 1000, seed);
     let mut buffers = [
         device.alloc::<u8>(len).unwrap(),
@@ -65,7 +65,7 @@ fn compare(device: &Device, seed: u64, len: usize, sizes: &[usize]) -> usize {
     for ((buffer, mirror), ranges) in buffers.iter_mut().zip(&mut mirrors).zip(&pieces) {
         for (place, range) in places(buffer, ranges).into_iter().zip(ranges) {
             // From any place, some of them twice.
-            let from = random.below(1000) / 2 * 2;
+            let from = random.index(1000) / 2 * 2;
             let piece = &source[from..from + range.len()];
             mirror[range.clone()].copy_from_slice(piece);
             up.push((piece, place));
@@ -86,10 +86,10 @@ fn compare(device: &Device, seed: u64, len: usize, sizes: &[usize]) -> usize {
     let mut down: Vec<(usize, Range<usize>)> = Vec::new();
     for (buffer, ranges) in pieces.iter().enumerate() {
         for range in ranges {
-            let wider = range.start / 2..(range.end + random.below(50)).min(len);
+            let wider = range.start / 2..(range.end + random.index(50)).min(len);
             down.push((
                 buffer,
-                [range.clone(), wider][random.below(20) / 19].clone(),
+                [range.clone(), wider][random.index(20) / 19].clone(),
             ));
         }
     }

@@ -141,7 +141,7 @@ fn a_capturing_stream_is_refused() {
     }
     stream.synchronize().unwrap();
     // SAFETY: the handle of a live stream.
-    let handle = unsafe { StreamHandle::from_raw(stream.raw_handle()) };
+    let handle = unsafe { StreamHandle::from_raw(pinlane::raw::stream_handle(&stream)) };
     sim.set_capturing(handle, true);
     let (stats, done) = (device.stats(), sim.timeline());
     trap.watch();

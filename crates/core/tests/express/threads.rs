@@ -7,15 +7,15 @@ use pinlane::{Device, F32ToBf16, F32ToF16, Stream, U8ToF32};
 use pinlane_sim::Sim;
 
 use pinlane_testing::must_return;
-use pinlane_testing::{CHUNK_BYTES, Random, assert_same, pattern, set_up};
+use pinlane_testing::{CHUNK_BYTES, SplitMix64, assert_same, pattern, set_up};
 
 /// A random kind of copy, to the device and back.
-fn random_copy(device: &Device, stream: &Stream, random: &mut Random) {
-    let seed = random.next();
-    match random.below(5) {
+fn random_copy(device: &Device, stream: &Stream, random: &mut SplitMix64) {
+    let seed = random.next_u64();
+    match random.index(5) {
         0 | 1 => {
-            let most = [1000, CHUNK_BYTES, 6 * CHUNK_BYTES][random.below(3)];
-            let bytes = 1 + random.below(most);
+            let most = [1000, CHUNK_BYTES, 6 * CHUNK_BYTES][random.index(3)];
+            let bytes = 1 + random.index(most);
             let source = pattern(bytes, seed);
             let mut on_device = device.alloc::<u8>(bytes).unwrap();
             stream.copy_to_device(&source, &mut on_device).unwrap();
@@ -39,7 +39,7 @@ fn random_copy(device: &Device, stream: &Stream, random: &mut Random) {
             assert_same(&back, &source, "pieces");
         }
         3 => {
-            let source = pattern(1 + random.below(3 * CHUNK_BYTES), seed);
+            let source = pattern(1 + random.index(3 * CHUNK_BYTES), seed);
             let mut on_device = device.alloc::<f32>(source.len()).unwrap();
             let conversion = U8ToF32 {
                 scale: 0.5,
@@ -88,7 +88,7 @@ fn copy_on_two_devices(sim: &Sim, lanes: usize, ring_chunks: usize, rounds: usiz
                     0 => shared.clone(),
                     _ => device.stream().unwrap(),
                 };
-                let mut random = Random(number as u64);
+                let mut random = SplitMix64::new(number as u64);
                 for _ in 0..rounds {
                     random_copy(device, &stream, &mut random);
                 }

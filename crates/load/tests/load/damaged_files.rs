@@ -10,7 +10,7 @@ use pinlane::load::{Catalog, HeaderError, LoadErrorKind, NpyError};
 
 use super::counting::peak_bytes;
 use super::reference_parser::compare;
-use super::support::{Random, Scratch, data, kind_and_tensor};
+use super::support::{Scratch, SplitMix64, data, kind_and_tensor};
 
 /// Text to insert into headers.
 const WORDS: [&str; 28] = [
@@ -78,10 +78,10 @@ fn header_end(kind: &str, file: &[u8]) -> usize {
 }
 
 /// Damages a file once.
-fn damage(random: &mut Random, kind: &str, file: &mut Vec<u8>) {
+fn damage(random: &mut SplitMix64, kind: &str, file: &mut Vec<u8>) {
     let start = prefix_bytes(kind, file).min(file.len());
     let end = header_end(kind, file).max(start);
-    let any = |random: &mut Random, len: usize| random.below(len as u64 + 1) as usize;
+    let any = |random: &mut SplitMix64, len: usize| random.below(len as u64 + 1) as usize;
     match random.below(8) {
         0 if !file.is_empty() => {
             let at = any(random, file.len() - 1);
@@ -89,7 +89,7 @@ fn damage(random: &mut Random, kind: &str, file: &mut Vec<u8>) {
         }
         1 => file.truncate(any(random, file.len())),
         2 => file.extend((0..random.below(20)).map(|_| 0)),
-        3 if file.len() > 8 => file[random.below(8) as usize] = random.next() as u8,
+        3 if file.len() > 8 => file[random.below(8) as usize] = random.next_u64() as u8,
         kind_of_edit => {
             let (a, b) = (any(random, end - start), any(random, end - start));
             let from = start + a.min(b);
@@ -97,7 +97,7 @@ fn damage(random: &mut Random, kind: &str, file: &mut Vec<u8>) {
             let new = match kind_of_edit {
                 4 => Vec::new(),
                 5 => file[from..to].repeat(2),
-                6 => random.next().to_string().into_bytes(),
+                6 => random.next_u64().to_string().into_bytes(),
                 _ => random.pick(&WORDS).as_bytes().to_vec(),
             };
             let to = if kind_of_edit >= 6 {
@@ -169,7 +169,7 @@ impl Kind {
 
 /// Damages a file according to the seed, and opens it.
 fn run(seed: u64, good: &[(String, Vec<u8>)], scratch: &Scratch, seen: &mut Seen) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let (kind, file) = random.pick(good);
     let mut file = file.clone();
     for _ in 0..=random.below(3) {

@@ -2,7 +2,7 @@
 
 use pinlane::load::{Glob, LoadErrorKind};
 
-use super::support::Random;
+use super::support::SplitMix64;
 
 /// A part of a pattern.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ fn text(words: &[Word]) -> String {
 #[test]
 fn random_patterns_match_like_the_simple_matcher() {
     const LETTERS: [char; 4] = ['a', 'b', '.', 'ü'];
-    let (mut random, mut hits) = (Random(7), 0);
+    let (mut random, mut hits) = (SplitMix64::new(7), 0);
     let cases = 20_000;
     for _ in 0..cases {
         let words: Vec<Word> = (0..random.below(6))

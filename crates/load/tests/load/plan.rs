@@ -4,10 +4,10 @@ use std::fs;
 
 use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, TensorInfo};
 
-use super::support::{Random, Scratch, written};
+use super::support::{Scratch, SplitMix64, written};
 
 /// Files with random tensors in them.
-pub fn random_catalog(random: &mut Random, scratch: &Scratch) -> Catalog {
+pub fn random_catalog(random: &mut SplitMix64, scratch: &Scratch) -> Catalog {
     let files = 1 + random.below(3);
     let paths: Vec<_> = (0..files)
         .map(|file| {
@@ -23,7 +23,7 @@ pub fn random_catalog(random: &mut Random, scratch: &Scratch) -> Catalog {
                 })
                 .collect();
             let tensors: Vec<_> = tensors.iter().map(|(n, d, s)| (*n, *d, &s[..])).collect();
-            let seed = random.next();
+            let seed = random.next_u64();
             scratch.file(&format!("{file}.safetensors"), written(&tensors, seed))
         })
         .collect();
@@ -31,7 +31,7 @@ pub fn random_catalog(random: &mut Random, scratch: &Scratch) -> Catalog {
 }
 
 /// Some tensors, in any order, whole or in rows, some of them twice.
-pub fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInfo> {
+pub fn random_selection(random: &mut SplitMix64, catalog: &Catalog) -> Vec<TensorInfo> {
     let tensors = catalog.tensors();
     if tensors.is_empty() {
         return Vec::new();
@@ -48,7 +48,7 @@ pub fn random_selection(random: &mut Random, catalog: &Catalog) -> Vec<TensorInf
         .collect()
 }
 
-pub fn random_options(random: &mut Random) -> PlanOptions {
+pub fn random_options(random: &mut SplitMix64) -> PlanOptions {
     let read_align_bytes = 1 << random.below(7);
     PlanOptions::default()
         .align_bytes(1 << random.below(9))
@@ -138,7 +138,7 @@ fn check_allocations(plan: &Plan, wanted: &[TensorInfo], options: &PlanOptions) 
 fn every_byte_reaches_its_target() {
     let seeds = 1500;
     for seed in 0..seeds {
-        let mut random = Random(seed);
+        let mut random = SplitMix64::new(seed);
         let scratch = Scratch::new();
         let catalog = random_catalog(&mut random, &scratch);
         let wanted = match seed % 4 {

@@ -3,7 +3,7 @@
 use pinlane::load::{Catalog, Dtype, LoadErrorKind, Plan, PlanOptions, TensorInfo};
 
 use super::plan::{random_catalog, random_options, random_selection};
-use super::support::{Random, Scratch, written};
+use super::support::{Scratch, SplitMix64, written};
 
 /// Convertible types, and their sizes.
 const FLOATS: [(Dtype, u64); 4] = [
@@ -91,7 +91,7 @@ fn check_placements(plan: &Plan, sizes: &[(u64, u64)], wanted: &[TensorInfo]) {
 #[test]
 fn converted_elements_are_never_split() {
     for seed in 0..1500 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64::new(seed);
         let scratch = Scratch::new();
         let catalog = random_catalog(&mut random, &scratch);
         let wanted = match seed % 4 {

@@ -1,5 +1,6 @@
 //! What these tests share: folders that go away, files made by hand, numbers from a seed.
 
+pub use pinlane_testing::SplitMix64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
@@ -54,8 +55,8 @@ pub fn written(tensors: &[(&str, Dtype, &[u64])], seed: u64) -> Vec<u8> {
         ));
         at = end;
     }
-    let mut random = Random(seed);
-    let data: Vec<u8> = (0..at).map(|_| random.next() as u8).collect();
+    let mut random = SplitMix64::new(seed);
+    let data: Vec<u8> = (0..at).map(|_| random.next_u64() as u8).collect();
     safetensors(&format!("{{{}}}", entries.join(",")), &data)
 }
 
@@ -84,25 +85,4 @@ pub fn kind_and_tensor(error: &LoadError) -> (LoadErrorKind, Option<String>) {
 /// Folder of the files written by the Python packages.
 pub fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/load")
-}
-
-/// Random numbers from a seed (SplitMix64).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len() as u64) as usize]
-    }
 }

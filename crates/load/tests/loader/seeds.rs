@@ -9,7 +9,7 @@ use pinlane::{Device, Error, Normalize, Stream};
 use pinlane_sim::{FaultKind, Faults, Sim};
 
 use super::support::{Made, check};
-use pinlane_testing::Random;
+use pinlane_testing::SplitMix64;
 use pinlane_testing::{assert_empty, must_return, profile};
 
 const SEEDS: u64 = if cfg!(miri) { 10 } else { 2000 };
@@ -26,8 +26,8 @@ struct Tally {
 }
 
 /// A third meets no fault, a third those that can be survived, the rest all.
-fn faults(random: &mut Random) -> Faults {
-    match random.below(3) {
+fn faults(random: &mut SplitMix64) -> Faults {
+    match random.index(3) {
         0 => Faults::none(),
         1 => Faults::all(4)
             .with(FaultKind::LateError, 0)
@@ -37,14 +37,14 @@ fn faults(random: &mut Random) -> Faults {
     }
 }
 
-fn config(random: &mut Random) -> LoaderConfig {
+fn config(random: &mut SplitMix64) -> LoaderConfig {
     LoaderConfig::default()
-        .batch(1 + random.below(6))
-        .shuffle(random.below(2) == 0)
-        .seed(random.next())
-        .tail([Tail::Keep, Tail::Drop, Tail::Pad][random.below(3)])
-        .workers(Some(random.below(4)))
-        .prefetch(1 + random.below(4))
+        .batch(1 + random.index(6))
+        .shuffle(random.index(2) == 0)
+        .seed(random.next_u64())
+        .tail([Tail::Keep, Tail::Drop, Tail::Pad][random.index(3)])
+        .workers(Some(random.index(4)))
+        .prefetch(1 + random.index(4))
 }
 
 /// Whether the error is fatal for the device.
@@ -73,18 +73,18 @@ fn as_error(error: LoaderError) -> Error {
 
 /// An epoch with every batch compared, sometimes cancelled. Batches are kept and dropped at random.
 fn attempt(loader: &Loader, stream: &Stream, seed: u64, finished: bool) -> pinlane::Result<()> {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let mut held = Vec::new();
-    for batch in loader.epoch(random.next() % 3).map_err(as_error)? {
+    for batch in loader.epoch(random.next_u64() % 3).map_err(as_error)? {
         let batch = batch.map_err(as_error)?;
         if !finished {
             check(stream, &batch)?;
         }
         held.push(batch);
-        while held.len() > random.below(4) {
-            held.remove(random.below(held.len()));
+        while held.len() > random.index(4) {
+            held.remove(random.index(held.len()));
         }
-        if random.below(20) == 0 {
+        if random.index(20) == 0 {
             break;
         }
     }
@@ -97,11 +97,11 @@ fn attempt(loader: &Loader, stream: &Stream, seed: u64, finished: bool) -> pinla
 }
 
 /// A few epochs of one loader. Returns whether the device survived.
-fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> bool {
+fn live(device: &Device, sim: &Sim, random: &mut SplitMix64, tally: &mut Tally) -> bool {
     let mut config = config(random);
-    let finished = random.below(3) == 0;
+    let finished = random.index(3) == 0;
     if finished {
-        let finish = match random.below(2) {
+        let finish = match random.index(2) {
             0 => DeviceTransform::U8ToF32 {
                 scale: 1.0,
                 offset: 0.0,
@@ -113,13 +113,13 @@ fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> b
         };
         config.device_transforms = vec![("image".to_owned(), finish)];
     }
-    let samples = random.below(30);
+    let samples = random.index(30);
     let new = || Loader::new(device, Made::new(samples), config.clone()).map_err(as_error);
     let (Some(loader), Some(stream)) = (make(new), make(|| device.stream())) else {
         return false;
     };
     for _ in 0..2 {
-        let seed = random.next();
+        let seed = random.next_u64();
         let mut right = false;
         for _ in 0..ATTEMPTS {
             let before = sim.faults_hit();
@@ -148,10 +148,10 @@ fn live(device: &Device, sim: &Sim, random: &mut Random, tally: &mut Tally) -> b
 }
 
 fn run(seed: u64, tally: &mut Tally) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let sim = Sim::builder()
         .profile(profile())
-        .seed(random.next())
+        .seed(random.next_u64())
         .faults(faults(&mut random))
         .record_timeline(false)
         .idle_progress(false)

@@ -9,7 +9,7 @@ use pinlane::load::{Batch, Dtype, Loader, LoaderConfig, LoaderError};
 use pinlane::{Device, Stream};
 use pinlane_sim::Sim;
 
-use pinlane_testing::Random;
+use pinlane_testing::SplitMix64;
 
 /// Samples whose bytes follow from their number. Three fields: `image` (12 bytes), `tokens` (up to 7
 /// u16), `label` (one u32), and `text` (up to 5 bytes).
@@ -60,9 +60,9 @@ impl Made {
 
     /// The bytes of each field of a sample.
     pub fn sample(index: usize) -> [Vec<u8>; 4] {
-        let mut random = Random(index as u64);
-        let (tokens, text) = (2 * random.below(8), random.below(6));
-        let mut bytes = |len: usize| (0..len).map(|_| random.next() as u8).collect();
+        let mut random = SplitMix64::new(index as u64);
+        let (tokens, text) = (2 * random.index(8), random.index(6));
+        let mut bytes = |len: usize| (0..len).map(|_| random.next_u64() as u8).collect();
         [
             bytes(12),
             bytes(tokens),

@@ -11,7 +11,7 @@ use pinlane_sim::{FaultKind, Faults, Sim};
 
 use super::rig::{check, config, device_error, file};
 use super::support::Scratch;
-use pinlane_testing::Random;
+use pinlane_testing::SplitMix64;
 use pinlane_testing::{assert_empty, must_return, profile};
 
 const SEEDS: u64 = if cfg!(miri) { 5 } else { 2000 };
@@ -28,8 +28,8 @@ struct Tally {
 }
 
 /// A third has no faults, a third recoverable ones, the rest any.
-fn faults(random: &mut Random) -> Faults {
-    match random.below(3) {
+fn faults(random: &mut SplitMix64) -> Faults {
+    match random.index(3) {
         0 => Faults::none(),
         1 => Faults::all(10)
             .with(FaultKind::LateError, 0)
@@ -60,29 +60,29 @@ fn model(scratch: &Scratch) -> Weights {
     Weights::open_all(paths).expect("good files")
 }
 
-fn random_config(random: &mut Random) -> LoadConfig {
-    let mut config = config([1, 3][random.below(2)]);
-    config.io = [Io::Auto, Io::Buffered, Io::Direct][random.below(3)];
+fn random_config(random: &mut SplitMix64) -> LoadConfig {
+    let mut config = config([1, 3][random.index(2)]);
+    config.io = [Io::Auto, Io::Buffered, Io::Direct][random.index(3)];
     let to = [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::F64];
-    if random.below(2) == 0 {
-        config.convert = Some(to[random.below(4)]);
+    if random.index(2) == 0 {
+        config.convert = Some(to[random.index(4)]);
     }
-    config.piece_bytes = Some((4 + random.below(5)) * 4096);
+    config.piece_bytes = Some((4 + random.index(5)) * 4096);
     config
 }
 
 /// All tensors, or some of them, some in rows, some of them twice.
-fn random_weights(random: &mut Random, all: &Weights) -> Weights {
-    if random.below(2) == 0 {
+fn random_weights(random: &mut SplitMix64, all: &Weights) -> Weights {
+    if random.index(2) == 0 {
         return all.clone();
     }
     let tensors = all.catalog().tensors();
-    let some: Vec<TensorInfo> = (0..1 + random.below(6))
+    let some: Vec<TensorInfo> = (0..1 + random.index(6))
         .map(|_| {
-            let tensor = &tensors[random.below(tensors.len())];
+            let tensor = &tensors[random.index(tensors.len())];
             match tensor.shape().first() {
                 Some(&rows) if rows > 1 => {
-                    let start = random.next() % rows;
+                    let start = random.next_u64() % rows;
                     tensor.rows(start..rows).expect("rows")
                 }
                 _ => tensor.clone(),
@@ -139,14 +139,20 @@ fn attempt(
 }
 
 /// Several loads. Returns whether the device survived.
-fn live(device: &Device, sim: &Sim, all: &Weights, random: &mut Random, tally: &mut Tally) -> bool {
+fn live(
+    device: &Device,
+    sim: &Sim,
+    all: &Weights,
+    random: &mut SplitMix64,
+    tally: &mut Tally,
+) -> bool {
     let Some(stream) = make(|| device.stream()) else {
         return false;
     };
     for _ in 0..2 {
         let weights = random_weights(random, all);
         let config = random_config(random);
-        let leave_at = (random.below(4) == 0).then(|| random.below(4));
+        let leave_at = (random.index(4) == 0).then(|| random.index(4));
         let mut right = false;
         for _ in 0..ATTEMPTS {
             let before = sim.faults_hit();
@@ -172,10 +178,10 @@ fn live(device: &Device, sim: &Sim, all: &Weights, random: &mut Random, tally: &
 }
 
 fn run(seed: u64, all: &Weights, tally: &mut Tally) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let sim = Sim::builder()
         .profile(profile())
-        .seed(random.next())
+        .seed(random.next_u64())
         .faults(faults(&mut random))
         .record_timeline(false)
         .idle_progress(false)
@@ -183,7 +189,7 @@ fn run(seed: u64, all: &Weights, tally: &mut Tally) {
     let lived = match make(|| Device::open(&sim, 0)) {
         None => false,
         Some(device) => {
-            device.keep_device_memory([0, 64 << 10, u64::MAX][random.below(3)]);
+            device.keep_device_memory([0, 64 << 10, u64::MAX][random.index(3)]);
             let lived = live(&device, &sim, all, &mut random, tally);
             // Twice: the first may hit an injected fault.
             let _ = device.synchronize();

@@ -21,7 +21,7 @@ pub struct Bench {
 impl Bench {
     pub fn new(platform: &dyn Platform) -> Result<Self> {
         let device = Device::open(platform, 0)?;
-        let driver = Arc::clone(device.driver());
+        let driver = Arc::clone(pinlane::raw::driver(&device));
         let flags = pinlane::StreamFlags {
             non_blocking: true,
             priority: 0,

@@ -28,7 +28,7 @@ pub fn run(bench: &Bench) -> Result<()> {
     let mut on_device = bench.device.alloc::<u8>(data.len())?;
     bench.stream.copy_to_device(&data, &mut on_device)?;
     bench.stream.synchronize()?;
-    let raw = bench.stream.raw_handle();
+    let raw = pinlane::raw::stream_handle(&bench.stream);
     // SAFETY: a stream of ours, captured in relaxed mode and ended below.
     assert_eq!(unsafe { begin(raw, 2) }, 0, "capture began");
     for bytes in [100, MIB, data.len()] {

@@ -13,7 +13,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         let copy = up(&source[..bytes], place);
         let fresh = bench.device.stream()?;
         // SAFETY: a stream that lives as long as it is used here.
-        let raw = unsafe { StreamHandle::from_raw(fresh.raw_handle()) };
+        let raw = unsafe { StreamHandle::from_raw(pinlane::raw::stream_handle(&fresh)) };
         let stream = &bench.stream;
         let (mut other, other_stream) = (bench.device.alloc::<u8>(bytes)?, bench.device.stream()?);
         let times = in_turns(

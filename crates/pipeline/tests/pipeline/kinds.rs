@@ -5,7 +5,7 @@ use std::io;
 use pinlane::pipeline::{Input, IntoInput, Output};
 use pinlane::{Device, DeviceBuf, PinnedBuf, Pod};
 
-use pinlane_testing::Random;
+use pinlane_testing::SplitMix64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
@@ -70,10 +70,10 @@ impl<T: Pod + Send> Source<T> {
     /// As an input of items of `width` elements, of which a chunk holds at most `chunk_items`.
     /// Readers give little at a time; `fill` and batches hold any number of items.
     pub fn input(&self, width: usize, chunk_items: usize, seed: u64) -> Input<'_, T> {
-        let mut random = Random(seed);
+        let mut random = SplitMix64::new(seed);
         let mut some = move |left: usize| match left {
             0 => 0,
-            _ => width * (1 + random.below(chunk_items.min(left / width))),
+            _ => width * (1 + random.index(chunk_items.min(left / width))),
         };
         let input = match self {
             Self::Pinned(buffer) => buffer.into_input(),
@@ -81,7 +81,7 @@ impl<T: Pod + Send> Source<T> {
             Self::Host(From::Pageable, elements) => elements.into_input(),
             Self::Host(From::Reader, elements) => Input::reader(Halting {
                 rest: bytemuck::cast_slice(elements),
-                random: Random(seed),
+                random: SplitMix64::new(seed),
             }),
             Self::Host(From::Fill, elements) => {
                 let mut rest = &elements[..];
@@ -114,16 +114,16 @@ impl<T: Pod + Send> Source<T> {
 /// Gives a few bytes at a time, and is interrupted now and then.
 struct Halting<'a> {
     rest: &'a [u8],
-    random: Random,
+    random: SplitMix64,
 }
 
 impl io::Read for Halting<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.random.below(5) == 0 {
+        if self.random.index(5) == 0 {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let most = buffer.len().min(self.rest.len());
-        let take = most.min(1 + self.random.below(40.max(buffer.len() / 2)));
+        let take = most.min(1 + self.random.index(40.max(buffer.len() / 2)));
         let (here, later) = self.rest.split_at(take);
         buffer[..take].copy_from_slice(here);
         self.rest = later;

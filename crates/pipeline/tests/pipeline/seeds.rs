@@ -12,7 +12,7 @@ use pinlane_sim::{FaultKind, Faults};
 use super::jobs::Job;
 use super::kinds::{From, To};
 use super::rig::{ORDERS, Rig, builder};
-use pinlane_testing::Random;
+use pinlane_testing::SplitMix64;
 use pinlane_testing::must_return;
 
 const SEEDS: u64 = 2000;
@@ -29,8 +29,8 @@ struct Tally {
 }
 
 /// A third meets no fault, a third those that can be survived, the rest all.
-fn faults(random: &mut Random) -> Faults {
-    match random.below(3) {
+fn faults(random: &mut SplitMix64) -> Faults {
+    match random.index(3) {
         0 => Faults::none(),
         1 => Faults::all(4)
             .with(FaultKind::LateError, 0)
@@ -40,30 +40,30 @@ fn faults(random: &mut Random) -> Faults {
     }
 }
 
-fn config(random: &mut Random) -> PipelineConfig {
+fn config(random: &mut SplitMix64) -> PipelineConfig {
     let mut config = PipelineConfig::default();
-    config.order = ORDERS[random.below(3)];
-    config.streams = 1 + random.below(4);
-    config.slots = 1 + random.below(5);
+    config.order = ORDERS[random.index(3)];
+    config.streams = 1 + random.index(4);
+    config.slots = 1 + random.index(5);
     if config.order == PipelineOrder::BreadthFirst {
         config.slots = config.slots.max(config.streams);
     }
-    config.chunk_bytes = 1 + random.below(150);
-    config.record = random.below(4) == 0;
+    config.chunk_bytes = 1 + random.index(150);
+    config.record = random.index(4) == 0;
     config
 }
 
 /// Of about ten chunks at most, so that some runs meet no fault.
-fn job(random: &mut Random, chunk_bytes: usize) -> Job {
-    let (width_in, width_out) = (1 + random.below(3), 1 + random.below(3));
+fn job(random: &mut SplitMix64, chunk_bytes: usize) -> Job {
+    let (width_in, width_out) = (1 + random.index(3), 1 + random.index(3));
     let chunk_items = (chunk_bytes / (4 * width_in.max(width_out))).max(1);
     Job {
-        from: From::ALL[random.below(From::ALL.len())],
-        to: To::ALL[random.below(To::ALL.len())],
-        items: random.below(10 * chunk_items),
+        from: From::ALL[random.index(From::ALL.len())],
+        to: To::ALL[random.index(To::ALL.len())],
+        items: random.index(10 * chunk_items),
         width_in,
         width_out,
-        seed: random.next(),
+        seed: random.next_u64(),
     }
 }
 
@@ -95,13 +95,13 @@ fn make<T>(make: impl Fn() -> pinlane::Result<T>) -> Option<T> {
 }
 
 /// Some jobs on one pipeline. Whether the device lived.
-fn live(rig: &Rig, random: &mut Random, tally: &mut Tally) -> bool {
+fn live(rig: &Rig, random: &mut SplitMix64, tally: &mut Tally) -> bool {
     let config = config(random);
     let Some(pipeline) = make(|| Pipeline::new(&rig.device, config.clone())) else {
         return false;
     };
     for _ in 0..2 {
-        let (job, in_place) = (job(random, config.chunk_bytes), random.below(2) == 0);
+        let (job, in_place) = (job(random, config.chunk_bytes), random.index(2) == 0);
         let mut right = false;
         for _ in 0..ATTEMPTS {
             let before = rig.sim.faults_hit();
@@ -127,9 +127,9 @@ fn live(rig: &Rig, random: &mut Random, tally: &mut Tally) -> bool {
 }
 
 fn run(seed: u64, tally: &mut Tally) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let sim = builder()
-        .seed(random.next())
+        .seed(random.next_u64())
         .faults(faults(&mut random))
         .record_timeline(false)
         .idle_progress(false)
@@ -137,7 +137,7 @@ fn run(seed: u64, tally: &mut Tally) {
     let lived = match make(|| Device::open(&sim, 0)) {
         None => false,
         Some(device) => {
-            device.keep_device_memory([0, 64 << 10, u64::MAX][random.below(3)]);
+            device.keep_device_memory([0, 64 << 10, u64::MAX][random.index(3)]);
             let rig = make(|| Rig::with(sim.clone(), device.clone()));
             let lived = rig.is_some_and(|rig| live(&rig, &mut random, tally));
             // Twice: the first may be the one that meets an injected fault.

@@ -6,7 +6,7 @@ use super::jobs::Job;
 use super::kinds::{From, To};
 use super::rig::{ORDERS, Rig, config};
 use pinlane_testing::must_return;
-use pinlane_testing::{Random, assert_same};
+use pinlane_testing::{SplitMix64, assert_same};
 
 #[test]
 fn every_thread_gets_its_own_results() {
@@ -21,15 +21,15 @@ fn every_thread_gets_its_own_results() {
                     for thread in 0..4 {
                         let (rig, pipeline) = (&rig, &pipeline);
                         threads.spawn(move || {
-                            let mut random = Random(thread);
+                            let mut random = SplitMix64::new(thread);
                             for _ in 0..25 {
                                 let job = Job {
-                                    from: From::ALL[random.below(From::ALL.len())],
-                                    to: To::ALL[random.below(To::ALL.len())],
-                                    items: random.below(300),
-                                    width_in: 1 + random.below(3),
-                                    width_out: 1 + random.below(3),
-                                    seed: random.next(),
+                                    from: From::ALL[random.index(From::ALL.len())],
+                                    to: To::ALL[random.index(To::ALL.len())],
+                                    items: random.index(300),
+                                    width_in: 1 + random.index(3),
+                                    width_out: 1 + random.index(3),
+                                    seed: random.next_u64(),
                                 };
                                 let what = format!("{job:?}, {order:?}");
                                 let ran = job.run::<u32, u16>(rig, pipeline);

@@ -6,7 +6,7 @@ use super::jobs::elements;
 use super::kinds::{From, Source, Target, To};
 use super::mix::{self, Shape};
 use super::rig::{ORDERS, Rig, config};
-use pinlane_testing::{Random, assert_same};
+use pinlane_testing::{SplitMix64, assert_same};
 
 const ITEMS: usize = 53;
 
@@ -80,18 +80,18 @@ fn three_and_four_inputs_of_kinds_at_random() {
         bytemuck::cast_slice(&d),
     ];
     let (three, four) = (Shape::new(&[8, 3, 8], 5), Shape::new(&[8, 3, 8, 10], 5));
-    let mut random = Random(7);
+    let mut random = SplitMix64::new(7);
     for round in 0..60 {
-        let pipeline = rig.pipeline(config(ORDERS[round % 3], 10 * (1 + random.below(12))));
-        let kind = |random: &mut Random| LATER[random.below(LATER.len())];
-        let first = From::ALL[random.below(From::ALL.len())];
+        let pipeline = rig.pipeline(config(ORDERS[round % 3], 10 * (1 + random.index(12))));
+        let kind = |random: &mut SplitMix64| LATER[random.index(LATER.len())];
+        let first = From::ALL[random.index(From::ALL.len())];
         let kinds = [
             first,
             kind(&mut random),
             kind(&mut random),
             kind(&mut random),
         ];
-        let to = To::ALL[random.below(To::ALL.len())];
+        let to = To::ALL[random.index(To::ALL.len())];
         let what = format!("{kinds:?} to {to:?}, {:?}", pipeline.config());
         let one = Source::new(kinds[0], &rig.device, &a).unwrap();
         let two = Source::new(kinds[1], &rig.device, &b).unwrap();

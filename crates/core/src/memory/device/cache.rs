@@ -1,4 +1,4 @@
-//! Device memory of dropped buffers, kept for the next ones.
+//! Cache of device memory: blocks of dropped buffers, for the next ones.
 
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};

@@ -28,7 +28,7 @@ pub(crate) use self::memory::Owner;
 pub(crate) use self::region::DeviceRegion;
 pub use self::region::Touch;
 pub use self::slice::{DeviceSlice, DeviceSliceMut};
-use super::{bytes_of, resolve};
+use super::{Part, bytes_of, resolve};
 use crate::device::Shared;
 #[cfg(feature = "cudarc")]
 use crate::fence::DeviceFence;
@@ -102,6 +102,15 @@ impl<T: Pod> DeviceBuf<T> {
     #[must_use]
     pub fn whole_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(&self.region, 0, self.len)
+    }
+
+    /// An owned piece, for code that takes and returns buffers. [`Part::into_whole`] returns the buffer.
+    ///
+    /// # Panics
+    /// If the range is out of bounds.
+    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
+        let len = self.len;
+        Part::of_len(self, len, range)
     }
 
     /// A piece, to be read.

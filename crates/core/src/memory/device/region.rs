@@ -1,5 +1,6 @@
 //! Device memory with the books of its uses.
 
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -82,6 +83,12 @@ impl DeviceRegion {
     }
 }
 
+impl fmt::Debug for DeviceRegion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeviceRegion").field(&self.ptr()).finish()
+    }
+}
+
 impl Drop for DeviceRegion {
     fn drop(&mut self) {
         if self.stranded.load(Ordering::Relaxed) {
@@ -95,7 +102,7 @@ impl Drop for DeviceRegion {
 }
 
 /// One use of device memory by work that is about to be submitted.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Touch<'a> {
     pub(crate) region: &'a DeviceRegion,
     pub(crate) extent: Extent,

@@ -1,5 +1,6 @@
 //! Pieces of device memory, to be read or written.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Range, RangeBounds};
 
@@ -212,6 +213,32 @@ impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for DeviceSliceMut<'a, T> {
     fn from(buffer: &'a mut DeviceBuf<T>) -> Self {
         buffer.whole_mut()
     }
+}
+
+impl<T> fmt::Debug for DeviceSlice<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug(f, "DeviceSlice", self.region, self.start, self.len)
+    }
+}
+
+impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug(f, "DeviceSliceMut", self.region, self.start, self.len)
+    }
+}
+
+fn debug(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    region: &DeviceRegion,
+    start: usize,
+    len: usize,
+) -> fmt::Result {
+    f.debug_struct(name)
+        .field("buffer", &region.ptr())
+        .field("start", &start)
+        .field("len", &len)
+        .finish()
 }
 
 /// Where elements of `T` begin and how many they are, in elements of `U`.

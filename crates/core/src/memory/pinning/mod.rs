@@ -7,8 +7,7 @@
 //! ```text
 //!   Block     one piece of page-locked memory and how it goes back    (this file)
 //!   make      which way it is made: mapped and registered, or the driver's
-//!   fill      faulting pages in, on several threads, huge ones unless they crawl
-//!   mapping   memory mapped by ourselves
+//!   fault_in  faulting pages in, on several threads, huge ones unless they crawl
 //!   pages     the system calls behind a trait, so that tests can make each of them fail
 //! ```
 

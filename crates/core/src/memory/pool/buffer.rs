@@ -2,14 +2,15 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, RangeBounds};
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
 use super::store::{ShardRef, TakenBlock};
-use crate::memory::{Part, PinnedFor, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget};
+use crate::memory::buffer_traits::slice_like;
+use crate::memory::{PinnedFor, PinnedSource, PinnedTarget};
 
 /// Pinned memory of a [`PinnedPool`](super::PinnedPool), used like a slice. It goes back to the
 /// pool when it is dropped; in flight, when it has landed. It may outlive the pool's handles.
@@ -39,32 +40,6 @@ impl<T: Pod> PoolBuf<T> {
     }
 }
 
-impl<T: Pod + Send> PoolBuf<T> {
-    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
-    ///
-    /// # Panics
-    /// When the range is outside of the buffer.
-    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
-        Part::new(self, range)
-    }
-
-    /// A borrowed piece, to be read by transfers of a [`scope`](crate::Device::scope).
-    ///
-    /// # Panics
-    /// When the range is outside of the buffer.
-    pub fn range(&self, range: impl RangeBounds<usize>) -> PinnedSlice<'_, T> {
-        PinnedSlice::from(self).range(range)
-    }
-
-    /// A borrowed piece, to be written by transfers of a [`scope`](crate::Device::scope).
-    ///
-    /// # Panics
-    /// When the range is outside of the buffer.
-    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedSliceMut<'_, T> {
-        PinnedSliceMut::from(self).range(range)
-    }
-}
-
 impl<T> PoolBuf<T> {
     fn first(&self) -> NonNull<T> {
         match &self.taken {
@@ -73,6 +48,8 @@ impl<T> PoolBuf<T> {
         }
     }
 }
+
+slice_like!(PoolBuf);
 
 impl<T> Drop for PoolBuf<T> {
     fn drop(&mut self) {

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use pinlane_driver::ErrorKind;
 
 use super::PoolBuf;
+use crate::memory::buffer_traits::slice_traits;
 use crate::memory::bytes_of;
 use crate::{Error, Result};
 
@@ -58,6 +59,8 @@ fn warn_once(error: &Error) {
         log::warn!("using pageable memory, copies will be slower: {error}");
     });
 }
+
+slice_traits!(HostBuf<T>, T, [T], [T]);
 
 impl<T> Deref for HostBuf<T> {
     type Target = [T];

@@ -92,6 +92,7 @@ pub struct PoolStats {
 }
 
 /// Sets up a pool.
+#[derive(Debug)]
 #[must_use = "a pool is made by `build`"]
 pub struct PoolBuilder<'a> {
     device: &'a Device,

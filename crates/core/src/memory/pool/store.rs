@@ -54,7 +54,7 @@ pub(super) enum BlockSizes {
 }
 
 /// How much may lie idle, and how long.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Limits {
     pub(super) idle_bytes_max: Option<u64>,
     pub(super) idle_time_max: Option<Duration>,
