@@ -16,7 +16,7 @@ use signals::{Signal, started_and_listening, stop};
 use support::{pinlane, run, stderr, stdout};
 
 /// Files written by the real packages.
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../pinlane/tests/data/load");
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../load/tests/data/load");
 
 fn data(name: &str) -> String {
     format!("{DATA}/{name}")

@@ -30,7 +30,7 @@ pub enum ErrorKind {
     )]
     NoDevice,
     /// No device has this ordinal.
-    #[error("device {ordinal} does not exist; the number of devices is {count}")]
+    #[error("device {ordinal} does not exist: found {count}")]
     NoSuchDevice {
         /// The requested ordinal.
         ordinal: u32,
