@@ -425,7 +425,7 @@ fn a_damaged_file_is_a_usage_error() {
     refused(2, &[&data("refused/fortran.npy")], &["ascontiguousarray"]);
     let closed = scratch.file("index.json");
     fs::write(&closed, r#"{"weight_map":{"w":"lost.safetensors"}}"#).expect("written");
-    refused(2, &[&closed], &["lost.safetensors", "not there"]);
+    refused(2, &[&closed], &["lost.safetensors", "does not exist"]);
     let output = run(&["--help"]);
     assert!(stdout(&output).contains("2 invalid arguments, or an input file"));
 }

@@ -39,40 +39,40 @@ impl CompletionNotifier {
         fence: &DeviceFence,
         told: CoreArc<Completion<Result<()>>>,
     ) -> Result<()> {
-        let herald = self.idle.claim(|| self.make(driver))?;
+        let stream = self.idle.claim(|| self.make(driver))?;
         let idle = CoreArc::clone(&self.idle);
         let callback = Box::new(move |result| {
             let waker = told.complete(result);
-            idle.release(herald);
+            idle.release(stream);
             if let Some(waker) = waker {
                 wake_elsewhere(waker);
             }
         });
         let sent = driver
-            .stream_wait_event(herald, fence.event())
-            .and_then(|()| driver.host_callback(herald, callback));
+            .stream_wait_event(stream, fence.event())
+            .and_then(|()| driver.host_callback(stream, callback));
         if sent.is_err() {
-            self.idle.release(herald);
+            self.idle.release(stream);
         }
         sent
     }
 
     fn make(&self, driver: &dyn Driver) -> Result<StreamHandle> {
-        let herald = driver.stream_create(StreamFlags {
+        let stream = driver.stream_create(StreamFlags {
             non_blocking: true,
             priority: 0,
         })?;
         let mut made = lock(&self.made);
-        made.push(herald);
-        Ok(herald)
+        made.push(stream);
+        Ok(stream)
     }
 
     /// Destroy them all: nobody is left who could await anything.
     pub(crate) fn dismiss(&mut self, core: &DeviceCore) {
         let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for herald in made.drain(..) {
+        for stream in made.drain(..) {
             // SAFETY: made here, and not used again, since there is nobody left to claim it.
-            core.give_back(|driver| unsafe { driver.stream_destroy(herald) });
+            core.give_back(|driver| unsafe { driver.stream_destroy(stream) });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The loop over chunks: upload a group, launch the kernel on each, bring back the results.
 
-use super::Pipeline;
 use super::error::{Cause, PipelineError, StageKind};
+use super::pipeline::Pipeline;
 use super::record::{Recorder, StageStream};
 use super::source::{ChunkSource, InputBuffers, UploadContext};
 use super::stage::{Chunk, KernelCall, RunSummary, Stage};

@@ -2,10 +2,10 @@
 
 use std::sync::mpsc;
 
-use super::Pipeline;
 use super::chunk_loop::ChunkLoop;
 use super::drain::{DrainError, DrainTarget, DrainThread, FinishedChunk, FreedBuffer};
 use super::error::PipelineError;
+use super::pipeline::Pipeline;
 use super::record::{Recorder, StageStream};
 use super::source::ChunkSource;
 use super::stage::{KernelCall, RunSummary};
