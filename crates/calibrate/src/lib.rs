@@ -27,7 +27,7 @@ use pinlane_model::{DeviceFacts, PciFacts, Profile};
 use bench::Bench;
 use pinlane_core::{Device, Error, Result};
 
-/// Measure the machine: some seconds on a GPU. `clock` tells the host's time in nanoseconds: the
+/// Measures the machine: some seconds on a GPU. `clock` tells the host's time in nanoseconds: the
 /// time of day will do on a real machine, and a simulated one has a clock of its own.
 ///
 /// # Errors

@@ -39,7 +39,7 @@ pub struct Builtin {
 type TwoVectors<T> = (u64, In<f32>, In<f32>, Out<T>);
 
 impl Builtin {
-    /// Load them onto a device.
+    /// Loads them onto a device.
     pub fn load(device: &Device) -> Result<Self> {
         let module = device.load_ptx(pinlane_kernels::PTX)?;
         Ok(Self {
@@ -183,7 +183,7 @@ impl Builtin {
         unsafe { stream.launch(&self.dot_atomic_f32, LaunchShape::for_items(items), values) }
     }
 
-    /// Keep the stream busy for about this long.
+    /// Keeps the stream busy for about this long.
     pub fn spin(&self, stream: &Stream, nanoseconds: u64) -> Result<()> {
         let shape = LaunchShape {
             grid: [1, 1, 1],

@@ -8,7 +8,7 @@ use crate::transfer::{copy_unless_empty, host_ptr, same_len};
 use crate::{Result, Stream};
 
 impl Stream {
-    /// Copy any memory, pinned or not, to the device with the driver's own copy, and return when it
+    /// Copies any memory, pinned or not, to the device with the driver's own copy, and return when it
     /// is there. For ordinary memory [`copy_to_device`](Self::copy_to_device) is several times as
     /// fast; this is what to compare it with.
     pub fn driver_copy_to_device<'a, T: Pod>(
@@ -30,7 +30,7 @@ impl Stream {
         })
     }
 
-    /// Copy device memory into any memory, pinned or not, with the driver's own copy, and return when
+    /// Copies device memory into any memory, pinned or not, with the driver's own copy, and return when
     /// it is there. For ordinary memory [`copy_to_host`](Self::copy_to_host) is several times as
     /// fast; this is what to compare it with.
     pub fn driver_copy_to_host<'a, T: Pod>(
@@ -51,7 +51,7 @@ impl Stream {
         })
     }
 
-    /// Copy from device memory to device memory, in stream order.
+    /// Copies from device memory to device memory, in stream order.
     pub fn copy_on_device<'a, 'b, T: Pod>(
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
@@ -72,7 +72,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Set every byte of device memory to `value`, in stream order.
+    /// Sets every byte of device memory to `value`, in stream order.
     pub fn fill_bytes<'a, T: Pod>(
         &self,
         target: impl Into<DeviceSliceMut<'a, T>>,

@@ -57,7 +57,7 @@ struct Way {
 }
 
 impl MappedCopies {
-    /// Load the kernels onto a device.
+    /// Loads the kernels onto a device.
     pub fn load(device: &Device) -> Result<Self> {
         let module = device.load_ptx(pinlane_kernels::PTX)?;
         let way = |name| {
@@ -73,7 +73,7 @@ impl MappedCopies {
         })
     }
 
-    /// Let a kernel read as many bytes as `target` has from the front of `source`. The transfer owns
+    /// Lets a kernel read as many bytes as `target` has from the front of `source`. The transfer owns
     /// `source` until then.
     pub fn to_device<'a>(
         &mut self,
@@ -90,7 +90,7 @@ impl MappedCopies {
         stream.in_flight(submitted, ManuallyDrop::into_inner(source))
     }
 
-    /// Let a kernel write all of `source` to the front of `target`. The transfer owns `target` until
+    /// Lets a kernel write all of `source` to the front of `target`. The transfer owns `target` until
     /// then.
     pub fn to_host<'a>(
         &mut self,

@@ -77,7 +77,7 @@ impl Stream {
         self.refuse_capture().map_err(SubmitError::Refused)
     }
 
-    /// Let the stream wait for what work on this memory would wait for.
+    /// Lets the stream wait for what work on this memory would wait for.
     #[doc(hidden)]
     pub fn wait_for_uses(&self, touches: &[Touch<'_>]) -> Result<(), Error> {
         self.admit(touches)?;
@@ -92,7 +92,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Put the fence behind the work and into the books.
+    /// Puts the fence behind the work and into the books.
     fn mark(
         &self,
         touches: &[Touch<'_>],
@@ -224,7 +224,7 @@ fn refused(error: pinlane_driver::Error) -> SubmitError {
     SubmitError::Refused(error.into())
 }
 
-/// Submit what uses borrowed memory.
+/// Submits what uses borrowed memory.
 fn or_abort<T>(submit: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, Error> {
     let guard = AbortOnUnwind;
     let submitted = submit();

@@ -11,7 +11,7 @@ use crate::transfer::{copy_unless_empty, host_ptr};
 use crate::{Error, Stream, Transfer, TransferError};
 
 impl Stream {
-    /// Copy ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer
+    /// Copies ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer
     /// until all are there. An error comes with the number of the piece that it is about.
     ///
     /// # Panics

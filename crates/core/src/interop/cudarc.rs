@@ -91,7 +91,7 @@ impl Stream {
 }
 
 impl<T: Pod> DeviceBuf<T> {
-    /// Take device memory over from cudarc. It waits for what cudarc has under way with it, and is
+    /// Takes device memory over from cudarc. It waits for what cudarc has under way with it, and is
     /// freed by cudarc when it is dropped and its last use is done.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl<T: Pod> DeviceBuf<T> {
         }
     }
 
-    /// Give device memory back to cudarc, whose later work waits for all uses of it so far.
+    /// Gives device memory back to cudarc, whose later work waits for all uses of it so far.
     ///
     /// # Errors
     /// [`Error::NotFromCudarc`] for memory that did not come from there; the driver's error where
@@ -187,7 +187,7 @@ impl Entered {
     }
 }
 
-/// Find a fence behind all that cudarc has under way with the memory.
+/// Finds a fence behind all that cudarc has under way with the memory.
 fn enter<T>(shared: &Shared, memory: &mut impl DevicePtrMut<T>) -> Result<Entered> {
     let stream = Arc::clone(memory.stream());
     same_device(shared, stream.context())?;
@@ -210,7 +210,7 @@ fn enter<T>(shared: &Shared, memory: &mut impl DevicePtrMut<T>) -> Result<Entere
     })
 }
 
-/// Put later work of cudarc's behind our uses. `None` when nobody can tell where they end.
+/// Puts later work of cudarc's behind our uses. `None` when nobody can tell where they end.
 fn leave<T>(
     shared: &Shared,
     memory: &mut impl DevicePtrMut<T>,
@@ -256,7 +256,7 @@ fn leave_borrowed<T>(
     left
 }
 
-/// Let `stream` wait for what cudarc has noted of the memory, and let cudarc note `stream`, as it
+/// Lets `stream` wait for what cudarc has noted of the memory, and let cudarc note `stream`, as it
 /// is now, as the last writer. The memory's address.
 fn gather<T>(memory: &mut impl DevicePtrMut<T>, stream: &CudaStream) -> Result<DevicePtr> {
     let (address, note) = memory.device_ptr_mut(stream);

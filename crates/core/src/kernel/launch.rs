@@ -12,7 +12,7 @@ use crate::stream::SubmitError;
 use crate::{Error, Result, Stream};
 
 impl Stream {
-    /// Run a kernel in stream order, behind every earlier use of the memory it is given.
+    /// Runs a kernel in stream order, behind every earlier use of the memory it is given.
     ///
     /// # Safety
     /// The kernel's parameters are `A`. It reads and writes nothing but the slices that it is

@@ -57,7 +57,7 @@ impl Code {
 }
 
 impl Device {
-    /// Load a PTX module.
+    /// Loads a PTX module.
     pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
         let code = Code::load(&self.shared.core, ptx)?;
         Ok(Module {

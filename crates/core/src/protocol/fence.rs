@@ -9,16 +9,16 @@ pub(crate) trait Fence: Send + 'static {
     /// Whether it has fired.
     fn is_done(&self) -> Result<bool>;
 
-    /// Wait until it has fired.
+    /// Waits until it has fired.
     fn wait(&self) -> Result<()>;
 
-    /// Wait until it has fired, at most `timeout`. Whether it has.
+    /// Waits until it has fired, at most `timeout`. Whether it has.
     fn wait_timeout(&self, timeout: Duration) -> Result<bool>;
 
-    /// Wait by any stronger means than [`wait`](Self::wait), which has just failed.
+    /// Waits by any stronger means than [`wait`](Self::wait), which has just failed.
     fn wait_hard(&self) -> Result<()>;
 
-    /// Keep an error that no caller can be told of.
+    /// Keeps an error that no caller can be told of.
     fn note(&self, error: Error);
 
     /// Whether the device has let go of what comes before: it has fired, or the device is dead. An
@@ -52,7 +52,7 @@ pub(crate) trait Fence: Send + 'static {
         })
     }
 
-    /// Wait until memory before the fence is certainly out of the device's hands.
+    /// Waits until memory before the fence is certainly out of the device's hands.
     ///
     /// An error of one attempt is kept and reported even when a later attempt gives the proof.
     fn settle(&self) -> Settled {

@@ -119,7 +119,7 @@ impl Budget {
         *self.account.in_use()
     }
 
-    /// Take `bytes`, for memory that is page-locked by other means than this library's. Its own
+    /// Takes `bytes`, for memory that is page-locked by other means than this library's. Its own
     /// buffers do this by themselves.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
         // Outside of the lock, since it reads files.

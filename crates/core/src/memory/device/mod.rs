@@ -61,7 +61,7 @@ impl<T: Pod> DeviceBuf<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -79,7 +79,7 @@ impl<T: Pod> DeviceBuf<T> {
     /// that overlap.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[doc(hidden)]
     pub fn shared_range_mut(&self, range: Range<usize>) -> DeviceSliceMut<'_, T> {
         let range = resolve(range, self.len);
@@ -116,7 +116,7 @@ impl<T: Pod> DeviceBuf<T> {
     /// A piece, to be read.
     ///
     /// # Panics
-    /// When the range is outside of the buffer.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(&self, range: impl RangeBounds<usize>) -> DeviceSlice<'_, T> {
         self.whole().range(range)
@@ -125,7 +125,7 @@ impl<T: Pod> DeviceBuf<T> {
     /// A piece, to be written.
     ///
     /// # Panics
-    /// When the range is outside of the buffer.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> DeviceSliceMut<'_, T> {
         self.whole_mut().range(range)

@@ -43,7 +43,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -58,7 +58,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     /// A piece of it.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(self, range: impl RangeBounds<usize>) -> Self {
         let range = resolve(range, self.len);
@@ -133,7 +133,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -148,7 +148,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// A piece of it.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(self, range: impl RangeBounds<usize>) -> Self {
         let range = resolve(range, self.len);

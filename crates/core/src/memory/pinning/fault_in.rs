@@ -57,7 +57,7 @@ pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
 }
 
 impl FaultIn<'_> {
-    /// Take pieces until there are none, or one failed.
+    /// Takes pieces until there are none, or one failed.
     fn work(&self) {
         while self.failed.load(Ordering::Relaxed) == 0 {
             let start = self.next.fetch_add(1, Ordering::Relaxed) * PIECE_BYTES;

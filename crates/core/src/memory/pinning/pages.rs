@@ -22,11 +22,11 @@ pub(in crate::memory) trait Pages: Sync {
     /// Whether any of this works here.
     fn work(&self) -> bool;
 
-    /// Map `bytes` of private zeros, none of them there yet; at a huge page's border where that
+    /// Maps `bytes` of private zeros, none of them there yet; at a huge page's border where that
     /// can be useful.
     fn map(&self, bytes: usize) -> Result<NonNull<u8>, Errno>;
 
-    /// Undo `map`.
+    /// Undoes `map`.
     ///
     /// # Safety
     /// The whole of what `map` gave, and nothing uses it any more.
@@ -47,13 +47,13 @@ pub(in crate::memory) trait Pages: Sync {
     /// See the trait.
     unsafe fn prefer_node(&self, start: NonNull<u8>, bytes: usize, node: u32) -> Result<(), Errno>;
 
-    /// Fault all pages in, to be written, in one call.
+    /// Faults all pages in, to be written, in one call.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn populate(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Errno>;
 
-    /// Fault all pages in, one by one.
+    /// Faults all pages in, one by one.
     ///
     /// # Safety
     /// See the trait, and nobody else touches the range meanwhile.

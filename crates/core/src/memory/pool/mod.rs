@@ -175,7 +175,7 @@ impl PinnedPool {
         HostBuf::or_pageable(self.take(len), len)
     }
 
-    /// Free idle memory until at most `keep_bytes` of it are left, longest idle first. Slabs go
+    /// Frees idle memory until at most `keep_bytes` of it are left, longest idle first. Slabs go
     /// when all their blocks are idle.
     pub fn trim(&self, keep_bytes: u64) {
         self.store().trim(keep_bytes);

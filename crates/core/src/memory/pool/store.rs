@@ -145,7 +145,7 @@ impl Store {
         device.is_some_and(|device| device.deferred.reclaim() > 0)
     }
 
-    /// Pin memory for this size, and take the first block of it.
+    /// Pins memory for this size, and take the first block of it.
     fn grow(&self, block_bytes: usize) -> Result<BlockRef> {
         let blocks = match self.block_sizes {
             BlockSizes::Rounded if block_bytes <= SLAB_BLOCK_BYTES_MAX => {
@@ -205,7 +205,7 @@ impl Store {
         drop(freed); // no lock is held: this calls the driver
     }
 
-    /// Free at least `bytes` of idle memory, if there are as many: the device's own first, then the
+    /// Frees at least `bytes` of idle memory, if there are as many: the device's own first, then the
     /// pool's. Whether anything was freed.
     fn make_room(&self, bytes: u64) -> bool {
         let device = self.device.upgrade();

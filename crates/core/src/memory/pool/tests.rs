@@ -147,7 +147,7 @@ fn a_slab_goes_when_all_its_blocks_are_idle() {
     rig.finish();
 }
 
-/// Run it on a thread of its own, which has another shard than this one: threads get them in turn.
+/// Runs it on a thread of its own, which has another shard than this one: threads get them in turn.
 fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
 }
