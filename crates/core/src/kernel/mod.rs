@@ -15,7 +15,7 @@ pub use self::params::{Argument, In, Out, Param, Params, Touches};
 
 /// A kernel whose parameters are the tuple `A`.
 ///
-/// `A` names scalars as they are, and memory as [`In`] or [`Out`]:
+/// `A` lists scalars by their type, and memory as [`In`] or [`Out`]:
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {

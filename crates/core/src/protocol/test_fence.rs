@@ -12,7 +12,7 @@ const PENDING: usize = 0;
 const FIRED: usize = 1;
 const LOST: usize = 2;
 
-/// Fires when told. Waiting for it is an error while it has not: models never block.
+/// A fence fired by hand. Waiting before it has fired is an error: models never block.
 #[derive(Clone)]
 pub(crate) struct TestFence(Arc<AtomicUsize>);
 

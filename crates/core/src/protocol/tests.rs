@@ -1,4 +1,4 @@
-//! The protocol, step by step. The interleavings are in `loom_models`.
+//! Step-by-step tests of the protocol. See `loom_models` for interleavings.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn access(stream: u64, bytes: std::ops::Range<usize>, writes: bool) -> Access {
     }
 }
 
-/// How many fences `next` has to wait for.
+/// Number of fences that `next` has to wait for.
 fn waits(ledger: &Ledger<TestFence>, next: Access) -> usize {
     ledger.conflicts(&next).count()
 }
