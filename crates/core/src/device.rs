@@ -33,7 +33,7 @@ use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 /// let mut buffer = device.pinned::<f32>(1024)?;
 /// buffer.fill(1.5);
 /// let transfer = stream.upload(buffer, &mut on_device)?; // the transfer owns the buffer now
-/// let buffer = transfer.wait()?; // and gives it back
+/// let buffer = transfer.wait()?; // and returns it
 /// # drop(buffer);
 /// # Ok(())
 /// # }
@@ -222,7 +222,7 @@ impl Device {
         let core = &self.shared.core;
         let kept = core.free_cached();
         let pinned = self.shared.express().trim() + self.shared.pinned_store.free_idle() as usize;
-        core.free_cached(); // scratch memory that came of it
+        core.free_cached(); // trimming the express lane may have cached scratch memory
         pinned + kept
     }
 

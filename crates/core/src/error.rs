@@ -25,7 +25,7 @@ pub enum Error {
         target_len: usize,
     },
     /// The size in bytes does not fit the address space.
-    #[error("{len} elements of {element_bytes} bytes are more than the address space holds")]
+    #[error("{len} elements of {element_bytes} bytes exceed the address space")]
     TooLarge {
         /// Elements requested.
         len: usize,
@@ -33,24 +33,22 @@ pub enum Error {
         element_bytes: usize,
     },
     /// The element type needs more alignment than a page has.
-    #[error(
-        "elements aligned to {align} bytes cannot lie in pinned memory, which is aligned to 4096"
-    )]
+    #[error("elements need an alignment of {align} bytes, but pinned memory is aligned to 4096")]
     TooAligned {
         /// Alignment of an element.
         align: usize,
     },
     /// The driver could neither record a fence behind earlier work on the memory nor wait for that work.
-    #[error("earlier work that uses this memory cannot be waited for any more")]
+    #[error("earlier work on this memory can no longer be waited for")]
     Stranded,
     /// Memory of one device was used on a stream of another.
-    #[error("the buffer belongs to another device than the stream")]
+    #[error("the buffer and the stream belong to different devices")]
     WrongDevice,
     /// Memory that is page-locked for one device only was used on a stream of another.
-    #[error("the pinned buffer is not portable and belongs to another device than the stream")]
+    #[error("the pinned buffer is not portable, and the stream belongs to another device")]
     NotPortable,
     /// Memory that cudarc did not allocate cannot be returned to it.
-    #[error("the device memory did not come from cudarc")]
+    #[error("the device memory was not allocated by cudarc")]
     #[cfg(feature = "cudarc")]
     NotFromCudarc,
     /// A configuration value is invalid.
@@ -62,11 +60,11 @@ pub enum Error {
         reason: &'static str,
     },
     /// The measurements do not yield a valid profile.
-    #[error("the measurements make no sense: {0}")]
+    #[error("the measurements do not yield a valid profile: {0}")]
     Calibration(String),
     /// A batch is larger than a pipeline chunk.
     #[error(
-        "a batch of {batch_bytes} bytes, where a chunk holds {chunk_bytes}; set a larger chunk"
+        "a batch of {batch_bytes} bytes does not fit a chunk of {chunk_bytes}; set a larger chunk"
     )]
     BatchTooLarge {
         /// Size of the batch in bytes.
@@ -83,11 +81,11 @@ pub enum Error {
         other_items: usize,
     },
     /// Kernels on this device cannot access host memory.
-    #[error("kernels of this device cannot see host memory; copy it instead")]
+    #[error("kernels on this device cannot access host memory; copy it instead")]
     NotMapped,
     /// Pinning this much would exceed the [`Budget`](crate::Budget). The driver was not called.
     #[error(
-        "pinning {} goes over the budget: {} of {} are in use; free pinned memory, ask for less, or set PINLANE_PINNED_LIMIT (bytes, or such as 8GiB)",
+        "pinning {} goes over the budget: {} of {} are in use; free pinned memory, ask for less, or set PINLANE_PINNED_LIMIT (in bytes, or with a unit, such as 8GiB)",
         Size(*requested_bytes), Size(*in_use_bytes), Size(*limit_bytes)
     )]
     OverBudget {
@@ -99,7 +97,7 @@ pub enum Error {
         limit_bytes: u64,
     },
     /// No device has this name.
-    #[error("no device is called {name:?}: {reason}")]
+    #[error("unknown device {name:?}: {reason}")]
     UnknownDevice {
         /// The name.
         name: String,
@@ -111,7 +109,7 @@ pub enum Error {
     #[error(transparent)]
     Other(OtherError),
     /// An environment variable has an invalid value.
-    #[error("{variable}={value:?} cannot be understood: {expected}")]
+    #[error("invalid {variable}={value:?}: expected {expected}")]
     BadSetting {
         /// Name of the variable.
         variable: &'static str,

@@ -83,7 +83,7 @@ impl MappedCopies {
     ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let target = target.into();
         let (place, bytes) = (target.device_ptr(), target.len());
-        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
         let submitted = self
             .up
             .submit(stream, &source, (place, bytes), target.touch());
@@ -100,7 +100,7 @@ impl MappedCopies {
     ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let source = source.into();
         let (place, bytes) = (source.device_ptr(), source.len());
-        let target = ManuallyDrop::new(target); // kept by a panic of the driver's
+        let target = ManuallyDrop::new(target); // leaked if the driver panics
         let submitted = self
             .down
             .submit(stream, &target, (place, bytes), source.touch());

@@ -254,7 +254,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             // SAFETY: registered here, once, and all transfers of the scope are done.
             let unregister = || unsafe { core.driver.host_unregister(registration.start) };
             if let Err(error) = unregister() {
-                let fatal = error.is_fatal(); // a dead context keeps nothing
+                let fatal = error.is_fatal(); // a dead context keeps nothing locked
                 core.keep_stray(error);
                 if !fatal
                     && let Err(error) = unregister()
@@ -290,7 +290,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn settle(&self) -> pinlane_driver::Result<()> {
         let fences = lock(&self.fences);
         let mut first = Ok(());
-        let guard = AbortOnUnwind; // a panic of the driver's would give memory back that is in use
+        let guard = AbortOnUnwind; // unwinding would return memory that is in use
         for fence in &fences.flying {
             match (settle_borrowed(fence), &first) {
                 (Ok(()), _) => {}

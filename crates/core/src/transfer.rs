@@ -73,7 +73,7 @@ impl Stream {
             target: Place::Device(target.device_ptr()),
             bytes: source.len() * size_of::<T>(),
         };
-        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
         let mut marked = Ok(());
         let submitted = self.submit(&[target.touch()], |driver, stream| {
             // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence behind
@@ -116,7 +116,7 @@ impl Stream {
             target: Place::Host(host_ptr(target.start_mut())),
             bytes: source.len() * size_of::<T>(),
         };
-        let target = ManuallyDrop::new(target); // kept by a panic of the driver's
+        let target = ManuallyDrop::new(target); // leaked if the driver panics
         let mut marked = Ok(());
         let submitted = self.submit(&[source.touch()], |driver, stream| {
             // SAFETY: as in `upload`, with source and target swapped.
@@ -136,7 +136,7 @@ impl Stream {
         &self,
         buffer: B,
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        let buffer = ManuallyDrop::new(buffer); // kept by a panic of the driver's
+        let buffer = ManuallyDrop::new(buffer); // leaked if the driver panics
         let submitted = self.submit(&[], |_, _| Ok(()));
         self.in_flight(submitted, ManuallyDrop::into_inner(buffer))
     }

@@ -26,7 +26,7 @@ impl Stream {
             return Err((TransferError::new(error, source), 0));
         }
         let (start, len) = (source.start(), source.len());
-        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
         let mut last = None;
         for (number, (range, target)) in pieces.iter().enumerate() {
             assert!(range.end <= len && range.len() == target.len(), "{range:?}");

@@ -74,13 +74,11 @@ impl Stream {
     ///
     /// # Safety
     /// - This stream, or a clone of it, outlives the result and everything that holds it, such as slices
-    ///   allocated on
-    ///   it.
+    ///   allocated on it.
     /// - It is not captured into a graph: transfers would appear done before they have begun.
     /// - The caller keeps Pinlane memory that is used through the result alive, and orders it with other
-    ///   streams. The
-    ///   same holds for cudarc's memory until cudarc has created a stream of its own: only then does it order its
-    ///   streams among each other.
+    ///   streams. The same holds for cudarc's memory until cudarc has created a stream of its own: only then
+    ///   does it order its streams among each other.
     pub unsafe fn as_cudarc(&self, context: &Arc<CudaContext>) -> Result<Arc<CudaStream>> {
         same_device(self.shared(), context)?;
         let raw = ptr::with_exposed_provenance_mut(self.expose() as usize);
@@ -115,7 +113,7 @@ impl<T: Pod> DeviceBuf<T> {
     /// # Errors
     /// [`Error::NotFromCudarc`] for memory that cudarc did not allocate; the driver's error if cudarc
     /// cannot be made to wait. The error returns the buffer.
-    #[allow(clippy::result_large_err)] // it holds the buffer, so that nothing is lost
+    #[allow(clippy::result_large_err)] // it returns the buffer
     pub fn into_cudarc(mut self) -> std::result::Result<CudaSlice<T>, TransferError<Self>> {
         let (shared, uses) = (Arc::clone(self.shared()), self.uses());
         let slice = self

@@ -1,6 +1,6 @@
 //! A fence that a test fires by hand.
 
-use std::sync::Arc; // not a race of the protocol, and abandoned payload keeps it forever
+use std::sync::Arc; // not loom's: not part of the modelled races, and abandoned payloads leak it
 use std::time::Duration;
 
 use pinlane_driver::{Error, ErrorKind, Result};

@@ -99,7 +99,7 @@ fn map_and_register(
         mapped: flags.mapped,
         read_only: false,
     };
-    let mapping = ManuallyDrop::new(mapping); // kept by a panic of the driver's
+    let mapping = ManuallyDrop::new(mapping); // leaked if the driver panics
     // SAFETY: the range is mapped and stays so until it is unregistered: a `Block` unmaps it only
     // afterwards. If this fails, nothing is registered.
     let registered = unsafe {

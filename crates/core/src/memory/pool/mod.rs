@@ -61,7 +61,7 @@ use crate::{Device, Result};
 /// for batch in 0..10 {
 ///     let mut buffer = pool.take::<f32>(1000)?; // values are unspecified
 ///     buffer.fill(batch as f32);
-///     drop(stream.upload(buffer, &mut on_device)?); // comes back by itself
+///     drop(stream.upload(buffer, &mut on_device)?); // the block returns to the pool on its own
 /// }
 /// # stream.synchronize()?;
 /// assert_eq!(pool.stats().hits + pool.stats().misses, 10);

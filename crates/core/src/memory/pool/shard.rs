@@ -242,7 +242,7 @@ pub(super) struct FreeBlocks {
 
 /// What one list knows about one slab.
 #[derive(Clone, Copy, Default)]
-#[repr(align(64))] // as for the list
+#[repr(align(64))] // avoids false sharing, as above
 pub(super) struct SlabTally {
     /// Number of its blocks in this list.
     pub(super) idle: u32,
