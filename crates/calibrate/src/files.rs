@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_file_that_is_on_no_disk() {
         if cfg!(miri) {
-            return; // miri does not support memfd_create
+            return; // miri cannot create such files
         }
         let file = super::in_memory().expect("memory enough");
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));

@@ -222,7 +222,7 @@ impl Device {
         let core = &self.shared.core;
         let kept = core.free_cached();
         let pinned = self.shared.express().trim() + self.shared.pinned_store.free_idle() as usize;
-        core.free_cached(); // trimming the express lane may have cached scratch memory
+        core.free_cached(); // the line above may have cached scratch memory
         pinned + kept
     }
 

@@ -67,7 +67,7 @@ struct Fences {
     tidy_at: usize,
 }
 
-/// More than the number of transfers usually in flight.
+/// With fewer fences, removing fired ones does not pay off.
 const TIDY_AT_LEAST: usize = 64;
 
 impl Fences {

@@ -36,7 +36,7 @@ fn explain_with(
 /// `None` if there is no limit, or it cannot be queried.
 fn soft_limit() -> Option<u64> {
     if cfg!(miri) {
-        return None; // miri does not support getrlimit
+        return None; // miri has no resource limits
     }
     let mut limit = libc::rlimit {
         rlim_cur: 0,

@@ -29,7 +29,7 @@ struct FaultIn<'a> {
     huge: bool,
     /// The kernel does not support `populate`.
     touch: AtomicBool,
-    /// The first error number; 0 if none.
+    /// Error number of a failed piece; 0 if none.
     failed: AtomicI32,
 }
 
