@@ -1,5 +1,5 @@
-//! What every measurement needs. Everything goes through the library's own calls, so that what is
-//! measured is what a program pays.
+//! Common parts of all measurements. Everything goes through the library's public calls, so the figures are
+//! what a program pays.
 
 use std::cell::Cell;
 
@@ -8,18 +8,17 @@ use pinlane_core::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Result, Stream}
 pub(super) const KIB: usize = 1 << 10;
 pub(super) const MIB: usize = 1 << 20;
 
-/// The largest copy.
+/// Size of the largest copy.
 pub(super) const BYTES: usize = 32 * MIB;
 
-/// Copies of that size one behind the other.
+/// Number of back-to-back copies of that size.
 pub(super) const COPIES: usize = 4;
 
-/// Times that a figure is the median of, where time is real. A simulated device gives the same
-/// again and again.
+/// Number of samples per median in real time. A simulated device repeats exactly.
 const ROUNDS: usize = 21;
 
-/// Keeps a stream busy until all that is measured has been submitted, so that the host is not what
-/// is measured. Per operation; enough on a machine that is not busy, and doubled where it is.
+/// How long a stream is kept busy per operation, so that all measured work is submitted before it starts
+/// and host time is not measured. Enough on an idle machine; doubled if it is not.
 const HEAD_START_NS: u64 = 12_000;
 
 /// How often it is doubled at most.
@@ -32,7 +31,7 @@ pub(super) struct Bench<'a> {
     pub(super) stream: Stream,
     pub(super) other: Stream,
     pub(super) kernels: Builtin,
-    /// What is sent, and where it comes back to.
+    /// Buffer to send from, and buffer to receive into.
     pub(super) outbound: PinnedBuf<u8>,
     pub(super) inbound: PinnedBuf<u8>,
     pub(super) there: DeviceBuf<u8>,
@@ -56,8 +55,8 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The device's time for each of `count` operations that `submit` puts onto the stream one
-    /// after the other: the median of all rounds.
+    /// Device time of each of `count` operations that `submit` puts on the stream back to back: the median
+    /// of all rounds.
     pub(super) fn device_ns(
         &mut self,
         count: usize,
@@ -73,8 +72,8 @@ impl<'a> Bench<'a> {
         Ok(ns)
     }
 
-    /// The device's time for what `submit` puts onto the stream, some `count` operations, until it
-    /// marks the end. Where the host was too slow to keep the stream busy, it is done again.
+    /// Device time of what `submit` puts on the stream, about `count` operations, until it marks the end.
+    /// Retries if the host was too slow to keep the stream busy.
     pub(super) fn span_ns(
         &self,
         count: usize,
@@ -101,7 +100,7 @@ impl<'a> Bench<'a> {
         unreachable!("the last doubling returns")
     }
 
-    /// The device's time for each of `count` copies of `bytes` to the device, once.
+    /// Device time of each of `count` copies of `bytes` to the device, measured once.
     pub(super) fn up_ns(&mut self, bytes: usize, count: usize) -> Result<u64> {
         let mut there = std::mem::replace(&mut self.there, self.device.alloc(0)?);
         let measured = self.span_ns(count, |end| {
@@ -117,7 +116,7 @@ impl<'a> Bench<'a> {
         Ok(measured? / count as u64)
     }
 
-    /// The same from the device.
+    /// Like [`up_ns`](Self::up_ns), from the device.
     pub(super) fn down_ns(&mut self, bytes: usize, count: usize) -> Result<u64> {
         let mut inbound = std::mem::replace(&mut self.inbound, self.device.pinned(0)?);
         let measured = self.span_ns(count, |end| {
@@ -132,7 +131,7 @@ impl<'a> Bench<'a> {
         Ok(measured? / count as u64)
     }
 
-    /// The host's time for each of `count` calls: the median of all rounds.
+    /// Host time of each of `count` calls: the median of all rounds.
     pub(super) fn host_ns(
         &mut self,
         count: usize,
@@ -142,7 +141,7 @@ impl<'a> Bench<'a> {
         Ok(ns)
     }
 
-    /// The same, once.
+    /// Like [`host_ns`](Self::host_ns), measured once.
     pub(super) fn calls_ns(
         &self,
         count: usize,
@@ -157,9 +156,9 @@ impl<'a> Bench<'a> {
         Ok(ns)
     }
 
-    /// Measure several things, in turns: a busy moment of the machine then spoils one time in so
-    /// many of each, and not all of one. The median of each. Where time is real, the first turn
-    /// does not count.
+    /// Measures several things round-robin, so that a busy moment of the machine spoils one sample of each
+    /// instead of all samples of one. Returns the median of each. In real time, the first round does not
+    /// count.
     pub(super) fn medians<const N: usize>(
         &mut self,
         mut measure: impl FnMut(&mut Self) -> Result<[u64; N]>,
@@ -189,17 +188,17 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Ends what is measured.
+/// Marks the end of the measured work.
 pub(super) struct End<'a> {
     stream: &'a Stream,
     start: Event,
     end: Event,
-    /// Whether the device had not begun when all was submitted.
+    /// Whether everything was submitted before the device started.
     was_in_time: Cell<bool>,
 }
 
 impl End<'_> {
-    /// The end is here.
+    /// Marks the end here.
     pub(super) fn mark(&self) -> Result<()> {
         self.stream.record(&self.end)?;
         self.was_in_time.set(!self.start.is_done()?);
@@ -207,7 +206,7 @@ impl End<'_> {
     }
 }
 
-/// The middle one of some times.
+/// The median of some times.
 pub(super) fn median(mut times: Vec<u64>) -> u64 {
     times.sort_unstable();
     times[times.len() / 2]

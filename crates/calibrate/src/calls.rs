@@ -1,4 +1,4 @@
-//! What calls cost the host.
+//! Host cost of driver calls.
 
 use pinlane_model::{CallCosts, CostCurve};
 
@@ -14,7 +14,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, up: &CostCurve) -> Result<CallCosts
     let query_ns = bench.host_ns(CALLS, |_| event.is_done().map(drop))?;
     let sync_ns = bench.host_ns(CALLS, |_| event.synchronize())?;
     let submit_ns = bench.host_ns(CALLS, |bench| bench.kernels.spin(&bench.stream, 0))?;
-    // The library puts an event behind each.
+    // The library records an event behind each.
     let submit_ns = submit_ns.saturating_sub(event_ns);
     let mut there = bench.device.alloc::<u8>(SMALL)?;
     let mut pinned = Some(bench.device.pinned::<u8>(SMALL)?);
@@ -24,7 +24,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, up: &CostCurve) -> Result<CallCosts
         pinned = Some(sent.wait()?);
         Ok(())
     })?;
-    // The copy goes on while its event is recorded and the wait begins.
+    // The copy continues while its event is recorded and the wait begins.
     let known_ns = submit_ns + up.ns(SMALL as u64).max(event_ns + sync_ns);
     let device_alloc_ns = bench.host_ns(10, |bench| bench.device.alloc::<u8>(MIB).map(drop))?;
     let stream_ns = bench.host_ns(10, |bench| bench.device.stream().map(drop))?;
@@ -38,7 +38,7 @@ pub(super) fn measure(bench: &mut Bench<'_>, up: &CostCurve) -> Result<CallCosts
         event_ns,
         sync_ns,
         wake_ns: round_trip_ns.saturating_sub(known_ns),
-        // Each is a call to make it and one to undo that.
+        // Each sample is an allocation and a free.
         device_alloc_ns: device_alloc_ns / 2,
         stream_ns: stream_ns / 2,
         module_ns: module_ns / 2,

@@ -6,7 +6,7 @@ use super::bench::{BYTES, Bench, COPIES, KIB, MIB};
 use super::fit::curve;
 use pinlane_core::{PinnedBuf, Result};
 
-/// Where the curves have their knots.
+/// Knots of the curves.
 const SIZES: [usize; 9] = [
     4 * KIB,
     16 * KIB,
@@ -19,7 +19,7 @@ const SIZES: [usize; 9] = [
     BYTES,
 ];
 
-/// What the engine needs for a copy when others are before and behind it: to the device, and back.
+/// Engine time of a copy between other copies: to the device, and back.
 pub(super) fn pinned(bench: &mut Bench<'_>) -> Result<[CostCurve; 2]> {
     in_turns(bench, |bench, bytes| {
         let count = (COPIES * BYTES / bytes).min(100);
@@ -27,9 +27,9 @@ pub(super) fn pinned(bench: &mut Bench<'_>) -> Result<[CostCurve; 2]> {
     })
 }
 
-/// What a call of the driver's takes for ordinary memory, less what all calls cost.
+/// Time of a driver call for pageable memory, minus the cost of any call.
 pub(super) fn pageable(bench: &mut Bench<'_>, calls: &CallCosts) -> Result<[CostCurve; 2]> {
-    // On the way there the call has done its work when it returns, on the way back it waits.
+    // An upload call has done its work when it returns; a download call waits.
     let up_calls_ns = calls.submit_ns + calls.sync_ns;
     let down_calls_ns = up_calls_ns + calls.wake_ns;
     let source = vec![1u8; BYTES];
@@ -50,7 +50,7 @@ pub(super) fn pageable(bench: &mut Bench<'_>, calls: &CallCosts) -> Result<[Cost
     })
 }
 
-/// The curves of both directions, measured size after size, again and again.
+/// The curves of both directions, measured size by size, over several rounds.
 fn in_turns<'a>(
     bench: &mut Bench<'a>,
     mut measure: impl FnMut(&mut Bench<'a>, usize) -> Result<[u64; 2]>,
@@ -69,9 +69,9 @@ fn in_turns<'a>(
     }))
 }
 
-/// What a copy takes while the other direction is busy, in percent of its time alone.
+/// Time of a copy while the other direction is busy, in percent of its time alone.
 pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
-    // Copies of the size that pipelines are made of: very large ones disturb each other more.
+    // Typical chunk size of a pipeline: very large copies disturb each other more.
     const EACH: usize = 16 * MIB;
     const COUNT: usize = COPIES * BYTES / EACH;
     let (outbound, mut inbound) = far_memory(bench, COUNT * EACH)?;
@@ -104,11 +104,11 @@ pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
     Ok(percent.max(100))
 }
 
-/// How many times as much memory as one round takes.
+/// Memory to allocate, in multiples of what one round uses.
 const WINDOWS: usize = 4;
 
-/// Memory to send from and to fetch into: so much that what a round uses has left the caches of the CPU
-/// when it is used again, as memory of a program has. Both directions at once are slower there.
+/// Memory to send from and receive into. Large enough that it has left the CPU caches before it is used
+/// again, as in a real program. Copies in both directions at once are slower from uncached memory.
 fn far_memory(bench: &Bench<'_>, bytes: usize) -> Result<(PinnedBuf<u8>, PinnedBuf<u8>)> {
     let get = |windows: usize| -> Result<_> {
         let mut outbound = bench.device.pinned(windows * bytes)?;
@@ -117,7 +117,7 @@ fn far_memory(bench: &Bench<'_>, bytes: usize) -> Result<(PinnedBuf<u8>, PinnedB
     };
     match bench.device.info().simulated {
         Some(_) => get(1),
-        // Little may be page-locked here.
+        // Only little may be page-locked here.
         None => get(WINDOWS).or_else(|_| get(1)),
     }
 }

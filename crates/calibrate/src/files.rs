@@ -1,5 +1,5 @@
-//! Reading files that are in the page cache: with how many threads. Not measured on a simulated device,
-//! whose clock does not see host threads.
+//! Best number of threads for reading files in the page cache. Not measured on a simulated device, whose
+//! clock does not see host threads.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,19 +11,20 @@ use super::bench::{Bench, MIB, median};
 use pinlane_core::internal;
 use pinlane_load::{Io, LoadConfig, LoadError, Weights};
 
-/// Bytes of the file: some twelve pieces.
+/// Size of the file: about twelve pieces.
 const FILE_BYTES: usize = 192 * MIB;
 
-/// Numbers of threads that are tried, as far as the process has CPUs.
+/// Thread counts to try, up to the number of CPUs of the process.
 const THREADS: [usize; 11] = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 24];
 
 /// Each round measures everything once.
 const ROUNDS: usize = 9;
 
-/// Fewer threads are better where they lose no more than this.
+/// Prefer fewer threads if they lose no more than this.
 const LOSS_PERCENT: u64 = 2;
 
-/// None where it cannot be done: no such file, no room on the device. The profile is good without it.
+/// Returns `None` if it cannot be measured: no such file, or no room on the device. The profile is valid
+/// without it.
 pub(super) fn measure(bench: &Bench<'_>) -> Option<FileCosts> {
     if bench.device.info().simulated.is_some() {
         return None;
@@ -46,7 +47,7 @@ fn best(bench: &Bench<'_>, weights: &Weights) -> Result<FileCosts, LoadError> {
             let tensors = weights.load(bench.device, &config)?;
             let took_ns = bench.now_ns().saturating_sub(began);
             drop(tensors);
-            // The first round page-locks the slots.
+            // The first round page-locks the slots, so it does not count.
             if round > 0 {
                 times.push(took_ns);
             }
@@ -62,7 +63,7 @@ fn best(bench: &Bench<'_>, weights: &Weights) -> Result<FileCosts, LoadError> {
     })
 }
 
-/// The first that is nearly as good as the best.
+/// Index of the first time that is nearly as good as the best.
 fn fewest(times: &[u64]) -> usize {
     let best = times.iter().min().copied().unwrap_or(0);
     let enough = best.saturating_add(best / 100 * LOSS_PERCENT);
@@ -70,14 +71,14 @@ fn fewest(times: &[u64]) -> usize {
     chosen.expect("the best one is good enough")
 }
 
-/// A file of one tensor that is on no disk.
+/// A file with one tensor, in memory only.
 fn in_memory() -> io::Result<File> {
-    // SAFETY: a name that ends.
+    // SAFETY: the name is NUL-terminated.
     let number = unsafe { libc::memfd_create(c"pinlane".as_ptr(), libc::MFD_CLOEXEC) };
     if number < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: just created, and nothing else owns it.
     let mut file = unsafe { File::from_raw_fd(number) };
     let header = format!(
         r#"{{"bytes":{{"dtype":"U8","shape":[{FILE_BYTES}],"data_offsets":[0,{FILE_BYTES}]}}}}"#
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn a_file_that_is_on_no_disk() {
         if cfg!(miri) {
-            return; // it makes no such files
+            return; // miri cannot create such files
         }
         let file = super::in_memory().expect("memory enough");
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));

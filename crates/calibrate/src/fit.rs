@@ -1,11 +1,11 @@
-//! From measured times to curves.
+//! Fits curves to measured times.
 
 use pinlane_model::{CostCurve, LinearCost};
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// The curve through times of copies, sizes rising: from the first two what an empty one would
-/// take, from the last two the rate beyond them.
+/// The curve through the times of copies, sorted by size. The first two give the cost of an empty copy, the
+/// last two the rate beyond them.
 pub(super) fn curve(times: &[(usize, u64)]) -> CostCurve {
     let [(small, small_ns), (next, next_ns), ..] = times else {
         unreachable!("at least two sizes are measured")
@@ -30,7 +30,7 @@ pub(super) fn curve(times: &[(usize, u64)]) -> CostCurve {
     }
 }
 
-/// Bytes a second; 0 stands for "takes no time".
+/// Bytes per second; 0 means "takes no time".
 pub(super) fn rate(bytes: usize, ns: u64) -> u64 {
     match ns {
         0 => 0,

@@ -1,4 +1,4 @@
-//! Kernels, device memory, and what lies between two engines.
+//! Kernels, device memory, and the gap between two engines.
 
 use pinlane_model::KernelCosts;
 
@@ -6,7 +6,7 @@ use super::bench::{BYTES, Bench, MIB};
 use super::fit::rate;
 use pinlane_core::Result;
 
-/// Launches one behind the other, and a kernel that reads and writes much memory.
+/// Measures back-to-back launches, and a kernel that reads and writes much memory.
 pub(super) fn measure(bench: &mut Bench<'_>) -> Result<KernelCosts> {
     let launch_ns = bench.device_ns(100, |bench| bench.kernels.spin(&bench.stream, 0))?;
     let mut words = bench.device.alloc::<u32>(BYTES / 4)?;
@@ -17,7 +17,7 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<KernelCosts> {
     })
 }
 
-/// Copies inside of device memory, which cost a launch too.
+/// Rate of copies within device memory, which also cost a launch.
 pub(super) fn d2d_bytes_per_s(bench: &mut Bench<'_>, kernels: &KernelCosts) -> Result<u64> {
     let source = bench.device.alloc::<u8>(BYTES)?;
     let mut target = bench.device.alloc::<u8>(BYTES)?;
@@ -25,9 +25,9 @@ pub(super) fn d2d_bytes_per_s(bench: &mut Bench<'_>, kernels: &KernelCosts) -> R
     Ok(rate(BYTES, ns.saturating_sub(kernels.launch_ns)))
 }
 
-/// From the end of a copy to the start of one of another stream, on the same engine: copies of
-/// several streams, each with a kernel between two of its own, so that the engine cannot take two of
-/// one stream in a row. What a copy takes alone is measured beside it every time.
+/// Gap from the end of a copy to the start of another stream's copy on the same engine. Uses several
+/// streams with a kernel between each two copies, so that the engine cannot take two copies of one stream
+/// in a row. The time of a copy alone is measured alongside in every round.
 pub(super) fn switch_ns(bench: &mut Bench<'_>) -> Result<u64> {
     const BYTES: usize = MIB;
     const STREAMS: usize = 4;
@@ -61,9 +61,9 @@ pub(super) fn switch_ns(bench: &mut Bench<'_>) -> Result<u64> {
     Ok(switch_ns)
 }
 
-/// From the end of one stage of a chunk to the start of the next, on one stream: as in a pipeline,
-/// with a copy, a kernel and a copy back of the size of small chunks. What the three take alone is
-/// measured beside it every time.
+/// Gap from the end of one stage of a chunk to the start of the next on one stream, as in a pipeline: a
+/// copy, a kernel and a copy back of the size of small chunks. The times of the three alone are measured
+/// alongside in every round.
 pub(super) fn handover_ns(bench: &mut Bench<'_>) -> Result<u64> {
     const CHUNK: usize = MIB;
     const CHUNKS: usize = 50;

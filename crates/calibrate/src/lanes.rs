@@ -10,8 +10,8 @@ use pinlane_core::memory::DeviceBuf;
 use pinlane_core::{Error, Result};
 use pinlane_pipeline::{Pipeline, PipelineConfig};
 
-/// Where the curves have their knots, and how many chunks of that size the shorter and the longer
-/// of two pipelines have: enough that the lead of the way in is used up in both.
+/// Knots of the curves, with the number of chunks in a short and in a long pipeline: enough that both use
+/// up the lead of the upload.
 const KNOTS: [(usize, [usize; 2]); 6] = [
     (8 * MIB, [4, 20]),
     (16 * MIB, [4, 16]),
@@ -21,12 +21,12 @@ const KNOTS: [(usize, [usize; 2]); 6] = [
     (112 * MIB, [3, 5]),
 ];
 
-/// The largest copy, and the most that a pipeline moves.
+/// Size of the largest copy, and the most that a pipeline moves.
 const LARGEST: usize = 112 * MIB;
 const MOST: usize = 576 * MIB;
 
-/// Each round measures everything once, so that a busy moment of the machine spoils one figure in
-/// so many of each kind and not all of one kind.
+/// Each round measures everything once, so that a busy moment of the machine spoils one sample of each kind
+/// instead of all samples of one.
 const ROUNDS: usize = 21;
 
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
@@ -52,7 +52,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
         }
     }
     let [up, down, few, many] = times.map(|times| times.map(undisturbed));
-    // What a chunk takes that goes in while another comes out: what more chunks take more.
+    // Time of a chunk that is uploaded while another is downloaded: the time added by more chunks, divided
+    // by their number.
     let both = std::array::from_fn(|index| {
         let (_, counts) = KNOTS[index];
         many[index].saturating_sub(few[index]) / (counts[1] - counts[0]) as u64
@@ -76,8 +77,8 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
     }))
 }
 
-/// What it takes where nothing disturbs: all CPUs work on one copy, so whatever else runs on the machine
-/// makes it slower, never faster, and may do so for most of the time that the calibration takes.
+/// Time without disturbance. All CPUs work on one copy, so anything else on the machine makes it slower,
+/// never faster, and may do so for most of the calibration.
 fn undisturbed(mut times: Vec<u64>) -> u64 {
     times.sort_unstable();
     times[times.len() / 3]
@@ -90,7 +91,7 @@ struct Lanes<'b, 'd> {
     target: Vec<u8>,
     there: DeviceBuf<u8>,
     pipelines: Vec<Pipeline>,
-    /// Up to where memory was used.
+    /// End of the memory used last.
     used: usize,
 }
 
@@ -110,7 +111,7 @@ impl<'b, 'd> Lanes<'b, 'd> {
         })
     }
 
-    /// Memory that was not used lately, and is in no cache of the CPU: that of a program is not.
+    /// Memory that was not used recently, so it is in no CPU cache, as in a real program.
     fn next(&mut self, bytes: usize) -> Range<usize> {
         if self.used + bytes > self.source.len() {
             self.used = 0;
@@ -139,7 +140,7 @@ impl<'b, 'd> Lanes<'b, 'd> {
         Ok(self.bench.now_ns().saturating_sub(began))
     }
 
-    /// A pipeline of chunks of the knot's size.
+    /// Runs a pipeline with chunks of the knot's size.
     fn pipeline_ns(&mut self, index: usize, bytes: usize) -> Result<u64> {
         let range = self.next(bytes);
         let kernels = &self.bench.kernels;

@@ -1,15 +1,15 @@
-//! Measures a machine and writes down what the model needs to know about it.
+//! Measures a machine and writes the profile that the model needs.
 //!
 //! ```text
-//!   calibrate   the device's facts, and all parts below       (this file)
+//!   calibrate   device properties, and all parts below        (this file)
 //!     bench     streams, buffers, events, the host's clock
-//!     copies    pinned and pageable curves, both ways at once
+//!     copies    pinned and pageable curves, both directions at once
 //!     kernels   launches, device memory, hand-over between engines
-//!     calls     what calls cost the host
-//!     pinning   what page-locking costs
+//!     calls     host cost of driver calls
+//!     pinning   cost of page-locking
 //!     lanes     the express lane
 //!     files     threads that read files
-//!     fit       from times to curves
+//!     fit       fits curves to times
 //! ```
 
 mod bench;
@@ -27,12 +27,11 @@ use pinlane_model::{DeviceFacts, PciFacts, Profile};
 use bench::Bench;
 use pinlane_core::{Device, Error, Result};
 
-/// Measure the machine: some seconds on a GPU. `clock` tells the host's time in nanoseconds: the
-/// time of day will do on a real machine, and a simulated one has a clock of its own.
+/// Measures the machine, which takes some seconds on a GPU. `clock` returns the host's time in nanoseconds:
+/// wall-clock time on a real machine, the simulated clock on a simulated one.
 ///
 /// # Errors
-/// Of the device; or a profile that makes no sense, such as that of a device on which nothing
-/// takes any time.
+/// Errors of the device, or an invalid profile, for example of a device on which nothing takes any time.
 pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     let _as_it_comes = NothingKept::new(device);
     let mut bench = Bench::new(device, clock)?;
@@ -57,7 +56,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
             compute_capability: [info.compute_capability.0, info.compute_capability.1],
             async_engines: info.async_engines,
             h2d_engines: 1,
-            // With one engine both directions take turns.
+            // With a single engine, both directions take turns.
             d2h_engines: u32::from(info.async_engines != 1),
             handover_ns,
             switch_ns,
@@ -91,7 +90,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     }
 }
 
-/// While it is there the device keeps no memory: allocating is measured, too.
+/// Disables the device memory cache while it exists, because allocation is measured too.
 struct NothingKept<'a> {
     device: &'a Device,
     usual_bytes: u64,
@@ -113,7 +112,7 @@ impl Drop for NothingKept<'_> {
     }
 }
 
-/// What the profile of a device is called, such as `nvidia-h200`: lower case, digits and dashes.
+/// Name of a device's profile, such as `nvidia-h200`: lower case, digits and dashes.
 #[must_use]
 pub fn profile_name(device_name: &str) -> String {
     let words = device_name.split(|c: char| !c.is_ascii_alphanumeric());

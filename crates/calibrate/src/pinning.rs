@@ -1,4 +1,4 @@
-//! What page-locking costs.
+//! Cost of page-locking.
 
 use pinlane_model::HostMemoryCosts;
 
@@ -12,7 +12,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<HostMemoryCosts> {
     for (at, bytes) in sizes.into_iter().enumerate() {
         // The first of each is a warm-up.
         for _ in 0..2 {
-            // The one kind that always comes from the driver's own allocation.
+            // The one kind that always uses the driver's own allocation.
             let began = bench.now_ns();
             let pinned = bench.device.write_combined::<u8>(bytes)?;
             times[0][at] = bench.now_ns().saturating_sub(began);

@@ -1,4 +1,4 @@
-//! The built-in kernels, safe to launch.
+//! Built-in kernels that are safe to launch.
 
 use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
 
@@ -7,7 +7,7 @@ use crate::normalize;
 use crate::transfer::same_len;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, Stream};
 
-/// Small kernels that come with Pinlane, for a GPU as PTX and for the simulator as Rust.
+/// Small kernels that come with Pinlane: PTX for a GPU, Rust for the simulator.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -35,11 +35,11 @@ pub struct Builtin {
     spin: Kernel<(u64,)>,
 }
 
-/// How many elements, two vectors of them, and what is made of both.
+/// Number of elements, two input vectors, and the output.
 type TwoVectors<T> = (u64, In<f32>, In<f32>, Out<T>);
 
 impl Builtin {
-    /// Load them onto a device.
+    /// Loads the kernels onto a device.
     pub fn load(device: &Device) -> Result<Self> {
         let module = device.load_ptx(pinlane_kernels::PTX)?;
         Ok(Self {
@@ -64,12 +64,12 @@ impl Builtin {
         let data = data.into();
         let items = data.len();
         let values = (items as u64, value, data);
-        // SAFETY: these are its parameters, and it touches the first `items` elements only.
+        // SAFETY: these are its parameters, and it only accesses the first `items` elements.
         unsafe { stream.launch(&self.add_u32, LaunchShape::for_items(items), values) }
     }
 
-    /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, wrapping: as much work as is
-    /// wanted for the arithmetic units of the whole device.
+    /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, wrapping. Keeps the arithmetic units of
+    /// the whole device busy for as long as needed.
     pub fn churn<'a>(
         &self,
         stream: &Stream,
@@ -79,7 +79,7 @@ impl Builtin {
         let data = data.into();
         let items = data.len();
         let values = (items as u64, rounds, data);
-        // SAFETY: these are its parameters, and it touches the first `items` elements only.
+        // SAFETY: these are its parameters, and it only accesses the first `items` elements.
         unsafe { stream.launch(&self.churn_u32, LaunchShape::for_items(items), values) }
     }
 
@@ -94,26 +94,26 @@ impl Builtin {
         let (x, y) = (x.into(), y.into());
         same_len(x.len(), y.len())?;
         let items = x.len();
-        // SAFETY: these are its parameters, and it touches the first `items` elements only.
+        // SAFETY: these are its parameters, and it only accesses the first `items` elements.
         unsafe {
             let values = (items as u64, a, x, y);
             stream.launch(&self.saxpy_f32, LaunchShape::for_items(items), values)
         }
     }
 
-    /// Elements that [`dot`](Self::dot) needs for its partial sums: at most 1024.
+    /// Number of elements [`dot`](Self::dot) needs for its partial sums: at most 1024.
     #[must_use]
     pub const fn dot_partials(items: usize) -> usize {
         dot_partials(items)
     }
 
-    /// `result[0]` = the dot product of `x` and `y`, added in `f64`.
+    /// `result[0]` = the dot product of `x` and `y`, accumulated in `f64`.
     ///
-    /// The order of the additions is fixed, so that the bits are the same in every run, on every GPU
-    /// and on the simulator; each product is exact. No elements make 0. A NaN is always the same one.
+    /// The order of the additions is fixed, so the result is bit-identical in every run, on every GPU and
+    /// on the simulator; each product is exact. Empty vectors give 0. A NaN always has the same bits.
     /// `partials` holds at least [`dot_partials`](Self::dot_partials) elements, whose values are
-    /// unspecified before and after; `result` holds one. Other lengths, and vectors of two lengths,
-    /// are an [`Error::LengthMismatch`](crate::Error::LengthMismatch).
+    /// unspecified before and after; `result` holds one. Other lengths, and vectors of different lengths,
+    /// return an [`Error::LengthMismatch`](crate::Error::LengthMismatch).
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
@@ -150,19 +150,19 @@ impl Builtin {
         if items > 0 {
             let shape = dot_partials_shape(items);
             let values = (items as u64, x, y, partials.reborrow());
-            // SAFETY: these are its parameters and its shape; it reads the first `items` elements
-            // and writes as many partial sums as are needed for them.
+            // SAFETY: these are its parameters and its shape; it reads the first `items` elements and
+            // writes exactly the `needed` partial sums.
             unsafe { stream.launch(&self.dot_partials_f32, shape, values)? };
         }
         let values = (items as u64, partials.as_read(), result);
-        // SAFETY: these are its parameters and its shape; it reads those partial sums and writes
-        // one result.
+        // SAFETY: these are its parameters and its shape; it reads those partial sums and writes one
+        // result.
         unsafe { stream.launch(&self.dot_sum_f64, dot_sum_shape(), values) }
     }
 
-    /// `result[0]` = the dot product of `x` and `y` as textbooks begin: every product is added to one
-    /// `f32` by an atomic addition, in any order. It is here to be compared with [`dot`](Self::dot),
-    /// which is right and hundreds of times as fast. The simulator adds in the order of the elements.
+    /// `result[0]` = the dot product of `x` and `y` the naive way: every product is added to one `f32` with
+    /// an atomic addition, in any order. Meant for comparison with [`dot`](Self::dot), which is accurate
+    /// and hundreds of times as fast. The simulator adds in element order.
     pub fn dot_atomic<'a, 'b, 'c>(
         &self,
         stream: &Stream,
@@ -183,14 +183,14 @@ impl Builtin {
         unsafe { stream.launch(&self.dot_atomic_f32, LaunchShape::for_items(items), values) }
     }
 
-    /// Keep the stream busy for about this long.
+    /// Keeps the stream busy for about this long.
     pub fn spin(&self, stream: &Stream, nanoseconds: u64) -> Result<()> {
         let shape = LaunchShape {
             grid: [1, 1, 1],
             block: [1, 1, 1],
             shared_bytes: 0,
         };
-        // SAFETY: its only parameter; it touches no memory.
+        // SAFETY: this is its only parameter; it accesses no memory.
         unsafe { stream.launch(&self.spin, shape, (nanoseconds,)) }
     }
 }

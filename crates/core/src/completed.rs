@@ -12,9 +12,10 @@ use crate::fence::DeviceFence;
 use crate::protocol::InFlight;
 use crate::sync::Arc as CoreArc;
 
-/// Resolves when work on the device is done: [`Event::completed`](crate::Event::completed),
-/// [`Stream::finished`](crate::Stream::finished). Works in every async runtime. Dropping it cancels
-/// nothing.
+/// Future that resolves when work on the device is done. Returned by
+/// [`Event::completed`](crate::Event::completed) and [`Stream::finished`](crate::Stream::finished).
+///
+/// Works in every async runtime. Dropping it cancels nothing.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Completed {
     state: State,
@@ -45,7 +46,7 @@ impl Future for Completed {
     type Output = Result<()>;
 
     /// # Panics
-    /// When it is polled again after it was ready.
+    /// If polled again after it returned `Ready`.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         if let State::Pending(in_flight, shared) = &mut self.state {
             let polled = in_flight.poll(context, |fence, told| shared.notify_when(fence, told));

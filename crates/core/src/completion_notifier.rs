@@ -1,4 +1,4 @@
-//! Wakes tasks when a fence has fired, without delaying any user's stream.
+//! Wakes tasks when a fence has fired, without delaying any user stream.
 //!
 //! Each awaited transfer gets an internal stream that waits for its fence and then calls back, so no
 //! transfer waits for another.
@@ -15,12 +15,12 @@ use crate::protocol::{Completion, FreeList};
 use crate::sync::Arc as CoreArc;
 use crate::sync::lock;
 
-/// The internal streams of a device that wake tasks.
+/// A device's internal streams for waking tasks.
 pub(crate) struct CompletionNotifier {
     /// Shared with callbacks, which must not own anything that calls the driver when dropped.
     idle: CoreArc<FreeList<StreamHandle>>,
-    /// All that were ever made, to be destroyed at shutdown, idle or not: work in a destroyed
-    /// stream still runs to its end.
+    /// All streams ever created, destroyed at shutdown whether idle or not: work on a destroyed stream
+    /// still runs to completion.
     made: Mutex<Vec<StreamHandle>>,
 }
 
@@ -32,7 +32,7 @@ impl CompletionNotifier {
         }
     }
 
-    /// Have `told` completed, and its task woken, when `fence` has fired.
+    /// Completes `told` and wakes its task once `fence` has fired.
     pub(crate) fn tell(
         &self,
         driver: &dyn Driver,
@@ -67,26 +67,25 @@ impl CompletionNotifier {
         Ok(stream)
     }
 
-    /// Destroy them all: nobody is left who could await anything.
+    /// Destroys all streams. Nothing is left that could await.
     pub(crate) fn dismiss(&mut self, core: &DeviceCore) {
         let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
         for stream in made.drain(..) {
-            // SAFETY: made here, and not used again, since there is nobody left to claim it.
+            // SAFETY: created here and not used again, since nothing is left to claim it.
             core.give_back(|driver| unsafe { driver.stream_destroy(stream) });
         }
     }
 }
 
-/// Wakes on a thread of our own. A waker may poll or drop its task right away, and with it
-/// transfers and devices; on the driver's callback thread, where this is called, that would call
-/// the driver, which is forbidden there.
+/// Wakes a task on a dedicated thread. A waker may poll or drop its task immediately, and with it transfers
+/// and devices. That calls the driver, which is forbidden on the driver's callback thread, where this runs.
 fn wake_elsewhere(waker: Waker) {
     static WAKERS: LazyLock<Option<Sender<Waker>>> = LazyLock::new(|| {
         let (sender, inbox) = channel::<Waker>();
         let work = move || {
             for waker in inbox {
                 let woken = std::panic::catch_unwind(move || waker.wake());
-                // Told by the panic hook; the payload's own drop might panic again.
+                // The panic hook has already reported it, and dropping the payload might panic again.
                 woken.unwrap_or_else(std::mem::forget);
             }
         };
@@ -95,10 +94,10 @@ fn wake_elsewhere(waker: Waker) {
     });
     match &*WAKERS {
         Some(wakers) => {
-            // The thread never ends, so the message arrives.
+            // The thread never exits, so the message arrives.
             let _ = wakers.send(waker);
         }
-        // No thread to be had: better here than never.
+        // No thread could be started: waking here is better than never.
         None => waker.wake(),
     }
 }

@@ -1,4 +1,4 @@
-//! The driver's own copies, and work on device memory alone.
+//! The driver's own copies, and work on device memory only.
 
 use bytemuck::Pod;
 use pinlane_driver::{CopyOp, Place};
@@ -8,9 +8,9 @@ use crate::transfer::{copy_unless_empty, host_ptr, same_len};
 use crate::{Result, Stream};
 
 impl Stream {
-    /// Copy any memory, pinned or not, to the device with the driver's own copy, and return when it
-    /// is there. For ordinary memory [`copy_to_device`](Self::copy_to_device) is several times as
-    /// fast; this is what to compare it with.
+    /// Copies any memory, pinned or not, to the device with the driver's own copy, and returns when it is
+    /// done. [`copy_to_device`](Self::copy_to_device) is several times as fast for pageable memory; this is
+    /// the baseline to compare it with.
     pub fn driver_copy_to_device<'a, T: Pod>(
         &self,
         source: &[T],
@@ -24,15 +24,15 @@ impl Stream {
             bytes: size_of_val(source),
         };
         self.submit_borrowed_and_drain(&[target.touch()], |driver, stream| {
-            // SAFETY: both ends hold that many bytes, and the source is borrowed until the copy
-            // is done, since this returns only then.
+            // SAFETY: both sides hold that many bytes, and the source is borrowed until the copy is done,
+            // since this returns only then.
             unsafe { copy_unless_empty(driver, copy, stream) }
         })
     }
 
-    /// Copy device memory into any memory, pinned or not, with the driver's own copy, and return when
-    /// it is there. For ordinary memory [`copy_to_host`](Self::copy_to_host) is several times as
-    /// fast; this is what to compare it with.
+    /// Copies device memory into any memory, pinned or not, with the driver's own copy, and returns when it
+    /// is done. [`copy_to_host`](Self::copy_to_host) is several times as fast for pageable memory; this is
+    /// the baseline to compare it with.
     pub fn driver_copy_to_host<'a, T: Pod>(
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
@@ -51,7 +51,7 @@ impl Stream {
         })
     }
 
-    /// Copy from device memory to device memory, in stream order.
+    /// Copies from device memory to device memory, in stream order.
     pub fn copy_on_device<'a, 'b, T: Pod>(
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
@@ -65,14 +65,14 @@ impl Stream {
             bytes: source.len() * size_of::<T>(),
         };
         self.submit(&[source.touch(), target.touch()], |driver, stream| {
-            // SAFETY: both ends hold that many bytes and are kept by their books; a mutable slice
-            // never overlaps another slice.
+            // SAFETY: both sides hold that many bytes and are kept by their ledgers; a mutable slice never
+            // overlaps another slice.
             unsafe { copy_unless_empty(driver, copy, stream) }
         })?;
         Ok(())
     }
 
-    /// Set every byte of device memory to `value`, in stream order.
+    /// Sets every byte of device memory to `value`, in stream order.
     pub fn fill_bytes<'a, T: Pod>(
         &self,
         target: impl Into<DeviceSliceMut<'a, T>>,
@@ -82,7 +82,7 @@ impl Stream {
         let bytes = target.len() * size_of::<T>();
         self.submit(&[target.touch()], |driver, stream| match bytes {
             0 => Ok(()),
-            // SAFETY: that many bytes, kept by their books.
+            // SAFETY: the target holds that many bytes and is kept by its ledger.
             _ => unsafe { driver.memset_async(target.device_ptr(), value, bytes, stream) },
         })?;
         Ok(())

@@ -33,7 +33,7 @@ use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 /// let mut buffer = device.pinned::<f32>(1024)?;
 /// buffer.fill(1.5);
 /// let transfer = stream.upload(buffer, &mut on_device)?; // the transfer owns the buffer now
-/// let buffer = transfer.wait()?; // and gives it back
+/// let buffer = transfer.wait()?; // and returns it
 /// # drop(buffer);
 /// # Ok(())
 /// # }
@@ -43,56 +43,56 @@ pub struct Device {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What streams, device buffers and transfers share. Its drop is the shutdown of the device.
+/// State shared by streams, device buffers and transfers. Dropping it shuts the device down.
 pub(crate) struct Shared {
     pub(crate) core: Arc<DeviceCore>,
     pub(crate) events: Arc<EventPool>,
     pub(crate) deferred: CoreArc<DeferredFree<DeviceFence>>,
     pub(crate) notifier: CompletionNotifier,
-    /// Orders submissions to the default stream, which has many handles.
+    /// Orders submissions to the default stream, which can have many handles.
     pub(crate) default_submit_order: Arc<Mutex<()>>,
-    /// Taken out by the shutdown, before deferred buffers are freed.
+    /// Taken by the shutdown before it frees parked buffers.
     express: Mutex<Option<Arc<Express>>>,
-    /// Pinned buffers for reuse by loads and pipelines.
+    /// Pinned buffers that loads and pipelines reuse.
     pub(crate) pinned_store: PinnedPool,
-    /// Stream on which memory goes back in order, made when first needed.
+    /// Stream for stream-ordered frees, created on first use.
     returns: Mutex<Option<StreamHandle>>,
 }
 
 /// How long shutdown waits for each buffer that is still in flight.
 const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a device holds right now.
+/// What a device currently holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct DeviceStats {
-    /// Pinned host memory, in bytes, that of the express lane included.
+    /// Pinned host memory in bytes, including the express lane's.
     pub pinned_bytes: u64,
-    /// Pinned host memory of the express lane, in bytes.
+    /// Pinned host memory of the express lane in bytes.
     pub express_bytes: u64,
-    /// Registered host memory, in bytes.
+    /// Registered host memory in bytes.
     pub registered_bytes: u64,
-    /// Device memory, in bytes, what is kept included.
+    /// Device memory in bytes, including cached memory.
     pub device_bytes: u64,
-    /// Device memory of dropped buffers that is kept for the next ones, in bytes.
+    /// Device memory of dropped buffers cached for reuse, in bytes.
     pub kept_bytes: u64,
-    /// Buffers whose owner is gone while they are in flight.
+    /// Buffers whose owner was dropped while they were in flight.
     pub parked: usize,
 }
 
 impl Device {
-    /// Open device number `ordinal` of a platform.
+    /// Opens device number `ordinal` of a platform.
     pub fn open(platform: &dyn Platform, ordinal: u32) -> Result<Self> {
         Ok(Self::from_driver(platform.open(ordinal)?))
     }
 
-    /// Use an opened driver. What it page-locks counts in [`Budget::process`].
+    /// Uses an opened driver. Page-locked memory counts against [`Budget::process`].
     #[must_use]
     pub fn from_driver(driver: Arc<dyn Driver>) -> Self {
         Self::with_budget(driver, &Budget::process())
     }
 
-    /// Use an opened driver. What it page-locks counts in `budget`.
+    /// Uses an opened driver. Page-locked memory counts against `budget`.
     #[must_use]
     pub fn with_budget(driver: Arc<dyn Driver>, budget: &Budget) -> Self {
         let core = Arc::new(DeviceCore::new(driver, budget.clone()));
@@ -113,7 +113,7 @@ impl Device {
         }
     }
 
-    /// Name, memory, engines and so on.
+    /// Properties of the device: name, memory, copy engines and so on.
     #[must_use]
     pub fn info(&self) -> &DeviceInfo {
         self.shared.core.driver.info()
@@ -123,24 +123,24 @@ impl Device {
         &self.shared.core.driver
     }
 
-    /// What may be page-locked for this device, and what is.
+    /// The budget for page-locked memory of this device.
     #[must_use]
     pub fn budget(&self) -> &Budget {
         &self.shared.core.budget
     }
 
-    /// Device memory, free and in all.
+    /// Free and total device memory.
     pub fn memory_info(&self) -> Result<MemoryInfo> {
         Ok(self.shared.core.driver.memory_info()?)
     }
 
-    /// What the driver knows of the memory that a slice lies in.
+    /// What the driver knows about the memory behind a slice.
     pub fn pointer_kind<T>(&self, slice: &[T]) -> Result<PointerKind> {
         let address = slice.as_ptr().expose_provenance() as u64;
         Ok(self.shared.core.driver.pointer_kind(address)?)
     }
 
-    /// A new stream, independent of the default stream.
+    /// Creates a stream that does not synchronize with the default stream.
     pub fn stream(&self) -> Result<Stream> {
         self.stream_with(StreamFlags {
             non_blocking: true,
@@ -148,23 +148,23 @@ impl Device {
         })
     }
 
-    /// A new stream with chosen flags.
+    /// Creates a stream with the given flags.
     pub fn stream_with(&self, flags: StreamFlags) -> Result<Stream> {
         Stream::create(&self.shared, flags)
     }
 
-    /// The stream that is always there.
+    /// The default stream, which every device has.
     #[must_use]
     pub fn default_stream(&self) -> Stream {
         Stream::default_of(&self.shared)
     }
 
-    /// A new event that keeps no time.
+    /// Creates an event without timing.
     pub fn event(&self) -> Result<Event> {
         Event::create(&self.shared, EventFlags::default())
     }
 
-    /// A new event that keeps the time at which it fires.
+    /// Creates an event that records when it fires.
     pub fn event_with_timing(&self) -> Result<Event> {
         Event::create(
             &self.shared,
@@ -175,26 +175,26 @@ impl Device {
         )
     }
 
-    /// Wait until all work of all streams is done. Buffers of dropped transfers are freed here too.
+    /// Waits until all work on all streams is done. Also frees the buffers of dropped transfers.
     pub fn synchronize(&self) -> Result<()> {
         let result = self.shared.core.driver.synchronize();
         self.shared.deferred.reclaim();
         Ok(result?)
     }
 
-    /// Free buffers of dropped transfers that have landed meanwhile. How many. Every submission
-    /// does this by itself.
+    /// Frees buffers of dropped transfers that have completed since, and returns how many. Every submission
+    /// does this too.
     pub fn reclaim(&self) -> usize {
         self.shared.deferred.reclaim()
     }
 
-    /// How the express lane for ordinary memory is set up.
+    /// The current configuration of the express lane for pageable memory.
     #[must_use]
     pub fn express_config(&self) -> ExpressConfig {
         self.shared.express().config().clone()
     }
 
-    /// Set the express lane up anew. Copies that are under way end with the old one.
+    /// Replaces the express lane with one of this configuration. Copies in progress finish on the old one.
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
@@ -213,8 +213,8 @@ impl Device {
         Ok(())
     }
 
-    /// Give memory back that is kept for the next time and not used now: pinned memory of the express
-    /// lane, of loads and of pipelines, and device memory (see [`keep_device_memory`]). How many bytes.
+    /// Frees cached memory that is not in use, and returns how many bytes: pinned memory of the express
+    /// lane, of loads and of pipelines, and device memory (see [`keep_device_memory`]).
     ///
     /// [`keep_device_memory`]: Self::keep_device_memory
     pub fn trim(&self) -> usize {
@@ -222,23 +222,23 @@ impl Device {
         let core = &self.shared.core;
         let kept = core.free_cached();
         let pinned = self.shared.express().trim() + self.shared.pinned_store.free_idle() as usize;
-        core.free_cached(); // scratch memory that came of it
+        core.free_cached(); // the line above may have cached scratch memory
         pinned + kept
     }
 
-    /// From now on keep up to so many bytes of device memory whose buffers were dropped, for the next
-    /// ones of about their size; with 0, as at first, all of it goes back to the driver at once. How many
-    /// bytes it was before. Memory of [`Stream::alloc`] is the driver's to keep, and is not kept here.
+    /// Caches up to `at_most_bytes` of device memory from dropped buffers, for later buffers of about the
+    /// same size. Returns the previous limit. The default, 0, returns all memory to the driver at once.
+    /// Memory from [`Stream::alloc`] is cached by the driver and does not count here.
     ///
-    /// For programs that load weights again and again: on an H200 copies to the device have half of the link
-    /// for a while after device memory was freed. A load that begins when 14 GB have just been freed takes
-    /// 25 ms longer; into kept memory it does not.
+    /// Meant for programs that load weights repeatedly. On an H200, copies to the device run at half the
+    /// link's bandwidth for a while after device memory is freed: a load that starts right after 14 GB were
+    /// freed takes 25 ms longer. Loading into cached memory avoids this.
     ///
-    /// What is kept is missing to all others until [`trim`](Self::trim): other libraries and processes,
-    /// another device opened on the same GPU, modules that are loaded. Allocations of this device that would
-    /// fail get it by themselves. Where other libraries use a buffer by its address, that must be over before
-    /// it is dropped: only the driver's own free waits for them. A device that was lost may still give out
-    /// what it kept; nothing can be done with it.
+    /// Cached memory is unavailable to everything else until [`trim`](Self::trim): other libraries and
+    /// processes, another device opened on the same GPU, and module loading. An allocation on this device
+    /// that would fail takes it back automatically. If another library uses a buffer by its address, it
+    /// must finish before the buffer is dropped: only the driver's own free waits for it. A lost device may
+    /// still hand out cached memory, which is then unusable.
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
@@ -258,7 +258,7 @@ impl Device {
         self.shared.core.set_cache_limit(at_most_bytes)
     }
 
-    /// What the device holds right now.
+    /// What the device currently holds.
     #[must_use]
     pub fn stats(&self) -> DeviceStats {
         let counters = &self.shared.core.counters;
@@ -269,14 +269,13 @@ impl Device {
             express_bytes: self.shared.express().pinned_bytes() as u64,
             registered_bytes: counters.registered_bytes.value(),
             device_bytes,
-            // Others may have freed some between the two.
+            // Another thread may have freed some between the two reads.
             kept_bytes: kept_bytes.min(device_bytes),
             parked: self.shared.deferred.len(),
         }
     }
 
-    /// Errors of the driver that no call could return, since they came up while something was
-    /// dropped. Each is given out once.
+    /// Driver errors that no call could return because they occurred during a drop. Each is returned once.
     #[must_use]
     pub fn take_stray_errors(&self) -> Vec<Error> {
         let stray = self.shared.core.take_stray();
@@ -291,10 +290,10 @@ impl fmt::Debug for Device {
 }
 
 impl Shared {
-    /// The number of the stream that is always there.
+    /// ID of the default stream.
     pub(crate) const DEFAULT_STREAM_ID: u64 = 0;
 
-    /// A number that no other created stream of this process has.
+    /// A stream ID that is unique in this process.
     pub(crate) fn next_stream_id() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(Shared::DEFAULT_STREAM_ID + 1);
         NEXT.fetch_add(1, Ordering::Relaxed)
@@ -310,7 +309,7 @@ impl Shared {
         lock(&self.express)
     }
 
-    /// Complete `told`, and wake its task, when `fence` has fired.
+    /// Completes `told` and wakes its task once `fence` has fired.
     pub(crate) fn notify_when(
         &self,
         fence: &DeviceFence,
@@ -319,7 +318,7 @@ impl Shared {
         self.notifier.tell(&*self.core.driver, fence, told)
     }
 
-    /// Free device memory once `uses` have fired, without waiting for them.
+    /// Frees device memory once `uses` have fired, without blocking.
     pub(crate) fn return_memory(&self, memory: DeviceMemory, uses: Vec<DeviceFence>) {
         let pending: Vec<_> = uses
             .into_iter()
@@ -336,8 +335,8 @@ impl Shared {
         }
     }
 
-    /// Stream-ordered memory goes back on a stream of its own behind the uses, so that nobody
-    /// waits. Gives the memory back where that is not possible.
+    /// Frees stream-ordered memory behind its uses, on a separate stream, so that no thread has to wait.
+    /// Returns the memory if that is not possible.
     fn free_in_order(
         &self,
         memory: DeviceMemory,
@@ -376,13 +375,13 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// No stream, device buffer or transfer is left. Parked buffers are waited for, but not
-    /// forever, and never freed under a device that may still write to them.
+    /// Runs once no stream, device buffer or transfer is left. Waits for parked buffers, but not forever,
+    /// and never frees one that the device may still write to.
     fn drop(&mut self) {
-        // What comes back from here on goes to the driver. Should it panic over what was kept, all else
-        // is still given back.
+        // From here on, freed memory goes straight to the driver. If freeing the cache panics, the rest is
+        // still released.
         let freed = catch_unwind(AssertUnwindSafe(|| self.core.set_cache_limit(0)));
-        // Its slots in flight are parked like all others.
+        // Its slots in flight are parked like any other buffer.
         drop(self.express_slot().take());
         let closed = self.deferred.close(SHUTDOWN_PATIENCE);
         if closed.abandoned > 0 {
@@ -391,7 +390,7 @@ impl Drop for Shared {
                 closed.abandoned
             );
         }
-        // Also where a buffer in flight was abandoned, which keeps the store itself.
+        // Also needed if a buffer in flight was abandoned, since that keeps the store alive.
         let trimmed = catch_unwind(AssertUnwindSafe(|| self.pinned_store.free_idle()));
         self.notifier.dismiss(&self.core);
         let returns = self
@@ -399,7 +398,7 @@ impl Drop for Shared {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(stream) = returns.take() {
-            // SAFETY: created by `returns`, and taken out, so that nobody uses it again.
+            // SAFETY: created by `returns` and taken out of it, so nothing uses it again.
             self.core
                 .give_back(|driver| unsafe { driver.stream_destroy(stream) });
         }

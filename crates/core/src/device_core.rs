@@ -1,4 +1,4 @@
-//! What every resource of a device holds: the driver, memory counters, and errors of drops.
+//! Shared by all resources of a device: the driver, memory counters, and errors from drops.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,20 +9,20 @@ use crate::memory::{Budget, DeviceMemoryCache};
 use crate::sync::lock;
 
 /// The lowest layer of an opened device. Nothing in it points back to it, so resources may own it. The
-/// memory that it keeps is freed by the shutdown of the device.
+/// device's shutdown frees its cached memory.
 pub(crate) struct DeviceCore {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) counters: MemoryCounters,
-    /// What may be page-locked.
+    /// Limit on page-locked memory.
     pub(crate) budget: Budget,
-    /// The driver refuses to register memory, for good.
+    /// The driver permanently refuses to register memory.
     pub(crate) registration_refused: Flag,
-    /// Device memory that nobody uses.
+    /// Unused device memory.
     pub(crate) device_cache: DeviceMemoryCache,
     stray: Mutex<Vec<Error>>,
 }
 
-/// Bytes that are held right now.
+/// Bytes currently held.
 #[derive(Default)]
 pub(crate) struct MemoryCounters {
     pub(crate) pinned_bytes: ByteCounter,
@@ -30,7 +30,7 @@ pub(crate) struct MemoryCounters {
     pub(crate) device_bytes: ByteCounter,
 }
 
-/// A sum that goes up and down.
+/// An atomic byte count.
 #[derive(Default)]
 pub(crate) struct ByteCounter(AtomicU64);
 
@@ -49,7 +49,7 @@ impl ByteCounter {
     }
 }
 
-/// Something that was found out once and stays true.
+/// A flag that is set once and stays set.
 #[derive(Default)]
 pub(crate) struct Flag(AtomicBool);
 
@@ -75,9 +75,8 @@ impl DeviceCore {
         }
     }
 
-    /// Give something back to the driver from a place that cannot return an error. Tried twice,
-    /// since one failed call must not leak. Errors are kept for [`take_stray`](Self::take_stray).
-    /// Whether it worked.
+    /// Releases a driver resource where no error can be returned. Retries once, since a single failed call
+    /// must not leak. Errors are kept for [`take_stray`](Self::take_stray). Returns whether it worked.
     pub(crate) fn give_back(&self, call: impl Fn(&dyn Driver) -> Result<()>) -> bool {
         let Err(first) = call(&*self.driver) else {
             return true;
@@ -87,8 +86,8 @@ impl DeviceCore {
         second.map_err(|error| self.keep_stray(error)).is_ok()
     }
 
-    /// Wait for all work of a stream without an event. Whether the device has certainly let go of
-    /// it: done, or dead.
+    /// Waits for all work on a stream without an event. Returns whether the device is certainly finished
+    /// with it: done, or dead.
     pub(crate) fn drains(&self, stream: StreamHandle) -> bool {
         let let_go = |result: Result<()>| match result {
             Ok(()) => true,
@@ -103,7 +102,7 @@ impl DeviceCore {
             || let_go(self.driver.synchronize())
     }
 
-    /// Keep an error that no caller can be told of.
+    /// Keeps an error that no call can return.
     pub(crate) fn keep_stray(&self, error: Error) {
         let mut stray = lock(&self.stray);
         stray.push(error);

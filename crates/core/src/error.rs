@@ -9,11 +9,11 @@ use pinlane_driver as driver;
 /// Result of a library call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong. Nothing was changed by a call that returns one, unless it says so.
+/// Error of a library call. Unless a variant says otherwise, a failed call changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The driver refused a call, or work on the device failed.
+    /// A driver call failed, or work on the device did.
     #[error(transparent)]
     Driver(#[from] driver::Error),
     /// Source and target of a copy differ in length.
@@ -25,35 +25,33 @@ pub enum Error {
         target_len: usize,
     },
     /// The size in bytes does not fit the address space.
-    #[error("{len} elements of {element_bytes} bytes are more than the address space holds")]
+    #[error("{len} elements of {element_bytes} bytes exceed the address space")]
     TooLarge {
-        /// Elements asked for.
+        /// Elements requested.
         len: usize,
-        /// Bytes of one.
+        /// Size of one element in bytes.
         element_bytes: usize,
     },
-    /// Elements that need more than a page's alignment cannot lie in pinned memory.
-    #[error(
-        "elements aligned to {align} bytes cannot lie in pinned memory, which is aligned to 4096"
-    )]
+    /// The element type needs more alignment than a page has.
+    #[error("elements need an alignment of {align} bytes, but pinned memory is aligned to 4096")]
     TooAligned {
         /// Alignment of an element.
         align: usize,
     },
-    /// Earlier work on the memory could neither be marked nor waited for.
-    #[error("earlier work that uses this memory cannot be waited for any more")]
+    /// The driver could neither record a fence behind earlier work on the memory nor wait for that work.
+    #[error("earlier work on this memory can no longer be waited for")]
     Stranded,
     /// Memory of one device was used on a stream of another.
-    #[error("the buffer belongs to another device than the stream")]
+    #[error("the buffer and the stream belong to different devices")]
     WrongDevice,
     /// Memory that is page-locked for one device only was used on a stream of another.
-    #[error("the pinned buffer is not portable and belongs to another device than the stream")]
+    #[error("the pinned buffer is not portable, and the stream belongs to another device")]
     NotPortable,
-    /// Memory that did not come from cudarc cannot go back there.
-    #[error("the device memory did not come from cudarc")]
+    /// Memory that cudarc did not allocate cannot be returned to it.
+    #[error("the device memory was not allocated by cudarc")]
     #[cfg(feature = "cudarc")]
     NotFromCudarc,
-    /// A setting is not possible.
+    /// A configuration value is invalid.
     #[error("{field}: {reason}")]
     InvalidConfig {
         /// The field of the configuration.
@@ -61,67 +59,68 @@ pub enum Error {
         /// What it must be.
         reason: &'static str,
     },
-    /// What was measured makes no profile.
-    #[error("the measurements make no sense: {0}")]
+    /// The measurements do not yield a valid profile.
+    #[error("the measurements do not yield a valid profile: {0}")]
     Calibration(String),
-    /// A batch holds more than a chunk of the pipeline.
+    /// A batch is larger than a pipeline chunk.
     #[error(
-        "a batch of {batch_bytes} bytes, where a chunk holds {chunk_bytes}; set a larger chunk"
+        "a batch of {batch_bytes} bytes does not fit a chunk of {chunk_bytes}; set a larger chunk"
     )]
     BatchTooLarge {
-        /// Bytes of the batch.
+        /// Size of the batch in bytes.
         batch_bytes: usize,
-        /// Bytes of a chunk.
+        /// Size of a chunk in bytes.
         chunk_bytes: usize,
     },
     /// Inputs of a pipeline differ in length.
     #[error("one input has {items} items, another {other_items}")]
     InputsDiffer {
-        /// Items of one, or of the chunk at hand.
+        /// Items of one input, or of the current chunk.
         items: usize,
-        /// Items of another.
+        /// Items of another input.
         other_items: usize,
     },
-    /// Kernels of this device cannot see host memory.
-    #[error("kernels of this device cannot see host memory; copy it instead")]
+    /// Kernels on this device cannot access host memory.
+    #[error("kernels on this device cannot access host memory; copy it instead")]
     NotMapped,
-    /// Pinning that much would go over the [`Budget`](crate::Budget). The driver was not asked.
+    /// Pinning this much would exceed the [`Budget`](crate::Budget). The driver was not called.
     #[error(
-        "pinning {} goes over the budget: {} of {} are in use; free pinned memory, ask for less, or set PINLANE_PINNED_LIMIT (bytes, or such as 8GiB)",
+        "pinning {} goes over the budget: {} of {} are in use; free pinned memory, ask for less, or set PINLANE_PINNED_LIMIT (in bytes, or with a unit, such as 8GiB)",
         Size(*requested_bytes), Size(*in_use_bytes), Size(*limit_bytes)
     )]
     OverBudget {
-        /// Bytes that would be page-locked: whole pages.
+        /// Bytes the call would page-lock, in whole pages.
         requested_bytes: u64,
-        /// Bytes that are page-locked under the budget now.
+        /// Bytes currently page-locked under the budget.
         in_use_bytes: u64,
-        /// The most that may be page-locked now.
+        /// The current limit.
         limit_bytes: u64,
     },
-    /// There is no device of this name.
-    #[error("no device is called {name:?}: {reason}")]
+    /// No device has this name.
+    #[error("unknown device {name:?}: {reason}")]
     UnknownDevice {
         /// The name.
         name: String,
-        /// Why, and which names there are.
+        /// Why it was rejected, and which names are valid.
         reason: String,
     },
-    /// A pipeline, a load of weights or a loader failed. [`Error::downcast_ref`] gives its own error.
+    /// A pipeline, a weight load or a data loader failed. [`Error::downcast_ref`] returns the underlying
+    /// error.
     #[error(transparent)]
     Other(OtherError),
-    /// A variable of the environment holds what cannot be understood.
-    #[error("{variable}={value:?} cannot be understood: {expected}")]
+    /// An environment variable has an invalid value.
+    #[error("invalid {variable}={value:?}: expected {expected}")]
     BadSetting {
-        /// Its name.
+        /// Name of the variable.
         variable: &'static str,
-        /// What it holds.
+        /// Its value.
         value: String,
-        /// What it should hold.
+        /// What a valid value looks like.
         expected: &'static str,
     },
 }
 
-/// The kind of an [`Error`], whichever call it comes from.
+/// Category of an [`Error`], independent of the call that returned it.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -136,28 +135,28 @@ pub enum Error {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// There is no such device, or no driver for it.
+    /// No such device, or no driver for it.
     NoDevice,
-    /// Too little memory on the device, or to be pinned.
+    /// Not enough device memory, or not enough memory to pin.
     OutOfMemory,
     /// The budget does not allow more pinned memory.
     OverBudget,
-    /// The device is lost, or its context unusable. Restart the process.
+    /// The device is lost or its context is unusable. Restart the process.
     DeviceLost,
     /// An argument or a setting is invalid.
     InvalidInput,
-    /// The driver or the device does not offer it.
+    /// The driver or the device does not support it.
     NotSupported,
     /// A file could not be read or written.
     Io,
-    /// A file, a tensor or a sample is damaged, or not what was expected.
+    /// A file, a tensor or a sample is corrupt, or not what was expected.
     InvalidData,
     /// Anything else.
     Other,
 }
 
 impl Error {
-    /// What kind of error it is.
+    /// The category of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -171,7 +170,7 @@ impl Error {
         }
     }
 
-    /// An error of a higher layer.
+    /// Wraps an error of a higher layer.
     #[doc(hidden)]
     pub fn other(kind: ErrorKind, error: impl StdError + Send + Sync + 'static) -> Self {
         Self::Other(OtherError {
@@ -180,7 +179,7 @@ impl Error {
         })
     }
 
-    /// The error of a higher layer, if it is an `E`: a `PipelineError`, a `LoadError`, a `LoaderError`.
+    /// The error of a higher layer, if it is an `E`: a `PipelineError`, a `LoadError` or a `LoaderError`.
     #[must_use]
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         match self {
@@ -215,7 +214,7 @@ fn driver_kind(kind: &driver::ErrorKind) -> ErrorKind {
     }
 }
 
-/// An error of a layer above this one, with its kind.
+/// An error of a higher layer, with its kind.
 #[derive(Clone)]
 pub struct OtherError {
     kind: ErrorKind,
@@ -223,7 +222,7 @@ pub struct OtherError {
 }
 
 impl PartialEq for OtherError {
-    /// Errors are equal if their kinds and texts are.
+    /// Two errors are equal if their kinds and messages are.
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind && self.error.to_string() == other.error.to_string()
     }
@@ -249,7 +248,7 @@ impl StdError for OtherError {
     }
 }
 
-/// Bytes, for people.
+/// A byte count, formatted for humans.
 struct Size(u64);
 
 impl fmt::Display for Size {
@@ -267,12 +266,12 @@ impl fmt::Display for Size {
     }
 }
 
-/// A transfer that could not be submitted or that failed, with the buffer that it had.
+/// A transfer that could not be submitted or that failed, with its buffer.
 pub struct TransferError<B> {
     /// What went wrong.
     pub error: Error,
-    /// The buffer. `None` only when nobody could tell whether the device has let go of it: it
-    /// then stays parked with the device, and is never freed too early.
+    /// The buffer. `None` only if the device may still be using it and there is no way to find out: it then
+    /// stays parked with the device and is never freed early.
     pub buffer: Option<B>,
 }
 
@@ -314,9 +313,9 @@ impl<B> From<TransferError<B>> for Error {
 
 /// Memory that could not be registered or unregistered, with the reason.
 pub struct RegisterError<M> {
-    /// Why.
+    /// The reason.
     pub error: Error,
-    /// The memory, as it was.
+    /// The memory, unchanged.
     pub memory: M,
 }
 

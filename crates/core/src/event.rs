@@ -1,4 +1,4 @@
-//! Events that the user places.
+//! User-placed events.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -12,7 +12,7 @@ use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
 use crate::{Error, Result};
 
-/// A mark in a stream: it fires when all work before it is done.
+/// A marker in a stream. It fires when all earlier work on the stream is done.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -68,23 +68,23 @@ impl Event {
         }
     }
 
-    /// Whether it has fired. Before it is recorded it counts as fired.
+    /// Whether the event has fired. An event that was never recorded counts as fired.
     pub fn is_done(&self) -> Result<bool> {
         Ok(self.driver().event_query(self.handle())?)
     }
 
-    /// Wait until it has fired.
+    /// Waits until the event has fired.
     pub fn synchronize(&self) -> Result<()> {
         Ok(self.driver().event_synchronize(self.handle())?)
     }
 
-    /// Wait until it has fired, at most `timeout`. Whether it has.
+    /// Waits until the event has fired or `timeout` has passed. Returns whether it has fired.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
         Ok(self.driver().event_wait_timeout(self.handle(), timeout)?)
     }
 
-    /// Resolves when the event has fired. Before it is recorded it counts as fired; recorded again
-    /// meanwhile, it may resolve with the later recording.
+    /// Resolves when the event has fired. An event that was never recorded counts as fired. If it is
+    /// recorded again in the meantime, this may resolve with the later recording.
     ///
     /// ```
     /// # async fn example(device: pinlane::Device, stream: pinlane::Stream) -> pinlane::Result<()> {
@@ -97,13 +97,13 @@ impl Event {
     pub fn completed(&self) -> Completed {
         match self.inner.device.upgrade() {
             Some(device) => Completed::new(DeviceFence::of_event(&self.inner), device),
-            // The device is closed, and with it what would wake the task.
+            // The device is closed, so nothing would wake the task.
             None => Completed::ready(self.synchronize()),
         }
     }
 
-    /// Nanoseconds of the device's time from this event to `end`; negative when `end` fired first.
-    /// Both were made with timing and have fired.
+    /// Device time from this event to `end` in nanoseconds; negative if `end` fired first. Both events must
+    /// have been created with timing and have fired.
     pub fn elapsed_ns(&self, end: &Self) -> Result<i64> {
         end.belongs_to(&self.inner.core)?;
         Ok(self
@@ -114,7 +114,7 @@ impl Event {
 
 impl Drop for EventInner {
     fn drop(&mut self) {
-        // SAFETY: created by this driver, and this was its only owner.
+        // SAFETY: created by this driver; this was its only owner.
         self.core
             .give_back(|driver| unsafe { driver.event_destroy(self.handle) });
     }

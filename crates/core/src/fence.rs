@@ -10,7 +10,7 @@ use crate::device_core::DeviceCore;
 use crate::event::EventInner;
 use crate::protocol::{Fence, FreeList};
 
-/// Events that no fence uses at the moment.
+/// Events that no fence currently uses.
 pub(crate) struct EventPool {
     core: Arc<DeviceCore>,
     idle: FreeList<EventHandle>,
@@ -24,8 +24,8 @@ impl EventPool {
         }
     }
 
-    /// An event that is not recorded yet. Made before work is submitted, so that a device that is
-    /// out of events refuses while nothing is in flight.
+    /// Claims an event that is not recorded yet. Called before work is submitted, so that running out of
+    /// events fails while nothing is in flight.
     pub(crate) fn claim(self: &Arc<Self>) -> Result<UnrecordedFence> {
         let event = self
             .idle
@@ -40,18 +40,18 @@ impl EventPool {
 impl Drop for EventPool {
     fn drop(&mut self) {
         for event in self.idle.drain() {
-            // SAFETY: idle events were created by this driver, and nobody holds them any more.
+            // SAFETY: this driver created the idle events, and nothing holds them any more.
             self.core
                 .give_back(|driver| unsafe { driver.event_destroy(event) });
         }
     }
 }
 
-/// A fence to be.
+/// A fence that is not recorded yet.
 pub(crate) struct UnrecordedFence(DeviceFence);
 
 impl UnrecordedFence {
-    /// Put the fence behind all work that the stream holds now.
+    /// Records the fence behind all work submitted to the stream so far.
     pub(crate) fn record(self, stream: StreamHandle) -> Result<DeviceFence> {
         let fence = self.0;
         fence.core().driver.event_record(fence.event(), stream)?;
@@ -59,29 +59,29 @@ impl UnrecordedFence {
     }
 }
 
-/// A point in a stream. The event goes back to the pool with the last clone.
+/// A point in a stream. The event returns to the pool with the last clone.
 #[derive(Clone)]
 pub(crate) struct DeviceFence(Arc<Inner>);
 
 struct Inner {
     event: EventHandle,
     owner: EventOwner,
-    /// Set once the event is known to have fired, to spare later calls.
+    /// Set once the event is known to have fired, to save later driver calls.
     done: AtomicBool,
 }
 
-/// Keeps the event of a fence.
+/// Where the event of a fence comes from.
 enum EventOwner {
-    /// Takes it back.
+    /// Returns to this pool.
     Pool(Arc<EventPool>),
-    /// An event of the user's.
+    /// A user's event.
     User(Arc<EventInner>),
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         if let EventOwner::Pool(pool) = &self.owner {
-            // Waits that were issued on it keep the recording that they saw.
+            // Waits already issued on the event keep the recording that they saw.
             pool.idle.release(self.event);
         }
     }
@@ -96,7 +96,7 @@ impl DeviceFence {
         }))
     }
 
-    /// The point at which a user's event was recorded last.
+    /// The point at which a user's event was last recorded.
     pub(crate) fn of_event(event: &Arc<EventInner>) -> Self {
         Self::new(event.handle, EventOwner::User(Arc::clone(event)))
     }
@@ -110,7 +110,7 @@ impl DeviceFence {
         self.0.done.load(Ordering::Acquire)
     }
 
-    /// It has been seen to have fired by other means.
+    /// Remembers that the fence has fired, if `done`.
     fn learned(&self, done: bool) -> bool {
         if done {
             self.0.done.store(true, Ordering::Release);

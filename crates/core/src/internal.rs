@@ -1,4 +1,4 @@
-//! What Pinlane's own crates share. Not part of the public interface: it changes without notice.
+//! Shared by Pinlane's own crates. Not part of the public API: it changes without notice.
 
 pub use crate::helpers::cpus;
 pub use crate::memory::{Touch, check_align, local_world_size, page_bytes};
@@ -10,25 +10,25 @@ use std::ops::RangeInclusive;
 
 use crate::{Device, Error, PinnedPool, PoolBuf};
 
-/// Keep an error that no call can return. [`Device::take_stray_errors`] returns it.
+/// Keeps an error that no call can return, for [`Device::take_stray_errors`].
 pub fn keep_stray_error(device: &Device, error: Error) {
     if let Error::Driver(error) = error {
         device.shared.core.keep_stray(error);
     }
 }
 
-/// The device's store of pinned buffers for reuse. Its blocks have exactly the size that was asked for.
-/// [`Device::trim`] frees those that are idle, and so does an allocation that the budget refuses.
+/// The device's pool of reusable pinned buffers. Blocks have exactly the requested size. [`Device::trim`]
+/// frees idle ones, and so does an allocation that the budget rejects.
 pub fn pinned_store(device: &Device) -> &PinnedPool {
     &device.shared.pinned_store
 }
 
-/// The smallest idle block that holds the first number of bytes and has at most the last.
+/// The smallest idle block whose size is in the range `bytes`.
 pub fn take_idle(pool: &PinnedPool, bytes: RangeInclusive<usize>) -> Option<PoolBuf<u8>> {
     pool.take_idle(bytes)
 }
 
-/// A pool whose blocks have exactly the size that was asked for, and go when it is dropped.
+/// A pool whose blocks have exactly the requested size and are freed with it.
 pub fn exact_pool(device: &Device) -> PinnedPool {
     PinnedPool::exact(device)
 }

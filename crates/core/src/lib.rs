@@ -1,16 +1,14 @@
 //! Devices, streams, buffers, transfers and the express lane. Use them through the `pinlane` crate.
 //!
-//! Copies between host and GPU are fast from page-locked ("pinned") memory, and easy to get wrong:
-//! a buffer refilled while its copy is in flight is silently corrupt. Here the compiler and the
-//! types see to it that this cannot be written:
+//! Copies between host and GPU are fast from page-locked ("pinned") memory, and easy to get wrong: refilling
+//! a buffer while its copy is in flight silently corrupts the data. Here such code does not compile:
 //!
 //! - An asynchronous copy takes pinned or registered memory, never a plain slice.
-//! - It owns the buffer ([`Transfer`]) and gives it back when it is done, on failure too; or it
-//!   borrows it inside a closure that does not end before it ([`Device::scope`]).
-//! - What was allocated is freed, what was registered is unregistered, once, after its last use.
-//! - A [`DeviceBuf`] knows who reads and writes it, so that streams wait for each other where they
-//!   must, and only there.
-//! - Every error surfaces where it belongs.
+//! - It owns the buffer ([`Transfer`]) and returns it when it is done, on failure too; or it borrows the
+//!   buffer inside a closure that outlives the copy ([`Device::scope`]).
+//! - Every allocation is freed and every registration undone exactly once, after its last use.
+//! - A [`DeviceBuf`] tracks its readers and writers, so streams wait for each other only where they must.
+//! - Every error is returned by the call it belongs to.
 //!
 //! ```
 //! # fn main() -> pinlane::Result<()> {
@@ -32,13 +30,13 @@
 //! ```
 //!
 //! ```text
-//!   Device ── Stream ── Transfer<B> ── your buffer again
+//!   Device ── Stream ── Transfer<B> ── your buffer, returned
 //!      │         └───── launch, copies, waits
 //!      ├── PinnedBuf  Registered  WriteCombinedBuf  MappedBuf     host memory   (memory/)
-//!      ├── PinnedPool ── PoolBuf                                  the same, reused
+//!      ├── PinnedPool ── PoolBuf                                  reusable host memory
 //!      ├── Budget                                                 how much may be page-locked
 //!      └── DeviceBuf  DeviceSlice  DeviceSliceMut                 device memory (memory/)
-//!   protocol/   the rules of all this, free of any GPU
+//!   protocol/   ownership rules, independent of any GPU
 //! ```
 
 #![warn(missing_debug_implementations)]
@@ -73,7 +71,7 @@ mod sync;
 mod transfer;
 mod upload_pieces;
 
-/// Keeps other crates from implementing traits that only have a meaning here.
+/// Keeps other crates from implementing traits that only make sense here.
 mod sealed {
     pub trait Sealed {}
 }

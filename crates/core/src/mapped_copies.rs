@@ -1,4 +1,4 @@
-//! Copies that a kernel does, in mapped host memory.
+//! Copies by a kernel that accesses mapped host memory.
 
 use std::mem::ManuallyDrop;
 
@@ -14,18 +14,18 @@ use crate::{
     MappedBuf, Result, Stream, Transfer, TransferError,
 };
 
-/// Threads of a block, and bytes that are worth one: a few large loads a thread.
+/// Threads per block, and bytes per block: a few large loads per thread.
 const THREADS: u32 = 256;
 const BLOCK_BYTES: usize = 16 << 10;
 
-/// Blocks that keep any GPU busy.
+/// Enough blocks to keep any GPU busy.
 const BLOCKS_AT_MOST: usize = 1024;
 
-/// (pieces, parts of a piece, table, mapped memory, bytes in all)
+/// (pieces, parts per piece, table, mapped memory, total bytes)
 type Pieces = (u64, u32, In<Piece>, DevicePtr, u64);
 
-/// Copies between device memory and mapped host memory that no copy engine does, but a kernel that
-/// reads or writes the host's memory itself, over the link.
+/// Copies between device memory and mapped host memory by a kernel that accesses host memory over the link,
+/// instead of by a copy engine.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -50,14 +50,14 @@ pub struct MappedCopies {
 #[derive(Debug)]
 struct Way {
     kernel: Kernel<Pieces>,
-    /// One piece, which is all of the copy.
+    /// A single piece, which covers the whole copy.
     table: DeviceBuf<Piece>,
-    /// What the table says, since a copy like the last one need not write it again.
+    /// Contents of the table, so that a copy like the previous one need not write it again.
     written: Option<Piece>,
 }
 
 impl MappedCopies {
-    /// Load the kernels onto a device.
+    /// Loads the kernels onto a device.
     pub fn load(device: &Device) -> Result<Self> {
         let module = device.load_ptx(pinlane_kernels::PTX)?;
         let way = |name| {
@@ -73,8 +73,8 @@ impl MappedCopies {
         })
     }
 
-    /// Let a kernel read as many bytes as `target` has from the front of `source`. The transfer owns
-    /// `source` until then.
+    /// Fills `target` from the start of `source` with a kernel that reads host memory. The transfer owns
+    /// `source` until it is done.
     pub fn to_device<'a>(
         &mut self,
         stream: &Stream,
@@ -83,15 +83,15 @@ impl MappedCopies {
     ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let target = target.into();
         let (place, bytes) = (target.device_ptr(), target.len());
-        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
         let submitted = self
             .up
             .submit(stream, &source, (place, bytes), target.touch());
         stream.in_flight(submitted, ManuallyDrop::into_inner(source))
     }
 
-    /// Let a kernel write all of `source` to the front of `target`. The transfer owns `target` until
-    /// then.
+    /// Writes all of `source` to the start of `target` with a kernel that writes host memory. The transfer
+    /// owns `target` until it is done.
     pub fn to_host<'a>(
         &mut self,
         stream: &Stream,
@@ -100,7 +100,7 @@ impl MappedCopies {
     ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let source = source.into();
         let (place, bytes) = (source.device_ptr(), source.len());
-        let target = ManuallyDrop::new(target); // kept by a panic of the driver's
+        let target = ManuallyDrop::new(target); // leaked if the driver panics
         let submitted = self
             .down
             .submit(stream, &target, (place, bytes), source.touch());
@@ -118,7 +118,7 @@ impl Way {
     ) -> std::result::Result<DeviceFence, SubmitError> {
         let checked = match mapped.len() < bytes {
             true => same_len(mapped.len(), bytes),
-            // Other devices may know the memory under other addresses.
+            // On another device the memory may have a different address.
             false => mapped.pinned_for().check_same_device(&stream.shared().core),
         };
         checked
@@ -132,8 +132,8 @@ impl Way {
         };
         let table = self.table.whole();
         let values = (1, splits, table, mapped.device_ptr(), bytes as u64);
-        // SAFETY: these are its parameters. It stays inside of `bytes` of both ends: the device's is
-        // entered by `touch`, the host's is owned by the transfer that the fence goes to.
+        // SAFETY: these are its parameters. It stays within `bytes` on both sides: `touch` records the
+        // device side, and the transfer that gets the fence owns the host side.
         unsafe { stream.launch_touching(&self.kernel, shape, &values, &[touch]) }
     }
 

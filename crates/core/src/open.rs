@@ -3,7 +3,7 @@
 use crate::{Device, Error, Result};
 
 impl Device {
-    /// Opens a CUDA GPU by its number, as `CUDA_VISIBLE_DEVICES` orders them.
+    /// Opens a CUDA GPU by its ordinal, in the order of `CUDA_VISIBLE_DEVICES`.
     #[cfg(feature = "cuda")]
     pub fn cuda(ordinal: u32) -> Result<Self> {
         Self::open(&pinlane_cuda::Cuda::load()?, ordinal)

@@ -1,7 +1,7 @@
-//! The driver underneath and its handles, for libraries that build on them.
+//! The underlying driver and its handles, for libraries that build on Pinlane.
 //!
-//! Programs that only copy and launch need nothing of this: what is submitted here is not tracked, and
-//! using memory in flight is up to the caller.
+//! Programs that only copy and launch do not need this. Pinlane does not track work submitted through these
+//! handles, so the caller must not touch memory in flight.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub fn driver(device: &Device) -> &Arc<dyn Driver> {
     device.driver()
 }
 
-/// The driver's number of a stream: a `CUstream` on a GPU. It is valid until the last clone of the
-/// stream is dropped.
+/// The driver's handle of a stream: a `CUstream` on a GPU. Valid until the last clone of the stream is
+/// dropped.
 #[must_use]
 pub fn stream_handle(stream: &Stream) -> u64 {
     stream.expose()

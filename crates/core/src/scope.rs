@@ -1,4 +1,4 @@
-//! Transfers of borrowed memory, inside a closure that does not end before they do.
+//! Transfers of borrowed memory, inside a closure that outlives them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::sync::lock;
 use crate::transfer::{copy_unless_empty, same_len};
 use crate::{Device, RegisterError, Result, Stream};
 
-/// Where transfers of borrowed memory live. See [`Device::scope`].
+/// A scope for transfers of borrowed memory. See [`Device::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     device: Device,
     fences: Mutex<Fences>,
@@ -32,18 +32,17 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// A copy of borrowed memory in flight. The scope waits for it, whether or not anyone else does. It can
-/// be awaited.
+/// A copy of borrowed memory in flight. The scope always waits for it; it can also be awaited.
 pub struct ScopedTransfer<'scope, S> {
-    /// Taken out when the transfer is awaited.
+    /// Taken when the transfer is awaited.
     memory: Option<S>,
     /// All fences of the scope, which owns them: leaking the transfer leaks nothing.
     fences: &'scope Mutex<Fences>,
-    /// Which one is this transfer's, counted from the first of the scope.
+    /// Index of this transfer's fence, counted from the first in the scope.
     at: usize,
-    /// The stream's device, which wakes the task. Weak, as a leaked transfer must not leak a device.
+    /// The stream's device, which wakes the task. Weak, because a leaked transfer must not leak a device.
     shared: Weak<Shared>,
-    /// Made when it is first polled.
+    /// Created on the first poll.
     completed: Option<Completed>,
 }
 
@@ -54,31 +53,31 @@ struct Registration {
     reservation: Reservation,
 }
 
-// SAFETY: an address that is passed to the driver only, and numbers.
+// SAFETY: it holds numbers and an address that is only passed to the driver.
 unsafe impl Send for Registration {}
 
-/// Fences of a scope, in the order of submission. Those that have fired are let go now and then, so
-/// that a long scope holds no more events than it has transfers in flight.
+/// Fences of a scope in submission order. Those that have fired are dropped now and then, so a long scope
+/// holds no more events than it has transfers in flight.
 #[derive(Default)]
 struct Fences {
     flying: VecDeque<DeviceFence>,
-    /// Transfers before the first of `flying`.
+    /// Number of transfers before the first in `flying`.
     landed: usize,
-    /// How many are too many to keep without a look.
+    /// Number of fences at which to look for fired ones.
     tidy_at: usize,
 }
 
-/// A few more than ever matter.
+/// With fewer fences, removing fired ones does not pay off.
 const TIDY_AT_LEAST: usize = 64;
 
 impl Fences {
-    /// Number of the transfer that is added.
+    /// Adds a fence and returns its number.
     fn add(&mut self, fence: DeviceFence) -> usize {
         let number = self.landed + self.flying.len();
-        // First of all: should the driver panic below, it is waited for all the same.
+        // Before any driver call: if the driver panics below, the scope still waits for this fence.
         self.flying.push_back(fence);
         if self.flying.len() > self.tidy_at.max(TIDY_AT_LEAST) {
-            // One that cannot be asked now is asked in the end.
+            // A fence whose query fails is waited for at the end.
             while matches!(self.flying.front().map(Fence::is_done), Some(Ok(true))) {
                 self.flying.pop_front();
                 self.landed += 1;
@@ -88,18 +87,17 @@ impl Fences {
         number
     }
 
-    /// `None` for one that has landed.
+    /// Returns `None` if the transfer is known to be done.
     fn of(&self, number: usize) -> Option<&DeviceFence> {
         self.flying.get(number.checked_sub(self.landed)?)
     }
 }
 
 impl Device {
-    /// Run `work`, in which pinned memory may be lent to transfers, and return when all of them
-    /// are done: also when `work` panics, or leaks what it holds.
+    /// Runs `work`, which may lend pinned memory to transfers, and returns once all of them are done, even
+    /// if `work` panics or leaks them.
     ///
-    /// The first error of a transfer that nobody waited for is returned; otherwise what `work`
-    /// returns.
+    /// Returns the first error of a transfer that was not waited for, otherwise the result of `work`.
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
@@ -143,7 +141,7 @@ impl Device {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Copy lent memory to the device, asynchronously.
+    /// Copies borrowed memory to the device, asynchronously.
     pub fn upload<'a, T: Pod>(
         &'scope self,
         stream: &Stream,
@@ -159,14 +157,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             bytes: source.len() * size_of::<T>(),
         };
         let submitted = stream.submit_borrowed(&[target.touch()], |driver, stream| {
-            // SAFETY: both ends hold that many bytes; the source is borrowed for the scope, which
-            // does not end before the fence has fired; the target is kept by its books.
+            // SAFETY: both sides hold that many bytes; the source is borrowed for the scope, which does not
+            // end before the fence has fired; the target's ledger keeps the target.
             unsafe { copy_unless_empty(driver, copy, stream) }
         });
         self.in_flight(submitted, source, stream)
     }
 
-    /// Copy device memory into lent memory, asynchronously.
+    /// Copies device memory into borrowed memory, asynchronously.
     pub fn download<'a, T: Pod>(
         &'scope self,
         stream: &Stream,
@@ -188,7 +186,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.in_flight(submitted, target, stream)
     }
 
-    /// Page-lock borrowed memory until the scope ends. It can be the source or the target of the scope's
+    /// Page-locks borrowed memory until the scope ends, for use as source or target of the scope's
     /// transfers.
     ///
     /// ```
@@ -218,13 +216,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    /// As [`register`](Self::register), for memory that transfers only read.
+    /// Like [`register`](Self::register), for memory that transfers only read.
     pub fn register_read_only<T: Pod + Sync>(
         &'scope self,
         memory: &'scope [T],
     ) -> Result<PinnedSlice<'scope, T>> {
         let flags = RegisterFlags {
-            // Devices without read-only registration take writable memory as it is.
+            // Devices without read-only registration register the memory as writable.
             read_only: self.device.info().can_register_read_only,
             ..RegisterFlags::default()
         };
@@ -233,7 +231,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn lock_pages(&self, start: HostPtr, bytes: usize, flags: RegisterFlags) -> Result<()> {
-        // Room first: once the pages are locked, nothing must go wrong.
+        // Reserve capacity first: nothing may fail once the pages are locked.
         let mut registrations = lock(&self.registrations);
         registrations.reserve(1);
         if let Some(reservation) = self.device.lock_pages(start, bytes, flags)? {
@@ -248,7 +246,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(())
     }
 
-    /// Unregister all memory. No transfer uses it any more.
+    /// Unregisters all memory. All transfers that used it are done.
     fn unregister_all(&self) {
         let core = &self.device.shared.core;
         let guard = AbortOnUnwind;
@@ -256,13 +254,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             // SAFETY: registered here, once, and all transfers of the scope are done.
             let unregister = || unsafe { core.driver.host_unregister(registration.start) };
             if let Err(error) = unregister() {
-                let fatal = error.is_fatal(); // a dead context keeps nothing
+                let fatal = error.is_fatal(); // a dead context keeps nothing locked
                 core.keep_stray(error);
                 if !fatal
                     && let Err(error) = unregister()
                     && !error.is_fatal()
                 {
-                    // The driver would take other memory at this address for page-locked.
+                    // The driver would treat whatever is later mapped at this address as page-locked.
                     abort_over_borrowed(&error.into());
                 }
             }
@@ -288,11 +286,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         })
     }
 
-    /// Wait for all of them. The first error, after all are done.
+    /// Waits for all transfers, then returns the first error.
     fn settle(&self) -> pinlane_driver::Result<()> {
         let fences = lock(&self.fences);
         let mut first = Ok(());
-        let guard = AbortOnUnwind; // a panic of the driver's would give memory back that is in use
+        let guard = AbortOnUnwind; // unwinding would return memory that is in use
         for fence in &fences.flying {
             match (settle_borrowed(fence), &first) {
                 (Ok(()), _) => {}
@@ -306,10 +304,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 }
 
 impl<S> ScopedTransfer<'_, S> {
-    /// Wait until the copy is done, and give the borrowed memory back.
+    /// Waits until the copy is done and returns the borrowed memory.
     ///
     /// # Panics
-    /// When it was awaited before.
+    /// If it was awaited before.
     pub fn wait(self) -> Result<S> {
         if let Some(fence) = self.fence() {
             settle_borrowed(&fence)?;
@@ -332,7 +330,7 @@ impl<S: Unpin> Future for ScopedTransfer<'_, S> {
     type Output = Result<S>;
 
     /// # Panics
-    /// When it is polled again after it was ready.
+    /// If polled again after it returned `Ready`.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<S>> {
         let this = self.get_mut();
         let fence = match this.completed {
@@ -342,7 +340,7 @@ impl<S: Unpin> Future for ScopedTransfer<'_, S> {
         let completed = this.completed.get_or_insert_with(|| {
             match (fence, this.shared.upgrade()) {
                 (Some(fence), Some(shared)) => Completed::new(fence, shared),
-                // The device is closed, and with it what would wake the task.
+                // The device is closed, so nothing would wake the task.
                 (Some(fence), None) => {
                     Completed::ready(settle_borrowed(&fence).map_err(Into::into))
                 }

@@ -1,4 +1,4 @@
-//! What one copy takes on the device.
+//! Times single copies on the device.
 
 use bytemuck::Pod;
 use pinlane_driver::{Driver, StreamHandle};
@@ -6,8 +6,8 @@ use pinlane_driver::{Driver, StreamHandle};
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
 use crate::{Device, Event, Result, Stream, Transfer, TransferError};
 
-/// Takes the time of one copy, by the device's clock: from when its stream gets to the copy until it
-/// is done. Nothing but the copy lies between.
+/// Times one copy by the device's clock, from when its stream reaches the copy until it is done. Nothing
+/// else is included.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -28,7 +28,7 @@ pub struct Stopwatch {
     end: Event,
 }
 
-/// A stream whose next copy is timed, see [`Stream::timed`].
+/// A stream that times its next copy, see [`Stream::timed`].
 #[derive(Clone, Copy, Debug)]
 pub struct Timed<'s> {
     stream: &'s Stream,
@@ -36,7 +36,7 @@ pub struct Timed<'s> {
 }
 
 impl Device {
-    /// A new stopwatch.
+    /// Creates a stopwatch.
     pub fn stopwatch(&self) -> Result<Stopwatch> {
         Ok(Stopwatch {
             start: self.event_with_timing()?,
@@ -46,15 +46,15 @@ impl Device {
 }
 
 impl Stopwatch {
-    /// Nanoseconds that the last copy took. Waits until it is done.
+    /// Duration of the last copy in nanoseconds. Waits until it is done.
     pub fn elapsed_ns(&self) -> Result<u64> {
         self.end.synchronize()?;
         let ns = self.start.elapsed_ns(&self.end)?;
         Ok(u64::try_from(ns).unwrap_or(0))
     }
 
-    /// Put what `enqueue` does between the marks. Whether the mark behind it could be put is told
-    /// apart: the work is under way by then.
+    /// Records an event before and after the work of `enqueue`. The result of the second recording is
+    /// returned separately, because the work is already submitted by then.
     pub(crate) fn around(
         &self,
         driver: &dyn Driver,
@@ -68,7 +68,7 @@ impl Stopwatch {
 }
 
 impl Stream {
-    /// This stream, with a stopwatch for its next copy.
+    /// Times the next copy on this stream.
     #[must_use]
     pub fn timed<'s>(&'s self, stopwatch: &'s Stopwatch) -> Timed<'s> {
         Timed {
@@ -79,7 +79,7 @@ impl Stream {
 }
 
 impl Timed<'_> {
-    /// [`Stream::upload`], timed.
+    /// Like [`Stream::upload`], timed.
     pub fn upload<'a, T: Pod, B: PinnedSource<T>>(
         &self,
         source: B,
@@ -93,7 +93,7 @@ impl Timed<'_> {
             .upload_timed(source, target, Some(self.stopwatch))
     }
 
-    /// [`Stream::download`], timed.
+    /// Like [`Stream::download`], timed.
     pub fn download<'a, T: Pod, B: PinnedTarget<T>>(
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
@@ -107,7 +107,7 @@ impl Timed<'_> {
             .download_timed(source, target, Some(self.stopwatch))
     }
 
-    /// Whether stream and stopwatch are of one device.
+    /// Checks that stream and stopwatch belong to the same device.
     fn fits(&self) -> Result<()> {
         let core = &self.stream.shared().core;
         self.stopwatch.start.belongs_to(core)

@@ -11,9 +11,10 @@ use crate::device::Shared;
 use crate::sync::lock;
 use crate::{Error, Event, Result};
 
-/// A FIFO of work on the device. Work of one stream runs in order, of different streams at the
-/// same time, except where they use the same device memory: then the order is the one in which the
-/// program submitted it.
+/// An in-order queue of work on the device.
+///
+/// Work on different streams runs concurrently, except where it uses the same device memory: then it runs
+/// in the order in which the program submitted it.
 ///
 /// Cheap to clone; all clones are the same stream. Dropping the last one does not stop its work.
 #[derive(Clone)]
@@ -25,28 +26,28 @@ struct Inner {
     shared: Arc<Shared>,
     handle: StreamHandle,
     id: u64,
-    /// The default stream is the driver's own.
+    /// False for the default stream, which the driver owns.
     owned: bool,
-    /// Taken by whoever submits: the order of fences in the books is that on the stream.
+    /// Held while submitting, so that the ledgers see fences in stream order.
     submit_order: Arc<Mutex<()>>,
-    /// Submissions that were begun, those that have ended, and those known to be done.
+    /// Submissions begun, submissions ended, and submissions known to be done.
     begun: AtomicU64,
     ended: AtomicU64,
     done: AtomicU64,
-    /// Others know its handle, and may do anything with it.
+    /// The handle was given out, so code outside this library may use the stream.
     exposed: AtomicBool,
 }
 
-/// Why work is not on its way.
+/// Why work was not submitted cleanly.
 pub(crate) enum SubmitError {
     /// Nothing is in flight.
     Refused(Error),
-    /// It may be in flight, and nobody can tell until when.
+    /// Work may be in flight, and there is no way to tell when it will be done.
     Stranded(Error),
 }
 
 impl SubmitError {
-    /// For work on device memory alone, which keeps its own books of what is stranded.
+    /// For work on device memory only, whose ledger tracks stranded work itself.
     pub(crate) fn into_error(self) -> Error {
         match self {
             Self::Refused(error) | Self::Stranded(error) => error,
@@ -78,7 +79,7 @@ impl Stream {
                 id: if owned {
                     Shared::next_stream_id()
                 } else {
-                    // One stream, however many values stand for it.
+                    // All handles to the default stream are the same stream.
                     Shared::DEFAULT_STREAM_ID
                 },
                 owned,
@@ -95,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Wait until all its work is done.
+    /// Waits until all work on the stream is done.
     pub fn synchronize(&self) -> Result<()> {
         let result = match self.is_quiet() {
             true => Ok(()),
@@ -105,39 +106,39 @@ impl Stream {
         Ok(result?)
     }
 
-    /// Wait for all work, with the driver's own means.
+    /// Waits for all work through the driver.
     pub(crate) fn drain(&self) -> pinlane_driver::Result<()> {
-        // What has not ended may come onto the stream behind the wait.
+        // A submission that has not ended may be enqueued after the wait.
         let ended = self.inner.ended.load(Ordering::Acquire);
         self.driver().stream_synchronize(self.inner.handle)?;
-        // An older wait of another thread may come later: then it is only less known.
+        // An older wait on another thread may store later. That only loses information.
         self.inner.done.store(ended, Ordering::Release);
         Ok(())
     }
 
-    /// Whether it is known, without a question to the driver, that nothing is left to do.
+    /// Whether the stream is known to be idle without asking the driver.
     pub(crate) fn is_quiet(&self) -> bool {
         let done = self.inner.done.load(Ordering::Acquire);
         done == self.inner.begun.load(Ordering::Acquire) && !self.is_exposed()
     }
 
-    /// Something is submitted from here on until the value is dropped.
+    /// Marks a submission as in progress until the guard is dropped.
     pub(crate) fn begin_submit(&self) -> SubmitGuard<'_> {
         self.inner.begun.fetch_add(1, Ordering::AcqRel);
         SubmitGuard(&self.inner.ended)
     }
 
-    /// Whether others than this library may use it.
+    /// Whether code outside this library may use the stream.
     pub(crate) fn is_exposed(&self) -> bool {
         self.inner.exposed.load(Ordering::Relaxed)
     }
 
-    /// Whether all its work is done.
+    /// Whether all work on the stream is done.
     pub fn is_idle(&self) -> Result<bool> {
         Ok(self.driver().stream_query(self.inner.handle)?)
     }
 
-    /// Resolves when all work that the stream holds now is done.
+    /// Resolves when all work submitted so far is done.
     ///
     /// ```
     /// # async fn example(stream: pinlane::Stream, mut target: pinlane::DeviceBuf<u8>) -> pinlane::Result<()> {
@@ -153,7 +154,7 @@ impl Stream {
         }
     }
 
-    /// Let `event` fire when all work that the stream holds now is done.
+    /// Records `event`: it fires when all work submitted so far is done.
     pub fn record(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
         let _guard = self.begin_submit();
@@ -162,7 +163,7 @@ impl Stream {
             .event_record(event.handle(), self.inner.handle)?)
     }
 
-    /// Let later work of this stream start only after `event` has fired.
+    /// Makes later work on this stream wait until `event` has fired.
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
         let _guard = self.begin_submit();
@@ -171,16 +172,16 @@ impl Stream {
             .stream_wait_event(self.inner.handle, event.handle())?)
     }
 
-    /// The driver's handle. From here on, others may do anything with the stream.
+    /// Returns the driver's handle. From here on, other code may use the stream.
     pub(crate) fn expose(&self) -> u64 {
         self.inner.exposed.store(true, Ordering::Relaxed);
         self.inner.handle.raw()
     }
 
-    /// Work that the books follow cannot be part of a graph: its fence would fire never or at once,
-    /// and a ring is long refilled when the graph runs.
+    /// Rejects a stream that is being captured. Tracked work cannot be part of a graph: its fence would
+    /// fire never or immediately, and a ring slot is refilled long before the graph runs.
     pub(crate) fn refuse_capture(&self) -> Result<()> {
-        // Only those who know its handle can capture it, and nobody can the default stream.
+        // Only code that has the handle can capture a stream, and the default stream cannot be captured.
         let possible = self.inner.owned && self.is_exposed();
         if !possible || !self.driver().stream_is_capturing(self.inner.handle)? {
             return Ok(());
@@ -194,7 +195,7 @@ impl Stream {
         self.inner.handle
     }
 
-    /// The right to submit, until it is dropped.
+    /// Locks the stream for submission until the guard is dropped.
     pub(crate) fn submit_order(&self) -> MutexGuard<'_, ()> {
         lock(&*self.inner.submit_order)
     }
@@ -212,7 +213,7 @@ impl Stream {
     }
 }
 
-/// A submission under way.
+/// A submission in progress.
 pub(crate) struct SubmitGuard<'a>(&'a AtomicU64);
 
 impl Drop for SubmitGuard<'_> {
@@ -225,7 +226,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if self.owned {
             let core = &self.shared.core;
-            // SAFETY: created for this stream, which was its only user and is gone.
+            // SAFETY: created for this stream; its last user is gone.
             core.give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
         }
     }

@@ -1,4 +1,4 @@
-//! How work gets onto a stream: waits before it, a fence behind it, an entry in the books.
+//! Submits work to a stream: waits before it, a fence behind it, an entry in the ledger.
 
 use pinlane_driver::{Driver, StreamHandle};
 
@@ -9,7 +9,7 @@ use crate::stream::{SubmitError, SubmitGuard};
 use crate::{Error, Stream};
 
 impl Stream {
-    /// Submit what `enqueue` does, ordered behind every earlier use of what it touches.
+    /// Submits the work of `enqueue`, ordered behind every earlier use of the memory it touches.
     pub(crate) fn submit(
         &self,
         touches: &[Touch<'_>],
@@ -18,11 +18,12 @@ impl Stream {
         self.submit_and_enter(touches, enqueue, |_| ())
     }
 
-    /// The same, with an entry into books beside those of the touches.
+    /// Like [`submit`](Self::submit), and passes the fence to `enter` for ledgers other than those of the
+    /// touched memory.
     ///
-    /// A touch that writes stems from an exclusive borrow, so nobody can submit a clashing use of
-    /// the same range between the waits and the entry. Several threads may read the same range on
-    /// this stream: the submit order makes the order of the entries that of the fences.
+    /// A touch that writes comes from an exclusive borrow, so no conflicting use of the same range can be
+    /// submitted between the waits and the entry. Several threads may read the same range on this stream:
+    /// the submit order keeps ledger entries in the order of their fences.
     pub(crate) fn submit_and_enter(
         &self,
         touches: &[Touch<'_>],
@@ -43,8 +44,8 @@ impl Stream {
         Ok(fence)
     }
 
-    /// Submit and wait for the whole stream, which spares the fence and the entry. Nothing uses the
-    /// memory any more when this returns, unless it is stranded.
+    /// Submits and waits for the whole stream, which saves the fence and the ledger entry. When this
+    /// returns, nothing uses the memory, unless it is stranded.
     pub(crate) fn submit_and_drain(
         &self,
         touches: &[Touch<'_>],
@@ -52,7 +53,7 @@ impl Stream {
     ) -> Result<(), SubmitError> {
         self.admit(touches)?;
         let begin_submit = self.begin_submit();
-        // There is no entry whose order would matter: no lock is needed.
+        // There is no ledger entry to keep in order, so no lock is needed.
         self.wait_for_all_conflicts(touches)?;
         let unmarked = StrandMemoryOnUnwind(touches);
         let enqueued = enqueue(self.driver(), self.handle());
@@ -64,7 +65,7 @@ impl Stream {
             .map_err(|error| self.submitted_without_fence(touches, error))
     }
 
-    /// Whether the memory and the stream may be used.
+    /// Checks that the memory and the stream may be used.
     fn admit(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
         let shared = self.shared();
         shared.deferred.reclaim();
@@ -77,7 +78,7 @@ impl Stream {
         self.refuse_capture().map_err(SubmitError::Refused)
     }
 
-    /// Let the stream wait for what work on this memory would wait for.
+    /// Makes the stream wait for everything that work on this memory would wait for.
     #[doc(hidden)]
     pub fn wait_for_uses(&self, touches: &[Touch<'_>]) -> Result<(), Error> {
         self.admit(touches)?;
@@ -92,13 +93,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Put the fence behind the work and into the books.
+    /// Records the fence behind the work and enters it in the ledgers.
     fn mark(
         &self,
         touches: &[Touch<'_>],
         fence: UnrecordedFence,
     ) -> Result<DeviceFence, SubmitError> {
-        // Should the driver panic, nobody can tell any more what uses the memory.
+        // If the driver panics, there is no way to tell what uses the memory.
         let unmarked = StrandMemoryOnUnwind(touches);
         let recorded = fence.record(self.handle());
         std::mem::forget(unmarked);
@@ -113,10 +114,9 @@ impl Stream {
         Ok(fence)
     }
 
-    /// Begin work that is submitted piece by piece, perhaps by several threads. The memory it
-    /// touches is borrowed until [`Submission::finish`], so nobody can submit a clashing use
-    /// meanwhile; the order is locked at the end only, for the entry, and others may use the stream
-    /// before.
+    /// Begins work that is submitted piece by piece, perhaps by several threads. The memory it touches is
+    /// borrowed until [`Submission::finish`], so no conflicting use can be submitted in between. The order
+    /// is locked only at the end, for the ledger entry; the stream can be used for other work until then.
     pub(crate) fn begin<'a>(
         &'a self,
         touches: &'a [Touch<'a>],
@@ -151,7 +151,7 @@ impl Stream {
         ledger.conflicts(&access).any(|fence| !fence.has_let_go())
     }
 
-    /// The work is on its way, but its end cannot be marked: wait for it here.
+    /// Waits for work that was submitted but has no fence behind it.
     fn submitted_without_fence(
         &self,
         touches: &[Touch<'_>],
@@ -166,14 +166,14 @@ impl Stream {
         SubmitError::Stranded(error.into())
     }
 
-    /// Wait for all work of the stream without an event. Whether the device has certainly let go of
-    /// it: done, or dead.
+    /// Waits for all work on the stream without an event. Returns whether the device is certainly finished
+    /// with it: done, or dead.
     pub(crate) fn drains(&self) -> bool {
         self.shared().core.drains(self.handle())
     }
 
-    /// Submit and wait, for memory that is only borrowed: where nobody can tell whether the device
-    /// has let go of it, the process ends, since going on would be unsound.
+    /// Submits and waits, for memory that is only borrowed. Aborts the process if there is no way to tell
+    /// whether the device still uses the memory, since continuing would be unsound.
     pub(crate) fn submit_borrowed_and_drain(
         &self,
         touches: &[Touch<'_>],
@@ -182,8 +182,8 @@ impl Stream {
         or_abort(|| self.submit_and_drain(touches, enqueue))
     }
 
-    /// Submit work on borrowed memory. Should the driver panic with the work under way, the
-    /// process ends: nobody would wait for it.
+    /// Submits work on borrowed memory. Aborts the process if the driver panics with the work in flight,
+    /// since nothing would wait for it.
     pub(crate) fn submit_borrowed(
         &self,
         touches: &[Touch<'_>],
@@ -193,17 +193,17 @@ impl Stream {
     }
 }
 
-/// Work under way on a stream, see [`Stream::begin`].
+/// Work in progress on a stream, see [`Stream::begin`].
 pub(crate) struct Submission<'a> {
     stream: &'a Stream,
     touches: &'a [Touch<'a>],
-    /// Taken out by `finish`.
+    /// Taken by `finish`.
     fence: Option<UnrecordedFence>,
     _guard: SubmitGuard<'a>,
 }
 
 impl Submission<'_> {
-    /// Mark the end of the work, whether all of it could be submitted or not.
+    /// Records the end of the work, whether or not all of it could be submitted.
     pub(crate) fn finish(mut self) -> Result<DeviceFence, SubmitError> {
         let fence = self.fence.take().expect("finished once");
         let _order = self.stream.submit_order();
@@ -212,7 +212,7 @@ impl Submission<'_> {
 }
 
 impl Drop for Submission<'_> {
-    /// Not finished: a panic came between. Nobody can tell any more what uses the memory.
+    /// A panic prevented `finish`, so there is no way to tell what uses the memory.
     fn drop(&mut self) {
         if self.fence.is_some() {
             drop(StrandMemoryOnUnwind(self.touches));
@@ -224,7 +224,7 @@ fn refused(error: pinlane_driver::Error) -> SubmitError {
     SubmitError::Refused(error.into())
 }
 
-/// Submit what uses borrowed memory.
+/// Submits work on borrowed memory, and aborts if it is stranded.
 fn or_abort<T>(submit: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, Error> {
     let guard = AbortOnUnwind;
     let submitted = submit();
@@ -236,7 +236,7 @@ fn or_abort<T>(submit: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, Err
     }
 }
 
-/// Gives memory up when it is dropped, which only a panic does.
+/// Marks memory as stranded when dropped, which only happens during a panic.
 struct StrandMemoryOnUnwind<'a>(&'a [Touch<'a>]);
 
 impl Drop for StrandMemoryOnUnwind<'_> {
@@ -247,12 +247,12 @@ impl Drop for StrandMemoryOnUnwind<'_> {
     }
 }
 
-/// Ends the process when it is dropped, which only a panic does.
+/// Aborts the process when dropped, which only happens during a panic.
 pub(crate) struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
-        // Not through `log`: the reason must be seen with or without a logger.
+        // Not through `log`: the reason must be visible with or without a logger.
         eprintln!(
             "pinlane: the driver panicked while it copied borrowed memory; ending the process"
         );
@@ -260,7 +260,7 @@ impl Drop for AbortOnUnwind {
     }
 }
 
-/// Wait until the device has let go of borrowed memory.
+/// Waits until the device is finished with borrowed memory.
 pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()> {
     use crate::protocol::Settled;
     match fence.settle() {
@@ -269,9 +269,10 @@ pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()>
     }
 }
 
-/// Borrowed memory goes back to its owner when this returns, so it must not return.
+/// Aborts the process. Returning would give borrowed memory back to its owner while the device may still
+/// use it.
 pub(crate) fn abort_over_borrowed(error: &Error) -> ! {
-    // As above.
+    // Printed for the same reason as above.
     eprintln!(
         "pinlane: the driver cannot tell whether a copy of borrowed memory is done ({error}); \
          ending the process, since going on could corrupt memory"

@@ -1,6 +1,5 @@
-//! The seam that swaps std for loom. Only code that knows no GPU uses it ([`crate::protocol`], the
-//! scheduler of the express lane), so that the same protocol runs in production, under loom and
-//! under miri.
+//! Swaps std for loom. Only GPU-independent code uses it ([`crate::protocol`], the scheduler of the express
+//! lane), so the same protocol runs in production, under loom and under miri.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
@@ -41,15 +40,15 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Locks a mutex even if another thread panicked while holding it: nothing behind our locks is ever left
-/// half-changed.
+/// Locks a mutex even if another thread panicked while holding it: no code leaves data behind our locks in
+/// an inconsistent state.
 pub fn lock<M: Lock>(mutex: &M) -> M::Guard<'_> {
     mutex.lock_anyway()
 }
 
-/// A mutex of std, or of loom.
+/// A mutex from std or loom.
 pub trait Lock {
-    /// What holds the lock.
+    /// Type of the guard.
     type Guard<'a>
     where
         Self: 'a;
@@ -94,7 +93,7 @@ pub(crate) fn wait_until(done: impl Fn() -> bool, stopped: impl Fn() -> bool) ->
     true
 }
 
-/// Wait a little for another thread: spin at first, then let others run.
+/// Backs off while waiting for another thread: spins at first, then yields.
 #[cfg(not(loom))]
 pub(crate) fn pause(spins: &mut u32) {
     *spins = spins.saturating_add(1);
@@ -105,7 +104,7 @@ pub(crate) fn pause(spins: &mut u32) {
     }
 }
 
-/// Let others run.
+/// Yields to other threads.
 #[cfg(loom)]
 pub(crate) fn pause(_: &mut u32) {
     loom::thread::yield_now();

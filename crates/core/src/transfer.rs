@@ -18,11 +18,11 @@ use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
 use crate::{Error, Result, Stopwatch, Stream, TransferError};
 
-/// A copy in flight. It owns the host buffer until the copy is done, and then gives it back:
-/// through [`wait`](Self::wait), or by being awaited in any async runtime.
+/// A copy in flight that owns its host buffer.
 ///
-/// Dropped before that, it parks the buffer with the device, which frees it when the copy is done.
-/// Leaked, it leaks the buffer. Either way nobody can touch memory that the device still uses.
+/// [`wait`](Self::wait), or awaiting it in any async runtime, returns the buffer once the copy is done. A
+/// transfer dropped earlier parks the buffer with the device, which frees it when the copy is done; a
+/// leaked transfer leaks it. Either way, no code can touch memory that the device still uses.
 #[must_use = "a transfer gives its buffer back through `wait` or `.await`"]
 pub struct Transfer<B: Send + 'static> {
     flight: InFlight<B, DeviceFence>,
@@ -32,8 +32,8 @@ pub struct Transfer<B: Send + 'static> {
 impl Stream {
     /// Copies pinned memory to the device, asynchronously. The transfer owns the buffer until it is done.
     ///
-    /// An upload that fails returns the buffer in [`TransferError::buffer`]. **`?` drops it:** the conversion
-    /// to [`Error`] keeps only the reason. Match on the error to go on with the buffer:
+    /// A failed upload returns the buffer in [`TransferError::buffer`]. **`?` drops it:** the conversion to
+    /// [`Error`] keeps only the reason. Match on the error to keep the buffer:
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
@@ -73,11 +73,11 @@ impl Stream {
             target: Place::Device(target.device_ptr()),
             bytes: source.len() * size_of::<T>(),
         };
-        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
         let mut marked = Ok(());
         let submitted = self.submit(&[target.touch()], |driver, stream| {
-            // SAFETY: both ends hold that many bytes; the source is owned by the transfer until
-            // the fence behind the copy has fired, the target is kept by its books.
+            // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence behind
+            // the copy has fired, and the target's ledger keeps the target.
             let enqueue = || unsafe { copy_unless_empty(driver, copy, stream) };
             match stopwatch {
                 None => enqueue()?,
@@ -116,10 +116,10 @@ impl Stream {
             target: Place::Host(host_ptr(target.start_mut())),
             bytes: source.len() * size_of::<T>(),
         };
-        let target = ManuallyDrop::new(target); // kept by a panic of the driver's
+        let target = ManuallyDrop::new(target); // leaked if the driver panics
         let mut marked = Ok(());
         let submitted = self.submit(&[source.touch()], |driver, stream| {
-            // SAFETY: as in `upload`, the other way round.
+            // SAFETY: as in `upload`, with source and target swapped.
             let enqueue = || unsafe { copy_unless_empty(driver, copy, stream) };
             match stopwatch {
                 None => enqueue()?,
@@ -131,13 +131,12 @@ impl Stream {
         transfer.marked(marked)
     }
 
-    /// Keep `buffer` until all work that the stream holds now is done: for kernels that use mapped
-    /// memory.
+    /// Keeps `buffer` until all work submitted so far is done, for kernels that use mapped memory.
     pub fn hold<T: Pod, B: PinnedSource<T>>(
         &self,
         buffer: B,
     ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        let buffer = ManuallyDrop::new(buffer); // kept by a panic of the driver's
+        let buffer = ManuallyDrop::new(buffer); // leaked if the driver panics
         let submitted = self.submit(&[], |_, _| Ok(()));
         self.in_flight(submitted, ManuallyDrop::into_inner(buffer))
     }
@@ -154,7 +153,7 @@ impl Stream {
             }),
             Err(SubmitError::Refused(error)) => Err(TransferError::new(error, buffer)),
             Err(SubmitError::Stranded(error)) => {
-                // The device may write to it for as long as the process lives.
+                // The device may write to it for the rest of the process.
                 std::mem::forget(buffer);
                 Err(TransferError {
                     error,
@@ -166,8 +165,8 @@ impl Stream {
 }
 
 impl<B: Send + 'static> Transfer<B> {
-    /// The copy is under way, but the mark behind it may be missing: then the buffer goes back with
-    /// the error when the copy is done.
+    /// Handles a copy that was submitted but whose fence may be missing. Without a fence, waits for the
+    /// copy and returns the buffer with the error.
     fn marked(
         self,
         marked: pinlane_driver::Result<()>,
@@ -181,7 +180,7 @@ impl<B: Send + 'static> Transfer<B> {
         }
     }
 
-    /// Wait until the copy is done, and give the buffer back, on failure too.
+    /// Waits until the copy is done and returns the buffer, on failure too.
     pub fn wait(mut self) -> std::result::Result<B, TransferError<B>> {
         finish(self.flight.land())
     }
@@ -191,20 +190,20 @@ impl<B: Send + 'static> Transfer<B> {
         Ok(self.flight.is_done()?)
     }
 
-    /// Wait until the copy is done, at most `timeout`. Whether it is.
+    /// Waits until the copy is done or `timeout` has passed. Returns whether it is done.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
         Ok(self.flight.wait_timeout(timeout)?)
     }
 }
 
-/// The buffer is never pinned in place: it is moved out in the end.
+/// The buffer is moved out at the end, so it is never pinned in place.
 impl<B: Send + 'static> Unpin for Transfer<B> {}
 
 impl<B: Send + 'static> Future for Transfer<B> {
     type Output = std::result::Result<B, TransferError<B>>;
 
     /// # Panics
-    /// When it is polled again after it was ready.
+    /// If polled again after it returned `Ready`.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let stream = &this.stream;
@@ -262,6 +261,6 @@ pub(crate) unsafe fn copy_unless_empty(
     if copy.bytes == 0 {
         return Ok(());
     }
-    // SAFETY: the caller vouches for the same contract.
+    // SAFETY: the caller upholds the same contract.
     unsafe { driver.copy_async(copy, stream) }
 }

@@ -1,4 +1,4 @@
-//! One pinned buffer to several places of the device.
+//! Uploads of one pinned buffer to several places on the device.
 
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -11,11 +11,11 @@ use crate::transfer::{copy_unless_empty, host_ptr};
 use crate::{Error, Stream, Transfer, TransferError};
 
 impl Stream {
-    /// Copy ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer
-    /// until all are there. An error comes with the number of the piece that it is about.
+    /// Copies ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer until
+    /// all copies are done. An error comes with the index of the piece it concerns.
     ///
     /// # Panics
-    /// When a range is outside of the buffer, or of another length than its place.
+    /// If a range is out of bounds, or differs in length from its target.
     #[doc(hidden)]
     pub fn upload_pieces<B: PinnedSource<u8>>(
         &self,
@@ -26,25 +26,25 @@ impl Stream {
             return Err((TransferError::new(error, source), 0));
         }
         let (start, len) = (source.start(), source.len());
-        let source = ManuallyDrop::new(source); // kept by a panic of the driver's
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
         let mut last = None;
         for (number, (range, target)) in pieces.iter().enumerate() {
             assert!(range.end <= len && range.len() == target.len(), "{range:?}");
             let copy = CopyOp {
-                // SAFETY: inside of the buffer, as was seen to.
+                // SAFETY: the range was checked to be inside the buffer.
                 source: Place::Host(host_ptr(unsafe { start.add(range.start) })),
                 target: Place::Device(target.device_ptr()),
                 bytes: range.len(),
             };
             let submitted = self.submit(&[target.touch()], |driver, stream| {
-                // SAFETY: both ends hold that many bytes; the source is owned by the transfer until
-                // the fence of the last copy has fired, and those before are done by then, being on
-                // the same stream; the target is kept by its books.
+                // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence of
+                // the last copy has fired, when all earlier copies on the same stream are done too; the
+                // target's ledger keeps the target.
                 unsafe { copy_unless_empty(driver, copy, stream) }
             });
             match (submitted, last.take()) {
                 (Ok(fence), _) => last = Some(fence),
-                // Those before are in flight.
+                // The earlier pieces are in flight.
                 (Err(SubmitError::Refused(error)), Some(before)) => {
                     let source = ManuallyDrop::into_inner(source);
                     let transfer = self.in_flight(Ok(before), source);

@@ -20,7 +20,7 @@ pub struct PipelineConfig {
     /// Chunks in flight: each input and output has this many device buffers, and as many pinned buffers if
     /// the host fills or empties them. At least `streams` for [`PipelineOrder::BreadthFirst`].
     pub slots: usize,
-    /// Record when each stage of each chunk ran on the device, in [`RunSummary::spans`](super::RunSummary).
+    /// Records when each stage of each chunk ran on the device, in [`RunSummary::spans`](super::RunSummary).
     pub record: bool,
 }
 

@@ -16,40 +16,38 @@
 //! let context = CudaContext::new(0)?;
 //! let other = context.new_stream()?; // cudarc's
 //!
-//! // Fill memory of cudarc's from pinned memory, asynchronously.
+//! // Fill cudarc's memory from pinned memory, asynchronously.
 //! let mut weights = other.alloc_zeros::<f32>(1 << 20)?;
 //! let pinned = device.pinned_from(&vec![1.5; 1 << 20])?;
 //! let transfer = device.with_cudarc(weights.as_view_mut(), |target| {
 //!     Ok(stream.upload(pinned, target)?)
 //! })?;
-//! let total = other.clone_dtoh(&weights)?; // behind the copy: cudarc was told to wait
+//! let total = other.clone_dtoh(&weights)?; // waits for the copy
 //! let pinned = transfer.wait()?; // the pinned buffer is ours again
 //! # drop((total, pinned));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # Who waits for whom
+//! # Synchronization
 //!
-//! Work of Pinlane's waits for the work that cudarc has under way with the memory, and cudarc's
-//! later work waits for Pinlane's, both on the device: the host goes on. cudarc notes who uses a
-//! slice only once it has made a stream of its own ([`CudaContext::new_stream`]) and while its
-//! tracking is on; without that the host waits. And it notes only the *last* reader: a slice that
-//! several of its streams read at once is to be joined before it is handed over, as for any
-//! later writer in cudarc itself.
+//! Pinlane's work waits for cudarc's pending work on the memory, and cudarc's later work waits for Pinlane's.
+//! Both wait on the device, without blocking the host. cudarc records who uses a slice only once it has
+//! created a stream of its own ([`CudaContext::new_stream`]) and while its tracking is on; otherwise the host
+//! waits. It also records only the *last* reader: if several of its streams read a slice at once, join them
+//! before handing it over, as for any later writer in cudarc itself.
 //!
-//! # Why pinned buffers are no `HostSlice`
+//! # Why pinned buffers do not implement `HostSlice`
 //!
-//! cudarc's copies take anything that is a [`HostSlice`](::cudarc::driver::HostSlice), borrow it
-//! for the length of the call, and return while the copy is in flight. A guard, dropped as they
-//! return, can synchronise the stream, and would have to for pinned memory. But safe code can make
-//! the guard do nothing: it does not wait when an earlier error is stored in the context, and it
-//! cannot wait while the stream is captured, in which case the copy runs whenever the graph is
-//! launched. Either way the buffer is free to be written or dropped under the copy. So the copies
-//! are Pinlane's, on streams that safe code cannot capture, and own the buffer as ever.
+//! cudarc's copies take any [`HostSlice`](::cudarc::driver::HostSlice), borrow it for the length of the call,
+//! and return while the copy is in flight. A guard that is dropped on return can synchronize the stream, and
+//! would have to for pinned memory. But safe code can disable the guard: it does not wait if an earlier error
+//! is stored in the context, and it cannot wait while the stream is captured, in which case the copy runs
+//! whenever the graph is launched. Either way the buffer could be written or dropped during the copy.
+//! Therefore Pinlane does the copies itself, on streams that safe code cannot capture, and owns the buffer.
 //!
-//! For the same reason do not pass `&pinned[..]` to cudarc. It takes every slice for pageable
-//! memory, for which the driver waits by itself, and does not wait.
+//! For the same reason, do not pass `&pinned[..]` to cudarc. It assumes that every slice is pageable memory,
+//! for which the driver waits by itself, and does not wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
@@ -69,34 +67,34 @@ use crate::submit::{abort_over_borrowed, settle_borrowed};
 use crate::{Device, DeviceBuf, Error, Result, Stream, TransferError};
 
 impl Stream {
-    /// The same stream for cudarc, to launch its kernels in the order of this one.
+    /// Wraps this stream for cudarc, to launch its kernels in stream order.
     ///
     /// # Errors
     /// [`Error::WrongDevice`] unless `context` is the primary context of this stream's device.
     ///
     /// # Safety
-    /// - This stream, or a clone of it, lives longer than the result and all that holds it, such as
-    ///   slices that were allocated on it.
-    /// - Nobody captures it into a graph: transfers would seem done before they have begun.
-    /// - Memory of Pinlane's that is used through the result is kept, and ordered with other
-    ///   streams, by the caller. cudarc's memory, too, until cudarc has made a stream of its own:
-    ///   only then does it order its streams among each other.
+    /// - This stream, or a clone of it, outlives the result and everything that holds it, such as slices
+    ///   allocated on it.
+    /// - It is not captured into a graph: transfers would appear done before they have begun.
+    /// - The caller keeps Pinlane memory that is used through the result alive, and orders it with other
+    ///   streams. The same holds for cudarc's memory until cudarc has created a stream of its own: only then
+    ///   does it order its streams among each other.
     pub unsafe fn as_cudarc(&self, context: &Arc<CudaContext>) -> Result<Arc<CudaStream>> {
         same_device(self.shared(), context)?;
         let raw = ptr::with_exposed_provenance_mut(self.expose() as usize);
-        // SAFETY: the handle is libcuda's, of this context, as `same_device` has checked; the
-        // caller vouches for its life and for the order of work.
+        // SAFETY: the handle is libcuda's and of this context, as `same_device` has checked; the caller
+        // vouches for its lifetime and for the order of work.
         Ok(unsafe { context.wrap_borrowed_stream(raw) })
     }
 }
 
 impl<T: Pod> DeviceBuf<T> {
-    /// Take device memory over from cudarc. It waits for what cudarc has under way with it, and is
-    /// freed by cudarc when it is dropped and its last use is done.
+    /// Takes ownership of cudarc's device memory. Its uses wait for cudarc's pending work on it. When
+    /// dropped, cudarc frees it once its last use is done.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] unless the slice is in the primary context of `device`; the driver's
-    /// error otherwise, as when cudarc's stream is being captured. The slice comes back.
+    /// [`Error::WrongDevice`] unless the slice is in the primary context of `device`; otherwise the
+    /// driver's error, for example while cudarc's stream is being captured. The error returns the slice.
     pub fn from_cudarc(
         device: &Device,
         mut slice: CudaSlice<T>,
@@ -110,12 +108,12 @@ impl<T: Pod> DeviceBuf<T> {
         }
     }
 
-    /// Give device memory back to cudarc, whose later work waits for all uses of it so far.
+    /// Returns device memory to cudarc, whose later work waits for all uses of it so far.
     ///
     /// # Errors
-    /// [`Error::NotFromCudarc`] for memory that did not come from there; the driver's error where
-    /// cudarc cannot be made to wait. The buffer comes back.
-    #[allow(clippy::result_large_err)] // it holds the buffer, so that nothing is lost
+    /// [`Error::NotFromCudarc`] for memory that cudarc did not allocate; the driver's error if cudarc
+    /// cannot be made to wait. The error returns the buffer.
+    #[allow(clippy::result_large_err)] // it returns the buffer
     pub fn into_cudarc(mut self) -> std::result::Result<CudaSlice<T>, TransferError<Self>> {
         let (shared, uses) = (Arc::clone(self.shared()), self.uses());
         let slice = self
@@ -136,13 +134,13 @@ impl<T: Pod> DeviceBuf<T> {
 }
 
 impl Device {
-    /// Lend device memory of cudarc's to `work`. What `work` submits waits for what cudarc has
-    /// under way with the memory, and cudarc's later work waits for it.
+    /// Lends cudarc's device memory to `work`. Work submitted by `work` waits for cudarc's pending work on
+    /// the memory, and cudarc's later work waits for it.
     ///
-    /// Transfers may be carried out of `work`: they own host memory only.
+    /// Transfers may be returned from `work`: they own host memory only.
     ///
     /// # Errors
-    /// As for [`DeviceBuf::from_cudarc`] and [`DeviceBuf::into_cudarc`], and what `work` returns.
+    /// As for [`DeviceBuf::from_cudarc`] and [`DeviceBuf::into_cudarc`], and the error that `work` returns.
     pub fn with_cudarc<T: Pod, R>(
         &self,
         mut view: CudaViewMut<'_, T>,
@@ -153,7 +151,7 @@ impl Device {
         let mut buffer = entered.into_buffer::<T>(shared, view.len(), Box::new(()));
         let outcome = catch_unwind(AssertUnwindSafe(|| work(buffer.whole_mut())));
         let left = leave_borrowed(shared, &mut view, buffer.uses().as_deref());
-        // Nothing to be freed, and nobody to wait for it.
+        // There is nothing to free, and nothing waits for it.
         buffer.take_owner();
         match (outcome, left) {
             (Ok(Ok(value)), Ok(())) => Ok(value),
@@ -168,11 +166,11 @@ impl Device {
     }
 }
 
-/// Memory of cudarc's that is ours to use behind the fence.
+/// cudarc's memory, usable behind the fence.
 struct Entered {
     ptr: DevicePtr,
     bytes: usize,
-    /// None where cudarc is done with it.
+    /// `None` if cudarc is done with it.
     fence: Option<DeviceFence>,
 }
 
@@ -187,16 +185,16 @@ impl Entered {
     }
 }
 
-/// Find a fence behind all that cudarc has under way with the memory.
+/// Finds a fence behind all of cudarc's pending work on the memory.
 fn enter<T>(shared: &Shared, memory: &mut impl DevicePtrMut<T>) -> Result<Entered> {
     let stream = Arc::clone(memory.stream());
     same_device(shared, stream.context())?;
     let ptr = gather(memory, &stream)?;
     let fence = if orders_its_streams(&stream) {
         let fence = shared.events.claim()?.record(handle_of(&stream))?;
-        // An event in a stream that is being captured belongs to the graph. A stream of ours that
-        // waited for it would be captured as well, with buffers that go back to their owners long
-        // before the graph is launched. Asking such an event is an error.
+        // An event in a stream that is being captured belongs to the graph. A stream of ours that waited
+        // for it would be captured as well, with buffers that return to their owners long before the graph
+        // is launched. Querying such an event is an error.
         fence.is_done()?;
         Some(fence)
     } else {
@@ -210,7 +208,7 @@ fn enter<T>(shared: &Shared, memory: &mut impl DevicePtrMut<T>) -> Result<Entere
     })
 }
 
-/// Put later work of cudarc's behind our uses. `None` when nobody can tell where they end.
+/// Orders cudarc's later work behind our uses. `None` if some use cannot be waited for.
 fn leave<T>(
     shared: &Shared,
     memory: &mut impl DevicePtrMut<T>,
@@ -234,8 +232,8 @@ fn leave<T>(
     Ok(())
 }
 
-/// The same for memory that goes back to its borrower whatever happens: if cudarc cannot be made
-/// to wait, the host does.
+/// Like `leave`, for memory that returns to its borrower whatever happens: if cudarc cannot be made to
+/// wait, the host waits.
 fn leave_borrowed<T>(
     shared: &Shared,
     memory: &mut impl DevicePtrMut<T>,
@@ -256,25 +254,26 @@ fn leave_borrowed<T>(
     left
 }
 
-/// Let `stream` wait for what cudarc has noted of the memory, and let cudarc note `stream`, as it
-/// is now, as the last writer. The memory's address.
+/// Makes `stream` wait for the uses that cudarc has recorded, and makes cudarc record `stream`, as it is
+/// now, as the last writer. Returns the memory's address.
 fn gather<T>(memory: &mut impl DevicePtrMut<T>, stream: &CudaStream) -> Result<DevicePtr> {
     let (address, note) = memory.device_ptr_mut(stream);
     drop(note);
-    // Neither of the two can return its error: it is left here.
+    // Neither call can return its error; the context stores it.
     stream.context().check_err().map_err(foreign)?;
     Ok(DevicePtr(address))
 }
 
-/// Whether cudarc notes the uses of its slices, for its streams to wait for each other.
+/// Whether cudarc records the uses of its slices, so that its streams wait for each other.
 fn orders_its_streams(stream: &CudaStream) -> bool {
-    // This handle is another stream on every thread.
+    // This handle is a different stream on every thread.
     const PER_THREAD: usize = 2;
     stream.cu_stream().addr() != PER_THREAD && stream.context().is_managing_stream_synchronization()
 }
 
-/// Pinlane and cudarc both use the primary context of a device, and libcuda's own handles. The
-/// name tells a simulated device, whose handles are its own, from libcuda's of the same number.
+/// Checks that both use the same device. Pinlane and cudarc both use the primary context of a device, and
+/// libcuda's own handles. The name distinguishes a simulated device, which has its own handles, from a CUDA
+/// device with the same ordinal.
 fn same_device(shared: &Shared, context: &CudaContext) -> Result<()> {
     let info = shared.core.driver.info();
     let same = context.is_primary()
@@ -284,11 +283,11 @@ fn same_device(shared: &Shared, context: &CudaContext) -> Result<()> {
 }
 
 fn handle_of(stream: &CudaStream) -> StreamHandle {
-    // SAFETY: cudarc's stream of the same device, which is alive while it is borrowed.
+    // SAFETY: cudarc's stream on the same device, alive while it is borrowed.
     unsafe { StreamHandle::from_raw(stream.cu_stream().expose_provenance() as u64) }
 }
 
-/// An error that cudarc had, which does not say in which call.
+/// Converts an error from cudarc, which does not say which call failed.
 fn foreign(error: DriverError) -> Error {
     let code = error.0 as u32;
     pinlane_driver::Error::new(ErrorKind::Other { code }, "cudarc")

@@ -1,4 +1,4 @@
-//! Running kernels in stream order.
+//! Launching kernels in stream order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use crate::stream::SubmitError;
 use crate::{Error, Result, Stream};
 
 impl Stream {
-    /// Run a kernel in stream order, behind every earlier use of the memory it is given.
+    /// Launches a kernel in stream order, behind every earlier use of the memory passed to it.
     ///
     /// # Safety
-    /// The kernel's parameters are `A`. It reads and writes nothing but the slices that it is
-    /// given, as [`In`](super::In) and [`Out`](super::Out) say, and memory behind raw addresses,
-    /// which stays valid and is used by nobody else until it is done.
+    /// The kernel's parameters are `A`. It accesses only the slices passed to it, as [`In`](super::In) and
+    /// [`Out`](super::Out) declare, and memory behind raw addresses, which must stay valid and unused by
+    /// anything else until the kernel is done.
     pub unsafe fn launch<A: Params>(
         &self,
         kernel: &Kernel<A>,
@@ -29,8 +29,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The same for a kernel that reaches device memory beside its slices, by addresses that it
-    /// reads: `beside`.
+    /// Like [`launch`](Self::launch), for a kernel that also accesses the device memory in `beside`,
+    /// through addresses that it reads.
     ///
     /// # Safety
     /// As for [`launch`](Self::launch), with `beside` among the slices.
@@ -47,12 +47,12 @@ impl Stream {
         }
         let (args, mut touches) = A::collect(values);
         touches.0.extend_from_slice(beside);
-        // Should the driver panic, nobody can tell any more whether the kernel runs.
+        // If the driver panics, there is no way to tell whether the kernel runs.
         let unmarked = StrandModuleOnUnwind(&loaded.stranded);
         let submitted = self.submit_and_enter(
             &touches.0,
-            // SAFETY: the caller vouches for parameters and accesses; the memory is kept by its
-            // books, the code by `launches`.
+            // SAFETY: the caller vouches for parameters and accesses; the ledgers keep the memory, and
+            // `launches` keeps the code.
             |driver, stream| unsafe { driver.launch(kernel.handle, shape, &args, stream) },
             |fence| loaded.launched(self.id(), fence.clone()),
         );
@@ -64,7 +64,7 @@ impl Stream {
     }
 }
 
-/// Gives code up when it is dropped, which only a panic does.
+/// Marks a module as stranded when dropped, which only happens during a panic.
 struct StrandModuleOnUnwind<'a>(&'a AtomicBool);
 
 impl Drop for StrandModuleOnUnwind<'_> {

@@ -15,7 +15,7 @@ pub use self::params::{Argument, In, Out, Param, Params, Touches};
 
 /// A kernel whose parameters are the tuple `A`.
 ///
-/// `A` names scalars as they are, and memory as [`In`] or [`Out`]:
+/// `A` lists scalars by their type, and memory as [`In`] or [`Out`]:
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -29,7 +29,7 @@ pub use self::params::{Argument, In, Out, Param, Params, Touches};
 /// let (mut x, mut y) = (device.alloc::<f32>(1000)?, device.alloc::<f32>(1000)?);
 /// stream.copy_to_device(&[1.0; 1000], &mut x)?;
 /// stream.copy_to_device(&[2.0; 1000], &mut y)?;
-/// // SAFETY: the kernel has these parameters and stays inside of the 1000 elements.
+/// // SAFETY: the kernel has these parameters and stays within the 1000 elements.
 /// unsafe {
 ///     stream.launch(&saxpy, LaunchShape::for_items(1000), (1000, 3.0, x.whole(), y.whole_mut()))?;
 /// }

@@ -1,4 +1,4 @@
-//! Code on the device, which stays there until its last launch is done.
+//! Code on the device, loaded until its last launch is done.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,20 +16,20 @@ use crate::protocol::{Access, Extent, Fence, Ledger};
 use crate::sync::lock;
 use crate::{Device, Result};
 
-/// A loaded PTX module. It is unloaded when it, its kernels and their launches are gone.
+/// A loaded PTX module. Unloaded once it, its kernels and their launches are gone.
 #[derive(Clone)]
 pub struct Module {
     pub(super) inner: Arc<Loaded>,
 }
 
-/// What a module and its kernels hold.
+/// Shared by a module and its kernels.
 pub(super) struct Loaded {
     pub(super) shared: Arc<Shared>,
-    /// Taken out once, by `drop`.
+    /// Taken once, by `drop`.
     code: ManuallyDrop<Code>,
     /// The last launch on each stream.
     launches: Mutex<Ledger<DeviceFence>>,
-    /// A launch whose end nobody can tell uses it: never to be unloaded.
+    /// In use by a launch that can never be waited for, so it must never be unloaded.
     pub(super) stranded: AtomicBool,
 }
 
@@ -57,7 +57,7 @@ impl Code {
 }
 
 impl Device {
-    /// Load a PTX module.
+    /// Loads a PTX module.
     pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
         let code = Code::load(&self.shared.core, ptx)?;
         Ok(Module {
@@ -72,7 +72,7 @@ impl Device {
 }
 
 impl Module {
-    /// The kernel of this name. That its parameters are `A` is vouched for at the launch.
+    /// Looks up a kernel by name. The caller of `launch` vouches that its parameters are `A`.
     pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
         let driver = &self.inner.shared.core.driver;
         Ok(Kernel {
@@ -84,7 +84,7 @@ impl Module {
 }
 
 impl Loaded {
-    /// A later launch of a stream stands for its earlier ones.
+    /// Records a launch. It replaces earlier launches on the same stream.
     pub(super) fn launched(&self, stream: u64, fence: DeviceFence) {
         let access = Access {
             stream,
@@ -101,7 +101,7 @@ impl Drop for Loaded {
         if *self.stranded.get_mut() {
             return;
         }
-        // SAFETY: taken here only, and never used again.
+        // SAFETY: taken only here, and never used again.
         let code = unsafe { ManuallyDrop::take(&mut self.code) };
         let launches = self
             .launches
@@ -122,7 +122,7 @@ impl Drop for Loaded {
 
 impl Drop for Code {
     fn drop(&mut self) {
-        // SAFETY: its owner dropped it when no launch was running any more.
+        // SAFETY: its owner dropped it only once no launch was running.
         self.core
             .give_back(|driver| unsafe { driver.module_unload(self.handle) });
     }

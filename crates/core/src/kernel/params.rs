@@ -1,4 +1,4 @@
-//! Parameters of kernels, and what launches pass for them.
+//! Kernel parameters and the values that launches pass for them.
 
 use std::marker::PhantomData;
 
@@ -8,23 +8,23 @@ use pinlane_driver::{DevicePtr, KernelArg};
 use crate::Sealed;
 use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
 
-/// A parameter that is device memory, read by the kernel.
+/// A device memory parameter that the kernel reads.
 #[derive(Debug)]
 pub struct In<T>(PhantomData<T>);
 
-/// A parameter that is device memory, written by the kernel, or read and written.
+/// A device memory parameter that the kernel writes, or reads and writes.
 #[derive(Debug)]
 pub struct Out<T>(PhantomData<T>);
 
-/// A parameter of a kernel, and what a launch passes for it.
+/// A kernel parameter, and the type of value that a launch passes for it.
 pub trait Param: Sealed {
-    /// What a launch passes.
+    /// Type of the value.
     type Value<'a>: Argument<'a>;
 }
 
 /// A value that a launch passes to a kernel.
 pub trait Argument<'a>: Sealed {
-    /// As the driver wants it.
+    /// Converts to the driver's representation.
     fn as_arg(&self) -> KernelArg;
 
     #[doc(hidden)]
@@ -37,7 +37,7 @@ pub struct Touches<'a>(pub(super) Vec<Touch<'a>>);
 
 /// All parameters of a kernel.
 pub trait Params: Sealed {
-    /// What a launch passes.
+    /// Types of the values that a launch passes.
     type Values<'a>;
 
     #[doc(hidden)]

@@ -1,10 +1,10 @@
-//! What all pinned buffers offer, written once.
+//! Common API of all pinned buffers.
 
-/// `part` and `range`, and the conversion to a [`PinnedSlice`](super::PinnedSlice).
+/// Defines `part`, `range` and the conversion to a [`PinnedSlice`](super::PinnedSlice).
 macro_rules! read_by_transfers {
     ($buffer:ident) => {
         impl<T: Pod + Send> $buffer<T> {
-            /// An owned piece, to transfer only that. [`Part::into_whole`](crate::Part::into_whole)
+            /// An owned sub-range, for partial transfers. [`Part::into_whole`](crate::Part::into_whole)
             /// returns the buffer.
             ///
             /// # Panics
@@ -13,7 +13,7 @@ macro_rules! read_by_transfers {
                 crate::Part::new(self, range)
             }
 
-            /// A borrowed piece, for transfers of a [`scope`](crate::Device::scope) to read.
+            /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to read.
             ///
             /// # Panics
             /// If the range is out of bounds.
@@ -33,13 +33,14 @@ macro_rules! read_by_transfers {
     };
 }
 
-/// The same for buffers that read and write like a slice, with `range_mut` and the traits of slices.
+/// Like `read_by_transfers`, for buffers that read and write like a slice: adds `range_mut` and the slice
+/// traits.
 macro_rules! slice_like {
     ($buffer:ident) => {
         crate::memory::buffer_traits::read_by_transfers!($buffer);
 
         impl<T: Pod + Send> $buffer<T> {
-            /// A borrowed piece, for transfers of a [`scope`](crate::Device::scope) to write.
+            /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to write.
             ///
             /// # Panics
             /// If the range is out of bounds.
@@ -61,7 +62,8 @@ macro_rules! slice_like {
     };
 }
 
-/// The traits that `Vec` has. The last two are the generics of shared and of exclusive access.
+/// Implements the traits that `Vec` has. The last two arguments are the generics for shared and for
+/// exclusive access.
 macro_rules! slice_traits {
     ($buffer:ty, $element:ty, [$($shared:tt)*], [$($exclusive:tt)*]) => {
         impl<$($shared)*> AsRef<[$element]> for $buffer {

@@ -12,20 +12,20 @@ use super::{PinnedFor, bytes_of, check_align};
 use crate::Result;
 use crate::device_core::DeviceCore;
 
-/// `len` elements in page-locked memory of their own. All pinned buffers that are not from a pool
-/// wrap one.
+/// `len` elements in a page-locked block of their own. Every pinned buffer that is not from a pool wraps
+/// one.
 pub(crate) struct HostMemory<T> {
     core: Arc<DeviceCore>,
-    /// Dangling when there are no bytes: nothing is pinned then.
+    /// Dangling if there are no bytes: nothing is pinned then.
     start: NonNull<T>,
     len: usize,
     portable: bool,
-    /// Owns what `start` points to. Boxed, since buffers are moved a lot and it never is.
+    /// Owns the memory at `start`. Boxed, because buffers move often and this part never has to.
     _block: Option<Box<Block>>,
     elements: PhantomData<T>,
 }
 
-// SAFETY: the memory is owned like that of a `Box<[T]>`, plain data behind one pointer.
+// SAFETY: it owns the memory as a `Box<[T]>` does: plain data behind one pointer.
 unsafe impl<T: Send> Send for HostMemory<T> {}
 // SAFETY: shared access only reads the pointer, as for `Box<[T]>`.
 unsafe impl<T: Sync> Sync for HostMemory<T> {}

@@ -1,4 +1,4 @@
-//! Pinned memory that kernels see, too.
+//! Pinned memory that kernels can access.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -10,17 +10,17 @@ use super::buffer_traits::slice_like;
 use super::{PinnedBuf, PinnedFor, PinnedSource, PinnedTarget};
 use crate::{Device, Error, Result};
 
-/// Pinned memory with an address for kernels, which read and write it over the link.
+/// Pinned memory with a device address. Kernels read and write it over the link.
 ///
-/// While a kernel may use it, give it to [`Stream::hold`](crate::Stream::hold), which gives it
-/// back when the stream has got that far.
+/// While a kernel may use it, hand it to [`Stream::hold`](crate::Stream::hold), which returns it once the
+/// stream's work so far is done.
 pub struct MappedBuf<T> {
     buffer: PinnedBuf<T>,
     device_ptr: DevicePtr,
 }
 
 impl Device {
-    /// Mapped memory for `len` elements. Their values are unspecified.
+    /// Allocates mapped memory for `len` elements. Their values are unspecified.
     pub fn mapped<T: Pod>(&self, len: usize) -> Result<MappedBuf<T>> {
         if !self.info().can_map_host {
             return Err(Error::NotMapped);
@@ -40,7 +40,7 @@ impl Device {
 }
 
 impl<T> MappedBuf<T> {
-    /// The address under which kernels see the first element.
+    /// Device address of the first element.
     #[must_use]
     pub fn device_ptr(&self) -> DevicePtr {
         self.device_ptr
@@ -49,7 +49,7 @@ impl<T> MappedBuf<T> {
 
 slice_like!(MappedBuf);
 
-/// Kernels that write it are launched under an unsafe contract that excludes reading it meanwhile.
+/// Launching a kernel that writes this memory is unsafe; its contract rules out reading at the same time.
 impl<T> Deref for MappedBuf<T> {
     type Target = [T];
 
@@ -64,7 +64,7 @@ impl<T> DerefMut for MappedBuf<T> {
     }
 }
 
-// SAFETY: as for the pinned memory inside, which is reached through the value only.
+// SAFETY: as for the pinned memory inside, which is only reachable through the value.
 unsafe impl<T: Pod + Send> PinnedSource<T> for MappedBuf<T> {
     fn start(&self) -> *const T {
         self.buffer.start()

@@ -1,20 +1,20 @@
-//! Buffers, each freed the way it was made, exactly once, after its last use.
+//! Buffers. Each is freed exactly once, the way it was allocated, after its last use.
 //!
 //! ```text
-//!   budget     Budget       how much may be page-locked
-//!   pinning    Block        page-locked memory, made the fastest way and freed the same way
+//!   budget     Budget       limit on page-locked memory
+//!   pinning    Block        page-locked memory, allocated the fastest way
 //!   host       HostMemory   a block for elements of one type
 //!     pinned   PinnedBuf    reads and writes like a slice
 //!     write_combined        written by the CPU, never read
-//!     mapped   MappedBuf    seen by kernels, too
-//!   pool       PinnedPool   pinned memory to take and give back, without asking the driver
+//!     mapped   MappedBuf    also accessible to kernels
+//!   pool       PinnedPool   reusable pinned memory, without driver calls
 //!   to_pinned  ToPinned     copies into fresh pinned memory
-//!   registered Registered   ordinary memory, page-locked in place and given back
-//!   stable                  what memory must promise to be page-locked in place
-//!   part       Part         an owned sub-range, for transfers of a piece
+//!   registered Registered   ordinary memory, page-locked in place
+//!   stable                  contract for memory to be page-locked in place
+//!   part       Part         an owned sub-range, for partial transfers
 //!   slice      PinnedSlice  a borrowed sub-range, for scopes
 //!   device     DeviceBuf    device memory, and its typed sub-ranges
-//!   transferable            what a buffer must promise to be the end of a transfer
+//!   transferable            contract for buffers to take part in a transfer
 //! ```
 
 mod budget;
@@ -60,21 +60,21 @@ use std::sync::LazyLock;
 
 use crate::{Error, Result};
 
-/// Pinned memory starts at a page, and no page is smaller.
+/// Alignment of pinned memory: the smallest page size.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// What the system locks at a time. Some systems have larger pages.
+/// The system's page size, the unit of page-locking. Larger than 4096 on some systems.
 #[doc(hidden)]
 pub fn page_bytes() -> usize {
     static PAGE: LazyLock<usize> = LazyLock::new(|| {
-        // SAFETY: it only asks.
+        // SAFETY: `sysconf` only queries.
         let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(bytes).unwrap_or(0).max(PAGE_BYTES)
     });
     *PAGE
 }
 
-/// Whether elements can lie in memory that starts at a page.
+/// Checks that page-aligned memory is aligned enough for elements of this type.
 #[doc(hidden)]
 pub fn check_align<T>() -> Result<()> {
     let align = align_of::<T>();
@@ -84,7 +84,7 @@ pub fn check_align<T>() -> Result<()> {
     Ok(())
 }
 
-/// Bytes of `len` elements, if they fit the address space.
+/// Size of `len` elements in bytes, if it fits the address space.
 pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
     let element_bytes = size_of::<T>();
     len.checked_mul(element_bytes)
@@ -92,10 +92,10 @@ pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
         .ok_or(Error::TooLarge { len, element_bytes })
 }
 
-/// The range inside of `len` elements.
+/// Resolves a range of a buffer of `len` elements.
 ///
 /// # Panics
-/// When it is outside.
+/// If the range is out of bounds.
 pub(crate) fn resolve(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,

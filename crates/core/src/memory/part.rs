@@ -1,4 +1,4 @@
-//! An owned piece of a buffer.
+//! An owned sub-range of a buffer.
 
 use std::ops::{Range, RangeBounds};
 
@@ -8,7 +8,7 @@ use super::{
     DeviceBuf, DeviceSlice, DeviceSliceMut, PinnedFor, PinnedSource, PinnedTarget, resolve,
 };
 
-/// A buffer of which only a range takes part in a transfer.
+/// A buffer of which only a range takes part in transfers.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -42,13 +42,13 @@ impl<B> Part<B> {
         Self { whole, range }
     }
 
-    /// Which elements of the whole it is.
+    /// The range of the whole buffer.
     #[must_use]
     pub fn bounds(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// The whole buffer again.
+    /// Returns the whole buffer.
     #[must_use]
     pub fn into_whole(self) -> B {
         self.whole
@@ -68,7 +68,7 @@ impl<'a, T: Pod> From<&'a mut Part<DeviceBuf<T>>> for DeviceSliceMut<'a, T> {
     }
 }
 
-// SAFETY: a range inside of memory for which all of it holds; `new` checked the bounds, and
+// SAFETY: a range of memory that upholds the contract as a whole; `new` checked the bounds, and
 // `StableMemory` and pinned memory never shrink.
 unsafe impl<T: Pod, B: PinnedSource<T>> PinnedSource<T> for Part<B> {
     fn start(&self) -> *const T {

@@ -13,10 +13,10 @@ use super::{PinnedFor, PinnedSource, PinnedTarget, to_pinned};
 use crate::device_core::DeviceCore;
 use crate::{Device, Error, Result};
 
-/// Page-locked memory. The GPU's copy engine reads and writes it directly.
+/// Page-locked memory, which the GPU's copy engines read and write directly.
 ///
-/// It is used like a slice. A transfer takes it by value and gives it back, so that it cannot be
-/// touched while it is in flight:
+/// Use it like a slice. A transfer takes it by value and returns it at the end, so it cannot be touched
+/// while it is in flight:
 ///
 /// ```compile_fail
 /// # fn example(stream: &pinlane::Stream, mut buffer: pinlane::PinnedBuf<u8>, mut target: pinlane::DeviceBuf<u8>) {
@@ -29,12 +29,12 @@ pub struct PinnedBuf<T> {
 }
 
 impl Device {
-    /// Pinned memory for `len` elements. Their values are unspecified.
+    /// Allocates pinned memory for `len` elements. Their values are unspecified.
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedBuf<T>> {
         self.pinned_with(len, HostFlags::default().portable)
     }
 
-    /// Pinned memory that only this device may use where `portable` is false.
+    /// Allocates pinned memory. Unless it is `portable`, only this device may use it.
     pub fn pinned_with<T: Pod>(&self, len: usize, portable: bool) -> Result<PinnedBuf<T>> {
         let flags = HostFlags {
             portable,
@@ -42,14 +42,14 @@ impl Device {
         };
         let pin = || PinnedBuf::allocate(&self.shared.core, len, flags);
         match pin() {
-            // Idle buffers of the device make room.
+            // Freeing the device's idle buffers may make room.
             Err(Error::OverBudget { .. }) if self.shared.pinned_store.free_idle() > 0 => pin(),
             pinned => pinned,
         }
     }
 
-    /// Pinned memory with a copy of `values`. Also called
-    /// [`to_pinned`](crate::ToPinned::to_pinned).
+    /// Allocates pinned memory with a copy of `values`. [`to_pinned`](crate::ToPinned::to_pinned) does the
+    /// same.
     pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuf<T>> {
         let mut buffer = self.pinned(values.len())?;
         to_pinned::copy(values, &mut buffer);
@@ -74,20 +74,19 @@ impl<T> Deref for PinnedBuf<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` initialised elements, aligned; writes need `&mut self` or ownership.
+        // SAFETY: `len` initialised, aligned elements; writing needs `&mut self` or ownership.
         unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.memory.len()) }
     }
 }
 
 impl<T> DerefMut for PinnedBuf<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and `&mut self` excludes every other access.
+        // SAFETY: as in `deref`, and `&mut self` excludes all other access.
         unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.memory.len()) }
     }
 }
 
-// SAFETY: the memory is page-locked, does not move with the value, and is reached through
-// the value only.
+// SAFETY: the memory is page-locked, does not move with the value, and is only reachable through it.
 unsafe impl<T: Pod + Send> PinnedSource<T> for PinnedBuf<T> {
     fn start(&self) -> *const T {
         self.memory.start().as_ptr()

@@ -1,8 +1,8 @@
-//! Faulting in memory of others before it is written.
+//! Faults in the caller's memory before it is written.
 //!
-//! Writing to memory that nobody has touched is slow: the kernel finds, clears and maps each page on
-//! the way. Several threads that write side by side fault the same huge page several times over, so
-//! pages are better faulted in before, each by one thread.
+//! Writing to untouched memory is slow: the kernel finds, clears and maps each page on the way. Threads
+//! that write side by side fault the same huge page several times over, so it is faster to fault pages in
+//! first, each on one thread.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +11,13 @@ use super::page_bytes;
 use super::pinning::{HUGE_PAGE_BYTES, Pages, System};
 use crate::helpers;
 
-/// What one thread takes at a time.
+/// How much one thread takes at a time.
 const PIECE_BYTES: usize = 2 * HUGE_PAGE_BYTES;
 
-/// Pages that are looked at to tell whether memory is fresh.
+/// Number of pages sampled to tell whether memory is fresh.
 const SAMPLES: usize = 16;
 
-/// Whether most of the memory has not been touched yet.
+/// Whether most of the memory is still untouched.
 pub(crate) fn is_fresh(start: *mut u8, bytes: usize) -> bool {
     if cfg!(miri) || bytes < SAMPLES * page_bytes() {
         return false;
@@ -26,17 +26,17 @@ pub(crate) fn is_fresh(start: *mut u8, bytes: usize) -> bool {
         let at = start.wrapping_add(bytes / SAMPLES * sample).addr();
         let page = start.with_addr(at / page_bytes() * page_bytes());
         let mut resident = 0u8;
-        // SAFETY: only asks about the page; one byte is written for one page.
+        // SAFETY: `mincore` only queries; it writes one byte for one page.
         let asked = unsafe { libc::mincore(page.cast(), page_bytes(), &raw mut resident) };
         asked == 0 && resident & 1 == 0
     });
     fresh.count() > SAMPLES / 2
 }
 
-/// Ask for huge pages in memory that was not touched yet. Only a hint: nothing depends on it.
+/// Requests huge pages for untouched memory. Only a hint.
 ///
 /// # Safety
-/// The range is memory of the caller's.
+/// The caller owns the range.
 pub(crate) unsafe fn prefer_huge_pages(start: *mut u8, bytes: usize) {
     let first = start.align_offset(HUGE_PAGE_BYTES).min(bytes);
     let whole = (bytes - first) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
@@ -44,15 +44,15 @@ pub(crate) unsafe fn prefer_huge_pages(start: *mut u8, bytes: usize) {
         return;
     }
     let at = NonNull::new(start.wrapping_add(first)).expect("not at 0");
-    // SAFETY: whole pages inside of the caller's memory; the advice changes no contents.
+    // SAFETY: whole pages inside the caller's memory; the advice does not change their contents.
     let _ = unsafe { System.advise_huge(at, whole, true) };
 }
 
-/// Fault the pages in, on several threads. Only whole pages inside of the range, and only a matter
-/// of speed: where the kernel cannot, writing does it.
+/// Faults in the whole pages of the range on several threads. Only affects speed: pages the kernel cannot
+/// fault in here are faulted in when they are written.
 ///
 /// # Safety
-/// The range is writable memory of the caller's.
+/// The caller owns the range, and it is writable.
 pub(crate) unsafe fn prefault(start: *mut u8, bytes: usize) {
     let first = start.align_offset(page_bytes()).min(bytes);
     let whole = (bytes - first) / page_bytes() * page_bytes();
@@ -60,7 +60,7 @@ pub(crate) unsafe fn prefault(start: *mut u8, bytes: usize) {
         return;
     }
     let (base, next) = (Base(start.wrapping_add(first)), AtomicUsize::new(0));
-    // Pieces end at huge pages, so that each of them is faulted in by one thread.
+    // Pieces end at huge page boundaries, so one thread faults in each huge page.
     let skew = base.get().addr() % PIECE_BYTES;
     let pieces = (skew + whole).div_ceil(PIECE_BYTES);
     helpers::run(helpers::helpers_at_most().min(pieces - 1), &|ticket| {
@@ -72,13 +72,13 @@ pub(crate) unsafe fn prefault(start: *mut u8, bytes: usize) {
             let from = (piece * PIECE_BYTES).saturating_sub(skew);
             let to = ((piece + 1) * PIECE_BYTES - skew).min(whole);
             let at = NonNull::new(base.get().wrapping_add(from)).expect("not at 0");
-            // SAFETY: whole pages inside of the caller's memory.
+            // SAFETY: whole pages inside the caller's memory.
             let _ = unsafe { System.populate(at, to - from) };
         }
     });
 }
 
-/// An address that threads may share.
+/// An address that threads can share.
 #[derive(Clone, Copy)]
 struct Base(*mut u8);
 
@@ -88,7 +88,7 @@ impl Base {
     }
 }
 
-// SAFETY: it is only an address; what may be done there is said by `prefault`.
+// SAFETY: it is only an address; the contract of `prefault` governs its use.
 unsafe impl Sync for Base {}
 
 #[cfg(all(test, not(miri)))]

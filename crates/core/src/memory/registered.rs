@@ -18,7 +18,7 @@ use super::{
 use crate::device_core::DeviceCore;
 use crate::{Device, RegisterError, Result};
 
-/// Memory that was page-locked in place. [`into_inner`](Self::into_inner) gives it back.
+/// Memory that was page-locked in place. [`into_inner`](Self::into_inner) returns it.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -31,15 +31,15 @@ use crate::{Device, RegisterError, Result};
 /// # }
 /// ```
 pub struct Registered<M: StableMemory> {
-    /// Always initialised; dropped by hand, after the registration is undone. `MaybeUninit`, since
-    /// moving a `Box` claims its memory, which would cut off `start`.
+    /// Always initialised; dropped by hand after it is unregistered. `MaybeUninit`, because moving a `Box`
+    /// asserts unique access to its memory, which would invalidate `start`.
     memory: MaybeUninit<M>,
-    /// Taken once, when it was registered.
+    /// Derived once, at registration.
     start: NonNull<M::Element>,
     len: usize,
     core: Arc<DeviceCore>,
     portable: bool,
-    /// Given back when nothing is registered any more.
+    /// Released once the memory is no longer registered.
     reservation: Option<Reservation>,
     element: PhantomData<M::Element>,
 }
@@ -50,7 +50,7 @@ unsafe impl<M: StableMemory> Send for Registered<M> {}
 unsafe impl<M: StableMemory + Sync> Sync for Registered<M> where M::Element: Sync {}
 
 impl Device {
-    /// Page-lock `memory` in place. Where that fails the memory comes back.
+    /// Page-locks `memory` in place. On failure the error returns the memory.
     pub fn register<M: StableMemoryMut>(
         &self,
         memory: M,
@@ -61,9 +61,8 @@ impl Device {
         self.register_parts(memory, start, len, RegisterFlags::default())
     }
 
-    /// Page-lock `memory` in place: [`register`](Self::register) under the name that other
-    /// libraries have for it. To copy into fresh pinned memory instead, see
-    /// [`ToPinned`](crate::ToPinned).
+    /// Page-locks `memory` in place: [`register`](Self::register) by the name other libraries use. To copy
+    /// into fresh pinned memory instead, see [`ToPinned`](crate::ToPinned).
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
@@ -81,12 +80,12 @@ impl Device {
         self.register(memory)
     }
 
-    /// Page-lock `memory` in place for reading only: it can be the source of transfers.
+    /// Page-locks `memory` in place for reading only. It can be the source of transfers, not the target.
     pub fn register_read_only<M: StableMemory>(
         &self,
         memory: M,
     ) -> std::result::Result<Registered<ReadOnly<M>>, RegisterError<ReadOnly<M>>> {
-        // Devices without read-only registration take writable memory as it is.
+        // Devices without read-only registration register the memory as writable.
         let read_only = memory.is_read_only() || self.info().can_register_read_only;
         let flags = RegisterFlags {
             read_only,
@@ -98,7 +97,7 @@ impl Device {
         self.register_parts(memory, start.cast_mut(), len, flags)
     }
 
-    /// `memory` is initialised, and was put where it stays before `start` was taken from it.
+    /// Registers initialised `memory`, which must not move after `start` was derived from it.
     fn register_parts<M: StableMemory>(
         &self,
         memory: MaybeUninit<M>,
@@ -113,7 +112,7 @@ impl Device {
             Err(error) => {
                 return Err(RegisterError {
                     error,
-                    // SAFETY: initialised, as the caller vouches.
+                    // SAFETY: the caller guarantees that it is initialised.
                     memory: unsafe { memory.assume_init() },
                 });
             }
@@ -130,8 +129,8 @@ impl Device {
         })
     }
 
-    /// The memory at `start` must stay where it is until it is unregistered: a [`Registered`] owns it, a
-    /// scope has it borrowed. Nothing is registered, and nothing reserved, where there are no bytes.
+    /// Page-locks memory. It must stay mapped at `start` until it is unregistered: a [`Registered`] owns
+    /// it, or a scope borrows it. Zero bytes register and reserve nothing.
     pub(crate) fn lock_pages(
         &self,
         start: HostPtr,
@@ -143,7 +142,7 @@ impl Device {
         }
         let locked_bytes = spanned_pages(start.addr().get(), bytes);
         let reservation = self.budget().reserve(locked_bytes)?;
-        // SAFETY: the memory is mapped and stays so, as said above.
+        // SAFETY: the memory is mapped and stays so, by the contract above.
         let result = unsafe { self.driver().host_register(start, bytes, flags) };
         result.map_err(|error| {
             let others_bytes = self.budget().in_use_bytes().saturating_sub(locked_bytes);
@@ -153,7 +152,7 @@ impl Device {
     }
 }
 
-/// Bytes of all pages that the range touches: they are locked as a whole.
+/// Total size of the pages the range touches, since whole pages are locked.
 fn spanned_pages(address: usize, bytes: usize) -> u64 {
     let page_bytes = page_bytes() as u64;
     let (start, end) = (address as u64, address as u64 + bytes as u64);
@@ -161,10 +160,10 @@ fn spanned_pages(address: usize, bytes: usize) -> u64 {
 }
 
 impl<M: StableMemory> Registered<M> {
-    /// Undo the registration and give the memory back. Where that fails it stays registered.
+    /// Unregisters the memory and returns it. On failure it stays registered.
     pub fn into_inner(self) -> std::result::Result<M, RegisterError<Self>> {
         if self.bytes() > 0 {
-            // SAFETY: a registration in flight is owned by its transfer, so nothing uses it.
+            // SAFETY: a transfer in flight would own the registration, so nothing uses it.
             if let Err(error) = unsafe { self.core.driver.host_unregister(self.base()) } {
                 let error = error.into();
                 return Err(RegisterError {
@@ -176,23 +175,23 @@ impl<M: StableMemory> Registered<M> {
         let mut this = ManuallyDrop::new(self);
         this.core.counters.registered_bytes.subtract(this.bytes());
         drop(this.reservation.take());
-        // SAFETY: `this` is never used or dropped again; `core` and `memory` are taken out once,
-        // and nothing is left in `reservation`.
+        // SAFETY: `this` is never used or dropped again; `core` and `memory` are each moved out once, and
+        // `reservation` is empty.
         unsafe {
             std::ptr::drop_in_place(&mut this.core);
             Ok(this.memory.assume_init_read())
         }
     }
 
-    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    /// An owned sub-range, for partial transfers. [`Part::into_whole`] returns the buffer.
     ///
     /// # Panics
-    /// When the range is outside of the buffer.
+    /// If the range is out of bounds.
     pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
         Part::new::<M::Element>(self, range)
     }
 
-    /// A borrowed piece, for transfers of a [`scope`](crate::Device::scope) to read.
+    /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to read.
     ///
     /// # Panics
     /// If the range is out of bounds.
@@ -200,7 +199,7 @@ impl<M: StableMemory> Registered<M> {
         PinnedSlice::from(self).range(range)
     }
 
-    /// A borrowed piece, for transfers of a [`scope`](crate::Device::scope) to write.
+    /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to write.
     ///
     /// # Panics
     /// If the range is out of bounds.
@@ -224,14 +223,14 @@ impl<M: StableMemory> Deref for Registered<M> {
     type Target = [M::Element];
 
     fn deref(&self) -> &[M::Element] {
-        // SAFETY: `StableMemory` promises `len` initialised elements; writes need `&mut self`.
+        // SAFETY: `StableMemory` guarantees `len` initialised elements; writing needs `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl<M: StableMemoryMut> DerefMut for Registered<M> {
     fn deref_mut(&mut self) -> &mut [M::Element] {
-        // SAFETY: as in `deref`, writable by `StableMemoryMut`, and `&mut self` is exclusive.
+        // SAFETY: as in `deref`; `StableMemoryMut` allows writing, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -251,22 +250,23 @@ impl<M: StableMemory> Drop for Registered<M> {
     fn drop(&mut self) {
         let (bytes, base) = (self.bytes(), self.base());
         let unregister = |driver: &dyn Driver| {
-            // SAFETY: a registration in flight is owned by its transfer or parked, so nothing
-            // uses it any more.
+            // SAFETY: a transfer in flight would own the registration, or it would be parked, so nothing
+            // uses it.
             unsafe { driver.host_unregister(base) }
         };
         if bytes == 0 || self.core.give_back(unregister) {
             self.core.counters.registered_bytes.subtract(bytes);
-            // SAFETY: initialised, and dropped here only.
+            // SAFETY: initialised, and dropped only here.
             unsafe { self.memory.assume_init_drop() };
         } else if let Some(reservation) = self.reservation.take() {
-            // The pages are still locked under this address: the memory must stay, and counts.
+            // The pages are still locked at this address, so the memory must stay and keep counting against
+            // the budget.
             reservation.keep();
         }
     }
 }
 
-// SAFETY: registered memory is page-locked, and `StableMemory` says that it does not move.
+// SAFETY: registered memory is page-locked, and `StableMemory` guarantees that it does not move.
 unsafe impl<M: StableMemory> PinnedSource<M::Element> for Registered<M> {
     fn start(&self) -> *const M::Element {
         self.start.as_ptr()
@@ -284,7 +284,7 @@ unsafe impl<M: StableMemory> PinnedSource<M::Element> for Registered<M> {
     }
 }
 
-// SAFETY: as above, and `StableMemoryMut` says that it may be written.
+// SAFETY: as above, and `StableMemoryMut` allows writing.
 unsafe impl<M: StableMemoryMut> PinnedTarget<M::Element> for Registered<M> {
     fn start_mut(&mut self) -> *mut M::Element {
         self.start.as_ptr()

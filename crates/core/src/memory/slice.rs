@@ -14,7 +14,7 @@ use super::{
 };
 use crate::device_core::DeviceCore;
 
-/// Pinned memory, borrowed to be read by the device. Its owner may read it meanwhile.
+/// Pinned memory borrowed for the device to read. Its owner may read it at the same time.
 #[derive(Clone, Copy)]
 pub struct PinnedSlice<'a, T> {
     start: NonNull<T>,
@@ -23,7 +23,7 @@ pub struct PinnedSlice<'a, T> {
     borrow: PhantomData<&'a T>,
 }
 
-/// Pinned memory, borrowed to be written by the device. Nobody else can touch it meanwhile.
+/// Pinned memory borrowed for the device to write. Nothing else can access it until the borrow ends.
 pub struct PinnedSliceMut<'a, T> {
     start: NonNull<T>,
     len: usize,
@@ -41,7 +41,7 @@ unsafe impl<T: Send> Send for PinnedSliceMut<'_, T> {}
 unsafe impl<T: Sync> Sync for PinnedSliceMut<'_, T> {}
 
 impl<'a, T: Pod> PinnedSlice<'a, T> {
-    /// Registered memory. The caller has it borrowed for `'a`.
+    /// Wraps registered memory that the caller has borrowed for `'a`.
     pub(crate) fn registered(memory: &'a [T], core: &'a Arc<DeviceCore>) -> Self {
         Self {
             start: NonNull::from(memory).cast(),
@@ -60,15 +60,15 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
         }
     }
 
-    /// A piece of it.
+    /// A sub-range.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(self, range: impl RangeBounds<usize>) -> Self {
         let range = resolve(range, self.len);
         Self {
-            // SAFETY: `resolve` checked that the range is inside.
+            // SAFETY: `resolve` checked the bounds.
             start: unsafe { self.start.add(range.start) },
             len: range.len(),
             ..self
@@ -92,7 +92,7 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -108,7 +108,7 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
 }
 
 impl<'a, T: Pod> PinnedSliceMut<'a, T> {
-    /// Registered memory.
+    /// Wraps registered memory.
     pub(crate) fn registered(memory: &'a mut [T], core: &'a Arc<DeviceCore>) -> Self {
         Self {
             len: memory.len(),
@@ -129,30 +129,30 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
         }
     }
 
-    /// A piece of it.
+    /// A sub-range.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(self, range: impl RangeBounds<usize>) -> Self {
         let range = resolve(range, self.len);
         Self {
-            // SAFETY: `resolve` checked that the range is inside.
+            // SAFETY: `resolve` checked the bounds.
             start: unsafe { self.start.add(range.start) },
             len: range.len(),
             ..self
         }
     }
 
-    /// Two pieces, before and from element `at`.
+    /// Splits in two at element `at`.
     ///
     /// # Panics
-    /// When `at` is outside.
+    /// If `at` is out of bounds.
     #[must_use]
     pub fn split_at(self, at: usize) -> (Self, Self) {
         let tail = resolve(at.., self.len);
         let second = Self {
-            // SAFETY: `resolve` checked that `at` is inside or at the end.
+            // SAFETY: `resolve` checked that `at` is at most `len`.
             start: unsafe { self.start.add(tail.start) },
             len: tail.len(),
             ..self
@@ -161,10 +161,10 @@ impl<'a, T: Pod> PinnedSliceMut<'a, T> {
         (first, second)
     }
 
-    /// Pieces of `len` elements each; the last may be shorter.
+    /// Splits into pieces of `len` elements each; the last may be shorter.
     ///
     /// # Panics
-    /// When `len` is 0.
+    /// If `len` is 0.
     pub fn pieces(self, len: usize) -> impl Iterator<Item = Self> {
         assert!(len > 0, "pieces of no elements");
         let mut rest = Some(self);
@@ -217,7 +217,7 @@ impl<T> Deref for PinnedSliceMut<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory is borrowed exclusively, and a transfer that writes it owns the value.
+        // SAFETY: the memory is borrowed exclusively, and a transfer that writes to it owns the value.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

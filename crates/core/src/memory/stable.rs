@@ -1,26 +1,26 @@
-//! Memory of others that can be page-locked in place.
+//! Caller-owned memory that can be page-locked in place.
 
 use bytemuck::Pod;
 
-/// Memory with an address that does not change while its owner is moved about.
+/// Memory whose address does not change when its owner is moved.
 ///
 /// # Safety
-/// `parts()` gives the same initialised, aligned elements every time until the value is dropped,
-/// at the same address wherever the value is moved, and nobody else writes them meanwhile.
+/// Until the value is dropped, `parts()` returns the same initialised, aligned elements every time, at the
+/// same address wherever the value is moved, and nothing else writes to them.
 pub unsafe trait StableMemory: Send + 'static {
-    /// What it holds.
+    /// Type of the elements.
     type Element: Pod + Send;
 
     /// First element and number of elements.
     fn parts(&self) -> (*const Self::Element, usize);
 
-    /// Whether the process may only read it.
+    /// Whether the process can only read the memory.
     fn is_read_only(&self) -> bool {
         false
     }
 }
 
-/// Memory as [`StableMemory`] that may be written, too.
+/// [`StableMemory`] that may also be written.
 ///
 /// # Safety
 /// As for [`StableMemory`], and the elements may be written through a pointer from `parts_mut`.
@@ -63,8 +63,8 @@ unsafe impl<T: Pod + Send> StableMemoryMut for Box<[T]> {
 }
 
 #[cfg(feature = "mmap")]
-// SAFETY: a mapping stays where it is until it is dropped. Whoever made it vouched that the file
-// does not change.
+// SAFETY: a mapping stays in place until it is dropped. Its creator guaranteed that the file does not
+// change.
 unsafe impl StableMemory for memmap2::Mmap {
     type Element = u8;
 
@@ -95,11 +95,11 @@ unsafe impl StableMemoryMut for memmap2::MmapMut {
     }
 }
 
-/// Memory that the device may only read, whatever its owner could do.
+/// Memory that the device may only read, whatever its owner may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadOnly<M>(pub M);
 
-// SAFETY: what holds for `M` holds for it in here.
+// SAFETY: the contract of `M` carries over.
 unsafe impl<M: StableMemory> StableMemory for ReadOnly<M> {
     type Element = M::Element;
 

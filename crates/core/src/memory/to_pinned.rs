@@ -9,13 +9,13 @@ use crate::helpers;
 use crate::sync::lock;
 use crate::{Device, Result, Sealed};
 
-/// Less is copied by one thread before others have woken up.
+/// Below this size, one thread finishes before others have woken up.
 const PARALLEL_FROM_BYTES: usize = 4 << 20;
 
-/// What one thread copies at a time.
+/// How much one thread copies at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Memory that can be copied to pinned memory. To page-lock it where it is, see
+/// Memory that can be copied into pinned memory. To page-lock memory in place, see
 /// [`Device::pin`](crate::Device::pin).
 ///
 /// ```
@@ -30,16 +30,16 @@ const PIECE_BYTES: usize = 1 << 20;
 /// # }
 /// ```
 pub trait ToPinned: Sealed {
-    /// What it holds.
+    /// Type of the elements.
     type Element: Pod;
 
-    /// A copy in fresh pinned memory. Large ones are copied by several threads.
+    /// Copies into fresh pinned memory, on several threads if it is large.
     fn to_pinned(&self, device: &Device) -> Result<PinnedBuf<Self::Element>>;
 }
 
 impl<T: Pod> Sealed for [T] {}
 
-/// Arrays, `Vec`s and boxes of elements are reached through it.
+/// Also covers arrays, `Vec`s and boxed slices.
 impl<T: Pod> ToPinned for [T] {
     type Element = T;
 
@@ -48,7 +48,7 @@ impl<T: Pod> ToPinned for [T] {
     }
 }
 
-/// Copies `source` to `target`, which is as long, on several threads where that is worth it.
+/// Copies `source` to `target`, which has the same length, on several threads if that pays off.
 pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
     let bytes = size_of_val(source);
     if bytes < PARALLEL_FROM_BYTES {
@@ -56,7 +56,7 @@ pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
         return;
     }
     let helpers = helpers::helpers_at_most().min(bytes / PIECE_BYTES - 1);
-    // As bytes, which every thread may touch, whatever the elements are.
+    // As bytes, which can be shared between threads whatever the element type is.
     let source: &[u8] = bytemuck::cast_slice(source);
     let target: &mut [u8] = bytemuck::cast_slice_mut(target);
     assert_eq!(source.len(), target.len());

@@ -1,4 +1,4 @@
-//! What a buffer must promise to be the end of a transfer.
+//! The contract for buffers to take part in a transfer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,26 +29,26 @@ use crate::{Error, Result, Sealed};
     note = "or page-lock it in place: `device.register(source)`, and `scope.register(&mut source)` for a slice"
 )]
 pub unsafe trait PinnedSource<T: Pod>: Sealed + Send + 'static {
-    /// The first element.
+    /// Pointer to the first element.
     fn start(&self) -> *const T;
 
     /// Number of elements.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether it is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The device that the memory was pinned for.
+    /// The device the memory was pinned for.
     fn pinned_for(&self) -> PinnedFor<'_>;
 }
 
 /// Page-locked memory that an asynchronous copy may write.
 ///
 /// # Safety
-/// As for [`PinnedSource`], and the memory may be written through `start_mut()`, which is
-/// `start()`; nothing else reads or writes it except through access to the value.
+/// As for [`PinnedSource`]. In addition, `start_mut()` equals `start()` and may be used to write, and
+/// nothing else reads or writes the memory except through access to the value.
 #[diagnostic::on_unimplemented(
     message = "an asynchronous copy cannot write to `{Self}`: it is not writable pinned memory",
     label = "not pinned, or read-only",
@@ -57,11 +57,11 @@ pub unsafe trait PinnedSource<T: Pod>: Sealed + Send + 'static {
     note = "or page-lock the target in place: `device.register(target)`, and `scope.register(&mut target)` for a slice"
 )]
 pub unsafe trait PinnedTarget<T: Pod>: PinnedSource<T> {
-    /// The first element.
+    /// Pointer to the first element.
     fn start_mut(&mut self) -> *mut T;
 }
 
-/// The device that memory was pinned for, and whether others may use it.
+/// The device memory was pinned for, and whether other devices may use it.
 #[derive(Clone, Copy)]
 pub struct PinnedFor<'a> {
     pub(crate) core: &'a Arc<DeviceCore>,
@@ -69,7 +69,7 @@ pub struct PinnedFor<'a> {
 }
 
 impl<'a> PinnedFor<'a> {
-    /// Registered memory, which every device may use.
+    /// For registered memory, which every device may use.
     pub(crate) fn registered(core: &'a Arc<DeviceCore>) -> Self {
         Self {
             core,
@@ -77,7 +77,7 @@ impl<'a> PinnedFor<'a> {
         }
     }
 
-    /// Whether a stream of the device behind `core` may use the memory.
+    /// Checks that a stream of the device behind `core` may use the memory.
     pub(crate) fn check_usable_by(self, core: &Arc<DeviceCore>) -> Result<()> {
         if Arc::ptr_eq(self.core, core) {
             return Ok(());
@@ -85,14 +85,14 @@ impl<'a> PinnedFor<'a> {
         if !self.portable {
             Err(Error::NotPortable)
         } else if self.core.driver.pin_domain() != core.driver.pin_domain() {
-            // Pinned for one driver is pageable to the other.
+            // Memory pinned by one driver is pageable to the other.
             Err(Error::WrongDevice)
         } else {
             Ok(())
         }
     }
 
-    /// Whether the memory was got from this device, for addresses that are its own.
+    /// Checks that the memory belongs to this device, for device-specific addresses.
     pub(crate) fn check_same_device(self, core: &Arc<DeviceCore>) -> Result<()> {
         match Arc::ptr_eq(self.core, core) {
             true => Ok(()),

@@ -11,8 +11,8 @@ use super::host::HostMemory;
 use super::{Part, PinnedFor, PinnedSource, PinnedTarget};
 use crate::{Device, Result};
 
-/// Write-combined pinned memory: not cached, so that writing it does not evict what is, and
-/// reading it on the CPU is slower than anything else. Hence there is no way to read it here.
+/// Write-combined pinned memory. It is not cached, so writing it evicts nothing, but reading it on the CPU
+/// is extremely slow. Therefore this type cannot be read:
 ///
 /// ```compile_fail
 /// # fn example(buffer: &pinlane::WriteCombinedBuf<u8>) -> u8 {
@@ -24,7 +24,7 @@ pub struct WriteCombinedBuf<T> {
 }
 
 impl Device {
-    /// Write-combined memory for `len` elements. Their values are unspecified.
+    /// Allocates write-combined memory for `len` elements. Their values are unspecified.
     pub fn write_combined<T: Pod>(&self, len: usize) -> Result<WriteCombinedBuf<T>> {
         let flags = HostFlags {
             write_combined: true,
@@ -42,16 +42,16 @@ impl<T: Pod> WriteCombinedBuf<T> {
         self.memory.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Write `values` at element `at`.
+    /// Writes `values` at element `at`.
     ///
     /// # Panics
-    /// When they do not fit.
+    /// If they do not fit.
     pub fn write(&mut self, at: usize, values: &[T]) {
         let end = at.checked_add(values.len()).expect("range overflows");
         assert!(
@@ -59,17 +59,17 @@ impl<T: Pod> WriteCombinedBuf<T> {
             "elements {at}..{end} of a buffer of {}",
             self.len()
         );
-        // SAFETY: the range was checked; `values` cannot overlap memory that has no other view.
+        // SAFETY: the range was checked; `values` cannot overlap this memory, which has no other view.
         unsafe {
             let target = self.memory.start().as_ptr().add(at);
             std::ptr::copy_nonoverlapping(values.as_ptr(), target, values.len());
         }
     }
 
-    /// Write `value` to every element, front to back.
+    /// Writes `value` to every element, front to back.
     pub fn fill(&mut self, value: T) {
         for at in 0..self.len() {
-            // SAFETY: `at` is inside.
+            // SAFETY: `at` is in bounds.
             unsafe { self.memory.start().as_ptr().add(at).write(value) };
         }
     }
@@ -78,16 +78,17 @@ impl<T: Pod> WriteCombinedBuf<T> {
 read_by_transfers!(WriteCombinedBuf);
 
 impl<T: Pod + Send> WriteCombinedBuf<T> {
-    /// The same memory as the target of downloads, which is rarely wanted.
+    /// Converts to a target for downloads, which is rarely needed.
     #[must_use]
     pub fn into_sink(self) -> WriteCombinedSink<T> {
         WriteCombinedSink(self)
     }
 }
 
-/// Write-combined memory that downloads may go to. What has arrived cannot be read here either: it
-/// can only be sent on, so this is of use for measuring, and for passing bytes from one device to
-/// another.
+/// Write-combined memory that downloads may write to.
+///
+/// The CPU cannot read it either, only send it on. Useful for measurements, and for passing bytes from one
+/// device to another.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -108,22 +109,22 @@ impl<T: Pod + Send> WriteCombinedBuf<T> {
 pub struct WriteCombinedSink<T>(WriteCombinedBuf<T>);
 
 impl<T: Pod + Send> WriteCombinedSink<T> {
-    /// An owned piece, to transfer only that. [`Part::into_whole`] gives the buffer back.
+    /// An owned sub-range, for partial transfers. [`Part::into_whole`] returns the buffer.
     ///
     /// # Panics
-    /// When the range is outside of the buffer.
+    /// If the range is out of bounds.
     pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
         Part::new(self, range)
     }
 
-    /// The buffer, to be written again.
+    /// Converts back to a buffer that the CPU can write.
     #[must_use]
     pub fn into_inner(self) -> WriteCombinedBuf<T> {
         self.0
     }
 }
 
-// SAFETY: as for the buffer inside, which is reached through the value only.
+// SAFETY: as for the buffer inside, which is only reachable through the value.
 unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedSink<T> {
     fn start(&self) -> *const T {
         PinnedSource::start(&self.0)
@@ -145,8 +146,8 @@ unsafe impl<T: Pod + Send> PinnedTarget<T> for WriteCombinedSink<T> {
     }
 }
 
-// SAFETY: the memory comes from `host_alloc`, does not move with the value, and is reached through
-// the value only.
+// SAFETY: the memory comes from `host_alloc`, does not move with the value, and is only reachable through
+// it.
 unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedBuf<T> {
     fn start(&self) -> *const T {
         self.memory.start().as_ptr()

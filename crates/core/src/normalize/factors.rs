@@ -1,15 +1,14 @@
-//! What bytes are multiplied by, and what is added then.
+//! Scale and offset of each channel.
 
 use pinlane_kernels::MAX_CHANNELS;
 
 use super::Factors;
 use crate::{Error, Result};
 
-/// How bytes become numbers: `x * scale + offset`, each channel with its own.
+/// How bytes become numbers: `x * scale + offset`, with separate factors for each channel.
 ///
-/// Element `i` is of channel `i / inner % channels`. So for images that hold one plane after the
-/// other (CHW) `inner` is the number of pixels, and for those whose pixels hold all channels side
-/// by side (HWC) it is 1.
+/// Element `i` belongs to channel `i / inner % channels`. For images stored plane by plane (CHW), `inner`
+/// is the number of pixels; for interleaved images (HWC), it is 1.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -27,11 +26,12 @@ pub struct Normalize {
 }
 
 impl Normalize {
-    /// A scale and an offset for each channel, in order, and `inner` elements in a row of one.
+    /// Takes a scale and an offset for each channel, in order, and `inner`, the number of consecutive
+    /// elements of one channel.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] unless there are 1 to 16 channels, as many offsets as scales, all
-    /// finite, and at least one element in a row.
+    /// [`Error::InvalidConfig`] unless there are 1 to 16 channels, as many offsets as scales, all of them
+    /// finite, and `inner` is at least 1.
     pub fn new(scale: &[f32], offset: &[f32], inner: usize) -> Result<Self> {
         check_channels("scale", scale)?;
         check_same("offset", scale, offset, "must have as many as scale")?;
@@ -45,11 +45,11 @@ impl Normalize {
         })
     }
 
-    /// The usual `(x / 255 - mean) / std`, for each channel, as one multiplication and one addition
-    /// whose factors are computed in `f64`.
+    /// The usual `(x / 255 - mean) / std` for each channel, as one multiplication and one addition whose
+    /// factors are computed in `f64`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), for `mean` and `std`; and where `std` is 0 or so small that the
+    /// As for [`new`](Self::new), applied to `mean` and `std`. Also if `std` is 0, or so small that the
     /// factors are not finite.
     pub fn mean_std(mean: &[f32], std: &[f32], inner: usize) -> Result<Self> {
         check_channels("mean", mean)?;
@@ -72,13 +72,13 @@ impl Normalize {
         Self::new(&scale, &offset, inner)
     }
 
-    /// How many channels there are.
+    /// Number of channels.
     #[must_use]
     pub fn channels(&self) -> usize {
         self.factors.len()
     }
 
-    /// Elements in a row of one channel.
+    /// Number of consecutive elements of one channel.
     #[must_use]
     pub fn inner(&self) -> usize {
         self.inner
@@ -92,7 +92,7 @@ impl Normalize {
 }
 
 fn check_channels(field: &'static str, values: &[f32]) -> Result<()> {
-    // The text below says the same number.
+    // The message below states the same number.
     const { assert!(MAX_CHANNELS == 16) };
     let fits = (1..=MAX_CHANNELS).contains(&values.len());
     check(fits, field, "must be for 1 to 16 channels")

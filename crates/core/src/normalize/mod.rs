@@ -1,4 +1,4 @@
-//! Normalising bytes on the device: pixels to numbers, channel by channel.
+//! Normalises bytes on the device: pixels to numbers, with factors per channel.
 
 mod factors;
 
@@ -11,7 +11,7 @@ use crate::kernel::{In, Out};
 use crate::transfer::same_len;
 use crate::{Builtin, DeviceBuf, DeviceSlice, DeviceSliceMut, Kernel, Module, Pod, Result, Stream};
 
-/// A [`Normalize`] whose factors are on a device. One serves any number of launches, on any stream.
+/// A [`Normalize`] whose factors are on a device. Can be used for any number of launches, on any stream.
 #[derive(Debug)]
 pub struct Normalizer {
     table: DeviceBuf<Factors>,
@@ -21,10 +21,10 @@ pub struct Normalizer {
 /// Scale and offset of a channel.
 type Factors = [f32; 2];
 
-/// Elements, those of a plane, channels, factors of each, source, target.
+/// Number of elements, elements per plane, channels, factors per channel, source, target.
 type KernelParams<T> = (u64, u64, u32, In<Factors>, In<u8>, Out<T>);
 
-/// Elements that bytes can be normalised to: `f32` and `half::bf16`.
+/// Element types that bytes can be normalised to: `f32` and `half::bf16`.
 pub trait NormalizeTarget: Pod + sealed::Sealed {}
 
 impl NormalizeTarget for f32 {}
@@ -55,7 +55,7 @@ mod sealed {
     }
 }
 
-/// The kernels, one for each kind of target.
+/// The kernels, one per target type.
 #[derive(Debug)]
 pub struct Kernels {
     to_f32: Kernel<KernelParams<f32>>,
@@ -71,7 +71,7 @@ impl Kernels {
         })
     }
 
-    /// As [`Builtin::normalize`] says.
+    /// See [`Builtin::normalize`].
     #[doc(hidden)]
     pub fn run<T: NormalizeTarget>(
         &self,
@@ -83,8 +83,8 @@ impl Kernels {
         let items = source.len();
         same_len(items, target.len())?;
         let table = &normalizer.table;
-        // SAFETY: these are its parameters. It reads as many factors as there are channels and the
-        // first `items` bytes, and writes as many elements.
+        // SAFETY: these are its parameters. It reads one factor pair per channel and the first `items`
+        // bytes, and writes as many elements.
         unsafe {
             let (channels, table) = (table.len() as u32, table.whole());
             let (items_u64, inner) = (items as u64, normalizer.inner);
@@ -95,7 +95,7 @@ impl Kernels {
 }
 
 impl Normalizer {
-    /// Whether it may be used: no launch on it went so wrong that nobody knows when it ends.
+    /// Whether it can still be used: every launch on it can be waited for.
     #[doc(hidden)]
     pub fn is_sound(&self) -> bool {
         !self.table.is_stranded()
@@ -103,8 +103,8 @@ impl Normalizer {
 }
 
 impl Normalize {
-    /// Bring the factors to the device of this stream. Returns at once, like any small copy; later
-    /// launches wait for it on the device, where they must.
+    /// Copies the factors to the stream's device. Returns immediately, like any small copy; later launches
+    /// wait for it on the device where they must.
     pub fn upload(&self, stream: &Stream) -> Result<Normalizer> {
         let mut table = stream.alloc(self.channels())?;
         stream.copy_to_device(self.factors(), &mut table)?;
@@ -116,13 +116,13 @@ impl Normalize {
 }
 
 impl Builtin {
-    /// `target[i] = source[i] * scale + offset`, with the factors of the channel of element `i`:
-    /// see [`Normalize`].
+    /// `target[i] = source[i] * scale + offset`, with the factors of element `i`'s channel: see
+    /// [`Normalize`].
     ///
-    /// Rounded after the multiplication and after the addition, and once more to bf16: to nearest,
-    /// ties to even. The bits are the same on every GPU and on the simulator. The first element is
-    /// the first of channel 0; any number of elements will do. Slices of different lengths are an
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch). The host waits for nothing.
+    /// Rounds after the multiplication and after the addition, and once more to bf16: to nearest, ties to
+    /// even. The result is bit-identical on every GPU and on the simulator. The first element is the first
+    /// of channel 0; any number of elements is allowed. Slices of different lengths return an
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch). Does not block the host.
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::sync::{Mutex, lock};
 
-/// Carries one value from whoever completes to the task that polls.
+/// Carries one value from the completing thread to the task that polls.
 pub(crate) struct Completion<R> {
     state: Mutex<State<R>>,
 }
@@ -22,8 +22,8 @@ impl<R> Completion<R> {
         }
     }
 
-    /// Keep the value, and give out the waker of the task that polled last. Only the first call
-    /// counts.
+    /// Stores the value and returns the waker of the task that polled last. Only the first call has an
+    /// effect.
     #[must_use = "the task must be woken"]
     pub(crate) fn complete(&self, value: R) -> Option<Waker> {
         let mut state = lock(&self.state);
@@ -37,13 +37,13 @@ impl<R> Completion<R> {
         }
     }
 
-    /// The value, or a promise to wake the task.
+    /// Returns the value, or registers the task to be woken.
     ///
     /// # Panics
-    /// When the value was taken before.
+    /// If the value was already taken.
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<R> {
-        // Cloned before the lock is taken, and the old one dropped after: both are code of the
-        // user's, which may do anything.
+        // Clone before taking the lock, and drop the old one after releasing it: both run user code, which
+        // may do anything.
         let mut mine = Some(context.waker().clone());
         let mut state = lock(&self.state);
         match &mut *state {

@@ -8,24 +8,24 @@ use std::time::Duration;
 use super::Fence;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// What is freed later: dropping it frees the memory.
+/// A value to free later: dropping it frees the memory.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// Keeps payloads until all their fences have fired.
 pub(crate) struct DeferredFree<F> {
     parked: Mutex<Vec<Parked<F>>>,
-    /// Length of `parked`, readable without the lock: nearly always 0.
+    /// Length of `parked`, readable without the lock. Nearly always 0.
     count: AtomicUsize,
 }
 
 struct Parked<F> {
     fences: Vec<F>,
-    /// Freed by hand: a panic that unwinds through the lot must not free what is in flight.
+    /// Freed explicitly: a panic that unwinds through the `DeferredFree` must not free memory in flight.
     payload: ManuallyDrop<Payload>,
 }
 
-/// Frees payload of which the device has let go. A panic of one does not keep the others from being
-/// freed; the first goes on when all are.
+/// Frees payloads that the device is finished with. If one panics, the others are still freed before the
+/// first panic resumes.
 fn free_all<F>(landed: Vec<Parked<F>>) -> usize {
     let freed = landed.len();
     let mut panicked = None;
@@ -41,12 +41,12 @@ fn free_all<F>(landed: Vec<Parked<F>>) -> usize {
     freed
 }
 
-/// What [`DeferredFree::close`] did.
+/// Result of [`DeferredFree::close`].
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Closed {
-    /// Freed, since their fences had fired.
+    /// Number freed, because their fences had fired.
     pub(crate) freed: usize,
-    /// Left alone for good, since the device never let go of them.
+    /// Number leaked, because the device may still use them.
     pub(crate) abandoned: usize,
 }
 
@@ -58,7 +58,7 @@ impl<F: Fence> DeferredFree<F> {
         }
     }
 
-    /// Keep `payload` until all `fences` have fired.
+    /// Keeps `payload` until all `fences` have fired.
     pub(crate) fn defer(&self, fences: Vec<F>, payload: Payload) {
         let mut parked = lock(&self.parked);
         parked.push(Parked {
@@ -68,12 +68,13 @@ impl<F: Fence> DeferredFree<F> {
         self.count.store(parked.len(), Ordering::Release);
     }
 
-    /// How many are parked.
+    /// Number of parked payloads.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Free what has landed meanwhile. How many. A fence that cannot be asked now is asked later.
+    /// Frees payloads whose fences have fired, and returns how many. A fence whose query fails is queried
+    /// again later.
     pub(crate) fn reclaim(&self) -> usize {
         if self.len() == 0 {
             return 0;
@@ -93,13 +94,13 @@ impl<F: Fence> DeferredFree<F> {
             self.count.store(parked.len(), Ordering::Release);
             landed
         };
-        // Outside of the lock: it calls the driver.
+        // Outside the lock, because this calls the driver.
         free_all(landed)
     }
 
-    /// Empty the lot for good: wait up to `patience` for each fence, free what has landed, and
-    /// leave the rest alone, since memory that an engine may still write must never be freed. The
-    /// first fence that does not fire in time ends the patience for all.
+    /// Empties it for good: waits up to `patience` for each fence, frees the payloads whose fences have
+    /// fired, and leaks the rest, since memory that an engine may still write must never be freed. After
+    /// the first fence that times out, it no longer waits for any.
     pub(crate) fn close(&self, mut patience: Duration) -> Closed {
         let parked = std::mem::take(&mut *lock(&self.parked));
         self.count.store(0, Ordering::Release);

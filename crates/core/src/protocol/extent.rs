@@ -1,18 +1,18 @@
-//! Which bytes of a device buffer are used.
+//! The byte ranges of a device buffer that a use covers.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One range, or many.
+/// One or more byte ranges.
 #[derive(Clone, Debug)]
 pub(crate) enum Extent {
     One(Range<usize>),
-    /// In order, none empty, none touching the next.
+    /// Sorted, none empty, none adjacent to the next.
     Many(Arc<Vec<Range<usize>>>),
 }
 
 impl Extent {
-    /// Of ranges in any order; they may overlap.
+    /// Merges ranges, which may overlap and come in any order.
     pub(crate) fn many(mut ranges: Vec<Range<usize>>) -> Self {
         ranges.retain(|range| !range.is_empty());
         if !ranges.is_sorted_by_key(|range| range.start) {
@@ -39,7 +39,7 @@ impl Extent {
         }
     }
 
-    /// Whether they have a byte in common.
+    /// Whether the two share a byte.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let (few, many) = self.few_and_many(other);
         few.iter().any(|range| {
@@ -49,7 +49,7 @@ impl Extent {
         })
     }
 
-    /// Whether every byte of `other` is in it.
+    /// Whether it includes every byte of `other`.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         let mine = self.ranges();
         other.ranges().iter().all(|range| {
@@ -68,7 +68,7 @@ impl Extent {
 mod tests {
     use super::*;
 
-    /// As sets of bytes.
+    /// Lists every byte of an extent.
     fn bytes(extent: &Extent) -> Vec<usize> {
         extent.ranges().iter().cloned().flatten().collect()
     }

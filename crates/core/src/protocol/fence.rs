@@ -4,31 +4,31 @@ use std::time::Duration;
 
 use pinlane_driver::{Error, Result};
 
-/// Fires once, when all work before it is done, and stays fired.
+/// A fence fires once, when all work before it is done, and stays fired.
 pub(crate) trait Fence: Send + 'static {
-    /// Whether it has fired.
+    /// Whether the fence has fired.
     fn is_done(&self) -> Result<bool>;
 
-    /// Wait until it has fired.
+    /// Waits until the fence has fired.
     fn wait(&self) -> Result<()>;
 
-    /// Wait until it has fired, at most `timeout`. Whether it has.
+    /// Waits until the fence has fired or `timeout` has passed. Returns whether it has fired.
     fn wait_timeout(&self, timeout: Duration) -> Result<bool>;
 
-    /// Wait by any stronger means than [`wait`](Self::wait), which has just failed.
+    /// Waits by a stronger means than [`wait`](Self::wait), which has just failed.
     fn wait_hard(&self) -> Result<()>;
 
-    /// Keep an error that no caller can be told of.
+    /// Keeps an error that no call can return.
     fn note(&self, error: Error);
 
-    /// Whether the device has let go of what comes before: it has fired, or the device is dead. An
-    /// error is noted; a fence that cannot be asked now has not let go.
+    /// Whether the device is finished with all earlier work: the fence has fired, or the device is dead.
+    /// Errors are noted; a failed query counts as not finished.
     fn has_let_go(&self) -> bool {
         self.let_go(self.is_done())
     }
 
-    /// The same, waiting for it. Asked a few times, since one failed question proves nothing, and
-    /// never longer than `patience` each.
+    /// Like [`has_let_go`](Self::has_let_go), but waits. Retries a few times, since one failed call proves
+    /// nothing, with at most `patience` each.
     fn lets_go_within(&self, patience: Duration) -> bool {
         for _ in 0..3 {
             match self.wait_timeout(patience) {
@@ -52,9 +52,9 @@ pub(crate) trait Fence: Send + 'static {
         })
     }
 
-    /// Wait until memory before the fence is certainly out of the device's hands.
+    /// Waits until the device is certainly finished with memory used before the fence.
     ///
-    /// An error of one attempt is kept and reported even when a later attempt gives the proof.
+    /// If an attempt fails, its error is kept and reported even if a later attempt succeeds.
     fn settle(&self) -> Settled {
         let Err(first) = self.wait() else {
             return Settled::Done(Ok(()));
@@ -65,7 +65,7 @@ pub(crate) trait Fence: Send + 'static {
         for attempt in [Self::wait, Self::wait_hard, Self::wait_hard] {
             match attempt(self) {
                 Ok(()) => return Settled::Done(Err(first)),
-                // A dead context moves no bytes: that is a proof, too.
+                // A dead context moves no data, which is proof too.
                 Err(error) if error.is_fatal() => return Settled::Done(Err(error)),
                 Err(error) => self.note(error),
             }
@@ -74,11 +74,11 @@ pub(crate) trait Fence: Send + 'static {
     }
 }
 
-/// What [`Fence::settle`] found out.
+/// Result of [`Fence::settle`].
 #[derive(Debug)]
 pub(crate) enum Settled {
-    /// No engine touches the memory any more; the work itself went as the result says.
+    /// No engine accesses the memory any more. Holds the result of the work itself.
     Done(Result<()>),
-    /// Nobody can tell. The memory must stay where it is.
+    /// There is no way to tell. The memory must not be freed or reused.
     Unknown(Error),
 }

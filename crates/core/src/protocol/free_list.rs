@@ -14,7 +14,7 @@ impl<S> FreeList<S> {
         }
     }
 
-    /// An idle object, or a new one. `make` runs outside of the lock.
+    /// Claims an idle object or makes a new one. `make` runs outside the lock.
     pub(crate) fn claim<E>(&self, make: impl FnOnce() -> Result<S, E>) -> Result<S, E> {
         let idle = lock(&self.idle).pop();
         match idle {
@@ -23,12 +23,12 @@ impl<S> FreeList<S> {
         }
     }
 
-    /// Give back what [`claim`](Self::claim) gave.
+    /// Returns an object from [`claim`](Self::claim) to the list.
     pub(crate) fn release(&self, slot: S) {
         lock(&self.idle).push(slot);
     }
 
-    /// All idle objects, to be destroyed.
+    /// Removes all idle objects, to be destroyed.
     pub(crate) fn drain(&self) -> Vec<S> {
         std::mem::take(&mut *lock(&self.idle))
     }

@@ -8,23 +8,23 @@ use pinlane_driver::{Error, Result};
 use super::{Completion, DeferredFree, Fence, Settled};
 use crate::sync::Arc;
 
-/// A buffer that the device may touch until its fence has fired.
+/// A buffer that the device may access until its fence has fired.
 ///
-/// The buffer comes out only through a proof that the fence has fired. Dropped before, it goes to
-/// the lot.
+/// The buffer can only be taken out once the fence is known to have fired. If dropped earlier, it goes to
+/// [`DeferredFree`].
 pub(crate) struct InFlight<B: Send + 'static, F: Fence> {
-    /// Both are there until the flight has ended.
+    /// `None` once the buffer has been taken out.
     load: Option<(B, F)>,
     deferred: Arc<DeferredFree<F>>,
     told: Option<Arc<Completion<Result<()>>>>,
 }
 
-/// How a flight ended.
+/// How a transfer ended.
 #[derive(Debug)]
 pub(crate) struct Landed<B> {
-    /// How the work went.
+    /// Result of the work.
     pub(crate) result: Result<()>,
-    /// The buffer, unless nobody could tell whether the device has let go of it.
+    /// The buffer, unless there is no way to tell whether the device still uses it.
     pub(crate) buffer: Option<B>,
 }
 
@@ -44,16 +44,16 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
             .map_or(Ok(true), |(_, fence)| fence.is_done())
     }
 
-    /// Wait for the fence, at most `timeout`. Whether it has fired.
+    /// Waits until the fence has fired or `timeout` has passed. Returns whether it has fired.
     pub(crate) fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
         let wait = |(_, fence): &(B, F)| fence.wait_timeout(timeout);
         self.load.as_ref().map_or(Ok(true), wait)
     }
 
-    /// Wait for the fence and give the buffer back.
+    /// Waits for the fence and returns the buffer.
     ///
     /// # Panics
-    /// When it was given back before.
+    /// If the buffer was already returned.
     pub(crate) fn land(&mut self) -> Landed<B> {
         match self.fence().settle() {
             Settled::Done(result) => self.landed(result),
@@ -61,7 +61,7 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
         }
     }
 
-    /// The same without waiting. `watch` is called once, to have the completion told.
+    /// Like [`land`](Self::land), without blocking. Calls `watch` once, to be notified of the completion.
     pub(crate) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -75,7 +75,7 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
             }
             let told = Arc::new(Completion::new());
             if let Err(error) = watch(self.fence(), Arc::clone(&told)) {
-                // Nobody would ever wake us: wait here. The copy itself may have gone well.
+                // Nothing would ever wake the task, so wait here. The copy itself may have succeeded.
                 self.fence().note(error);
                 return Poll::Ready(self.land());
             }
@@ -89,7 +89,7 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
         }
     }
 
-    /// Something went wrong on the way: wait here, and report it.
+    /// Waits here after an error, and reports it.
     fn land_after(&mut self, error: Error) -> Landed<B> {
         if error.is_fatal() {
             return self.landed(Err(error));

@@ -2,7 +2,7 @@
 
 use super::{Extent, Fence};
 
-/// Names a stream for its whole life. Never reused, unlike a driver's handle.
+/// Identifies a stream. Never reused, unlike a driver's handle.
 pub(crate) type StreamId = u64;
 
 /// One use of a range.
@@ -16,8 +16,8 @@ pub(crate) struct Access {
 /// All uses that a later one may have to wait for.
 pub(crate) struct Ledger<F> {
     uses: Vec<Use<F>>,
-    /// Number of uses at which those that are done are looked for and forgotten. Doubles when most
-    /// are still running, so that a use is asked about a few times only.
+    /// Number of uses at which finished ones are removed. Doubles while most are still running, so that
+    /// each use is queried only a few times.
     tidy_at: usize,
 }
 
@@ -26,7 +26,7 @@ struct Use<F> {
     fence: F,
 }
 
-/// Fewer uses than this are not worth a question to the driver.
+/// With fewer uses, a driver call does not pay off.
 const TIDY_AT_LEAST: usize = 16;
 
 impl<F: Fence + Clone> Ledger<F> {
@@ -37,8 +37,8 @@ impl<F: Fence + Clone> Ledger<F> {
         }
     }
 
-    /// Fences of other streams that must fire before `next` may start. Work of the same stream is
-    /// in order by itself.
+    /// Fences on other streams that must fire before `next` may start. Work on the same stream is already
+    /// ordered.
     pub(crate) fn conflicts<'a>(&'a self, next: &'a Access) -> impl Iterator<Item = &'a F> {
         self.uses
             .iter()
@@ -46,7 +46,7 @@ impl<F: Fence + Clone> Ledger<F> {
             .map(|earlier| &earlier.fence)
     }
 
-    /// Note that `access` was submitted after its conflicts, and ends with `fence`.
+    /// Records that `access` was submitted after its conflicts and ends with `fence`.
     pub(crate) fn record(&mut self, access: Access, fence: F) {
         self.uses
             .retain(|earlier| !replaces(&access, &earlier.access));
@@ -57,7 +57,7 @@ impl<F: Fence + Clone> Ledger<F> {
         self.uses.push(Use { access, fence });
     }
 
-    /// Fences of all uses, in the order of submission.
+    /// Fences of all uses, in submission order.
     pub(crate) fn fences(&self) -> impl Iterator<Item = &F> {
         self.uses.iter().map(|earlier| &earlier.fence)
     }
@@ -68,11 +68,11 @@ fn clash(a: &Access, b: &Access) -> bool {
     (a.writes || b.writes) && a.extent.overlaps(&b.extent)
 }
 
-/// Whether waiting for `later` includes having waited for `earlier`, for whatever may follow.
+/// Whether any later work that waits for `later` need not wait for `earlier`.
 ///
-/// `later` must cover the range, come after `earlier`, and clash with at least what `earlier`
-/// clashes with. A reader never stands for a writer of another stream, nor for another stream's
-/// reader: that would leave one reader where there are two.
+/// `later` must cover the range, come after `earlier`, and clash with at least everything that `earlier`
+/// clashes with. A reader never replaces a writer on another stream, nor a reader on another stream: that
+/// would leave one reader where there are two.
 fn replaces(later: &Access, earlier: &Access) -> bool {
     let covers = later.extent.covers(&earlier.extent);
     let comes_after = later.writes || later.stream == earlier.stream;

@@ -1,4 +1,4 @@
-//! Every interleaving of the protocol's small races, explored by loom.
+//! Explores every interleaving of the protocol's small races with loom.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p pinlane-core --lib --release loom_models`
 
@@ -26,7 +26,7 @@ struct ModelBuffer {
     freed: Freed,
 }
 
-/// Not loom's `Arc`: loom takes what an abandoned buffer keeps for a leak.
+/// Not loom's `Arc`, because loom would report what an abandoned buffer keeps as a leak.
 type Freed = std::sync::Arc<LoomUsize>;
 
 impl Drop for ModelBuffer {
@@ -86,7 +86,7 @@ fn completion_wakes_the_task_that_polls() {
         let told = Arc::new(Completion::new());
         let teller = Arc::clone(&told);
         let callback = thread::spawn(move || wake(teller.complete(7)));
-        // Loom reports a deadlock when the wake-up is lost.
+        // Loom reports a deadlock if the wake-up is lost.
         assert_eq!(block_on(poll_fn(|context| told.poll(context))), 7);
         callback.join().unwrap();
     });
@@ -179,7 +179,8 @@ fn reclaim_at_shutdown() {
         let closed = deferred.close(Duration::ZERO);
         engine.join().unwrap();
         let reclaimed = reclaimer.join().unwrap();
-        // What never fired is left alone; what fired in time is freed once, by one of the two.
+        // A payload whose fence never fired is leaked; one that fired in time is freed once, by one of the
+        // two.
         assert_eq!(
             second_freed.load(Ordering::Acquire),
             0,
@@ -206,13 +207,13 @@ mod shared_slot {
     use super::super::{Claim, SharedSlot};
     use crate::sync::{Arc, AtomicUsize, Ordering};
 
-    /// Cells that units write and the last claim reads: loom reports every possible race.
+    /// Cells that units write and the last claim reads. Loom reports every possible race.
     struct Cells {
         ready: u32,
         units: [UnsafeCell<u32>; 2],
     }
 
-    // SAFETY: what the models are to show; loom checks every access.
+    // SAFETY: this is what the models check; loom checks every access.
     unsafe impl Sync for Cells {}
 
     fn cells() -> Cells {
@@ -234,12 +235,12 @@ mod shared_slot {
 
     fn check(cells: &Cells) {
         for cell in &cells.units {
-            // SAFETY: loom checks that nothing writes it meanwhile.
+            // SAFETY: loom checks that nothing writes to it at the same time.
             assert_eq!(cell.with(|cell| unsafe { *cell }), 1, "every unit once");
         }
     }
 
-    /// Claims, opens or waits, works, finishes. Whether it got the buffer.
+    /// Claims, opens or waits, works, finishes. Returns whether it got the buffer.
     fn lane(slot: &SharedSlot<Cells>, at_most: usize) -> usize {
         let mut taken = 0;
         while let Some(claim) = slot.claim(at_most) {

@@ -1,16 +1,16 @@
-//! Who owns a buffer, and until when: the protocol of transfers, independent of any GPU.
+//! Who owns a buffer, and until when: the transfer protocol, independent of any GPU.
 //!
 //! ```text
 //!   InFlight       a buffer and its fence: returns the buffer once the fence has fired
 //!     | dropped before that
 //!   DeferredFree   keeps the buffer until the fence has fired, at most until shutdown
 //!   FreeList       idle events and streams, each claimed by one owner at a time
-//!   Completion     tells a task, once, that the fence has fired
+//!   Completion     notifies a task, once, that the fence has fired
 //!   SharedSlot     a buffer that several threads fill; the last one gets it
 //!   Ledger         last writer and all readers of each range of a device buffer
 //! ```
 //!
-//! Nothing here knows a driver; a [`Fence`] is all it needs. That is why loom and miri can run it.
+//! This code needs a [`Fence`] but no driver, so loom and miri can run it.
 
 mod completion;
 mod deferred_free;

@@ -1,6 +1,6 @@
 //! A fence that a test fires by hand.
 
-use std::sync::Arc; // not a race of the protocol, and abandoned payload keeps it forever
+use std::sync::Arc; // not loom's: not part of the modelled races, and abandoned payloads leak it
 use std::time::Duration;
 
 use pinlane_driver::{Error, ErrorKind, Result};
@@ -12,7 +12,7 @@ const PENDING: usize = 0;
 const FIRED: usize = 1;
 const LOST: usize = 2;
 
-/// Fires when told. Waiting for it is an error while it has not: models never block.
+/// A fence fired by hand. Waiting before it has fired is an error: models never block.
 #[derive(Clone)]
 pub(crate) struct TestFence(Arc<AtomicUsize>);
 

@@ -1,4 +1,4 @@
-//! The protocol, step by step. The interleavings are in `loom_models`.
+//! Step-by-step tests of the protocol. See `loom_models` for interleavings.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn access(stream: u64, bytes: std::ops::Range<usize>, writes: bool) -> Access {
     }
 }
 
-/// How many fences `next` has to wait for.
+/// Number of fences that `next` has to wait for.
 fn waits(ledger: &Ledger<TestFence>, next: Access) -> usize {
     ledger.conflicts(&next).count()
 }
@@ -130,7 +130,7 @@ fn dropped_flight_is_parked_until_it_lands() {
 fn flight_that_nobody_can_prove_landed_keeps_its_buffer_away() {
     let deferred = Arc::new(DeferredFree::new());
     let (mut flight, fence, freed) = in_flight(&deferred);
-    let landed = flight.land(); // the test fence refuses to wait
+    let landed = flight.land(); // waiting on the test fence fails
     assert!(landed.result.is_err() && landed.buffer.is_none());
     assert_eq!((deferred.len(), freed.load(Ordering::Relaxed)), (1, 0));
     fence.fire();

@@ -188,7 +188,7 @@ fn a_batch_that_is_too_large() {
     for order in ORDERS {
         for at in AT {
             let place = (at, StageKind::Upload);
-            let text = "a batch of 44 bytes, where a chunk holds 40; set a larger chunk";
+            let text = "a batch of 44 bytes does not fit a chunk of 40; set a larger chunk";
             fails(order, place, text, |rig, pipeline| {
                 let len = |batch| if batch == at { 11 } else { 10 };
                 let batches = (0..7).map(|batch| vec![1u32; len(batch)]);

@@ -1,10 +1,10 @@
-//! What the process's control groups leave it of memory and CPUs, versions 1 and 2.
+//! Memory and CPU limits of the process's control groups, versions 1 and 2.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// The control groups that limit the process: its own and all above it.
+/// The control groups that limit the process: its own and all ancestors.
 ///
 /// ```
 /// let groups = pinlane::memory::ControlGroups::of_process();
@@ -18,12 +18,12 @@ pub struct ControlGroups {
     cpu: Vec<Group>,
 }
 
-/// The memory of a control group.
+/// Memory limit of a control group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupMemory {
-    /// The most that its processes may have together.
+    /// The limit for all its processes together.
     pub limit_bytes: u64,
-    /// What is left of it, with file cache that goes away when memory is needed.
+    /// How much of the limit is left, counting reclaimable file cache as free.
     pub headroom_bytes: u64,
 }
 
@@ -40,14 +40,14 @@ enum Version {
 }
 
 impl ControlGroups {
-    /// Those of this process.
+    /// The control groups of this process.
     #[must_use]
     pub fn of_process() -> Self {
         Self::find("/".as_ref())
     }
 
-    /// Those that the files below `root` tell of: `/`, except in tests. On a hybrid system a
-    /// controller is in either version's tree; the other one has no files of it.
+    /// The control groups described by the files below `root`, which is `/` except in tests. On a hybrid
+    /// system, a controller is in one version's tree and has no files in the other.
     #[must_use]
     pub fn find(root: &Path) -> Self {
         let read = |path: &str| text(&root.join(path)).unwrap_or_default();
@@ -73,14 +73,14 @@ impl ControlGroups {
         }
     }
 
-    /// The group that leaves the least memory; `None` where none limits it.
+    /// Memory of the group with the least headroom; `None` if no group limits memory.
     #[must_use]
     pub fn memory(&self) -> Option<GroupMemory> {
         let limits = self.memory.iter().filter_map(Group::memory);
         limits.min_by_key(|memory| memory.headroom_bytes)
     }
 
-    /// CPUs' worth of time that the process may use at once; `None` where no group limits it.
+    /// Number of CPUs the process may use at once; `None` if no group limits it.
     #[must_use]
     pub fn cpus(&self) -> Option<f64> {
         self.cpu
@@ -90,10 +90,10 @@ impl ControlGroups {
     }
 }
 
-/// More than any of the files has, with thousands of mounts.
+/// Larger than any of these files, even with thousands of mounts.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// What a file holds, where it is text.
+/// Contents of a file, if it is text.
 fn text(path: &Path) -> Option<String> {
     let mut text = String::new();
     let file = File::open(path).ok()?;
@@ -101,15 +101,15 @@ fn text(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A mounted tree of groups.
+/// A mounted cgroup hierarchy.
 struct Mount {
-    /// The group that it shows at its top.
+    /// The group at the root of the mount.
     top: String,
-    /// Where.
+    /// The mount point.
     at: PathBuf,
 }
 
-/// `4:memory:/path` of version 1, `0::/path` of version 2.
+/// Parses `4:memory:/path` (version 1) or `0::/path` (version 2).
 fn membership<'l>(line: &'l str, controller: &str) -> Option<(Version, &'l str)> {
     let (_, line) = line.split_once(':')?;
     let (controllers, path) = line.split_once(':')?;
@@ -122,7 +122,7 @@ fn membership<'l>(line: &'l str, controller: &str) -> Option<(Version, &'l str)>
     }
 }
 
-/// A line of mountinfo, where it is a tree of this version with this controller in it.
+/// Parses a line of mountinfo, if it is a hierarchy of this version with this controller.
 fn mount(line: &str, version: Version, controller: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ');
@@ -139,7 +139,7 @@ fn mount(line: &str, version: Version, controller: &str) -> Option<Mount> {
     })
 }
 
-/// Spaces and the like are written as `\040` in mountinfo.
+/// Decodes mountinfo's octal escapes, such as `\040` for a space.
 fn unescape(text: &str) -> String {
     let mut plain = Vec::new();
     let mut rest = text.as_bytes();
@@ -168,8 +168,8 @@ fn add_with_ancestors(
     groups: &mut Vec<Group>,
 ) {
     let top = root.join(mount.at.strip_prefix("/").unwrap_or(&mount.at));
-    // Inside of a container the mount may begin at the group itself, or the group's name may be
-    // from outside of it. Its top is all that can be seen then.
+    // In a container, the mount may be rooted at the group itself, or the group's name may come from
+    // outside the container. Only the root of the mount is visible then.
     let inside = Path::new(group)
         .strip_prefix(&mount.top)
         .ok()
@@ -190,7 +190,7 @@ impl Group {
         self.read(name)?.trim().parse().ok()
     }
 
-    /// `None` where it sets no limit, or has none that can be read.
+    /// `None` if the group sets no limit, or none that can be read.
     fn memory(&self) -> Option<GroupMemory> {
         let (limit, usage, reclaimable) = match self.version {
             Version::V1 => (
@@ -200,7 +200,7 @@ impl Group {
             ),
             Version::V2 => ("memory.max", "memory.current", "inactive_file"),
         };
-        // "max" is no number, and no limit.
+        // "max" is not a number and means no limit.
         let limit_bytes = self.number(limit)?;
         let usage = self.number(usage).unwrap_or(0);
         let stat = self.read("memory.stat").unwrap_or_default();
@@ -217,7 +217,7 @@ impl Group {
         })
     }
 
-    /// Time a period, over the period. -1 and "max" are no numbers of this kind, and no limits.
+    /// CPU quota divided by period. -1 and "max" do not parse and mean no limit.
     fn cpus(&self) -> Option<f64> {
         let (quota_us, period_us) = match self.version {
             Version::V1 => (

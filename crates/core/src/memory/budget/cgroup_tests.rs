@@ -1,4 +1,4 @@
-//! Trees as systems show them.
+//! Cgroup hierarchies as real systems present them.
 
 use super::super::tests::Tree;
 use super::*;
@@ -76,12 +76,12 @@ fn a_hybrid_has_memory_in_one_of_its_trees() {
 
 #[test]
 fn a_container_sees_its_group_at_the_top() {
-    // Without a namespace of its own: the mount begins at the group.
+    // Without a cgroup namespace, the mount is rooted at the group.
     let mounts = "25 21 0:22 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n";
     let own = tree("container", "0::/docker/abc\n", mounts);
     own.write("sys/fs/cgroup/memory.max", "700\n");
     assert_eq!(headroom(&own), Some(700));
-    // Names from outside.
+    // Names from outside the container.
     for name in ["0::/../other\n", "0::/kubepods/pod1\n"] {
         let foreign = tree("foreign", name, mounts);
         foreign.write("sys/fs/cgroup/memory.max", "600\n");

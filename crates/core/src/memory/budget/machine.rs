@@ -1,11 +1,11 @@
-//! How much memory could be taken now.
+//! How much memory is available now.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::cgroup::ControlGroups;
 
-/// Where the machine tells of its memory.
+/// Sources of the machine's memory figures.
 pub(super) struct Machine {
     meminfo: PathBuf,
     groups: ControlGroups,
@@ -20,8 +20,8 @@ impl Machine {
         }
     }
 
-    /// The less of what the machine and the process's control groups still have; `None` where
-    /// neither tells.
+    /// Available memory of the machine or of the process's control groups, whichever is less; `None` if
+    /// neither is known.
     pub(super) fn available_bytes(&self) -> Option<u64> {
         let machine = fs::read_to_string(&self.meminfo).ok();
         let machine = machine.and_then(|text| mem_available(&text));
@@ -30,7 +30,7 @@ impl Machine {
     }
 }
 
-/// `MemAvailable:   24211016 kB`, in bytes.
+/// Parses `MemAvailable:   24211016 kB` into bytes.
 fn mem_available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()

@@ -1,11 +1,11 @@
 //! RLIMIT_MEMLOCK: a hint when pinning has failed, never a cap.
 //!
-//! NVIDIA's driver does not count its pins against the limit on ordinary Linux, so it says nothing
-//! about what can be pinned. Where a pin fails nonetheless, it may be why.
+//! On ordinary Linux, NVIDIA's driver does not count its pins against the limit, so it says nothing about
+//! how much can be pinned. If a pin fails anyway, the limit may be the cause.
 
 use pinlane_driver::{Error, ErrorKind};
 
-/// Say so in the error where the limit may be the cause.
+/// Mentions the limit in the error if it may be the cause.
 pub(in crate::memory) fn explain(error: Error, requested_bytes: u64, in_use_bytes: u64) -> Error {
     explain_with(error, requested_bytes, in_use_bytes, soft_limit())
 }
@@ -33,10 +33,10 @@ fn explain_with(
     error.with_detail(detail)
 }
 
-/// `None` where there is no limit, or it cannot be asked.
+/// `None` if there is no limit, or it cannot be queried.
 fn soft_limit() -> Option<u64> {
     if cfg!(miri) {
-        return None; // it knows no limits
+        return None; // miri has no resource limits
     }
     let mut limit = libc::rlimit {
         rlim_cur: 0,

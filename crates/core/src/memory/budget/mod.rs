@@ -1,12 +1,12 @@
-//! How much memory may be page-locked: pinning never starves the machine.
+//! Limit on page-locked memory, so that pinning never starves the machine.
 //!
 //! ```text
-//!   Budget      what is in use, and who waits for it        (this file, notifier)
+//!   Budget      usage, and waiting for memory               (this file, notifier)
 //!   rule        where the limit comes from
-//!     setting   variables of the environment
-//!     machine   what is available now: /proc/meminfo
-//!     cgroup                           and control groups
-//!   memlock     what RLIMIT_MEMLOCK has to do with a pin that failed
+//!     setting   environment variables
+//!     machine   memory available now: /proc/meminfo
+//!     cgroup                          and control groups
+//!   memlock     mentions RLIMIT_MEMLOCK when a pin fails
 //! ```
 
 mod cgroup;
@@ -34,17 +34,16 @@ use crate::{Error, Result};
 
 /// A cap on page-locked memory. Cheap to clone; all clones are the same budget.
 ///
-/// Every buffer that the library page-locks counts with its whole pages, until they are unlocked:
-/// pinned, write-combined, mapped and registered ones and the memory of pools. Past the limit a
-/// call returns [`Error::OverBudget`] and the driver is not asked.
+/// Every buffer the library page-locks counts, in whole pages, until it is unlocked: pinned,
+/// write-combined, mapped and registered buffers, and the memory of pools. A call that would exceed the
+/// limit returns [`Error::OverBudget`] without calling the driver.
 ///
-/// Devices share [`Budget::process`] unless they are opened
-/// [`with_budget`](crate::Device::with_budget). Its limit is half of what is available (free
-/// memory of the machine, or of the process's control group where that is less), divided by the
-/// number of processes that a launcher says it started here (`LOCAL_WORLD_SIZE` and its like). No
-/// single buffer may then take more than half of what is still available, since others may have
-/// taken memory meanwhile. `PINLANE_PINNED_LIMIT` sets another limit: bytes, `512M`, `8GiB`, or
-/// `none`.
+/// Devices share [`Budget::process`] unless they are opened [`with_budget`](crate::Device::with_budget).
+/// Its limit is half of the available memory (of the machine, or of the process's control group if that is
+/// less), divided by the number of processes that a launcher reports for this machine (`LOCAL_WORLD_SIZE`
+/// and similar). In addition, no single buffer may take more than half of what is still available, since
+/// other processes may have taken memory in the meantime. `PINLANE_PINNED_LIMIT` overrides the limit:
+/// bytes, `512M`, `8GiB`, or `none`.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -72,15 +71,15 @@ struct Account {
     notifier: Notifier,
 }
 
-/// Bytes of a [`Budget`], given back when it is dropped.
+/// Bytes reserved from a [`Budget`], released on drop.
 #[must_use = "dropping it gives the bytes back"]
 pub struct Reservation {
     account: Arc<Account>,
     bytes: u64,
 }
 
-/// How often a wait looks by itself for what nobody tells: memory that other processes freed, and
-/// buffers in flight that have landed.
+/// Polling interval of a wait, for changes that send no notification: memory freed by other processes, and
+/// transfers that have completed.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 impl Budget {
@@ -91,7 +90,7 @@ impl Budget {
         PROCESS.clone()
     }
 
-    /// A budget of `bytes`, whatever the machine has.
+    /// A budget of `bytes`, independent of the machine's memory.
     #[must_use]
     pub fn with_limit(bytes: u64) -> Self {
         Self::new(Rule::Fixed(bytes))
@@ -107,22 +106,21 @@ impl Budget {
         }
     }
 
-    /// The most that may be page-locked; `u64::MAX` where there is no limit. Fails where
-    /// `PINLANE_PINNED_LIMIT` cannot be understood.
+    /// The limit; `u64::MAX` if there is none. Fails if `PINLANE_PINNED_LIMIT` is invalid.
     pub fn limit_bytes(&self) -> Result<u64> {
         self.account.rule.limit_bytes()
     }
 
-    /// What is page-locked now.
+    /// Bytes currently page-locked.
     #[must_use]
     pub fn in_use_bytes(&self) -> u64 {
         *self.account.in_use()
     }
 
-    /// Take `bytes`, for memory that is page-locked by other means than this library's. Its own
-    /// buffers do this by themselves.
+    /// Reserves `bytes` for memory that is page-locked outside this library. The library's own buffers
+    /// reserve theirs themselves.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
-        // Outside of the lock, since it reads files.
+        // Outside the lock, since it reads files.
         let limits = self.account.rule.limits_now()?;
         let mut in_use = self.account.in_use();
         let limit_bytes = limits.with_in_use(*in_use);
@@ -142,18 +140,18 @@ impl Budget {
         })
     }
 
-    /// As [`reserve`](Self::reserve), and wait up to `timeout` until others give back.
+    /// Like [`reserve`](Self::reserve), but waits up to `timeout` for memory to be released.
     pub fn reserve_within(&self, bytes: u64, timeout: Duration) -> Result<Reservation> {
         self.retry_within(timeout, || self.reserve(bytes))
     }
 
-    /// Call `attempt` until it is not over the budget, or the time is over, or there is no point.
+    /// Retries `attempt` until it fits the budget, the timeout expires, or waiting cannot help.
     pub(crate) fn retry_within<T>(
         &self,
         timeout: Duration,
         attempt: impl Fn() -> Result<T>,
     ) -> Result<T> {
-        // A time that the clock cannot hold never ends.
+        // A deadline too large for the clock means no deadline.
         let deadline = Instant::now().checked_add(timeout);
         loop {
             let listener = self.account.notifier.listen();
@@ -171,13 +169,13 @@ impl Budget {
         }
     }
 
-    /// Whether it would not fit if everything else were given back.
+    /// Whether the request would not fit even if everything else were released.
     fn is_hopeless(&self, over: &Error) -> bool {
         matches!((over, self.limit_bytes()), (Error::OverBudget { requested_bytes, .. }, Ok(limit))
             if *requested_bytes > limit)
     }
 
-    /// Something came free that those who wait may want.
+    /// Wakes waiters, because memory was released.
     pub(crate) fn ring(&self) {
         self.account.notifier.ring();
     }
@@ -190,13 +188,13 @@ impl Account {
 }
 
 impl Reservation {
-    /// How many bytes it holds.
+    /// Number of bytes reserved.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The memory stays page-locked for good, and counted.
+    /// Leaks the reservation: the memory stays page-locked, and counted, for good.
     pub(crate) fn keep(self) {
         std::mem::forget(self);
     }

@@ -1,11 +1,11 @@
-//! Wakes those who wait, and costs next to nothing when nobody does.
+//! Wakes waiting threads; nearly free if none wait.
 
 use crate::sync::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Rung whenever something comes free.
+/// Notified whenever something is released.
 #[derive(Default)]
 pub(super) struct Notifier {
     listeners: AtomicUsize,
@@ -13,14 +13,14 @@ pub(super) struct Notifier {
     rung: Condvar,
 }
 
-/// Hears every ring from its making on, also those before it waits.
+/// Receives every notification since its creation, including those before it waits.
 pub(super) struct Listener<'a> {
     notifier: &'a Notifier,
     rings: u64,
 }
 
 impl Notifier {
-    /// Listen, *before* looking whether there is something.
+    /// Starts listening. Call this *before* checking the condition.
     pub(super) fn listen(&self) -> Listener<'_> {
         self.listeners.fetch_add(1, Ordering::SeqCst);
         Listener {
@@ -29,9 +29,9 @@ impl Notifier {
         }
     }
 
-    /// Ring, *after* something was put where a listener looks under a lock. That lock is why a
-    /// plain look at the number of listeners is enough: whoever looked too early for what was put
-    /// there held the lock before, and had been counted.
+    /// Notifies listeners. Call this *after* publishing the change under the lock that listeners check it
+    /// under. That lock is why a plain load of the listener count is enough: a listener that checked too
+    /// early to see the change held the lock earlier, and was already counted.
     pub(super) fn ring(&self) {
         if self.listeners.load(Ordering::SeqCst) > 0 {
             *self.rings() += 1;
@@ -45,7 +45,7 @@ impl Notifier {
 }
 
 impl Listener<'_> {
-    /// Wait for a ring since `listen`. Whether there was one in time.
+    /// Waits for a notification since `listen`. Returns whether one arrived in time.
     pub(super) fn wait(self, timeout: Duration) -> bool {
         let not_rung = |rings: &mut u64| *rings == self.rings;
         let waited =
@@ -66,7 +66,7 @@ impl Drop for Listener<'_> {
 mod tests {
     use super::*;
 
-    /// A test that is broken fails rather than hangs.
+    /// Makes a broken test fail instead of hang.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     #[test]

@@ -6,43 +6,43 @@ use super::machine::Machine;
 use super::setting;
 use crate::Result;
 
-/// One part of this many: the other half of the available memory stays for everybody else.
+/// Fraction of available memory to use: half stays free for everything else.
 const SHARE: u64 = 2;
 
-/// How a limit is found.
+/// How a limit is determined.
 pub(super) enum Rule {
     Fixed(u64),
-    /// From the environment and the machine, asked when it is first needed.
+    /// From the environment and the machine, read on first use.
     Process {
         sources: Box<dyn Sources>,
         found: OnceLock<Result<Limit>>,
     },
 }
 
-/// What the limit of a process is made of.
+/// Inputs to the limit of a process.
 pub(super) trait Sources: Send + Sync {
-    /// A variable of the environment.
+    /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// Memory that could be taken now, where the system tells.
+    /// Memory currently available, if the system reports it.
     fn available_bytes(&self) -> Option<u64>;
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     bytes: u64,
-    /// Nobody chose it, so what is available at the moment counts, too.
+    /// The limit is the default, so currently available memory counts too.
     by_default: bool,
 }
 
-/// What may be page-locked at this moment.
+/// What may be page-locked right now.
 pub(super) struct LimitsNow {
     in_all_bytes: u64,
     more_bytes: u64,
 }
 
 impl LimitsNow {
-    /// The most that may be in use, given what is.
+    /// The limit, given the current usage.
     pub(super) fn with_in_use(&self, in_use_bytes: u64) -> u64 {
         self.in_all_bytes
             .min(in_use_bytes.saturating_add(self.more_bytes))
@@ -65,8 +65,7 @@ impl Rule {
         Ok(self.limit()?.bytes)
     }
 
-    /// Reads the machine's figures again, some tens of microseconds; what is about to be
-    /// page-locked takes longer.
+    /// Rereads the machine's figures. Takes tens of microseconds, less than the page-locking that follows.
     pub(super) fn limits_now(&self) -> Result<LimitsNow> {
         let limit = self.limit()?;
         let available = match self {
@@ -118,7 +117,7 @@ impl Sources for ThisProcess {
 
     fn available_bytes(&self) -> Option<u64> {
         if cfg!(miri) {
-            // Reading the files there takes longer than whatever is tested.
+            // Reading the files would take longer than the code under test.
             return None;
         }
         let machine = self.machine.get_or_init(|| Machine::find("/".as_ref()));

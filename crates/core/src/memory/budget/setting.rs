@@ -1,12 +1,12 @@
-//! Variables of the environment that a budget follows.
+//! Environment variables that set the budget.
 
 use crate::{Error, Result};
 
 /// Sets the limit of the process.
 const PINNED_LIMIT: &str = "PINLANE_PINNED_LIMIT";
 
-/// Where launchers say how many processes they started on this machine, the surest first:
-/// torchrun, Open MPI, Intel MPI and MPICH, SLURM.
+/// Variables in which launchers put the number of processes on this machine, most reliable first: torchrun,
+/// Open MPI, Intel MPI and MPICH, SLURM.
 const LOCAL_WORLD_SIZES: [&str; 4] = [
     "LOCAL_WORLD_SIZE",
     "OMPI_COMM_WORLD_LOCAL_SIZE",
@@ -14,10 +14,10 @@ const LOCAL_WORLD_SIZES: [&str; 4] = [
     "SLURM_NTASKS_PER_NODE",
 ];
 
-/// More processes than a machine has GPUs and CPUs for: a slip, not a number to divide by.
+/// More processes than any machine has GPUs and CPUs for. A larger value is a mistake.
 const LOCAL_WORLD_SIZE_MAX: u64 = 4096;
 
-/// The limit that the environment sets; `u64::MAX` for `none`.
+/// The limit set in the environment; `u64::MAX` for `none`.
 pub(super) fn pinned_limit(variable: impl Fn(&str) -> Option<String>) -> Result<Option<u64>> {
     let Some(value) = variable(PINNED_LIMIT).filter(|value| !value.trim().is_empty()) else {
         return Ok(None);
@@ -32,7 +32,7 @@ pub(super) fn pinned_limit(variable: impl Fn(&str) -> Option<String>) -> Result<
     }
 }
 
-/// How many processes share this machine; 1 where nothing says so.
+/// Number of processes that share this machine; 1 if unknown.
 pub fn local_world_size(variable: impl Fn(&str) -> Option<String>) -> u64 {
     let sane = |size: &u64| (1..=LOCAL_WORLD_SIZE_MAX).contains(size);
     LOCAL_WORLD_SIZES

@@ -1,4 +1,4 @@
-//! The budget's own arithmetic, with sources that the tests control.
+//! The budget's arithmetic, with fake sources.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,11 +7,11 @@ use std::thread;
 use super::rule::Sources;
 use super::*;
 
-/// How long to wait for what comes: a test that is broken fails rather than hangs.
+/// Makes a broken test fail instead of hang.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[cfg_attr(miri, allow(dead_code))] // files
-/// A folder with files as a system would show them, gone with the value.
+/// A temporary directory with files as a system would present them.
 pub(super) struct Tree(PathBuf);
 
 impl Tree {
@@ -41,7 +41,7 @@ impl Drop for Tree {
     }
 }
 
-/// A machine with this much memory left, and these variables.
+/// A machine with this much available memory and these variables.
 struct FakeMachine {
     available: Arc<AtomicU64>,
     variables: Vec<(&'static str, &'static str)>,

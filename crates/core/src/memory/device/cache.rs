@@ -1,4 +1,4 @@
-//! Cache of device memory: blocks of dropped buffers, for the next ones.
+//! Cache of device memory from dropped buffers.
 
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,16 +6,16 @@ use std::sync::{Mutex, MutexGuard};
 
 use pinlane_driver::DevicePtr;
 
-/// Of a block at most this part more than was asked for: the rest lies idle.
+/// A cached block may exceed the request by at most 1/8 of the request, since the excess is wasted.
 const IDLE_PART: usize = 8;
 
-/// Blocks that nobody uses. None at first: somebody has to allow it.
+/// Unused blocks. Empty until a limit is set.
 ///
-/// It frees nothing itself. Blocks that it lets go of are the caller's to free, without its lock.
+/// Frees nothing itself: the caller frees evicted blocks, outside the lock.
 #[derive(Default)]
 pub(crate) struct DeviceMemoryCache {
     kept: Mutex<Kept>,
-    /// Held by whoever takes all and frees it.
+    /// Held while all blocks are taken and freed.
     emptying: Mutex<()>,
 }
 
@@ -23,15 +23,15 @@ pub(crate) struct DeviceMemoryCache {
 struct Kept {
     at_most_bytes: u64,
     bytes: u64,
-    /// How many there ever were.
+    /// Number of blocks ever cached.
     count: u64,
-    /// By their number: the oldest first.
+    /// Keyed by sequence number: oldest first.
     blocks: BTreeMap<u64, Block>,
-    /// The same by size, each with its number.
+    /// The same blocks, sorted by size and sequence number.
     sizes: BTreeSet<(usize, u64)>,
 }
 
-/// One allocation of the driver.
+/// One driver allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Block {
     pub(crate) ptr: DevicePtr,
@@ -39,7 +39,7 @@ pub(crate) struct Block {
 }
 
 impl DeviceMemoryCache {
-    /// Keep so many bytes from now on. How many it was before, and what is more than that now.
+    /// Sets the limit in bytes. Returns the previous limit and the blocks that now exceed it.
     #[must_use]
     pub(crate) fn limit(&self, at_most_bytes: u64) -> (u64, Vec<Block>) {
         let mut kept = self.lock();
@@ -47,13 +47,13 @@ impl DeviceMemoryCache {
         (before, kept.shrink_to(at_most_bytes))
     }
 
-    /// Whether anything may be kept.
+    /// Whether caching is enabled.
     pub(crate) fn is_allowed(&self) -> bool {
         self.lock().at_most_bytes > 0
     }
 
-    /// Hand all blocks to `free`. More are kept as before. Whoever else wants that waits: when it
-    /// returns, all that was kept is free.
+    /// Hands all blocks to `free`; caching stays enabled. Concurrent callers wait, so when this returns,
+    /// everything that was cached has been freed.
     pub(crate) fn empty<T>(&self, free: impl FnOnce(Vec<Block>) -> T) -> T {
         let emptying = &self.emptying;
         let _order = lock(emptying);
@@ -61,7 +61,7 @@ impl DeviceMemoryCache {
         free(all)
     }
 
-    /// The smallest block with room for so many bytes, if it is not much too large.
+    /// Takes the smallest block that holds `bytes`, unless it is much too large.
     #[must_use]
     pub(crate) fn take(&self, bytes: usize) -> Option<Block> {
         let most = bytes.saturating_add(bytes / IDLE_PART);
@@ -70,7 +70,7 @@ impl DeviceMemoryCache {
         kept.remove(number)
     }
 
-    /// Keep a block. What there is no room for now: older ones first, or the block itself.
+    /// Caches a block. Returns the blocks that no longer fit: older ones first, or the block itself.
     #[must_use]
     pub(crate) fn put(&self, block: Block) -> Vec<Block> {
         let mut kept = self.lock();
@@ -82,7 +82,7 @@ impl DeviceMemoryCache {
         kept.shrink_to(at_most_bytes)
     }
 
-    /// Bytes that are kept now.
+    /// Number of bytes cached.
     pub(crate) fn bytes(&self) -> u64 {
         self.lock().bytes
     }
@@ -107,7 +107,7 @@ impl Kept {
         Some(block)
     }
 
-    /// The oldest blocks, as many as are too many.
+    /// Removes the oldest blocks until at most `bytes` are left.
     fn shrink_to(&mut self, bytes: u64) -> Vec<Block> {
         let mut excess = Vec::new();
         while self.bytes > bytes

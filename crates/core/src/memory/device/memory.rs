@@ -8,8 +8,8 @@ use pinlane_driver::{DevicePtr, ErrorKind, Result, StreamHandle};
 use super::cache::Block;
 use crate::device_core::DeviceCore;
 
-/// Device memory, freed the way it was allocated. Its owner sees to it that nothing uses it when
-/// it is dropped.
+/// Device memory, freed the way it was allocated. Its owner ensures that nothing uses it when it is
+/// dropped.
 pub(crate) struct DeviceMemory {
     core: Arc<DeviceCore>,
     ptr: DevicePtr,
@@ -17,24 +17,24 @@ pub(crate) struct DeviceMemory {
     origin: Origin,
 }
 
-/// Whoever frees memory of another library, by being dropped.
+/// Owner of another library's memory; dropping it frees the memory.
 #[cfg(feature = "cudarc")]
 pub(crate) type Owner = Box<dyn std::any::Any + Send + Sync>;
 
 enum Origin {
-    /// No bytes: the driver was not asked for nothing.
+    /// Zero bytes: the driver was not called.
     Nothing,
     Plain,
     StreamOrdered,
-    /// Another library's. It goes back by dropping its owner.
+    /// Another library's memory, freed by dropping its owner.
     #[cfg(feature = "cudarc")]
     Foreign(Owner),
-    /// Freed already, in stream order, or given up.
+    /// Already freed in stream order, or given up.
     Gone,
 }
 
 impl DeviceMemory {
-    /// Memory that was kept, or new one.
+    /// Takes cached memory or allocates.
     pub(crate) fn plain(core: &Arc<DeviceCore>, bytes: usize) -> Result<Self> {
         if let Some(Block { ptr, bytes }) = core.device_cache.take(bytes) {
             return Ok(Self {
@@ -59,7 +59,7 @@ impl DeviceMemory {
         })
     }
 
-    /// Memory of another library, which `owner` frees when it is dropped.
+    /// Wraps another library's memory, which is freed by dropping `owner`.
     #[cfg(feature = "cudarc")]
     pub(crate) fn foreign(
         core: &Arc<DeviceCore>,
@@ -85,7 +85,7 @@ impl DeviceMemory {
         }
     }
 
-    /// Give another library's memory up, without freeing it.
+    /// Gives up another library's memory without freeing it.
     #[cfg(feature = "cudarc")]
     pub(crate) fn take_owner(&mut self) -> Option<Owner> {
         match std::mem::replace(&mut self.origin, Origin::Gone) {
@@ -128,13 +128,13 @@ impl DeviceMemory {
         matches!(self.origin, Origin::StreamOrdered)
     }
 
-    /// Free behind all work that `stream` holds now; all uses come before that. Gives the memory
-    /// back where the driver refuses.
+    /// Frees the memory behind all work submitted to `stream`, which must include all uses. Returns the
+    /// memory if the driver refuses.
     pub(crate) fn free_on(mut self, stream: StreamHandle) -> std::result::Result<(), Self> {
         debug_assert!(self.is_ordered());
         let ptr = self.ptr;
-        // SAFETY: it came from `device_alloc_async`, was not freed, and the caller has ordered
-        // `stream` behind all uses.
+        // SAFETY: it came from `device_alloc_async`, was not freed, and the caller has ordered `stream`
+        // behind all uses.
         let freed = self
             .core
             .give_back(|driver| unsafe { driver.device_free_async(ptr, stream) });
@@ -155,11 +155,11 @@ impl Drop for DeviceMemory {
                 let bytes = self.bytes;
                 let excess = self.core.device_cache.put(Block { ptr, bytes });
                 // SAFETY: it came from `device_alloc`, was not freed, and its owner drops it only when
-                // nothing uses it any more; that holds for all that was kept.
+                // nothing uses it; the same holds for all cached blocks.
                 unsafe { self.core.free_blocks(excess) };
                 return;
             }
-            // SAFETY: as above, from `device_alloc_async`; no use is left to be ordered with.
+            // SAFETY: as above, from `device_alloc_async`; no uses are left to order against.
             Origin::StreamOrdered => self.core.give_back(|driver| unsafe {
                 driver.device_free_async(ptr, driver.default_stream())
             }),
@@ -172,15 +172,15 @@ impl Drop for DeviceMemory {
     }
 }
 
-/// Memory is kept for speed: where there is none left, what was kept goes back first.
+/// Calls `call`, and if the device is out of memory, frees the cache and retries.
 fn or_without_cache(core: &DeviceCore, call: impl Fn() -> Result<DevicePtr>) -> Result<DevicePtr> {
     let is_full = |result: &Result<DevicePtr>| {
         let error = result.as_ref().err();
         error.is_some_and(|error| error.kind == ErrorKind::OutOfMemory)
     };
     let mut result = call();
-    // Another thread may have freed it meanwhile, so it is tried again whoever did; and while some comes
-    // back, more may.
+    // Another thread may have freed the cache in the meantime, so retry in any case, and keep retrying as
+    // long as something is freed.
     let mut freed = usize::from(core.device_cache.is_allowed());
     while freed > 0 && is_full(&result) {
         freed = core.free_cached();
@@ -189,32 +189,32 @@ fn or_without_cache(core: &DeviceCore, call: impl Fn() -> Result<DevicePtr>) -> 
     result
 }
 
-/// Memory that is kept, given back to the driver.
+/// Returning cached memory to the driver.
 impl DeviceCore {
-    /// Keep so much from now on. How much it was before.
+    /// Sets the cache limit in bytes and returns the previous one.
     pub(crate) fn set_cache_limit(&self, at_most_bytes: u64) -> u64 {
         let (before, excess) = self.device_cache.limit(at_most_bytes);
-        // SAFETY: what is kept came from `device_alloc` and is nobody's.
+        // SAFETY: cached blocks came from `device_alloc` and have no user.
         unsafe { self.free_blocks(excess) };
         before
     }
 
-    /// Free all that is kept now. How many bytes.
+    /// Frees all cached memory and returns how many bytes.
     pub(crate) fn free_cached(&self) -> usize {
-        // SAFETY: what is kept came from `device_alloc` and is nobody's.
+        // SAFETY: cached blocks came from `device_alloc` and have no user.
         self.device_cache
             .empty(|all| unsafe { self.free_blocks(all) })
     }
 
-    /// How many bytes the driver took back. A panic of the driver's does not keep the others from being
-    /// freed; the first goes on when all are.
+    /// Frees blocks and returns how many bytes the driver took back. If the driver panics, the remaining
+    /// blocks are still freed before the first panic resumes.
     ///
     /// # Safety
-    /// They came from `device_alloc`, were not freed, and nobody uses them.
+    /// They came from `device_alloc`, were not freed, and nothing uses them.
     unsafe fn free_blocks(&self, blocks: Vec<Block>) -> usize {
         let (mut freed, mut panicked) = (0, None);
         for Block { ptr, bytes } in blocks {
-            // SAFETY: the caller promises it.
+            // SAFETY: guaranteed by the caller.
             let free = || self.give_back(|driver| unsafe { driver.device_free(ptr) });
             match catch_unwind(AssertUnwindSafe(free)) {
                 Ok(true) => {

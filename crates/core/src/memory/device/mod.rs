@@ -1,11 +1,11 @@
-//! Device buffers that know who uses them.
+//! Device buffers that track their uses.
 //!
 //! ```text
 //!   DeviceBuf   a buffer, and ways to get one                              (this file)
-//!   slice       DeviceSlice, DeviceSliceMut: pieces, tracked with their buffer
+//!   slice       DeviceSlice, DeviceSliceMut: sub-ranges, tracked with their buffer
 //!   region      the memory of a buffer with the ledger of its uses; a Touch is one use
 //!   memory      DeviceMemory: one allocation, freed the way it was made
-//!   cache       memory of dropped buffers, for the next ones
+//!   cache       memory of dropped buffers, kept for reuse
 //! ```
 
 mod cache;
@@ -35,11 +35,10 @@ use crate::fence::DeviceFence;
 use crate::stream::SubmitError;
 use crate::{Device, Result, Stream};
 
-/// Memory on the device.
+/// A buffer in device memory.
 ///
-/// It knows its last writer and all its readers since, range by range, so that using it on another
-/// stream waits for exactly what it must. Dropping it never waits: the memory goes back when its
-/// last use is done.
+/// It tracks the last writer and all readers since for each range, so work on another stream waits for
+/// exactly what it must. Dropping it never blocks: the memory is freed once its last use is done.
 pub struct DeviceBuf<T> {
     region: DeviceRegion,
     len: usize,
@@ -61,50 +60,51 @@ impl<T: Pod> DeviceBuf<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The address of the first element, for kernels and foreign libraries. What they do with it
-    /// is not tracked, and must be over when the buffer is dropped: its memory may be the next
-    /// buffer's then (see [`Device::keep_device_memory`](crate::Device::keep_device_memory)).
+    /// Address of the first element, for kernels and other libraries. Their accesses are not tracked and
+    /// must be done before the buffer is dropped: its memory may then be reused for the next buffer (see
+    /// [`Device::keep_device_memory`](crate::Device::keep_device_memory)).
     #[must_use]
     pub fn device_ptr(&self) -> DevicePtr {
         self.region.ptr()
     }
 
-    /// A piece that is written while others of the same buffer are: the books put those in order
+    /// A sub-range that can be written while other ranges of the same buffer are. The ledger orders uses
     /// that overlap.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[doc(hidden)]
     pub fn shared_range_mut(&self, range: Range<usize>) -> DeviceSliceMut<'_, T> {
         let range = resolve(range, self.len);
         DeviceSliceMut::new(&self.region, range.start, range.len())
     }
 
-    /// Whether earlier work on it can never be waited for.
+    /// Whether there is earlier work on the buffer that can never be waited for.
     #[doc(hidden)]
     pub fn is_stranded(&self) -> bool {
         self.region.is_stranded()
     }
 
-    /// All of it, to be read.
+    /// The whole buffer, for reading.
     #[must_use]
     pub fn whole(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(&self.region, 0, self.len)
     }
 
-    /// All of it, to be written.
+    /// The whole buffer, for writing.
     #[must_use]
     pub fn whole_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(&self.region, 0, self.len)
     }
 
-    /// An owned piece, for code that takes and returns buffers. [`Part::into_whole`] returns the buffer.
+    /// An owned sub-range, for code that takes and returns buffers. [`Part::into_whole`] returns the
+    /// buffer.
     ///
     /// # Panics
     /// If the range is out of bounds.
@@ -113,19 +113,19 @@ impl<T: Pod> DeviceBuf<T> {
         Part::of_len(self, len, range)
     }
 
-    /// A piece, to be read.
+    /// A sub-range for reading.
     ///
     /// # Panics
-    /// When the range is outside of the buffer.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(&self, range: impl RangeBounds<usize>) -> DeviceSlice<'_, T> {
         self.whole().range(range)
     }
 
-    /// A piece, to be written.
+    /// A sub-range for writing.
     ///
     /// # Panics
-    /// When the range is outside of the buffer.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> DeviceSliceMut<'_, T> {
         self.whole_mut().range(range)
@@ -133,7 +133,7 @@ impl<T: Pod> DeviceBuf<T> {
 }
 
 impl Device {
-    /// Device memory for `len` elements. Their values are unspecified.
+    /// Allocates device memory for `len` elements. Their values are unspecified.
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuf<T>> {
         self.shared.deferred.reclaim();
         let memory = DeviceMemory::plain(&self.shared.core, bytes_of::<T>(len)?)?;
@@ -142,8 +142,8 @@ impl Device {
 }
 
 impl Stream {
-    /// Device memory for `len` elements, allocated in stream order: faster than
-    /// [`Device::alloc`], and usable on other streams all the same. Their values are unspecified.
+    /// Allocates device memory for `len` elements in stream order. Faster than [`Device::alloc`], and
+    /// usable on other streams too. The values are unspecified.
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuf<T>> {
         let shared = self.shared();
         if !shared.core.driver.info().stream_ordered_alloc {
@@ -163,14 +163,14 @@ impl Stream {
             Ok(fence) => fence,
             Err(SubmitError::Refused(error)) => return Err(error),
             Err(SubmitError::Stranded(error)) => {
-                // Nobody can tell when it could be freed.
+                // There is no way to tell when it could be freed.
                 std::mem::forget(memory);
                 return Err(error);
             }
         };
         let memory = memory.expect("allocated by the submission");
         let mut buffer = DeviceBuf::new(shared, memory, len);
-        // Other streams may use it only after this stream has got to the allocation.
+        // Other streams must wait until this stream has reached the allocation.
         let access = buffer.whole_mut().touch().access(self.id());
         buffer.region.ledger().record(access, fence);
         Ok(buffer)
@@ -188,20 +188,20 @@ impl<T: Pod> DeviceBuf<T> {
         self.region.memory_mut().owner_mut()
     }
 
-    /// Give the memory up, without freeing it. The caller has put the owner's later work behind
-    /// all uses so far.
+    /// Gives up the memory without freeing it. The caller has ordered the owner's later work behind all
+    /// uses so far.
     pub(crate) fn take_owner(&mut self) -> Option<Owner> {
         let owner = self.region.memory_mut().take_owner()?;
         self.region.forget_uses();
         Some(owner)
     }
 
-    /// Fences of all uses; `None` where nobody can tell when they end.
+    /// Fences of all uses; `None` if some use cannot be waited for.
     pub(crate) fn uses(&self) -> Option<Vec<DeviceFence>> {
         (!self.is_stranded()).then(|| self.region.ledger().fences().cloned().collect())
     }
 
-    /// Every use waits for `fence`, which is on a stream of the owner's.
+    /// Makes every use wait for `fence`, which is on one of the owner's streams.
     pub(crate) fn used_by_owner_until(&mut self, fence: DeviceFence) {
         let access = self.whole_mut().touch().access(Shared::next_stream_id());
         self.region.ledger().record(access, fence);

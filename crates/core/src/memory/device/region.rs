@@ -1,4 +1,4 @@
-//! Device memory with the books of its uses.
+//! Device memory with the ledger of its uses.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -14,13 +14,13 @@ use crate::protocol::{Access, Extent, Ledger};
 use crate::sync::lock;
 use crate::{Error, Result};
 
-/// Device memory with its books. Sub-ranges write into the same books as the whole.
+/// Device memory with its ledger. Sub-ranges record their uses in the ledger of the whole.
 pub(crate) struct DeviceRegion {
     shared: Arc<Shared>,
-    /// Taken out once, by `drop`.
+    /// Taken once, by `drop`.
     memory: ManuallyDrop<DeviceMemory>,
     ledger: Mutex<Ledger<DeviceFence>>,
-    /// Work whose end nobody can tell uses it: never to be freed.
+    /// In use by work that can never be waited for, so it must never be freed.
     stranded: AtomicBool,
 }
 
@@ -34,12 +34,12 @@ impl DeviceRegion {
         }
     }
 
-    /// The address of its first byte.
+    /// Address of the first byte.
     pub(crate) fn ptr(&self) -> DevicePtr {
         self.memory.ptr()
     }
 
-    /// Whether streams of this device may use it.
+    /// Checks that streams of this device may use the memory.
     pub(crate) fn may_be_used_by(&self, shared: &Arc<Shared>) -> Result<()> {
         if !Arc::ptr_eq(&self.shared, shared) {
             Err(Error::WrongDevice)
@@ -54,12 +54,12 @@ impl DeviceRegion {
         lock(&self.ledger)
     }
 
-    /// Work whose end nobody can tell uses the memory.
+    /// Marks the memory as used by work that can never be waited for.
     pub(crate) fn strand(&self) {
         self.stranded.store(true, Ordering::Relaxed);
     }
 
-    /// Whether earlier work on it can never be waited for.
+    /// Whether there is earlier work on the memory that can never be waited for.
     pub(super) fn is_stranded(&self) -> bool {
         self.stranded.load(Ordering::Relaxed)
     }
@@ -76,7 +76,7 @@ impl DeviceRegion {
         &mut self.memory
     }
 
-    /// Begin new books, in which nobody uses it.
+    /// Starts a new ledger without uses.
     pub(super) fn forget_uses(&mut self) {
         *self.ledger() = Ledger::new();
         *self.stranded.get_mut() = false;
@@ -94,7 +94,7 @@ impl Drop for DeviceRegion {
         if self.stranded.load(Ordering::Relaxed) {
             return;
         }
-        // SAFETY: taken here only, and never used again.
+        // SAFETY: taken only here, and never used again.
         let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
         let uses = self.ledger().fences().cloned().collect();
         self.shared.return_memory(memory, uses);

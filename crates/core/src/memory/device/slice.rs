@@ -1,4 +1,4 @@
-//! Pieces of device memory, to be read or written.
+//! Sub-ranges of device memory, for reading or writing.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use super::{DeviceBuf, DeviceRegion, Touch};
 use crate::memory::resolve;
 use crate::protocol::Extent;
 
-/// A piece of device memory, to be read.
+/// A range of device memory, for reading.
 pub struct DeviceSlice<'a, T> {
     region: &'a DeviceRegion,
     start: usize,
@@ -43,22 +43,22 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The address of the first element.
+    /// Address of the first element.
     #[must_use]
     pub fn device_ptr(&self) -> DevicePtr {
         self.region.ptr().offset(self.start * size_of::<T>())
     }
 
-    /// A piece of it.
+    /// A sub-range.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(self, range: impl RangeBounds<usize>) -> Self {
         let range = resolve(range, self.len);
@@ -69,7 +69,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         }
     }
 
-    /// The same memory as elements of another kind, which must fit it exactly.
+    /// Reinterprets the memory as elements of another type, which must fit it exactly.
     #[doc(hidden)]
     pub fn cast<U: Pod>(self) -> DeviceSlice<'a, U> {
         let (start, len) = cast::<T, U>(self.start, self.len);
@@ -85,7 +85,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         }
     }
 
-    /// Which bytes of which memory.
+    /// The byte range and the memory it is in.
     pub(crate) fn span(&self) -> (&'a DeviceRegion, Range<usize>) {
         (self.region, span::<T>(self.start, self.len))
     }
@@ -97,7 +97,7 @@ impl<'a, T: Pod> From<&'a DeviceBuf<T>> for DeviceSlice<'a, T> {
     }
 }
 
-/// A piece of device memory, to be written. Two of them never overlap.
+/// A range of device memory, for writing. Two of them never overlap.
 pub struct DeviceSliceMut<'a, T> {
     region: &'a DeviceRegion,
     start: usize,
@@ -115,13 +115,13 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         }
     }
 
-    /// The same for a shorter time, so that it can be used again after that.
+    /// Borrows the slice for a shorter time, so that it can be used again afterwards.
     #[must_use]
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut { ..*self }
     }
 
-    /// The same, to be read.
+    /// The same range, for reading.
     #[must_use]
     pub fn as_read(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.region, self.start, self.len)
@@ -133,22 +133,22 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The address of the first element.
+    /// Address of the first element.
     #[must_use]
     pub fn device_ptr(&self) -> DevicePtr {
         self.as_read().device_ptr()
     }
 
-    /// A piece of it.
+    /// A sub-range.
     ///
     /// # Panics
-    /// When the range is outside.
+    /// If the range is out of bounds.
     #[must_use]
     pub fn range(self, range: impl RangeBounds<usize>) -> Self {
         let range = resolve(range, self.len);
@@ -159,10 +159,10 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         }
     }
 
-    /// Two pieces, before and from element `at`.
+    /// Splits in two at element `at`.
     ///
     /// # Panics
-    /// When `at` is outside.
+    /// If `at` is out of bounds.
     #[must_use]
     pub fn split_at(self, at: usize) -> (Self, Self) {
         let tail = resolve(at.., self.len);
@@ -175,10 +175,10 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         (first, second)
     }
 
-    /// Pieces of `len` elements each; the last may be shorter.
+    /// Splits into chunks of `len` elements each; the last may be shorter.
     ///
     /// # Panics
-    /// When `len` is 0.
+    /// If `len` is 0.
     pub fn chunks(self, len: usize) -> impl Iterator<Item = Self> {
         assert!(len > 0, "pieces of no elements");
         (0..self.len).step_by(len).map(move |start| {
@@ -187,7 +187,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         })
     }
 
-    /// The same memory as elements of another kind, which must fit it exactly.
+    /// Reinterprets the memory as elements of another type, which must fit it exactly.
     #[doc(hidden)]
     pub fn cast<U: Pod>(self) -> DeviceSliceMut<'a, U> {
         let (start, len) = cast::<T, U>(self.start, self.len);
@@ -203,7 +203,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         }
     }
 
-    /// Which bytes of which memory.
+    /// The byte range and the memory it is in.
     pub(crate) fn span(&self) -> (&'a DeviceRegion, Range<usize>) {
         (self.region, span::<T>(self.start, self.len))
     }
@@ -241,7 +241,7 @@ fn debug(
         .finish()
 }
 
-/// Where elements of `T` begin and how many they are, in elements of `U`.
+/// Converts start and length from elements of `T` to elements of `U`.
 fn cast<T, U>(start: usize, len: usize) -> (usize, usize) {
     let Range { start, end } = span::<T>(start, len);
     let bytes = size_of::<U>();
@@ -250,7 +250,7 @@ fn cast<T, U>(start: usize, len: usize) -> (usize, usize) {
     (start / bytes, (end - start) / bytes)
 }
 
-/// Bytes of elements of `T`.
+/// Byte range of elements of `T`.
 fn span<T>(start: usize, len: usize) -> Range<usize> {
     start * size_of::<T>()..(start + len) * size_of::<T>()
 }

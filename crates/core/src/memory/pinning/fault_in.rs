@@ -1,4 +1,4 @@
-//! Faulting a mapping's pages in, on several threads.
+//! Faults in the pages of a mapping on several threads.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
@@ -6,34 +6,35 @@ use super::pages::Errno;
 use super::pages::Mapping;
 use crate::helpers;
 
-/// What one thread takes at a time: two huge pages. Small enough that 16 MiB keep four threads
-/// busy, large enough that taking costs nothing beside it.
+/// How much one thread takes at a time: two huge pages. Small enough that 16 MiB keep four threads busy,
+/// large enough that the cost of taking a piece is negligible.
 pub(super) const PIECE_BYTES: usize = 4 << 20;
 
-/// A piece of huge pages that takes longer is slow: less than 0.25 GB a second on one thread,
-/// where 4 KiB pages give 1 GB a second and more, and huge pages on a healthy machine four. On a
-/// fragmented one the kernel moves pages about to make room for each of them.
+/// A piece of huge pages that takes longer is slow: less than 0.25 GB/s on one thread. 4 KiB pages reach 1
+/// GB/s and more, huge pages on a healthy machine 4 GB/s. On a fragmented machine the kernel compacts
+/// memory for each huge page.
 pub(super) const SLOW_PIECE_NS: u64 = PIECE_BYTES as u64 * 4;
 
-/// As many slow pieces end the use of huge pages. One may be a thread that had to wait for a CPU.
+/// Number of slow pieces after which huge pages are given up. A single one may be a thread that waited for
+/// a CPU.
 pub(super) const SLOW_PIECES_MAX: u32 = 2;
 
-/// What the threads share.
+/// State shared by the threads.
 struct FaultIn<'a> {
     mapping: &'a Mapping,
-    /// Number of the next piece that nobody has taken.
+    /// Index of the next piece to take.
     next: AtomicUsize,
     slow_pieces: AtomicU32,
-    /// Huge pages were asked for.
+    /// Whether huge pages were requested.
     huge: bool,
-    /// The kernel does not know `populate`.
+    /// The kernel does not support `populate`.
     touch: AtomicBool,
-    /// What went wrong, if anything did; 0 is no error.
+    /// Error number of a failed piece; 0 if none.
     failed: AtomicI32,
 }
 
-/// Fault all pages in. Contents are zero. Huge pages where the system has them and gives them
-/// fast; in one call a piece where the kernel knows that call.
+/// Faults in all pages, zeroed. Uses huge pages if the system has them and provides them quickly, and one
+/// call per piece if the kernel supports it.
 pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
     let pages = mapping.pages();
     // SAFETY: the range is the mapping.
@@ -57,7 +58,7 @@ pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
 }
 
 impl FaultIn<'_> {
-    /// Take pieces until there are none, or one failed.
+    /// Takes pieces until none are left or one has failed.
     fn work(&self) {
         while self.failed.load(Ordering::Relaxed) == 0 {
             let start = self.next.fetch_add(1, Ordering::Relaxed) * PIECE_BYTES;
@@ -73,11 +74,11 @@ impl FaultIn<'_> {
 
     fn piece(&self, at: usize, bytes: usize) -> Result<(), Errno> {
         let pages = self.mapping.pages();
-        // SAFETY: `at` is inside of the mapping.
+        // SAFETY: `at` is inside the mapping.
         let start = unsafe { self.mapping.start().add(at) };
         let huge = self.huge && self.slow_pieces.load(Ordering::Relaxed) < SLOW_PIECES_MAX;
         if self.huge && !huge {
-            // Where this is refused huge pages it is, slow or not.
+            // If the kernel refuses, the piece keeps its huge pages, slow or not.
             // SAFETY: the range is a piece of the mapping.
             let _ = unsafe { pages.advise_huge(start, bytes, false) };
         }
@@ -93,7 +94,7 @@ impl FaultIn<'_> {
 
     fn fault_in(&self, at: usize, bytes: usize) -> Result<(), Errno> {
         let pages = self.mapping.pages();
-        // SAFETY: `at` is inside of the mapping.
+        // SAFETY: `at` is inside the mapping.
         let start = unsafe { self.mapping.start().add(at) };
         if !self.touch.load(Ordering::Relaxed) {
             // SAFETY: the range is a piece of the mapping.
@@ -103,7 +104,7 @@ impl FaultIn<'_> {
                 result => return result,
             }
         }
-        // SAFETY: as above, and each piece is taken by one thread.
+        // SAFETY: as above, and only one thread takes each piece.
         unsafe { pages.touch(start, bytes) };
         Ok(())
     }

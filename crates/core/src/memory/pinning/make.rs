@@ -1,4 +1,4 @@
-//! Which way memory is page-locked.
+//! Chooses how memory is page-locked.
 
 use std::mem::ManuallyDrop;
 
@@ -11,21 +11,21 @@ use crate::device_core::DeviceCore;
 use crate::memory::budget::explain;
 use crate::{Error, Result};
 
-/// From here on memory is mapped and registered by ourselves. Less than a huge page has nothing
-/// to gain from huge pages and several threads, and registering takes a lock of the whole driver.
+/// Smallest size that this library maps and registers itself. Below one huge page, huge pages and several
+/// threads gain nothing, and registration takes a driver-wide lock.
 pub(super) const FAST_FROM_BYTES: usize = HUGE_PAGE_BYTES;
 
-/// Page-locked memory, and whose it is.
+/// Page-locked memory, by who allocated it.
 pub(super) enum Made {
     Allocated(HostPtr),
     Registered(Mapping),
 }
 
-/// Why memory of our own mapping could not be page-locked.
+/// Why our own mapping could not be page-locked.
 enum Failed {
-    /// The system gave no memory.
+    /// The system could not provide memory.
     System,
-    /// The driver did not take it.
+    /// The driver rejected it.
     Driver(pinlane_driver::Error),
 }
 
@@ -35,8 +35,8 @@ impl From<Errno> for Failed {
     }
 }
 
-/// The one place that decides: mapped and registered where that is possible and worth it,
-/// otherwise, and where it fails, the driver's own allocation, whose word is the last.
+/// Page-locks memory: maps and registers it where possible and worthwhile. Otherwise, or if that fails,
+/// uses the driver's own allocation, whose result is final.
 pub(super) fn make(
     core: &DeviceCore,
     bytes: usize,
@@ -53,7 +53,7 @@ pub(super) fn make(
                 if is_lasting(&error.kind) {
                     core.registration_refused.raise();
                 }
-                // The caller gets memory all the same, but no error is lost.
+                // The caller still gets memory, but the error must not be lost.
                 core.keep_stray(error);
             }
             Err(Failed::System) => {}
@@ -67,13 +67,14 @@ pub(super) fn make(
     })
 }
 
-/// Write-combined memory only the driver can make, and not every device can register.
+/// Whether to map and register. Only the driver can allocate write-combined memory, and not every device
+/// can register.
 fn may_be_fast(bytes: usize, flags: HostFlags, info: &DeviceInfo, refused: bool) -> bool {
     bytes >= FAST_FROM_BYTES && !flags.write_combined && info.can_register && !refused
 }
 
-/// Whether the driver would say the same next time, as under confidential computing. Otherwise it
-/// was about this memory, at this moment.
+/// Whether the driver would reject every registration, as under confidential computing. Other errors
+/// concern only this memory at this moment.
 fn is_lasting(kind: &ErrorKind) -> bool {
     matches!(
         kind,
@@ -89,7 +90,7 @@ fn map_and_register(
 ) -> std::result::Result<Mapping, Failed> {
     let mapping = Mapping::new(pages, locked_bytes)?;
     if let Some(node) = core.driver.info().numa_node {
-        // Memory on another node is slower, but works: a refusal is no failure.
+        // Memory on another node is slower but works, so a failure here is not an error.
         mapping.prefer_node(node);
     }
     fill(&mapping)?;
@@ -98,9 +99,9 @@ fn map_and_register(
         mapped: flags.mapped,
         read_only: false,
     };
-    let mapping = ManuallyDrop::new(mapping); // kept by a panic of the driver's
-    // SAFETY: the range is mapped, and stays so until it is unregistered: a `Block` unmaps it only
-    // then. Where this fails nothing is registered.
+    let mapping = ManuallyDrop::new(mapping); // leaked if the driver panics
+    // SAFETY: the range is mapped and stays so until it is unregistered: a `Block` unmaps it only
+    // afterwards. If this fails, nothing is registered.
     let registered = unsafe {
         core.driver
             .host_register(mapping.start(), locked_bytes, flags)

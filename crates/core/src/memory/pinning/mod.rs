@@ -1,13 +1,12 @@
-//! Page-locked memory, made the fastest way that works here and given back the same way.
+//! Page-locked memory, allocated the fastest way available and freed to match.
 //!
-//! The driver's own allocation of 1 GiB takes 600 ms: it faults in 4 KiB pages on one thread.
-//! Mapping the memory ourselves, faulting in huge pages on all threads and registering the result
-//! takes 44 ms for the same.
+//! The driver's own allocation of 1 GiB takes 600 ms: it faults in 4 KiB pages on one thread. Mapping the
+//! memory ourselves, faulting in huge pages on all threads and registering the result takes 44 ms.
 //!
 //! ```text
-//!   Block     one piece of page-locked memory and how it goes back    (this file)
-//!   make      which way it is made: mapped and registered, or the driver's
-//!   fault_in  faulting pages in, on several threads, huge ones unless they crawl
+//!   Block     one page-locked block and how to free it                (this file)
+//!   make      how it is allocated: mapped and registered, or by the driver
+//!   fault_in  faults pages in on several threads, huge pages unless they are slow
 //!   pages     the system calls behind a trait, so that tests can make each of them fail
 //! ```
 
@@ -29,26 +28,26 @@ use super::page_bytes;
 use crate::device_core::DeviceCore;
 use crate::{Error, Result};
 
-/// One piece of page-locked memory. Its owner sees to it that nothing uses it when it is dropped.
+/// One block of page-locked memory. Its owner ensures that nothing uses it when it is dropped.
 pub(crate) struct Block {
     core: Arc<DeviceCore>,
     start: HostPtr,
-    /// What was asked for, and what the books say.
+    /// The requested size, as recorded in the statistics.
     bytes: usize,
-    /// Taken out once, by `drop`.
+    /// Taken once, by `drop`.
     origin: Option<Origin>,
 }
 
-/// How it was made, which decides how it goes back.
+/// How the block was allocated, which decides how it is freed.
 enum Origin {
-    /// From `host_alloc`, for `host_free`.
+    /// From `host_alloc`, freed by `host_free`.
     Allocated(Reservation),
-    /// Mapped by ourselves and registered: unregistered first, then unmapped.
+    /// Mapped by this library and registered. Freed by unregistering, then unmapping.
     Registered(Reservation, Mapping),
 }
 
 impl Block {
-    /// Page-lock `bytes`, more than 0.
+    /// Page-locks `bytes`, which must not be 0.
     pub(crate) fn pin(core: &Arc<DeviceCore>, bytes: usize, flags: HostFlags) -> Result<Self> {
         Self::pin_with(core, bytes, flags, &System)
     }
@@ -81,12 +80,12 @@ impl Block {
         self.start
     }
 
-    /// What was asked for.
+    /// The requested size.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes as u64
     }
 
-    /// What is page-locked: whole pages.
+    /// The page-locked size, in whole pages.
     pub(crate) fn locked_bytes(&self) -> u64 {
         match self.origin.as_ref().expect("there until it is dropped") {
             Origin::Allocated(reservation) | Origin::Registered(reservation, _) => {
@@ -96,12 +95,12 @@ impl Block {
     }
 }
 
-// SAFETY: it owns plain memory behind one pointer, and `DeviceCore` may be used by every thread.
+// SAFETY: it owns plain memory behind one pointer, and any thread may use a `DeviceCore`.
 unsafe impl Send for Block {}
-// SAFETY: shared access reads the pointer and the numbers only.
+// SAFETY: shared access only reads the pointer and the numbers.
 unsafe impl Sync for Block {}
 
-/// `bytes` rounded up to whole pages, where the address space holds them.
+/// Rounds `bytes` up to whole pages, if the result fits the address space.
 fn whole_pages(bytes: usize) -> Result<usize> {
     let rounded = bytes.checked_next_multiple_of(page_bytes());
     rounded
@@ -115,11 +114,11 @@ fn whole_pages(bytes: usize) -> Result<usize> {
 impl Drop for Block {
     fn drop(&mut self) {
         let ptr = self.start;
-        // A panic of the driver's keeps it: the pages may still be locked under this address.
+        // Leaked if the driver panics, since the pages may still be locked at this address.
         let origin = ManuallyDrop::new(self.origin.take().expect("there until here"));
-        // SAFETY: it came from `host_alloc` or was registered under this address, as `origin`
-        // tells, this was its only owner, and a buffer in flight is owned by its transfer or
-        // parked, so nothing uses it any more.
+        // SAFETY: as `origin` records, it came from `host_alloc` or was registered at this address. This
+        // was its only owner, and a buffer in flight is owned by its transfer or parked, so nothing uses
+        // it.
         let gone = self.core.give_back(|driver| unsafe {
             match &*origin {
                 Origin::Allocated(_) => driver.host_free(ptr),
@@ -128,12 +127,12 @@ impl Drop for Block {
         });
         let origin = ManuallyDrop::into_inner(origin);
         if gone {
-            // Unmaps what was mapped, and gives the bytes back to the budget.
+            // Unmaps a mapping and releases the reservation.
             drop(origin);
             self.core.counters.pinned_bytes.subtract(self.bytes);
             return;
         }
-        // The pages are still locked under this address: they stay, and stay counted.
+        // The pages are still locked at this address, so they stay mapped and counted.
         match origin {
             Origin::Allocated(reservation) => reservation.keep(),
             Origin::Registered(reservation, mapping) => {

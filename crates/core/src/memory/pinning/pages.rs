@@ -8,75 +8,75 @@ use std::time::Instant;
 
 use crate::memory::page_bytes;
 
-/// A huge page on the machines that have GPUs.
+/// Huge page size on machines with GPUs.
 pub(in crate::memory) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The number of an error of the system.
+/// A system error number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::memory) struct Errno(pub(super) i32);
 
-/// What the system is asked for, and the clock.
+/// System calls for memory, and the clock.
 ///
-/// The unsafe calls take a range that `map` gave, or whole pages of it.
+/// The unsafe calls take a range returned by `map`, or whole pages of one.
 pub(in crate::memory) trait Pages: Sync {
-    /// Whether any of this works here.
+    /// Whether these calls work on this system.
     fn work(&self) -> bool;
 
-    /// Map `bytes` of private zeros, none of them there yet; at a huge page's border where that
-    /// can be useful.
+    /// Maps `bytes` of private zeroed memory without faulting it in, aligned to a huge page where that can
+    /// help.
     fn map(&self, bytes: usize) -> Result<NonNull<u8>, Errno>;
 
-    /// Undo `map`.
+    /// Undoes `map`.
     ///
     /// # Safety
-    /// The whole of what `map` gave, and nothing uses it any more.
+    /// The range is exactly what `map` returned, and nothing uses it any more.
     unsafe fn unmap(&self, start: NonNull<u8>, bytes: usize);
 
-    /// Whether the system may give huge pages at all.
+    /// Whether the system can provide huge pages at all.
     fn have_huge(&self) -> bool;
 
-    /// Ask for huge pages, or for none.
+    /// Turns huge pages on or off for the range.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn advise_huge(&self, start: NonNull<u8>, bytes: usize, yes: bool) -> Result<(), Errno>;
 
-    /// Ask for memory of this NUMA node.
+    /// Prefers memory of this NUMA node.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn prefer_node(&self, start: NonNull<u8>, bytes: usize, node: u32) -> Result<(), Errno>;
 
-    /// Fault all pages in, to be written, in one call.
+    /// Faults in all pages for writing, in one call.
     ///
     /// # Safety
     /// See the trait.
     unsafe fn populate(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Errno>;
 
-    /// Fault all pages in, one by one.
+    /// Faults in all pages, one by one.
     ///
     /// # Safety
-    /// See the trait, and nobody else touches the range meanwhile.
+    /// See the trait, and nothing else accesses the range during the call.
     unsafe fn touch(&self, start: NonNull<u8>, bytes: usize);
 
-    /// Nanoseconds since some moment.
+    /// Monotonic time in nanoseconds.
     fn now_ns(&self) -> u64;
 }
 
-/// The real ones.
+/// The real system calls.
 pub(in crate::memory) struct System;
 
 impl Pages for System {
     fn work(&self) -> bool {
-        // miri maps no memory at places of our choice, and advises nothing.
+        // miri cannot map memory at a chosen address, and has no `madvise`.
         !cfg!(miri)
     }
 
     fn map(&self, bytes: usize) -> Result<NonNull<u8>, Errno> {
-        // More than is needed, so that a huge page's border lies in it; the ends go back.
+        // Map extra so that the range contains a huge page boundary, then unmap both ends.
         let slack = HUGE_PAGE_BYTES - page_bytes();
         let all_bytes = bytes.checked_add(slack).ok_or(Errno(libc::ENOMEM))?;
-        // SAFETY: a new private mapping at a place of the system's choice touches nothing else.
+        // SAFETY: a new private mapping at an address the system chooses affects nothing else.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -92,7 +92,7 @@ impl Pages for System {
         }
         let start = NonNull::new(start.cast::<u8>()).ok_or(Errno(libc::ENOMEM))?;
         let before = start.align_offset(HUGE_PAGE_BYTES).min(slack);
-        // SAFETY: all inside of the new mapping, of which only the middle is kept.
+        // SAFETY: both ends are inside the new mapping, of which only the middle is kept.
         unsafe {
             let middle = start.add(before);
             self.unmap(start, before);
@@ -123,19 +123,20 @@ impl Pages for System {
         } else {
             libc::MADV_NOHUGEPAGE
         };
-        // SAFETY: the caller's own mapping; the advice changes no bytes.
+        // SAFETY: the caller's own mapping; the advice does not change its contents.
         check(unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) }.into())
     }
 
     unsafe fn prefer_node(&self, start: NonNull<u8>, bytes: usize, node: u32) -> Result<(), Errno> {
         const WORD_BITS: usize = libc::c_ulong::BITS as usize;
-        // As many nodes as the kernel is ever built for.
+        // The most nodes any kernel is built for.
         let mut nodes = [0 as libc::c_ulong; 1024 / WORD_BITS];
         let (word, bit) = (node as usize / WORD_BITS, node as usize % WORD_BITS);
         *nodes.get_mut(word).ok_or(Errno(libc::EINVAL))? |= 1 << bit;
-        // One more than there are bits, which is how the kernel counts them.
+        // The kernel expects one more than the number of bits.
         let count = nodes.len() * WORD_BITS + 1;
-        // SAFETY: the caller's own mapping, and `nodes` outlives the call. libc has no name for it.
+        // SAFETY: the caller's own mapping, and `nodes` outlives the call. libc has no wrapper for this
+        // call.
         check(unsafe {
             libc::syscall(
                 libc::SYS_mbind,
@@ -151,11 +152,11 @@ impl Pages for System {
 
     unsafe fn populate(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Errno> {
         loop {
-            // SAFETY: the caller's own mapping; pages that are there keep their bytes.
+            // SAFETY: the caller's own mapping; resident pages keep their contents.
             let code =
                 unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) };
             match check(code.into()) {
-                // A signal came in between; what is there stays, and the rest follows.
+                // Interrupted by a signal. Resident pages stay, so retry for the rest.
                 Err(Errno(libc::EINTR)) => {}
                 result => return result,
             }
@@ -164,7 +165,7 @@ impl Pages for System {
 
     unsafe fn touch(&self, start: NonNull<u8>, bytes: usize) {
         for at in (0..bytes).step_by(page_bytes()) {
-            // SAFETY: inside of the caller's own mapping, where fresh memory is zero.
+            // SAFETY: inside the caller's own mapping, where fresh memory is zero.
             unsafe { start.add(at).write_volatile(0) };
         }
     }
@@ -183,7 +184,7 @@ fn last_error() -> Errno {
     Errno(io::Error::last_os_error().raw_os_error().unwrap_or(0))
 }
 
-/// Fresh private memory of zeros, unmapped when it is dropped.
+/// Fresh private zeroed memory, unmapped on drop.
 pub(super) struct Mapping {
     pages: &'static dyn Pages,
     start: NonNull<u8>,
@@ -192,12 +193,12 @@ pub(super) struct Mapping {
 
 // SAFETY: it owns the mapped memory, as a `Box<[u8]>` would.
 unsafe impl Send for Mapping {}
-// SAFETY: shared access gives out the address and passes ranges of it to system calls that every
-// thread may make.
+// SAFETY: shared access only returns the address and passes ranges of it to system calls that any thread
+// may make.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// `bytes` is in whole pages.
+    /// Maps `bytes`, which is a multiple of the page size.
     pub(super) fn new(pages: &'static dyn Pages, bytes: usize) -> Result<Self, Errno> {
         let start = pages.map(bytes)?;
         Ok(Self {
@@ -219,13 +220,13 @@ impl Mapping {
         self.bytes
     }
 
-    /// Ask for pages of this NUMA node, before any is there.
+    /// Prefers pages of this NUMA node. Call before any page is faulted in.
     pub(super) fn prefer_node(&self, node: u32) {
-        // SAFETY: the range is this mapping, and asking moves no bytes.
+        // SAFETY: the range is this mapping, and the call moves no data.
         let _ = unsafe { self.pages.prefer_node(self.start, self.bytes, node) };
     }
 
-    /// Leave it mapped for good.
+    /// Leaks the mapping.
     pub(super) fn keep(self) {
         std::mem::forget(self);
     }

@@ -1,4 +1,4 @@
-//! Every way memory can be made, with each step of it failing once.
+//! Every way to allocate, with each step failing once.
 
 use std::collections::HashMap;
 use std::ptr::NonNull;
@@ -18,24 +18,24 @@ use super::*;
 use crate::memory::Budget;
 use crate::{Device, helpers};
 
-/// Pages that fail and crawl on demand. Memory is mapped for real, time is not.
+/// Pages that fail or are slow on demand. Memory is really mapped; time is fake.
 #[derive(Default)]
 struct FakePages {
     map_fails: bool,
     no_huge: bool,
     advise_fails: bool,
-    /// What `populate` answers instead of doing it.
+    /// Error that `populate` returns instead of running.
     populate_fails: Option<i32>,
-    /// So many of the first huge pieces are slow; the rest takes no time at all.
+    /// Number of leading huge pieces that are slow; all others take no time.
     slow_huge_pieces: u64,
     mapped_bytes: AtomicUsize,
     populated_bytes: AtomicUsize,
     touched_bytes: AtomicUsize,
     advised_huge: AtomicBool,
-    /// Starts of pieces for which no huge pages were wanted.
+    /// Start offsets of the pieces for which huge pages were turned off.
     small_pieces: Mutex<Vec<usize>>,
     huge_pieces: AtomicU64,
-    /// Each thread has a clock of its own, so that one's slowness is not the other's.
+    /// One clock per thread, so that a slow thread does not slow the others.
     clocks: Mutex<HashMap<ThreadId, u64>>,
 }
 
@@ -75,7 +75,7 @@ impl Pages for FakePages {
 
     unsafe fn unmap(&self, start: NonNull<u8>, bytes: usize) {
         self.mapped_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        // SAFETY: the caller's.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.unmap(start, bytes) };
     }
 
@@ -117,7 +117,7 @@ impl Pages for FakePages {
     }
 }
 
-/// Fails these calls, always, and notes all.
+/// Always fails these calls, and records all calls.
 #[derive(Clone, Default)]
 struct Failing {
     fails: Vec<(Call, ErrorKind)>,
@@ -193,7 +193,7 @@ fn large_memory_is_mapped_and_registered_and_goes_the_same_way() {
     assert_eq!(block.locked_bytes(), (FAST_FROM_BYTES + 8192) as u64);
     assert_eq!(rig.in_use_bytes(), block.locked_bytes());
     assert_eq!(rig.device.stats().pinned_bytes, bytes as u64);
-    // SAFETY: the block holds them, and fresh memory is initialised.
+    // SAFETY: the block holds that many bytes, and fresh memory is initialised.
     let contents = unsafe { std::slice::from_raw_parts(block.start().as_ptr(), bytes) };
     assert!(contents.iter().all(|&byte| byte == 0));
     let kind = rig.device.pointer_kind(contents).unwrap();
@@ -354,7 +354,7 @@ fn huge_pages_that_crawl_are_given_up_for_the_rest() {
     let huge = pages.huge_pieces.load(Ordering::Relaxed);
     let small = pages.small_pieces.lock().unwrap().len() as u64;
     assert_eq!(huge + small, (bytes / PIECE_BYTES) as u64);
-    // Each thread may be in the middle of one when the last slow one is counted.
+    // Each thread may be in the middle of a piece when the last slow one is counted.
     let (at_least, threads) = (
         u64::from(SLOW_PIECES_MAX),
         helpers::helpers_at_most() as u64 + 1,
@@ -408,7 +408,7 @@ fn touching_faults_every_page_in() {
         pages.iter().filter(|&&page| page & 1 == 1).count()
     };
     assert_eq!(resident(), 0);
-    // SAFETY: the whole mapping, which is nobody else's.
+    // SAFETY: the whole mapping, which nothing else uses.
     unsafe { System.touch(mapping.start(), bytes) };
     assert_eq!(resident(), 3);
 }

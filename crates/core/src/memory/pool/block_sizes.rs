@@ -1,17 +1,17 @@
-//! Sizes of blocks: eight steps from each power of two to the next.
+//! Block sizes: eight steps from each power of two to the next.
 
-/// The smallest block, and what blocks are aligned to at least: a cache line.
+/// The smallest block and the minimum alignment: a cache line.
 const LINE_BYTES: usize = 64;
 
 /// Steps from one power of two to the next. Each is at most an eighth of the size below it.
 const STEPS: usize = 8;
 
-/// The smallest size that holds `bytes`, which are more than 0 and at most `isize::MAX`.
+/// The smallest block size that holds `bytes`, which is more than 0 and at most `isize::MAX`.
 pub(super) const fn round_up(bytes: usize) -> usize {
     block_bytes(index(bytes))
 }
 
-/// The number of the smallest size that holds `bytes`.
+/// Index of the smallest block size that holds `bytes`.
 const fn index(bytes: usize) -> usize {
     let lines = bytes.div_ceil(LINE_BYTES);
     if lines <= STEPS {
@@ -22,7 +22,7 @@ const fn index(bytes: usize) -> usize {
     octave * STEPS + step
 }
 
-/// Bytes of size number `index`.
+/// Size in bytes of block size `index`.
 const fn block_bytes(index: usize) -> usize {
     if index < STEPS {
         return (index + 1) * LINE_BYTES;
@@ -31,7 +31,7 @@ const fn block_bytes(index: usize) -> usize {
     ((step + 1) << octave) * LINE_BYTES
 }
 
-/// How often `lines`, at least 8, can be halved and still be 8.
+/// How often `lines`, at least 8, can be halved and stay at least 8.
 const fn octave_of(lines: usize) -> usize {
     (lines.ilog2() - STEPS.ilog2()) as usize
 }
@@ -71,8 +71,8 @@ mod tests {
         }
     }
 
-    /// The size of an element is a multiple of its alignment. Up to eight of those are a size of
-    /// their own, and beyond that every step is at least the alignment.
+    /// An element's size is a multiple of its alignment. Up to eight times the alignment, each multiple is
+    /// a block size; beyond that, every step is at least the alignment.
     #[test]
     fn blocks_of_aligned_elements_are_multiples_of_their_alignment() {
         for align in (6..=12).map(|power| 1 << power) {

@@ -12,24 +12,23 @@ use super::store::{ShardRef, TakenBlock};
 use crate::memory::buffer_traits::slice_like;
 use crate::memory::{PinnedFor, PinnedSource, PinnedTarget};
 
-/// Pinned memory of a [`PinnedPool`](super::PinnedPool), used like a slice. It goes back to the
-/// pool when it is dropped; in flight, when it has landed. It may outlive the pool's handles.
+/// Pinned memory from a [`PinnedPool`](super::PinnedPool), used like a slice. Returns to the pool on drop;
+/// if it is in flight, once its transfer is done. It may outlive the pool's handles.
 pub struct PoolBuf<T> {
     shard_ref: Arc<ShardRef>,
-    /// None when there are no bytes.
+    /// `None` if there are no bytes.
     taken: Option<TakenBlock>,
     len: usize,
     elements: PhantomData<T>,
 }
 
-// SAFETY: the block is owned like the memory of a `Box<[T]>` until it is given back, which every
-// thread may do.
+// SAFETY: it owns the block as a `Box<[T]>` owns its memory until it is returned, which any thread may do.
 unsafe impl<T: Send> Send for PoolBuf<T> {}
 // SAFETY: shared access only reads elements, as for `Box<[T]>`.
 unsafe impl<T: Sync> Sync for PoolBuf<T> {}
 
 impl<T: Pod> PoolBuf<T> {
-    /// `taken` holds `len` elements, aligned for them.
+    /// Wraps a block that holds `len` elements with their alignment.
     pub(super) fn new(shard_ref: Arc<ShardRef>, taken: Option<TakenBlock>, len: usize) -> Self {
         Self {
             shard_ref,
@@ -63,7 +62,7 @@ impl<T> Deref for PoolBuf<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` initialised elements, aligned; writes need `&mut self` or ownership. All
+        // SAFETY: `len` initialised, aligned elements; writing needs `&mut self` or ownership. All
         // page-locked memory is initialised, and any bytes are valid elements.
         unsafe { std::slice::from_raw_parts(self.first().as_ptr(), self.len) }
     }
@@ -71,13 +70,13 @@ impl<T> Deref for PoolBuf<T> {
 
 impl<T> DerefMut for PoolBuf<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and `&mut self` excludes every other access.
+        // SAFETY: as in `deref`, and `&mut self` excludes all other access.
         unsafe { std::slice::from_raw_parts_mut(self.first().as_ptr(), self.len) }
     }
 }
 
-// SAFETY: the block is page-locked, does not move with the value, and is nobody else's until the
-// value is dropped.
+// SAFETY: the block is page-locked, does not move with the value, and has no other user until the value is
+// dropped.
 unsafe impl<T: Pod + Send> PinnedSource<T> for PoolBuf<T> {
     fn start(&self) -> *const T {
         self.first().as_ptr()

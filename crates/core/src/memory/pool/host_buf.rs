@@ -1,4 +1,4 @@
-//! Pinned memory, or ordinary memory where there is no room for more pinned memory.
+//! Pinned memory, or pageable memory as a fallback.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Once;
@@ -11,12 +11,12 @@ use crate::memory::buffer_traits::slice_traits;
 use crate::memory::bytes_of;
 use crate::{Error, Result};
 
-/// Memory on the host that is pinned if there was room for it. Used like a slice.
+/// Host memory that is pinned if there was room for it. Used like a slice.
 #[derive(Debug)]
 pub enum HostBuf<T> {
-    /// From the pool: asynchronous copies take it.
+    /// From the pool. Asynchronous copies accept it.
     Pinned(PoolBuf<T>),
-    /// Ordinary memory: copies from and to it are slower, and block.
+    /// Ordinary memory. Copies from and to it are slower, and block.
     Pageable(Vec<T>),
 }
 
@@ -52,7 +52,7 @@ impl<T: Pod> HostBuf<T> {
     }
 }
 
-/// Once a process: the first time says all that there is to say.
+/// Logs once per process; repeating the warning adds nothing.
 fn warn_once(error: &Error) {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {

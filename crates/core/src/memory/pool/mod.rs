@@ -1,4 +1,4 @@
-//! Pinned memory to take and give back without asking the driver each time.
+//! A pool of pinned memory that avoids driver calls.
 //!
 //! ```text
 //!   PinnedPool       what users hold                                       (this file)
@@ -7,7 +7,7 @@
 //!   store            takes, grows, trims
 //!     shard          free blocks behind one lock; each thread has its own shard
 //!     slabs          the memory that blocks are cut from; the pool with all shards locked
-//!     block_sizes    which sizes there are
+//!     block_sizes    the available block sizes
 //! ```
 //!
 //! A thread takes from its own shard and returns to it, so threads do not contend. Only if that shard is
@@ -39,16 +39,16 @@ use crate::device::Shared;
 use crate::device_core::DeviceCore;
 use crate::{Device, Result};
 
-/// Pinned memory that is reused. Cheap to clone; all clones are the same pool.
+/// A pool of reusable pinned memory. Cheap to clone; all clones are the same pool.
 ///
-/// Pinning takes milliseconds, taking a block that is there well under a microsecond, also when
-/// many threads do. Blocks come in sizes with eight steps from each power of two to the next, so that at most an eighth of a
-/// block is wasted; the smallest is a cache line of 64 bytes, and up to 512 bytes the sizes are
-/// whole lines. Small blocks are cut from slabs of 2 MiB, those above 256 KiB are pinned singly.
-/// They are aligned to 64 bytes, or to more where the elements need it, and portable: every device
-/// of the process may use them.
+/// Pinning takes milliseconds; taking an idle block takes well under a microsecond, even with many threads.
+/// Block sizes have eight steps from each power of two to the next, so at most an eighth of a block is
+/// wasted. The smallest is a cache line of 64 bytes, and sizes up to 512 bytes are whole cache lines. Small
+/// blocks are cut from slabs of 2 MiB; those above 256 KiB are pinned individually. Blocks are aligned to
+/// 64 bytes, or to the element type's alignment if that is larger, and portable: every device of the
+/// process may use them.
 ///
-/// A block that is in flight when it is dropped comes back when it has landed, never before.
+/// A block dropped while in flight returns to the pool once its transfer is done, never earlier.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -61,7 +61,7 @@ use crate::{Device, Result};
 /// for batch in 0..10 {
 ///     let mut buffer = pool.take::<f32>(1000)?; // values are unspecified
 ///     buffer.fill(batch as f32);
-///     drop(stream.upload(buffer, &mut on_device)?); // comes back by itself
+///     drop(stream.upload(buffer, &mut on_device)?); // the block returns to the pool on its own
 /// }
 /// # stream.synchronize()?;
 /// assert_eq!(pool.stats().hits + pool.stats().misses, 10);
@@ -73,25 +73,25 @@ pub struct PinnedPool {
     shard_refs: Arc<ShardRefs>,
 }
 
-/// What a pool holds, and how it did.
+/// Current contents and counters of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// Blocks that are out, in bytes.
+    /// Size of the blocks in use, in bytes.
     pub in_use_bytes: u64,
-    /// Blocks that are idle, in bytes.
+    /// Size of the idle blocks, in bytes.
     pub cached_bytes: u64,
-    /// The most that was out at a time, in bytes.
+    /// The most that was ever in use at once, in bytes.
     pub high_water_bytes: u64,
-    /// Blocks that were there when they were asked for.
+    /// Requests served by an idle block.
     pub hits: u64,
-    /// Times that memory had to be pinned.
+    /// Requests for which memory had to be pinned.
     pub misses: u64,
-    /// Memory that the pool has page-locked: whole pages.
+    /// Memory the pool has page-locked, in whole pages.
     pub pinned_bytes: u64,
 }
 
-/// Sets up a pool.
+/// Configures a pool.
 #[derive(Debug)]
 #[must_use = "a pool is made by `build`"]
 pub struct PoolBuilder<'a> {
@@ -100,20 +100,19 @@ pub struct PoolBuilder<'a> {
 }
 
 impl PoolBuilder<'_> {
-    /// No more than this much stays idle. What is more is freed when a block comes back, as far
-    /// as whole slabs are idle.
+    /// Limits idle memory. Any excess is freed when a block is returned, in whole idle slabs.
     pub fn idle_bytes_max(mut self, bytes: u64) -> Self {
         self.limits.idle_bytes_max = Some(bytes);
         self
     }
 
-    /// Memory that was idle for longer is freed when next a block is taken or given back.
+    /// Limits how long memory stays idle. Older memory is freed the next time a block is taken or returned.
     pub fn idle_time_max(mut self, time: Duration) -> Self {
         self.limits.idle_time_max = Some(time);
         self
     }
 
-    /// The pool. Nothing is pinned yet.
+    /// Builds the pool. Nothing is pinned yet.
     #[must_use]
     pub fn build(self) -> PinnedPool {
         self.build_with(clock())
@@ -132,13 +131,13 @@ impl PoolBuilder<'_> {
 }
 
 impl PinnedPool {
-    /// A pool that keeps what it has until it is trimmed, dropped, or in need of room itself.
+    /// Creates a pool that keeps its memory until it is trimmed or dropped, or needs room for itself.
     #[must_use]
     pub fn new(device: &Device) -> Self {
         Self::builder(device).build()
     }
 
-    /// A pool with limits on idle memory.
+    /// Configures a pool with limits on idle memory.
     pub fn builder(device: &Device) -> PoolBuilder<'_> {
         PoolBuilder {
             device,
@@ -146,54 +145,53 @@ impl PinnedPool {
         }
     }
 
-    /// A block for `len` elements. Their values are unspecified.
+    /// Takes a block for `len` elements. Their values are unspecified.
     ///
-    /// Where there is none, memory is pinned. Where that would go over the budget, idle memory of
-    /// the device and of the pool is freed first; if that is not enough the error is
-    /// [`OverBudget`](crate::Error::OverBudget).
+    /// Pins memory if no block is idle. If that would exceed the budget, frees idle memory of the device
+    /// and of the pool first; if that is not enough, returns [`OverBudget`](crate::Error::OverBudget).
     pub fn take<T: Pod>(&self, len: usize) -> Result<PoolBuf<T>> {
         check_align::<T>()?;
         let shard_ref = self.shard_refs.own();
         let taken = match bytes_of::<T>(len)? {
             0 => None,
-            // A size that is a multiple of the alignment has blocks that are, too.
+            // A size that is a multiple of the alignment yields aligned blocks.
             bytes => Some(shard_ref.store.take(bytes)?),
         };
         Ok(PoolBuf::new(Arc::clone(shard_ref), taken, len))
     }
 
-    /// As [`take`](Self::take), but over the budget wait up to `timeout` for a block to come back
-    /// or for others to unpin memory.
+    /// Like [`take`](Self::take), but if over budget, waits up to `timeout` for a block to return or for
+    /// memory to be unpinned.
     pub fn take_within<T: Pod>(&self, len: usize, timeout: Duration) -> Result<PoolBuf<T>> {
         let budget = &self.store().core.budget;
         budget.retry_within(timeout, || self.take(len))
     }
 
-    /// As [`take`](Self::take), but ordinary memory where no more can be pinned: over the budget,
-    /// or when the driver is out of memory. The first time in a process, a warning is logged.
+    /// Like [`take`](Self::take), but falls back to pageable memory if no more can be pinned: over budget,
+    /// or the driver is out of memory. Logs a warning the first time in a process.
     pub fn take_or_pageable<T: Pod>(&self, len: usize) -> Result<HostBuf<T>> {
         HostBuf::or_pageable(self.take(len), len)
     }
 
-    /// Free idle memory until at most `keep_bytes` of it are left, longest idle first. Slabs go
-    /// when all their blocks are idle.
+    /// Frees idle memory, longest idle first, until at most `keep_bytes` are left. A slab is freed once all
+    /// its blocks are idle.
     pub fn trim(&self, keep_bytes: u64) {
         self.store().trim(keep_bytes);
     }
 
-    /// What the pool holds right now, and how it did so far.
+    /// Current contents and counters of the pool.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         self.store().stats()
     }
 
-    /// A pool whose blocks have exactly the size that was asked for.
+    /// A pool whose blocks have exactly the requested size.
     pub(crate) fn exact(device: &Device) -> Self {
         let shared = &device.shared;
         Self::of_device(&shared.core, Arc::downgrade(shared))
     }
 
-    /// The device's own pool. Blocks have exactly the size that was asked for.
+    /// The device's own pool. Blocks have exactly the requested size.
     pub(crate) fn of_device(core: &Arc<DeviceCore>, device: Weak<Shared>) -> Self {
         let limits = Limits::default();
         Self::from_store(Store::new(core, device, BlockSizes::Exact, limits, clock()))
@@ -205,8 +203,7 @@ impl PinnedPool {
         }
     }
 
-    /// An idle block for at least as many bytes as the range starts with, and at most as many as it
-    /// ends with.
+    /// Takes an idle block whose size is in the range `bytes`.
     pub(crate) fn take_idle(&self, bytes: RangeInclusive<usize>) -> Option<PoolBuf<u8>> {
         let shard_ref = self.shard_refs.own();
         let len = *bytes.start();
@@ -214,7 +211,7 @@ impl PinnedPool {
         Some(PoolBuf::new(Arc::clone(shard_ref), Some(taken), len))
     }
 
-    /// Free all idle blocks. How many bytes.
+    /// Frees all idle blocks and returns how many bytes.
     pub(crate) fn free_idle(&self) -> u64 {
         self.store().free_idle(u64::MAX)
     }
@@ -224,7 +221,7 @@ impl PinnedPool {
     }
 }
 
-/// Nanoseconds since now.
+/// A clock in nanoseconds that starts now.
 fn clock() -> Clock {
     let start = Instant::now();
     Box::new(move || start.elapsed().as_nanos() as u64)

@@ -1,4 +1,4 @@
-//! Where blocks are taken and given back: several shards, so that threads do not queue at one.
+//! Shards of a pool, so that threads do not contend for one lock.
 
 use crate::sync::lock;
 use std::cell::Cell;
@@ -6,17 +6,17 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// As many threads take and give back at the same time without minding each other.
+/// Number of shards: this many threads can take and return blocks without contention.
 pub(super) const SHARDS: usize = 16;
 
-/// Idle blocks of all sizes behind one lock, which is held for a few instructions only, never
-/// while the driver is called. Threads that take and give back write to their own shard alone.
+/// Idle blocks of all sizes behind one lock, held for a few instructions and never during a driver call. A
+/// thread that takes and returns blocks writes only to its own shard.
 #[derive(Default)]
-// Neighbours must not slow each other down by sharing a cache line.
+// Avoids false sharing between neighbours.
 #[repr(align(128))]
 pub(super) struct PoolShard {
     stock: Mutex<Stock>,
-    /// What lies here. Written under the lock only, so that others can look without.
+    /// Bytes of idle blocks in this shard. Written under the lock, so other threads can read it without.
     cached_bytes: AtomicU64,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct PoolShard {
 struct Stock {
     /// Sorted by size.
     free_blocks: Vec<FreeBlocks>,
-    /// As much may be taken before more is out than ever was. See [`LockedShard::take`].
+    /// How much this shard may hand out before usage reaches a new maximum. See [`LockedShard::take`].
     spare_bytes: u64,
     hits: u64,
 }
@@ -40,11 +40,11 @@ pub(super) struct LockedShard<'a> {
 pub(super) struct PoolShards([PoolShard; SHARDS]);
 
 thread_local! {
-    /// The number of this thread's shard, in every pool.
+    /// Index of this thread's shard, the same in every pool.
     static OWN: Cell<usize> = const { Cell::new(SHARDS) };
 }
 
-/// The number of this thread's shard. Threads get them in turn.
+/// Index of this thread's shard. Threads are assigned round-robin.
 pub(super) fn own() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let own = OWN.get();
@@ -57,8 +57,8 @@ pub(super) fn own() -> usize {
 }
 
 impl PoolShards {
-    /// A block of this size that any shard has at hand, the own one first. None says little: shards
-    /// that are busy are passed by.
+    /// Takes a block of this size from any shard, starting with the thread's own. Skips shards that are
+    /// locked, so `None` does not mean that there is no block.
     pub(super) fn take(&self, block_bytes: usize) -> Option<BlockRef> {
         let own = own();
         (0..SHARDS).find_map(|at| {
@@ -70,7 +70,7 @@ impl PoolShards {
         })
     }
 
-    /// To the own shard, whoever took it where.
+    /// Returns a block to this thread's shard, wherever it was taken.
     pub(super) fn give_back(&self, block_bytes: usize, piece: BlockRef, now_ns: u64) {
         let own = own();
         let free = (0..SHARDS).find_map(|at| {
@@ -79,22 +79,22 @@ impl PoolShards {
         });
         let (number, mut shard) = free.unwrap_or_else(|| (own, self.0[own].open()));
         if number != own {
-            // Somebody else has the same one: from now on each has another.
+            // Another thread uses the same shard, so switch to this one.
             OWN.set(number);
         }
         shard.give_back(block_bytes, piece, now_ns);
     }
 
-    /// Idle blocks. Of those who give back at the same time, the last sees what all gave back.
+    /// Bytes of all idle blocks. Of several threads returning blocks at once, the last one sees them all.
     pub(super) fn cached_bytes(&self) -> u64 {
-        // Between what was written at the own shard and what is read of others.
+        // Orders the write to the own shard before the reads of the others.
         fence(Ordering::SeqCst);
         let bytes = |shard: &PoolShard| shard.cached_bytes.load(Ordering::Relaxed);
         self.0.iter().map(bytes).sum()
     }
 
-    /// All of them, when the last one is free. Always in the same order, so that two who do this
-    /// do not wait for each other; nobody else holds more than one.
+    /// Locks all shards. Always in the same order, so two callers cannot deadlock; all other code locks one
+    /// at a time.
     pub(super) fn open_all(&self) -> [LockedShard<'_>; SHARDS] {
         self.0.each_ref().map(PoolShard::open)
     }
@@ -106,7 +106,7 @@ impl PoolShard {
         LockedShard { shard: self, stock }
     }
 
-    /// None where it is busy.
+    /// Locks the shard, or returns `None` if it is locked.
     fn try_open(&self) -> Option<LockedShard<'_>> {
         let stock = match self.stock.try_lock() {
             Ok(stock) => stock,
@@ -118,12 +118,12 @@ impl PoolShard {
 }
 
 impl LockedShard<'_> {
-    /// A block, where that makes no new high of what is out.
+    /// Takes a block, unless that would raise the high-water mark.
     ///
-    /// The high-water mark is of all shards together, but a count that all of them write would be
-    /// what they queue for. So what is out may rise by `spare_bytes` at each shard: in all of them
-    /// together that is the high-water mark less what is out. It goes out and comes back with the
-    /// blocks; where it is short, all shards are asked.
+    /// The high-water mark covers all shards, but a shared counter would be a point of contention. So each
+    /// shard may hand out `spare_bytes` more; the sum over all shards is the high-water mark minus the
+    /// bytes in use. Spare bytes leave and return with the blocks. If a shard runs short, all shards are
+    /// locked and searched.
     fn take(&mut self, block_bytes: usize) -> Option<BlockRef> {
         let left_bytes = self.stock.spare_bytes.checked_sub(block_bytes as u64)?;
         let piece = self.take_idle(block_bytes)?;
@@ -131,7 +131,7 @@ impl LockedShard<'_> {
         Some(piece)
     }
 
-    /// A block. What is out is the caller's to account for.
+    /// Takes a block. The caller accounts for its use.
     pub(super) fn take_idle(&mut self, block_bytes: usize) -> Option<BlockRef> {
         let at = self.find(block_bytes).ok()?;
         let piece = self.stock.free_blocks[at].pop()?;
@@ -146,7 +146,7 @@ impl LockedShard<'_> {
         self.set_cached_bytes(self.cached_bytes() + block_bytes as u64);
     }
 
-    /// The blocks of a new slab, the one to be taken first last.
+    /// Adds the blocks of a new slab. The last one is taken first.
     pub(super) fn stock_up(
         &mut self,
         block_bytes: usize,
@@ -157,7 +157,7 @@ impl LockedShard<'_> {
         self.set_cached_bytes(self.cached_bytes() + bytes);
     }
 
-    /// Forget the blocks of all slabs that are gone.
+    /// Removes the blocks of all slabs that are gone.
     pub(super) fn clear(&mut self, block_bytes: usize, gone: impl Fn(u32) -> bool) {
         if let Ok(at) = self.find(block_bytes) {
             let bytes = (self.stock.free_blocks[at].clear(gone) * block_bytes) as u64;
@@ -165,7 +165,7 @@ impl LockedShard<'_> {
         }
     }
 
-    /// Forget a size of which all slabs are gone.
+    /// Removes a size whose slabs are all gone.
     pub(super) fn remove_size(&mut self, block_bytes: usize) {
         self.clear(block_bytes, |_| true);
         if let Ok(at) = self.find(block_bytes) {
@@ -173,7 +173,7 @@ impl LockedShard<'_> {
         }
     }
 
-    /// Take up to `bytes` of what may be taken before there is a new high. How much there was.
+    /// Takes up to `bytes` of the shard's spare bytes and returns how many.
     pub(super) fn take_spare(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.stock.spare_bytes);
         self.stock.spare_bytes -= taken;
@@ -207,50 +207,50 @@ impl LockedShard<'_> {
         &mut self.stock.free_blocks[at]
     }
 
-    /// Where the blocks of this size are, or would be.
+    /// Index of this size's list, or where to insert it.
     fn find(&self, block_bytes: usize) -> Result<usize, usize> {
         let free_blocks = &self.stock.free_blocks;
         free_blocks.binary_search_by_key(&block_bytes, |free_blocks| free_blocks.block_bytes)
     }
 
-    /// The lock is what makes this a plain number: nobody else writes it.
+    /// A plain store is enough, since only the lock's holder writes.
     fn set_cached_bytes(&self, bytes: u64) {
         self.shard.cached_bytes.store(bytes, Ordering::Relaxed);
     }
 }
 
-/// A block of the pool's: where it is, and the number of the slab that it was cut from.
+/// A block: its address, and the number of the slab it was cut from.
 #[derive(Clone, Copy)]
 pub(super) struct BlockRef {
     pub(super) start: NonNull<u8>,
     pub(super) slab: u32,
 }
 
-// SAFETY: an address in memory that the pool owns; whoever holds it is its only user.
+// SAFETY: an address in memory that the pool owns; its holder is its only user.
 unsafe impl Send for BlockRef {}
 
-/// Idle blocks of one size. Blocks of a slab may lie in several shards.
-// Lists must not slow each other down by sharing a cache line.
+/// Idle blocks of one size. Blocks of one slab may be in several shards.
+// Avoids false sharing between lists.
 #[repr(align(64))]
 pub(super) struct FreeBlocks {
     pub(super) block_bytes: usize,
-    /// The one given back last is taken first: it is the warmest.
+    /// Used as a stack: the block returned last is the warmest in cache.
     idle: Vec<BlockRef>,
-    /// By the number of the slab; those beyond the end are as new.
+    /// Indexed by slab number; missing entries count as default.
     tallies: Vec<SlabTally>,
 }
 
-/// What one list knows of one slab.
+/// What one list knows about one slab.
 #[derive(Clone, Copy, Default)]
-#[repr(align(64))] // as for the list
+#[repr(align(64))] // avoids false sharing, as above
 pub(super) struct SlabTally {
-    /// Blocks of it that lie here.
+    /// Number of its blocks in this list.
     pub(super) idle: u32,
-    /// When one came back to here last, whether it still lies here or not.
+    /// When one was last returned to this list, whether or not it is still here.
     pub(super) back_ns: u64,
 }
 
-/// Room for as many blocks is made at once: as few as one would share a cache line with others.
+/// Minimum capacity. A smaller vector would share a cache line with others.
 const ROOM_MIN: usize = 16;
 
 impl FreeBlocks {
@@ -270,12 +270,12 @@ impl FreeBlocks {
 
     pub(super) fn push(&mut self, piece: BlockRef, now_ns: u64) {
         self.put(piece);
-        // Threads look at the clock before they are here, so it may be an older time that is new.
+        // Threads read the clock before they take the lock, so times may arrive out of order.
         let tally = &mut self.tallies[piece.slab as usize];
         tally.back_ns = tally.back_ns.max(now_ns);
     }
 
-    /// The blocks of a new slab, the one to be taken first last.
+    /// Adds the blocks of a new slab. The last one is taken first.
     pub(super) fn stock_up(&mut self, pieces: impl ExactSizeIterator<Item = BlockRef>) {
         self.idle.reserve(pieces.len());
         pieces.for_each(|piece| self.put(piece));
@@ -298,7 +298,7 @@ impl FreeBlocks {
         known.copied().unwrap_or_default()
     }
 
-    /// Forget the blocks of all slabs that are gone. How many lay here.
+    /// Removes the blocks of all slabs that are gone, and returns how many.
     pub(super) fn clear(&mut self, gone: impl Fn(u32) -> bool) -> usize {
         let before = self.idle.len();
         self.idle.retain(|piece| !gone(piece.slab));

@@ -1,4 +1,4 @@
-//! The memory that blocks are cut from, and what needs the whole pool locked.
+//! The memory that blocks are cut from, and operations that lock the whole pool.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,38 +8,38 @@ use super::PoolStats;
 use super::shard::{self, BlockRef, LockedShard, SHARDS, SlabTally};
 use crate::memory::pinning::Block;
 
-/// Changes only when memory is pinned or freed, or when more is out than ever was.
+/// All slabs. Changes only when memory is pinned or freed, or when usage reaches a new maximum.
 #[derive(Default)]
 pub(super) struct SlabTable {
-    /// By the size of their blocks.
+    /// Keyed by block size.
     slabs: BTreeMap<usize, Slabs>,
     pub(super) high_water_bytes: u64,
     pub(super) misses: u64,
 }
 
-/// The slabs of one size.
+/// The slabs of one block size.
 #[derive(Default)]
 struct Slabs {
-    /// By number; a number is used again when its slab has gone.
+    /// Indexed by slab number; the number of a freed slab is reused.
     numbered: Vec<Option<Slab>>,
     unused: Vec<u32>,
 }
 
-/// Page-locked memory, cut into blocks.
+/// Page-locked memory cut into blocks.
 pub(super) struct Slab {
     pub(super) memory: Block,
     pub(super) blocks: u32,
 }
 
 impl Slab {
-    /// Of all its blocks.
+    /// Total size of its blocks.
     pub(super) fn bytes(&self, block_bytes: usize) -> u64 {
         block_bytes as u64 * u64::from(self.blocks)
     }
 }
 
 impl SlabTable {
-    /// The number of the slab, among those of its size.
+    /// Adds a slab and returns its number among those of its size.
     pub(super) fn add(&mut self, block_bytes: usize, slab: Slab) -> u32 {
         let slabs = self.slabs.entry(block_bytes).or_default();
         if let Some(number) = slabs.unused.pop() {
@@ -71,12 +71,12 @@ impl SlabTable {
         self.slabs.contains_key(&block_bytes)
     }
 
-    /// The sizes of blocks in this range, smallest first.
+    /// The block sizes in this range, smallest first.
     pub(super) fn sizes(&self, range: RangeInclusive<usize>) -> Vec<usize> {
         self.slabs.range(range).map(|(&bytes, _)| bytes).collect()
     }
 
-    /// All of them, with their size and number.
+    /// All slabs, with their block size and number.
     pub(super) fn slabs(&self) -> impl Iterator<Item = (usize, u32, &Slab)> {
         self.slabs.iter().flat_map(|(&block_bytes, slabs)| {
             let numbered = (0u32..).zip(&slabs.numbered);
@@ -85,25 +85,24 @@ impl SlabTable {
     }
 }
 
-/// The slabs and all shards, locked. The driver is not called meanwhile: memory that is to be freed
-/// is handed to the caller.
+/// The slabs and all shards, locked. Never calls the driver: memory to be freed is handed to the caller.
 pub(super) struct LockedPool<'a> {
     pub(super) slabs: MutexGuard<'a, SlabTable>,
     pub(super) shards: [LockedShard<'a>; SHARDS],
 }
 
-/// A slab of which all blocks are idle.
+/// A slab whose blocks are all idle.
 pub(super) struct IdleSlab {
     block_bytes: usize,
     number: u32,
-    /// Of its blocks.
+    /// Total size of its blocks.
     pub(super) bytes: u64,
-    /// When its last block came back.
+    /// When its last block was returned.
     pub(super) since_ns: u64,
 }
 
 impl LockedPool<'_> {
-    /// An idle block, if there is one anywhere.
+    /// Takes an idle block from any shard.
     pub(super) fn take(&mut self, block_bytes: usize) -> Option<BlockRef> {
         let own = shard::own();
         let piece =
@@ -112,14 +111,14 @@ impl LockedPool<'_> {
         Some(piece)
     }
 
-    /// The smallest idle block of these sizes, and its size.
+    /// Takes the smallest idle block of these sizes, and returns its size.
     pub(super) fn take_of(&mut self, sizes: RangeInclusive<usize>) -> Option<(BlockRef, usize)> {
         let sizes = self.slabs.sizes(sizes);
         let mut sizes = sizes.into_iter();
         sizes.find_map(|block_bytes| Some((self.take(block_bytes)?, block_bytes)))
     }
 
-    /// Cut `memory` into `blocks`; the first is taken, the others are idle.
+    /// Cuts `memory` into `blocks`. The first is taken, the others are idle.
     pub(super) fn add(&mut self, block_bytes: usize, memory: Block, blocks: u32) -> BlockRef {
         let base = memory.start();
         let slab = self.slabs.add(block_bytes, Slab { memory, blocks });
@@ -134,11 +133,12 @@ impl LockedPool<'_> {
         piece(0)
     }
 
-    /// One more block is out. Whatever was not out before raises the high-water mark.
+    /// Counts one more block as in use. Spare bytes of the shards cover it first; the rest raises the
+    /// high-water mark.
     fn count_out(&mut self, block_bytes: usize) {
         let mut short_bytes = block_bytes as u64;
         short_bytes -= self.shards[shard::own()].take_spare(short_bytes);
-        // From where it is missed least.
+        // Take from the shard with the most to spare.
         let fullest = |shards: &mut [LockedShard<'_>; SHARDS], bytes| {
             let fullest = shards.iter_mut().max_by_key(|shard| shard.spare_bytes());
             fullest.map_or(0, |shard| shard.take_spare(bytes))
@@ -156,13 +156,13 @@ impl LockedPool<'_> {
         self.shards.iter().map(LockedShard::cached_bytes).sum()
     }
 
-    /// Whether all its blocks are idle.
+    /// Whether all blocks of the slab are idle.
     pub(super) fn is_idle(&self, block_bytes: usize, number: u32) -> bool {
         let slab = self.slabs.slab(block_bytes, number);
         slab.is_some_and(|slab| self.tally(block_bytes, number).idle == slab.blocks)
     }
 
-    /// Of all shards.
+    /// Sums the tallies of all shards.
     fn tally(&self, block_bytes: usize, number: u32) -> SlabTally {
         let free_blocks = self
             .shards
@@ -175,7 +175,7 @@ impl LockedPool<'_> {
         })
     }
 
-    /// Take out idle memory, at least `bytes` if there are as many, longest idle first.
+    /// Removes at least `bytes` of idle memory if that much exists, longest idle first.
     #[must_use = "it is freed by dropping it, when nothing is locked any more"]
     pub(super) fn remove_idle(&mut self, bytes: u64) -> Vec<Block> {
         let mut removed_bytes = 0;
@@ -186,7 +186,7 @@ impl LockedPool<'_> {
         })
     }
 
-    /// Take out the idle slabs that are wanted; the longest idle ones are asked for first.
+    /// Removes the idle slabs that the callback selects. It sees the longest idle first.
     #[must_use = "it is freed by dropping it, when nothing is locked any more"]
     pub(super) fn remove_idle_if(
         &mut self,

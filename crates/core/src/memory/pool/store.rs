@@ -1,4 +1,4 @@
-//! What a pool and its blocks share.
+//! State shared by a pool and its blocks.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,17 +18,17 @@ use crate::sync::lock;
 use crate::{Error, Result};
 
 /// Blocks up to this size are cut from slabs, at least eight from each. Larger ones are pinned
-/// singly, since a slab of them would pin much that nobody asked for.
+/// individually, since a slab of them would pin much unused memory.
 const SLAB_BLOCK_BYTES_MAX: usize = 256 << 10;
 
-/// A slab is at least this long: a huge page, which is also what is pinned the fast way.
+/// Minimum slab size: a huge page, which is also the smallest size pinned the fast way.
 const SLAB_BYTES: usize = 2 << 20;
 
-/// The longest idle memory is looked for this often in the time that it may be idle.
+/// Number of checks for expired idle memory within the idle time limit.
 const LOOKS_A_LIMIT: u64 = 4;
 
-/// The shards, and what bounds them. Blocks that are out keep it alive, and it keeps the driver
-/// open, but not the device: a block that is parked with the device would hold what holds it.
+/// The shards and their limits. Blocks in use keep it alive. It keeps the driver open but not the device: a
+/// block parked with the device would otherwise form a reference cycle.
 pub(super) struct Store {
     pub(super) core: Arc<DeviceCore>,
     device: Weak<Shared>,
@@ -38,32 +38,32 @@ pub(super) struct Store {
     slabs: Mutex<SlabTable>,
     limits: Limits,
     clock: Clock,
-    /// When to look again for memory that was idle too long.
+    /// Time of the next check for expired idle memory.
     next_look_ns: AtomicU64,
-    /// More lies idle than may, but no slab as a whole. Written with everything locked.
+    /// Idle memory exceeds the limit, but no whole slab is idle. Written with everything locked.
     stuck: AtomicBool,
 }
 
-/// How large the block for a request is.
+/// How a request maps to a block size.
 #[derive(Clone, Copy)]
 pub(super) enum BlockSizes {
     /// Rounded up by at most an eighth; small blocks are cut from slabs.
     Rounded,
-    /// As requested, each pinned singly. For few, large blocks of known sizes.
+    /// Exactly as requested, each pinned individually. For few, large blocks of known sizes.
     Exact,
 }
 
-/// How much may lie idle, and how long.
+/// Limits on the amount and age of idle memory.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Limits {
     pub(super) idle_bytes_max: Option<u64>,
     pub(super) idle_time_max: Option<Duration>,
 }
 
-/// Nanoseconds since some moment.
+/// Monotonic time in nanoseconds.
 pub(super) type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// A block in use. Giving it back is the buffer's duty.
+/// A block in use. The buffer that holds it must return it.
 #[derive(Clone, Copy)]
 pub(super) struct TakenBlock {
     pub(super) piece: BlockRef,
@@ -91,7 +91,7 @@ impl Store {
         }
     }
 
-    /// A block of at least `bytes`, more than 0 and at most `isize::MAX`.
+    /// Takes a block of at least `bytes`, which is more than 0 and at most `isize::MAX`.
     pub(super) fn take(&self, bytes: usize) -> Result<TakenBlock> {
         let block_bytes = match self.block_sizes {
             BlockSizes::Rounded => block_sizes::round_up(bytes),
@@ -99,9 +99,9 @@ impl Store {
         };
         self.free_what_was_idle_too_long();
         let taken = self.shards.take(block_bytes).or_else(|| {
-            // PoolShards may have been busy: nothing is pinned while there is a block at one.
+            // A shard may have been busy. Never pin while any shard has a block.
             let taken = self.whole().take(block_bytes);
-            // Blocks of transfers that nobody waited for may have landed meanwhile.
+            // Blocks of dropped transfers may have completed since.
             taken.or_else(|| {
                 self.reclaim()
                     .then(|| self.whole().take(block_bytes))
@@ -139,13 +139,13 @@ impl Store {
         }
     }
 
-    /// Whether anything that the device had parked has come back.
+    /// Reclaims buffers parked with the device. Returns whether any came back.
     fn reclaim(&self) -> bool {
         let device = self.device.upgrade();
         device.is_some_and(|device| device.deferred.reclaim() > 0)
     }
 
-    /// Pin memory for this size, and take the first block of it.
+    /// Pins memory for this size and takes its first block.
     fn grow(&self, block_bytes: usize) -> Result<BlockRef> {
         let blocks = match self.block_sizes {
             BlockSizes::Rounded if block_bytes <= SLAB_BLOCK_BYTES_MAX => {
@@ -154,7 +154,7 @@ impl Store {
             _ => 1,
         };
         match self.pin_slab(block_bytes, blocks) {
-            // A slab does not fit, but the block alone may.
+            // A slab does not fit, but a single block may.
             Err(Error::OverBudget { .. }) if blocks > 1 => self.pin_slab(block_bytes, 1),
             result => result,
         }
@@ -169,7 +169,7 @@ impl Store {
         Ok(piece)
     }
 
-    /// Pin, and make room for it in the budget by freeing idle memory where that helps.
+    /// Pins memory, freeing idle memory to make room in the budget if that helps.
     fn pin_with_room(&self, bytes: usize) -> Result<Block> {
         let pin = || Block::pin(&self.core, bytes, HostFlags::default());
         match pin() {
@@ -181,7 +181,7 @@ impl Store {
                 let short_bytes = in_use_bytes
                     .saturating_add(requested_bytes)
                     .saturating_sub(limit_bytes);
-                // Freeing helps nobody where it would not fit all the same.
+                // If it would not fit anyway, freeing does not help.
                 let hopeless = requested_bytes > limit_bytes;
                 if hopeless || !self.make_room(short_bytes) {
                     return Err(Error::OverBudget {
@@ -196,7 +196,7 @@ impl Store {
         }
     }
 
-    /// Free idle memory until no more than `keep_bytes` of it are left, or none can be freed.
+    /// Frees idle memory until at most `keep_bytes` are left or no more can be freed.
     pub(super) fn trim(&self, keep_bytes: u64) {
         let mut whole = self.whole();
         let too_much_bytes = whole.cached_bytes().saturating_sub(keep_bytes);
@@ -205,8 +205,8 @@ impl Store {
         drop(freed); // no lock is held: this calls the driver
     }
 
-    /// Free at least `bytes` of idle memory, if there are as many: the device's own first, then the
-    /// pool's. Whether anything was freed.
+    /// Frees at least `bytes` of idle memory if that much exists: the device's own first, then the pool's.
+    /// Returns whether anything was freed.
     fn make_room(&self, bytes: u64) -> bool {
         let device = self.device.upgrade();
         let device_bytes = device.map_or(0, |device| device.pinned_store.store().free_idle(bytes));
@@ -214,14 +214,14 @@ impl Store {
         device_bytes + own_bytes > 0
     }
 
-    /// Free at least `bytes` of idle memory, if there are as many, longest idle first. How many
-    /// bytes were freed.
+    /// Frees at least `bytes` of idle memory if that much exists, longest idle first. Returns how many
+    /// bytes.
     pub(super) fn free_idle(&self, bytes: u64) -> u64 {
         let freed = self.whole().remove_idle(bytes);
         freed.iter().map(Block::bytes).sum()
     }
 
-    /// As `trim`, when this block has come back.
+    /// Trims to `max` after the block `back` was returned.
     fn free_what_is_too_much(&self, max: u64, back: TakenBlock) {
         let stuck = || self.stuck.load(Ordering::Relaxed);
         if self.shards.cached_bytes() <= max && !stuck() {
@@ -229,7 +229,7 @@ impl Store {
         }
         let mut whole = self.whole();
         let too_much_bytes = whole.cached_bytes().saturating_sub(max);
-        // What could not be freed at the last look still cannot, unless this was its last block.
+        // What could not be freed last time still cannot, unless this was the slab's last block in use.
         if too_much_bytes > 0 && stuck() && !whole.is_idle(back.block_bytes, back.piece.slab) {
             return;
         }
@@ -266,15 +266,15 @@ impl Store {
     }
 }
 
-/// Keeps the store. There is one for each shard, and blocks count theirs: if all of them counted
-/// the store's own users, all threads would queue for that count.
-// The count, which comes first, must not share a cache line with another's.
+/// Keeps the store alive. Each shard has one, and its blocks hold references to it: if they all referenced
+/// the store directly, all threads would contend for one reference count.
+// The reference count comes first and must not share a cache line with another one.
 #[repr(align(128))]
 pub(super) struct ShardRef {
     pub(super) store: Arc<Store>,
 }
 
-/// Those of all shards.
+/// The references of all shards.
 pub(super) struct ShardRefs([Arc<ShardRef>; SHARDS]);
 
 impl ShardRefs {
@@ -286,7 +286,7 @@ impl ShardRefs {
         }))
     }
 
-    /// That of this thread's shard.
+    /// The reference of this thread's shard.
     pub(super) fn own(&self) -> &Arc<ShardRef> {
         &self.0[shard::own()]
     }

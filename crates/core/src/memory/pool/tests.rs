@@ -1,4 +1,4 @@
-//! Idle limits, with a clock that the tests move, and what threads leave at different shards.
+//! Idle limits, with a fake clock, and blocks spread over several shards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -42,7 +42,7 @@ impl PoolRig {
     }
 }
 
-/// Above what is cut from slabs, and exactly a size.
+/// Too large for a slab, and exactly a block size.
 const LARGE: usize = 512 << 10;
 
 #[test]
@@ -147,7 +147,7 @@ fn a_slab_goes_when_all_its_blocks_are_idle() {
     rig.finish();
 }
 
-/// Run it on a thread of its own, which has another shard than this one: threads get them in turn.
+/// Runs `work` on a new thread, which gets a different shard: threads are assigned round-robin.
 fn elsewhere<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(work).join().expect("no panic"))
 }
@@ -170,7 +170,7 @@ fn a_slab_of_which_the_blocks_lie_at_several_desks_goes_as_one() {
     assert_eq!(cached_bytes, 2 << 20, "the single one was idle for longer");
     pool.trim(0);
     assert_eq!(pool.stats().pinned_bytes, 0);
-    // The number of the slab is used again, and nothing of the old one is left anywhere.
+    // The slab number is reused, and nothing of the old slab is left in any shard.
     let again = pool.take::<u8>(4096).unwrap();
     pool.trim(0);
     assert_eq!(pool.stats().pinned_bytes, 2 << 20, "in use");
@@ -232,13 +232,13 @@ fn blocks_of_a_slab_in_use_push_out_what_is_idle() {
     let [first, rest @ ..] = <[_; 4]>::try_from(others).unwrap();
     drop(first);
     assert_eq!(pool.stats().pinned_bytes, 4 << 20, "the single one went");
-    // Too much is idle still, but no slab as a whole. When one is, it goes.
+    // Idle memory still exceeds the limit, but no whole slab is idle. Once one is, it is freed.
     for block in rest {
         assert_eq!(pool.stats().pinned_bytes, 4 << 20);
         drop(block);
     }
     assert_eq!(pool.stats().pinned_bytes, 2 << 20);
-    // Below the limit again, a slab may be idle until there is too much once more.
+    // Below the limit again, a slab may stay idle until the limit is exceeded once more.
     let single = pool.take::<u8>(LARGE).unwrap();
     drop(single);
     assert_eq!(pool.stats().pinned_bytes, (2 << 20) + LARGE as u64);
@@ -258,7 +258,7 @@ fn where_a_desk_is_busy_it_is_waited_for_before_anything_is_pinned() {
     let busy = pool.store().shards.open_all();
     thread::scope(|scope| {
         let taking = scope.spawn(|| pool.take::<u8>(LARGE).map(drop));
-        // Time enough for one that would not wait.
+        // Long enough for a call that wrongly does not wait.
         let start = Instant::now();
         while !taking.is_finished() && start.elapsed() < Duration::from_millis(50) {
             thread::yield_now();
