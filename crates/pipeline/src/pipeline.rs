@@ -49,7 +49,7 @@ impl Pipeline {
     /// Runs `inputs` through `kernel` and stores the results in `output`. Returns when all results are
     /// there.
     ///
-    /// `inputs` is one [`Input`] or a tuple of up to four with the same number of items. `kernel` is called
+    /// `inputs` is one [`Input`](super::Input) or a tuple of up to four with the same number of items. `kernel` is called
     /// for each chunk, in order, to submit work to [`Stage::stream`]; it gets the chunk of each input and
     /// the memory for its results.
     ///

@@ -16,9 +16,10 @@
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use crate::memory::PinnedTarget;
-use crate::sync::{Arc, AtomicUsize, Ordering, UnsafeCell, wait_until};
+use crate::sync::{AtomicUsize, Ordering, UnsafeCell, wait_until};
 
 /// A buffer that several threads work on, each on its own units.
 pub struct SharedSlot<B> {

@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(limit("64K"), Ok(Some(65536)));
         let error = limit("lots").unwrap_err().to_string();
         assert!(
-            error.starts_with("PINLANE_PINNED_LIMIT=\"lots\""),
+            error.starts_with("invalid PINLANE_PINNED_LIMIT=\"lots\""),
             "{error}"
         );
         assert_eq!(pinned_limit(|_| None), Ok(None));
