@@ -1,9 +1,9 @@
-//! Four chunks in, through a kernel and out: one stream, then depth-first and breadth-first on two.
+//! Six chunks in, through a kernel and out: one stream, then depth-first and breadth-first on three.
 
 use pinlane::record::Recorder;
 use pinlane::{Builtin, Device, PinnedBuf, Result};
 
-const CHUNKS: usize = 4;
+const CHUNKS: usize = 6;
 const LEN: usize = 1 << 20; // elements of a chunk
 
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ fn run(title: &str, stream_count: usize, order: Order) -> Result<()> {
             Order::DepthFirst => {
                 for (chunk, buffer) in on_device.iter_mut().enumerate() {
                     scope.upload(stream(chunk), source(chunk), &mut *buffer)?;
-                    kernels.churn(stream(chunk), 8_000, &mut *buffer)?;
+                    kernels.churn(stream(chunk), 4_000, &mut *buffer)?;
                     let result = results.next().expect("as many as chunks");
                     scope.download(stream(chunk), &*buffer, result)?;
                 }
@@ -43,7 +43,7 @@ fn run(title: &str, stream_count: usize, order: Order) -> Result<()> {
                     scope.upload(stream(chunk), source(chunk), buffer)?;
                 }
                 for (chunk, buffer) in on_device.iter_mut().enumerate() {
-                    kernels.churn(stream(chunk), 8_000, buffer)?;
+                    kernels.churn(stream(chunk), 4_000, buffer)?;
                 }
                 for (chunk, buffer) in on_device.iter().enumerate() {
                     let result = results.next().expect("as many as chunks");
@@ -59,6 +59,6 @@ fn run(title: &str, stream_count: usize, order: Order) -> Result<()> {
 
 fn main() -> Result<()> {
     run("One stream", 1, Order::DepthFirst)?;
-    run("Two streams, depth-first", 2, Order::DepthFirst)?;
-    run("Two streams, breadth-first", 2, Order::BreadthFirst)
+    run("Three streams, depth-first", 3, Order::DepthFirst)?;
+    run("Three streams, breadth-first", 3, Order::BreadthFirst)
 }

@@ -1,8 +1,10 @@
 //! Fill the next batch while this one is copied: two buffers, and no race.
 
-use pinlane::{Device, Result};
+use std::collections::VecDeque;
 
-const BATCHES: u32 = 6;
+use pinlane::{Device, Result, Transfer};
+
+const BATCHES: usize = 6;
 const LEN: usize = 1 << 16;
 
 fn main() -> Result<()> {
@@ -10,25 +12,23 @@ fn main() -> Result<()> {
     let stream = device.stream()?;
     let mut on_device = device.alloc::<u32>(LEN)?;
     let mut idle = vec![device.pinned::<u32>(LEN)?, device.pinned::<u32>(LEN)?];
-    let mut in_flight = std::collections::VecDeque::new();
-    let mut sums = Vec::new();
+    let mut in_flight: VecDeque<Transfer<_>> = VecDeque::new();
+    let mut seen = device.alloc::<u32>(BATCHES)?;
 
     for batch in 0..BATCHES {
         // A buffer that is not in flight: an idle one, or the oldest, when its copy is done.
         let mut buffer = match idle.pop() {
             Some(buffer) => buffer,
-            None => {
-                let oldest: pinlane::Transfer<_> =
-                    in_flight.pop_front().expect("two are in flight");
-                oldest.wait()?
-            }
+            None => in_flight.pop_front().expect("two are in flight").wait()?,
         };
-        buffer.fill(batch); // decode, read, augment …
+        buffer.fill(batch as u32); // decode, read, augment …
         in_flight.push_back(stream.upload(buffer, &mut on_device)?);
-        // Stands for the training step: it runs in stream order, after the copy.
-        let first = stream.copy_to_vec(on_device.range(..1))?[0];
-        sums.push(first);
+        // Stands for the training step: work on the device, after the copy, that nobody waits for here.
+        stream.copy_on_device(on_device.range(..1), seen.range_mut(batch..batch + 1))?;
     }
-    println!("batches as the device saw them: {sums:?}");
+    println!(
+        "batches as the device saw them: {:?}",
+        stream.copy_to_vec(&seen)?
+    );
     Ok(())
 }

@@ -41,7 +41,7 @@
 //!   run          sets up a run; chunk_loop: uploads, launches and downloads its chunks
 //!     stage      a chunk, and what its kernel is given
 //!     source     uploads a chunk of an input
-//!     target     downloads a chunk of results; drain: the thread that hands them to the host
+//!     target     downloads a chunk of results; drain_thread: the thread that hands them to the host
 //!   buffers      device and pinned buffers for the next run
 //!   record       when each stage of each chunk ran on the device
 //! ```
@@ -52,7 +52,7 @@
 mod buffers;
 mod chunk_loop;
 mod config;
-mod drain;
+mod drain_thread;
 mod error;
 mod input;
 mod output;

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use super::chunk_loop::ChunkLoop;
-use super::drain::{DrainError, DrainTarget, DrainThread, FinishedChunk, FreedBuffer};
+use super::drain_thread::{DrainError, DrainTarget, DrainThread, FinishedChunk, FreedBuffer};
 use super::error::PipelineError;
 use super::pipeline::Pipeline;
 use super::record::{Recorder, StageStream};

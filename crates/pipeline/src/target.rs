@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::buffers::BufferCache;
-use super::drain::{FinishedChunk, FreedBuffer, TakeChunk};
+use super::drain_thread::{FinishedChunk, FreedBuffer, TakeChunk};
 use super::error::{PipelineError, StageKind};
 use super::record::StageStream;
 use super::stage::Chunk;

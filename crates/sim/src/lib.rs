@@ -69,7 +69,7 @@ mod slab;
 mod state;
 mod stream;
 mod timeline;
-mod trace;
+mod trace_hash;
 
 pub use builder::SimBuilder;
 pub use checks::{Finding, FindingKind};

@@ -22,7 +22,7 @@ use crate::run::Running;
 use crate::slab::{Id, Slab};
 use crate::stream::{Event, Role, Stream};
 use crate::timeline::Span;
-use crate::trace::Trace;
+use crate::trace_hash::Trace;
 
 /// One device.
 pub(crate) struct Device {
