@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use pinlane_core::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Result, Stream};
+use pinlane_model::median;
 
 pub(super) const KIB: usize = 1 << 10;
 pub(super) const MIB: usize = 1 << 20;
@@ -176,7 +177,7 @@ impl<'a> Bench<'a> {
                 times.push(ns);
             }
         }
-        Ok(times.map(median))
+        Ok(times.map(|times| median(times)))
     }
 
     pub(super) fn now_ns(&self) -> u64 {
@@ -204,10 +205,4 @@ impl End<'_> {
         self.was_in_time.set(!self.start.is_done()?);
         Ok(())
     }
-}
-
-/// The median of some times.
-pub(super) fn median(mut times: Vec<u64>) -> u64 {
-    times.sort_unstable();
-    times[times.len() / 2]
 }

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 
-use pinlane_model::FileCosts;
+use pinlane_model::{FileCosts, median};
 
-use super::bench::{Bench, MIB, median};
+use super::bench::{Bench, MIB};
 use pinlane_core::internal;
 use pinlane_load::{Io, LoadConfig, LoadError, Weights};
 

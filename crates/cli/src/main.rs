@@ -32,7 +32,6 @@ mod parse;
 mod profile;
 mod profile_cache;
 mod progress;
-mod random;
 mod system;
 mod terminal;
 

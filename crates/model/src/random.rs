@@ -32,6 +32,11 @@ impl SplitMix64 {
         Self::mix(self.state)
     }
 
+    /// Returns number `index` of the sequence of a seed, without computing those before it.
+    pub const fn nth(seed: u64, index: u64) -> u64 {
+        Self::new(seed.wrapping_add(index.wrapping_mul(Self::STEP))).next_u64()
+    }
+
     /// Returns a number from 0 to `limit` - 1.
     ///
     /// Takes the remainder, which favours small numbers by less than `limit` in 2^64.
@@ -103,6 +108,14 @@ mod tests {
         assert_eq!(seen, [true; 7]);
         assert_eq!(random.below(1), 0);
         assert_eq!(random.pick(&["only"]), &"only");
+    }
+
+    #[test]
+    fn any_number_of_the_sequence_can_be_computed_alone() {
+        let mut random = SplitMix64::new(7);
+        for index in 0..100 {
+            assert_eq!(SplitMix64::nth(7, index), random.next_u64());
+        }
     }
 
     #[test]

@@ -196,14 +196,14 @@ mod tests {
             "18446744073709551615",
             "\0",
         ];
-        let mut random = crate::random::SplitMix64::new(5);
+        let mut random = pinlane_model::SplitMix64::new(5);
         let rounds = if cfg!(debug_assertions) {
             100_000
         } else {
             1_000_000
         };
         for _ in 0..rounds {
-            let tokens = (0..random.below(12)).map(|_| TOKENS[random.below(TOKENS.len())]);
+            let tokens = (0..random.index(12)).map(|_| TOKENS[random.index(TOKENS.len())]);
             let text: String = tokens.collect();
             let _ = parse(&text);
             if let Ok(Sizes(sizes)) = parse_list(&text) {

@@ -5,8 +5,9 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use pinlane::{DeviceStats, Error, PinnedPool, PinnedSource, PoolBuf};
+use pinlane_testing::SplitMix64;
 
-use super::support::{Choice, with_limit};
+use super::support::with_limit;
 
 #[test]
 fn stress() {
@@ -40,11 +41,11 @@ fn stress() {
 }
 
 fn hammer(pool: &PinnedPool, over: &AtomicUsize, seed: u64, rounds: usize) {
-    let mut choice = Choice(seed);
+    let mut choice = SplitMix64::new(seed);
     let mut held: Vec<(PoolBuf<u64>, u64)> = Vec::new();
     for round in 0..rounds {
-        let magnitude = 3 + choice.below(15);
-        let len = 1 + choice.below(1 << magnitude);
+        let magnitude = 3 + choice.index(15);
+        let len = 1 + choice.index(1 << magnitude);
         match pool.take::<u64>(len) {
             Ok(mut buffer) => {
                 let mark = (seed << 32) + round as u64;
@@ -57,11 +58,11 @@ fn hammer(pool: &PinnedPool, over: &AtomicUsize, seed: u64, rounds: usize) {
             }
             Err(error) => panic!("{error}"),
         }
-        while held.len() > choice.below(12) {
-            let (buffer, mark) = held.swap_remove(choice.below(held.len()));
+        while held.len() > choice.index(12) {
+            let (buffer, mark) = held.swap_remove(choice.index(held.len()));
             assert_eq!((buffer[0], buffer[buffer.len() - 1]), (mark, mark));
         }
-        if choice.below(200) == 0 {
+        if choice.index(200) == 0 {
             pool.trim(1 << 20);
         }
     }

@@ -1,5 +1,7 @@
 //! Shuffles that take no memory.
 
+use pinlane_model::SplitMix64;
+
 /// A permutation of `0..count`, computed position by position.
 ///
 /// A Feistel network permutes all numbers with as many bits as `count - 1`. Numbers past the end go
@@ -36,12 +38,12 @@ impl Permutation {
         };
         let low_bits = bits / 2;
         // `mix` is a permutation, so two epochs of one seed never collide.
-        let start = mix(mix(seed.wrapping_add(STEP)) ^ epoch);
+        let start = SplitMix64::mix(SplitMix64::mix(seed.wrapping_add(SplitMix64::STEP)) ^ epoch);
         let mut keys = [0; ROUNDS_MAX];
         let mut state = start;
         for key in &mut keys {
-            state = state.wrapping_add(STEP);
-            *key = mix(state);
+            state = state.wrapping_add(SplitMix64::STEP);
+            *key = SplitMix64::mix(state);
         }
         Self {
             count,
@@ -73,19 +75,9 @@ impl Permutation {
         let mut low = number & self.low_mask;
         let mut high = number >> self.low_bits;
         for pair in self.keys[..self.rounds].chunks_exact(2) {
-            high ^= mix(low ^ pair[0]) & self.high_mask;
-            low ^= mix(high ^ pair[1]) & self.low_mask;
+            high ^= SplitMix64::mix(low ^ pair[0]) & self.high_mask;
+            low ^= SplitMix64::mix(high ^ pair[1]) & self.low_mask;
         }
         high << self.low_bits | low
     }
-}
-
-/// The golden ratio as a 64-bit fraction: its multiples are spread evenly.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The finalizer of SplitMix64: every input bit affects every output bit.
-fn mix(mut bits: u64) -> u64 {
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
 }

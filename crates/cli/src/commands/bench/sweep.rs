@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use pinlane_model::SplitMix64;
 use pinlane_report::{Bench, CopyStats, MemoryKind, Route};
 
 use crate::interrupt::Interrupt;
 use crate::measure::{Meter, is_refusal};
 use crate::progress::Progress;
-use crate::random::SplitMix64;
 
 /// Rounds on a real device; each measures every combination.
 const ROUNDS: usize = 12;

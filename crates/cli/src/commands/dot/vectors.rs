@@ -1,8 +1,7 @@
 //! The two vectors.
 
 use anyhow::Context;
-
-use crate::random::SplitMix64;
+use pinlane_model::SplitMix64;
 
 /// Two vectors of random elements between 0 and 1, both excluded. Positive elements cannot cancel out, so
 /// relative errors are meaningful.

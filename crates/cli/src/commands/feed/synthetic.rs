@@ -4,11 +4,11 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use pinlane::load::{Arrays, Dtype, Field};
+use pinlane_model::SplitMix64;
 
 use super::Args;
 use crate::interrupt::Interrupt;
 use crate::output::UsageError;
-use crate::random::SplitMix64;
 use crate::system;
 
 /// The usual shape of an image.
@@ -91,7 +91,7 @@ fn fill(memory: &mut [u8], interrupt: &Interrupt) {
                         return;
                     }
                     for word in block.chunks_mut(8) {
-                        word.copy_from_slice(&random.next().to_le_bytes()[..word.len()]);
+                        word.copy_from_slice(&random.next_u64().to_le_bytes()[..word.len()]);
                     }
                 }
             });
