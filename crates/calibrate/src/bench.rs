@@ -177,7 +177,7 @@ impl<'a> Bench<'a> {
                 times.push(ns);
             }
         }
-        Ok(times.map(|times| median(times)))
+        Ok(times.map(median))
     }
 
     pub(super) fn now_ns(&self) -> u64 {
