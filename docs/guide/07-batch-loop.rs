@@ -23,7 +23,7 @@ fn main() -> Result<()> {
         };
         buffer.fill(batch as u32); // decode, read, augment …
         in_flight.push_back(stream.upload(buffer, &mut on_device)?);
-        // Stands for the training step: work on the device, after the copy, that nobody waits for here.
+        // Stands for the training step: work on the device, after the copy, without a wait.
         stream.copy_on_device(on_device.range(..1), seen.range_mut(batch..batch + 1))?;
     }
     println!(

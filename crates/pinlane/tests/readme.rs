@@ -46,7 +46,7 @@ fn write_project(project: &Path, crate_dir: &Path, code: &str) {
     fs::create_dir_all(project.join("src")).expect("a folder");
     let manifest = format!(
         "[package]\nname = \"readme\"\nedition = \"2024\"\n\n[dependencies]\n\
-         pinlane = {{ path = {crate_dir:?}, features = [\"sim\"] }}\n\n[workspace]\n"
+         pinlane = {{ path = {crate_dir:?}, features = [\"record\", \"sim\"] }}\n\n[workspace]\n"
     );
     fs::write(project.join("Cargo.toml"), manifest).expect("a manifest");
     // The versions that the workspace was tested with, which are there offline.

@@ -104,7 +104,7 @@ impl<'a> TarEntries<'a> {
         Ok(header?)
     }
 
-    /// The entry of a header, if it is a file. Moves on past its data.
+    /// The entry of a header, if it is a file. Skips its data.
     fn entry(
         &mut self,
         header: TarHeader,
@@ -137,7 +137,7 @@ impl<'a> TarEntries<'a> {
         }))
     }
 
-    /// The data of a header that describes the next entry. Moves on past it.
+    /// The data of a header that describes the next entry; continues after it.
     fn extension(&mut self, header: &TarHeader) -> Result<Vec<u8>, LoadErrorKind> {
         if header.bytes > EXTENSION_BYTES_MAX {
             return Err(LoadErrorKind::Tar(TarError::ExtensionTooLarge {
