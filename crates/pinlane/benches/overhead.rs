@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane_driver::{CopyOp, EventFlags, HostFlags, Place, StreamFlags};
-use pinlane_model::Profile;
-use pinlane_sim::Sim;
+use pinlane::driver::{CopyOp, EventFlags, HostFlags, Place, StreamFlags};
+use pinlane::model::Profile;
+use pinlane::sim::Sim;
 
 const BYTES: usize = 256;
 const PER_ROUND: u32 = 10_000;

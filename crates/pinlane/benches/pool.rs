@@ -8,9 +8,9 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
+use pinlane::model::Profile;
+use pinlane::sim::Sim;
 use pinlane::{Device, PinnedPool};
-use pinlane_model::Profile;
-use pinlane_sim::Sim;
 
 const BYTES: usize = 4096;
 const PER_ROUND: u32 = 100_000;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pinlane::driver::{CopyOp, Driver, HostPtr, Place, StreamHandle};
 use pinlane::{Device, DevicePtr, Platform, Result, Stream};
-use pinlane_driver::{CopyOp, Driver, HostPtr, Place, StreamHandle};
 
 pub const KIB: usize = 1 << 10;
 pub const MIB: usize = 1 << 20;

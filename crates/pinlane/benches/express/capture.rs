@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use pinlane::Result;
-use pinlane_driver::ErrorKind;
+use pinlane::driver::ErrorKind;
 
 use crate::bench::{Bench, MIB};
 

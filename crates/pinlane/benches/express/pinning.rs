@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pinlane::Result;
-use pinlane_driver::HostFlags;
+use pinlane::driver::HostFlags;
 
 use crate::bench::{Bench, GIB, MIB, median, rate, size, timed, times_faster, up};
 

@@ -1,7 +1,7 @@
 //! Where the time of a small copy goes.
 
 use pinlane::Result;
-use pinlane_driver::StreamHandle;
+use pinlane::driver::StreamHandle;
 
 use crate::bench::{Bench, KIB, in_turns, up};
 

@@ -28,7 +28,7 @@ fn main() -> anyhow::Result<()> {
         println!("nothing to measure: name a section and files");
         return Ok(());
     };
-    let platform = match pinlane_cuda::Cuda::load() {
+    let platform = match pinlane::cuda::Cuda::load() {
         Ok(cuda) => cuda,
         Err(error) => {
             println!("nothing to measure: {error}");

@@ -18,7 +18,7 @@ fn main() -> anyhow::Result<()> {
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))
         .collect();
-    let platform = match pinlane_cuda::Cuda::load() {
+    let platform = match pinlane::cuda::Cuda::load() {
         Ok(cuda) => cuda,
         Err(error) => {
             println!("nothing to measure: {error}");

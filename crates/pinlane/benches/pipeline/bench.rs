@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use pinlane::calibrate::calibrate;
+use pinlane::model::Profile;
+use pinlane::model::pipeline::{Job, KernelTime, Memory, Shape};
 use pinlane::pipeline::{Pipeline, PipelineConfig};
 use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Platform, Result, Stream};
-use pinlane_model::Profile;
-use pinlane_model::pipeline::{Job, KernelTime, Memory, Shape};
 
 pub const MIB: usize = 1 << 20;
 pub const GIB: usize = 1 << 30;

@@ -25,7 +25,7 @@ fn main() -> anyhow::Result<()> {
         .skip(1)
         .filter(|word| !word.starts_with('-'))
         .collect();
-    let platform = match pinlane_cuda::Cuda::load() {
+    let platform = match pinlane::cuda::Cuda::load() {
         Ok(cuda) => cuda,
         Err(error) => {
             println!("nothing to measure: {error}");

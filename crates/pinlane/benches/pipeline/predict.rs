@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use pinlane_model::pipeline::{Job, Memory, PipelineOrder, Shape};
-use pinlane_model::search::predict_ns;
+use pinlane::model::pipeline::{Job, Memory, PipelineOrder, Shape};
+use pinlane::model::search::predict_ns;
 
 use crate::bench::{Bench, GIB, MIB, median, ms};
 use crate::rates::show;

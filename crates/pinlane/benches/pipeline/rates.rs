@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use pinlane_model::pipeline::{Memory, PipelineOrder, Shape};
-use pinlane_model::search::{Limits, best};
+use pinlane::model::pipeline::{Memory, PipelineOrder, Shape};
+use pinlane::model::search::{Limits, best};
 
 use crate::bench::{Bench, GIB, LEN, MIB, gb_per_s, median, ms};
 

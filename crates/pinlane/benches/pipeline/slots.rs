@@ -1,6 +1,6 @@
 //! What one more slot brings: shapes that a plan could have, in turns.
 
-use pinlane_model::pipeline::Shape;
+use pinlane::model::pipeline::Shape;
 
 use crate::bench::{Bench, median, ms};
 use crate::rates::{show, stages};

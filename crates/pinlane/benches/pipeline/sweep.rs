@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use pinlane_model::pipeline::{PipelineOrder, Shape};
-use pinlane_model::search::{Limits, best};
+use pinlane::model::pipeline::{PipelineOrder, Shape};
+use pinlane::model::search::{Limits, best};
 
 use crate::bench::{Bench, MIB, median, ms};
 use crate::rates::show;
