@@ -7,13 +7,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use pinlane::{Device, Result};
-use pinlane_model::Profile;
-use pinlane_sim::Sim;
 
 fn main() -> Result<()> {
-    let sim = Sim::new(Profile::builtin("pcie4-x16").expect("built in"));
-    let device = Device::open(&sim, 0)?;
-    println!("SIMULATED: {}", device.info().name);
+    let name = std::env::args().nth(1).unwrap_or("sim:h200".into());
+    let device = Device::named(&name)?;
+    println!("{}", device.info().name);
     block_on(async {
         let stream = device.stream()?;
         let mut on_device = device.alloc::<u32>(1000)?;

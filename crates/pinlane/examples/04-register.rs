@@ -1,13 +1,11 @@
 //! Page-lock a `Vec` that you already have, copy from it at full speed, and get it back.
 
 use pinlane::{Device, Result};
-use pinlane_model::Profile;
-use pinlane_sim::Sim;
 
 fn main() -> Result<()> {
-    let sim = Sim::new(Profile::builtin("pcie4-x16").expect("built in"));
-    let device = Device::open(&sim, 0)?;
-    println!("SIMULATED: {}", device.info().name);
+    let name = std::env::args().nth(1).unwrap_or("sim:h200".into());
+    let device = Device::named(&name)?;
+    println!("{}", device.info().name);
     let stream = device.stream()?;
 
     let vec = vec![7u16; 100_000];

@@ -1,15 +1,11 @@
 //! Ordinary memory at the speed of pinned memory, many pieces at once, and a change of type on the way.
-//!
-//! `cargo run -p pinlane --example 07-ordinary-memory`
 
 use pinlane::{Device, F32ToBf16, U8ToF32};
-use pinlane_model::Profile;
-use pinlane_sim::Sim;
 
 fn main() -> pinlane::Result<()> {
-    let sim = Sim::new(Profile::builtin("pcie4-x16").expect("a built-in profile"));
-    let device = Device::open(&sim, 0)?;
-    println!("SIMULATED: {}", device.info().name);
+    let name = std::env::args().nth(1).unwrap_or("sim:h200".into());
+    let device = Device::named(&name)?;
+    println!("{}", device.info().name);
     let stream = device.stream()?;
 
     // Any memory. The call returns when it may be reused; the bytes arrive in stream order.

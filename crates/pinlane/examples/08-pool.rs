@@ -1,24 +1,21 @@
-//! Pinned blocks from a pool, and what happens when there is no more.
-//!
-//! `cargo run -p pinlane --example 08-pool`
+//! Pinned blocks from a pool, and what happens when the budget is used up.
 
 use std::time::Duration;
 
-use pinlane::{Budget, Device, Error, HostBuf, PinnedPool};
-use pinlane_model::Profile;
-use pinlane_sim::Sim;
+use pinlane::{Budget, Device, Error, HostBuf, PinnedPool, raw};
 
 fn main() -> pinlane::Result<()> {
-    let sim = Sim::new(Profile::builtin("pcie4-x16").expect("a built-in profile"));
-    // By default half of what the machine has to spare; here 8 MiB, to see its end.
-    let device = Device::with_budget(sim.driver(), &Budget::with_limit(8 << 20));
-    println!("SIMULATED: {}", device.info().name);
+    let name = std::env::args().nth(1).unwrap_or("sim:h200".into());
+    // By default, half of what the machine has available; here 8 MiB, to reach the limit.
+    let driver = raw::driver(&Device::named(&name)?).clone();
+    let device = Device::with_budget(driver, &Budget::with_limit(8 << 20));
+    println!("{}", device.info().name);
     let stream = device.stream()?;
     let pool = PinnedPool::new(&device);
     let mut on_device = device.alloc::<u8>(3 << 20)?;
 
-    // A block goes back when it is dropped; one in flight goes back when its copy is done. Where the
-    // budget has no room for another, that is what this waits for.
+    // A block returns to the pool when it is dropped or, in flight, when its copy is done. Without room in
+    // the budget, `take_within` waits for that.
     for round in 0..10 {
         let mut block = pool.take_within::<u8>(3 << 20, Duration::from_secs(1))?;
         block.fill(round);

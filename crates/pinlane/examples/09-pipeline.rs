@@ -1,22 +1,18 @@
-//! Data of any size through a kernel, chunk by chunk: the host reads and writes, the link carries both
-//! ways and the GPU computes, all at once.
-//!
-//! `cargo run -p pinlane --example 09-pipeline`
+//! Data of any size through a kernel, chunk by chunk: reading, both directions of the link, the GPU and
+//! writing are all busy at once.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 
 use pinlane::pipeline::{Input, Output, Pipeline, PipelineConfig, StageKind};
 use pinlane::{Builtin, Device};
-use pinlane_model::Profile;
-use pinlane_sim::Sim;
 
 const NUMBERS: usize = 2_500_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let sim = Sim::new(Profile::builtin("pcie4-x16").expect("a built-in profile"));
-    let device = Device::open(&sim, 0)?;
-    println!("SIMULATED: {}", device.info().name);
+    let name = std::env::args().nth(1).unwrap_or("sim:h200".into());
+    let device = Device::named(&name)?;
+    println!("{}", device.info().name);
     let kernels = Builtin::load(&device)?;
 
     // From a file through the GPU into another. Neither needs to fit into any memory.
@@ -62,8 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("sums of the batches: {sums:?}");
     assert_eq!(sums, [2000, 3000, 4000, 5000, 6000]);
 
-    // When each chunk was where, with pinned memory at both ends: one is loaded while another is
-    // worked on and a third comes back.
+    // With pinned memory at both ends, one chunk is copied in while another is computed and a third is copied out.
     let mut config = pipeline.config().clone();
     config.record = true;
     let recorded = Pipeline::new(&device, config)?;
@@ -74,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     for span in &flow.spans {
         println!(
-            "  chunk {}, {:8} {:4} to {:4} us, SIMULATED",
+            "  chunk {}, {:8} {:4} to {:4} us",
             span.chunk,
             span.stage,
             span.start_ns / 1000,

@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use pinlane_testing::run_example;
 
 fn guide() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide")
@@ -27,19 +28,6 @@ fn programs() -> Vec<String> {
     names
 }
 
-/// What a program prints.
-fn output(name: &str) -> String {
-    let words = "run --quiet --offline --package pinlane --features record,sim --example";
-    let output = Command::new(env!("CARGO"))
-        .args(words.split(' '))
-        .arg(format!("guide-{name}"))
-        .output()
-        .expect("cargo runs");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {stderr}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
 #[test]
 fn chapters_show_their_programs_and_what_they_print() {
     for name in programs() {
@@ -47,7 +35,10 @@ fn chapters_show_their_programs_and_what_they_print() {
         let chapter = fs::read_to_string(&path).expect("a chapter per program");
         let program = fs::read_to_string(guide().join(format!("{name}.rs"))).expect("a program");
         let program = format!("```rust\n{program}```");
-        let output = format!("```text\n{}\n```", output(&name).trim_end());
+        let output = format!(
+            "```text\n{}\n```",
+            run_example(&format!("guide-{name}")).trim_end()
+        );
         if std::env::var_os("PINLANE_GUIDE").is_some_and(|value| value == "write") {
             fs::write(&path, rewritten(&chapter, &program, &output)).expect("a chapter");
             continue;

@@ -2,11 +2,13 @@
 //! how much a test runs.
 
 mod data;
+mod example;
 mod express;
 mod full;
 mod trap;
 
 pub use data::*;
+pub use example::*;
 pub use express::*;
 pub use full::*;
 pub use pinlane::model::SplitMix64;
