@@ -122,7 +122,7 @@ impl<'a> Bench<'a> {
         let mut inbound = std::mem::replace(&mut self.inbound, self.device.pinned(0)?);
         let measured = self.span_ns(count, |end| {
             self.device.scope(|scope| {
-                for here in inbound.range_mut(..count * bytes).pieces(bytes) {
+                for here in inbound.range_mut(..count * bytes).chunks(bytes) {
                     scope.download(&self.stream, self.back.range(..bytes), here)?;
                 }
                 end.mark()
