@@ -136,10 +136,7 @@ impl Device {
         let reservation = self.budget().reserve(locked_bytes)?;
         // SAFETY: the memory is mapped and stays so, by the contract above.
         let result = unsafe { self.driver().host_register(start, bytes, flags) };
-        result.map_err(|error| {
-            let others_bytes = self.budget().in_use_bytes().saturating_sub(locked_bytes);
-            explain(error, locked_bytes, others_bytes)
-        })?;
+        result.map_err(|error| explain(error, locked_bytes, self.budget()))?;
         Ok(Some(reservation))
     }
 }
