@@ -107,13 +107,23 @@ impl<'a, T: Pod> Input<'a, T> {
             check_align::<T>()?; // `fill` writes into pinned memory
         }
         let source = ChunkSource::new(self.origin, item_bytes);
-        match source.known_bytes() {
-            Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
-                field: "input",
-                reason: "a whole number of items",
-            }),
-            _ => Ok(source),
-        }
+        check_whole_items("input", source.known_bytes(), item_bytes)?;
+        Ok(source)
+    }
+}
+
+/// Checks that the bytes, if known, are a whole number of items.
+pub(super) fn check_whole_items(
+    field: &'static str,
+    bytes: Option<usize>,
+    item_bytes: usize,
+) -> Result<()> {
+    match bytes {
+        Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
+            field,
+            reason: "a whole number of items",
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -254,14 +264,9 @@ fn typed<'s, T: Pod>(slices: &[DeviceSlice<'s, u8>], index: usize) -> DeviceSlic
 /// Checks that inputs of known length have the same number of items.
 fn agree(sources: &[ChunkSource<'_>]) -> Result<()> {
     let mut known = sources.iter().filter_map(ChunkSource::known_items);
-    let Some(first) = known.next() else {
-        return Ok(());
-    };
-    match known.find(|&items| items != first) {
-        Some(other) => Err(Error::InputsDiffer {
-            items: first,
-            other_items: other,
-        }),
+    let items = known.next().unwrap_or(0);
+    match known.find(|&other| other != items) {
+        Some(other_items) => Err(Error::InputsDiffer { items, other_items }),
         None => Ok(()),
     }
 }

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
-use super::input::item_bytes;
+use super::input::{check_whole_items, item_bytes};
 use super::target::{TargetKind, TargetSpec};
 use pinlane_core::internal::check_align;
 use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
-use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result};
+use pinlane_core::{DeviceBuf, PinnedBuf, Result};
 
 /// The output of a pipeline: elements of `T`, of which `width` form the result of an item.
 pub struct Output<'a, T> {
@@ -59,13 +59,8 @@ impl<'a, T: Pod> Output<'a, T> {
             target: self.target,
             item_bytes,
         };
-        match spec.known_bytes() {
-            Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
-                field: "output",
-                reason: "a whole number of items",
-            }),
-            _ => Ok(spec),
-        }
+        check_whole_items("output", spec.known_bytes(), item_bytes)?;
+        Ok(spec)
     }
 }
 
