@@ -82,10 +82,8 @@ impl PinnedFor<'_> {
 
     /// Checks that the memory belongs to this device, for device-specific addresses.
     pub(crate) fn check_same_device(self, core: &Arc<DeviceCore>) -> Result<()> {
-        match Arc::ptr_eq(self.core, core) {
-            true => Ok(()),
-            false => Err(Error::WrongDevice),
-        }
+        let same = Arc::ptr_eq(self.core, core);
+        same.then_some(()).ok_or(Error::WrongDevice)
     }
 }
 
