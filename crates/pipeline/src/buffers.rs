@@ -47,6 +47,24 @@ impl BufferCache {
         self.pinned_pool.take(bytes)
     }
 
+    /// Another pinned buffer, beside the `taken` ones, of which there may be `at_most`. `None` if there are
+    /// enough, or if no more memory can be pinned, which the run can do without: `at_most` is lowered then.
+    pub(super) fn another_pinned(
+        &self,
+        bytes: usize,
+        taken: usize,
+        at_most: &mut usize,
+    ) -> Option<PoolBuf<u8>> {
+        if taken >= *at_most {
+            return None;
+        }
+        let made = self.pinned(bytes).map_err(|error| {
+            self.note(error);
+            *at_most = taken;
+        });
+        made.ok()
+    }
+
     pub(super) fn put_device(&self, buffer: DeviceBuf<u8>) {
         if buffer.is_stranded() {
             return; // unusable from now on

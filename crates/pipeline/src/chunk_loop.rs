@@ -24,7 +24,6 @@ pub(super) struct ChunkLoop<'r, 'a, 'k> {
     pub(super) sources: Vec<ChunkSource<'a>>,
     pub(super) middle: KernelCall<'k>,
     pub(super) store: ChunkTarget<'a>,
-    pub(super) item_bytes: usize,
     pub(super) items_at_most: usize,
     pub(super) recorder: Option<&'r Recorder>,
     pub(super) buffers: Vec<ChunkBuffers>,
@@ -209,7 +208,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         });
         Ok(ChunkBuffers {
             inputs: inputs.collect::<Result<_>>()?,
-            output: allocate(!in_place && !self.store.keeps(), self.item_bytes)?,
+            output: allocate(!in_place && !self.store.keeps(), self.store.item_bytes)?,
         })
     }
 
@@ -225,7 +224,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         let at = self.slot_of(chunk.number);
         let slot = &mut self.buffers[at];
         let kept = self.store.kept(chunk).map_err(failed)?;
-        let bytes = chunk.items * self.item_bytes;
+        let bytes = chunk.items * self.store.item_bytes;
         let sources = &self.sources;
         let launched = match &mut self.middle {
             KernelCall::InPlace(kernel) => {

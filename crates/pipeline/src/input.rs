@@ -150,63 +150,33 @@ impl<T> std::fmt::Debug for Input<'_, T> {
     }
 }
 
-impl<'a, T: Pod> IntoInput<'a> for Input<'a, T> {
-    type Item = T;
+macro_rules! inputs {
+    ($($(#[$docs:meta])* $source:ty: [$($bounds:tt)*], $this:ident => $input:expr;)*) => {
+        $(
+            $(#[$docs])*
+            impl<'a, T: $($bounds)*> IntoInput<'a> for $source {
+                type Item = T;
 
-    fn into_input(self) -> Self {
-        self
-    }
+                fn into_input(self) -> Input<'a, T> {
+                    let $this = self;
+                    $input
+                }
+            }
+        )*
+    };
 }
 
-/// Ordinary memory, copied by the express lane.
-impl<'a, T: Pod> IntoInput<'a> for &'a [T] {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        Input::new(SourceKind::Pageable(bytemuck::cast_slice(self)))
-    }
-}
-
-impl<'a, T: Pod> IntoInput<'a> for &'a Vec<T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        self.as_slice().into_input()
-    }
-}
-
-/// Pinned memory, copied directly.
-impl<'a, T: Pod> IntoInput<'a> for PinnedSlice<'a, T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        Input::new(SourceKind::Pinned(self.into_bytes()))
-    }
-}
-
-impl<'a, T: Pod + Send> IntoInput<'a> for &'a PinnedBuf<T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        PinnedSlice::from(self).into_input()
-    }
-}
-
-/// Device memory, used in place.
-impl<'a, T: Pod> IntoInput<'a> for DeviceSlice<'a, T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        Input::new(SourceKind::Device(self.cast()))
-    }
-}
-
-impl<'a, T: Pod> IntoInput<'a> for &'a DeviceBuf<T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        self.whole().into_input()
-    }
+inputs! {
+    Input<'a, T>: [Pod], input => input;
+    /// Ordinary memory, copied by the express lane.
+    &'a [T]: [Pod], slice => Input::new(SourceKind::Pageable(bytemuck::cast_slice(slice)));
+    &'a Vec<T>: [Pod], vec => vec.as_slice().into_input();
+    /// Pinned memory, copied directly.
+    PinnedSlice<'a, T>: [Pod], slice => Input::new(SourceKind::Pinned(slice.into_bytes()));
+    &'a PinnedBuf<T>: [Pod + Send], buffer => PinnedSlice::from(buffer).into_input();
+    /// Device memory, used in place.
+    DeviceSlice<'a, T>: [Pod], slice => Input::new(SourceKind::Device(slice.cast()));
+    &'a DeviceBuf<T>: [Pod], buffer => buffer.whole().into_input();
 }
 
 /// The inputs of a run: one, or a tuple of up to four with the same number of items.

@@ -31,22 +31,16 @@ impl Pipeline {
         let record = || Recorder::begin(&self.device, &self.streams[0]);
         let recorder = self.config.record.then(record).transpose()?;
         let TargetSpec { target, item_bytes } = spec;
-        let slots = self.config.slots;
         let run = |way| {
             let mut run = ChunkLoop {
                 pipeline: self,
                 sources,
                 middle,
-                store: ChunkTarget {
-                    way,
-                    item_bytes,
-                    slots,
-                },
-                item_bytes,
+                store: ChunkTarget { way, item_bytes },
                 items_at_most,
                 recorder: recorder.as_ref(),
                 buffers: Vec::new(),
-                slots,
+                slots: self.config.slots,
             };
             run.all(work)
         };
@@ -96,7 +90,7 @@ impl Pipeline {
             let emptying = thread
                 .spawn_scoped(threads, move || drain.run(&landed, &give_back))
                 .map_err(PipelineError::setup)?;
-            let ran = run(DrainChannels::new(finished, returned));
+            let ran = run(DrainChannels::new(finished, returned, self.config.slots));
             match emptying.join() {
                 Ok(Ok(())) => ran,
                 // The drain thread failed at an earlier chunk.

@@ -249,19 +249,15 @@ impl FilledBuffers {
         bytes: usize,
         context: &UploadContext<'_, '_, '_>,
     ) -> RunResult<PoolBuf<u8>> {
-        if self.in_flight.len() < context.slots.min(self.at_most) {
-            match context.cache.pinned(bytes) {
-                Ok(made) => return Ok(made),
-                Err(error) if self.in_flight.is_empty() => {
-                    return Err(PipelineError::at(chunk, StageKind::Upload, error));
-                }
-                Err(error) => {
-                    context.cache.note(error);
-                    self.at_most = self.in_flight.len();
-                }
-            }
+        let cache = context.cache;
+        if self.in_flight.is_empty() {
+            let first = cache.pinned(bytes);
+            return first.map_err(|error| PipelineError::at(chunk, StageKind::Upload, error));
         }
-        self.next_landed().expect("at least one is in flight")
+        self.at_most = self.at_most.min(context.slots);
+        let another = cache.another_pinned(bytes, self.in_flight.len(), &mut self.at_most);
+        let landed = || self.next_landed().expect("at least one is in flight");
+        another.map_or_else(landed, Ok)
     }
 }
 

@@ -40,7 +40,6 @@ impl TargetSpec<'_> {
 pub(super) struct ChunkTarget<'a> {
     pub(super) way: TargetState<'a>,
     pub(super) item_bytes: usize,
-    pub(super) slots: usize,
 }
 
 pub(super) enum TargetState<'a> {
@@ -162,7 +161,7 @@ impl<'a> ChunkTarget<'a> {
                 (channels, Results::Express(buffer))
             }
             TargetState::Each(channels) => {
-                let pinned = channels.free_pinned(self.slots, cache);
+                let pinned = channels.free_pinned(cache);
                 let pinned = pinned.ok_or_else(PipelineError::stopped)?;
                 let download = |stream: &Stream, source: DeviceSlice<'_, u8>| {
                     Ok(stream.download(source, pinned.part(..bytes))?)
@@ -196,14 +195,18 @@ fn download_from<R>(
 }
 
 impl DrainChannels {
-    pub(super) fn new(finished: Sender<FinishedChunk>, returned: Receiver<FreedBuffer>) -> Self {
+    pub(super) fn new(
+        finished: Sender<FinishedChunk>,
+        returned: Receiver<FreedBuffer>,
+        slots: usize,
+    ) -> Self {
         Self {
             finished: Some(finished),
             returned,
             pinned: 0,
             first: None,
             pinned_bytes: 0,
-            pinned_at_most: usize::MAX,
+            pinned_at_most: slots,
         }
     }
 
@@ -216,26 +219,17 @@ impl DrainChannels {
 
     /// A pinned buffer: a new one while there are few, else the next that the drain thread has emptied.
     /// `None` if it has stopped.
-    fn free_pinned(&mut self, slots: usize, cache: &BufferCache) -> Option<PoolBuf<u8>> {
-        if let Some(first) = self.first.take() {
-            return Some(first);
+    fn free_pinned(&mut self, cache: &BufferCache) -> Option<PoolBuf<u8>> {
+        let mut another = self.first.take();
+        if another.is_none() {
+            let (bytes, at_most) = (self.pinned_bytes, &mut self.pinned_at_most);
+            another = cache.another_pinned(bytes, self.pinned, at_most);
+            self.pinned += usize::from(another.is_some());
         }
-        if self.pinned < slots.min(self.pinned_at_most) {
-            match cache.pinned(self.pinned_bytes) {
-                Ok(buffer) => {
-                    self.pinned += 1;
-                    return Some(buffer);
-                }
-                Err(error) => {
-                    cache.note(error);
-                    self.pinned_at_most = self.pinned;
-                }
-            }
-        }
-        match self.returned.recv().ok()? {
+        another.or_else(|| match self.returned.recv().ok()? {
             FreedBuffer::Pinned(buffer) => Some(buffer),
             FreedBuffer::Device(_) => unreachable!("none was sent"),
-        }
+        })
     }
 }
 
