@@ -54,11 +54,8 @@ struct Dependency {
 
 impl Package {
     fn source(&self) -> anyhow::Result<CrateSource> {
-        CrateSource::read(
-            self.manifest_path
-                .parent()
-                .expect("a manifest is in a folder"),
-        )
+        let folder = self.manifest_path.parent();
+        CrateSource::read(folder.expect("a manifest is in a folder"))
     }
 }
 
@@ -108,19 +105,17 @@ fn check_crates(
 /// The dependencies between crates of the workspace, without dev-dependencies.
 fn dependencies(packages: &[Package]) -> BTreeSet<Import> {
     let names: BTreeSet<&String> = packages.iter().map(|package| &package.name).collect();
-    let mut imports = BTreeSet::new();
-    for package in packages {
-        for dependency in &package.dependencies {
-            if dependency.kind.as_deref() != Some("dev") && names.contains(&dependency.name) {
-                imports.insert(Import {
-                    importer: package.name.clone(),
-                    imported: dependency.name.clone(),
-                    file: "Cargo.toml".into(),
-                });
-            }
-        }
-    }
-    imports
+    let imports = packages.iter().flat_map(|package| {
+        let used = package.dependencies.iter().filter(|dependency| {
+            dependency.kind.as_deref() != Some("dev") && names.contains(&dependency.name)
+        });
+        used.map(|dependency| Import {
+            importer: package.name.clone(),
+            imported: dependency.name.clone(),
+            file: "Cargo.toml".into(),
+        })
+    });
+    imports.collect()
 }
 
 /// What is wrong with the imports among `nodes`, given the order.
@@ -133,12 +128,7 @@ fn check_order(
     let mut wrong = Vec::new();
     for (row, names) in order.iter().enumerate() {
         let cyclic = names.starts_with('(') && names.ends_with(')');
-        let names = if cyclic {
-            &names[1..names.len() - 1]
-        } else {
-            names
-        };
-        for name in names.split_whitespace() {
+        for name in names.trim_matches(['(', ')']).split_whitespace() {
             if rows.insert(name, (row, cyclic)).is_some() {
                 wrong.push(format!("`{name}` is listed twice"));
             }
@@ -177,11 +167,8 @@ pub(crate) fn print_order(package: &str) -> StepResult {
         .source()?;
     let (modules, imports) = (source.modules(), source.imports());
     let order = find_order(modules.clone(), &imports);
-    let acyclic: Vec<String> = order
-        .iter()
-        .map(|row| row.replace(['(', ')'], ""))
-        .collect();
-    for problem in check_order(&acyclic, &modules, &imports) {
+    let acyclic = order.iter().map(|row| row.replace(['(', ')'], ""));
+    for problem in check_order(&acyclic.collect::<Vec<_>>(), &modules, &imports) {
         eprintln!("{problem}");
     }
     println!("{package} = {order:#?}");
@@ -243,10 +230,8 @@ fn repeated_names(types: &[(String, &Path)]) -> Vec<String> {
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (name, file) in types {
         if !COMMON_NAMES.contains(&name.as_str()) {
-            files
-                .entry(name)
-                .or_default()
-                .push(file.display().to_string());
+            let files = files.entry(name).or_default();
+            files.push(file.display().to_string());
         }
     }
     let all: usize = files.values().map(Vec::len).sum();
@@ -283,18 +268,12 @@ mod tests {
 
     #[test]
     fn imports_may_only_point_down() {
-        let (order, nodes) = (
-            ["low", "left right", "top"],
-            ["low", "left", "right", "top"],
-        );
+        let order = ["low", "left right", "top"];
+        let nodes = ["low", "left", "right", "top"];
         let down = [("top", "left"), ("top", "low"), ("left", "low")];
         assert_eq!(check(&order, &nodes, &down), [""; 0]);
-        for wrong in [
-            ("low", "left"),
-            ("low", "top"),
-            ("left", "right"),
-            ("top", "unknown"),
-        ] {
+        let unknown = ("top", "unknown");
+        for wrong in [("low", "left"), ("low", "top"), ("left", "right"), unknown] {
             let (importer, imported) = wrong;
             let expected = format!("`{importer}` uses `{imported}`, which is not below it (a.rs)");
             assert_eq!(check(&order, &nodes, &[wrong]), [expected]);
@@ -347,21 +326,15 @@ mod tests {
     #[test]
     fn two_percent_of_the_types_may_share_names() {
         let types = |twins: usize, all: usize| -> Vec<(String, &'static Path)> {
-            let name = |at| {
-                if at < twins {
-                    "Twin".to_owned()
-                } else {
-                    format!("Type{at}")
-                }
+            let name = |at| match at < twins {
+                true => "Twin".to_owned(),
+                false => format!("Type{at}"),
             };
             (0..all).map(|at| (name(at), Path::new("a.rs"))).collect()
         };
         assert_eq!(repeated_names(&types(2, 100)), [""; 0]);
         assert_eq!(repeated_names(&types(2, 99)), ["Twin in a.rs, a.rs"]);
-        let common = [
-            ("State".to_owned(), Path::new("a.rs")),
-            ("State".to_owned(), Path::new("b.rs")),
-        ];
+        let common = ["a.rs", "b.rs"].map(|file| ("State".to_owned(), Path::new(file)));
         assert_eq!(repeated_names(&common), [""; 0]);
     }
 }
