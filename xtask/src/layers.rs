@@ -2,7 +2,6 @@
 //! one above it, and no crate gives two types the same name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ const COMMON_NAMES: [&str; 3] = ["Args", "Inner", "State"];
 const REPEATED_NAMES_PERCENT_MAX: usize = 2;
 
 /// `layers.toml`. An order lists rows from the bottom up; the names in a row are separated by
-/// spaces and do not know each other.
+/// spaces. They do not use each other unless the row is in parentheses: `(device memory stream)`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Layers {
@@ -55,11 +54,8 @@ struct Dependency {
 
 impl Package {
     fn source(&self) -> anyhow::Result<CrateSource> {
-        CrateSource::read(
-            self.manifest_path
-                .parent()
-                .expect("a manifest is in a folder"),
-        )
+        let folder = self.manifest_path.parent();
+        CrateSource::read(folder.expect("a manifest is in a folder"))
     }
 }
 
@@ -76,51 +72,50 @@ fn read() -> anyhow::Result<(Layers, Vec<Package>)> {
 /// Fails if a crate or a top-level module imports upwards.
 pub(crate) fn check() -> StepResult {
     let (layers, packages) = read()?;
-    let crates = packages
-        .iter()
-        .map(|package| package.name.clone())
-        .collect();
-    let mut wrong = check_order(&layers.crates, &crates, &dependencies(&packages));
-    for package in &packages {
-        if layers.pending.contains(&package.name) {
-            continue;
-        }
-        let source = package.source()?;
-        let order = layers
-            .modules
-            .get(&package.name)
-            .map_or(&[][..], |rows| rows);
-        let problems = check_order(order, &source.modules(), &source.imports());
-        wrong.extend(
-            problems
-                .iter()
-                .map(|problem| format!("{}: {problem}", package.name)),
-        );
-    }
+    let crates = packages.iter().map(|package| package.name.clone());
+    let mut wrong = check_order(&layers.crates, &crates.collect(), &dependencies(&packages));
+    wrong.extend(check_crates(&layers, &packages, |package, source| {
+        let order = layers.modules.get(package).map_or(&[][..], |rows| rows);
+        check_order(order, &source.modules(), &source.imports())
+    })?);
+    let wrong = wrong.join("\n");
     ensure!(
         wrong.is_empty(),
-        "the layers differ from xtask/layers.toml:\n{}",
-        wrong.join("\n")
+        "the layers differ from xtask/layers.toml:\n{wrong}"
     );
     Ok(Outcome::Passed)
+}
+
+/// What `check` finds wrong with the crates that are not pending.
+fn check_crates(
+    layers: &Layers,
+    packages: &[Package],
+    check: impl Fn(&str, &CrateSource) -> Vec<String>,
+) -> anyhow::Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for package in packages {
+        if !layers.pending.contains(&package.name) {
+            let problems = check(&package.name, &package.source()?).into_iter();
+            wrong.extend(problems.map(|problem| format!("{}: {problem}", package.name)));
+        }
+    }
+    Ok(wrong)
 }
 
 /// The dependencies between crates of the workspace, without dev-dependencies.
 fn dependencies(packages: &[Package]) -> BTreeSet<Import> {
     let names: BTreeSet<&String> = packages.iter().map(|package| &package.name).collect();
-    let mut imports = BTreeSet::new();
-    for package in packages {
-        for dependency in &package.dependencies {
-            if dependency.kind.as_deref() != Some("dev") && names.contains(&dependency.name) {
-                imports.insert(Import {
-                    importer: package.name.clone(),
-                    imported: dependency.name.clone(),
-                    file: "Cargo.toml".into(),
-                });
-            }
-        }
-    }
-    imports
+    let imports = packages.iter().flat_map(|package| {
+        let used = package.dependencies.iter().filter(|dependency| {
+            dependency.kind.as_deref() != Some("dev") && names.contains(&dependency.name)
+        });
+        used.map(|dependency| Import {
+            importer: package.name.clone(),
+            imported: dependency.name.clone(),
+            file: "Cargo.toml".into(),
+        })
+    });
+    imports.collect()
 }
 
 /// What is wrong with the imports among `nodes`, given the order.
@@ -132,8 +127,9 @@ fn check_order(
     let mut rows = BTreeMap::new();
     let mut wrong = Vec::new();
     for (row, names) in order.iter().enumerate() {
-        for name in names.split_whitespace() {
-            if rows.insert(name, row).is_some() {
+        let cyclic = names.starts_with('(') && names.ends_with(')');
+        for name in names.trim_matches(['(', ')']).split_whitespace() {
+            if rows.insert(name, (row, cyclic)).is_some() {
                 wrong.push(format!("`{name}` is listed twice"));
             }
         }
@@ -148,10 +144,10 @@ fn check_order(
         file,
     } in imports
     {
-        let (Some(from), to) = (rows.get(importer.as_str()), rows.get(imported.as_str())) else {
+        let (Some(&(from, cyclic)), to) = (rows.get(&**importer), rows.get(&**imported)) else {
             continue;
         };
-        if to.is_none_or(|to| from <= to) {
+        if !to.is_some_and(|&(to, _)| to < from || (to == from && cyclic)) {
             let file = file.display();
             wrong.push(format!(
                 "`{importer}` uses `{imported}`, which is not below it ({file})"
@@ -161,90 +157,71 @@ fn check_order(
     wrong
 }
 
-/// Prints an order of a crate's modules for `layers.toml`, or the cycles that prevent one.
+/// Prints the order of a crate's modules for `layers.toml`, and to stderr the imports that form
+/// cycles.
 pub(crate) fn print_order(package: &str) -> StepResult {
     let (_, packages) = read()?;
     let found = packages.iter().find(|found| found.name == package);
     let source = found
         .with_context(|| format!("no package `{package}`"))?
         .source()?;
-    match find_order(source.modules(), &source.imports()) {
-        Ok(rows) => println!("{package} = {rows:#?}"),
-        Err(cycles) => anyhow::bail!("the modules import each other:\n{}", list(&cycles)),
+    let (modules, imports) = (source.modules(), source.imports());
+    let order = find_order(modules.clone(), &imports);
+    let acyclic = order.iter().map(|row| row.replace(['(', ')'], ""));
+    for problem in check_order(&acyclic.collect::<Vec<_>>(), &modules, &imports) {
+        eprintln!("{problem}");
     }
+    println!("{package} = {order:#?}");
     Ok(Outcome::Passed)
 }
 
-/// Rows of nodes, each as far down as its imports allow. Fails with the imports that form cycles.
-fn find_order(
-    mut nodes: BTreeSet<String>,
-    imports: &BTreeSet<Import>,
-) -> Result<Vec<String>, Vec<String>> {
+/// Rows of nodes, each as far down as its imports allow. Nodes that reach each other form a row in
+/// parentheses.
+fn find_order(mut nodes: BTreeSet<String>, imports: &BTreeSet<Import>) -> Vec<String> {
+    let reach = |node: &String| {
+        let mut reached = BTreeSet::from([node]);
+        let mut next = vec![node];
+        while let Some(node) = next.pop() {
+            for import in imports.iter().filter(|import| import.importer == *node) {
+                if nodes.contains(&import.imported) && reached.insert(&import.imported) {
+                    next.push(&import.imported);
+                }
+            }
+        }
+        (node.clone(), reached.into_iter().cloned().collect())
+    };
+    let reached: BTreeMap<String, BTreeSet<String>> = nodes.iter().map(reach).collect();
     let mut rows = Vec::new();
     while !nodes.is_empty() {
-        let is_free = |node: &&String| {
-            let mut imports = imports.iter().filter(|import| import.importer == **node);
-            imports.all(|import| !nodes.contains(&import.imported))
-        };
-        let row: Vec<String> = nodes.iter().filter(is_free).cloned().collect();
-        if row.is_empty() {
-            return Err(describe_cycles(nodes, imports));
-        }
-        nodes.retain(|node| !row.contains(node));
-        rows.push(row.join(" "));
-    }
-    Ok(rows)
-}
-
-/// The imports among nodes that reach each other, one line for each pair.
-fn describe_cycles(mut nodes: BTreeSet<String>, imports: &BTreeSet<Import>) -> Vec<String> {
-    loop {
-        let inside = imports
+        // A node can come next if it is reached from all that it still reaches.
+        let groups: BTreeSet<Vec<String>> = nodes
             .iter()
-            .filter(|import| nodes.contains(&import.importer) && nodes.contains(&import.imported));
-        let imported: BTreeSet<String> = inside
-            .clone()
-            .map(|import| import.imported.clone())
+            .map(|node| (node, &reached[node] & &nodes))
+            .filter(|(node, group)| group.iter().all(|other| reached[other].contains(*node)))
+            .map(|(_, group)| group.into_iter().collect())
             .collect();
-        if imported == nodes {
-            let mut files: BTreeMap<_, Vec<String>> = BTreeMap::new();
-            for Import {
-                importer,
-                imported,
-                file,
-            } in inside
-            {
-                let files = files.entry((importer, imported)).or_default();
-                files.push(file.display().to_string());
-            }
-            return files
-                .into_iter()
-                .map(|((importer, imported), files)| {
-                    format!("`{importer}` uses `{imported}` ({})", files.join(", "))
-                })
-                .collect();
+        nodes.retain(|node| !groups.iter().any(|group| group.contains(node)));
+        let (single, cycles): (Vec<_>, Vec<_>) =
+            groups.into_iter().partition(|group| group.len() == 1);
+        if !single.is_empty() {
+            rows.push(single.concat().join(" "));
         }
-        // A node that no other one uses only leads into the cycles.
-        nodes = imported;
+        rows.extend(cycles.iter().map(|group| format!("({})", group.join(" "))));
     }
+    rows
 }
 
 /// Fails if too many types of a crate share their names.
 pub(crate) fn check_type_names() -> StepResult {
     let (layers, packages) = read()?;
-    let mut wrong = Vec::new();
-    for package in &packages {
-        if !layers.pending.contains(&package.name) {
-            let source = package.source()?;
-            let problems = repeated_names(&source.types());
-            wrong.extend(
-                problems
-                    .iter()
-                    .map(|problem| format!("{}: {problem}", package.name)),
-            );
-        }
-    }
-    ensure!(wrong.is_empty(), "types share a name:\n{}", list(&wrong));
+    let wrong = check_crates(&layers, &packages, |_, source| {
+        repeated_names(&source.types())
+    })?;
+    ensure!(
+        wrong.is_empty(),
+        "types share a name:\n{}",
+        wrong.join("\n")
+    );
     Ok(Outcome::Passed)
 }
 
@@ -253,10 +230,8 @@ fn repeated_names(types: &[(String, &Path)]) -> Vec<String> {
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (name, file) in types {
         if !COMMON_NAMES.contains(&name.as_str()) {
-            files
-                .entry(name)
-                .or_default()
-                .push(file.display().to_string());
+            let files = files.entry(name).or_default();
+            files.push(file.display().to_string());
         }
     }
     let all: usize = files.values().map(Vec::len).sum();
@@ -267,11 +242,6 @@ fn repeated_names(types: &[(String, &Path)]) -> Vec<String> {
     }
     let describe = |(name, files): (&str, Vec<String>)| format!("{name} in {}", files.join(", "));
     files.into_iter().map(describe).collect()
-}
-
-fn list(lines: &[impl Display]) -> String {
-    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -298,18 +268,12 @@ mod tests {
 
     #[test]
     fn imports_may_only_point_down() {
-        let (order, nodes) = (
-            ["low", "left right", "top"],
-            ["low", "left", "right", "top"],
-        );
+        let order = ["low", "left right", "top"];
+        let nodes = ["low", "left", "right", "top"];
         let down = [("top", "left"), ("top", "low"), ("left", "low")];
         assert_eq!(check(&order, &nodes, &down), [""; 0]);
-        for wrong in [
-            ("low", "left"),
-            ("low", "top"),
-            ("left", "right"),
-            ("top", "unknown"),
-        ] {
+        let unknown = ("top", "unknown");
+        for wrong in [("low", "left"), ("low", "top"), ("left", "right"), unknown] {
             let (importer, imported) = wrong;
             let expected = format!("`{importer}` uses `{imported}`, which is not below it (a.rs)");
             assert_eq!(check(&order, &nodes, &[wrong]), [expected]);
@@ -340,36 +304,37 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_found_unless_there_is_a_cycle() {
-        let nodes = set(&["a", "b", "c", "d"]);
-        let found = find_order(nodes.clone(), &imports(&[("a", "b"), ("b", "c")]));
-        assert_eq!(
-            found,
-            Ok(vec!["c d".to_owned(), "b".to_owned(), "a".to_owned()])
-        );
-        let found = find_order(nodes, &imports(&[("a", "b"), ("b", "a"), ("c", "b")]));
-        let cycle = ["`a` uses `b` (a.rs)", "`b` uses `a` (a.rs)"].map(str::to_owned);
-        assert_eq!(found, Err(cycle.to_vec()));
+    fn modules_in_parentheses_may_use_each_other_but_nothing_higher() {
+        let (order, nodes) = (["(a b)", "c d"], ["a", "b", "c", "d"]);
+        let allowed = [("a", "b"), ("b", "a"), ("c", "a")];
+        assert_eq!(check(&order, &nodes, &allowed), [""; 0]);
+        for wrong in [("a", "c"), ("c", "d")] {
+            assert_eq!(check(&order, &nodes, &[wrong]).len(), 1);
+        }
+    }
+
+    #[test]
+    fn an_order_is_found() {
+        let find = |pairs| find_order(set(&["a", "b", "c", "d"]), &imports(pairs));
+        assert_eq!(find(&[("a", "b"), ("b", "c")]), ["c d", "b", "a"]);
+        let one_cycle = [("a", "b"), ("b", "a"), ("c", "b"), ("a", "d")];
+        assert_eq!(find(&one_cycle), ["d", "(a b)", "c"]);
+        let two_cycles = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("d", "a")];
+        assert_eq!(find(&two_cycles), ["(a b)", "(c d)"]);
     }
 
     #[test]
     fn two_percent_of_the_types_may_share_names() {
         let types = |twins: usize, all: usize| -> Vec<(String, &'static Path)> {
-            let name = |at| {
-                if at < twins {
-                    "Twin".to_owned()
-                } else {
-                    format!("Type{at}")
-                }
+            let name = |at| match at < twins {
+                true => "Twin".to_owned(),
+                false => format!("Type{at}"),
             };
             (0..all).map(|at| (name(at), Path::new("a.rs"))).collect()
         };
         assert_eq!(repeated_names(&types(2, 100)), [""; 0]);
         assert_eq!(repeated_names(&types(2, 99)), ["Twin in a.rs, a.rs"]);
-        let common = [
-            ("State".to_owned(), Path::new("a.rs")),
-            ("State".to_owned(), Path::new("b.rs")),
-        ];
+        let common = ["a.rs", "b.rs"].map(|file| ("State".to_owned(), Path::new(file)));
         assert_eq!(repeated_names(&common), [""; 0]);
     }
 }

@@ -25,17 +25,9 @@ use steps::{Outcome, StepResult, Steps};
 #[command(bin_name = "cargo xtask", disable_help_subcommand = true)]
 enum Task {
     /// Check format, lints, docs and structure, and run the fast tests
-    Check {
-        /// Run only the steps whose name contains this text
-        #[arg(default_value = "", hide_default_value = true)]
-        filter: String,
-    },
+    Check(StepFilter),
     /// Run every check and every test in full; install what that needs
-    Test {
-        /// Run only the steps whose name contains this text
-        #[arg(default_value = "", hide_default_value = true)]
-        filter: String,
-    },
+    Test(StepFilter),
     /// Put known bugs into a copy of the tree; a test must fail for each
     Mutants {
         /// Try only the mutants whose name contains this text
@@ -63,10 +55,17 @@ enum Task {
     Kernels,
 }
 
+#[derive(clap::Args)]
+struct StepFilter {
+    /// Run only the steps whose name contains this text
+    #[arg(default_value = "", hide_default_value = true)]
+    filter: String,
+}
+
 fn main() -> ExitCode {
     let result = match Task::parse() {
-        Task::Check { filter } => Ok(check(&filter)),
-        Task::Test { filter } => Ok(test(&filter)),
+        Task::Check(StepFilter { filter }) => Ok(check(&filter)),
+        Task::Test(StepFilter { filter }) => Ok(test(&filter)),
         Task::Mutants { filter } => succeeded(mutants::run(&filter)),
         Task::Layers { package } => succeeded(layers::print_order(&package)),
         Task::Seeds { count, first, seed } => succeeded(seeds(count, first, seed)),

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, ensure};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// A crate's modules without test code, the root first.
+/// A crate's modules without test code.
 pub(crate) struct CrateSource {
     files: Vec<ModuleFile>,
 }
@@ -31,6 +31,8 @@ pub(crate) struct Import {
 /// The name under which an item defined in the crate root counts as a module.
 pub(crate) const ROOT: &str = "the crate root";
 
+const TYPE_KEYWORDS: [&str; 5] = ["struct", "enum", "trait", "type", "union"];
+
 impl CrateSource {
     /// Reads the crate in `folder`.
     pub(crate) fn read(folder: &Path) -> anyhow::Result<Self> {
@@ -40,16 +42,52 @@ impl CrateSource {
 
     /// Follows the `mod` items from `lib.rs` and `main.rs`. `read` returns a file of `src/`.
     fn read_with(read: &dyn Fn(&Path) -> Option<String>) -> anyhow::Result<Self> {
-        let mut files = Vec::new();
+        let mut source = Self { files: Vec::new() };
         for root in ["lib.rs", "main.rs"].map(Path::new) {
             if let Some(text) = read(root) {
-                add_module(&mut files, read, root.to_owned(), Vec::new(), &text)?;
+                source.add_module(read, root.to_owned(), Vec::new(), &text)?;
             }
         }
-        if files.is_empty() {
-            bail!("neither src/lib.rs nor src/main.rs exists");
+        ensure!(
+            !source.files.is_empty(),
+            "neither src/lib.rs nor src/main.rs exists"
+        );
+        Ok(source)
+    }
+
+    /// Adds a module and those that it declares.
+    fn add_module(
+        &mut self,
+        read: &dyn Fn(&Path) -> Option<String>,
+        file: PathBuf,
+        path: Vec<String>,
+        text: &str,
+    ) -> anyhow::Result<()> {
+        let tokens = text.parse();
+        let tokens = tokens.map_err(|error| anyhow!("{}: {error}", file.display()))?;
+        let tokens = without_test_items(tokens);
+        let declared = |tokens: &[TokenTree]| match tokens {
+            [keyword, TokenTree::Ident(name), end]
+                if is_ident(keyword, "mod") && is_punct(end, ';') =>
+            {
+                Some(name.to_string())
+            }
+            _ => None,
+        };
+        let declared: Vec<String> = tokens.windows(3).filter_map(declared).collect();
+        let folder: PathBuf = path.iter().collect();
+        for name in &declared {
+            let path: Vec<String> = path.iter().chain([name]).cloned().collect();
+            let mut candidates = [format!("{name}.rs"), format!("{name}/mod.rs")]
+                .map(|file| folder.join(file))
+                .into_iter();
+            let found = candidates.find_map(|file| Some((read(&file)?, file)));
+            let missing = || format!("no file for module {}", path.join("::"));
+            let (text, file) = found.with_context(missing)?;
+            self.add_module(read, file, path, &text)?;
         }
-        Ok(Self { files })
+        self.files.push(ModuleFile { file, path, tokens });
+        Ok(())
     }
 
     /// The names of the top-level modules.
@@ -60,54 +98,45 @@ impl CrateSource {
 
     /// What top-level modules use of each other, by `use` or by a path in the code.
     pub(crate) fn imports(&self) -> BTreeSet<Import> {
-        let (modules, exports) = (self.modules(), self.root_exports());
+        let exports = self.root_names();
         let mut imports = BTreeSet::new();
-        for file in self.files.iter().filter(|file| !file.path.is_empty()) {
+        for ModuleFile { file, path, tokens } in &self.files {
+            let Some(importer) = path.first() else {
+                continue;
+            };
             let mut names = BTreeSet::new();
-            collect_root_names(&file.tokens, file.path.len(), &mut names);
-            let found = names.into_iter().flat_map(|name| {
-                if modules.contains(&name) {
-                    return vec![name];
-                }
-                match exports.get(&name) {
-                    Some(modules) => modules.iter().cloned().collect(),
-                    None if name == "*" => Vec::new(),
-                    None => vec![ROOT.to_owned()],
-                }
-            });
-            imports.extend(
-                found
-                    .filter(|module| *module != file.path[0])
-                    .map(|imported| Import {
-                        importer: file.path[0].clone(),
-                        imported,
-                        file: file.file.clone(),
-                    }),
-            );
+            collect_root_names(tokens, path.len(), &mut names);
+            let root = || BTreeSet::from([ROOT.to_owned()]);
+            let modules = |name| exports.get(&name).cloned().unwrap_or_else(root);
+            let used = names.into_iter().flat_map(modules);
+            imports.extend(used.filter(|used| used != importer).map(|imported| Import {
+                importer: importer.clone(),
+                imported,
+                file: file.clone(),
+            }));
         }
         imports
     }
 
-    /// Maps the names in the crate root that modules define to these modules; `*` to all of them.
+    /// Maps the names in the crate root that modules define to these modules; `*` to all that it exports.
     /// Names of other crates map to none.
-    fn root_exports(&self) -> BTreeMap<String, BTreeSet<String>> {
+    fn root_names(&self) -> BTreeMap<String, BTreeSet<String>> {
         let modules = self.modules();
-        let mut exports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let own = |name: &String| (name.clone(), BTreeSet::from([name.clone()]));
+        let mut names: BTreeMap<_, BTreeSet<String>> = modules.iter().map(own).collect();
+        names.insert("*".to_owned(), BTreeSet::new());
         let mut add = |name: String, module: Option<&String>| {
-            exports
-                .entry("*".to_owned())
-                .or_default()
-                .extend(module.cloned());
-            exports.entry(name).or_default().extend(module.cloned());
+            for name in ["*".to_owned(), name] {
+                names.entry(name).or_default().extend(module.cloned());
+            }
         };
         for file in &self.files {
             for (at, token) in file.tokens.iter().enumerate() {
                 let rest = &file.tokens[at + 1..];
                 if file.path.is_empty() && is_ident(token, "use") {
                     for (path, name) in use_paths(rest) {
-                        let first = path
-                            .iter()
-                            .find(|part| !matches!(part.as_str(), "crate" | "self"));
+                        let mut parts = path.iter();
+                        let first = parts.find(|part| !["crate", "self"].contains(&part.as_str()));
                         add(name, first.filter(|first| modules.contains(*first)));
                     }
                 } else if is_ident(token, "macro_rules")
@@ -117,70 +146,24 @@ impl CrateSource {
                 }
             }
         }
-        exports
+        names
     }
 
     /// Every struct, enum, trait, type alias and union at the top level of a file, with the file.
     pub(crate) fn types(&self) -> Vec<(String, &Path)> {
-        let mut types = Vec::new();
-        for file in &self.files {
-            for pair in file.tokens.windows(2) {
-                let [TokenTree::Ident(keyword), TokenTree::Ident(name)] = pair else {
-                    continue;
-                };
-                let keyword = keyword.to_string();
-                if ["struct", "enum", "trait", "type", "union"].contains(&keyword.as_str()) {
-                    types.push((name.to_string(), file.file.as_path()));
+        let types = self.files.iter().flat_map(|file| {
+            let pairs = file.tokens.windows(2);
+            pairs.filter_map(|pair| match pair {
+                [TokenTree::Ident(keyword), TokenTree::Ident(name)]
+                    if TYPE_KEYWORDS.contains(&&*keyword.to_string()) =>
+                {
+                    Some((name.to_string(), file.file.as_path()))
                 }
-            }
-        }
-        types
+                _ => None,
+            })
+        });
+        types.collect()
     }
-}
-
-/// Adds a module and those that it declares.
-fn add_module(
-    files: &mut Vec<ModuleFile>,
-    read: &dyn Fn(&Path) -> Option<String>,
-    file: PathBuf,
-    path: Vec<String>,
-    text: &str,
-) -> anyhow::Result<()> {
-    let tokens: TokenStream = text
-        .parse()
-        .map_err(|error| anyhow::anyhow!("{}: {error}", file.display()))?;
-    let tokens = without_test_items(tokens);
-    let declared: Vec<String> = tokens
-        .windows(3)
-        .filter_map(|tokens| match tokens {
-            [keyword, TokenTree::Ident(name), end]
-                if is_ident(keyword, "mod") && is_punct(end, ';') =>
-            {
-                Some(name.to_string())
-            }
-            _ => None,
-        })
-        .collect();
-    let folder: PathBuf = path.iter().collect();
-    files.push(ModuleFile {
-        file,
-        path: path.clone(),
-        tokens,
-    });
-    for name in declared {
-        let path: Vec<String> = path.iter().chain([&name]).cloned().collect();
-        let candidates = [
-            folder.join(format!("{name}.rs")),
-            folder.join(&name).join("mod.rs"),
-        ];
-        let found = candidates
-            .into_iter()
-            .find_map(|file| read(&file).map(|text| (file, text)));
-        let (file, text) =
-            found.with_context(|| format!("no file for module {}", path.join("::")))?;
-        add_module(files, read, file, path, &text)?;
-    }
-    Ok(())
 }
 
 fn is_ident(token: &TokenTree, text: &str) -> bool {
@@ -223,11 +206,8 @@ fn without_test_items(tokens: TokenStream) -> Vec<TokenTree> {
 
 fn is_cfg_test(attribute: TokenStream) -> bool {
     let text = attribute.to_string().replace(' ', "");
-    text.starts_with("cfg(")
-        && !text.contains("not(")
-        && text
-            .split(|char: char| !char.is_alphanumeric())
-            .any(|word| word == "test")
+    let mut words = text.split(|char: char| !char.is_alphanumeric());
+    text.starts_with("cfg(") && !text.contains("not(") && words.any(|word| word == "test")
 }
 
 /// Collects the first name behind each `crate::`, and behind each `super::` that reaches the root.
@@ -250,11 +230,8 @@ fn collect_root_names(tokens: &[TokenTree], depth: usize, names: &mut BTreeSet<S
             _ => None,
         };
         if let Some(path) = rooted {
-            names.extend(
-                use_paths(path)
-                    .into_iter()
-                    .filter_map(|(path, _)| path.into_iter().next()),
-            );
+            let paths = use_paths(path).into_iter();
+            names.extend(paths.filter_map(|(path, _)| path.into_iter().next()));
         }
         if let TokenTree::Group(group) = &tokens[at] {
             let inline_module = at >= 2
@@ -279,13 +256,10 @@ fn use_paths(tokens: &[TokenTree]) -> Vec<(Vec<String>, String)> {
             [star, ..] if is_punct(star, '*') => path.push("*".to_owned()),
             [TokenTree::Group(group), ..] if group.delimiter() == Delimiter::Brace => {
                 let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-                let mut paths = Vec::new();
-                for tree in inner.split(|token| is_punct(token, ',')) {
-                    for (tail, name) in use_paths(tree) {
-                        paths.push(([&path[..], &tail[..]].concat(), name));
-                    }
-                }
-                return paths;
+                let trees = inner.split(|token| is_punct(token, ','));
+                let whole =
+                    |(tail, name): (Vec<String>, String)| ([&path[..], &tail].concat(), name);
+                return trees.flat_map(use_paths).map(whole).collect();
             }
             _ => {}
         }
@@ -294,15 +268,14 @@ fn use_paths(tokens: &[TokenTree]) -> Vec<(Vec<String>, String)> {
             None => break,
         }
     }
+    let Some(last) = path.last() else {
+        return Vec::new();
+    };
     let name = match rest {
         [keyword, TokenTree::Ident(alias), ..] if is_ident(keyword, "as") => alias.to_string(),
-        _ => path.last().cloned().unwrap_or_default(),
+        _ => last.clone(),
     };
-    if path.is_empty() {
-        Vec::new()
-    } else {
-        vec![(path, name)]
-    }
+    vec![(path, name)]
 }
 
 #[cfg(test)]

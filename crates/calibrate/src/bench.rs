@@ -122,7 +122,7 @@ impl<'a> Bench<'a> {
         let mut inbound = std::mem::replace(&mut self.inbound, self.device.pinned(0)?);
         let measured = self.span_ns(count, |end| {
             self.device.scope(|scope| {
-                for here in inbound.range_mut(..count * bytes).pieces(bytes) {
+                for here in inbound.range_mut(..count * bytes).chunks(bytes) {
                     scope.download(&self.stream, self.back.range(..bytes), here)?;
                 }
                 end.mark()
@@ -148,13 +148,17 @@ impl<'a> Bench<'a> {
         count: usize,
         mut call: impl FnMut() -> Result<()>,
     ) -> Result<u64> {
-        let began = self.now_ns();
-        for _ in 0..count {
-            call()?;
-        }
-        let ns = self.now_ns().saturating_sub(began) / count as u64;
+        let (called, ns) = self.timed(|| (0..count).try_for_each(|_| call()));
+        called?;
         self.stream.synchronize()?;
-        Ok(ns)
+        Ok(ns / count as u64)
+    }
+
+    /// The result of `work` and its host time.
+    pub(super) fn timed<R>(&self, work: impl FnOnce() -> R) -> (R, u64) {
+        let began_ns = (self.clock)();
+        let result = work();
+        (result, (self.clock)().saturating_sub(began_ns))
     }
 
     /// Measures several things round-robin, so that a busy moment of the machine spoils one sample of each
@@ -178,10 +182,6 @@ impl<'a> Bench<'a> {
             }
         }
         Ok(times.map(median))
-    }
-
-    pub(super) fn now_ns(&self) -> u64 {
-        (self.clock)()
     }
 
     pub(super) fn timing(&self) -> Result<Event> {

@@ -88,7 +88,7 @@ pub(super) fn both_ways_percent(bench: &mut Bench<'_>) -> Result<u64> {
             round += 1;
             bench.device.scope(|scope| {
                 let window = inbound.range_mut(start..start + COUNT * EACH);
-                for (number, here) in window.pieces(EACH).enumerate() {
+                for (number, here) in window.chunks(EACH).enumerate() {
                     let at = start + number * EACH;
                     let source = outbound.range(at..at + EACH);
                     scope.upload(&bench.stream, source, &mut there)?;

@@ -43,10 +43,8 @@ fn best(bench: &Bench<'_>, weights: &Weights) -> Result<FileCosts, LoadError> {
     for round in 0..=ROUNDS {
         for (threads, times) in tried.iter().zip(&mut times) {
             let config = LoadConfig::default().io(Io::Buffered).threads(*threads);
-            let began = bench.now_ns();
-            let tensors = weights.load(bench.device, &config)?;
-            let took_ns = bench.now_ns().saturating_sub(began);
-            drop(tensors);
+            let (tensors, took_ns) = bench.timed(|| weights.load(bench.device, &config));
+            drop(tensors?);
             // The first round page-locks the slots, so it does not count.
             if round > 0 {
                 times.push(took_ns);

@@ -80,7 +80,7 @@ pub(super) fn handover_ns(bench: &mut Bench<'_>) -> Result<u64> {
         let alone_ns = bench.up_ns(CHUNK, CHUNKS)? + kernels_ns + bench.down_ns(CHUNK, CHUNKS)?;
         let chunk_ns = bench.span_ns(3 * CHUNKS, |end| {
             bench.device.scope(|scope| {
-                for here in inbound.range_mut(..).pieces(CHUNK) {
+                for here in inbound.range_mut(..).chunks(CHUNK) {
                     scope.upload(&bench.stream, bench.outbound.range(..CHUNK), &mut there)?;
                     bench.kernels.spin(&bench.stream, SPIN_NS)?;
                     scope.download(&bench.stream, &there, here)?;

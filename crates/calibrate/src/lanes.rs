@@ -123,34 +123,32 @@ impl<'b, 'd> Lanes<'b, 'd> {
 
     fn up_ns(&mut self, bytes: usize) -> Result<u64> {
         let range = self.next(bytes);
-        let began = self.bench.now_ns();
-        let place = self.there.range_mut(..bytes);
         let stream = &self.bench.stream;
-        stream.copy_to_device(&self.source[range], place)?;
-        stream.synchronize()?;
-        Ok(self.bench.now_ns().saturating_sub(began))
+        let (copied, ns) = self.bench.timed(|| {
+            stream.copy_to_device(&self.source[range], self.there.range_mut(..bytes))?;
+            stream.synchronize()
+        });
+        copied.map(|()| ns)
     }
 
     fn down_ns(&mut self, bytes: usize) -> Result<u64> {
-        let range = self.next(bytes);
-        let began = self.bench.now_ns();
+        let (range, stream) = (self.next(bytes), &self.bench.stream);
         let place = self.there.range(..bytes);
-        let stream = &self.bench.stream;
-        stream.copy_to_host(place, &mut self.target[range])?;
-        Ok(self.bench.now_ns().saturating_sub(began))
+        let copy = || stream.copy_to_host(place, &mut self.target[range]);
+        let (copied, ns) = self.bench.timed(copy);
+        copied.map(|()| ns)
     }
 
     /// Runs a pipeline with chunks of the knot's size.
     fn pipeline_ns(&mut self, index: usize, bytes: usize) -> Result<u64> {
         let range = self.next(bytes);
+        let (source, target) = (&self.source[range.clone()], &mut self.target[range]);
         let kernels = &self.bench.kernels;
-        let began = self.bench.now_ns();
-        let ran = self.pipelines[index].run_in_place(
-            &self.source[range.clone()],
-            &mut self.target[range],
-            |stage, _| kernels.spin(stage.stream(), 0),
-        );
+        let (ran, ns) = self.bench.timed(|| {
+            self.pipelines[index]
+                .run_in_place(source, target, |stage, _| kernels.spin(stage.stream(), 0))
+        });
         ran.map_err(|error| Error::Calibration(error.to_string()))?;
-        Ok(self.bench.now_ns().saturating_sub(began))
+        Ok(ns)
     }
 }

@@ -22,7 +22,7 @@ mod kernels;
 mod lanes;
 mod pinning;
 
-use pinlane_model::{DeviceFacts, PciFacts, Profile};
+use pinlane_model::{DeviceFacts, DirectionCosts, PciFacts, Profile};
 
 use bench::Bench;
 use pinlane_core::{Device, Error, Result};
@@ -33,13 +33,14 @@ use pinlane_core::{Device, Error, Result};
 /// # Errors
 /// Errors of the device, or an invalid profile, for example of a device on which nothing takes any time.
 pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
-    let _as_it_comes = NothingKept::new(device);
+    let _as_it_comes = NothingKept(device, device.keep_device_memory(0));
     let mut bench = Bench::new(device, clock)?;
     let info = device.info();
     let kernels = kernels::measure(&mut bench)?;
-    let [h2d_pinned, d2h_pinned] = copies::pinned(&mut bench)?;
-    let calls = calls::measure(&mut bench, &h2d_pinned)?;
-    let [h2d_pageable, d2h_pageable] = copies::pageable(&mut bench, &calls)?;
+    let [up, down] = copies::pinned(&mut bench)?;
+    let calls = calls::measure(&mut bench, &up)?;
+    let [h2d, d2h] = copies::pageable(&mut bench, &calls)?;
+    let direction = |pageable, pinned| DirectionCosts { pageable, pinned };
     let handover_ns = kernels::handover_ns(&mut bench)?;
     let switch_ns = kernels::switch_ns(&mut bench)?;
     let pci = info
@@ -67,14 +68,8 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
                 device: pci[2],
             },
         },
-        h2d: pinlane_model::DirectionCosts {
-            pageable: h2d_pageable,
-            pinned: h2d_pinned,
-        },
-        d2h: pinlane_model::DirectionCosts {
-            pageable: d2h_pageable,
-            pinned: d2h_pinned,
-        },
+        h2d: direction(h2d, up),
+        d2h: direction(d2h, down),
         kernel: kernels,
         calls,
         host_memory: pinning::measure(&bench)?,
@@ -84,31 +79,18 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
         #[cfg(not(feature = "load"))]
         files: None,
     };
-    match profile.validate() {
-        Ok(()) => Ok(profile),
-        Err(error) => Err(Error::Calibration(error.to_string())),
-    }
+    let valid = profile.validate();
+    valid.map_err(|error| Error::Calibration(error.to_string()))?;
+    Ok(profile)
 }
 
-/// Disables the device memory cache while it exists, because allocation is measured too.
-struct NothingKept<'a> {
-    device: &'a Device,
-    usual_bytes: u64,
-}
-
-impl<'a> NothingKept<'a> {
-    fn new(device: &'a Device) -> Self {
-        let usual_bytes = device.keep_device_memory(0);
-        Self {
-            device,
-            usual_bytes,
-        }
-    }
-}
+/// Restores the usual size of the device memory cache, which is disabled meanwhile because allocation is
+/// measured too.
+struct NothingKept<'a>(&'a Device, u64);
 
 impl Drop for NothingKept<'_> {
     fn drop(&mut self) {
-        self.device.keep_device_memory(self.usual_bytes);
+        self.0.keep_device_memory(self.1);
     }
 }
 

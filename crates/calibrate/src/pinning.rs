@@ -4,7 +4,7 @@ use pinlane_model::HostMemoryCosts;
 
 use super::bench::{BYTES, Bench, MIB};
 use super::fit::area;
-use pinlane_core::Result;
+use pinlane_core::{Error, Result};
 
 pub(super) fn measure(bench: &Bench<'_>) -> Result<HostMemoryCosts> {
     let sizes = [MIB, BYTES];
@@ -13,23 +13,19 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<HostMemoryCosts> {
         // The first of each is a warm-up.
         for _ in 0..2 {
             // The one kind that always uses the driver's own allocation.
-            let began = bench.now_ns();
-            let pinned = bench.device.write_combined::<u8>(bytes)?;
-            times[0][at] = bench.now_ns().saturating_sub(began);
-            let began = bench.now_ns();
-            drop(pinned);
-            times[1][at] = bench.now_ns().saturating_sub(began);
-            if !bench.device.info().can_register {
-                continue;
+            let (pinned, alloc_ns) = bench.timed(|| bench.device.write_combined::<u8>(bytes));
+            let pinned = pinned?;
+            let ((), free_ns) = bench.timed(|| drop(pinned));
+            [times[0][at], times[1][at]] = [alloc_ns, free_ns];
+            if bench.device.info().can_register {
+                let memory = vec![1u8; bytes];
+                let (registered, register_ns) = bench.timed(|| bench.device.register(memory));
+                let registered = registered?;
+                let (memory, unregister_ns) =
+                    bench.timed(|| registered.into_inner().map_err(Error::from));
+                memory?;
+                [times[2][at], times[3][at]] = [register_ns, unregister_ns];
             }
-            let memory = vec![1u8; bytes];
-            let began = bench.now_ns();
-            let registered = bench.device.register(memory)?;
-            times[2][at] = bench.now_ns().saturating_sub(began);
-            let began = bench.now_ns();
-            let memory = registered.into_inner()?;
-            times[3][at] = bench.now_ns().saturating_sub(began);
-            drop(memory);
         }
     }
     let [alloc, free, register, unregister] =

@@ -24,12 +24,18 @@ impl BufferCache {
         }
     }
 
-    /// A device buffer of at least this many bytes.
+    /// A device buffer of at least this many bytes: the smallest that fits, since the others may fit
+    /// another input or output. If none fits, frees them all, since the next run will want the same sizes
+    /// as this one.
     pub(super) fn device(&self, bytes: usize) -> Result<DeviceBuf<u8>> {
-        match take(&self.device_buffers, bytes, DeviceBuf::len) {
-            Some(buffer) => Ok(buffer),
-            None => self.device.alloc(bytes),
+        let mut buffers = lock(&self.device_buffers);
+        let fitting = (0..buffers.len()).filter(|at| fitting(bytes).contains(&buffers[*at].len()));
+        if let Some(at) = fitting.min_by_key(|at| buffers[*at].len()) {
+            return Ok(buffers.swap_remove(at));
         }
+        drop(buffers);
+        self.clear_device();
+        self.device.alloc(bytes)
     }
 
     /// A pinned buffer of at least this many bytes.
@@ -39,6 +45,24 @@ impl BufferCache {
         }
         self.pinned_pool.trim(0);
         self.pinned_pool.take(bytes)
+    }
+
+    /// Another pinned buffer, beside the `taken` ones, of which there may be `at_most`. `None` if there are
+    /// enough, or if no more memory can be pinned, which the run can do without: `at_most` is lowered then.
+    pub(super) fn another_pinned(
+        &self,
+        bytes: usize,
+        taken: usize,
+        at_most: &mut usize,
+    ) -> Option<PoolBuf<u8>> {
+        if taken >= *at_most {
+            return None;
+        }
+        let made = self.pinned(bytes).map_err(|error| {
+            self.note(error);
+            *at_most = taken;
+        });
+        made.ok()
     }
 
     pub(super) fn put_device(&self, buffer: DeviceBuf<u8>) {
@@ -55,31 +79,17 @@ impl BufferCache {
 
     /// Frees all idle buffers.
     pub(super) fn clear(&self) {
-        let device = std::mem::take(&mut *lock(&self.device_buffers));
-        drop(device); // after unlocking, since this calls the driver
+        self.clear_device();
         self.pinned_pool.trim(0);
+    }
+
+    fn clear_device(&self) {
+        let buffers = std::mem::take(&mut *lock(&self.device_buffers));
+        drop(buffers); // after unlocking, since this calls the driver
     }
 }
 
 /// Sizes of buffers that may serve for this many bytes.
 fn fitting(bytes: usize) -> RangeInclusive<usize> {
     bytes..=bytes.saturating_mul(2)
-}
-
-/// Takes the smallest buffer that fits: the others may fit another input or output. If none fits, frees
-/// them all, since the next run will want the same sizes as this one.
-fn take<B>(cache: &Mutex<Vec<B>>, bytes: usize, len: impl Fn(&B) -> usize) -> Option<B> {
-    let mut buffers = lock(cache);
-    let lens = buffers.iter().map(len).enumerate();
-    let at = lens
-        .filter(|(_, len)| fitting(bytes).contains(len))
-        .min_by_key(|&(_, len)| len);
-    let taken = at.map(|(at, _)| buffers.swap_remove(at));
-    let misfits = match taken {
-        Some(_) => Vec::new(),
-        None => std::mem::take(&mut *buffers),
-    };
-    drop(buffers);
-    drop(misfits);
-    taken
 }

@@ -1,9 +1,9 @@
 //! The loop over chunks: upload a group, launch the kernel on each, bring back the results.
 
-use super::error::{Cause, PipelineError, StageKind};
+use super::error::{Cause, PipelineError, RunResult, StageKind};
 use super::pipeline::Pipeline;
 use super::record::{Recorder, StageStream};
-use super::source::{ChunkSource, InputBuffers, UploadContext};
+use super::source::{ChunkSource, UploadContext};
 use super::stage::{Chunk, KernelCall, RunSummary, Stage};
 use super::target::ChunkTarget;
 use pinlane_core::memory::{DeviceSlice, DeviceSliceMut};
@@ -11,7 +11,8 @@ use pinlane_core::{DeviceBuf, Error, Result, Scope};
 
 /// Device buffers of one chunk.
 pub(super) struct ChunkBuffers {
-    inputs: InputBuffers,
+    /// `None` if the input is on the device already, and while the drain thread has the buffer.
+    inputs: Vec<Option<DeviceBuf<u8>>>,
     /// `None` if the kernel works in place or writes to its final place, and while the drain thread has
     /// the buffer.
     output: Option<DeviceBuf<u8>>,
@@ -23,7 +24,6 @@ pub(super) struct ChunkLoop<'r, 'a, 'k> {
     pub(super) sources: Vec<ChunkSource<'a>>,
     pub(super) middle: KernelCall<'k>,
     pub(super) store: ChunkTarget<'a>,
-    pub(super) item_bytes: usize,
     pub(super) items_at_most: usize,
     pub(super) recorder: Option<&'r Recorder>,
     pub(super) buffers: Vec<ChunkBuffers>,
@@ -33,26 +33,17 @@ pub(super) struct ChunkLoop<'r, 'a, 'k> {
 
 impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
     /// Runs all chunks, and calls `work` once they are submitted.
-    pub(super) fn all<R>(
-        &mut self,
-        work: impl FnOnce() -> R,
-    ) -> std::result::Result<(RunSummary, R), PipelineError> {
-        let device = &self.pipeline.device;
+    pub(super) fn all<R>(&mut self, work: impl FnOnce() -> R) -> RunResult<(RunSummary, R)> {
         let mut flowed = None;
-        let settled = device.scope(|scope| {
+        // On failure too: everything submitted ends before this returns.
+        let mut ended = self.pipeline.device.scope(|scope| {
             let chunks = self.chunks(scope);
             self.store.close(); // so that the drain thread does not wait for `work`
             flowed = Some(chunks.map(|counts| (counts, work())));
             Ok(())
         });
-        // On failure too: everything submitted ends before this returns.
-        let mut ended = settled;
-        for stream in self
-            .pipeline
-            .streams
-            .iter()
-            .chain([&self.pipeline.upload_stream])
-        {
+        let streams = self.pipeline.streams.iter();
+        for stream in streams.chain([&self.pipeline.upload_stream]) {
             ended = ended.and(stream.synchronize());
         }
         let mut ended = ended.map_err(PipelineError::setup);
@@ -86,10 +77,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         Ok((flow, worked))
     }
 
-    fn chunks<'scope>(
-        &mut self,
-        scope: &'scope Scope<'scope, 'a>,
-    ) -> std::result::Result<(u64, u64), PipelineError> {
+    fn chunks<'scope>(&mut self, scope: &'scope Scope<'scope, 'a>) -> RunResult<(u64, u64)> {
         let (mut number, mut first_item) = (0, 0);
         let mut group = Vec::with_capacity(self.pipeline.config.group());
         loop {
@@ -113,14 +101,10 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
                 first_item += items;
             }
             for chunk in &group {
-                if !self.launch(chunk)? {
-                    return Err(PipelineError::stopped());
-                }
+                self.launch(chunk)?;
             }
             for chunk in &group {
-                if !self.store(chunk, scope)? {
-                    return Err(PipelineError::stopped());
-                }
+                self.store(chunk, scope)?;
             }
             if group.len() < self.pipeline.config.group() {
                 return Ok((number, first_item as u64));
@@ -129,11 +113,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
     }
 
     /// Uploads all inputs of the next chunk. Returns its items; 0 at the end.
-    fn load<'scope>(
-        &mut self,
-        number: u64,
-        scope: &'scope Scope<'scope, 'a>,
-    ) -> std::result::Result<usize, PipelineError> {
+    fn load<'scope>(&mut self, number: u64, scope: &'scope Scope<'scope, 'a>) -> RunResult<usize> {
         if self.sources.iter().all(ChunkSource::is_used_up) {
             return Ok(0);
         }
@@ -142,10 +122,8 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         let in_place = matches!(self.middle, KernelCall::InPlace(_));
         let input = &mut self.buffers[slot].inputs[0];
         if in_place && input.is_none() {
-            *input = self.store.returned_device();
-            if input.is_none() {
-                return Err(PipelineError::stopped());
-            }
+            let returned = self.store.returned_device();
+            *input = Some(returned.ok_or_else(PipelineError::stopped)?);
         }
         let pipeline = self.pipeline;
         let lanes = StageStream {
@@ -198,7 +176,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
 
     /// Device buffers for a chunk: new ones, or those of an earlier chunk. Streams wait for the earlier
     /// chunk by themselves.
-    fn slot_for(&mut self, number: u64) -> std::result::Result<usize, PipelineError> {
+    fn slot_for(&mut self, number: u64) -> RunResult<usize> {
         if self.buffers.len() < self.slots {
             match self.allocate_buffers() {
                 Ok(slot) => self.buffers.push(slot),
@@ -220,25 +198,22 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
     fn allocate_buffers(&self) -> Result<ChunkBuffers> {
         let cache = &self.pipeline.cache;
         let in_place = matches!(self.middle, KernelCall::InPlace(_));
-        let inputs = self
-            .sources
-            .iter()
-            .map(|source| match source.is_on_device() && !in_place {
-                true => Ok(None),
-                false => cache
-                    .device(source.item_bytes * self.items_at_most)
-                    .map(Some),
-            });
-        let inputs = inputs.collect::<Result<_>>()?;
-        let output = match in_place || self.store.keeps() {
-            true => None,
-            false => Some(cache.device(self.item_bytes * self.items_at_most)?),
+        let allocate = |needed: bool, item_bytes| {
+            let buffer = needed.then(|| cache.device(item_bytes * self.items_at_most));
+            buffer.transpose()
         };
-        Ok(ChunkBuffers { inputs, output })
+        let inputs = self.sources.iter().map(|source| {
+            let needed = in_place || !source.is_on_device();
+            allocate(needed, source.item_bytes)
+        });
+        Ok(ChunkBuffers {
+            inputs: inputs.collect::<Result<_>>()?,
+            output: allocate(!in_place && !self.store.keeps(), self.store.item_bytes)?,
+        })
     }
 
-    /// Launches the kernel on a chunk. Returns `false` if the drain thread has stopped.
-    fn launch(&mut self, chunk: &Chunk) -> std::result::Result<bool, PipelineError> {
+    /// Launches the kernel on a chunk.
+    fn launch(&mut self, chunk: &Chunk) -> RunResult<()> {
         let failed = |error| PipelineError::at(chunk.number, StageKind::Kernel, error);
         let [_, number, _] = self.pipeline.config.streams_of(chunk.number);
         let stage_stream = self.stage_stream(number);
@@ -249,7 +224,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         let at = self.slot_of(chunk.number);
         let slot = &mut self.buffers[at];
         let kept = self.store.kept(chunk).map_err(failed)?;
-        let bytes = chunk.items * self.item_bytes;
+        let bytes = chunk.items * self.store.item_bytes;
         let sources = &self.sources;
         let launched = match &mut self.middle {
             KernelCall::InPlace(kernel) => {
@@ -267,10 +242,8 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
             }
             KernelCall::OutOfPlace(kernel) => {
                 if kept.is_none() && slot.output.is_none() {
-                    slot.output = self.store.returned_device();
-                    if slot.output.is_none() {
-                        return Ok(false);
-                    }
+                    let returned = self.store.returned_device();
+                    slot.output = Some(returned.ok_or_else(PipelineError::stopped)?);
                 }
                 let inputs = slot.inputs.iter().zip(sources);
                 let inputs: Vec<DeviceSlice<'_, u8>> = inputs
@@ -293,15 +266,11 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
                 })
             }
         };
-        launched.map(|()| true).map_err(failed)
+        launched.map_err(failed)
     }
 
-    /// Brings the results of a chunk back. Returns `false` if the drain thread has stopped.
-    fn store<'scope>(
-        &mut self,
-        chunk: &Chunk,
-        scope: &'scope Scope<'scope, 'a>,
-    ) -> std::result::Result<bool, PipelineError> {
+    /// Brings the results of a chunk back.
+    fn store<'scope>(&mut self, chunk: &Chunk, scope: &'scope Scope<'scope, 'a>) -> RunResult<()> {
         let [.., number] = self.pipeline.config.streams_of(chunk.number);
         let stage_stream = self.stage_stream(number);
         let at = self.slot_of(chunk.number);

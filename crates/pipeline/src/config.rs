@@ -39,42 +39,24 @@ impl Default for PipelineConfig {
     }
 }
 
+macro_rules! setters {
+    ($($field:ident: $type:ty),*) => {
+        impl PipelineConfig {
+            $(
+                #[doc = concat!("Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ").")]
+                #[must_use]
+                pub fn $field(mut self, $field: $type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters!(chunk_bytes: usize, streams: usize, order: PipelineOrder, slots: usize, record: bool);
+
 impl PipelineConfig {
-    /// Sets [`chunk_bytes`](Self#structfield.chunk_bytes).
-    #[must_use]
-    pub fn chunk_bytes(mut self, chunk_bytes: usize) -> Self {
-        self.chunk_bytes = chunk_bytes;
-        self
-    }
-
-    /// Sets [`streams`](Self#structfield.streams).
-    #[must_use]
-    pub fn streams(mut self, streams: usize) -> Self {
-        self.streams = streams;
-        self
-    }
-
-    /// Sets [`order`](Self#structfield.order).
-    #[must_use]
-    pub fn order(mut self, order: PipelineOrder) -> Self {
-        self.order = order;
-        self
-    }
-
-    /// Sets [`slots`](Self#structfield.slots).
-    #[must_use]
-    pub fn slots(mut self, slots: usize) -> Self {
-        self.slots = slots;
-        self
-    }
-
-    /// Sets [`record`](Self#structfield.record).
-    #[must_use]
-    pub fn record(mut self, record: bool) -> Self {
-        self.record = record;
-        self
-    }
-
     /// The configuration that the planner chose: [`best`](pinlane_model::search::best) returns a shape for
     /// a job and a profile. Chunks are rounded up to whole items, `item_bytes` each in the widest input or
     /// output; rounding down would leave a tiny last chunk.
@@ -101,22 +83,18 @@ impl PipelineConfig {
 
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |field, reason| Err(Error::InvalidConfig { field, reason });
-        if self.chunk_bytes == 0 {
-            return wrong("chunk_bytes", "at least 1");
-        }
-        if !(1..=STREAMS_AT_MOST).contains(&self.streams) {
-            return wrong("streams", "from 1 to 128");
-        }
-        if self.slots == 0 {
-            return wrong("slots", "at least 1");
-        }
-        if self.order == PipelineOrder::BreadthFirst && self.slots < self.streams {
-            return wrong(
+        match self {
+            Self { chunk_bytes: 0, .. } => wrong("chunk_bytes", "at least 1"),
+            _ if !(1..=STREAMS_AT_MOST).contains(&self.streams) => {
+                wrong("streams", "from 1 to 128")
+            }
+            Self { slots: 0, .. } => wrong("slots", "at least 1"),
+            _ if self.slots < self.group() => wrong(
                 "slots",
                 "at least as many as streams for breadth-first order",
-            );
+            ),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     pub(super) fn stream_count(&self) -> usize {

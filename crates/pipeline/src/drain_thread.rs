@@ -4,7 +4,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::buffers::BufferCache;
-use super::error::{PipelineError, StageKind};
+use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
 use pinlane_core::memory::Part;
 use pinlane_core::{DeviceBuf, PoolBuf, Transfer};
@@ -13,27 +13,18 @@ use pinlane_core::{DeviceBuf, PoolBuf, Transfer};
 pub(super) type TakeChunk<'a> = Box<dyn FnMut(Option<&[u8]>) -> io::Result<()> + Send + 'a>;
 
 /// A chunk of results, ready for the drain thread.
-pub(super) enum FinishedChunk {
-    /// On the device, to be copied by the express lane.
-    Express {
-        chunk: u64,
-        buffer: DeviceBuf<u8>,
-        bytes: usize,
-    },
-    /// In flight to pinned memory.
-    Pinned {
-        chunk: u64,
-        transfer: Transfer<Part<PoolBuf<u8>>>,
-        bytes: usize,
-    },
+pub(super) struct FinishedChunk {
+    pub(super) chunk: u64,
+    pub(super) bytes: usize,
+    pub(super) results: Results,
 }
 
-impl FinishedChunk {
-    fn chunk(&self) -> u64 {
-        match self {
-            Self::Express { chunk, .. } | Self::Pinned { chunk, .. } => *chunk,
-        }
-    }
+/// Where the results of a chunk are.
+pub(super) enum Results {
+    /// On the device, to be copied by the express lane.
+    Express(DeviceBuf<u8>),
+    /// In flight to pinned memory.
+    Pinned(Transfer<Part<PoolBuf<u8>>>),
 }
 
 /// A buffer that the drain thread has emptied.
@@ -85,7 +76,7 @@ impl DrainThread<'_, '_> {
     ) -> Result<(), DrainError> {
         let mut last = None;
         while let Ok(chunk_done) = finished.recv() {
-            last = Some(chunk_done.chunk());
+            last = Some(chunk_done.chunk);
             let buffer = self.empty(chunk_done).map_err(DrainError::Chunk)?;
             if let Err(unsent) = returned.send(buffer) {
                 unsent.0.keep(self.cache); // the submitting thread needs no more
@@ -93,55 +84,40 @@ impl DrainThread<'_, '_> {
         }
         match (self.bin, last) {
             (DrainTarget::Taker(mut take), Some(chunk)) => {
-                let flushed = take(None);
-                flushed.map_err(|error| {
-                    DrainError::Flush(PipelineError::at(chunk, StageKind::Write, error))
-                })
+                let failed = |error| PipelineError::at(chunk, StageKind::Write, error);
+                take(None).map_err(|error| DrainError::Flush(failed(error)))
             }
             _ => Ok(()),
         }
     }
 
-    fn empty(&mut self, chunk_done: FinishedChunk) -> Result<FreedBuffer, PipelineError> {
-        match (chunk_done, &mut self.bin) {
-            (
-                FinishedChunk::Express {
-                    chunk,
-                    buffer,
-                    bytes,
-                },
-                DrainTarget::Memory(rest),
-            ) => {
-                let (here, later) = std::mem::take(rest)
-                    .split_at_mut_checked(bytes)
+    fn empty(&mut self, finished: FinishedChunk) -> RunResult<FreedBuffer> {
+        let FinishedChunk {
+            chunk,
+            bytes,
+            results,
+        } = finished;
+        let failed = |error| PipelineError::at(chunk, StageKind::Download, error);
+        match (results, &mut self.bin) {
+            (Results::Express(buffer), DrainTarget::Memory(rest)) => {
+                let here = rest
+                    .split_off_mut(..bytes)
                     .expect("room was seen to before");
-                *rest = later;
                 let source = buffer.range(..bytes);
-                let touches = [source.touch()];
-                let copied =
-                    self.stage_stream
-                        .submit(StageKind::Download, chunk, &touches, |stream| {
-                            stream.copy_to_host(source, here)
-                        });
-                match copied {
-                    Ok(()) => Ok(FreedBuffer::Device(buffer)),
-                    Err(error) => {
-                        self.cache.put_device(buffer);
-                        Err(PipelineError::at(chunk, StageKind::Download, error))
-                    }
-                }
-            }
-            (
-                FinishedChunk::Pinned {
+                let copied = self.stage_stream.submit(
+                    StageKind::Download,
                     chunk,
-                    transfer,
-                    bytes,
-                },
-                DrainTarget::Taker(take),
-            ) => {
-                let part = transfer.wait().map_err(|failure| {
-                    PipelineError::at(chunk, StageKind::Download, failure.error)
-                })?;
+                    &[source.touch()],
+                    |stream| stream.copy_to_host(source, here),
+                );
+                if let Err(error) = copied {
+                    self.cache.put_device(buffer);
+                    return Err(failed(error));
+                }
+                Ok(FreedBuffer::Device(buffer))
+            }
+            (Results::Pinned(transfer), DrainTarget::Taker(take)) => {
+                let part = transfer.wait().map_err(|failure| failed(failure.error))?;
                 let buffer = part.into_whole();
                 take(Some(&buffer[..bytes]))
                     .map_err(|error| PipelineError::at(chunk, StageKind::Write, error))?;

@@ -22,15 +22,12 @@ pub enum StageKind {
 
 impl fmt::Display for StageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Read => "read",
-            Self::Upload => "upload",
-            Self::Kernel => "kernel",
-            Self::Download => "download",
-            Self::Write => "write",
-        })
+        f.pad(&format!("{self:?}").to_lowercase())
     }
 }
+
+/// What a step of a run returns.
+pub(super) type RunResult<T> = Result<T, PipelineError>;
 
 /// Why a run failed. All its work is over by then, and all its buffers are free.
 #[derive(Debug)]

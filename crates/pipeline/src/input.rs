@@ -107,13 +107,23 @@ impl<'a, T: Pod> Input<'a, T> {
             check_align::<T>()?; // `fill` writes into pinned memory
         }
         let source = ChunkSource::new(self.origin, item_bytes);
-        match source.known_bytes() {
-            Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
-                field: "input",
-                reason: "a whole number of items",
-            }),
-            _ => Ok(source),
-        }
+        check_whole_items("input", source.known_bytes(), item_bytes)?;
+        Ok(source)
+    }
+}
+
+/// Checks that the bytes, if known, are a whole number of items.
+pub(super) fn check_whole_items(
+    field: &'static str,
+    bytes: Option<usize>,
+    item_bytes: usize,
+) -> Result<()> {
+    match bytes {
+        Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
+            field,
+            reason: "a whole number of items",
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -140,63 +150,33 @@ impl<T> std::fmt::Debug for Input<'_, T> {
     }
 }
 
-impl<'a, T: Pod> IntoInput<'a> for Input<'a, T> {
-    type Item = T;
+macro_rules! inputs {
+    ($($(#[$docs:meta])* $source:ty: [$($bounds:tt)*], $this:ident => $input:expr;)*) => {
+        $(
+            $(#[$docs])*
+            impl<'a, T: $($bounds)*> IntoInput<'a> for $source {
+                type Item = T;
 
-    fn into_input(self) -> Self {
-        self
-    }
+                fn into_input(self) -> Input<'a, T> {
+                    let $this = self;
+                    $input
+                }
+            }
+        )*
+    };
 }
 
-/// Ordinary memory, copied by the express lane.
-impl<'a, T: Pod> IntoInput<'a> for &'a [T] {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        Input::new(SourceKind::Pageable(bytemuck::cast_slice(self)))
-    }
-}
-
-impl<'a, T: Pod> IntoInput<'a> for &'a Vec<T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        self.as_slice().into_input()
-    }
-}
-
-/// Pinned memory, copied directly.
-impl<'a, T: Pod> IntoInput<'a> for PinnedSlice<'a, T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        Input::new(SourceKind::Pinned(self.into_bytes()))
-    }
-}
-
-impl<'a, T: Pod + Send> IntoInput<'a> for &'a PinnedBuf<T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        PinnedSlice::from(self).into_input()
-    }
-}
-
-/// Device memory, used in place.
-impl<'a, T: Pod> IntoInput<'a> for DeviceSlice<'a, T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        Input::new(SourceKind::Device(self.cast()))
-    }
-}
-
-impl<'a, T: Pod> IntoInput<'a> for &'a DeviceBuf<T> {
-    type Item = T;
-
-    fn into_input(self) -> Input<'a, T> {
-        self.whole().into_input()
-    }
+inputs! {
+    Input<'a, T>: [Pod], input => input;
+    /// Ordinary memory, copied by the express lane.
+    &'a [T]: [Pod], slice => Input::new(SourceKind::Pageable(bytemuck::cast_slice(slice)));
+    &'a Vec<T>: [Pod], vec => vec.as_slice().into_input();
+    /// Pinned memory, copied directly.
+    PinnedSlice<'a, T>: [Pod], slice => Input::new(SourceKind::Pinned(slice.into_bytes()));
+    &'a PinnedBuf<T>: [Pod + Send], buffer => PinnedSlice::from(buffer).into_input();
+    /// Device memory, used in place.
+    DeviceSlice<'a, T>: [Pod], slice => Input::new(SourceKind::Device(slice.cast()));
+    &'a DeviceBuf<T>: [Pod], buffer => buffer.whole().into_input();
 }
 
 /// The inputs of a run: one, or a tuple of up to four with the same number of items.
@@ -254,14 +234,9 @@ fn typed<'s, T: Pod>(slices: &[DeviceSlice<'s, u8>], index: usize) -> DeviceSlic
 /// Checks that inputs of known length have the same number of items.
 fn agree(sources: &[ChunkSource<'_>]) -> Result<()> {
     let mut known = sources.iter().filter_map(ChunkSource::known_items);
-    let Some(first) = known.next() else {
-        return Ok(());
-    };
-    match known.find(|&items| items != first) {
-        Some(other) => Err(Error::InputsDiffer {
-            items: first,
-            other_items: other,
-        }),
+    let items = known.next().unwrap_or(0);
+    match known.find(|&other| other != items) {
+        Some(other_items) => Err(Error::InputsDiffer { items, other_items }),
         None => Ok(()),
     }
 }

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
-use super::input::item_bytes;
+use super::input::{check_whole_items, item_bytes};
 use super::target::{TargetKind, TargetSpec};
 use pinlane_core::internal::check_align;
 use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
-use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result};
+use pinlane_core::{DeviceBuf, PinnedBuf, Result};
 
 /// The output of a pipeline: elements of `T`, of which `width` form the result of an item.
 pub struct Output<'a, T> {
@@ -59,13 +59,8 @@ impl<'a, T: Pod> Output<'a, T> {
             target: self.target,
             item_bytes,
         };
-        match spec.known_bytes() {
-            Some(bytes) if !bytes.is_multiple_of(item_bytes) => Err(Error::InvalidConfig {
-                field: "output",
-                reason: "a whole number of items",
-            }),
-            _ => Ok(spec),
-        }
+        check_whole_items("output", spec.known_bytes(), item_bytes)?;
+        Ok(spec)
     }
 }
 
@@ -77,41 +72,27 @@ impl<T> std::fmt::Debug for Output<'_, T> {
     }
 }
 
-/// Ordinary memory, copied by the express lane.
-impl<'a, T: Pod> From<&'a mut [T]> for Output<'a, T> {
-    fn from(target: &'a mut [T]) -> Self {
-        Self::new(TargetKind::Pageable(bytemuck::cast_slice_mut(target)))
-    }
+macro_rules! outputs {
+    ($($(#[$docs:meta])* $target:ty: [$($bounds:tt)*], $this:ident => $output:expr;)*) => {
+        $(
+            $(#[$docs])*
+            impl<'a, T: $($bounds)*> From<$target> for Output<'a, T> {
+                fn from($this: $target) -> Self {
+                    $output
+                }
+            }
+        )*
+    };
 }
 
-impl<'a, T: Pod> From<&'a mut Vec<T>> for Output<'a, T> {
-    fn from(target: &'a mut Vec<T>) -> Self {
-        Self::from(target.as_mut_slice())
-    }
-}
-
-/// Pinned memory, written directly by the device.
-impl<'a, T: Pod> From<PinnedSliceMut<'a, T>> for Output<'a, T> {
-    fn from(target: PinnedSliceMut<'a, T>) -> Self {
-        Self::new(TargetKind::Pinned(target.into_bytes()))
-    }
-}
-
-impl<'a, T: Pod + Send> From<&'a mut PinnedBuf<T>> for Output<'a, T> {
-    fn from(target: &'a mut PinnedBuf<T>) -> Self {
-        Self::from(PinnedSliceMut::from(target))
-    }
-}
-
-/// Device memory: results stay there.
-impl<'a, T: Pod> From<DeviceSliceMut<'a, T>> for Output<'a, T> {
-    fn from(target: DeviceSliceMut<'a, T>) -> Self {
-        Self::new(TargetKind::Device(target.cast()))
-    }
-}
-
-impl<'a, T: Pod> From<&'a mut DeviceBuf<T>> for Output<'a, T> {
-    fn from(target: &'a mut DeviceBuf<T>) -> Self {
-        Self::from(target.whole_mut())
-    }
+outputs! {
+    /// Ordinary memory, copied by the express lane.
+    &'a mut [T]: [Pod], slice => Self::new(TargetKind::Pageable(bytemuck::cast_slice_mut(slice)));
+    &'a mut Vec<T>: [Pod], vec => Self::from(vec.as_mut_slice());
+    /// Pinned memory, written directly by the device.
+    PinnedSliceMut<'a, T>: [Pod], slice => Self::new(TargetKind::Pinned(slice.into_bytes()));
+    &'a mut PinnedBuf<T>: [Pod + Send], buffer => Self::from(PinnedSliceMut::from(buffer));
+    /// Device memory: results stay there.
+    DeviceSliceMut<'a, T>: [Pod], slice => Self::new(TargetKind::Device(slice.cast()));
+    &'a mut DeviceBuf<T>: [Pod], buffer => Self::from(buffer.whole_mut());
 }

@@ -1,6 +1,6 @@
 //! Records when each stage of each chunk ran on the device.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::error::StageKind;
 use pinlane_core::internal::{Touch, lock};
@@ -45,7 +45,20 @@ impl StageStream<'_> {
         };
         // The stage starts when the stream has waited for earlier uses of the memory.
         self.stream.wait_for_uses(touches)?;
-        recorder.around(stage, chunk, self, || submit(self.stream))
+        let before = recorder.device.event_with_timing()?;
+        let behind = recorder.device.event_with_timing()?;
+        self.stream.record(&before)?;
+        let result = submit(self.stream)?;
+        self.stream.record(&behind)?;
+        let span = StageSpan {
+            stage,
+            chunk,
+            stream: self.number,
+            start_ns: 0,
+            end_ns: 0,
+        };
+        lock(&recorder.marks).push((span, before, behind));
+        Ok(result)
     }
 }
 
@@ -53,15 +66,8 @@ impl StageStream<'_> {
 pub(super) struct Recorder {
     device: Device,
     begin: Event,
-    marks: Mutex<Vec<StageEvents>>,
-}
-
-struct StageEvents {
-    stage: StageKind,
-    chunk: u64,
-    stream: usize,
-    before: Event,
-    behind: Event,
+    /// Stages whose times are not known yet, with the events before and behind them.
+    marks: Mutex<Vec<(StageSpan, Event, Event)>>,
 }
 
 impl Recorder {
@@ -76,49 +82,19 @@ impl Recorder {
         })
     }
 
-    /// Submits a stage between two events.
-    fn around<R>(
-        &self,
-        stage: StageKind,
-        chunk: u64,
-        stage_stream: &StageStream<'_>,
-        submit: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let before = self.device.event_with_timing()?;
-        let behind = self.device.event_with_timing()?;
-        stage_stream.stream.record(&before)?;
-        let result = submit()?;
-        stage_stream.stream.record(&behind)?;
-        let mark = StageEvents {
-            stage,
-            chunk,
-            stream: stage_stream.number,
-            before,
-            behind,
-        };
-        lock(&self.marks).push(mark);
-        Ok(result)
-    }
-
     /// All stages, once they are done.
     pub(super) fn end(self) -> Result<Vec<StageSpan>> {
-        let marks = self.marks.into_inner();
-        let mut spans = marks
-            .unwrap_or_else(PoisonError::into_inner)
-            .into_iter()
-            .map(|mark| {
-                let at = |event: &Event| -> Result<u64> {
-                    Ok(u64::try_from(self.begin.elapsed_ns(event)?).unwrap_or(0))
-                };
-                Ok(StageSpan {
-                    stage: mark.stage,
-                    chunk: mark.chunk,
-                    stream: mark.stream,
-                    start_ns: at(&mark.before)?,
-                    end_ns: at(&mark.behind)?,
-                })
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let at = |event: &Event| -> Result<u64> {
+            Ok(u64::try_from(self.begin.elapsed_ns(event)?).unwrap_or(0))
+        };
+        let mut spans = Vec::new();
+        for (span, before, behind) in lock(&self.marks).iter() {
+            spans.push(StageSpan {
+                start_ns: at(before)?,
+                end_ns: at(behind)?,
+                ..*span
+            });
+        }
         correct_starts(&mut spans);
         Ok(spans)
     }

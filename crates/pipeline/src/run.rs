@@ -3,13 +3,13 @@
 use std::sync::mpsc;
 
 use super::chunk_loop::ChunkLoop;
-use super::drain_thread::{DrainError, DrainTarget, DrainThread, FinishedChunk, FreedBuffer};
-use super::error::PipelineError;
+use super::drain_thread::{DrainError, DrainTarget, DrainThread};
+use super::error::{PipelineError, RunResult};
 use super::pipeline::Pipeline;
 use super::record::{Recorder, StageStream};
 use super::source::ChunkSource;
 use super::stage::{KernelCall, RunSummary};
-use super::target::{ChunkTarget, TargetKind, TargetSpec};
+use super::target::{ChunkTarget, DrainChannels, TargetKind, TargetSpec, TargetState};
 use pinlane_core::{Error, Result};
 
 impl Pipeline {
@@ -19,54 +19,43 @@ impl Pipeline {
         middle: KernelCall<'_>,
         spec: TargetSpec<'_>,
         work: impl FnOnce() -> R,
-    ) -> std::result::Result<(RunSummary, R), PipelineError> {
+    ) -> RunResult<(RunSummary, R)> {
         check_lengths(&sources, &spec)?;
         let widest = sources.iter().map(|source| source.item_bytes);
         let widest = widest.chain([spec.item_bytes]).max().unwrap_or(1);
         let items_at_most = (self.config.chunk_bytes / widest).max(1);
         // Short inputs get short buffers.
         let mut known = sources.iter().map(ChunkSource::known_items);
-        let items_at_most = match known.try_fold(1, |most, items| Some(items?.max(most))) {
-            Some(items) => items_at_most.min(items),
-            None => items_at_most,
-        };
-        let recorder = match self.config.record {
-            true => Some(Recorder::begin(&self.device, &self.streams[0])?),
-            false => None,
-        };
+        let longest = known.try_fold(1, |most, items| Some(items?.max(most)));
+        let items_at_most = items_at_most.min(longest.unwrap_or(usize::MAX));
+        let record = || Recorder::begin(&self.device, &self.streams[0]);
+        let recorder = self.config.record.then(record).transpose()?;
         let TargetSpec { target, item_bytes } = spec;
-        let slots = self.config.slots;
-        let room_bytes = match &target {
-            TargetKind::Pageable(memory) => Some(memory.len()),
-            _ => None,
-        };
-        let run = |store| {
+        let run = |way| {
             let mut run = ChunkLoop {
                 pipeline: self,
                 sources,
                 middle,
-                store,
-                item_bytes,
+                store: ChunkTarget { way, item_bytes },
                 items_at_most,
                 recorder: recorder.as_ref(),
                 buffers: Vec::new(),
-                slots,
+                slots: self.config.slots,
             };
             run.all(work)
         };
         let flowed = match target {
-            TargetKind::Pinned(target) => run(ChunkTarget::pinned(target, item_bytes, slots)),
-            TargetKind::Device(target) => run(ChunkTarget::device(target, item_bytes, slots)),
+            TargetKind::Pinned(target) => run(TargetState::Pinned(Some(target))),
+            TargetKind::Device(target) => run(TargetState::Device(Some(target))),
             TargetKind::Pageable(memory) => {
+                let room_bytes = memory.len();
                 self.drained(DrainTarget::Memory(memory), recorder.as_ref(), |channels| {
-                    run(ChunkTarget::drained(
-                        channels, room_bytes, item_bytes, slots,
-                    ))
+                    run(TargetState::Express(channels, room_bytes))
                 })
             }
             TargetKind::Each(take) => {
                 self.drained(DrainTarget::Taker(take), recorder.as_ref(), |channels| {
-                    run(ChunkTarget::drained(channels, None, item_bytes, slots))
+                    run(TargetState::Each(channels))
                 })
             }
         };
@@ -83,10 +72,8 @@ impl Pipeline {
         &self,
         bin: DrainTarget<'_>,
         recorder: Option<&Recorder>,
-        run: impl FnOnce(
-            (mpsc::Sender<FinishedChunk>, mpsc::Receiver<FreedBuffer>),
-        ) -> std::result::Result<R, PipelineError>,
-    ) -> std::result::Result<R, PipelineError> {
+        run: impl FnOnce(DrainChannels) -> RunResult<R>,
+    ) -> RunResult<R> {
         let (finished, landed) = mpsc::channel();
         let (give_back, returned) = mpsc::channel();
         let drain = DrainThread {
@@ -103,7 +90,7 @@ impl Pipeline {
             let emptying = thread
                 .spawn_scoped(threads, move || drain.run(&landed, &give_back))
                 .map_err(PipelineError::setup)?;
-            let ran = run((finished, returned));
+            let ran = run(DrainChannels::new(finished, returned, self.config.slots));
             match emptying.join() {
                 Ok(Ok(())) => ran,
                 // The drain thread failed at an earlier chunk.

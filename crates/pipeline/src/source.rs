@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::io;
 
 use super::buffers::BufferCache;
-use super::error::{PipelineError, StageKind};
+use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
 use pinlane_core::memory::{DeviceSlice, Part, PinnedSlice};
-use pinlane_core::{DeviceBuf, DeviceSliceMut, Error, PoolBuf, Result, Scope, Stream, Transfer};
+use pinlane_core::{DeviceSliceMut, Error, PoolBuf, Result, Scope, Stream, Transfer};
 
 /// Passes the bytes of the next batch to a function. Returns whether there was one.
 pub(super) type NextBatch<'a> =
@@ -31,14 +31,16 @@ pub struct ChunkSource<'a> {
     pub(super) item_bytes: usize,
     /// Bytes uploaded so far.
     at: usize,
-    /// Filled pinned buffers in flight.
-    filled: VecDeque<Filled>,
-    /// How many there may be: fewer if no more memory can be pinned.
-    filled_at_most: usize,
+    filled: FilledBuffers,
 }
 
-/// A pinned buffer in flight, and the chunk in it.
-type Filled = (u64, Transfer<Part<PoolBuf<u8>>>);
+/// Filled pinned buffers in flight.
+struct FilledBuffers {
+    /// With the chunk in each.
+    in_flight: VecDeque<(u64, Transfer<Part<PoolBuf<u8>>>)>,
+    /// How many there may be: fewer if no more memory can be pinned.
+    at_most: usize,
+}
 
 /// What uploading a chunk needs.
 pub(super) struct UploadContext<'r, 'scope, 'env> {
@@ -57,8 +59,10 @@ impl<'a> ChunkSource<'a> {
             origin,
             item_bytes,
             at: 0,
-            filled: VecDeque::new(),
-            filled_at_most: usize::MAX,
+            filled: FilledBuffers {
+                in_flight: VecDeque::new(),
+                at_most: usize::MAX,
+            },
         }
     }
 
@@ -111,23 +115,23 @@ impl<'a> ChunkSource<'a> {
         items_at_most: usize,
         target: Option<DeviceSliceMut<'_, u8>>,
         context: &UploadContext<'_, 'scope, 'a>,
-    ) -> std::result::Result<usize, PipelineError> {
-        let failed = |stage| move |error: Error| PipelineError::at(chunk, stage, error);
-        let uploading = failed(StageKind::Upload);
+    ) -> RunResult<usize> {
         let most = items_at_most * self.item_bytes;
-        let next = match self.known_bytes() {
-            Some(all) => self.at..all.min(self.at.saturating_add(most)),
-            None => 0..0,
-        };
-        if next.is_empty() && self.known_bytes().is_some() {
+        let known = self.known_bytes();
+        let next = known.map_or(0..0, |all| self.at..all.min(self.at.saturating_add(most)));
+        if next.is_empty() && known.is_some() {
             return Ok(0);
         }
-        let bytes = match (&mut self.origin, target) {
-            (SourceKind::Device(_), None) => next.len(),
+        let target = target.map(|target| match known {
+            Some(_) => target.range(..next.len()),
+            None => target,
+        });
+        let known_bytes = next.len();
+        let uploaded = match (&mut self.origin, target) {
+            (SourceKind::Device(_), None) => Ok(known_bytes),
             (_, None) => unreachable!("only chunks on the device need no buffer"),
             (SourceKind::Device(slice), Some(target)) => {
-                let source = slice.range(next.clone());
-                let target = target.range(..next.len());
+                let source = slice.range(next);
                 let touches = [source.touch(), target.touch()];
                 let copied =
                     context
@@ -135,25 +139,20 @@ impl<'a> ChunkSource<'a> {
                         .submit(StageKind::Upload, chunk, &touches, |stream| {
                             stream.copy_on_device(source, target)
                         });
-                copied.map_err(uploading)?;
-                next.len()
+                copied.map(|()| known_bytes)
             }
             (SourceKind::Pinned(slice), Some(target)) => {
-                let target = target.range(..next.len());
-                let source = slice.range(next.clone());
+                let source = slice.range(next);
                 let sent = context.upload(chunk, target, |stream, target| {
-                    context.scope.upload(stream, source, target).map(drop)
+                    context.scope.upload(stream, source, target)
                 });
-                sent.map_err(uploading)?;
-                next.len()
+                sent.map(|_| known_bytes)
             }
             (SourceKind::Pageable(slice), Some(target)) => {
-                let target = target.range(..next.len());
                 let copied = context.upload(chunk, target, |stream, target| {
-                    stream.copy_to_device(&slice[next.clone()], target)
+                    stream.copy_to_device(&slice[next], target)
                 });
-                copied.map_err(uploading)?;
-                next.len()
+                copied.map(|()| known_bytes)
             }
             (SourceKind::Batches(next), Some(mut target)) => {
                 let mut loaded = 0;
@@ -170,29 +169,31 @@ impl<'a> ChunkSource<'a> {
                         stream.copy_to_device(batch, target)
                     })
                 });
-                if more.map_err(uploading)? { loaded } else { 0 }
+                more.map(|more| if more { loaded } else { 0 })
             }
             (SourceKind::Fill(fill), Some(target)) => {
                 // As large as the largest chunk, since a later one may be larger than this one.
                 let largest = context.items_at_most * self.item_bytes;
-                let pinned = free_pinned(
-                    &mut self.filled,
-                    &mut self.filled_at_most,
-                    chunk,
-                    largest,
-                    context,
-                )?;
-                let (pinned, bytes) = filled(fill, pinned, most)
+                let mut pinned = self.filled.free(chunk, largest, context)?;
+                let bytes = fill(&mut pinned[..most])
                     .map_err(|error| PipelineError::at(chunk, StageKind::Read, error))?;
-                if bytes > 0 {
-                    let sent = context.upload(chunk, target.range(..bytes), |stream, target| {
-                        Ok(stream.upload(pinned.part(..bytes), target)?)
-                    });
-                    self.filled.push_back((chunk, sent.map_err(uploading)?));
+                debug_assert!(bytes <= most, "seen to by who made the input");
+                match bytes {
+                    0 => Ok(0),
+                    _ => {
+                        let sent =
+                            context.upload(chunk, target.range(..bytes), |stream, target| {
+                                Ok(stream.upload(pinned.part(..bytes), target)?)
+                            });
+                        sent.map(|sent| {
+                            self.filled.in_flight.push_back((chunk, sent));
+                            bytes
+                        })
+                    }
                 }
-                bytes
             }
         };
+        let bytes = uploaded.map_err(|error| PipelineError::at(chunk, StageKind::Upload, error))?;
         if !bytes.is_multiple_of(self.item_bytes) {
             let says = format!(
                 "{bytes} bytes are not a whole number of items of {} bytes",
@@ -206,10 +207,10 @@ impl<'a> ChunkSource<'a> {
     }
 
     /// Waits for the last filled chunks and returns their buffers to the cache.
-    pub(super) fn finish(&mut self) -> std::result::Result<(), PipelineError> {
+    pub(super) fn finish(&mut self) -> RunResult<()> {
         let mut first = Ok(());
-        for filled in self.filled.drain(..) {
-            first = first.and(landed(filled).map(drop));
+        while let Some(landed) = self.filled.next_landed() {
+            first = first.and(landed.map(drop));
         }
         first
     }
@@ -231,47 +232,33 @@ impl UploadContext<'_, '_, '_> {
     }
 }
 
-/// Waits until a chunk is on the device and returns its pinned buffer.
-fn landed((chunk, flying): Filled) -> std::result::Result<PoolBuf<u8>, PipelineError> {
-    match flying.wait() {
-        Ok(part) => Ok(part.into_whole()),
-        Err(failure) => Err(PipelineError::at(chunk, StageKind::Upload, failure.error)),
+impl FilledBuffers {
+    /// Waits until the chunk filled longest ago is on the device, and returns its buffer.
+    fn next_landed(&mut self) -> Option<RunResult<PoolBuf<u8>>> {
+        let (chunk, flying) = self.in_flight.pop_front()?;
+        let failed = |error| PipelineError::at(chunk, StageKind::Upload, error);
+        let landed = flying.wait().map(Part::into_whole);
+        Some(landed.map_err(|failure| failed(failure.error)))
     }
-}
 
-/// A pinned buffer that is not in flight: a new one while there are few and memory can be pinned, else the
-/// one filled longest ago.
-fn free_pinned(
-    filled: &mut VecDeque<Filled>,
-    at_most: &mut usize,
-    chunk: u64,
-    bytes: usize,
-    context: &UploadContext<'_, '_, '_>,
-) -> std::result::Result<PoolBuf<u8>, PipelineError> {
-    if filled.len() < context.slots.min(*at_most) {
-        match context.cache.pinned(bytes) {
-            Ok(made) => return Ok(made),
-            Err(error) if filled.is_empty() => {
-                return Err(PipelineError::at(chunk, StageKind::Upload, error));
-            }
-            Err(error) => {
-                context.cache.note(error);
-                *at_most = filled.len();
-            }
+    /// A pinned buffer that is not in flight: a new one while there are few and memory can be pinned, else
+    /// the one filled longest ago.
+    fn free(
+        &mut self,
+        chunk: u64,
+        bytes: usize,
+        context: &UploadContext<'_, '_, '_>,
+    ) -> RunResult<PoolBuf<u8>> {
+        let cache = context.cache;
+        if self.in_flight.is_empty() {
+            let first = cache.pinned(bytes);
+            return first.map_err(|error| PipelineError::at(chunk, StageKind::Upload, error));
         }
+        self.at_most = self.at_most.min(context.slots);
+        let another = cache.another_pinned(bytes, self.in_flight.len(), &mut self.at_most);
+        let landed = || self.next_landed().expect("at least one is in flight");
+        another.map_or_else(landed, Ok)
     }
-    landed(filled.pop_front().expect("at least one is in flight"))
-}
-
-/// Fills up to `most` bytes of a buffer.
-fn filled(
-    fill: &mut FillChunk<'_>,
-    mut pinned: PoolBuf<u8>,
-    most: usize,
-) -> io::Result<(PoolBuf<u8>, usize)> {
-    let bytes = fill(&mut pinned[..most])?;
-    debug_assert!(bytes <= most, "seen to by who made the input");
-    Ok((pinned, bytes))
 }
 
 impl std::fmt::Debug for ChunkSource<'_> {
@@ -281,6 +268,3 @@ impl std::fmt::Debug for ChunkSource<'_> {
             .finish_non_exhaustive()
     }
 }
-
-/// Device buffers for the inputs of a chunk.
-pub(super) type InputBuffers = Vec<Option<DeviceBuf<u8>>>;

@@ -3,12 +3,12 @@
 use std::sync::mpsc::{Receiver, Sender};
 
 use super::buffers::BufferCache;
-use super::drain_thread::{FinishedChunk, FreedBuffer, TakeChunk};
-use super::error::{PipelineError, StageKind};
+use super::drain_thread::{FinishedChunk, FreedBuffer, Results, TakeChunk};
+use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
 use super::stage::Chunk;
-use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
-use pinlane_core::{DeviceBuf, Error, PoolBuf, Result, Scope};
+use pinlane_core::memory::{DeviceSlice, DeviceSliceMut, PinnedSliceMut};
+use pinlane_core::{DeviceBuf, Error, PoolBuf, Result, Scope, Stream};
 
 /// Where the bytes of the output go.
 pub(super) enum TargetKind<'a> {
@@ -38,12 +38,11 @@ impl TargetSpec<'_> {
 
 /// Brings results back, on the submitting thread.
 pub(super) struct ChunkTarget<'a> {
-    way: TargetState<'a>,
-    item_bytes: usize,
-    slots: usize,
+    pub(super) way: TargetState<'a>,
+    pub(super) item_bytes: usize,
 }
 
-enum TargetState<'a> {
+pub(super) enum TargetState<'a> {
     /// Copied by the device into pinned memory; the part that is still empty.
     Pinned(Option<PinnedSliceMut<'a, u8>>),
     /// Written by the kernel to its final place; the part that is still empty.
@@ -55,7 +54,7 @@ enum TargetState<'a> {
 }
 
 /// The channels to and from the drain thread.
-struct DrainChannels {
+pub(super) struct DrainChannels {
     /// `None` once everything was sent.
     finished: Option<Sender<FinishedChunk>>,
     returned: Receiver<FreedBuffer>,
@@ -70,50 +69,8 @@ struct DrainChannels {
 }
 
 impl<'a> ChunkTarget<'a> {
-    fn new(way: TargetState<'a>, item_bytes: usize, slots: usize) -> Self {
-        Self {
-            way,
-            item_bytes,
-            slots,
-        }
-    }
-
-    pub(super) fn pinned(target: PinnedSliceMut<'a, u8>, item_bytes: usize, slots: usize) -> Self {
-        Self::new(TargetState::Pinned(Some(target)), item_bytes, slots)
-    }
-
-    pub(super) fn device(target: DeviceSliceMut<'a, u8>, item_bytes: usize, slots: usize) -> Self {
-        Self::new(TargetState::Device(Some(target)), item_bytes, slots)
-    }
-
-    /// Results go to the drain thread; `room_bytes` if there is a limit.
-    pub(super) fn drained(
-        (finished, returned): (Sender<FinishedChunk>, Receiver<FreedBuffer>),
-        room_bytes: Option<usize>,
-        item_bytes: usize,
-        slots: usize,
-    ) -> Self {
-        let channels = DrainChannels {
-            finished: Some(finished),
-            returned,
-            pinned: 0,
-            first: None,
-            pinned_bytes: 0,
-            pinned_at_most: usize::MAX,
-        };
-        let way = match room_bytes {
-            Some(room_bytes) => TargetState::Express(channels, room_bytes),
-            None => TargetState::Each(channels),
-        };
-        Self::new(way, item_bytes, slots)
-    }
-
     /// Allocates what the first chunk of results needs.
-    pub(super) fn prepare(
-        &mut self,
-        items_at_most: usize,
-        cache: &BufferCache,
-    ) -> std::result::Result<(), PipelineError> {
+    pub(super) fn prepare(&mut self, items_at_most: usize, cache: &BufferCache) -> RunResult<()> {
         let TargetState::Each(channels) = &mut self.way else {
             return Ok(());
         };
@@ -164,19 +121,17 @@ impl<'a> ChunkTarget<'a> {
     }
 
     /// The next buffer that the drain thread has emptied.
-    pub(super) fn returned_device(&mut self) -> Option<DeviceBuf<u8>> {
-        match &mut self.way {
-            TargetState::Express(channels, _) => match channels.returned.recv() {
-                Ok(FreedBuffer::Device(buffer)) => Some(buffer),
-                Ok(FreedBuffer::Pinned(_)) => unreachable!("none was sent"),
-                Err(_) => None,
-            },
-            _ => None,
+    pub(super) fn returned_device(&self) -> Option<DeviceBuf<u8>> {
+        let TargetState::Express(channels, _) = &self.way else {
+            return None;
+        };
+        match channels.returned.recv().ok()? {
+            FreedBuffer::Device(buffer) => Some(buffer),
+            FreedBuffer::Pinned(_) => unreachable!("none was sent"),
         }
     }
 
-    /// Brings back the results of a chunk, which are in `buffer`. Returns `Ok(false)` if the drain
-    /// thread has stopped.
+    /// Brings back the results of a chunk, which are in `buffer`.
     pub(super) fn store<'scope>(
         &mut self,
         chunk: &Chunk,
@@ -184,89 +139,97 @@ impl<'a> ChunkTarget<'a> {
         stage_stream: StageStream<'_>,
         scope: &'scope Scope<'scope, 'a>,
         cache: &BufferCache,
-    ) -> std::result::Result<bool, PipelineError> {
+    ) -> RunResult<()> {
         let failed = |error| PipelineError::at(chunk.number, StageKind::Download, error);
         let bytes = chunk.items * self.item_bytes;
-        match &mut self.way {
-            TargetState::Device(_) => Ok(true),
+        let (channels, results) = match &mut self.way {
+            TargetState::Device(_) => return Ok(()),
             TargetState::Pinned(rest) => {
                 let left = rest.take().expect("put back below");
                 enough(left.len(), bytes, self.item_bytes).map_err(failed)?;
                 let (here, later) = left.split_at(bytes);
                 *rest = Some(later);
-                let buffer = buffer.as_ref().expect("the kernel's output");
-                let source = buffer.range(..bytes);
-                let touches = [source.touch()];
-                let sent =
-                    stage_stream.submit(StageKind::Download, chunk.number, &touches, |stream| {
-                        scope.download(stream, source, here).map(drop)
-                    });
-                sent.map(|()| true).map_err(failed)
+                let download = |stream: &Stream, source: DeviceSlice<'_, u8>| {
+                    scope.download(stream, source, here).map(drop)
+                };
+                return download_from(buffer, bytes, chunk, stage_stream, download).map_err(failed);
             }
             TargetState::Express(channels, room_bytes) => {
                 enough(*room_bytes, bytes, self.item_bytes).map_err(failed)?;
                 *room_bytes -= bytes;
                 let buffer = buffer.take().expect("the kernel's output");
-                let chunk_done = FinishedChunk::Express {
-                    chunk: chunk.number,
-                    buffer,
-                    bytes,
-                };
-                Ok(channels.send(chunk_done))
+                (channels, Results::Express(buffer))
             }
             TargetState::Each(channels) => {
-                let Some(pinned) = channels.free_pinned(self.slots, cache) else {
-                    return Ok(false);
+                let pinned = channels.free_pinned(cache);
+                let pinned = pinned.ok_or_else(PipelineError::stopped)?;
+                let download = |stream: &Stream, source: DeviceSlice<'_, u8>| {
+                    Ok(stream.download(source, pinned.part(..bytes))?)
                 };
-                let buffer = buffer.as_ref().expect("the kernel's output");
-                let source = buffer.range(..bytes);
-                let touches = [source.touch()];
-                let sent =
-                    stage_stream.submit(StageKind::Download, chunk.number, &touches, |stream| {
-                        Ok(stream.download(source, pinned.part(..bytes))?)
-                    });
-                let transfer = sent.map_err(failed)?;
-                let chunk_done = FinishedChunk::Pinned {
-                    chunk: chunk.number,
-                    transfer,
-                    bytes,
-                };
-                Ok(channels.send(chunk_done))
+                let sent = download_from(buffer, bytes, chunk, stage_stream, download);
+                (channels, Results::Pinned(sent.map_err(failed)?))
             }
-        }
+        };
+        channels.send(FinishedChunk {
+            chunk: chunk.number,
+            bytes,
+            results,
+        })
     }
 }
 
+/// Submits a download of the first `bytes` of the kernel's output.
+fn download_from<R>(
+    buffer: &Option<DeviceBuf<u8>>,
+    bytes: usize,
+    chunk: &Chunk,
+    stage_stream: StageStream<'_>,
+    download: impl FnOnce(&Stream, DeviceSlice<'_, u8>) -> Result<R>,
+) -> Result<R> {
+    let source = buffer.as_ref().expect("the kernel's output");
+    let source = source.range(..bytes);
+    let touches = [source.touch()];
+    stage_stream.submit(StageKind::Download, chunk.number, &touches, |stream| {
+        download(stream, source)
+    })
+}
+
 impl DrainChannels {
-    /// Sends a chunk. Returns whether the drain thread still runs.
-    fn send(&self, chunk_done: FinishedChunk) -> bool {
+    pub(super) fn new(
+        finished: Sender<FinishedChunk>,
+        returned: Receiver<FreedBuffer>,
+        slots: usize,
+    ) -> Self {
+        Self {
+            finished: Some(finished),
+            returned,
+            pinned: 0,
+            first: None,
+            pinned_bytes: 0,
+            pinned_at_most: slots,
+        }
+    }
+
+    /// Sends a chunk. Fails if the drain thread has stopped.
+    fn send(&self, chunk: FinishedChunk) -> RunResult<()> {
         let finished = self.finished.as_ref();
-        finished.is_some_and(|finished| finished.send(chunk_done).is_ok())
+        let sent = finished.and_then(|finished| finished.send(chunk).ok());
+        sent.ok_or_else(PipelineError::stopped)
     }
 
     /// A pinned buffer: a new one while there are few, else the next that the drain thread has emptied.
     /// `None` if it has stopped.
-    fn free_pinned(&mut self, slots: usize, cache: &BufferCache) -> Option<PoolBuf<u8>> {
-        if let Some(first) = self.first.take() {
-            return Some(first);
+    fn free_pinned(&mut self, cache: &BufferCache) -> Option<PoolBuf<u8>> {
+        let mut another = self.first.take();
+        if another.is_none() {
+            let (bytes, at_most) = (self.pinned_bytes, &mut self.pinned_at_most);
+            another = cache.another_pinned(bytes, self.pinned, at_most);
+            self.pinned += usize::from(another.is_some());
         }
-        if self.pinned < slots.min(self.pinned_at_most) {
-            match cache.pinned(self.pinned_bytes) {
-                Ok(buffer) => {
-                    self.pinned += 1;
-                    return Some(buffer);
-                }
-                Err(error) => {
-                    cache.note(error);
-                    self.pinned_at_most = self.pinned;
-                }
-            }
-        }
-        match self.returned.recv() {
-            Ok(FreedBuffer::Pinned(buffer)) => Some(buffer),
-            Ok(FreedBuffer::Device(_)) => unreachable!("none was sent"),
-            Err(_) => None,
-        }
+        another.or_else(|| match self.returned.recv().ok()? {
+            FreedBuffer::Pinned(buffer) => Some(buffer),
+            FreedBuffer::Device(_) => unreachable!("none was sent"),
+        })
     }
 }
 

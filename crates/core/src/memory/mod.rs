@@ -3,8 +3,7 @@
 //! ```text
 //!   budget     Budget       limit on page-locked memory
 //!   pinning    Block        page-locked memory, allocated the fastest way
-//!   host       HostMemory   a block for elements of one type
-//!     pinned   PinnedBuf    reads and writes like a slice
+//!   pinned     PinnedBuf    a block for elements of one type; reads and writes like a slice
 //!     write_combined        written by the CPU, never read
 //!     mapped   MappedBuf    also accessible to kernels
 //!   pool       PinnedPool   reusable pinned memory, without driver calls
@@ -20,7 +19,6 @@
 mod budget;
 mod buffer_traits;
 mod device;
-mod host;
 mod mapped;
 mod part;
 mod pinned;

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use super::{
     DeviceBuf, DeviceSlice, DeviceSliceMut, PinnedFor, PinnedSource, PinnedTarget, resolve,
 };
+use crate::Sealed;
 
 /// A buffer of which only a range takes part in transfers.
 ///
@@ -67,6 +68,8 @@ impl<'a, T: Pod> From<&'a mut Part<DeviceBuf<T>>> for DeviceSliceMut<'a, T> {
         part.whole.range_mut(range)
     }
 }
+
+impl<B> Sealed for Part<B> {}
 
 // SAFETY: a range of memory that upholds the contract as a whole; `new` checked the bounds, and
 // `StableMemory` and pinned memory never shrink.

@@ -1,15 +1,15 @@
 //! Pinned memory that reads and writes like a slice.
 
-use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use pinlane_driver::{HostFlags, HostPtr};
+use pinlane_driver::HostFlags;
 
 use super::buffer_traits::slice_like;
-use super::host::HostMemory;
-use super::{PinnedFor, PinnedSource, PinnedTarget, to_pinned};
+use super::pinning::Block;
+use super::{PinnedSlice, bytes_of, check_align, to_pinned};
 use crate::device_core::DeviceCore;
 use crate::{Device, Error, Result};
 
@@ -25,8 +25,20 @@ use crate::{Device, Error, Result};
 /// # }
 /// ```
 pub struct PinnedBuf<T> {
-    memory: HostMemory<T>,
+    core: Arc<DeviceCore>,
+    /// Dangling if there are no bytes: nothing is pinned then.
+    start: NonNull<T>,
+    len: usize,
+    portable: bool,
+    /// Owns the memory at `start`. Boxed, because buffers move often and this part never has to.
+    _block: Option<Box<Block>>,
+    elements: PhantomData<T>,
 }
+
+// SAFETY: it owns the memory as a `Box<[T]>` does: plain data behind one pointer.
+unsafe impl<T: Send> Send for PinnedBuf<T> {}
+// SAFETY: shared access only reads elements, as for `Box<[T]>`.
+unsafe impl<T: Sync> Sync for PinnedBuf<T> {}
 
 impl Device {
     /// Allocates pinned memory for `len` elements. Their values are unspecified.
@@ -59,57 +71,28 @@ impl Device {
 
 impl<T: Pod> PinnedBuf<T> {
     pub(crate) fn allocate(core: &Arc<DeviceCore>, len: usize, flags: HostFlags) -> Result<Self> {
-        let memory = HostMemory::allocate(core, len, flags)?;
-        Ok(Self { memory })
-    }
-
-    pub(super) fn host_ptr(&self) -> HostPtr {
-        self.memory.host_ptr()
-    }
-}
-
-slice_like!(PinnedBuf);
-
-impl<T> Deref for PinnedBuf<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        // SAFETY: `len` initialised, aligned elements; writing needs `&mut self` or ownership.
-        unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr(), self.memory.len()) }
+        let bytes = bytes_of::<T>(len)?;
+        check_align::<T>()?;
+        let block = match bytes {
+            0 => None,
+            _ => Some(Box::new(Block::pin(core, bytes, flags)?)),
+        };
+        let start = block.as_ref().map(|block| block.start().cast());
+        Ok(Self {
+            core: Arc::clone(core),
+            start: start.unwrap_or(NonNull::dangling()),
+            len,
+            portable: flags.portable,
+            _block: block,
+            elements: PhantomData,
+        })
     }
 }
 
-impl<T> DerefMut for PinnedBuf<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and `&mut self` excludes all other access.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.start().as_ptr(), self.memory.len()) }
+impl<T> PinnedBuf<T> {
+    pub(super) fn raw(&self) -> PinnedSlice<'_, T> {
+        PinnedSlice::new(self.start, self.len, &self.core, self.portable)
     }
 }
 
-// SAFETY: the memory is page-locked, does not move with the value, and is only reachable through it.
-unsafe impl<T: Pod + Send> PinnedSource<T> for PinnedBuf<T> {
-    fn start(&self) -> *const T {
-        self.memory.start().as_ptr()
-    }
-
-    fn len(&self) -> usize {
-        self.memory.len()
-    }
-
-    fn pinned_for(&self) -> PinnedFor<'_> {
-        self.memory.pinned_for()
-    }
-}
-
-// SAFETY: as above; it is ordinary writable memory.
-unsafe impl<T: Pod + Send> PinnedTarget<T> for PinnedBuf<T> {
-    fn start_mut(&mut self) -> *mut T {
-        self.memory.start().as_ptr()
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for PinnedBuf<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
+slice_like!(PinnedBuf<T>, T, [T], [T], [T: Pod + Send], [T: Pod + Send]);

@@ -5,7 +5,7 @@
 //! first, each on one thread.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::page_bytes;
 use super::pinning::{HUGE_PAGE_BYTES, Pages, System};
@@ -59,9 +59,13 @@ pub(crate) unsafe fn prefault(start: *mut u8, bytes: usize) {
     if whole == 0 {
         return;
     }
-    let (base, next) = (Base(start.wrapping_add(first)), AtomicUsize::new(0));
+    // Atomic only to share the pointer with other threads.
+    let (base, next) = (
+        AtomicPtr::new(start.wrapping_add(first)),
+        AtomicUsize::new(0),
+    );
     // Pieces end at huge page boundaries, so one thread faults in each huge page.
-    let skew = base.get().addr() % PIECE_BYTES;
+    let skew = start.wrapping_add(first).addr() % PIECE_BYTES;
     let pieces = (skew + whole).div_ceil(PIECE_BYTES);
     helpers::run(helpers::helpers_at_most().min(pieces - 1), &|ticket| {
         while ticket.is_valid() {
@@ -71,25 +75,13 @@ pub(crate) unsafe fn prefault(start: *mut u8, bytes: usize) {
             }
             let from = (piece * PIECE_BYTES).saturating_sub(skew);
             let to = ((piece + 1) * PIECE_BYTES - skew).min(whole);
-            let at = NonNull::new(base.get().wrapping_add(from)).expect("not at 0");
+            let at = base.load(Ordering::Relaxed).wrapping_add(from);
+            let at = NonNull::new(at).expect("not at 0");
             // SAFETY: whole pages inside the caller's memory.
             let _ = unsafe { System.populate(at, to - from) };
         }
     });
 }
-
-/// An address that threads can share.
-#[derive(Clone, Copy)]
-struct Base(*mut u8);
-
-impl Base {
-    fn get(self) -> *mut u8 {
-        self.0
-    }
-}
-
-// SAFETY: it is only an address; the contract of `prefault` governs its use.
-unsafe impl Sync for Base {}
 
 #[cfg(all(test, not(miri)))]
 mod tests {

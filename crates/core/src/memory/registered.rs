@@ -1,22 +1,17 @@
 //! Ordinary memory, page-locked in place.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ops::{Deref, DerefMut, RangeBounds};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use pinlane_driver::{Driver, HostPtr, RegisterFlags};
 
 use super::budget::{Reservation, explain};
-use super::buffer_traits::slice_traits;
-use super::{
-    Part, PinnedFor, PinnedSlice, PinnedSliceMut, PinnedSource, PinnedTarget, ReadOnly,
-    StableMemory, StableMemoryMut, page_bytes,
-};
+use super::buffer_traits::slice_like;
+use super::{PinnedSlice, ReadOnly, StableMemory, StableMemoryMut, page_bytes};
 use crate::device_core::DeviceCore;
-use crate::{Device, RegisterError, Result};
+use crate::{Device, RegisterError};
 
 /// Memory that was page-locked in place. [`into_inner`](Self::into_inner) returns it.
 ///
@@ -54,7 +49,7 @@ impl Device {
     pub fn register<M: StableMemoryMut>(
         &self,
         memory: M,
-    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+    ) -> Result<Registered<M>, RegisterError<M>> {
         let mut memory = MaybeUninit::new(memory);
         // SAFETY: just initialised.
         let (start, len) = unsafe { memory.assume_init_mut() }.parts_mut();
@@ -73,10 +68,7 @@ impl Device {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn pin<M: StableMemoryMut>(
-        &self,
-        memory: M,
-    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+    pub fn pin<M: StableMemoryMut>(&self, memory: M) -> Result<Registered<M>, RegisterError<M>> {
         self.register(memory)
     }
 
@@ -84,7 +76,7 @@ impl Device {
     pub fn register_read_only<M: StableMemory>(
         &self,
         memory: M,
-    ) -> std::result::Result<Registered<ReadOnly<M>>, RegisterError<ReadOnly<M>>> {
+    ) -> Result<Registered<ReadOnly<M>>, RegisterError<ReadOnly<M>>> {
         // Devices without read-only registration register the memory as writable.
         let read_only = memory.is_read_only() || self.info().can_register_read_only;
         let flags = RegisterFlags {
@@ -104,7 +96,7 @@ impl Device {
         start: *mut M::Element,
         len: usize,
         flags: RegisterFlags,
-    ) -> std::result::Result<Registered<M>, RegisterError<M>> {
+    ) -> Result<Registered<M>, RegisterError<M>> {
         let start = NonNull::new(start).unwrap_or(NonNull::dangling());
         let bytes = len * size_of::<M::Element>();
         let reservation = match self.lock_pages(start.cast(), bytes, flags) {
@@ -136,7 +128,7 @@ impl Device {
         start: HostPtr,
         bytes: usize,
         flags: RegisterFlags,
-    ) -> Result<Option<Reservation>> {
+    ) -> crate::Result<Option<Reservation>> {
         if bytes == 0 {
             return Ok(None);
         }
@@ -144,10 +136,7 @@ impl Device {
         let reservation = self.budget().reserve(locked_bytes)?;
         // SAFETY: the memory is mapped and stays so, by the contract above.
         let result = unsafe { self.driver().host_register(start, bytes, flags) };
-        result.map_err(|error| {
-            let others_bytes = self.budget().in_use_bytes().saturating_sub(locked_bytes);
-            explain(error, locked_bytes, others_bytes)
-        })?;
+        result.map_err(|error| explain(error, locked_bytes, self.budget()))?;
         Ok(Some(reservation))
     }
 }
@@ -161,7 +150,7 @@ fn spanned_pages(address: usize, bytes: usize) -> u64 {
 
 impl<M: StableMemory> Registered<M> {
     /// Unregisters the memory and returns it. On failure it stays registered.
-    pub fn into_inner(self) -> std::result::Result<M, RegisterError<Self>> {
+    pub fn into_inner(self) -> Result<M, RegisterError<Self>> {
         if self.bytes() > 0 {
             // SAFETY: a transfer in flight would own the registration, so nothing uses it.
             if let Err(error) = unsafe { self.core.driver.host_unregister(self.base()) } {
@@ -183,31 +172,8 @@ impl<M: StableMemory> Registered<M> {
         }
     }
 
-    /// An owned sub-range, for partial transfers. [`Part::into_whole`] returns the buffer.
-    ///
-    /// # Panics
-    /// If the range is out of bounds.
-    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
-        Part::new::<M::Element>(self, range)
-    }
-
-    /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to read.
-    ///
-    /// # Panics
-    /// If the range is out of bounds.
-    pub fn range(&self, range: impl RangeBounds<usize>) -> PinnedSlice<'_, M::Element> {
-        PinnedSlice::from(self).range(range)
-    }
-
-    /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to write.
-    ///
-    /// # Panics
-    /// If the range is out of bounds.
-    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedSliceMut<'_, M::Element>
-    where
-        M: StableMemoryMut,
-    {
-        PinnedSliceMut::from(self).range(range)
+    fn raw(&self) -> PinnedSlice<'_, M::Element> {
+        PinnedSlice::new(self.start, self.len, &self.core, self.portable)
     }
 
     fn base(&self) -> HostPtr {
@@ -219,32 +185,10 @@ impl<M: StableMemory> Registered<M> {
     }
 }
 
-impl<M: StableMemory> Deref for Registered<M> {
-    type Target = [M::Element];
-
-    fn deref(&self) -> &[M::Element] {
-        // SAFETY: `StableMemory` guarantees `len` initialised elements; writing needs `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-}
-
-impl<M: StableMemoryMut> DerefMut for Registered<M> {
-    fn deref_mut(&mut self) -> &mut [M::Element] {
-        // SAFETY: as in `deref`; `StableMemoryMut` allows writing, and `&mut self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
-    }
-}
-
-slice_traits!(Registered<M>, M::Element, [M: StableMemory], [M: StableMemoryMut]);
-
-impl<M: StableMemory> fmt::Debug for Registered<M>
-where
-    M::Element: fmt::Debug,
-{
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
+slice_like!(
+    Registered<M>, M::Element,
+    [M: StableMemory], [M: StableMemoryMut], [M: StableMemory], [M: StableMemoryMut]
+);
 
 impl<M: StableMemory> Drop for Registered<M> {
     fn drop(&mut self) {
@@ -263,30 +207,5 @@ impl<M: StableMemory> Drop for Registered<M> {
             // the budget.
             reservation.keep();
         }
-    }
-}
-
-// SAFETY: registered memory is page-locked, and `StableMemory` guarantees that it does not move.
-unsafe impl<M: StableMemory> PinnedSource<M::Element> for Registered<M> {
-    fn start(&self) -> *const M::Element {
-        self.start.as_ptr()
-    }
-
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn pinned_for(&self) -> PinnedFor<'_> {
-        PinnedFor {
-            core: &self.core,
-            portable: self.portable,
-        }
-    }
-}
-
-// SAFETY: as above, and `StableMemoryMut` allows writing.
-unsafe impl<M: StableMemoryMut> PinnedTarget<M::Element> for Registered<M> {
-    fn start_mut(&mut self) -> *mut M::Element {
-        self.start.as_ptr()
     }
 }

@@ -29,38 +29,31 @@ pub unsafe trait StableMemoryMut: StableMemory {
     fn parts_mut(&mut self) -> (*mut Self::Element, usize);
 }
 
-// SAFETY: the elements live on the heap; moving the `Vec` does not move them, and nothing here
-// resizes it.
-unsafe impl<T: Pod + Send> StableMemory for Vec<T> {
-    type Element = T;
+/// Implements both traits for memory that does not move with its owner and that nothing here resizes.
+macro_rules! stable_memory {
+    ($memory:ty, $element:ty, $($generics:tt)*) => {
+        // SAFETY: the elements are on the heap or mapped; moving the owner does not move them.
+        unsafe impl $($generics)* StableMemory for $memory {
+            type Element = $element;
 
-    fn parts(&self) -> (*const T, usize) {
-        (self.as_ptr(), self.len())
-    }
+            fn parts(&self) -> (*const $element, usize) {
+                (self.as_ptr(), self.len())
+            }
+        }
+
+        // SAFETY: as above, through `&mut`.
+        unsafe impl $($generics)* StableMemoryMut for $memory {
+            fn parts_mut(&mut self) -> (*mut $element, usize) {
+                (self.as_mut_ptr(), self.len())
+            }
+        }
+    };
 }
 
-// SAFETY: as above, through `&mut`.
-unsafe impl<T: Pod + Send> StableMemoryMut for Vec<T> {
-    fn parts_mut(&mut self) -> (*mut T, usize) {
-        (self.as_mut_ptr(), self.len())
-    }
-}
-
-// SAFETY: the elements live on the heap; moving the box does not move them.
-unsafe impl<T: Pod + Send> StableMemory for Box<[T]> {
-    type Element = T;
-
-    fn parts(&self) -> (*const T, usize) {
-        (self.as_ptr(), self.len())
-    }
-}
-
-// SAFETY: as above, through `&mut`.
-unsafe impl<T: Pod + Send> StableMemoryMut for Box<[T]> {
-    fn parts_mut(&mut self) -> (*mut T, usize) {
-        (self.as_mut_ptr(), self.len())
-    }
-}
+stable_memory!(Vec<T>, T, <T: Pod + Send>);
+stable_memory!(Box<[T]>, T, <T: Pod + Send>);
+#[cfg(feature = "mmap")]
+stable_memory!(memmap2::MmapMut, u8,);
 
 #[cfg(feature = "mmap")]
 // SAFETY: a mapping stays in place until it is dropped. Its creator guaranteed that the file does not
@@ -74,24 +67,6 @@ unsafe impl StableMemory for memmap2::Mmap {
 
     fn is_read_only(&self) -> bool {
         true
-    }
-}
-
-#[cfg(feature = "mmap")]
-// SAFETY: as above.
-unsafe impl StableMemory for memmap2::MmapMut {
-    type Element = u8;
-
-    fn parts(&self) -> (*const u8, usize) {
-        (self.as_ptr(), self.len())
-    }
-}
-
-#[cfg(feature = "mmap")]
-// SAFETY: as above; the mapping is writable.
-unsafe impl StableMemoryMut for memmap2::MmapMut {
-    fn parts_mut(&mut self) -> (*mut u8, usize) {
-        (self.as_mut_ptr(), self.len())
     }
 }
 

@@ -60,14 +60,9 @@ pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
     let source: &[u8] = bytemuck::cast_slice(source);
     let target: &mut [u8] = bytemuck::cast_slice_mut(target);
     assert_eq!(source.len(), target.len());
-    let pieces = source
-        .chunks(PIECE_BYTES)
-        .zip(target.chunks_mut(PIECE_BYTES));
-    let pieces = Mutex::new(pieces);
-    let next = || {
-        let mut pieces = lock(&pieces);
-        pieces.next()
-    };
+    let targets = target.chunks_mut(PIECE_BYTES);
+    let pieces = Mutex::new(source.chunks(PIECE_BYTES).zip(targets));
+    let next = || lock(&pieces).next();
     helpers::run(helpers, &|_| {
         while let Some((source, target)) = next() {
             target.copy_from_slice(source);
@@ -81,13 +76,8 @@ mod tests {
 
     #[test]
     fn every_byte_is_copied_whatever_the_size() {
-        let sizes = [
-            0,
-            1,
-            1000,
-            PARALLEL_FROM_BYTES / 4,
-            PARALLEL_FROM_BYTES / 4 + 12_345,
-        ];
+        let large = PARALLEL_FROM_BYTES / 4;
+        let sizes = [0, 1, 1000, large, large + 12_345];
         for len in sizes.into_iter().take(if cfg!(miri) { 3 } else { 5 }) {
             let source: Vec<u32> = (0..len as u32).map(|i| i.wrapping_mul(77)).collect();
             let mut target = vec![0; len];

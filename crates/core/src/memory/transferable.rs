@@ -5,10 +5,6 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{
-    MappedBuf, Part, PinnedBuf, PoolBuf, Registered, StableMemory, WriteCombinedBuf,
-    WriteCombinedSink,
-};
 use crate::device_core::DeviceCore;
 use crate::{Error, Result, Sealed};
 
@@ -68,15 +64,7 @@ pub struct PinnedFor<'a> {
     pub(crate) portable: bool,
 }
 
-impl<'a> PinnedFor<'a> {
-    /// For registered memory, which every device may use.
-    pub(crate) fn registered(core: &'a Arc<DeviceCore>) -> Self {
-        Self {
-            core,
-            portable: true,
-        }
-    }
-
+impl PinnedFor<'_> {
     /// Checks that a stream of the device behind `core` may use the memory.
     pub(crate) fn check_usable_by(self, core: &Arc<DeviceCore>) -> Result<()> {
         if Arc::ptr_eq(self.core, core) {
@@ -94,10 +82,8 @@ impl<'a> PinnedFor<'a> {
 
     /// Checks that the memory belongs to this device, for device-specific addresses.
     pub(crate) fn check_same_device(self, core: &Arc<DeviceCore>) -> Result<()> {
-        match Arc::ptr_eq(self.core, core) {
-            true => Ok(()),
-            false => Err(Error::WrongDevice),
-        }
+        let same = Arc::ptr_eq(self.core, core);
+        same.then_some(()).ok_or(Error::WrongDevice)
     }
 }
 
@@ -109,11 +95,3 @@ impl fmt::Debug for PinnedFor<'_> {
             .finish()
     }
 }
-
-impl<T> Sealed for PinnedBuf<T> {}
-impl<T> Sealed for PoolBuf<T> {}
-impl<T> Sealed for MappedBuf<T> {}
-impl<T> Sealed for WriteCombinedBuf<T> {}
-impl<T> Sealed for WriteCombinedSink<T> {}
-impl<M: StableMemory> Sealed for Registered<M> {}
-impl<B> Sealed for Part<B> {}

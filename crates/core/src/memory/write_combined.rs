@@ -1,14 +1,12 @@
 //! Pinned memory for the CPU to write and the GPU to read.
 
 use std::fmt;
-use std::ops::RangeBounds;
 
 use bytemuck::Pod;
 use pinlane_driver::HostFlags;
 
-use super::buffer_traits::read_by_transfers;
-use super::host::HostMemory;
-use super::{Part, PinnedFor, PinnedSource, PinnedTarget};
+use super::buffer_traits::{borrowed_by_scopes, pinned_source, pinned_target};
+use super::{PinnedBuf, PinnedSlice};
 use crate::{Device, Result};
 
 /// Write-combined pinned memory. It is not cached, so writing it evicts nothing, but reading it on the CPU
@@ -20,7 +18,7 @@ use crate::{Device, Result};
 /// # }
 /// ```
 pub struct WriteCombinedBuf<T> {
-    memory: HostMemory<T>,
+    memory: PinnedBuf<T>,
 }
 
 impl Device {
@@ -30,7 +28,7 @@ impl Device {
             write_combined: true,
             ..HostFlags::default()
         };
-        let memory = HostMemory::allocate(&self.shared.core, len, flags)?;
+        let memory = PinnedBuf::allocate(&self.shared.core, len, flags)?;
         Ok(WriteCombinedBuf { memory })
     }
 }
@@ -39,7 +37,7 @@ impl<T: Pod> WriteCombinedBuf<T> {
     /// Number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.memory.len()
+        self.raw().len
     }
 
     /// Whether it is empty.
@@ -61,21 +59,29 @@ impl<T: Pod> WriteCombinedBuf<T> {
         );
         // SAFETY: the range was checked; `values` cannot overlap this memory, which has no other view.
         unsafe {
-            let target = self.memory.start().as_ptr().add(at);
+            let target = self.raw().start.as_ptr().add(at);
             std::ptr::copy_nonoverlapping(values.as_ptr(), target, values.len());
         }
     }
 
     /// Writes `value` to every element, front to back.
     pub fn fill(&mut self, value: T) {
-        for at in 0..self.len() {
+        let raw = self.raw();
+        for at in 0..raw.len {
             // SAFETY: `at` is in bounds.
-            unsafe { self.memory.start().as_ptr().add(at).write(value) };
+            unsafe { raw.start.add(at).write(value) };
         }
     }
 }
 
-read_by_transfers!(WriteCombinedBuf);
+pinned_source!(WriteCombinedBuf<T>, T, [T: Pod + Send]);
+borrowed_by_scopes!(WriteCombinedBuf<T>, T, [T: Pod + Send]);
+
+impl<T> WriteCombinedBuf<T> {
+    fn raw(&self) -> PinnedSlice<'_, T> {
+        self.memory.raw()
+    }
+}
 
 impl<T: Pod + Send> WriteCombinedBuf<T> {
     /// Converts to a target for downloads, which is rarely needed.
@@ -109,63 +115,24 @@ impl<T: Pod + Send> WriteCombinedBuf<T> {
 pub struct WriteCombinedSink<T>(WriteCombinedBuf<T>);
 
 impl<T: Pod + Send> WriteCombinedSink<T> {
-    /// An owned sub-range, for partial transfers. [`Part::into_whole`] returns the buffer.
-    ///
-    /// # Panics
-    /// If the range is out of bounds.
-    pub fn part(self, range: impl RangeBounds<usize>) -> Part<Self> {
-        Part::new(self, range)
-    }
-
     /// Converts back to a buffer that the CPU can write.
     #[must_use]
     pub fn into_inner(self) -> WriteCombinedBuf<T> {
         self.0
     }
-}
 
-// SAFETY: as for the buffer inside, which is only reachable through the value.
-unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedSink<T> {
-    fn start(&self) -> *const T {
-        PinnedSource::start(&self.0)
-    }
-
-    fn len(&self) -> usize {
-        PinnedSource::len(&self.0)
-    }
-
-    fn pinned_for(&self) -> PinnedFor<'_> {
-        self.0.pinned_for()
+    fn raw(&self) -> PinnedSlice<'_, T> {
+        self.0.raw()
     }
 }
 
-// SAFETY: as above; devices write it like any page-locked memory.
-unsafe impl<T: Pod + Send> PinnedTarget<T> for WriteCombinedSink<T> {
-    fn start_mut(&mut self) -> *mut T {
-        self.0.memory.start().as_ptr()
-    }
-}
-
-// SAFETY: the memory comes from `host_alloc`, does not move with the value, and is only reachable through
-// it.
-unsafe impl<T: Pod + Send> PinnedSource<T> for WriteCombinedBuf<T> {
-    fn start(&self) -> *const T {
-        self.memory.start().as_ptr()
-    }
-
-    fn len(&self) -> usize {
-        self.memory.len()
-    }
-
-    fn pinned_for(&self) -> PinnedFor<'_> {
-        self.memory.pinned_for()
-    }
-}
+pinned_source!(WriteCombinedSink<T>, T, [T: Pod + Send]);
+pinned_target!(WriteCombinedSink<T>, T, [T: Pod + Send]);
 
 impl<T> fmt::Debug for WriteCombinedBuf<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WriteCombinedBuf")
-            .field("len", &self.memory.len())
+            .field("len", &self.raw().len)
             .finish_non_exhaustive()
     }
 }

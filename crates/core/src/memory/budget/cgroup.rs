@@ -54,18 +54,16 @@ impl ControlGroups {
         let memberships = read("proc/self/cgroup");
         let mounts = read("proc/self/mountinfo");
         let groups_of = |controller: &str| {
-            let mut groups = Vec::new();
-            for line in memberships.lines() {
-                let Some((version, group)) = membership(line, controller) else {
-                    continue;
-                };
-                for line in mounts.lines() {
-                    if let Some(mount) = mount(line, version, controller) {
-                        add_with_ancestors(root, &mount, group, version, &mut groups);
-                    }
-                }
-            }
-            groups
+            let memberships = memberships.lines();
+            memberships
+                .filter_map(|line| membership(line, controller))
+                .flat_map(|(version, group)| {
+                    let mounts = mounts.lines();
+                    mounts
+                        .filter_map(move |line| mount(line, version, controller))
+                        .flat_map(move |mount| with_ancestors(root, &mount, group, version))
+                })
+                .collect()
         };
         Self {
             memory: groups_of("memory"),
@@ -83,10 +81,8 @@ impl ControlGroups {
     /// Number of CPUs the process may use at once; `None` if no group limits it.
     #[must_use]
     pub fn cpus(&self) -> Option<f64> {
-        self.cpu
-            .iter()
-            .filter_map(Group::cpus)
-            .min_by(f64::total_cmp)
+        let limits = self.cpu.iter().filter_map(Group::cpus);
+        limits.min_by(f64::total_cmp)
     }
 }
 
@@ -144,29 +140,16 @@ fn unescape(text: &str) -> String {
     let mut plain = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
-        let code = (first == b'\\').then(|| tail.get(..3)).flatten();
+        let code = tail.get(..3).filter(|_| first == b'\\');
         let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                plain.push(byte);
-                rest = &tail[3..];
-            }
-            None => {
-                plain.push(first);
-                rest = tail;
-            }
-        }
+        let byte = code.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        plain.push(byte.unwrap_or(first));
+        rest = byte.map_or(tail, |_| &tail[3..]);
     }
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-fn add_with_ancestors(
-    root: &Path,
-    mount: &Mount,
-    group: &str,
-    version: Version,
-    groups: &mut Vec<Group>,
-) {
+fn with_ancestors(root: &Path, mount: &Mount, group: &str, version: Version) -> Vec<Group> {
     let top = root.join(mount.at.strip_prefix("/").unwrap_or(&mount.at));
     // In a container, the mount may be rooted at the group itself, or the group's name may come from
     // outside the container. Only the root of the mount is visible then.
@@ -175,10 +158,11 @@ fn add_with_ancestors(
         .ok()
         .filter(|path| path.components().all(|c| matches!(c, Component::Normal(_))))
         .unwrap_or(Path::new(""));
-    groups.extend(inside.ancestors().map(|path| Group {
+    let group = |path| Group {
         folder: top.join(path),
         version,
-    }));
+    };
+    inside.ancestors().map(group).collect()
 }
 
 impl Group {
@@ -192,23 +176,21 @@ impl Group {
 
     /// `None` if the group sets no limit, or none that can be read.
     fn memory(&self) -> Option<GroupMemory> {
-        let (limit, usage, reclaimable) = match self.version {
-            Version::V1 => (
+        let [limit, usage, reclaimable] = match self.version {
+            Version::V1 => [
                 "memory.limit_in_bytes",
                 "memory.usage_in_bytes",
                 "total_inactive_file",
-            ),
-            Version::V2 => ("memory.max", "memory.current", "inactive_file"),
+            ],
+            Version::V2 => ["memory.max", "memory.current", "inactive_file"],
         };
         // "max" is not a number and means no limit.
         let limit_bytes = self.number(limit)?;
         let usage = self.number(usage).unwrap_or(0);
         let stat = self.read("memory.stat").unwrap_or_default();
         let reclaimable = stat.lines().find_map(|line| {
-            let (name, value) = line.split_once(' ')?;
-            (name == reclaimable)
-                .then(|| value.trim().parse::<u64>().ok())
-                .flatten()
+            let value = line.strip_prefix(reclaimable)?.strip_prefix(' ')?;
+            value.trim().parse::<u64>().ok()
         });
         let held = usage.saturating_sub(reclaimable.unwrap_or(0));
         Some(GroupMemory {

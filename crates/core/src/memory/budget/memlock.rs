@@ -5,9 +5,12 @@
 
 use pinlane_driver::{Error, ErrorKind};
 
-/// Mentions the limit in the error if it may be the cause.
-pub(in crate::memory) fn explain(error: Error, requested_bytes: u64, in_use_bytes: u64) -> Error {
-    explain_with(error, requested_bytes, in_use_bytes, soft_limit())
+use super::Budget;
+
+/// Mentions the limit in the error if it may be the cause. The budget includes the requested bytes.
+pub(in crate::memory) fn explain(error: Error, requested_bytes: u64, budget: &Budget) -> Error {
+    let others_bytes = budget.in_use_bytes().saturating_sub(requested_bytes);
+    explain_with(error, requested_bytes, others_bytes, soft_limit())
 }
 
 fn explain_with(

@@ -108,7 +108,7 @@ impl Budget {
 
     /// The limit; `u64::MAX` if there is none. Fails if `PINLANE_PINNED_LIMIT` is invalid.
     pub fn limit_bytes(&self) -> Result<u64> {
-        self.account.rule.limit_bytes()
+        Ok(self.account.rule.limit()?.bytes)
     }
 
     /// Bytes currently page-locked.
@@ -120,10 +120,11 @@ impl Budget {
     /// Reserves `bytes` for memory that is page-locked outside this library. The library's own buffers
     /// reserve theirs themselves.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
-        // Outside the lock, since it reads files.
-        let limits = self.account.rule.limits_now()?;
+        let rule = &self.account.rule;
+        let limit = rule.limit()?;
+        let more_bytes = rule.more_bytes(limit); // outside the lock, since it reads files
         let mut in_use = self.account.in_use();
-        let limit_bytes = limits.with_in_use(*in_use);
+        let limit_bytes = limit.bytes.min(in_use.saturating_add(more_bytes));
         match in_use.checked_add(bytes) {
             Some(sum) if sum <= limit_bytes => *in_use = sum,
             _ => {

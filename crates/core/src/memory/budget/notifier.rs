@@ -1,9 +1,10 @@
 //! Wakes waiting threads; nearly free if none wait.
 
-use crate::sync::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use crate::sync::lock;
 
 /// Notified whenever something is released.
 #[derive(Default)]
@@ -48,10 +49,8 @@ impl Listener<'_> {
     /// Waits for a notification since `listen`. Returns whether one arrived in time.
     pub(super) fn wait(self, timeout: Duration) -> bool {
         let not_rung = |rings: &mut u64| *rings == self.rings;
-        let waited =
-            self.notifier
-                .rung
-                .wait_timeout_while(self.notifier.rings(), timeout, not_rung);
+        let Notifier { rung, .. } = self.notifier;
+        let waited = rung.wait_timeout_while(self.notifier.rings(), timeout, not_rung);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }

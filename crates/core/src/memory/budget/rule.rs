@@ -1,6 +1,6 @@
 //! Where a budget's limit comes from.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::machine::Machine;
 use super::setting;
@@ -30,28 +30,14 @@ pub(super) trait Sources: Send + Sync {
 
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
-    bytes: u64,
+    pub(super) bytes: u64,
     /// The limit is the default, so currently available memory counts too.
     by_default: bool,
 }
 
-/// What may be page-locked right now.
-pub(super) struct LimitsNow {
-    in_all_bytes: u64,
-    more_bytes: u64,
-}
-
-impl LimitsNow {
-    /// The limit, given the current usage.
-    pub(super) fn with_in_use(&self, in_use_bytes: u64) -> u64 {
-        self.in_all_bytes
-            .min(in_use_bytes.saturating_add(self.more_bytes))
-    }
-}
-
 impl Rule {
     pub(super) fn of_process() -> Self {
-        Self::from_sources(ThisProcess::default())
+        Self::from_sources(ThisProcess)
     }
 
     pub(super) fn from_sources(sources: impl Sources + 'static) -> Self {
@@ -61,24 +47,7 @@ impl Rule {
         }
     }
 
-    pub(super) fn limit_bytes(&self) -> Result<u64> {
-        Ok(self.limit()?.bytes)
-    }
-
-    /// Rereads the machine's figures. Takes tens of microseconds, less than the page-locking that follows.
-    pub(super) fn limits_now(&self) -> Result<LimitsNow> {
-        let limit = self.limit()?;
-        let available = match self {
-            Self::Process { sources, .. } if limit.by_default => sources.available_bytes(),
-            _ => None,
-        };
-        Ok(LimitsNow {
-            in_all_bytes: limit.bytes,
-            more_bytes: available.map_or(u64::MAX, |bytes| bytes / SHARE),
-        })
-    }
-
-    fn limit(&self) -> Result<Limit> {
+    pub(super) fn limit(&self) -> Result<Limit> {
         match self {
             Self::Fixed(bytes) => Ok(Limit {
                 bytes: *bytes,
@@ -87,28 +56,34 @@ impl Rule {
             Self::Process { sources, found } => found.get_or_init(|| find(&**sources)).clone(),
         }
     }
+
+    /// How much more may be page-locked at once. Rereads the machine's figures, which takes tens of
+    /// microseconds, less than the page-locking that follows.
+    pub(super) fn more_bytes(&self, limit: Limit) -> u64 {
+        let available = match self {
+            Self::Process { sources, .. } if limit.by_default => sources.available_bytes(),
+            _ => None,
+        };
+        available.map_or(u64::MAX, |bytes| bytes / SHARE)
+    }
 }
 
 fn find(sources: &dyn Sources) -> Result<Limit> {
     let variable = |name: &str| sources.variable(name);
-    if let Some(bytes) = setting::pinned_limit(variable)? {
-        return Ok(Limit {
-            bytes,
-            by_default: false,
-        });
-    }
+    let set = setting::pinned_limit(variable)?;
     let share = SHARE * setting::local_world_size(variable);
-    let available = sources.available_bytes();
+    let default = || {
+        sources
+            .available_bytes()
+            .map_or(u64::MAX, |bytes| bytes / share)
+    };
     Ok(Limit {
-        bytes: available.map_or(u64::MAX, |bytes| bytes / share),
-        by_default: true,
+        bytes: set.unwrap_or_else(default),
+        by_default: set.is_none(),
     })
 }
 
-#[derive(Default)]
-struct ThisProcess {
-    machine: OnceLock<Machine>,
-}
+struct ThisProcess;
 
 impl Sources for ThisProcess {
     fn variable(&self, name: &str) -> Option<String> {
@@ -116,11 +91,11 @@ impl Sources for ThisProcess {
     }
 
     fn available_bytes(&self) -> Option<u64> {
+        static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::find("/".as_ref()));
         if cfg!(miri) {
             // Reading the files would take longer than the code under test.
             return None;
         }
-        let machine = self.machine.get_or_init(|| Machine::find("/".as_ref()));
-        machine.available_bytes()
+        MACHINE.available_bytes()
     }
 }

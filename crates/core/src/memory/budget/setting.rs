@@ -22,14 +22,11 @@ pub(super) fn pinned_limit(variable: impl Fn(&str) -> Option<String>) -> Result<
     let Some(value) = variable(PINNED_LIMIT).filter(|value| !value.trim().is_empty()) else {
         return Ok(None);
     };
-    match parse_bytes(&value) {
-        Some(bytes) => Ok(Some(bytes)),
-        None => Err(Error::BadSetting {
-            variable: PINNED_LIMIT,
-            value,
-            expected: "a number of bytes, such as 1073741824, 512M or 8GiB, or none",
-        }),
-    }
+    parse_bytes(&value).map(Some).ok_or(Error::BadSetting {
+        variable: PINNED_LIMIT,
+        value,
+        expected: "a number of bytes, such as 1073741824, 512M or 8GiB, or none",
+    })
 }
 
 /// Number of processes that share this machine; 1 if unknown.

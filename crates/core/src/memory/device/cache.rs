@@ -1,10 +1,11 @@
 //! Cache of device memory from dropped buffers.
 
-use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use pinlane_driver::DevicePtr;
+
+use crate::sync::lock;
 
 /// A cached block may exceed the request by at most 1/8 of the request, since the excess is wasted.
 const IDLE_PART: usize = 8;
@@ -55,8 +56,7 @@ impl DeviceMemoryCache {
     /// Hands all blocks to `free`; caching stays enabled. Concurrent callers wait, so when this returns,
     /// everything that was cached has been freed.
     pub(crate) fn empty<T>(&self, free: impl FnOnce(Vec<Block>) -> T) -> T {
-        let emptying = &self.emptying;
-        let _order = lock(emptying);
+        let _order = lock(&self.emptying);
         let all = self.lock().shrink_to(0);
         free(all)
     }

@@ -22,15 +22,13 @@ pub(crate) struct DeviceMemory {
 pub(crate) type Owner = Box<dyn std::any::Any + Send + Sync>;
 
 enum Origin {
-    /// Zero bytes: the driver was not called.
-    Nothing,
     Plain,
     StreamOrdered,
     /// Another library's memory, freed by dropping its owner.
     #[cfg(feature = "cudarc")]
     Foreign(Owner),
-    /// Already freed in stream order, or given up.
-    Gone,
+    /// Nothing to free: zero bytes, already freed in stream order, or given up.
+    Nothing,
 }
 
 impl DeviceMemory {
@@ -88,7 +86,7 @@ impl DeviceMemory {
     /// Gives up another library's memory without freeing it.
     #[cfg(feature = "cudarc")]
     pub(crate) fn take_owner(&mut self) -> Option<Owner> {
-        match std::mem::replace(&mut self.origin, Origin::Gone) {
+        match std::mem::replace(&mut self.origin, Origin::Nothing) {
             Origin::Foreign(owner) => {
                 let bytes = std::mem::take(&mut self.bytes);
                 self.core.counters.device_bytes.subtract(bytes);
@@ -141,7 +139,7 @@ impl DeviceMemory {
         if !freed {
             return Err(self);
         }
-        self.origin = Origin::Gone;
+        self.origin = Origin::Nothing;
         Ok(())
     }
 }
@@ -150,7 +148,7 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         let ptr = self.ptr;
         let freed = match self.origin {
-            Origin::Nothing | Origin::Gone => true,
+            Origin::Nothing => true,
             Origin::Plain => {
                 let bytes = self.bytes;
                 let excess = self.core.device_cache.put(Block { ptr, bytes });

@@ -181,17 +181,17 @@ impl Stream {
 #[cfg(feature = "cudarc")]
 impl<T: Pod> DeviceBuf<T> {
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        self.region.shared()
+        &self.region.shared
     }
 
     pub(crate) fn owner_mut(&mut self) -> Option<&mut Owner> {
-        self.region.memory_mut().owner_mut()
+        self.region.memory.owner_mut()
     }
 
     /// Gives up the memory without freeing it. The caller has ordered the owner's later work behind all
     /// uses so far.
     pub(crate) fn take_owner(&mut self) -> Option<Owner> {
-        let owner = self.region.memory_mut().take_owner()?;
+        let owner = self.region.memory.take_owner()?;
         self.region.forget_uses();
         Some(owner)
     }

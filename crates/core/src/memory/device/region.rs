@@ -16,9 +16,9 @@ use crate::{Error, Result};
 
 /// Device memory with its ledger. Sub-ranges record their uses in the ledger of the whole.
 pub(crate) struct DeviceRegion {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     /// Taken once, by `drop`.
-    memory: ManuallyDrop<DeviceMemory>,
+    pub(super) memory: ManuallyDrop<DeviceMemory>,
     ledger: Mutex<Ledger<DeviceFence>>,
     /// In use by work that can never be waited for, so it must never be freed.
     stranded: AtomicBool,
@@ -43,7 +43,7 @@ impl DeviceRegion {
     pub(crate) fn may_be_used_by(&self, shared: &Arc<Shared>) -> Result<()> {
         if !Arc::ptr_eq(&self.shared, shared) {
             Err(Error::WrongDevice)
-        } else if self.stranded.load(Ordering::Relaxed) {
+        } else if self.is_stranded() {
             Err(Error::Stranded)
         } else {
             Ok(())
@@ -63,20 +63,9 @@ impl DeviceRegion {
     pub(super) fn is_stranded(&self) -> bool {
         self.stranded.load(Ordering::Relaxed)
     }
-}
 
-/// For memory of another library.
-#[cfg(feature = "cudarc")]
-impl DeviceRegion {
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    pub(super) fn memory_mut(&mut self) -> &mut DeviceMemory {
-        &mut self.memory
-    }
-
-    /// Starts a new ledger without uses.
+    /// Starts a new ledger without uses, for memory of another library.
+    #[cfg(feature = "cudarc")]
     pub(super) fn forget_uses(&mut self) {
         *self.ledger() = Ledger::new();
         *self.stranded.get_mut() = false;
@@ -91,7 +80,7 @@ impl fmt::Debug for DeviceRegion {
 
 impl Drop for DeviceRegion {
     fn drop(&mut self) {
-        if self.stranded.load(Ordering::Relaxed) {
+        if self.is_stranded() {
             return;
         }
         // SAFETY: taken only here, and never used again.

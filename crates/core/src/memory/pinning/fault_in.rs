@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use super::pages::Errno;
-use super::pages::Mapping;
+use super::pages::{Errno, Mapping};
 use crate::helpers;
 
 /// How much one thread takes at a time: two huge pages. Small enough that 16 MiB keep four threads busy,
@@ -36,10 +35,13 @@ struct FaultIn<'a> {
 /// Faults in all pages, zeroed. Uses huge pages if the system has them and provides them quickly, and one
 /// call per piece if the kernel supports it.
 pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
-    let pages = mapping.pages();
+    let &Mapping {
+        pages,
+        start,
+        bytes,
+    } = mapping;
     // SAFETY: the range is the mapping.
-    let advised = pages.have_huge()
-        && unsafe { pages.advise_huge(mapping.start(), mapping.bytes(), true) }.is_ok();
+    let advised = pages.have_huge() && unsafe { pages.advise_huge(start, bytes, true) }.is_ok();
     let fault_in = FaultIn {
         mapping,
         next: AtomicUsize::new(0),
@@ -48,8 +50,7 @@ pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
         touch: AtomicBool::new(false),
         failed: AtomicI32::new(0),
     };
-    let pieces = mapping.bytes().div_ceil(PIECE_BYTES);
-    let helpers = helpers::helpers_at_most().min(pieces - 1);
+    let helpers = helpers::helpers_at_most().min(bytes.div_ceil(PIECE_BYTES) - 1);
     helpers::run(helpers, &|_| fault_in.work());
     match fault_in.failed.into_inner() {
         0 => Ok(()),
@@ -62,10 +63,10 @@ impl FaultIn<'_> {
     fn work(&self) {
         while self.failed.load(Ordering::Relaxed) == 0 {
             let start = self.next.fetch_add(1, Ordering::Relaxed) * PIECE_BYTES;
-            if start >= self.mapping.bytes() {
+            if start >= self.mapping.bytes {
                 return;
             }
-            let bytes = PIECE_BYTES.min(self.mapping.bytes() - start);
+            let bytes = PIECE_BYTES.min(self.mapping.bytes - start);
             if let Err(Errno(code)) = self.piece(start, bytes) {
                 self.failed.store(code, Ordering::Relaxed);
             }
@@ -73,9 +74,9 @@ impl FaultIn<'_> {
     }
 
     fn piece(&self, at: usize, bytes: usize) -> Result<(), Errno> {
-        let pages = self.mapping.pages();
+        let pages = self.mapping.pages;
         // SAFETY: `at` is inside the mapping.
-        let start = unsafe { self.mapping.start().add(at) };
+        let start = unsafe { self.mapping.start.add(at) };
         let huge = self.huge && self.slow_pieces.load(Ordering::Relaxed) < SLOW_PIECES_MAX;
         if self.huge && !huge {
             // If the kernel refuses, the piece keeps its huge pages, slow or not.
@@ -83,29 +84,25 @@ impl FaultIn<'_> {
             let _ = unsafe { pages.advise_huge(start, bytes, false) };
         }
         let began_ns = pages.now_ns();
-        self.fault_in(at, bytes)?;
+        let mut touch = self.touch.load(Ordering::Relaxed);
+        if !touch {
+            // SAFETY: the range is a piece of the mapping.
+            match unsafe { pages.populate(start, bytes) } {
+                // Linux before 5.14.
+                Err(Errno(libc::EINVAL)) => touch = true,
+                result => result?,
+            }
+        }
+        if touch {
+            self.touch.store(true, Ordering::Relaxed);
+            // SAFETY: as above, and only one thread takes each piece.
+            unsafe { pages.touch(start, bytes) };
+        }
         let took_ns = pages.now_ns().saturating_sub(began_ns);
         let slow_ns = SLOW_PIECE_NS as u128 * bytes as u128 / PIECE_BYTES as u128;
         if huge && u128::from(took_ns) > slow_ns {
             self.slow_pieces.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(())
-    }
-
-    fn fault_in(&self, at: usize, bytes: usize) -> Result<(), Errno> {
-        let pages = self.mapping.pages();
-        // SAFETY: `at` is inside the mapping.
-        let start = unsafe { self.mapping.start().add(at) };
-        if !self.touch.load(Ordering::Relaxed) {
-            // SAFETY: the range is a piece of the mapping.
-            match unsafe { pages.populate(start, bytes) } {
-                // Linux before 5.14.
-                Err(Errno(libc::EINVAL)) => self.touch.store(true, Ordering::Relaxed),
-                result => return result,
-            }
-        }
-        // SAFETY: as above, and only one thread takes each piece.
-        unsafe { pages.touch(start, bytes) };
         Ok(())
     }
 }

@@ -4,14 +4,12 @@
 //! memory ourselves, faulting in huge pages on all threads and registering the result takes 44 ms.
 //!
 //! ```text
-//!   Block     one page-locked block and how to free it                (this file)
-//!   make      how it is allocated: mapped and registered, or by the driver
+//!   Block     one page-locked block: mapped and registered, or by the driver   (this file)
 //!   fault_in  faults pages in on several threads, huge pages unless they are slow
 //!   pages     the system calls behind a trait, so that tests can make each of them fail
 //! ```
 
 mod fault_in;
-mod make;
 mod pages;
 #[cfg(test)]
 mod tests;
@@ -19,14 +17,20 @@ mod tests;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use pinlane_driver::{HostFlags, HostPtr};
+use pinlane_driver::{
+    DeviceInfo, Error as DriverError, ErrorKind, HostFlags, HostPtr, RegisterFlags,
+};
 
 use self::pages::Mapping;
 pub(super) use self::pages::{HUGE_PAGE_BYTES, Pages, System};
-use super::budget::Reservation;
+use super::budget::{Reservation, explain};
 use super::page_bytes;
 use crate::device_core::DeviceCore;
 use crate::{Error, Result};
+
+/// Smallest size that this library maps and registers itself. Below one huge page, huge pages and several
+/// threads gain nothing, and registration takes a driver-wide lock.
+const FAST_FROM_BYTES: usize = HUGE_PAGE_BYTES;
 
 /// One block of page-locked memory. Its owner ensures that nothing uses it when it is dropped.
 pub(crate) struct Block {
@@ -34,16 +38,9 @@ pub(crate) struct Block {
     start: HostPtr,
     /// The requested size, as recorded in the statistics.
     bytes: usize,
-    /// Taken once, by `drop`.
-    origin: Option<Origin>,
-}
-
-/// How the block was allocated, which decides how it is freed.
-enum Origin {
-    /// From `host_alloc`, freed by `host_free`.
-    Allocated(Reservation),
-    /// Mapped by this library and registered. Freed by unregistering, then unmapping.
-    Registered(Reservation, Mapping),
+    reservation: ManuallyDrop<Reservation>,
+    /// The memory was mapped by this library and registered. `None` if it came from `host_alloc`.
+    mapping: ManuallyDrop<Option<Mapping>>,
 }
 
 impl Block {
@@ -60,11 +57,12 @@ impl Block {
     ) -> Result<Self> {
         let locked_bytes = whole_pages(bytes)?;
         let reservation = core.budget.reserve(locked_bytes as u64)?;
-        let made = make::make(core, bytes, locked_bytes, flags, pages)?;
-        let (start, origin) = match made {
-            make::Made::Allocated(start) => (start, Origin::Allocated(reservation)),
-            make::Made::Registered(mapping) => {
-                (mapping.start(), Origin::Registered(reservation, mapping))
+        let mapping = try_to_register(core, bytes, locked_bytes, flags, pages)?;
+        let start = match &mapping {
+            Some(mapping) => mapping.start,
+            None => {
+                let allocated = core.driver.host_alloc(bytes, flags);
+                allocated.map_err(|error| explain(error, locked_bytes as u64, &core.budget))?
             }
         };
         core.counters.pinned_bytes.add(bytes);
@@ -72,7 +70,8 @@ impl Block {
             core: Arc::clone(core),
             start,
             bytes,
-            origin: Some(origin),
+            reservation: ManuallyDrop::new(reservation),
+            mapping: ManuallyDrop::new(mapping),
         })
     }
 
@@ -87,11 +86,7 @@ impl Block {
 
     /// The page-locked size, in whole pages.
     pub(crate) fn locked_bytes(&self) -> u64 {
-        match self.origin.as_ref().expect("there until it is dropped") {
-            Origin::Allocated(reservation) | Origin::Registered(reservation, _) => {
-                reservation.bytes()
-            }
-        }
+        self.reservation.bytes()
     }
 }
 
@@ -99,6 +94,31 @@ impl Block {
 unsafe impl Send for Block {}
 // SAFETY: shared access only reads the pointer and the numbers.
 unsafe impl Sync for Block {}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let (ptr, mapped) = (self.start, self.mapping.is_some());
+        // SAFETY: as `mapping` records, it came from `host_alloc` or was registered at this address. This
+        // was its only owner, and a buffer in flight is owned by its transfer or parked, so nothing uses
+        // it.
+        let gone = self.core.give_back(|driver| unsafe {
+            match mapped {
+                false => driver.host_free(ptr),
+                true => driver.host_unregister(ptr),
+            }
+        });
+        // Otherwise, and if the driver panics, the pages may still be locked at this address, so they stay
+        // mapped and counted.
+        if gone {
+            self.core.counters.pinned_bytes.subtract(self.bytes);
+            // SAFETY: dropped only here.
+            unsafe {
+                ManuallyDrop::drop(&mut self.reservation);
+                ManuallyDrop::drop(&mut self.mapping);
+            }
+        }
+    }
+}
 
 /// Rounds `bytes` up to whole pages, if the result fits the address space.
 fn whole_pages(bytes: usize) -> Result<usize> {
@@ -111,34 +131,68 @@ fn whole_pages(bytes: usize) -> Result<usize> {
         })
 }
 
-impl Drop for Block {
-    fn drop(&mut self) {
-        let ptr = self.start;
-        // Leaked if the driver panics, since the pages may still be locked at this address.
-        let origin = ManuallyDrop::new(self.origin.take().expect("there until here"));
-        // SAFETY: as `origin` records, it came from `host_alloc` or was registered at this address. This
-        // was its only owner, and a buffer in flight is owned by its transfer or parked, so nothing uses
-        // it.
-        let gone = self.core.give_back(|driver| unsafe {
-            match &*origin {
-                Origin::Allocated(_) => driver.host_free(ptr),
-                Origin::Registered(..) => driver.host_unregister(ptr),
-            }
-        });
-        let origin = ManuallyDrop::into_inner(origin);
-        if gone {
-            // Unmaps a mapping and releases the reservation.
-            drop(origin);
-            self.core.counters.pinned_bytes.subtract(self.bytes);
-            return;
-        }
-        // The pages are still locked at this address, so they stay mapped and counted.
-        match origin {
-            Origin::Allocated(reservation) => reservation.keep(),
-            Origin::Registered(reservation, mapping) => {
-                reservation.keep();
-                mapping.keep();
-            }
-        }
+/// Maps and registers memory where possible and worthwhile. `None` leaves it to the driver's own
+/// allocation, whose result is final.
+fn try_to_register(
+    core: &DeviceCore,
+    bytes: usize,
+    locked_bytes: usize,
+    flags: HostFlags,
+    pages: &'static dyn Pages,
+) -> Result<Option<Mapping>> {
+    let refused = core.registration_refused.is_raised();
+    if !may_be_fast(bytes, flags, core.driver.info(), refused) || !pages.work() {
+        return Ok(None);
     }
+    match map_and_register(core, locked_bytes, flags, pages) {
+        Ok(mapping) => return Ok(Some(mapping)),
+        Err(Some(error)) if error.is_fatal() => return Err(error.into()),
+        Err(Some(error)) => {
+            // The driver would reject every registration, as under confidential computing. Other errors
+            // concern only this memory at this moment.
+            if let ErrorKind::RegistrationRefused | ErrorKind::NotSupported = error.kind {
+                core.registration_refused.raise();
+            }
+            // The caller still gets memory, but the error must not be lost.
+            core.keep_stray(error);
+        }
+        Err(None) => {}
+    }
+    Ok(None)
+}
+
+/// Whether to map and register. Only the driver can allocate write-combined memory, and not every device
+/// can register.
+fn may_be_fast(bytes: usize, flags: HostFlags, info: &DeviceInfo, refused: bool) -> bool {
+    bytes >= FAST_FROM_BYTES && !flags.write_combined && info.can_register && !refused
+}
+
+/// Fails with the error of the driver, or `None` if the system could not provide memory.
+fn map_and_register(
+    core: &DeviceCore,
+    locked_bytes: usize,
+    flags: HostFlags,
+    pages: &'static dyn Pages,
+) -> std::result::Result<Mapping, Option<DriverError>> {
+    let mapping = Mapping::new(pages, locked_bytes).map_err(|_| None)?;
+    if let Some(node) = core.driver.info().numa_node {
+        // Memory on another node is slower but works, so a failure here is not an error.
+        mapping.prefer_node(node);
+    }
+    fault_in::fill(&mapping).map_err(|_| None)?;
+    let flags = RegisterFlags {
+        portable: flags.portable,
+        mapped: flags.mapped,
+        read_only: false,
+    };
+    let mapping = ManuallyDrop::new(mapping); // leaked if the driver panics
+    // SAFETY: the range is mapped and stays so until it is unregistered: a `Block` unmaps it only
+    // afterwards. If this fails, nothing is registered.
+    let registered = unsafe {
+        core.driver
+            .host_register(mapping.start, locked_bytes, flags)
+    };
+    let mapping = ManuallyDrop::into_inner(mapping);
+    registered.map_err(Some)?;
+    Ok(mapping)
 }

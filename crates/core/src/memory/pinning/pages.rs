@@ -118,10 +118,9 @@ impl Pages for System {
     }
 
     unsafe fn advise_huge(&self, start: NonNull<u8>, bytes: usize, yes: bool) -> Result<(), Errno> {
-        let advice = if yes {
-            libc::MADV_HUGEPAGE
-        } else {
-            libc::MADV_NOHUGEPAGE
+        let advice = match yes {
+            true => libc::MADV_HUGEPAGE,
+            false => libc::MADV_NOHUGEPAGE,
         };
         // SAFETY: the caller's own mapping; the advice does not change its contents.
         check(unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) }.into())
@@ -186,9 +185,9 @@ fn last_error() -> Errno {
 
 /// Fresh private zeroed memory, unmapped on drop.
 pub(super) struct Mapping {
-    pages: &'static dyn Pages,
-    start: NonNull<u8>,
-    bytes: usize,
+    pub(super) pages: &'static dyn Pages,
+    pub(super) start: NonNull<u8>,
+    pub(super) bytes: usize,
 }
 
 // SAFETY: it owns the mapped memory, as a `Box<[u8]>` would.
@@ -208,27 +207,10 @@ impl Mapping {
         })
     }
 
-    pub(super) fn pages(&self) -> &'static dyn Pages {
-        self.pages
-    }
-
-    pub(super) fn start(&self) -> NonNull<u8> {
-        self.start
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Prefers pages of this NUMA node. Call before any page is faulted in.
     pub(super) fn prefer_node(&self, node: u32) {
         // SAFETY: the range is this mapping, and the call moves no data.
         let _ = unsafe { self.pages.prefer_node(self.start, self.bytes, node) };
-    }
-
-    /// Leaks the mapping.
-    pub(super) fn keep(self) {
-        std::mem::forget(self);
     }
 }
 

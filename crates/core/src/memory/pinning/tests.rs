@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::result::Result;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
-use pinlane_driver::{Call, Driver, ErrorKind, HostFlags, Intercepted, PointerKind};
+use pinlane_driver::{Call, Driver, Intercepted, PointerKind};
 use pinlane_model::Profile;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
 use super::fault_in::{PIECE_BYTES, SLOW_PIECE_NS, SLOW_PIECES_MAX};
-use super::make::FAST_FROM_BYTES;
 use super::pages::Errno;
 use super::*;
 use crate::memory::Budget;
@@ -39,15 +38,18 @@ struct FakePages {
     clocks: Mutex<HashMap<ThreadId, u64>>,
 }
 
+/// Pages that work, except for what `set` changes.
+fn fake(set: impl FnOnce(&mut FakePages)) -> &'static FakePages {
+    let pages = Box::leak(Box::default());
+    set(pages);
+    pages
+}
+
+fn count(counter: &AtomicUsize) -> usize {
+    counter.load(Ordering::Relaxed)
+}
+
 impl FakePages {
-    fn leak(self) -> &'static Self {
-        Box::leak(Box::new(self))
-    }
-
-    fn count(counter: &AtomicUsize) -> usize {
-        counter.load(Ordering::Relaxed)
-    }
-
     fn fault_in(&self, start: NonNull<u8>, bytes: usize, counter: &AtomicUsize) {
         counter.fetch_add(bytes, Ordering::Relaxed);
         let small = self.small_pieces.lock().unwrap();
@@ -172,6 +174,14 @@ impl PinningRig {
         self.device.budget().in_use_bytes()
     }
 
+    /// Pins and drops memory, which takes these driver calls and leaves nothing mapped.
+    #[track_caller]
+    fn pin_and_drop(&self, bytes: usize, pages: &'static FakePages, calls: &[Call]) {
+        drop(self.pin(bytes, pages).unwrap());
+        assert_eq!(self.calls(), calls);
+        assert_eq!(count(&pages.mapped_bytes), 0);
+    }
+
     #[track_caller]
     fn assert_nothing_is_left(&self) {
         assert_eq!(self.in_use_bytes(), 0);
@@ -182,6 +192,32 @@ impl PinningRig {
 
 /// Sixteen pieces.
 const LARGE_BYTES: usize = 16 * PIECE_BYTES;
+
+/// The calls of memory that the driver allocates, and of memory that is registered.
+const ALLOCATED: [Call; 2] = [Call::HostAlloc, Call::HostFree];
+const REGISTERED: [Call; 2] = [Call::HostRegister, Call::HostUnregister];
+
+#[test]
+fn what_is_mapped_and_registered() {
+    let mut info = DeviceInfo::new(0, "any");
+    info.can_register = true;
+    let plain = HostFlags::default();
+    let mapped = HostFlags {
+        mapped: true,
+        ..plain
+    };
+    let combined = HostFlags {
+        write_combined: true,
+        ..plain
+    };
+    assert!(may_be_fast(FAST_FROM_BYTES, plain, &info, false));
+    assert!(may_be_fast(FAST_FROM_BYTES, mapped, &info, false));
+    assert!(!may_be_fast(FAST_FROM_BYTES - 1, plain, &info, false));
+    assert!(!may_be_fast(FAST_FROM_BYTES, combined, &info, false));
+    assert!(!may_be_fast(FAST_FROM_BYTES, plain, &info, true));
+    info.can_register = false;
+    assert!(!may_be_fast(FAST_FROM_BYTES, plain, &info, false));
+}
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
@@ -207,45 +243,40 @@ fn large_memory_is_mapped_and_registered_and_goes_the_same_way() {
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn the_mapping_goes_with_the_block() {
-    let rig = rig(&[]);
-    let pages = FakePages::default().leak();
+    let (rig, pages) = (rig(&[]), fake(|_| {}));
     let block = rig.pin(LARGE_BYTES, pages).unwrap();
-    assert_eq!(FakePages::count(&pages.mapped_bytes), LARGE_BYTES);
-    assert_eq!(FakePages::count(&pages.populated_bytes), LARGE_BYTES);
-    assert_eq!(FakePages::count(&pages.touched_bytes), 0);
+    assert_eq!(count(&pages.mapped_bytes), LARGE_BYTES);
+    assert_eq!(count(&pages.populated_bytes), LARGE_BYTES);
+    assert_eq!(count(&pages.touched_bytes), 0);
     assert!(pages.advised_huge.load(Ordering::Relaxed));
     assert_eq!(pages.small_pieces.lock().unwrap().len(), 0);
     drop(block);
-    assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
+    assert_eq!(count(&pages.mapped_bytes), 0);
     rig.assert_nothing_is_left();
 }
 
 #[test]
 fn small_memory_is_the_drivers() {
     let rig = rig(&[]);
-    let pages = FakePages::default().leak();
-    drop(rig.pin(FAST_FROM_BYTES - 1, pages).unwrap());
-    assert_eq!(rig.calls(), [Call::HostAlloc, Call::HostFree]);
+    rig.pin_and_drop(FAST_FROM_BYTES - 1, fake(|_| {}), &ALLOCATED);
     rig.assert_nothing_is_left();
 }
+
+/// The calls when registering fails.
+const FALLEN_BACK: [Call; 3] = [Call::HostRegister, Call::HostAlloc, Call::HostFree];
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn refused_registration_falls_back_and_is_not_tried_again() {
     for kind in [ErrorKind::RegistrationRefused, ErrorKind::NotSupported] {
-        let rig = rig(&[(Call::HostRegister, kind.clone())]);
-        let pages = FakePages::default().leak();
-        drop(rig.pin(LARGE_BYTES, pages).unwrap());
-        let expected = [Call::HostRegister, Call::HostAlloc, Call::HostFree];
-        assert_eq!(rig.calls(), expected);
-        assert_eq!(FakePages::count(&pages.mapped_bytes), 0, "unmapped at once");
+        let (rig, pages) = (rig(&[(Call::HostRegister, kind.clone())]), fake(|_| {}));
+        rig.pin_and_drop(LARGE_BYTES, pages, &FALLEN_BACK);
         let stray = rig.device.take_stray_errors();
         assert!(
             matches!(&stray[..], [Error::Driver(error)] if error.kind == kind),
             "{stray:?}"
         );
-        drop(rig.pin(LARGE_BYTES, pages).unwrap());
-        assert_eq!(rig.calls(), [Call::HostAlloc, Call::HostFree]);
+        rig.pin_and_drop(LARGE_BYTES, pages, &ALLOCATED);
         rig.assert_nothing_is_left();
     }
 }
@@ -255,9 +286,7 @@ fn refused_registration_falls_back_and_is_not_tried_again() {
 fn registration_that_fails_for_the_moment_is_tried_again() {
     let rig = rig(&[(Call::HostRegister, ErrorKind::OutOfMemory)]);
     for _ in 0..2 {
-        drop(rig.pin(LARGE_BYTES, FakePages::default().leak()).unwrap());
-        let expected = [Call::HostRegister, Call::HostAlloc, Call::HostFree];
-        assert_eq!(rig.calls(), expected);
+        rig.pin_and_drop(LARGE_BYTES, fake(|_| {}), &FALLEN_BACK);
     }
     assert_eq!(rig.device.take_stray_errors().len(), 2);
     rig.assert_nothing_is_left();
@@ -270,10 +299,10 @@ fn when_both_ways_fail_the_error_is_the_drivers_and_nothing_is_left() {
         (Call::HostRegister, ErrorKind::RegistrationRefused),
         (Call::HostAlloc, ErrorKind::OutOfMemory),
     ]);
-    let pages = FakePages::default().leak();
+    let pages = fake(|_| {});
     let error = rig.pin(LARGE_BYTES, pages).map(drop).unwrap_err();
     assert!(matches!(&error, Error::Driver(error) if error.kind == ErrorKind::OutOfMemory));
-    assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
+    assert_eq!(count(&pages.mapped_bytes), 0);
     rig.assert_nothing_is_left();
 }
 
@@ -287,7 +316,7 @@ fn a_lost_device_is_not_asked_again() {
         .faults(faults)
         .build();
     let device = Device::with_budget(sim.driver(), &Budget::with_limit(1 << 30));
-    let pages = FakePages::default().leak();
+    let pages = fake(|_| {});
     let core = &device.shared.core;
     let pinned = Block::pin_with(core, LARGE_BYTES, HostFlags::default(), pages);
     let error = pinned.map(drop).unwrap_err();
@@ -295,26 +324,18 @@ fn a_lost_device_is_not_asked_again() {
         matches!(&error, Error::Driver(error) if error.is_fatal() && error.call.contains("egister")),
         "{error:?}"
     );
-    assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
+    assert_eq!(count(&pages.mapped_bytes), 0);
     assert_eq!(device.budget().in_use_bytes(), 0);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn memory_that_the_system_does_not_give_is_left_to_the_driver() {
-    let no_map = FakePages {
-        map_fails: true,
-        ..FakePages::default()
-    };
-    let no_pages = FakePages {
-        populate_fails: Some(libc::ENOMEM),
-        ..FakePages::default()
-    };
-    for pages in [no_map.leak(), no_pages.leak()] {
+    let no_map = fake(|pages| pages.map_fails = true);
+    let no_pages = fake(|pages| pages.populate_fails = Some(libc::ENOMEM));
+    for pages in [no_map, no_pages] {
         let rig = rig(&[]);
-        drop(rig.pin(LARGE_BYTES, pages).unwrap());
-        assert_eq!(rig.calls(), [Call::HostAlloc, Call::HostFree]);
-        assert_eq!(FakePages::count(&pages.mapped_bytes), 0);
+        rig.pin_and_drop(LARGE_BYTES, pages, &ALLOCATED);
         rig.assert_nothing_is_left();
     }
 }
@@ -322,20 +343,13 @@ fn memory_that_the_system_does_not_give_is_left_to_the_driver() {
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn without_huge_pages_small_ones_do() {
-    let off = FakePages {
-        no_huge: true,
-        ..FakePages::default()
-    };
-    let refused = FakePages {
-        advise_fails: true,
-        ..FakePages::default()
-    };
-    for pages in [off.leak(), refused.leak()] {
+    let off = fake(|pages| pages.no_huge = true);
+    let refused = fake(|pages| pages.advise_fails = true);
+    for pages in [off, refused] {
         let rig = rig(&[]);
-        drop(rig.pin(LARGE_BYTES, pages).unwrap());
-        assert_eq!(rig.calls(), [Call::HostRegister, Call::HostUnregister]);
+        rig.pin_and_drop(LARGE_BYTES, pages, &REGISTERED);
         assert!(!pages.advised_huge.load(Ordering::Relaxed));
-        assert_eq!(FakePages::count(&pages.populated_bytes), LARGE_BYTES);
+        assert_eq!(count(&pages.populated_bytes), LARGE_BYTES);
         rig.assert_nothing_is_left();
     }
 }
@@ -343,37 +357,27 @@ fn without_huge_pages_small_ones_do() {
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn huge_pages_that_crawl_are_given_up_for_the_rest() {
-    let pages = FakePages {
-        slow_huge_pieces: u64::MAX,
-        ..FakePages::default()
-    }
-    .leak();
+    let pages = fake(|pages| pages.slow_huge_pieces = u64::MAX);
     let rig = rig(&[]);
     let bytes = LARGE_BYTES * 4;
-    drop(rig.pin(bytes, pages).unwrap());
+    rig.pin_and_drop(bytes, pages, &REGISTERED);
     let huge = pages.huge_pieces.load(Ordering::Relaxed);
     let small = pages.small_pieces.lock().unwrap().len() as u64;
     assert_eq!(huge + small, (bytes / PIECE_BYTES) as u64);
     // Each thread may be in the middle of a piece when the last slow one is counted.
-    let (at_least, threads) = (
-        u64::from(SLOW_PIECES_MAX),
-        helpers::helpers_at_most() as u64 + 1,
-    );
+    let threads = helpers::helpers_at_most() as u64 + 1;
+    let at_least = u64::from(SLOW_PIECES_MAX);
     assert!((at_least..at_least + threads).contains(&huge), "{huge}");
-    assert_eq!(FakePages::count(&pages.populated_bytes), bytes);
+    assert_eq!(count(&pages.populated_bytes), bytes);
     rig.assert_nothing_is_left();
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn one_slow_piece_is_forgiven() {
-    let pages = FakePages {
-        slow_huge_pieces: u64::from(SLOW_PIECES_MAX) - 1,
-        ..FakePages::default()
-    }
-    .leak();
+    let pages = fake(|pages| pages.slow_huge_pieces = u64::from(SLOW_PIECES_MAX) - 1);
     let rig = rig(&[]);
-    drop(rig.pin(LARGE_BYTES, pages).unwrap());
+    rig.pin_and_drop(LARGE_BYTES, pages, &REGISTERED);
     assert_eq!(pages.small_pieces.lock().unwrap().len(), 0);
     rig.assert_nothing_is_left();
 }
@@ -381,15 +385,10 @@ fn one_slow_piece_is_forgiven() {
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn a_kernel_that_cannot_populate_is_helped_by_touching() {
-    let pages = FakePages {
-        populate_fails: Some(libc::EINVAL),
-        ..FakePages::default()
-    }
-    .leak();
+    let pages = fake(|pages| pages.populate_fails = Some(libc::EINVAL));
     let rig = rig(&[]);
-    drop(rig.pin(LARGE_BYTES + 1, pages).unwrap());
-    assert_eq!(rig.calls(), [Call::HostRegister, Call::HostUnregister]);
-    let touched = FakePages::count(&pages.touched_bytes);
+    rig.pin_and_drop(LARGE_BYTES + 1, pages, &REGISTERED);
+    let touched = count(&pages.touched_bytes);
     assert_eq!(touched, LARGE_BYTES + page_bytes());
     rig.assert_nothing_is_left();
 }
@@ -401,15 +400,15 @@ fn touching_faults_every_page_in() {
     let mapping = Mapping::new(&System, bytes).unwrap();
     let resident = || {
         let mut pages = [0u8; 3];
+        let start = mapping.start.as_ptr().cast();
         // SAFETY: one byte for each page of the mapping.
-        let code =
-            unsafe { libc::mincore(mapping.start().as_ptr().cast(), bytes, pages.as_mut_ptr()) };
+        let code = unsafe { libc::mincore(start, bytes, pages.as_mut_ptr()) };
         assert_eq!(code, 0);
         pages.iter().filter(|&&page| page & 1 == 1).count()
     };
     assert_eq!(resident(), 0);
     // SAFETY: the whole mapping, which nothing else uses.
-    unsafe { System.touch(mapping.start(), bytes) };
+    unsafe { System.touch(mapping.start, bytes) };
     assert_eq!(resident(), 3);
 }
 
@@ -417,7 +416,7 @@ fn touching_faults_every_page_in() {
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn memory_that_cannot_be_unregistered_stays_mapped_and_counted() {
     let rig = rig(&[(Call::HostUnregister, ErrorKind::InvalidValue)]);
-    let pages = FakePages::default().leak();
+    let pages = fake(|_| {});
     drop(rig.pin(LARGE_BYTES, pages).unwrap());
     let twice = [
         Call::HostRegister,
@@ -425,7 +424,7 @@ fn memory_that_cannot_be_unregistered_stays_mapped_and_counted() {
         Call::HostUnregister,
     ];
     assert_eq!(rig.calls(), twice);
-    assert_eq!(FakePages::count(&pages.mapped_bytes), LARGE_BYTES);
+    assert_eq!(count(&pages.mapped_bytes), LARGE_BYTES);
     assert_eq!(rig.in_use_bytes(), LARGE_BYTES as u64);
     assert_eq!(rig.device.stats().pinned_bytes, LARGE_BYTES as u64);
     assert_eq!(rig.device.take_stray_errors().len(), 2);
@@ -434,7 +433,7 @@ fn memory_that_cannot_be_unregistered_stays_mapped_and_counted() {
 #[test]
 fn over_the_budget_nobody_is_asked() {
     let rig = rig(&[]);
-    let pages = FakePages::default().leak();
+    let pages = fake(|_| {});
     for bytes in [(1 << 30) + 1, 1 << 40, isize::MAX as usize - 4095] {
         let error = rig.pin(bytes, pages).map(drop).unwrap_err();
         assert!(matches!(error, Error::OverBudget { .. }), "{error:?}");
@@ -442,7 +441,7 @@ fn over_the_budget_nobody_is_asked() {
     let error = rig.pin(usize::MAX, pages).map(drop).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error:?}");
     assert_eq!(rig.calls(), []);
-    assert_eq!(FakePages::count(&pages.populated_bytes), 0);
+    assert_eq!(count(&pages.populated_bytes), 0);
     rig.assert_nothing_is_left();
 }
 
@@ -451,13 +450,12 @@ fn over_the_budget_nobody_is_asked() {
 fn mappings_begin_at_a_huge_page_and_take_a_node() {
     let bytes = 3 * page_bytes();
     let mapping = Mapping::new(&System, bytes).unwrap();
-    let huge = super::pages::HUGE_PAGE_BYTES;
-    assert_eq!(mapping.start().addr().get() % huge, 0);
+    assert_eq!(mapping.start.addr().get() % HUGE_PAGE_BYTES, 0);
     // SAFETY: the mapping's own range.
-    let far = unsafe { System.prefer_node(mapping.start(), bytes, 1 << 20) };
+    let far = unsafe { System.prefer_node(mapping.start, bytes, 1 << 20) };
     assert_eq!(far, Err(Errno(libc::EINVAL)));
     // SAFETY: as above.
-    let near = unsafe { System.prefer_node(mapping.start(), bytes, 0) };
+    let near = unsafe { System.prefer_node(mapping.start, bytes, 0) };
     // Containers may forbid it, and kernels may be built without it.
     let refusals = [libc::EPERM, libc::ENOSYS].map(|code| Err(Errno(code)));
     assert!(near.is_ok() || refusals.contains(&near), "{near:?}");

@@ -1,10 +1,11 @@
 //! Shards of a pool, so that threads do not contend for one lock.
 
-use crate::sync::lock;
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use crate::sync::lock;
 
 /// Number of shards: this many threads can take and return blocks without contention.
 pub(super) const SHARDS: usize = 16;
@@ -21,18 +22,18 @@ pub(super) struct PoolShard {
 }
 
 #[derive(Default)]
-struct Stock {
+pub(super) struct Stock {
     /// Sorted by size.
     free_blocks: Vec<FreeBlocks>,
     /// How much this shard may hand out before usage reaches a new maximum. See [`LockedShard::take`].
-    spare_bytes: u64,
-    hits: u64,
+    pub(super) spare_bytes: u64,
+    pub(super) hits: u64,
 }
 
 /// A shard with its lock held.
 pub(super) struct LockedShard<'a> {
     shard: &'a PoolShard,
-    stock: MutexGuard<'a, Stock>,
+    pub(super) stock: MutexGuard<'a, Stock>,
 }
 
 /// All shards of a pool.
@@ -153,7 +154,9 @@ impl LockedShard<'_> {
         pieces: impl ExactSizeIterator<Item = BlockRef>,
     ) {
         let bytes = (pieces.len() * block_bytes) as u64;
-        self.free_blocks_mut(block_bytes).stock_up(pieces);
+        let free_blocks = self.free_blocks_mut(block_bytes);
+        free_blocks.idle.reserve(pieces.len());
+        pieces.for_each(|piece| free_blocks.put(piece));
         self.set_cached_bytes(self.cached_bytes() + bytes);
     }
 
@@ -180,16 +183,8 @@ impl LockedShard<'_> {
         taken
     }
 
-    pub(super) fn spare_bytes(&self) -> u64 {
-        self.stock.spare_bytes
-    }
-
     pub(super) fn cached_bytes(&self) -> u64 {
         self.shard.cached_bytes.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn hits(&self) -> u64 {
-        self.stock.hits
     }
 
     pub(super) fn free_blocks(&self, block_bytes: usize) -> Option<&FreeBlocks> {
@@ -199,9 +194,12 @@ impl LockedShard<'_> {
 
     fn free_blocks_mut(&mut self, block_bytes: usize) -> &mut FreeBlocks {
         let at = self.find(block_bytes).unwrap_or_else(|at| {
-            self.stock
-                .free_blocks
-                .insert(at, FreeBlocks::new(block_bytes));
+            let new = FreeBlocks {
+                block_bytes,
+                idle: Vec::new(),
+                tallies: Vec::new(),
+            };
+            self.stock.free_blocks.insert(at, new);
             at
         });
         &mut self.stock.free_blocks[at]
@@ -254,31 +252,17 @@ pub(super) struct SlabTally {
 const ROOM_MIN: usize = 16;
 
 impl FreeBlocks {
-    pub(super) fn new(block_bytes: usize) -> Self {
-        Self {
-            block_bytes,
-            idle: Vec::new(),
-            tallies: Vec::new(),
-        }
-    }
-
-    pub(super) fn pop(&mut self) -> Option<BlockRef> {
+    fn pop(&mut self) -> Option<BlockRef> {
         let piece = self.idle.pop()?;
         self.tallies[piece.slab as usize].idle -= 1;
         Some(piece)
     }
 
-    pub(super) fn push(&mut self, piece: BlockRef, now_ns: u64) {
+    fn push(&mut self, piece: BlockRef, now_ns: u64) {
         self.put(piece);
         // Threads read the clock before they take the lock, so times may arrive out of order.
         let tally = &mut self.tallies[piece.slab as usize];
         tally.back_ns = tally.back_ns.max(now_ns);
-    }
-
-    /// Adds the blocks of a new slab. The last one is taken first.
-    pub(super) fn stock_up(&mut self, pieces: impl ExactSizeIterator<Item = BlockRef>) {
-        self.idle.reserve(pieces.len());
-        pieces.for_each(|piece| self.put(piece));
     }
 
     fn put(&mut self, piece: BlockRef) {
@@ -294,8 +278,7 @@ impl FreeBlocks {
     }
 
     pub(super) fn tally(&self, slab: u32) -> SlabTally {
-        let known = self.tallies.get(slab as usize);
-        known.copied().unwrap_or_default()
+        self.tallies.get(slab as usize).copied().unwrap_or_default()
     }
 
     /// Removes the blocks of all slabs that are gone, and returns how many.

@@ -1,6 +1,6 @@
 //! The memory that blocks are cut from, and operations that lock the whole pool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
@@ -11,75 +11,52 @@ use crate::memory::pinning::Block;
 /// All slabs. Changes only when memory is pinned or freed, or when usage reaches a new maximum.
 #[derive(Default)]
 pub(super) struct SlabTable {
-    /// Keyed by block size.
-    slabs: BTreeMap<usize, Slabs>,
-    pub(super) high_water_bytes: u64,
-    pub(super) misses: u64,
-}
-
-/// The slabs of one block size.
-#[derive(Default)]
-struct Slabs {
-    /// Indexed by slab number; the number of a freed slab is reused.
-    numbered: Vec<Option<Slab>>,
-    unused: Vec<u32>,
+    /// By block size, then by slab number. The number of a freed slab is reused.
+    slabs: BTreeMap<usize, Vec<Option<Slab>>>,
+    high_water_bytes: u64,
+    misses: u64,
 }
 
 /// Page-locked memory cut into blocks.
-pub(super) struct Slab {
-    pub(super) memory: Block,
-    pub(super) blocks: u32,
-}
-
-impl Slab {
-    /// Total size of its blocks.
-    pub(super) fn bytes(&self, block_bytes: usize) -> u64 {
-        block_bytes as u64 * u64::from(self.blocks)
-    }
+struct Slab {
+    memory: Block,
+    blocks: u32,
 }
 
 impl SlabTable {
     /// Adds a slab and returns its number among those of its size.
-    pub(super) fn add(&mut self, block_bytes: usize, slab: Slab) -> u32 {
+    fn add(&mut self, block_bytes: usize, slab: Slab) -> u32 {
         let slabs = self.slabs.entry(block_bytes).or_default();
-        if let Some(number) = slabs.unused.pop() {
-            slabs.numbered[number as usize] = Some(slab);
-            return number;
+        let number = slabs
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or(slabs.len());
+        if number == slabs.len() {
+            slabs.push(None);
         }
-        slabs.numbered.push(Some(slab));
-        (slabs.numbered.len() - 1) as u32
+        slabs[number] = Some(slab);
+        number as u32
     }
 
-    pub(super) fn remove(&mut self, block_bytes: usize, number: u32) -> Slab {
+    fn remove(&mut self, block_bytes: usize, number: u32) -> Slab {
         let slabs = self.slabs.get_mut(&block_bytes);
         let slabs = slabs.expect("the size has a slab");
-        slabs.unused.push(number);
-        let slab = slabs.numbered[number as usize].take();
-        if slabs.unused.len() == slabs.numbered.len() {
+        let slab = slabs[number as usize].take();
+        if slabs.iter().all(Option::is_none) {
             self.slabs.remove(&block_bytes);
         }
         slab.expect("a slab is removed once")
     }
 
-    pub(super) fn slab(&self, block_bytes: usize, number: u32) -> Option<&Slab> {
+    fn slab(&self, block_bytes: usize, number: u32) -> Option<&Slab> {
         let slabs = self.slabs.get(&block_bytes)?;
-        slabs.numbered.get(number as usize)?.as_ref()
-    }
-
-    /// Whether there are blocks of this size, idle or in use.
-    pub(super) fn has_size(&self, block_bytes: usize) -> bool {
-        self.slabs.contains_key(&block_bytes)
-    }
-
-    /// The block sizes in this range, smallest first.
-    pub(super) fn sizes(&self, range: RangeInclusive<usize>) -> Vec<usize> {
-        self.slabs.range(range).map(|(&bytes, _)| bytes).collect()
+        slabs.get(number as usize)?.as_ref()
     }
 
     /// All slabs, with their block size and number.
-    pub(super) fn slabs(&self) -> impl Iterator<Item = (usize, u32, &Slab)> {
+    fn slabs(&self) -> impl Iterator<Item = (usize, u32, &Slab)> {
         self.slabs.iter().flat_map(|(&block_bytes, slabs)| {
-            let numbered = (0u32..).zip(&slabs.numbered);
+            let numbered = (0u32..).zip(slabs);
             numbered.filter_map(move |(number, slab)| Some((block_bytes, number, slab.as_ref()?)))
         })
     }
@@ -113,9 +90,15 @@ impl LockedPool<'_> {
 
     /// Takes the smallest idle block of these sizes, and returns its size.
     pub(super) fn take_of(&mut self, sizes: RangeInclusive<usize>) -> Option<(BlockRef, usize)> {
-        let sizes = self.slabs.sizes(sizes);
-        let mut sizes = sizes.into_iter();
-        sizes.find_map(|block_bytes| Some((self.take(block_bytes)?, block_bytes)))
+        let sizes: Vec<usize> = self
+            .slabs
+            .slabs
+            .range(sizes)
+            .map(|(&bytes, _)| bytes)
+            .collect();
+        sizes
+            .into_iter()
+            .find_map(|block_bytes| Some((self.take(block_bytes)?, block_bytes)))
     }
 
     /// Cuts `memory` into `blocks`. The first is taken, the others are idle.
@@ -138,13 +121,10 @@ impl LockedPool<'_> {
     fn count_out(&mut self, block_bytes: usize) {
         let mut short_bytes = block_bytes as u64;
         short_bytes -= self.shards[shard::own()].take_spare(short_bytes);
-        // Take from the shard with the most to spare.
-        let fullest = |shards: &mut [LockedShard<'_>; SHARDS], bytes| {
-            let fullest = shards.iter_mut().max_by_key(|shard| shard.spare_bytes());
-            fullest.map_or(0, |shard| shard.take_spare(bytes))
-        };
         while short_bytes > 0 {
-            match fullest(&mut self.shards, short_bytes) {
+            let shards = self.shards.iter_mut();
+            let fullest = shards.max_by_key(|shard| shard.stock.spare_bytes);
+            match fullest.map_or(0, |shard| shard.take_spare(short_bytes)) {
                 0 => break,
                 bytes => short_bytes -= bytes,
             }
@@ -164,11 +144,9 @@ impl LockedPool<'_> {
 
     /// Sums the tallies of all shards.
     fn tally(&self, block_bytes: usize, number: u32) -> SlabTally {
-        let free_blocks = self
-            .shards
-            .iter()
-            .filter_map(|shard| shard.free_blocks(block_bytes));
-        let tallies = free_blocks.map(|free_blocks| free_blocks.tally(number));
+        let shards = self.shards.iter();
+        let tallies =
+            shards.filter_map(|shard| Some(shard.free_blocks(block_bytes)?.tally(number)));
         tallies.fold(SlabTally::default(), |sum, tally| SlabTally {
             idle: sum.idle + tally.idle,
             back_ns: sum.back_ns.max(tally.back_ns),
@@ -195,16 +173,12 @@ impl LockedPool<'_> {
         let mut idle = self.idle_slabs();
         idle.sort_by_key(|slab| slab.since_ns);
         idle.retain(|slab| wanted(slab));
-        let mut removed = Vec::with_capacity(idle.len());
-        for slab in &idle {
-            removed.push(self.slabs.remove(slab.block_bytes, slab.number).memory);
-        }
-        let mut sizes: Vec<_> = idle.iter().map(|slab| slab.block_bytes).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
+        let remove = |slab: &IdleSlab| self.slabs.remove(slab.block_bytes, slab.number).memory;
+        let removed = idle.iter().map(remove).collect();
+        let sizes: BTreeSet<usize> = idle.iter().map(|slab| slab.block_bytes).collect();
         for block_bytes in sizes {
             for shard in &mut self.shards {
-                if self.slabs.has_size(block_bytes) {
+                if self.slabs.slabs.contains_key(&block_bytes) {
                     let gone = |number| self.slabs.slab(block_bytes, number).is_none();
                     shard.clear(block_bytes, gone);
                 } else {
@@ -216,32 +190,32 @@ impl LockedPool<'_> {
     }
 
     fn idle_slabs(&self) -> Vec<IdleSlab> {
-        let slabs = self.slabs.slabs();
-        slabs
-            .filter_map(|(block_bytes, number, slab)| {
-                let tally = self.tally(block_bytes, number);
-                (tally.idle == slab.blocks).then_some(IdleSlab {
-                    block_bytes,
-                    number,
-                    bytes: slab.bytes(block_bytes),
-                    since_ns: tally.back_ns,
-                })
+        let idle = |(block_bytes, number, slab): (usize, u32, &Slab)| {
+            let tally = self.tally(block_bytes, number);
+            (tally.idle == slab.blocks).then_some(IdleSlab {
+                block_bytes,
+                number,
+                bytes: block_bytes as u64 * u64::from(slab.blocks),
+                since_ns: tally.back_ns,
             })
-            .collect()
+        };
+        self.slabs.slabs().filter_map(idle).collect()
     }
 
     pub(super) fn stats(&self) -> PoolStats {
-        let spare_bytes: u64 = self.shards.iter().map(LockedShard::spare_bytes).sum();
+        let spare_bytes: u64 = self
+            .shards
+            .iter()
+            .map(|shard| shard.stock.spare_bytes)
+            .sum();
+        let locked_bytes = |(_, _, slab): (usize, u32, &Slab)| slab.memory.locked_bytes();
         PoolStats {
             in_use_bytes: self.slabs.high_water_bytes - spare_bytes,
             cached_bytes: self.cached_bytes(),
             high_water_bytes: self.slabs.high_water_bytes,
-            hits: self.shards.iter().map(LockedShard::hits).sum(),
+            hits: self.shards.iter().map(|shard| shard.stock.hits).sum(),
             misses: self.slabs.misses,
-            pinned_bytes: {
-                let slabs = self.slabs.slabs();
-                slabs.map(|(_, _, slab)| slab.memory.locked_bytes()).sum()
-            },
+            pinned_bytes: self.slabs.slabs().map(locked_bytes).sum(),
         }
     }
 }
