@@ -98,9 +98,11 @@ impl Device {
         let core = Arc::new(DeviceCore::new(driver, budget.clone()));
         let deferred = CoreArc::new(DeferredFree::new());
         let config = ExpressConfig::for_device(core.driver.info());
-        let express = Express::new(&core, &deferred, config).expect("the defaults are valid");
-        Self {
-            shared: Arc::new_cyclic(|shared| Shared {
+        let shared = Arc::new_cyclic(|shared| {
+            let pool = PinnedPool::uncached(&core, Weak::clone(shared));
+            let express = Express::new(&core, &deferred, &pool, config);
+            let express = express.expect("the defaults are valid");
+            Shared {
                 events: Arc::new(EventPool::new(Arc::clone(&core))),
                 express: Mutex::new(Some(Arc::new(express))),
                 deferred,
@@ -109,8 +111,9 @@ impl Device {
                 pinned_store: PinnedPool::of_device(&core, Weak::clone(shared)),
                 returns: Mutex::new(None),
                 core,
-            }),
-        }
+            }
+        });
+        Self { shared }
     }
 
     /// Properties of the device: name, memory, copy engines and so on.
@@ -205,11 +208,11 @@ impl Device {
     /// # }
     /// ```
     pub fn set_express_config(&self, config: ExpressConfig) -> Result<()> {
-        let express = Express::new(&self.shared.core, &self.shared.deferred, config)?;
-        let mut current = self.shared.express_slot();
-        let old = current.replace(Arc::new(express));
-        drop(current);
-        drop(old);
+        let shared = &self.shared;
+        let pool = PinnedPool::uncached(&shared.core, Arc::downgrade(shared));
+        let express = Express::new(&shared.core, &shared.deferred, &pool, config)?;
+        let old = shared.express_slot().replace(Arc::new(express));
+        drop(old); // not under the lock: this calls the driver
         Ok(())
     }
 

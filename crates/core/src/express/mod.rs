@@ -49,7 +49,7 @@ pub use conversion::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::memory::{Touch, is_fresh, prefault};
+use crate::memory::{PinnedPool, Touch, is_fresh, prefault};
 use crate::protocol::DeferredFree;
 use crate::stream::SubmitError;
 use crate::sync::{Arc as CoreArc, lock};
@@ -84,15 +84,18 @@ pub(crate) struct Express {
 }
 
 impl Express {
+    /// `pool` must not cache: the rings reuse their slots themselves.
     pub(crate) fn new(
         core: &Arc<DeviceCore>,
         deferred: &CoreArc<DeferredFree<DeviceFence>>,
+        pool: &PinnedPool,
         config: ExpressConfig,
     ) -> Result<Self> {
         config.check()?;
+        let ring = |slot_bytes, slots| Ring::new(core, deferred, pool, slot_bytes, slots);
         Ok(Self {
-            ring: Ring::new(core, deferred, config.chunk_bytes, config.ring_chunks),
-            small_ring: Ring::new(core, deferred, SMALL_SLOT_BYTES, SMALL_SLOTS),
+            ring: ring(config.chunk_bytes, config.ring_chunks),
+            small_ring: ring(SMALL_SLOT_BYTES, SMALL_SLOTS),
             kernels: Mutex::new(None),
             core: Arc::clone(core),
             config,

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pinlane_driver::{DevicePtr, HostFlags};
+use pinlane_driver::DevicePtr;
 
 use super::staging_kernels::StagingKernels;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::memory::{DeviceMemory, PinnedBuf, PinnedSource};
+use crate::memory::{DeviceMemory, PinnedPool, PinnedSource, PoolBuf};
 use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
 use crate::{Error, Result, Stream};
@@ -25,7 +25,7 @@ const QUERIES: usize = 2000;
 
 /// One chunk of pinned memory.
 pub(super) struct Slot {
-    memory: PinnedBuf<u8>,
+    memory: PoolBuf<u8>,
     scratch: Option<Scratch>,
     /// The last use by the device.
     fence: Option<DeviceFence>,
@@ -124,6 +124,8 @@ enum Unsettled {
 pub(super) struct Ring {
     core: Arc<DeviceCore>,
     deferred: CoreArc<DeferredFree<DeviceFence>>,
+    /// Frees a slot as soon as the ring returns it.
+    pool: PinnedPool,
     slot_bytes: usize,
     slots_at_most: usize,
     state: Mutex<RingState>,
@@ -144,12 +146,14 @@ impl Ring {
     pub(super) fn new(
         core: &Arc<DeviceCore>,
         deferred: &CoreArc<DeferredFree<DeviceFence>>,
+        pool: &PinnedPool,
         slot_bytes: usize,
         slots_at_most: usize,
     ) -> Self {
         Self {
             core: Arc::clone(core),
             deferred: CoreArc::clone(deferred),
+            pool: pool.clone(),
             slot_bytes,
             slots_at_most,
             state: Mutex::default(),
@@ -186,7 +190,7 @@ impl Ring {
         state.made += 1;
         drop(state);
         let counted = LostOnUnwind(self);
-        let made = PinnedBuf::allocate(&self.core, self.slot_bytes, HostFlags::default());
+        let made = self.pool.take(self.slot_bytes);
         std::mem::forget(counted);
         match made {
             Ok(memory) => Ok(Some(Slot {
