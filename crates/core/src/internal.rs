@@ -12,9 +12,7 @@ use crate::{Device, Error, PinnedPool, PoolBuf};
 
 /// Keeps an error that no call can return, for [`Device::take_stray_errors`].
 pub fn keep_stray_error(device: &Device, error: Error) {
-    if let Error::Driver(error) = error {
-        device.shared.core.keep_stray(error);
-    }
+    device.shared.core.keep_stray_error(error);
 }
 
 /// The device's pool of reusable pinned buffers. Blocks have exactly the requested size. [`Device::trim`]

@@ -4,11 +4,11 @@ use std::mem::ManuallyDrop;
 
 use pinlane_kernels::Piece;
 
+use crate::copy::same_len;
 use crate::fence::DeviceFence;
 use crate::kernel::In;
 use crate::memory::{PinnedSource, Touch};
 use crate::stream::SubmitError;
-use crate::transfer::same_len;
 use crate::{
     Device, DeviceBuf, DevicePtr, DeviceSlice, DeviceSliceMut, Error, Kernel, LaunchShape,
     MappedBuf, Result, Stream, Transfer, TransferError,
@@ -80,7 +80,7 @@ impl MappedCopies {
         stream: &Stream,
         source: MappedBuf<u8>,
         target: impl Into<DeviceSliceMut<'a, u8>>,
-    ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
+    ) -> Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let target = target.into();
         let (place, bytes) = (target.device_ptr(), target.len());
         let source = ManuallyDrop::new(source); // leaked if the driver panics
@@ -97,7 +97,7 @@ impl MappedCopies {
         stream: &Stream,
         source: impl Into<DeviceSlice<'a, u8>>,
         target: MappedBuf<u8>,
-    ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
+    ) -> Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let source = source.into();
         let (place, bytes) = (source.device_ptr(), source.len());
         let target = ManuallyDrop::new(target); // leaked if the driver panics
@@ -115,7 +115,7 @@ impl Way {
         mapped: &MappedBuf<u8>,
         (place, bytes): (DevicePtr, usize),
         touch: Touch<'_>,
-    ) -> std::result::Result<DeviceFence, SubmitError> {
+    ) -> Result<DeviceFence, SubmitError> {
         let checked = match mapped.len() < bytes {
             true => same_len(mapped.len(), bytes),
             // On another device the memory may have a different address.

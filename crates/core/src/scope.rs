@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 
 use bytemuck::Pod;
-use pinlane_driver::{CopyOp, HostPtr, Place, RegisterFlags};
+use pinlane_driver::{HostPtr, RegisterFlags};
 
 use crate::completed::Completed;
+use crate::copy::{download_op, enqueue, same_len, upload_op};
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut, Reservation};
 use crate::protocol::Fence;
 use crate::submit::{AbortOnUnwind, abort_over_borrowed, settle_borrowed};
 use crate::sync::lock;
-use crate::transfer::{copy_unless_empty, same_len};
 use crate::{Device, RegisterError, Result, Stream};
 
 /// A scope for transfers of borrowed memory. See [`Device::scope`].
@@ -151,17 +151,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (source, target) = (source.into(), target.into());
         same_len(source.len(), target.len())?;
         source.pinned_for().check_usable_by(&stream.shared().core)?;
-        let copy = CopyOp {
-            source: Place::Host(source.start().cast()),
-            target: Place::Device(target.device_ptr()),
-            bytes: source.len() * size_of::<T>(),
-        };
-        let submitted = stream.submit_borrowed(&[target.touch()], |driver, stream| {
-            // SAFETY: both sides hold that many bytes; the source is borrowed for the scope, which does not
-            // end before the fence has fired; the target's ledger keeps the target.
-            unsafe { copy_unless_empty(driver, copy, stream) }
-        });
-        self.in_flight(submitted, source, stream)
+        let bytes = source.len() * size_of::<T>();
+        let copy = upload_op(source.start().as_ptr(), target.device_ptr(), bytes);
+        // SAFETY: both sides hold that many bytes; the source is borrowed for the scope, which does not
+        // end before the fence has fired; the target's ledger keeps the target.
+        let fence = stream.submit_borrowed(&[target.touch()], unsafe { enqueue(copy) })?;
+        Ok(self.in_flight(fence, source, stream))
     }
 
     /// Copies device memory into borrowed memory, asynchronously.
@@ -174,16 +169,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (source, mut target) = (source.into(), target.into());
         same_len(source.len(), target.len())?;
         target.pinned_for().check_usable_by(&stream.shared().core)?;
-        let copy = CopyOp {
-            source: Place::Device(source.device_ptr()),
-            target: Place::Host(target.start().cast()),
-            bytes: source.len() * size_of::<T>(),
-        };
-        let submitted = stream.submit_borrowed(&[source.touch()], |driver, stream| {
-            // SAFETY: as in `upload`; the target is borrowed exclusively for the scope.
-            unsafe { copy_unless_empty(driver, copy, stream) }
-        });
-        self.in_flight(submitted, target, stream)
+        let bytes = source.len() * size_of::<T>();
+        let copy = download_op(source.device_ptr(), target.start().as_ptr(), bytes);
+        // SAFETY: as in `upload`; the target is borrowed exclusively for the scope.
+        let fence = stream.submit_borrowed(&[source.touch()], unsafe { enqueue(copy) })?;
+        Ok(self.in_flight(fence, target, stream))
     }
 
     /// Page-locks borrowed memory until the scope ends, for use as source or target of the scope's
@@ -208,7 +198,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn register<T: Pod + Send>(
         &'scope self,
         memory: &'scope mut [T],
-    ) -> std::result::Result<PinnedSliceMut<'scope, T>, RegisterError<&'scope mut [T]>> {
+    ) -> Result<PinnedSliceMut<'scope, T>, RegisterError<&'scope mut [T]>> {
         let start = NonNull::from(&mut *memory).cast();
         match self.lock_pages(start, size_of_val(memory), RegisterFlags::default()) {
             Ok(()) => Ok(PinnedSliceMut::registered(memory, &self.device.shared.core)),
@@ -272,18 +262,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn in_flight<S>(
         &'scope self,
-        submitted: Result<DeviceFence>,
+        fence: DeviceFence,
         memory: S,
         stream: &Stream,
-    ) -> Result<ScopedTransfer<'scope, S>> {
-        let fence = submitted?;
-        Ok(ScopedTransfer {
+    ) -> ScopedTransfer<'scope, S> {
+        ScopedTransfer {
             memory: Some(memory),
             fences: &self.fences,
             at: lock(&self.fences).add(fence),
             shared: Arc::downgrade(stream.shared()),
             completed: None,
-        })
+        }
     }
 
     /// Waits for all transfers, then returns the first error.

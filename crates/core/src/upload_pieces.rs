@@ -3,12 +3,10 @@
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-use pinlane_driver::{CopyOp, Place};
-
+use crate::copy::{enqueue, upload_op};
 use crate::memory::{DeviceSliceMut, PinnedSource};
 use crate::stream::SubmitError;
-use crate::transfer::{copy_unless_empty, host_ptr};
-use crate::{Error, Stream, Transfer, TransferError};
+use crate::{Stream, Transfer, TransferError};
 
 impl Stream {
     /// Copies ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer until
@@ -30,18 +28,13 @@ impl Stream {
         let mut last = None;
         for (number, (range, target)) in pieces.iter().enumerate() {
             assert!(range.end <= len && range.len() == target.len(), "{range:?}");
-            let copy = CopyOp {
-                // SAFETY: the range was checked to be inside the buffer.
-                source: Place::Host(host_ptr(unsafe { start.add(range.start) })),
-                target: Place::Device(target.device_ptr()),
-                bytes: range.len(),
-            };
-            let submitted = self.submit(&[target.touch()], |driver, stream| {
-                // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence of
-                // the last copy has fired, when all earlier copies on the same stream are done too; the
-                // target's ledger keeps the target.
-                unsafe { copy_unless_empty(driver, copy, stream) }
-            });
+            // SAFETY: the range was checked to be inside the buffer.
+            let first = unsafe { start.add(range.start) };
+            let copy = upload_op(first, target.device_ptr(), range.len());
+            // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence of
+            // the last copy has fired, when all earlier copies on the same stream are done too; the
+            // target's ledger keeps the target.
+            let submitted = self.submit(&[target.touch()], unsafe { enqueue(copy) });
             match (submitted, last.take()) {
                 (Ok(fence), _) => last = Some(fence),
                 // The earlier pieces are in flight.
@@ -51,9 +44,7 @@ impl Stream {
                     let failure = match transfer.and_then(Transfer::wait) {
                         Ok(source) => TransferError::new(error, source),
                         Err(failure) => {
-                            if let Error::Driver(other) = failure.error {
-                                self.shared().core.keep_stray(other);
-                            }
+                            self.shared().core.keep_stray_error(failure.error);
                             TransferError { error, ..failure }
                         }
                     };

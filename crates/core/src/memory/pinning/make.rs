@@ -1,6 +1,7 @@
 //! Chooses how memory is page-locked.
 
 use std::mem::ManuallyDrop;
+use std::sync::atomic::Ordering;
 
 use pinlane_driver::{DeviceInfo, ErrorKind, HostFlags, HostPtr, RegisterFlags};
 
@@ -44,14 +45,14 @@ pub(super) fn make(
     flags: HostFlags,
     pages: &'static dyn Pages,
 ) -> Result<Made> {
-    let refused = core.registration_refused.is_raised();
+    let refused = core.registration_refused.load(Ordering::Relaxed);
     if may_be_fast(bytes, flags, core.driver.info(), refused) && pages.work() {
         match map_and_register(core, locked_bytes, flags, pages) {
             Ok(mapping) => return Ok(Made::Registered(mapping)),
             Err(Failed::Driver(error)) if error.is_fatal() => return Err(error.into()),
             Err(Failed::Driver(error)) => {
                 if is_lasting(&error.kind) {
-                    core.registration_refused.raise();
+                    core.registration_refused.store(true, Ordering::Relaxed);
                 }
                 // The caller still gets memory, but the error must not be lost.
                 core.keep_stray(error);
