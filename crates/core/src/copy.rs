@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use bytemuck::Pod;
-use pinlane_driver::{CopyOp, DevicePtr, Driver, HostPtr, Place, StreamHandle};
+use pinlane_driver::{CopyOp, DevicePtr, Driver, Place, StreamHandle};
 
 use crate::memory::{DeviceSlice, DeviceSliceMut};
 use crate::{Error, Result, Stream};
@@ -19,7 +19,8 @@ impl Stream {
     ) -> Result<()> {
         let target = target.into();
         same_len(source.len(), target.len())?;
-        let copy = upload_op(source.as_ptr(), target.device_ptr(), size_of_val(source));
+        let copy =
+            Direction::Upload.copy(source.as_ptr(), target.device_ptr(), size_of_val(source));
         // SAFETY: both sides hold that many bytes, and the source is borrowed until the copy is done,
         // since this returns only then.
         let enqueue = unsafe { enqueue(copy) };
@@ -37,7 +38,7 @@ impl Stream {
         let source = source.into();
         same_len(source.len(), target.len())?;
         let bytes = size_of_val(target);
-        let copy = download_op(source.device_ptr(), target.as_mut_ptr(), bytes);
+        let copy = Direction::Download.copy(target.as_mut_ptr(), source.device_ptr(), bytes);
         // SAFETY: as in `driver_copy_to_device`; the target is borrowed exclusively.
         let enqueue = unsafe { enqueue(copy) };
         self.submit_borrowed_and_drain(&[source.touch()], enqueue)
@@ -90,24 +91,27 @@ pub(crate) fn same_len(source_len: usize, target_len: usize) -> Result<()> {
     }
 }
 
-pub(crate) fn upload_op<T>(source: *const T, target: DevicePtr, bytes: usize) -> CopyOp {
-    CopyOp {
-        source: Place::Host(host_ptr(source)),
-        target: Place::Device(target),
-        bytes,
-    }
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Upload,
+    Download,
 }
 
-pub(crate) fn download_op<T>(source: DevicePtr, target: *mut T, bytes: usize) -> CopyOp {
-    CopyOp {
-        source: Place::Device(source),
-        target: Place::Host(host_ptr(target)),
-        bytes,
+impl Direction {
+    /// A copy between host and device.
+    pub(crate) fn copy<T>(self, host: *const T, device: DevicePtr, bytes: usize) -> CopyOp {
+        let host = NonNull::new(host.cast_mut().cast()).expect("host memory is never at 0");
+        let (host, device) = (Place::Host(host), Place::Device(device));
+        let (source, target) = match self {
+            Self::Upload => (host, device),
+            Self::Download => (device, host),
+        };
+        CopyOp {
+            source,
+            target,
+            bytes,
+        }
     }
-}
-
-fn host_ptr<T>(start: *const T) -> HostPtr {
-    NonNull::new(start.cast_mut().cast()).expect("host memory is never at 0")
 }
 
 /// Submits a copy, unless it is empty.

@@ -1,7 +1,5 @@
 //! Copies by a kernel that accesses mapped host memory.
 
-use std::mem::ManuallyDrop;
-
 use pinlane_kernels::Piece;
 
 use crate::copy::same_len;
@@ -83,11 +81,10 @@ impl MappedCopies {
     ) -> Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let target = target.into();
         let (place, bytes) = (target.device_ptr(), target.len());
-        let source = ManuallyDrop::new(source); // leaked if the driver panics
-        let submitted = self
-            .up
-            .submit(stream, &source, (place, bytes), target.touch());
-        stream.in_flight(submitted, ManuallyDrop::into_inner(source))
+        let touch = target.touch();
+        stream.in_flight(source, |source| {
+            self.up.submit(stream, source, (place, bytes), touch)
+        })
     }
 
     /// Writes all of `source` to the start of `target` with a kernel that writes host memory. The transfer
@@ -100,11 +97,10 @@ impl MappedCopies {
     ) -> Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let source = source.into();
         let (place, bytes) = (source.device_ptr(), source.len());
-        let target = ManuallyDrop::new(target); // leaked if the driver panics
-        let submitted = self
-            .down
-            .submit(stream, &target, (place, bytes), source.touch());
-        stream.in_flight(submitted, ManuallyDrop::into_inner(target))
+        let touch = source.touch();
+        stream.in_flight(target, |target| {
+            self.down.submit(stream, target, (place, bytes), touch)
+        })
     }
 }
 

@@ -14,12 +14,12 @@ use bytemuck::Pod;
 use pinlane_driver::{HostPtr, RegisterFlags};
 
 use crate::completed::Completed;
-use crate::copy::{download_op, enqueue, same_len, upload_op};
+use crate::copy::{Direction, enqueue, same_len};
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut, Reservation};
 use crate::protocol::Fence;
-use crate::submit::{AbortOnUnwind, abort_over_borrowed, settle_borrowed};
+use crate::submit::{abort_on_unwind, abort_over_borrowed, settle_borrowed};
 use crate::sync::lock;
 use crate::{Device, RegisterError, Result, Stream};
 
@@ -125,8 +125,12 @@ impl Device {
             env: PhantomData,
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&scope)));
-        let settled = scope.settle();
-        scope.unregister_all();
+        // Unwinding would return memory that is in use.
+        let settled = abort_on_unwind(|| {
+            let settled = scope.settle();
+            scope.unregister_all();
+            settled
+        });
         match (outcome, settled) {
             (Ok(Ok(value)), Ok(())) => Ok(value),
             (Ok(Ok(_)), Err(error)) => Err(error.into()),
@@ -152,7 +156,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         same_len(source.len(), target.len())?;
         source.pinned_for().check_usable_by(&stream.shared().core)?;
         let bytes = source.len() * size_of::<T>();
-        let copy = upload_op(source.start().as_ptr(), target.device_ptr(), bytes);
+        let copy = Direction::Upload.copy(source.start().as_ptr(), target.device_ptr(), bytes);
         // SAFETY: both sides hold that many bytes; the source is borrowed for the scope, which does not
         // end before the fence has fired; the target's ledger keeps the target.
         let fence = stream.submit_borrowed(&[target.touch()], unsafe { enqueue(copy) })?;
@@ -170,7 +174,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         same_len(source.len(), target.len())?;
         target.pinned_for().check_usable_by(&stream.shared().core)?;
         let bytes = source.len() * size_of::<T>();
-        let copy = download_op(source.device_ptr(), target.start().as_ptr(), bytes);
+        let copy = Direction::Download.copy(target.start().as_ptr(), source.device_ptr(), bytes);
         // SAFETY: as in `upload`; the target is borrowed exclusively for the scope.
         let fence = stream.submit_borrowed(&[source.touch()], unsafe { enqueue(copy) })?;
         Ok(self.in_flight(fence, target, stream))
@@ -239,7 +243,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Unregisters all memory. All transfers that used it are done.
     fn unregister_all(&self) {
         let core = &self.device.shared.core;
-        let guard = AbortOnUnwind;
         for registration in lock(&self.registrations).drain(..) {
             // SAFETY: registered here, once, and all transfers of the scope are done.
             let unregister = || unsafe { core.driver.host_unregister(registration.start) };
@@ -257,7 +260,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             core.counters.registered_bytes.subtract(registration.bytes);
             drop(registration.reservation);
         }
-        std::mem::forget(guard);
     }
 
     fn in_flight<S>(
@@ -279,7 +281,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn settle(&self) -> pinlane_driver::Result<()> {
         let fences = lock(&self.fences);
         let mut first = Ok(());
-        let guard = AbortOnUnwind; // unwinding would return memory that is in use
         for fence in &fences.flying {
             match (settle_borrowed(fence), &first) {
                 (Ok(()), _) => {}
@@ -287,7 +288,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 (Err(error), Err(_)) => fence.note(error),
             }
         }
-        std::mem::forget(guard);
         first
     }
 }

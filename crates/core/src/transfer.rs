@@ -3,14 +3,15 @@
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytemuck::Pod;
-use pinlane_driver::CopyOp;
+use pinlane_driver::{CopyOp, Driver};
 
-use crate::copy::{download_op, enqueue, same_len, upload_op};
+use crate::copy::{Direction, enqueue, same_len};
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget, Touch};
 use crate::protocol::{InFlight, Landed};
@@ -65,7 +66,7 @@ impl Stream {
     ) -> Result<Transfer<B>, TransferError<B>> {
         let lens = (source.len(), target.len());
         let bytes = source.len() * size_of::<T>();
-        let copy = upload_op(source.start(), target.device_ptr(), bytes);
+        let copy = Direction::Upload.copy(source.start(), target.device_ptr(), bytes);
         // SAFETY: the copy is between the two.
         unsafe { self.transfer(source, copy, lens, target.touch(), stopwatch) }
     }
@@ -89,7 +90,7 @@ impl Stream {
     ) -> Result<Transfer<B>, TransferError<B>> {
         let lens = (source.len(), target.len());
         let bytes = source.len() * size_of::<T>();
-        let copy = download_op(source.device_ptr(), target.start_mut(), bytes);
+        let copy = Direction::Download.copy(target.start_mut(), source.device_ptr(), bytes);
         // SAFETY: the copy is between the two.
         unsafe { self.transfer(target, copy, lens, source.touch(), stopwatch) }
     }
@@ -113,9 +114,8 @@ impl Stream {
         if let Err(error) = checked {
             return Err(TransferError::new(error, buffer));
         }
-        let buffer = ManuallyDrop::new(buffer); // leaked if the driver panics
         let mut marked = Ok(());
-        let submitted = self.submit(&[touch], |driver, stream| {
+        let enqueue = |driver: &dyn Driver, stream| {
             // SAFETY: both sides hold that many bytes; the transfer owns the buffer until the fence behind
             // the copy has fired, and the ledger keeps the device memory.
             let enqueue = || unsafe { enqueue(copy)(driver, stream) };
@@ -124,8 +124,8 @@ impl Stream {
                 Some(stopwatch) => marked = stopwatch.around(driver, stream, enqueue)?,
             }
             Ok(())
-        });
-        let transfer = self.in_flight(submitted, ManuallyDrop::into_inner(buffer))?;
+        };
+        let transfer = self.in_flight(buffer, |_| self.submit(&[touch], enqueue))?;
         match marked {
             Ok(()) => Ok(transfer),
             // The copy is submitted, but not timed.
@@ -133,21 +133,76 @@ impl Stream {
         }
     }
 
+    /// Copies ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer until
+    /// all copies are done. An error comes with the index of the piece it concerns.
+    ///
+    /// # Panics
+    /// If a range is out of bounds, or differs in length from its target.
+    #[doc(hidden)]
+    pub fn upload_pieces<B: PinnedSource<u8>>(
+        &self,
+        source: B,
+        pieces: &[(Range<usize>, DeviceSliceMut<'_, u8>)],
+    ) -> Result<Transfer<B>, (TransferError<B>, usize)> {
+        if let Err(error) = source.pinned_for().check_usable_by(&self.shared().core) {
+            return Err((TransferError::new(error, source), 0));
+        }
+        let (start, len) = (source.start(), source.len());
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
+        let mut last = None;
+        for (number, (range, target)) in pieces.iter().enumerate() {
+            assert!(range.end <= len && range.len() == target.len(), "{range:?}");
+            // SAFETY: the range was checked to be inside the buffer.
+            let first = unsafe { start.add(range.start) };
+            let copy = Direction::Upload.copy(first, target.device_ptr(), range.len());
+            // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence of
+            // the last copy has fired, when all earlier copies on the same stream are done too; the
+            // target's ledger keeps the target.
+            let submitted = self.submit(&[target.touch()], unsafe { enqueue(copy) });
+            match (submitted, last.take()) {
+                (Ok(fence), _) => last = Some(fence),
+                // The earlier pieces are in flight.
+                (Err(SubmitError::Refused(error)), Some(before)) => {
+                    let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| Ok(before));
+                    let failure = match transfer.and_then(Transfer::wait) {
+                        Ok(source) => TransferError::new(error, source),
+                        Err(failure) => {
+                            self.shared().core.keep_stray_error(failure.error);
+                            TransferError { error, ..failure }
+                        }
+                    };
+                    return Err((failure, number));
+                }
+                (refused, _) => {
+                    let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| refused);
+                    return transfer.map_err(|failure| (failure, number));
+                }
+            }
+        }
+        let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| match last {
+            Some(fence) => Ok(fence),
+            None => self.submit(&[], |_, _| Ok(())),
+        });
+        transfer.map_err(|failure| (failure, 0))
+    }
+
     /// Keeps `buffer` until all work submitted so far is done, for kernels that use mapped memory.
     pub fn hold<T: Pod, B: PinnedSource<T>>(
         &self,
         buffer: B,
     ) -> Result<Transfer<B>, TransferError<B>> {
-        let buffer = ManuallyDrop::new(buffer); // leaked if the driver panics
-        let submitted = self.submit(&[], |_, _| Ok(()));
-        self.in_flight(submitted, ManuallyDrop::into_inner(buffer))
+        self.in_flight(buffer, |_| self.submit(&[], |_, _| Ok(())))
     }
 
+    /// Submits work that uses `buffer`, which is leaked if the driver panics.
     pub(crate) fn in_flight<B: Send + 'static>(
         &self,
-        submitted: Result<DeviceFence, SubmitError>,
         buffer: B,
+        submit: impl FnOnce(&B) -> Result<DeviceFence, SubmitError>,
     ) -> Result<Transfer<B>, TransferError<B>> {
+        let buffer = ManuallyDrop::new(buffer);
+        let submitted = submit(&buffer);
+        let buffer = ManuallyDrop::into_inner(buffer);
         match submitted {
             Ok(fence) => Ok(Transfer {
                 flight: InFlight::new(buffer, fence, CoreArc::clone(&self.shared().deferred)),
@@ -211,14 +266,8 @@ impl<B: Send + 'static> fmt::Debug for Transfer<B> {
 }
 
 fn finish<B>(landed: Landed<B>) -> Result<B, TransferError<B>> {
-    match landed {
-        Landed {
-            result: Ok(()),
-            buffer: Some(buffer),
-        } => Ok(buffer),
-        Landed { result, buffer } => Err(TransferError {
-            error: result.expect_err("a lost buffer has a reason").into(),
-            buffer,
-        }),
-    }
+    landed.map_err(|(error, buffer)| TransferError {
+        error: error.into(),
+        buffer,
+    })
 }

@@ -6,8 +6,8 @@ use pinlane_driver::DevicePtr;
 use pinlane_kernels::convert;
 
 use super::pieces::PieceList;
-use super::staged_copy::{Direction, StagedCopy};
-use crate::copy::same_len;
+use super::staged_copy::StagedCopy;
+use crate::copy::{Direction, same_len};
 use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
 use crate::{Result, Stream};
 

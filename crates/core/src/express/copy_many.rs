@@ -6,8 +6,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::pieces::PieceList;
-use super::staged_copy::Direction;
-use crate::copy::{enqueue, same_len};
+use crate::copy::{Direction, enqueue, same_len};
 use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
 use crate::protocol::Extent;
 use crate::{Result, Stream};
@@ -80,7 +79,7 @@ impl Stream {
         }
         // No memory can be pinned: one driver copy for each piece.
         pieces.list.iter().try_for_each(|piece| {
-            let copy = direction.copy_op(piece.host, piece.device, piece.bytes);
+            let copy = direction.copy(piece.host, piece.device, piece.bytes);
             // SAFETY: both ends of a piece hold its bytes, and are borrowed until the copy is done,
             // since this returns only then.
             self.submit_borrowed_and_drain(&touches, unsafe { enqueue(copy) })

@@ -6,9 +6,8 @@ use pinlane_driver::{ErrorKind, PointerKind};
 use super::pieces::PieceList;
 use super::ring::Ring;
 use super::small_copy::{self, SMALL_SLOT_BYTES};
-use super::staged_copy::Direction;
 use super::{ALONE_BYTES_AT_MOST, Express};
-use crate::copy::same_len;
+use crate::copy::{Direction, same_len};
 use crate::memory::{DeviceSlice, DeviceSliceMut, prefer_huge_pages};
 use crate::{Error, Result, Stream};
 

@@ -47,6 +47,7 @@ use std::sync::{Arc, Mutex};
 pub use config::ExpressConfig;
 pub use conversion::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 
+use crate::copy::Direction;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
 use crate::memory::{PinnedPool, Touch, is_fresh, prefault};
@@ -57,7 +58,7 @@ use conversion::ElementConversion;
 use pieces::PieceList;
 use ring::{Ring, RingShare, Slot};
 use small_copy::{SMALL_SLOT_BYTES, SMALL_SLOTS};
-use staged_copy::{ActiveCopy, Direction, Download, StagedCopy, Upload};
+use staged_copy::{ActiveCopy, Download, StagedCopy, Upload};
 use staging_kernels::StagingKernels;
 
 /// Up to this size a lane without helpers is at least as fast as the driver.

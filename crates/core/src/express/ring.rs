@@ -18,6 +18,7 @@ use crate::fence::DeviceFence;
 use crate::memory::{DeviceMemory, PinnedPool, PinnedSource, PoolBuf};
 use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
+use crate::unwind::on_unwind;
 use crate::{Result, Stream};
 
 /// Fence queries before the driver is asked to wait: about a millisecond.
@@ -150,11 +151,9 @@ impl Ring {
         }
         state.made += 1;
         drop(state);
-        let counted = LostOnUnwind(self);
-        let memory = self.pool.take(self.slot_bytes)?;
-        std::mem::forget(counted);
+        let memory = on_unwind(|| self.lost_one(), || self.pool.take(self.slot_bytes));
         Ok(Some(Slot {
-            memory,
+            memory: memory.inspect_err(|_| self.lost_one())?,
             scratch: None,
             fence: None,
             stranded: false,
@@ -221,9 +220,7 @@ impl Ring {
     /// Calls the driver for a slot. If that panics, the slot is leaked.
     pub(super) fn with_slot<T>(&self, slot: Slot, call: impl FnOnce(&mut Slot) -> T) -> (Slot, T) {
         let mut slot = ManuallyDrop::new(slot);
-        let counted = LostOnUnwind(self);
-        let result = call(&mut slot);
-        std::mem::forget(counted);
+        let result = on_unwind(|| self.lost_one(), || call(&mut slot));
         (ManuallyDrop::into_inner(slot), result)
     }
 
@@ -278,15 +275,6 @@ impl Drop for Ring {
             }
         }
         drop(ManuallyDrop::into_inner(idle));
-    }
-}
-
-/// Counts a slot as lost when it is dropped, which only an error or a panic does.
-struct LostOnUnwind<'a>(&'a Ring);
-
-impl Drop for LostOnUnwind<'_> {
-    fn drop(&mut self) {
-        self.0.lost_one();
     }
 }
 

@@ -3,7 +3,7 @@
 use pinlane_driver::DevicePtr;
 
 use super::ring::{Ring, Slot};
-use crate::copy::{download_op, enqueue, upload_op};
+use crate::copy::{Direction, enqueue};
 use crate::memory::Touch;
 use crate::stream::SubmitError;
 use crate::{Result, Stream};
@@ -29,7 +29,7 @@ pub(super) fn upload(
     unsafe { source.as_ptr().copy_to_nonoverlapping(slot.at(0), bytes) };
     // SAFETY: both ends hold that many bytes. The slot is kept until the fence has fired, and the
     // ledger protects the device memory.
-    let enqueue = unsafe { enqueue(upload_op(slot.at(0), target, bytes)) };
+    let enqueue = unsafe { enqueue(Direction::Upload.copy(slot.at(0), target, bytes)) };
     let slot = submit(ring, slot, |slot| {
         slot.fence = Some(stream.submit(&[touch], enqueue)?);
         Ok(())
@@ -49,7 +49,7 @@ pub(super) fn download(
 ) -> Result<()> {
     let bytes = target.len();
     // SAFETY: both ends hold that many bytes, and are kept until the copy is done.
-    let enqueue = unsafe { enqueue(download_op(source, slot.at(0), bytes)) };
+    let enqueue = unsafe { enqueue(Direction::Download.copy(slot.at(0), source, bytes)) };
     let slot = submit(ring, slot, |_| stream.submit_and_drain(&[touch], enqueue))?;
     let staged = slot.at(0);
     // SAFETY: the device has filled that many bytes and no longer uses them.

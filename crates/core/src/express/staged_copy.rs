@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pinlane_driver::{CopyOp, DevicePtr};
+use pinlane_driver::CopyOp;
 use pinlane_kernels::{can_demote, copy_demoting_raw, copy_streaming_raw};
 
 use super::conversion::ElementConversion;
@@ -19,26 +19,11 @@ use super::pieces::{Chunk, PieceList, PiecePart, Run};
 use super::ring::{RingShare, Slot};
 use super::scheduler::{ChunkScheduler, ChunkWork};
 use super::staging_kernels::StagingKernels;
-use crate::copy::{download_op, upload_op};
+use crate::copy::Direction;
 use crate::device_core::DeviceCore;
 use crate::memory::Touch;
 use crate::sync::{lock, wait_until};
 use crate::{Result, Stream, helpers};
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Upload,
-    Download,
-}
-
-impl Direction {
-    pub(super) fn copy_op(self, host: *mut u8, device: DevicePtr, bytes: usize) -> CopyOp {
-        match self {
-            Self::Upload => upload_op(host, device, bytes),
-            Self::Download => download_op(device, host, bytes),
-        }
-    }
-}
 
 /// What is copied.
 #[derive(Clone, Copy)]
@@ -386,7 +371,7 @@ impl DeviceSide<'_> {
             }
             runs.iter().try_for_each(|run| {
                 let host = slot.at(chunk.slot_offset(run.offset));
-                self.submit_copy(self.copy.direction.copy_op(host, run.device, run.bytes))
+                self.submit_copy(self.copy.direction.copy(host, run.device, run.bytes))
             })
         }
     }

@@ -11,8 +11,8 @@ use pinlane_kernels::Piece as TableEntry;
 use super::conversion::{Cast, U8ToF32};
 use super::pieces::{Chunk, Run};
 use super::ring::Slot;
-use super::staged_copy::{DeviceSide, Direction};
-use crate::copy::{download_op, upload_op};
+use super::staged_copy::DeviceSide;
+use crate::copy::Direction;
 use crate::device_core::{DeviceCore, OwnStream};
 use crate::kernel::Code;
 use crate::{Result, Stream};
@@ -150,10 +150,14 @@ impl DeviceSide<'_> {
                 }
                 Direction::Download => {
                     let table_bytes = size_of::<TableEntry>() * runs.len();
-                    self.submit_copy(upload_op(slot.at(table), staged.table, table_bytes))?;
+                    self.submit_copy(Direction::Upload.copy(
+                        slot.at(table),
+                        staged.table,
+                        table_bytes,
+                    ))?;
                     kernels.move_runs(kernels.gather, staged, stream)?;
                     let source = staged.data.offset(data);
-                    self.submit_copy(download_op(source, slot.at(data), end - data))
+                    self.submit_copy(Direction::Download.copy(slot.at(data), source, end - data))
                 }
             }
         }
@@ -179,7 +183,7 @@ impl DeviceSide<'_> {
                 }
                 Direction::Download => {
                     kernels.convert(cast, items, place, scratch, stream)?;
-                    self.submit_copy(download_op(scratch, slot.at(0), bytes))
+                    self.submit_copy(Direction::Download.copy(slot.at(0), scratch, bytes))
                 }
             }
         }
@@ -225,7 +229,7 @@ impl DeviceSide<'_> {
     ) -> Result<()> {
         // SAFETY: the caller's.
         unsafe {
-            let copy = upload_op(slot.at(offset), target, bytes);
+            let copy = Direction::Upload.copy(slot.at(offset), target, bytes);
             if self.has_many_chunks {
                 let copies = self.kernels().copy_stream.handle;
                 return copy_ahead_of(self.copy.stream, copies, slot, copy);

@@ -19,6 +19,7 @@ use crate::memory::Touch;
 use crate::protocol::{Access, Extent, Fence, Ledger};
 use crate::stream::SubmitError;
 use crate::sync::lock;
+use crate::unwind::on_unwind;
 use crate::{Device, Error, Result, Stream};
 
 /// A kernel whose parameters are the tuple `A`.
@@ -204,28 +205,21 @@ impl Stream {
         }
         let (args, mut touches) = A::collect(values);
         touches.0.extend_from_slice(beside);
+        let submit = || {
+            self.submit_and_enter(
+                &touches.0,
+                // SAFETY: the caller vouches for parameters and accesses; the ledgers keep the memory,
+                // and `launches` keeps the code.
+                |driver, stream| unsafe { driver.launch(kernel.handle, shape, &args, stream) },
+                |fence| loaded.launched(self.id(), fence.clone()),
+            )
+        };
         // If the driver panics, there is no way to tell whether the kernel runs.
-        let unmarked = StrandModuleOnUnwind(&loaded.stranded);
-        let submitted = self.submit_and_enter(
-            &touches.0,
-            // SAFETY: the caller vouches for parameters and accesses; the ledgers keep the memory, and
-            // `launches` keeps the code.
-            |driver, stream| unsafe { driver.launch(kernel.handle, shape, &args, stream) },
-            |fence| loaded.launched(self.id(), fence.clone()),
-        );
-        std::mem::forget(unmarked);
+        let strand = || loaded.stranded.store(true, Ordering::Relaxed);
+        let submitted = on_unwind(strand, submit);
         if let Err(SubmitError::Stranded(_)) = &submitted {
-            loaded.stranded.store(true, Ordering::Relaxed);
+            strand();
         }
         submitted
-    }
-}
-
-/// Marks a module as stranded when dropped, which only happens during a panic.
-struct StrandModuleOnUnwind<'a>(&'a AtomicBool);
-
-impl Drop for StrandModuleOnUnwind<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
