@@ -2,9 +2,9 @@
 
 use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
 
+use crate::copy::same_len;
 use crate::kernel::{In, Out};
 use crate::normalize;
-use crate::transfer::same_len;
 use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, Stream};
 
 /// Small kernels that come with Pinlane: PTX for a GPU, Rust for the simulator.

@@ -53,7 +53,7 @@ impl Future for Completed {
             let Poll::Ready(landed) = polled else {
                 return Poll::Pending;
             };
-            self.state = State::Ready(landed.result.map_err(Into::into));
+            self.state = State::Ready(landed.map_err(|(error, _)| error.into()));
         }
         match std::mem::replace(&mut self.state, State::Taken) {
             State::Ready(result) => Poll::Ready(result),

@@ -4,29 +4,29 @@
 //! transfer waits for another.
 
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::task::Waker;
 
-use pinlane_driver::{Driver, Result, StreamFlags, StreamHandle};
+use pinlane_driver::{Result, StreamHandle};
 
-use crate::device_core::DeviceCore;
+use crate::device_core::{DeviceCore, OwnStream};
 use crate::fence::DeviceFence;
 use crate::protocol::{Completion, FreeList};
-use crate::sync::Arc as CoreArc;
-use crate::sync::lock;
+use crate::sync::{Arc as CoreArc, lock};
 
 /// A device's internal streams for waking tasks.
 pub(crate) struct CompletionNotifier {
+    core: Arc<DeviceCore>,
     /// Shared with callbacks, which must not own anything that calls the driver when dropped.
     idle: CoreArc<FreeList<StreamHandle>>,
-    /// All streams ever created, destroyed at shutdown whether idle or not: work on a destroyed stream
-    /// still runs to completion.
-    made: Mutex<Vec<StreamHandle>>,
+    /// All streams ever created, destroyed at shutdown whether idle or not.
+    made: Mutex<Vec<OwnStream>>,
 }
 
 impl CompletionNotifier {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(core: &Arc<DeviceCore>) -> Self {
         Self {
+            core: Arc::clone(core),
             idle: CoreArc::new(FreeList::new()),
             made: Mutex::default(),
         }
@@ -35,11 +35,10 @@ impl CompletionNotifier {
     /// Completes `told` and wakes its task once `fence` has fired.
     pub(crate) fn tell(
         &self,
-        driver: &dyn Driver,
         fence: &DeviceFence,
         told: CoreArc<Completion<Result<()>>>,
     ) -> Result<()> {
-        let stream = self.idle.claim(|| self.make(driver))?;
+        let stream = self.idle.claim(|| self.make())?;
         let idle = CoreArc::clone(&self.idle);
         let callback = Box::new(move |result| {
             let waker = told.complete(result);
@@ -48,6 +47,7 @@ impl CompletionNotifier {
                 wake_elsewhere(waker);
             }
         });
+        let driver = &self.core.driver;
         let sent = driver
             .stream_wait_event(stream, fence.event())
             .and_then(|()| driver.host_callback(stream, callback));
@@ -57,23 +57,11 @@ impl CompletionNotifier {
         sent
     }
 
-    fn make(&self, driver: &dyn Driver) -> Result<StreamHandle> {
-        let stream = driver.stream_create(StreamFlags {
-            non_blocking: true,
-            priority: 0,
-        })?;
-        let mut made = lock(&self.made);
-        made.push(stream);
-        Ok(stream)
-    }
-
-    /// Destroys all streams. Nothing is left that could await.
-    pub(crate) fn dismiss(&mut self, core: &DeviceCore) {
-        let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for stream in made.drain(..) {
-            // SAFETY: created here and not used again, since nothing is left to claim it.
-            core.give_back(|driver| unsafe { driver.stream_destroy(stream) });
-        }
+    fn make(&self) -> Result<StreamHandle> {
+        let stream = OwnStream::non_blocking(&self.core)?;
+        let handle = stream.handle;
+        lock(&self.made).push(stream);
+        Ok(handle)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use pinlane_driver::{
@@ -11,13 +11,12 @@ use pinlane_driver::{
 };
 
 use crate::completion_notifier::CompletionNotifier;
-use crate::device_core::DeviceCore;
+use crate::device_core::{DeviceCore, OwnStream};
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::memory::{DeviceMemory, PinnedPool};
 use crate::protocol::{Completion, DeferredFree, Fence};
-use crate::sync::Arc as CoreArc;
-use crate::sync::lock;
+use crate::sync::{Arc as CoreArc, lock};
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 
 /// A GPU, real or simulated, opened for use. Cheap to clone; all clones are the same device.
@@ -46,17 +45,17 @@ pub struct Device {
 /// State shared by streams, device buffers and transfers. Dropping it shuts the device down.
 pub(crate) struct Shared {
     pub(crate) core: Arc<DeviceCore>,
+    pub(crate) notifier: CompletionNotifier,
+    /// Stream for stream-ordered frees, created on first use.
+    returns: Mutex<Option<OwnStream>>,
     pub(crate) events: Arc<EventPool>,
     pub(crate) deferred: CoreArc<DeferredFree<DeviceFence>>,
-    pub(crate) notifier: CompletionNotifier,
     /// Orders submissions to the default stream, which can have many handles.
     pub(crate) default_submit_order: Arc<Mutex<()>>,
     /// Taken by the shutdown before it frees parked buffers.
     express: Mutex<Option<Arc<Express>>>,
     /// Pinned buffers that loads and pipelines reuse.
     pub(crate) pinned_store: PinnedPool,
-    /// Stream for stream-ordered frees, created on first use.
-    returns: Mutex<Option<StreamHandle>>,
 }
 
 /// How long shutdown waits for each buffer that is still in flight.
@@ -98,19 +97,22 @@ impl Device {
         let core = Arc::new(DeviceCore::new(driver, budget.clone()));
         let deferred = CoreArc::new(DeferredFree::new());
         let config = ExpressConfig::for_device(core.driver.info());
-        let express = Express::new(&core, &deferred, config).expect("the defaults are valid");
-        Self {
-            shared: Arc::new_cyclic(|shared| Shared {
+        let shared = Arc::new_cyclic(|shared| {
+            let pool = PinnedPool::uncached(&core, Weak::clone(shared));
+            let express = Express::new(&core, &deferred, &pool, config);
+            let express = express.expect("the defaults are valid");
+            Shared {
                 events: Arc::new(EventPool::new(Arc::clone(&core))),
                 express: Mutex::new(Some(Arc::new(express))),
                 deferred,
-                notifier: CompletionNotifier::new(),
+                notifier: CompletionNotifier::new(&core),
                 default_submit_order: Arc::default(),
                 pinned_store: PinnedPool::of_device(&core, Weak::clone(shared)),
                 returns: Mutex::new(None),
                 core,
-            }),
-        }
+            }
+        });
+        Self { shared }
     }
 
     /// Properties of the device: name, memory, copy engines and so on.
@@ -191,7 +193,7 @@ impl Device {
     /// The current configuration of the express lane for pageable memory.
     #[must_use]
     pub fn express_config(&self) -> ExpressConfig {
-        self.shared.express().config().clone()
+        self.shared.express().config.clone()
     }
 
     /// Replaces the express lane with one of this configuration. Copies in progress finish on the old one.
@@ -205,11 +207,11 @@ impl Device {
     /// # }
     /// ```
     pub fn set_express_config(&self, config: ExpressConfig) -> Result<()> {
-        let express = Express::new(&self.shared.core, &self.shared.deferred, config)?;
-        let mut current = self.shared.express_slot();
-        let old = current.replace(Arc::new(express));
-        drop(current);
-        drop(old);
+        let shared = &self.shared;
+        let pool = PinnedPool::uncached(&shared.core, Arc::downgrade(shared));
+        let express = Express::new(&shared.core, &shared.deferred, &pool, config)?;
+        let old = shared.express_slot().replace(Arc::new(express));
+        drop(old); // not under the lock: this calls the driver
         Ok(())
     }
 
@@ -315,7 +317,7 @@ impl Shared {
         fence: &DeviceFence,
         told: CoreArc<Completion<pinlane_driver::Result<()>>>,
     ) -> pinlane_driver::Result<()> {
-        self.notifier.tell(&*self.core.driver, fence, told)
+        self.notifier.tell(fence, told)
     }
 
     /// Frees device memory once `uses` have fired, without blocking.
@@ -341,7 +343,7 @@ impl Shared {
         &self,
         memory: DeviceMemory,
         pending: &[DeviceFence],
-    ) -> std::result::Result<(), DeviceMemory> {
+    ) -> Result<(), DeviceMemory> {
         if !memory.is_ordered() {
             return Err(memory);
         }
@@ -362,15 +364,11 @@ impl Shared {
 
     fn returns(&self) -> pinlane_driver::Result<StreamHandle> {
         let mut returns = lock(&self.returns);
-        if let Some(stream) = *returns {
-            return Ok(stream);
-        }
-        let stream = self.core.driver.stream_create(StreamFlags {
-            non_blocking: true,
-            priority: 0,
-        })?;
-        *returns = Some(stream);
-        Ok(stream)
+        let stream = match returns.take() {
+            Some(stream) => stream,
+            None => OwnStream::non_blocking(&self.core)?,
+        };
+        Ok(returns.insert(stream).handle)
     }
 }
 
@@ -392,16 +390,6 @@ impl Drop for Shared {
         }
         // Also needed if a buffer in flight was abandoned, since that keeps the store alive.
         let trimmed = catch_unwind(AssertUnwindSafe(|| self.pinned_store.free_idle()));
-        self.notifier.dismiss(&self.core);
-        let returns = self
-            .returns
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = returns.take() {
-            // SAFETY: created by `returns` and taken out of it, so nothing uses it again.
-            self.core
-                .give_back(|driver| unsafe { driver.stream_destroy(stream) });
-        }
         if let Err(panic) = freed.and(trimmed) {
             resume_unwind(panic);
         }

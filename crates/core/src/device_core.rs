@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pinlane_driver::{Driver, Error, Result, StreamHandle};
+use pinlane_driver::{Driver, Error, EventFlags, EventHandle, Result, StreamFlags, StreamHandle};
 
 use crate::memory::{Budget, DeviceMemoryCache};
 use crate::sync::lock;
@@ -16,7 +16,7 @@ pub(crate) struct DeviceCore {
     /// Limit on page-locked memory.
     pub(crate) budget: Budget,
     /// The driver permanently refuses to register memory.
-    pub(crate) registration_refused: Flag,
+    pub(crate) registration_refused: AtomicBool,
     /// Unused device memory.
     pub(crate) device_cache: DeviceMemoryCache,
     stray: Mutex<Vec<Error>>,
@@ -49,27 +49,13 @@ impl ByteCounter {
     }
 }
 
-/// A flag that is set once and stays set.
-#[derive(Default)]
-pub(crate) struct Flag(AtomicBool);
-
-impl Flag {
-    pub(crate) fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 impl DeviceCore {
     pub(crate) fn new(driver: Arc<dyn Driver>, budget: Budget) -> Self {
         Self {
             driver,
             counters: MemoryCounters::default(),
             budget,
-            registration_refused: Flag::default(),
+            registration_refused: AtomicBool::new(false),
             device_cache: DeviceMemoryCache::default(),
             stray: Mutex::default(),
         }
@@ -108,7 +94,69 @@ impl DeviceCore {
         stray.push(error);
     }
 
+    /// Like [`keep_stray`](Self::keep_stray), for errors that may be the driver's.
+    pub(crate) fn keep_stray_error(&self, error: crate::Error) {
+        if let crate::Error::Driver(error) = error {
+            self.keep_stray(error);
+        }
+    }
+
     pub(crate) fn take_stray(&self) -> Vec<Error> {
         std::mem::take(&mut *lock(&self.stray))
+    }
+}
+
+/// A stream, destroyed on drop. Its work still runs to completion.
+pub(crate) struct OwnStream {
+    core: Arc<DeviceCore>,
+    pub(crate) handle: StreamHandle,
+}
+
+impl OwnStream {
+    pub(crate) fn create(core: &Arc<DeviceCore>, flags: StreamFlags) -> Result<Self> {
+        Ok(Self {
+            handle: core.driver.stream_create(flags)?,
+            core: Arc::clone(core),
+        })
+    }
+
+    /// A stream that does not synchronize with the default stream.
+    pub(crate) fn non_blocking(core: &Arc<DeviceCore>) -> Result<Self> {
+        let flags = StreamFlags {
+            non_blocking: true,
+            priority: 0,
+        };
+        Self::create(core, flags)
+    }
+}
+
+impl Drop for OwnStream {
+    fn drop(&mut self) {
+        // SAFETY: created by `create`, and its last user is gone.
+        self.core
+            .give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
+    }
+}
+
+/// An event, destroyed on drop.
+pub(crate) struct OwnEvent {
+    pub(crate) core: Arc<DeviceCore>,
+    pub(crate) handle: EventHandle,
+}
+
+impl OwnEvent {
+    pub(crate) fn create(core: &Arc<DeviceCore>, flags: EventFlags) -> Result<Self> {
+        Ok(Self {
+            handle: core.driver.event_create(flags)?,
+            core: Arc::clone(core),
+        })
+    }
+}
+
+impl Drop for OwnEvent {
+    fn drop(&mut self) {
+        // SAFETY: created by `create`, and its last user is gone.
+        self.core
+            .give_back(|driver| unsafe { driver.event_destroy(self.handle) });
     }
 }

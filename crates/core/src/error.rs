@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pinlane_driver as driver;
 
 /// Result of a library call.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Error of a library call. Unless a variant says otherwise, a failed call changed nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -267,6 +267,8 @@ impl fmt::Display for Size {
 }
 
 /// A transfer that could not be submitted or that failed, with its buffer.
+#[derive(thiserror::Error)]
+#[error("{error}")]
 pub struct TransferError<B> {
     /// What went wrong.
     pub error: Error,
@@ -293,18 +295,6 @@ impl<B> fmt::Debug for TransferError<B> {
     }
 }
 
-impl<B> fmt::Display for TransferError<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl<B> std::error::Error for TransferError<B> {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.error.source()
-    }
-}
-
 impl<B> From<TransferError<B>> for Error {
     fn from(failed: TransferError<B>) -> Self {
         failed.error
@@ -312,6 +302,8 @@ impl<B> From<TransferError<B>> for Error {
 }
 
 /// Memory that could not be registered or unregistered, with the reason.
+#[derive(thiserror::Error)]
+#[error("{error}")]
 pub struct RegisterError<M> {
     /// The reason.
     pub error: Error,
@@ -326,14 +318,6 @@ impl<M> fmt::Debug for RegisterError<M> {
             .finish_non_exhaustive()
     }
 }
-
-impl<M> fmt::Display for RegisterError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl<M> std::error::Error for RegisterError<M> {}
 
 impl<M> From<RegisterError<M>> for Error {
     fn from(failed: RegisterError<M>) -> Self {

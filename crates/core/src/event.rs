@@ -8,7 +8,7 @@ use pinlane_driver::{Driver, EventFlags, EventHandle};
 
 use crate::completed::Completed;
 use crate::device::Shared;
-use crate::device_core::DeviceCore;
+use crate::device_core::{DeviceCore, OwnEvent};
 use crate::fence::DeviceFence;
 use crate::{Error, Result};
 
@@ -29,43 +29,30 @@ use crate::{Error, Result};
 /// # }
 /// ```
 pub struct Event {
-    inner: Arc<EventInner>,
-}
-
-/// The driver's event, destroyed with its last user.
-pub(crate) struct EventInner {
-    pub(crate) core: Arc<DeviceCore>,
-    pub(crate) handle: EventHandle,
+    event: Arc<OwnEvent>,
     /// An event does not keep its device open.
     device: Weak<Shared>,
 }
 
 impl Event {
     pub(crate) fn create(device: &Arc<Shared>, flags: EventFlags) -> Result<Self> {
-        let core = Arc::clone(&device.core);
         Ok(Self {
-            inner: Arc::new(EventInner {
-                handle: core.driver.event_create(flags)?,
-                core,
-                device: Arc::downgrade(device),
-            }),
+            event: Arc::new(OwnEvent::create(&device.core, flags)?),
+            device: Arc::downgrade(device),
         })
     }
 
     pub(crate) fn handle(&self) -> EventHandle {
-        self.inner.handle
+        self.event.handle
     }
 
     fn driver(&self) -> &dyn Driver {
-        &*self.inner.core.driver
+        &*self.event.core.driver
     }
 
     pub(crate) fn belongs_to(&self, core: &Arc<DeviceCore>) -> Result<()> {
-        if Arc::ptr_eq(&self.inner.core, core) {
-            Ok(())
-        } else {
-            Err(Error::WrongDevice)
-        }
+        let same = Arc::ptr_eq(&self.event.core, core);
+        same.then_some(()).ok_or(Error::WrongDevice)
     }
 
     /// Whether the event has fired. An event that was never recorded counts as fired.
@@ -95,8 +82,8 @@ impl Event {
     /// # }
     /// ```
     pub fn completed(&self) -> Completed {
-        match self.inner.device.upgrade() {
-            Some(device) => Completed::new(DeviceFence::of_event(&self.inner), device),
+        match self.device.upgrade() {
+            Some(device) => Completed::new(DeviceFence::of_event(&self.event), device),
             // The device is closed, so nothing would wake the task.
             None => Completed::ready(self.synchronize()),
         }
@@ -105,18 +92,10 @@ impl Event {
     /// Device time from this event to `end` in nanoseconds; negative if `end` fired first. Both events must
     /// have been created with timing and have fired.
     pub fn elapsed_ns(&self, end: &Self) -> Result<i64> {
-        end.belongs_to(&self.inner.core)?;
+        end.belongs_to(&self.event.core)?;
         Ok(self
             .driver()
             .event_elapsed_ns(self.handle(), end.handle())?)
-    }
-}
-
-impl Drop for EventInner {
-    fn drop(&mut self) {
-        // SAFETY: created by this driver; this was its only owner.
-        self.core
-            .give_back(|driver| unsafe { driver.event_destroy(self.handle) });
     }
 }
 

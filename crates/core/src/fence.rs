@@ -1,19 +1,19 @@
 //! Fences of a real device: pooled events, recorded once.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pinlane_driver::{Error, EventFlags, EventHandle, Result, StreamHandle};
 
-use crate::device_core::DeviceCore;
-use crate::event::EventInner;
+use crate::device_core::{DeviceCore, OwnEvent};
 use crate::protocol::{Fence, FreeList};
 
 /// Events that no fence currently uses.
 pub(crate) struct EventPool {
     core: Arc<DeviceCore>,
-    idle: FreeList<EventHandle>,
+    idle: FreeList<Arc<OwnEvent>>,
 }
 
 impl EventPool {
@@ -27,23 +27,12 @@ impl EventPool {
     /// Claims an event that is not recorded yet. Called before work is submitted, so that running out of
     /// events fails while nothing is in flight.
     pub(crate) fn claim(self: &Arc<Self>) -> Result<UnrecordedFence> {
-        let event = self
-            .idle
-            .claim(|| self.core.driver.event_create(EventFlags::default()))?;
+        let create = || OwnEvent::create(&self.core, EventFlags::default()).map(Arc::new);
+        let event = self.idle.claim(create)?;
         Ok(UnrecordedFence(DeviceFence::new(
             event,
-            EventOwner::Pool(Arc::clone(self)),
+            Some(Arc::clone(self)),
         )))
-    }
-}
-
-impl Drop for EventPool {
-    fn drop(&mut self) {
-        for event in self.idle.drain() {
-            // SAFETY: this driver created the idle events, and nothing holds them any more.
-            self.core
-                .give_back(|driver| unsafe { driver.event_destroy(event) });
-        }
     }
 }
 
@@ -59,50 +48,46 @@ impl UnrecordedFence {
     }
 }
 
-/// A point in a stream. The event returns to the pool with the last clone.
+/// A point in a stream. The event returns to its pool with the last clone.
 #[derive(Clone)]
 pub(crate) struct DeviceFence(Arc<Inner>);
 
 struct Inner {
-    event: EventHandle,
-    owner: EventOwner,
+    /// Taken once, by `drop`.
+    event: ManuallyDrop<Arc<OwnEvent>>,
+    /// `None` for a user's event.
+    pool: Option<Arc<EventPool>>,
     /// Set once the event is known to have fired, to save later driver calls.
     done: AtomicBool,
 }
 
-/// Where the event of a fence comes from.
-enum EventOwner {
-    /// Returns to this pool.
-    Pool(Arc<EventPool>),
-    /// A user's event.
-    User(Arc<EventInner>),
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let EventOwner::Pool(pool) = &self.owner {
+        // SAFETY: taken only here, and never used again.
+        let event = unsafe { ManuallyDrop::take(&mut self.event) };
+        if let Some(pool) = &self.pool {
             // Waits already issued on the event keep the recording that they saw.
-            pool.idle.release(self.event);
+            pool.idle.release(event);
         }
     }
 }
 
 impl DeviceFence {
-    fn new(event: EventHandle, owner: EventOwner) -> Self {
+    fn new(event: Arc<OwnEvent>, pool: Option<Arc<EventPool>>) -> Self {
         Self(Arc::new(Inner {
-            event,
-            owner,
+            event: ManuallyDrop::new(event),
+            pool,
             done: AtomicBool::new(false),
         }))
     }
 
     /// The point at which a user's event was last recorded.
-    pub(crate) fn of_event(event: &Arc<EventInner>) -> Self {
-        Self::new(event.handle, EventOwner::User(Arc::clone(event)))
+    pub(crate) fn of_event(event: &Arc<OwnEvent>) -> Self {
+        Self::new(Arc::clone(event), None)
     }
 
     pub(crate) fn event(&self) -> EventHandle {
-        self.0.event
+        self.0.event.handle
     }
 
     /// Whether it is known to have fired, without asking the driver.
@@ -119,10 +104,7 @@ impl DeviceFence {
     }
 
     fn core(&self) -> &DeviceCore {
-        match &self.0.owner {
-            EventOwner::Pool(pool) => &pool.core,
-            EventOwner::User(event) => &event.core,
-        }
+        &self.0.event.core
     }
 }
 
@@ -131,7 +113,7 @@ impl Fence for DeviceFence {
         if self.known_done() {
             return Ok(true);
         }
-        let done = self.core().driver.event_query(self.0.event)?;
+        let done = self.core().driver.event_query(self.event())?;
         Ok(self.learned(done))
     }
 
@@ -139,7 +121,7 @@ impl Fence for DeviceFence {
         if self.known_done() {
             return Ok(());
         }
-        self.core().driver.event_synchronize(self.0.event)?;
+        self.core().driver.event_synchronize(self.event())?;
         self.learned(true);
         Ok(())
     }
@@ -151,7 +133,7 @@ impl Fence for DeviceFence {
         let done = self
             .core()
             .driver
-            .event_wait_timeout(self.0.event, timeout)?;
+            .event_wait_timeout(self.event(), timeout)?;
         Ok(self.learned(done))
     }
 

@@ -7,14 +7,13 @@ pub use crate::protocol::{Claim, SharedSlot, SlotMemory, Stride};
 pub use crate::sync::lock;
 
 use std::ops::RangeInclusive;
+use std::ptr::NonNull;
 
-use crate::{Device, Error, PinnedPool, PoolBuf};
+use crate::{Device, Error, PinnedPool, PinnedTarget, PoolBuf};
 
 /// Keeps an error that no call can return, for [`Device::take_stray_errors`].
 pub fn keep_stray_error(device: &Device, error: Error) {
-    if let Error::Driver(error) = error {
-        device.shared.core.keep_stray(error);
-    }
+    device.shared.core.keep_stray_error(error);
 }
 
 /// The device's pool of reusable pinned buffers. Blocks have exactly the requested size. [`Device::trim`]
@@ -31,4 +30,12 @@ pub fn take_idle(pool: &PinnedPool, bytes: RangeInclusive<usize>) -> Option<Pool
 /// A pool whose blocks have exactly the requested size and are freed with it.
 pub fn exact_pool(device: &Device) -> PinnedPool {
     PinnedPool::exact(device)
+}
+
+// SAFETY: `PinnedTarget` promises the same.
+unsafe impl<B: PinnedTarget<u8>> SlotMemory for B {
+    fn memory(&mut self) -> (NonNull<u8>, usize) {
+        let start = NonNull::new(self.start_mut()).expect("pinned memory is never null");
+        (start, self.len())
+    }
 }

@@ -69,7 +69,7 @@ mod stream;
 mod submit;
 mod sync;
 mod transfer;
-mod upload_pieces;
+mod unwind;
 
 /// Keeps other crates from implementing traits that only make sense here.
 mod sealed {

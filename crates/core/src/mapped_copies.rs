@@ -1,14 +1,12 @@
 //! Copies by a kernel that accesses mapped host memory.
 
-use std::mem::ManuallyDrop;
-
 use pinlane_kernels::Piece;
 
+use crate::copy::same_len;
 use crate::fence::DeviceFence;
 use crate::kernel::In;
 use crate::memory::{PinnedSource, Touch};
 use crate::stream::SubmitError;
-use crate::transfer::same_len;
 use crate::{
     Device, DeviceBuf, DevicePtr, DeviceSlice, DeviceSliceMut, Error, Kernel, LaunchShape,
     MappedBuf, Result, Stream, Transfer, TransferError,
@@ -80,14 +78,13 @@ impl MappedCopies {
         stream: &Stream,
         source: MappedBuf<u8>,
         target: impl Into<DeviceSliceMut<'a, u8>>,
-    ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
+    ) -> Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let target = target.into();
         let (place, bytes) = (target.device_ptr(), target.len());
-        let source = ManuallyDrop::new(source); // leaked if the driver panics
-        let submitted = self
-            .up
-            .submit(stream, &source, (place, bytes), target.touch());
-        stream.in_flight(submitted, ManuallyDrop::into_inner(source))
+        let touch = target.touch();
+        stream.in_flight(source, |source| {
+            self.up.submit(stream, source, (place, bytes), touch)
+        })
     }
 
     /// Writes all of `source` to the start of `target` with a kernel that writes host memory. The transfer
@@ -97,14 +94,13 @@ impl MappedCopies {
         stream: &Stream,
         source: impl Into<DeviceSlice<'a, u8>>,
         target: MappedBuf<u8>,
-    ) -> std::result::Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
+    ) -> Result<Transfer<MappedBuf<u8>>, TransferError<MappedBuf<u8>>> {
         let source = source.into();
         let (place, bytes) = (source.device_ptr(), source.len());
-        let target = ManuallyDrop::new(target); // leaked if the driver panics
-        let submitted = self
-            .down
-            .submit(stream, &target, (place, bytes), source.touch());
-        stream.in_flight(submitted, ManuallyDrop::into_inner(target))
+        let touch = source.touch();
+        stream.in_flight(target, |target| {
+            self.down.submit(stream, target, (place, bytes), touch)
+        })
     }
 }
 
@@ -115,7 +111,7 @@ impl Way {
         mapped: &MappedBuf<u8>,
         (place, bytes): (DevicePtr, usize),
         touch: Touch<'_>,
-    ) -> std::result::Result<DeviceFence, SubmitError> {
+    ) -> Result<DeviceFence, SubmitError> {
         let checked = match mapped.len() < bytes {
             true => same_len(mapped.len(), bytes),
             // On another device the memory may have a different address.

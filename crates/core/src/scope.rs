@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 
 use bytemuck::Pod;
-use pinlane_driver::{CopyOp, HostPtr, Place, RegisterFlags};
+use pinlane_driver::{HostPtr, RegisterFlags};
 
 use crate::completed::Completed;
+use crate::copy::{Direction, enqueue, same_len};
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut, Reservation};
 use crate::protocol::Fence;
-use crate::submit::{AbortOnUnwind, abort_over_borrowed, settle_borrowed};
+use crate::submit::{abort_on_unwind, abort_over_borrowed, settle_borrowed};
 use crate::sync::lock;
-use crate::transfer::{copy_unless_empty, same_len};
 use crate::{Device, RegisterError, Result, Stream};
 
 /// A scope for transfers of borrowed memory. See [`Device::scope`].
@@ -125,8 +125,12 @@ impl Device {
             env: PhantomData,
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&scope)));
-        let settled = scope.settle();
-        scope.unregister_all();
+        // Unwinding would return memory that is in use.
+        let settled = abort_on_unwind(|| {
+            let settled = scope.settle();
+            scope.unregister_all();
+            settled
+        });
         match (outcome, settled) {
             (Ok(Ok(value)), Ok(())) => Ok(value),
             (Ok(Ok(_)), Err(error)) => Err(error.into()),
@@ -151,17 +155,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (source, target) = (source.into(), target.into());
         same_len(source.len(), target.len())?;
         source.pinned_for().check_usable_by(&stream.shared().core)?;
-        let copy = CopyOp {
-            source: Place::Host(source.start().cast()),
-            target: Place::Device(target.device_ptr()),
-            bytes: source.len() * size_of::<T>(),
-        };
-        let submitted = stream.submit_borrowed(&[target.touch()], |driver, stream| {
-            // SAFETY: both sides hold that many bytes; the source is borrowed for the scope, which does not
-            // end before the fence has fired; the target's ledger keeps the target.
-            unsafe { copy_unless_empty(driver, copy, stream) }
-        });
-        self.in_flight(submitted, source, stream)
+        let bytes = source.len() * size_of::<T>();
+        let copy = Direction::Upload.copy(source.start().as_ptr(), target.device_ptr(), bytes);
+        // SAFETY: both sides hold that many bytes; the source is borrowed for the scope, which does not
+        // end before the fence has fired; the target's ledger keeps the target.
+        let fence = stream.submit_borrowed(&[target.touch()], unsafe { enqueue(copy) })?;
+        Ok(self.in_flight(fence, source, stream))
     }
 
     /// Copies device memory into borrowed memory, asynchronously.
@@ -174,16 +173,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (source, mut target) = (source.into(), target.into());
         same_len(source.len(), target.len())?;
         target.pinned_for().check_usable_by(&stream.shared().core)?;
-        let copy = CopyOp {
-            source: Place::Device(source.device_ptr()),
-            target: Place::Host(target.start().cast()),
-            bytes: source.len() * size_of::<T>(),
-        };
-        let submitted = stream.submit_borrowed(&[source.touch()], |driver, stream| {
-            // SAFETY: as in `upload`; the target is borrowed exclusively for the scope.
-            unsafe { copy_unless_empty(driver, copy, stream) }
-        });
-        self.in_flight(submitted, target, stream)
+        let bytes = source.len() * size_of::<T>();
+        let copy = Direction::Download.copy(target.start().as_ptr(), source.device_ptr(), bytes);
+        // SAFETY: as in `upload`; the target is borrowed exclusively for the scope.
+        let fence = stream.submit_borrowed(&[source.touch()], unsafe { enqueue(copy) })?;
+        Ok(self.in_flight(fence, target, stream))
     }
 
     /// Page-locks borrowed memory until the scope ends, for use as source or target of the scope's
@@ -208,7 +202,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn register<T: Pod + Send>(
         &'scope self,
         memory: &'scope mut [T],
-    ) -> std::result::Result<PinnedSliceMut<'scope, T>, RegisterError<&'scope mut [T]>> {
+    ) -> Result<PinnedSliceMut<'scope, T>, RegisterError<&'scope mut [T]>> {
         let start = NonNull::from(&mut *memory).cast();
         match self.lock_pages(start, size_of_val(memory), RegisterFlags::default()) {
             Ok(()) => Ok(PinnedSliceMut::registered(memory, &self.device.shared.core)),
@@ -249,7 +243,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Unregisters all memory. All transfers that used it are done.
     fn unregister_all(&self) {
         let core = &self.device.shared.core;
-        let guard = AbortOnUnwind;
         for registration in lock(&self.registrations).drain(..) {
             // SAFETY: registered here, once, and all transfers of the scope are done.
             let unregister = || unsafe { core.driver.host_unregister(registration.start) };
@@ -267,30 +260,27 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             core.counters.registered_bytes.subtract(registration.bytes);
             drop(registration.reservation);
         }
-        std::mem::forget(guard);
     }
 
     fn in_flight<S>(
         &'scope self,
-        submitted: Result<DeviceFence>,
+        fence: DeviceFence,
         memory: S,
         stream: &Stream,
-    ) -> Result<ScopedTransfer<'scope, S>> {
-        let fence = submitted?;
-        Ok(ScopedTransfer {
+    ) -> ScopedTransfer<'scope, S> {
+        ScopedTransfer {
             memory: Some(memory),
             fences: &self.fences,
             at: lock(&self.fences).add(fence),
             shared: Arc::downgrade(stream.shared()),
             completed: None,
-        })
+        }
     }
 
     /// Waits for all transfers, then returns the first error.
     fn settle(&self) -> pinlane_driver::Result<()> {
         let fences = lock(&self.fences);
         let mut first = Ok(());
-        let guard = AbortOnUnwind; // unwinding would return memory that is in use
         for fence in &fences.flying {
             match (settle_borrowed(fence), &first) {
                 (Ok(()), _) => {}
@@ -298,7 +288,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 (Err(error), Err(_)) => fence.note(error),
             }
         }
-        std::mem::forget(guard);
         first
     }
 }

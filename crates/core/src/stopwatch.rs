@@ -1,8 +1,11 @@
 //! Times single copies on the device.
 
+use std::sync::Arc;
+
 use bytemuck::Pod;
 use pinlane_driver::{Driver, StreamHandle};
 
+use crate::device_core::DeviceCore;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
 use crate::{Device, Event, Result, Stream, Transfer, TransferError};
 
@@ -53,6 +56,11 @@ impl Stopwatch {
         Ok(u64::try_from(ns).unwrap_or(0))
     }
 
+    /// Checks that it may time work of this device.
+    pub(crate) fn belongs_to(&self, core: &Arc<DeviceCore>) -> Result<()> {
+        self.start.belongs_to(core)
+    }
+
     /// Records an event before and after the work of `enqueue`. The result of the second recording is
     /// returned separately, because the work is already submitted by then.
     pub(crate) fn around(
@@ -84,13 +92,9 @@ impl Timed<'_> {
         &self,
         source: B,
         target: impl Into<DeviceSliceMut<'a, T>>,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        if let Err(error) = self.fits() {
-            return Err(TransferError::new(error, source));
-        }
-        let target = target.into();
+    ) -> Result<Transfer<B>, TransferError<B>> {
         self.stream
-            .upload_timed(source, target, Some(self.stopwatch))
+            .upload_timed(source, target.into(), Some(self.stopwatch))
     }
 
     /// Like [`Stream::download`], timed.
@@ -98,18 +102,8 @@ impl Timed<'_> {
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
         target: B,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        if let Err(error) = self.fits() {
-            return Err(TransferError::new(error, target));
-        }
-        let source = source.into();
+    ) -> Result<Transfer<B>, TransferError<B>> {
         self.stream
-            .download_timed(source, target, Some(self.stopwatch))
-    }
-
-    /// Checks that stream and stopwatch belong to the same device.
-    fn fits(&self) -> Result<()> {
-        let core = &self.stream.shared().core;
-        self.stopwatch.start.belongs_to(core)
+            .download_timed(source.into(), target, Some(self.stopwatch))
     }
 }

@@ -8,6 +8,7 @@ use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle};
 
 use crate::completed::Completed;
 use crate::device::Shared;
+use crate::device_core::OwnStream;
 use crate::sync::lock;
 use crate::{Error, Event, Result};
 
@@ -23,11 +24,11 @@ pub struct Stream {
 }
 
 struct Inner {
+    /// `None` for the default stream, which the driver owns.
+    own: Option<OwnStream>,
     shared: Arc<Shared>,
     handle: StreamHandle,
     id: u64,
-    /// False for the default stream, which the driver owns.
-    owned: bool,
     /// Held while submitting, so that the ledgers see fences in stream order.
     submit_order: Arc<Mutex<()>>,
     /// Submissions begun, submissions ended, and submissions known to be done.
@@ -46,52 +47,46 @@ pub(crate) enum SubmitError {
     Stranded(Error),
 }
 
-impl SubmitError {
-    /// For work on device memory only, whose ledger tracks stranded work itself.
-    pub(crate) fn into_error(self) -> Error {
-        match self {
-            Self::Refused(error) | Self::Stranded(error) => error,
-        }
-    }
-}
-
 impl From<SubmitError> for Error {
+    /// For work on device memory only, whose ledger tracks stranded work itself.
     fn from(error: SubmitError) -> Self {
-        error.into_error()
+        match error {
+            SubmitError::Refused(error) | SubmitError::Stranded(error) => error,
+        }
     }
 }
 
 impl Stream {
     pub(crate) fn create(shared: &Arc<Shared>, flags: StreamFlags) -> Result<Self> {
-        let handle = shared.core.driver.stream_create(flags)?;
-        Ok(Self::new(shared, handle, true))
+        let own = OwnStream::create(&shared.core, flags)?;
+        Ok(Self::new(Arc::clone(shared), Some(own)))
     }
 
     pub(crate) fn default_of(shared: &Arc<Shared>) -> Self {
-        Self::new(shared, shared.core.driver.default_stream(), false)
+        Self::new(Arc::clone(shared), None)
     }
 
-    fn new(shared: &Arc<Shared>, handle: StreamHandle, owned: bool) -> Self {
+    fn new(shared: Arc<Shared>, own: Option<OwnStream>) -> Self {
+        let (handle, id, submit_order) = match &own {
+            Some(own) => (own.handle, Shared::next_stream_id(), Arc::default()),
+            // All handles to the default stream are the same stream.
+            None => (
+                shared.core.driver.default_stream(),
+                Shared::DEFAULT_STREAM_ID,
+                Arc::clone(&shared.default_submit_order),
+            ),
+        };
         Self {
             inner: Arc::new(Inner {
-                shared: Arc::clone(shared),
+                exposed: AtomicBool::new(own.is_none()),
+                own,
+                shared,
                 handle,
-                id: if owned {
-                    Shared::next_stream_id()
-                } else {
-                    // All handles to the default stream are the same stream.
-                    Shared::DEFAULT_STREAM_ID
-                },
-                owned,
-                submit_order: if owned {
-                    Arc::default()
-                } else {
-                    Arc::clone(&shared.default_submit_order)
-                },
+                id,
+                submit_order,
                 begun: AtomicU64::new(0),
                 ended: AtomicU64::new(0),
                 done: AtomicU64::new(0),
-                exposed: AtomicBool::new(!owned),
             }),
         }
     }
@@ -182,7 +177,7 @@ impl Stream {
     /// fire never or immediately, and a ring slot is refilled long before the graph runs.
     pub(crate) fn refuse_capture(&self) -> Result<()> {
         // Only code that has the handle can capture a stream, and the default stream cannot be captured.
-        let possible = self.inner.owned && self.is_exposed();
+        let possible = self.inner.own.is_some() && self.is_exposed();
         if !possible || !self.driver().stream_is_capturing(self.inner.handle)? {
             return Ok(());
         }
@@ -219,16 +214,6 @@ pub(crate) struct SubmitGuard<'a>(&'a AtomicU64);
 impl Drop for SubmitGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::AcqRel);
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if self.owned {
-            let core = &self.shared.core;
-            // SAFETY: created for this stream; its last user is gone.
-            core.give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::fence::{DeviceFence, UnrecordedFence};
 use crate::memory::Touch;
 use crate::protocol::Fence;
 use crate::stream::{SubmitError, SubmitGuard};
+use crate::unwind::on_unwind;
 use crate::{Error, Stream};
 
 impl Stream {
@@ -35,10 +36,8 @@ impl Stream {
         let _guard = self.begin_submit();
         let _order = self.submit_order();
         self.wait_for_all_conflicts(touches)?;
-        let unmarked = StrandMemoryOnUnwind(touches);
-        let enqueued = enqueue(self.driver(), self.handle());
-        std::mem::forget(unmarked);
-        enqueued.map_err(refused)?;
+        let enqueue = || enqueue(self.driver(), self.handle());
+        on_unwind(|| strand(touches), enqueue).map_err(refused)?;
         let fence = self.mark(touches, fence)?;
         enter(&fence);
         Ok(fence)
@@ -55,12 +54,12 @@ impl Stream {
         let begin_submit = self.begin_submit();
         // There is no ledger entry to keep in order, so no lock is needed.
         self.wait_for_all_conflicts(touches)?;
-        let unmarked = StrandMemoryOnUnwind(touches);
-        let enqueued = enqueue(self.driver(), self.handle());
-        drop(begin_submit);
-        let drained = enqueued.map(|()| self.drain());
-        std::mem::forget(unmarked);
-        drained
+        let enqueue_and_drain = || {
+            let enqueued = enqueue(self.driver(), self.handle());
+            drop(begin_submit);
+            enqueued.map(|()| self.drain())
+        };
+        on_unwind(|| strand(touches), enqueue_and_drain)
             .map_err(refused)?
             .map_err(|error| self.submitted_without_fence(touches, error))
     }
@@ -100,13 +99,8 @@ impl Stream {
         fence: UnrecordedFence,
     ) -> Result<DeviceFence, SubmitError> {
         // If the driver panics, there is no way to tell what uses the memory.
-        let unmarked = StrandMemoryOnUnwind(touches);
-        let recorded = fence.record(self.handle());
-        std::mem::forget(unmarked);
-        let fence = match recorded {
-            Ok(fence) => fence,
-            Err(error) => return Err(self.submitted_without_fence(touches, error)),
-        };
+        let fence = on_unwind(|| strand(touches), || fence.record(self.handle()))
+            .map_err(|error| self.submitted_without_fence(touches, error))?;
         for touch in touches {
             let access = touch.access(self.id());
             touch.region.ledger().record(access, fence.clone());
@@ -160,9 +154,7 @@ impl Stream {
         if error.is_fatal() || self.drains() {
             return SubmitError::Refused(error.into());
         }
-        for touch in touches {
-            touch.region.strand();
-        }
+        strand(touches);
         SubmitError::Stranded(error.into())
     }
 
@@ -215,7 +207,7 @@ impl Drop for Submission<'_> {
     /// A panic prevented `finish`, so there is no way to tell what uses the memory.
     fn drop(&mut self) {
         if self.fence.is_some() {
-            drop(StrandMemoryOnUnwind(self.touches));
+            strand(self.touches);
         }
     }
 }
@@ -226,38 +218,30 @@ fn refused(error: pinlane_driver::Error) -> SubmitError {
 
 /// Submits work on borrowed memory, and aborts if it is stranded.
 fn or_abort<T>(submit: impl FnOnce() -> Result<T, SubmitError>) -> Result<T, Error> {
-    let guard = AbortOnUnwind;
-    let submitted = submit();
-    std::mem::forget(guard);
-    match submitted {
+    match abort_on_unwind(submit) {
         Ok(value) => Ok(value),
         Err(SubmitError::Refused(error)) => Err(error),
         Err(SubmitError::Stranded(error)) => abort_over_borrowed(&error),
     }
 }
 
-/// Marks memory as stranded when dropped, which only happens during a panic.
-struct StrandMemoryOnUnwind<'a>(&'a [Touch<'a>]);
-
-impl Drop for StrandMemoryOnUnwind<'_> {
-    fn drop(&mut self) {
-        for touch in self.0 {
-            touch.region.strand();
-        }
+/// Marks memory whose uses can no longer be waited for.
+fn strand(touches: &[Touch<'_>]) {
+    for touch in touches {
+        touch.region.strand();
     }
 }
 
-/// Aborts the process when dropped, which only happens during a panic.
-pub(crate) struct AbortOnUnwind;
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
+/// Aborts the process if `work` panics.
+pub(crate) fn abort_on_unwind<T>(work: impl FnOnce() -> T) -> T {
+    let abort = || {
         // Not through `log`: the reason must be visible with or without a logger.
         eprintln!(
             "pinlane: the driver panicked while it copied borrowed memory; ending the process"
         );
         std::process::abort();
-    }
+    };
+    on_unwind(abort, work)
 }
 
 /// Waits until the device is finished with borrowed memory.

@@ -3,20 +3,21 @@
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytemuck::Pod;
-use pinlane_driver::{CopyOp, HostPtr, Place};
+use pinlane_driver::{CopyOp, Driver};
 
+use crate::copy::{Direction, enqueue, same_len};
 use crate::fence::DeviceFence;
-use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
+use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget, Touch};
 use crate::protocol::{InFlight, Landed};
 use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
-use crate::{Error, Result, Stopwatch, Stream, TransferError};
+use crate::{Result, Stopwatch, Stream, TransferError};
 
 /// A copy in flight that owns its host buffer.
 ///
@@ -53,7 +54,7 @@ impl Stream {
         &self,
         source: B,
         target: impl Into<DeviceSliceMut<'a, T>>,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+    ) -> Result<Transfer<B>, TransferError<B>> {
         self.upload_timed(source, target.into(), None)
     }
 
@@ -62,31 +63,12 @@ impl Stream {
         source: B,
         target: DeviceSliceMut<'_, T>,
         stopwatch: Option<&Stopwatch>,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        let checked = same_len(source.len(), target.len())
-            .and_then(|()| source.pinned_for().check_usable_by(&self.shared().core));
-        if let Err(error) = checked {
-            return Err(TransferError::new(error, source));
-        }
-        let copy = CopyOp {
-            source: Place::Host(host_ptr(source.start())),
-            target: Place::Device(target.device_ptr()),
-            bytes: source.len() * size_of::<T>(),
-        };
-        let source = ManuallyDrop::new(source); // leaked if the driver panics
-        let mut marked = Ok(());
-        let submitted = self.submit(&[target.touch()], |driver, stream| {
-            // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence behind
-            // the copy has fired, and the target's ledger keeps the target.
-            let enqueue = || unsafe { copy_unless_empty(driver, copy, stream) };
-            match stopwatch {
-                None => enqueue()?,
-                Some(stopwatch) => marked = stopwatch.around(driver, stream, enqueue)?,
-            }
-            Ok(())
-        });
-        let transfer = self.in_flight(submitted, ManuallyDrop::into_inner(source))?;
-        transfer.marked(marked)
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        let lens = (source.len(), target.len());
+        let bytes = source.len() * size_of::<T>();
+        let copy = Direction::Upload.copy(source.start(), target.device_ptr(), bytes);
+        // SAFETY: the copy is between the two.
+        unsafe { self.transfer(source, copy, lens, target.touch(), stopwatch) }
     }
 
     /// Copies device memory into pinned memory, asynchronously. The transfer owns the buffer until it is
@@ -96,7 +78,7 @@ impl Stream {
         &self,
         source: impl Into<DeviceSlice<'a, T>>,
         target: B,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+    ) -> Result<Transfer<B>, TransferError<B>> {
         self.download_timed(source.into(), target, None)
     }
 
@@ -105,47 +87,122 @@ impl Stream {
         source: DeviceSlice<'_, T>,
         mut target: B,
         stopwatch: Option<&Stopwatch>,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        let checked = same_len(source.len(), target.len())
-            .and_then(|()| target.pinned_for().check_usable_by(&self.shared().core));
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        let lens = (source.len(), target.len());
+        let bytes = source.len() * size_of::<T>();
+        let copy = Direction::Download.copy(target.start_mut(), source.device_ptr(), bytes);
+        // SAFETY: the copy is between the two.
+        unsafe { self.transfer(target, copy, lens, source.touch(), stopwatch) }
+    }
+
+    /// # Safety
+    /// `copy` is between `buffer` and the memory of `touch`, which hold as many bytes if the lengths of
+    /// source and target are equal.
+    unsafe fn transfer<T: Pod, B: PinnedSource<T>>(
+        &self,
+        buffer: B,
+        copy: CopyOp,
+        (source_len, target_len): (usize, usize),
+        touch: Touch<'_>,
+        stopwatch: Option<&Stopwatch>,
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        let core = &self.shared().core;
+        let checked = stopwatch
+            .map_or(Ok(()), |stopwatch| stopwatch.belongs_to(core))
+            .and_then(|()| same_len(source_len, target_len))
+            .and_then(|()| buffer.pinned_for().check_usable_by(core));
         if let Err(error) = checked {
-            return Err(TransferError::new(error, target));
+            return Err(TransferError::new(error, buffer));
         }
-        let copy = CopyOp {
-            source: Place::Device(source.device_ptr()),
-            target: Place::Host(host_ptr(target.start_mut())),
-            bytes: source.len() * size_of::<T>(),
-        };
-        let target = ManuallyDrop::new(target); // leaked if the driver panics
         let mut marked = Ok(());
-        let submitted = self.submit(&[source.touch()], |driver, stream| {
-            // SAFETY: as in `upload`, with source and target swapped.
-            let enqueue = || unsafe { copy_unless_empty(driver, copy, stream) };
+        let enqueue = |driver: &dyn Driver, stream| {
+            // SAFETY: both sides hold that many bytes; the transfer owns the buffer until the fence behind
+            // the copy has fired, and the ledger keeps the device memory.
+            let enqueue = || unsafe { enqueue(copy)(driver, stream) };
             match stopwatch {
                 None => enqueue()?,
                 Some(stopwatch) => marked = stopwatch.around(driver, stream, enqueue)?,
             }
             Ok(())
+        };
+        let transfer = self.in_flight(buffer, |_| self.submit(&[touch], enqueue))?;
+        match marked {
+            Ok(()) => Ok(transfer),
+            // The copy is submitted, but not timed.
+            Err(error) => Err(TransferError::new(error, transfer.wait()?)),
+        }
+    }
+
+    /// Copies ranges of a pinned buffer to the device, asynchronously. The transfer owns the buffer until
+    /// all copies are done. An error comes with the index of the piece it concerns.
+    ///
+    /// # Panics
+    /// If a range is out of bounds, or differs in length from its target.
+    #[doc(hidden)]
+    pub fn upload_pieces<B: PinnedSource<u8>>(
+        &self,
+        source: B,
+        pieces: &[(Range<usize>, DeviceSliceMut<'_, u8>)],
+    ) -> Result<Transfer<B>, (TransferError<B>, usize)> {
+        if let Err(error) = source.pinned_for().check_usable_by(&self.shared().core) {
+            return Err((TransferError::new(error, source), 0));
+        }
+        let (start, len) = (source.start(), source.len());
+        let source = ManuallyDrop::new(source); // leaked if the driver panics
+        let mut last = None;
+        for (number, (range, target)) in pieces.iter().enumerate() {
+            assert!(range.end <= len && range.len() == target.len(), "{range:?}");
+            // SAFETY: the range was checked to be inside the buffer.
+            let first = unsafe { start.add(range.start) };
+            let copy = Direction::Upload.copy(first, target.device_ptr(), range.len());
+            // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence of
+            // the last copy has fired, when all earlier copies on the same stream are done too; the
+            // target's ledger keeps the target.
+            let submitted = self.submit(&[target.touch()], unsafe { enqueue(copy) });
+            match (submitted, last.take()) {
+                (Ok(fence), _) => last = Some(fence),
+                // The earlier pieces are in flight.
+                (Err(SubmitError::Refused(error)), Some(before)) => {
+                    let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| Ok(before));
+                    let failure = match transfer.and_then(Transfer::wait) {
+                        Ok(source) => TransferError::new(error, source),
+                        Err(failure) => {
+                            self.shared().core.keep_stray_error(failure.error);
+                            TransferError { error, ..failure }
+                        }
+                    };
+                    return Err((failure, number));
+                }
+                (refused, _) => {
+                    let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| refused);
+                    return transfer.map_err(|failure| (failure, number));
+                }
+            }
+        }
+        let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| match last {
+            Some(fence) => Ok(fence),
+            None => self.submit(&[], |_, _| Ok(())),
         });
-        let transfer = self.in_flight(submitted, ManuallyDrop::into_inner(target))?;
-        transfer.marked(marked)
+        transfer.map_err(|failure| (failure, 0))
     }
 
     /// Keeps `buffer` until all work submitted so far is done, for kernels that use mapped memory.
     pub fn hold<T: Pod, B: PinnedSource<T>>(
         &self,
         buffer: B,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
-        let buffer = ManuallyDrop::new(buffer); // leaked if the driver panics
-        let submitted = self.submit(&[], |_, _| Ok(()));
-        self.in_flight(submitted, ManuallyDrop::into_inner(buffer))
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        self.in_flight(buffer, |_| self.submit(&[], |_, _| Ok(())))
     }
 
+    /// Submits work that uses `buffer`, which is leaked if the driver panics.
     pub(crate) fn in_flight<B: Send + 'static>(
         &self,
-        submitted: std::result::Result<DeviceFence, SubmitError>,
         buffer: B,
-    ) -> std::result::Result<Transfer<B>, TransferError<B>> {
+        submit: impl FnOnce(&B) -> Result<DeviceFence, SubmitError>,
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        let buffer = ManuallyDrop::new(buffer);
+        let submitted = submit(&buffer);
+        let buffer = ManuallyDrop::into_inner(buffer);
         match submitted {
             Ok(fence) => Ok(Transfer {
                 flight: InFlight::new(buffer, fence, CoreArc::clone(&self.shared().deferred)),
@@ -165,23 +222,8 @@ impl Stream {
 }
 
 impl<B: Send + 'static> Transfer<B> {
-    /// Handles a copy that was submitted but whose fence may be missing. Without a fence, waits for the
-    /// copy and returns the buffer with the error.
-    fn marked(
-        self,
-        marked: pinlane_driver::Result<()>,
-    ) -> std::result::Result<Self, TransferError<B>> {
-        match marked {
-            Ok(()) => Ok(self),
-            Err(error) => {
-                let buffer = self.wait()?;
-                Err(TransferError::new(error, buffer))
-            }
-        }
-    }
-
     /// Waits until the copy is done and returns the buffer, on failure too.
-    pub fn wait(mut self) -> std::result::Result<B, TransferError<B>> {
+    pub fn wait(mut self) -> Result<B, TransferError<B>> {
         finish(self.flight.land())
     }
 
@@ -200,7 +242,7 @@ impl<B: Send + 'static> Transfer<B> {
 impl<B: Send + 'static> Unpin for Transfer<B> {}
 
 impl<B: Send + 'static> Future for Transfer<B> {
-    type Output = std::result::Result<B, TransferError<B>>;
+    type Output = Result<B, TransferError<B>>;
 
     /// # Panics
     /// If polled again after it returned `Ready`.
@@ -223,44 +265,9 @@ impl<B: Send + 'static> fmt::Debug for Transfer<B> {
     }
 }
 
-fn finish<B>(landed: Landed<B>) -> std::result::Result<B, TransferError<B>> {
-    match landed {
-        Landed {
-            result: Ok(()),
-            buffer: Some(buffer),
-        } => Ok(buffer),
-        Landed { result, buffer } => Err(TransferError {
-            error: result.expect_err("a lost buffer has a reason").into(),
-            buffer,
-        }),
-    }
-}
-
-pub(crate) fn same_len(source_len: usize, target_len: usize) -> Result<()> {
-    if source_len == target_len {
-        Ok(())
-    } else {
-        Err(Error::LengthMismatch {
-            source_len,
-            target_len,
-        })
-    }
-}
-
-pub(crate) fn host_ptr<T>(start: *const T) -> HostPtr {
-    NonNull::new(start.cast_mut().cast()).expect("host memory is never at 0")
-}
-
-/// # Safety
-/// As for [`Driver::copy_async`](pinlane_driver::Driver::copy_async).
-pub(crate) unsafe fn copy_unless_empty(
-    driver: &dyn pinlane_driver::Driver,
-    copy: CopyOp,
-    stream: pinlane_driver::StreamHandle,
-) -> pinlane_driver::Result<()> {
-    if copy.bytes == 0 {
-        return Ok(());
-    }
-    // SAFETY: the caller upholds the same contract.
-    unsafe { driver.copy_async(copy, stream) }
+fn finish<B>(landed: Landed<B>) -> Result<B, TransferError<B>> {
+    landed.map_err(|(error, buffer)| TransferError {
+        error: error.into(),
+        buffer,
+    })
 }

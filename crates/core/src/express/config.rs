@@ -35,6 +35,17 @@ const DEMOTING_LANES_AT_MOST: usize = 14;
 /// The same for copies that convert, which are limited by arithmetic.
 const CONVERTING_LANES_AT_MOST: usize = 16;
 
+macro_rules! setters {
+    ($($field:ident)*) => {$(
+        #[doc = concat!("Sets [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
+        #[must_use]
+        pub fn $field(mut self, $field: usize) -> Self {
+            self.$field = $field;
+            self
+        }
+    )*};
+}
+
 impl ExpressConfig {
     /// The defaults for a device and the CPUs of this process.
     #[must_use]
@@ -55,69 +66,46 @@ impl ExpressConfig {
         }
     }
 
-    /// Sets [`lanes`](field@Self::lanes).
-    #[must_use]
-    pub fn lanes(mut self, lanes: usize) -> Self {
-        self.lanes = lanes;
-        self
-    }
-
-    /// Sets [`converting_lanes`](field@Self::converting_lanes).
-    #[must_use]
-    pub fn converting_lanes(mut self, lanes: usize) -> Self {
-        self.converting_lanes = lanes;
-        self
-    }
-
-    /// Sets [`chunk_bytes`](field@Self::chunk_bytes).
-    #[must_use]
-    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = bytes;
-        self
-    }
-
-    /// Sets [`ring_chunks`](field@Self::ring_chunks).
-    #[must_use]
-    pub fn ring_chunks(mut self, chunks: usize) -> Self {
-        self.ring_chunks = chunks;
-        self
-    }
-
-    /// Sets [`threshold_bytes`](field@Self::threshold_bytes).
-    #[must_use]
-    pub fn threshold_bytes(mut self, bytes: usize) -> Self {
-        self.threshold_bytes = bytes;
-        self
-    }
-
-    /// Sets [`threshold_asleep_bytes`](field@Self::threshold_asleep_bytes).
-    #[must_use]
-    pub fn threshold_asleep_bytes(mut self, bytes: usize) -> Self {
-        self.threshold_asleep_bytes = bytes;
-        self
-    }
+    setters!(
+        lanes
+        converting_lanes
+        chunk_bytes
+        ring_chunks
+        threshold_bytes
+        threshold_asleep_bytes
+    );
 
     pub(crate) fn check(&self) -> Result<()> {
-        let wrong = |field, reason| Err(Error::InvalidConfig { field, reason });
-        if self.lanes == 0 {
-            return wrong("lanes", "at least 1, the caller's");
+        let chunks_too_small = self.chunk_bytes < 64 << 10;
+        let too_large = self.chunk_bytes.checked_mul(self.ring_chunks).is_none();
+        let rules = [
+            (self.lanes == 0, "lanes", "at least 1, the caller's"),
+            (
+                self.converting_lanes == 0,
+                "converting_lanes",
+                "at least 1, the caller's",
+            ),
+            (
+                !self.chunk_bytes.is_multiple_of(4096) || chunks_too_small,
+                "chunk_bytes",
+                "a multiple of 4096, at least 65536",
+            ),
+            (self.ring_chunks == 0, "ring_chunks", "at least 1"),
+            (
+                self.threshold_asleep_bytes < self.threshold_bytes,
+                "threshold_asleep_bytes",
+                "no less than threshold_bytes",
+            ),
+            (
+                too_large,
+                "ring_chunks",
+                "more than the address space holds",
+            ),
+        ];
+        match rules.into_iter().find(|(broken, ..)| *broken) {
+            Some((_, field, reason)) => Err(Error::InvalidConfig { field, reason }),
+            None => Ok(()),
         }
-        if self.converting_lanes == 0 {
-            return wrong("converting_lanes", "at least 1, the caller's");
-        }
-        if !self.chunk_bytes.is_multiple_of(4096) || self.chunk_bytes < 64 << 10 {
-            return wrong("chunk_bytes", "a multiple of 4096, at least 65536");
-        }
-        if self.ring_chunks == 0 {
-            return wrong("ring_chunks", "at least 1");
-        }
-        if self.threshold_asleep_bytes < self.threshold_bytes {
-            return wrong("threshold_asleep_bytes", "no less than threshold_bytes");
-        }
-        if self.chunk_bytes.checked_mul(self.ring_chunks).is_none() {
-            return wrong("ring_chunks", "more than the address space holds");
-        }
-        Ok(())
     }
 }
 

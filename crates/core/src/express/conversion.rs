@@ -2,12 +2,13 @@
 
 use bytemuck::Pod;
 use half::{bf16, f16};
+use pinlane_driver::DevicePtr;
 use pinlane_kernels::convert;
 
 use super::pieces::PieceList;
 use super::staged_copy::StagedCopy;
-use crate::memory::{DeviceSlice, DeviceSliceMut};
-use crate::transfer::same_len;
+use crate::copy::{Direction, same_len};
+use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
 use crate::{Result, Stream};
 
 /// A conversion that a copy can do on the way. Host and device produce the same bits: numbers are
@@ -36,19 +37,26 @@ pub struct U8ToF32 {
     pub offset: f32,
 }
 
-impl Conversion for F32ToBf16 {
-    type From = f32;
-    type To = bf16;
+macro_rules! conversions {
+    ($($name:ident: $from:ty => $to:ty, |$self:ident| $cast:expr;)*) => {$(
+        impl Conversion for $name {
+            type From = $from;
+            type To = $to;
+        }
+
+        #[allow(private_interfaces)]
+        impl sealed::Sealed for $name {
+            fn cast($self) -> Cast {
+                $cast
+            }
+        }
+    )*};
 }
 
-impl Conversion for F32ToF16 {
-    type From = f32;
-    type To = f16;
-}
-
-impl Conversion for U8ToF32 {
-    type From = u8;
-    type To = f32;
+conversions! {
+    F32ToBf16: f32 => bf16, |self| Cast::F32ToBf16;
+    F32ToF16: f32 => f16, |self| Cast::F32ToF16;
+    U8ToF32: u8 => f32, |self| Cast::U8ToF32(self);
 }
 
 mod sealed {
@@ -56,27 +64,6 @@ mod sealed {
         #[doc(hidden)]
         #[allow(private_interfaces)]
         fn cast(self) -> super::Cast;
-    }
-}
-
-#[allow(private_interfaces)]
-impl sealed::Sealed for F32ToBf16 {
-    fn cast(self) -> Cast {
-        Cast::F32ToBf16
-    }
-}
-
-#[allow(private_interfaces)]
-impl sealed::Sealed for F32ToF16 {
-    fn cast(self) -> Cast {
-        Cast::F32ToF16
-    }
-}
-
-#[allow(private_interfaces)]
-impl sealed::Sealed for U8ToF32 {
-    fn cast(self) -> Cast {
-        Cast::U8ToF32(self)
     }
 }
 
@@ -162,17 +149,10 @@ impl Cast {
 }
 
 impl ElementConversion {
-    fn of_upload(cast: Cast) -> Self {
-        match cast.narrows() {
+    fn of(cast: Cast, direction: Direction) -> Self {
+        match cast.narrows() == (direction == Direction::Upload) {
             true => Self::OnHost(cast),
             false => Self::OnDevice(cast),
-        }
-    }
-
-    fn of_download(cast: Cast) -> Self {
-        match cast.narrows() {
-            true => Self::OnDevice(cast),
-            false => Self::OnHost(cast),
         }
     }
 
@@ -225,25 +205,9 @@ impl Stream {
     ) -> Result<()> {
         let target = target.into();
         same_len(source.len(), target.len())?;
-        let touches = [target.touch()];
-        if source.is_empty() {
-            return self.copy_nothing(&touches);
-        }
-        self.refuse_capture()?;
-        let cast = conversion.cast();
-        let host = source.as_ptr().cast_mut().cast();
-        let staged_bytes = source.len() * cast.element_bytes();
-        let pieces = PieceList::single(host, target.device_ptr(), staged_bytes);
-        let express = self.express();
-        let slot = express.ring.claim()?;
-        let conversion = ElementConversion::of_upload(cast);
-        express.upload(
-            slot,
-            StagedCopy {
-                conversion,
-                ..self.staged(&pieces, &touches)
-            },
-        )
+        let (host, device) = (source.as_ptr().cast_mut().cast(), target.device_ptr());
+        let (cast, touch) = (conversion.cast(), target.touch());
+        self.copy_as(cast, Direction::Upload, host, device, source.len(), touch)
     }
 
     /// Copies device memory into ordinary memory and converts its elements, on the side that sends
@@ -256,24 +220,32 @@ impl Stream {
     ) -> Result<()> {
         let source = source.into();
         same_len(source.len(), target.len())?;
-        let touches = [source.touch()];
-        if target.is_empty() {
+        let (host, device) = (target.as_mut_ptr().cast(), source.device_ptr());
+        let (cast, touch) = (conversion.cast(), source.touch());
+        self.copy_as(cast, Direction::Download, host, device, target.len(), touch)
+    }
+
+    fn copy_as(
+        &self,
+        cast: Cast,
+        direction: Direction,
+        host: *mut u8,
+        device: DevicePtr,
+        items: usize,
+        touch: Touch<'_>,
+    ) -> Result<()> {
+        let touches = [touch];
+        if items == 0 {
             return self.copy_nothing(&touches);
         }
         self.refuse_capture()?;
-        let cast = conversion.cast();
-        let host = target.as_mut_ptr().cast();
-        let staged_bytes = target.len() * cast.element_bytes();
-        let pieces = PieceList::single(host, source.device_ptr(), staged_bytes);
+        let pieces = PieceList::single(host, device, items * cast.element_bytes());
         let express = self.express();
         let slot = express.ring.claim()?;
-        let conversion = ElementConversion::of_download(cast);
-        express.download(
-            slot,
-            StagedCopy {
-                conversion,
-                ..self.staged(&pieces, &touches)
-            },
-        )
+        let copy = StagedCopy {
+            conversion: ElementConversion::of(cast, direction),
+            ..self.staged(direction, &pieces, &touches)
+        };
+        express.run(slot, copy)
     }
 }

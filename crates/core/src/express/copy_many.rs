@@ -6,20 +6,13 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::pieces::PieceList;
-use super::staged_copy::{download_op, upload_op};
+use crate::copy::{Direction, enqueue, same_len};
 use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
 use crate::protocol::Extent;
-use crate::transfer::same_len;
 use crate::{Result, Stream};
 
 /// Capacity for more pieces than this is not reserved in advance: size hints may be wrong.
 const RESERVED_PIECES_AT_MOST: usize = 1 << 16;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Upload,
-    Download,
-}
 
 impl Stream {
     /// Copies many pieces of ordinary memory to as many places on the device, in few copies:
@@ -77,35 +70,19 @@ impl Stream {
             collector.push(host, device);
         }
         let (pieces, touches) = collector.finish(direction == Direction::Upload);
-        if pieces.staged_bytes() == 0 {
+        if pieces.staged_bytes == 0 {
             return self.copy_nothing(&touches);
         }
         self.refuse_capture()?;
-        let copy = self.staged(&pieces, &touches);
-        match (express.claim_first_slot(&express.ring)?, direction) {
-            (Some(slot), Direction::Upload) => express.upload(slot, copy),
-            (Some(slot), Direction::Download) => express.download(slot, copy),
-            (None, _) => self.driver_copies(&touches, &pieces, direction),
+        if let Some(slot) = express.claim_first_slot(&express.ring)? {
+            return express.run(slot, self.staged(direction, &pieces, &touches));
         }
-    }
-
-    /// One driver copy for each piece, if no memory can be pinned.
-    fn driver_copies(
-        &self,
-        touches: &[Touch<'_>],
-        pieces: &PieceList,
-        direction: Direction,
-    ) -> Result<()> {
-        pieces.iter().try_for_each(|piece| {
-            let copy = match direction {
-                Direction::Upload => upload_op(piece.host, piece.device, piece.bytes),
-                Direction::Download => download_op(piece.device, piece.host, piece.bytes),
-            };
-            self.submit_borrowed_and_drain(touches, |driver, stream| {
-                // SAFETY: both ends of a piece hold its bytes, and are borrowed until the copy is
-                // done, since this returns only then.
-                unsafe { driver.copy_async(copy, stream) }
-            })
+        // No memory can be pinned: one driver copy for each piece.
+        pieces.list.iter().try_for_each(|piece| {
+            let copy = direction.copy(piece.host, piece.device, piece.bytes);
+            // SAFETY: both ends of a piece hold its bytes, and are borrowed until the copy is done,
+            // since this returns only then.
+            self.submit_borrowed_and_drain(&touches, unsafe { enqueue(copy) })
         })
     }
 }
@@ -140,19 +117,13 @@ impl<'a> PieceCollector<'a> {
         // Most pieces lie in the same buffer as the one before.
         let same = self.regions.get(self.last);
         if !same.is_some_and(|(last, _)| std::ptr::eq(*last, region)) {
-            let capacity = if self.regions.is_empty() {
-                self.capacity
-            } else {
-                0
-            };
             let regions = &mut self.regions;
-            self.last = *self
-                .known
-                .entry(std::ptr::from_ref(region))
-                .or_insert_with(|| {
-                    regions.push((region, Vec::with_capacity(capacity)));
-                    regions.len() - 1
-                });
+            let known = self.known.entry(std::ptr::from_ref(region));
+            self.last = *known.or_insert_with(|| {
+                let capacity = if regions.is_empty() { self.capacity } else { 0 };
+                regions.push((region, Vec::with_capacity(capacity)));
+                regions.len() - 1
+            });
         }
         self.regions[self.last].1.push(bytes);
     }

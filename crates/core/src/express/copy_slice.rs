@@ -4,10 +4,11 @@ use bytemuck::Pod;
 use pinlane_driver::{ErrorKind, PointerKind};
 
 use super::pieces::PieceList;
+use super::ring::Ring;
 use super::small_copy::{self, SMALL_SLOT_BYTES};
 use super::{ALONE_BYTES_AT_MOST, Express};
+use crate::copy::{Direction, same_len};
 use crate::memory::{DeviceSlice, DeviceSliceMut, prefer_huge_pages};
-use crate::transfer::same_len;
 use crate::{Error, Result, Stream};
 
 /// From this size on, fresh memory uses huge pages if possible: fewer page faults.
@@ -64,19 +65,16 @@ impl Stream {
                 return copied;
             }
         }
-        let (place, touches) = (target.device_ptr(), [target.touch()]);
-        if small && bytes.len() <= express.ring.slot_bytes() {
-            let ring = express.ring_for_small(bytes.len());
-            return match express.claim_first_slot(ring)? {
-                Some(slot) => small_copy::upload(ring, slot, self, &touches[0], bytes, place),
-                None => self.driver_copy_to_device(source, target),
-            };
-        }
-        let Some(slot) = express.claim_first_slot(&express.ring)? else {
+        let ring = express.ring_for(small, bytes.len());
+        let Some(slot) = express.claim_first_slot(ring)? else {
             return self.driver_copy_to_device(source, target);
         };
+        let (place, touch) = (target.device_ptr(), target.touch());
+        if small && bytes.len() <= ring.slot_bytes {
+            return small_copy::upload(ring, slot, self, touch, bytes, place);
+        }
         let pieces = PieceList::single(bytes.as_ptr().cast_mut(), place, bytes.len());
-        express.upload(slot, self.staged(&pieces, &touches))
+        express.run(slot, self.staged(Direction::Upload, &pieces, &[touch]))
     }
 
     /// Copies device memory into ordinary memory, at nearly the speed of pinned memory, and returns
@@ -107,20 +105,17 @@ impl Stream {
                 return copied;
             }
         }
-        let (place, touches) = (source.device_ptr(), [source.touch()]);
-        if small && bytes <= express.ring.slot_bytes() {
-            let ring = express.ring_for_small(bytes);
-            let Some(slot) = express.claim_first_slot(ring)? else {
-                return self.driver_copy_to_host(source, target);
-            };
-            let target = bytemuck::cast_slice_mut(target);
-            return small_copy::download(ring, slot, self, &touches[0], place, target);
-        }
-        let Some(slot) = express.claim_first_slot(&express.ring)? else {
+        let ring = express.ring_for(small, bytes);
+        let Some(slot) = express.claim_first_slot(ring)? else {
             return self.driver_copy_to_host(source, target);
         };
+        let (place, touch) = (source.device_ptr(), source.touch());
+        if small && bytes <= ring.slot_bytes {
+            let target = bytemuck::cast_slice_mut(target);
+            return small_copy::download(ring, slot, self, touch, place, target);
+        }
         let pieces = PieceList::single(target.as_mut_ptr().cast(), place, bytes);
-        express.download(slot, self.staged(&pieces, &touches))
+        express.run(slot, self.staged(Direction::Download, &pieces, &[touch]))
     }
 
     /// Copies device memory into a new vector. Several threads fault in its pages, which is most of
@@ -141,7 +136,8 @@ impl Stream {
                 // SAFETY: memory of the vector, not written yet.
                 unsafe { prefer_huge_pages(start, bytes) };
                 let pieces = PieceList::single(start, source.device_ptr(), bytes);
-                express.download(slot, self.staged(&pieces, &[source.touch()]))?;
+                let touches = [source.touch()];
+                express.run(slot, self.staged(Direction::Download, &pieces, &touches))?;
                 // SAFETY: the download has written all elements, and all bits are valid.
                 unsafe { target.set_len(len) };
                 return Ok(target);
@@ -192,12 +188,11 @@ impl Express {
         alone && bytes > ALONE_BYTES_AT_MOST
     }
 
-    /// The ring for a copy that the calling thread stages alone.
-    fn ring_for_small(&self, bytes: usize) -> &super::ring::Ring {
-        if bytes <= SMALL_SLOT_BYTES {
-            &self.small_ring
-        } else {
-            &self.ring
+    /// The ring for a copy, which the calling thread stages alone if it is small.
+    fn ring_for(&self, small: bool, bytes: usize) -> &Ring {
+        match small && bytes <= SMALL_SLOT_BYTES {
+            true => &self.small_ring,
+            false => &self.ring,
         }
     }
 }

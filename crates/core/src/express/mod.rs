@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!   express/copy_slice.rs    Stream::copy_to_device: the driver, a small slot or the ring?
-//!   express/mod.rs           Express::upload: how many lanes, which kernels
+//!   express/mod.rs           Express::run: how many lanes, which kernels
 //!   submit.rs                Stream::begin: waits for earlier uses of the target
 //!   express/pieces.rs        PieceList: cuts the copy into chunks, chunks into slices
 //!   express/staged_copy.rs   Upload: what is done with a chunk
@@ -17,7 +17,7 @@
 //!   express/scheduler.rs     ChunkScheduler: each lane claims slices, all of the same chunk
 //!   protocol/shared_slot.rs     SharedSlot: the first lane opens a chunk, the last one closes it
 //!   express/ring.rs          RingShare: a free slot to open, a fence after the copy to close
-//!     └ staged_copy.rs       DeviceSide::submit_upload: Driver::copy_async
+//!     └ staged_copy.rs       DeviceSide::submit: Driver::copy_async
 //! ```
 //!
 //! Downloads take the same path. Besides:
@@ -47,18 +47,18 @@ use std::sync::{Arc, Mutex};
 pub use config::ExpressConfig;
 pub use conversion::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 
+use crate::copy::Direction;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::memory::{Touch, is_fresh, prefault};
+use crate::memory::{PinnedPool, Touch, is_fresh, prefault};
 use crate::protocol::DeferredFree;
-use crate::stream::SubmitError;
 use crate::sync::{Arc as CoreArc, lock};
 use crate::{Error, Result, Stream, helpers};
 use conversion::ElementConversion;
 use pieces::PieceList;
 use ring::{Ring, RingShare, Slot};
 use small_copy::{SMALL_SLOT_BYTES, SMALL_SLOTS};
-use staged_copy::{ActiveCopy, Download, StagedCopy, Upload, UploadStores};
+use staged_copy::{ActiveCopy, Download, StagedCopy, Upload};
 use staging_kernels::StagingKernels;
 
 /// Up to this size a lane without helpers is at least as fast as the driver.
@@ -77,30 +77,29 @@ const FRESH_BYTES: usize = 16 << 20;
 /// The express lane of one device.
 pub(crate) struct Express {
     core: Arc<DeviceCore>,
-    config: ExpressConfig,
+    pub(crate) config: ExpressConfig,
     ring: Ring,
     small_ring: Ring,
     kernels: Mutex<Option<Arc<StagingKernels>>>,
 }
 
 impl Express {
+    /// `pool` must not cache: the rings reuse their slots themselves.
     pub(crate) fn new(
         core: &Arc<DeviceCore>,
         deferred: &CoreArc<DeferredFree<DeviceFence>>,
+        pool: &PinnedPool,
         config: ExpressConfig,
     ) -> Result<Self> {
         config.check()?;
+        let ring = |slot_bytes, slots| Ring::new(core, deferred, pool, slot_bytes, slots);
         Ok(Self {
-            ring: Ring::new(core, deferred, config.chunk_bytes, config.ring_chunks),
-            small_ring: Ring::new(core, deferred, SMALL_SLOT_BYTES, SMALL_SLOTS),
+            ring: ring(config.chunk_bytes, config.ring_chunks),
+            small_ring: ring(SMALL_SLOT_BYTES, SMALL_SLOTS),
             kernels: Mutex::new(None),
             core: Arc::clone(core),
             config,
         })
-    }
-
-    pub(crate) fn config(&self) -> &ExpressConfig {
-        &self.config
     }
 
     /// Pinned memory that it holds.
@@ -135,43 +134,50 @@ impl Express {
                          copies of ordinary memory run at the driver's speed"
                     );
                 }
-                ring.keep_stray(error);
+                self.core.keep_stray_error(error);
                 Ok(None)
             }
         }
     }
 
-    /// Returns once the host memory may be reused.
-    fn upload(&self, first: Slot, copy: StagedCopy<'_>) -> Result<()> {
-        let lanes = self.lanes_for(&copy, usize::MAX);
-        self.submit(first, copy, |active| {
-            let upload = Upload::new(active, UploadStores::for_lanes(lanes));
-            upload.run(lanes, |error| self.ring.keep_stray(error))
-        })
-    }
-
-    /// Returns once the bytes are in host memory.
-    fn download(&self, first: Slot, copy: StagedCopy<'_>) -> Result<()> {
-        let lanes = self.lanes_for(&copy, DOWNLOAD_LANES_AT_MOST);
-        self.submit(first, copy, |active| {
-            let prepare = || self.prepare_target(&copy);
-            Download::new(active).run(lanes, prepare, |error| self.ring.keep_stray(error))
-        })
+    /// Runs a copy as one submission to its stream. Returns once the host memory may be reused, or holds
+    /// the bytes.
+    fn run(&self, first: Slot, copy: StagedCopy<'_>) -> Result<()> {
+        let share = RingShare::new(&self.ring, first, self.config.ring_chunks.div_ceil(2));
+        let kernels = match copy.needs_kernels() {
+            true => Some(self.load_kernels()?),
+            false => None,
+        };
+        let lanes = self.lanes_for(&copy);
+        let active = ActiveCopy::new(copy, kernels, share);
+        let submission = copy.stream.begin(copy.touches)?;
+        let ran = match copy.direction {
+            Direction::Upload => Upload::run(active, lanes),
+            Direction::Download => Download::run(active, lanes, || self.prepare_target(&copy)),
+        };
+        match (ran, submission.finish().map_err(Error::from)) {
+            (Err(error), Err(second)) => {
+                self.core.keep_stray_error(second);
+                Err(error)
+            }
+            (ran, finished) => ran.and(finished.map(|_| ())),
+        }
     }
 
     /// Lanes for a copy. A lane with less than a few slices is not worth waking a helper.
-    fn lanes_for(&self, copy: &StagedCopy<'_>, at_most: usize) -> usize {
-        let worth = 1 + copy.pieces.staged_bytes() / LANE_BYTES;
-        let lanes = match copy.conversion.is_on_host() {
-            false => self.config.lanes.min(at_most),
-            true => self.config.converting_lanes,
+    fn lanes_for(&self, copy: &StagedCopy<'_>) -> usize {
+        let worth = 1 + copy.pieces.staged_bytes / LANE_BYTES;
+        let lanes = match (copy.conversion.is_on_host(), copy.direction) {
+            (true, _) => self.config.converting_lanes,
+            (false, Direction::Upload) => self.config.lanes,
+            (false, Direction::Download) => self.config.lanes.min(DOWNLOAD_LANES_AT_MOST),
         };
         lanes.min(worth)
     }
 
     /// Faults in fresh memory once. Lanes that write to it side by side would do so several times.
     fn prepare_target(&self, copy: &StagedCopy<'_>) {
-        let piece = copy.pieces.first();
+        let piece = &copy.pieces.list[0];
         let bytes = copy.conversion.host_bytes(piece.bytes);
         if bytes >= FRESH_BYTES && self.config.lanes > 1 && is_fresh(piece.host, bytes) {
             // SAFETY: the target of the download, borrowed exclusively.
@@ -179,40 +185,13 @@ impl Express {
         }
     }
 
-    /// Runs a copy as one submission to its stream.
-    fn submit<'a>(
-        &'a self,
-        first: Slot,
-        copy: StagedCopy<'a>,
-        run: impl FnOnce(ActiveCopy<'a>) -> Result<()>,
-    ) -> Result<()> {
-        let share = RingShare::new(&self.ring, first, self.config.ring_chunks.div_ceil(2));
-        let kernels = match copy.needs_kernels() {
-            true => Some(self.load_kernels()?),
-            false => None,
-        };
-        let slot_bytes = self.ring.slot_bytes();
-        let active = ActiveCopy::new(copy, &self.core, kernels, share, slot_bytes);
-        let submission = copy.stream.begin(copy.touches)?;
-        let ran = run(active);
-        let finished = submission.finish().map_err(SubmitError::into_error);
-        match (ran, finished) {
-            (Err(error), Err(second)) => {
-                self.ring.keep_stray(second);
-                Err(error)
-            }
-            (ran, finished) => ran.and(finished.map(|_| ())),
-        }
-    }
-
     fn load_kernels(&self) -> Result<Arc<StagingKernels>> {
         let mut kernels = lock(&self.kernels);
-        if let Some(loaded) = &*kernels {
-            return Ok(Arc::clone(loaded));
-        }
-        let loaded = Arc::new(StagingKernels::load(&self.core)?);
-        *kernels = Some(Arc::clone(&loaded));
-        Ok(loaded)
+        let loaded = match kernels.take() {
+            Some(loaded) => loaded,
+            None => Arc::new(StagingKernels::load(&self.core)?),
+        };
+        Ok(Arc::clone(kernels.insert(loaded)))
     }
 }
 
@@ -222,9 +201,15 @@ impl Stream {
     }
 
     /// A staged copy on this stream, without conversion.
-    fn staged<'a>(&'a self, pieces: &'a PieceList, touches: &'a [Touch<'a>]) -> StagedCopy<'a> {
+    fn staged<'a>(
+        &'a self,
+        direction: Direction,
+        pieces: &'a PieceList,
+        touches: &'a [Touch<'a>],
+    ) -> StagedCopy<'a> {
         StagedCopy {
             stream: self,
+            direction,
             touches,
             pieces,
             conversion: ElementConversion::None,

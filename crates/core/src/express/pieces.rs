@@ -115,14 +115,14 @@ impl Chunk {
 
 /// All pieces of a copy, in the order in which they are staged.
 pub(super) struct PieceList {
-    pieces: Vec<Piece>,
-    staged_bytes: usize,
+    pub(super) list: Vec<Piece>,
+    pub(super) staged_bytes: usize,
 }
 
 impl PieceList {
     pub(super) fn single(host: *mut u8, device: DevicePtr, staged_bytes: usize) -> Self {
         Self {
-            pieces: vec![Piece {
+            list: vec![Piece {
                 host,
                 device,
                 offset: 0,
@@ -134,7 +134,7 @@ impl PieceList {
 
     pub(super) fn with_capacity(pieces: usize) -> Self {
         Self {
-            pieces: Vec::with_capacity(pieces),
+            list: Vec::with_capacity(pieces),
             staged_bytes: 0,
         }
     }
@@ -147,7 +147,7 @@ impl PieceList {
         }
         let (end, remainder) = (self.staged_bytes, device.0 as usize % WORD_BYTES);
         let offset = end + (remainder + WORD_BYTES - end % WORD_BYTES) % WORD_BYTES;
-        self.pieces.push(Piece {
+        self.list.push(Piece {
             host,
             device,
             offset,
@@ -156,28 +156,12 @@ impl PieceList {
         self.staged_bytes = offset + bytes;
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Piece> {
-        self.pieces.iter()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.pieces.len()
-    }
-
-    pub(super) fn first(&self) -> &Piece {
-        &self.pieces[0]
-    }
-
-    pub(super) fn staged_bytes(&self) -> usize {
-        self.staged_bytes
-    }
-
     /// Cuts the staged bytes into chunks for slots of `slot_bytes`.
     pub(super) fn chunks(&self, slot_bytes: usize) -> Vec<Chunk> {
         // The table takes at most a quarter of the slot.
         let entry_bytes = size_of::<TableEntry>();
         let pieces_at_most = CHUNK_PIECES_AT_MOST.min(slot_bytes / 4 / entry_bytes);
-        let table_bytes = match self.len() {
+        let table_bytes = match self.list.len() {
             0 | 1 => 0,
             len => (len.min(pieces_at_most) * entry_bytes).next_multiple_of(GRAIN_BYTES),
         };
@@ -186,12 +170,12 @@ impl PieceList {
 
     fn cut(&self, chunk_bytes: usize, pieces_at_most: usize, table_bytes: usize) -> Vec<Chunk> {
         let mut chunks = Vec::new();
-        for staged in chunk_ranges(self.staged_bytes, chunk_bytes, self.len() > 1) {
+        for staged in chunk_ranges(self.staged_bytes, chunk_bytes, self.list.len() > 1) {
             let mut pieces = self.pieces_in(&staged);
             let mut start = staged.start;
             while pieces.len() > pieces_at_most {
                 let cut = pieces.start + pieces_at_most;
-                let end = self.pieces[cut].offset;
+                let end = self.list[cut].offset;
                 chunks.push(Chunk {
                     staged: start..end,
                     pieces: pieces.start..cut,
@@ -211,7 +195,7 @@ impl PieceList {
     }
 
     fn pieces_in(&self, staged: &Range<usize>) -> Range<usize> {
-        let pieces = &self.pieces;
+        let pieces = &self.list;
         let start = pieces.partition_point(|piece| piece.end() <= staged.start);
         let end = pieces.partition_point(|piece| piece.offset < staged.end);
         start..end.max(start)
@@ -223,7 +207,7 @@ impl PieceList {
         chunk: &Chunk,
         staged: Range<usize>,
     ) -> impl Iterator<Item = PiecePart<'a>> {
-        let pieces = &self.pieces[chunk.pieces.clone()];
+        let pieces = &self.list[chunk.pieces.clone()];
         let first = pieces.partition_point(|piece| piece.end() <= staged.start);
         pieces[first..]
             .iter()
@@ -325,10 +309,8 @@ mod tests {
             let mut start = chunk.staged.start;
             while start < chunk.staged.end {
                 let end = chunk.staged.end.min(start + slice_bytes);
-                seen += list
-                    .parts(&chunk, start..end)
-                    .map(|part| part.bytes)
-                    .sum::<usize>();
+                let parts = list.parts(&chunk, start..end);
+                seen += parts.map(|part| part.bytes).sum::<usize>();
                 start = end;
             }
         }
@@ -349,7 +331,7 @@ mod tests {
     #[test]
     fn staged_and_final_addresses_have_the_same_remainder() {
         let list = pieces(&[33, 1, 15, 16, 17, 100], 5);
-        for piece in &list.pieces {
+        for piece in &list.list {
             let remainder = piece.device.0 as usize % WORD_BYTES;
             assert_eq!(piece.offset % WORD_BYTES, remainder);
         }
@@ -378,10 +360,8 @@ mod tests {
 
     #[test]
     fn chunks_ramp_up_and_down() {
-        let sizes: Vec<usize> = chunk_ranges(64 << 20, 8 << 20, false)
-            .iter()
-            .map(Range::len)
-            .collect();
+        let ranges = chunk_ranges(64 << 20, 8 << 20, false);
+        let sizes: Vec<_> = ranges.iter().map(Range::len).collect();
         assert_eq!(sizes[..5], [512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20]);
         let last = *sizes.last().unwrap();
         assert!(last <= 1 << 20, "ends with {last} bytes");

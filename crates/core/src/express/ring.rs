@@ -10,27 +10,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pinlane_driver::{DevicePtr, HostFlags};
+use pinlane_driver::DevicePtr;
 
 use super::staging_kernels::StagingKernels;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::memory::{DeviceMemory, PinnedBuf, PinnedSource};
+use crate::memory::{DeviceMemory, PinnedPool, PinnedSource, PoolBuf};
 use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
-use crate::{Error, Result, Stream};
+use crate::unwind::on_unwind;
+use crate::{Result, Stream};
 
 /// Fence queries before the driver is asked to wait: about a millisecond.
 const QUERIES: usize = 2000;
 
 /// One chunk of pinned memory.
 pub(super) struct Slot {
-    memory: PinnedBuf<u8>,
+    memory: PoolBuf<u8>,
     scratch: Option<Scratch>,
     /// The last use by the device.
-    fence: Option<DeviceFence>,
-    /// It is unknown whether the device still uses it.
-    stranded: bool,
+    pub(super) fence: Option<DeviceFence>,
+    /// It is unknown whether the device still uses it, so nothing may touch or free it.
+    pub(super) stranded: bool,
 }
 
 /// As many bytes on the device as the slot has, for chunks that kernels scatter, gather or convert.
@@ -67,16 +68,6 @@ impl Slot {
         Ok(scratch.memory.ptr())
     }
 
-    /// The device uses it until `fence` fires.
-    pub(super) fn in_use_until(&mut self, fence: DeviceFence) {
-        self.fence = Some(fence);
-    }
-
-    /// The device may use it forever. Nothing will touch or free it.
-    pub(super) fn strand(&mut self) {
-        self.stranded = true;
-    }
-
     /// Whether the device may still use it.
     fn is_in_use(&self) -> bool {
         self.fence.as_ref().is_some_and(|fence| !fence.has_let_go())
@@ -93,38 +84,15 @@ impl Slot {
             }
         }
     }
-
-    /// Waits until the device no longer uses it.
-    fn settle(&mut self) -> std::result::Result<(), Unsettled> {
-        let Some(fence) = self.fence.take() else {
-            return Ok(());
-        };
-        match fence.settle() {
-            Settled::Done(Ok(())) => Ok(()),
-            Settled::Done(Err(error)) if error.is_fatal() => Err(Unsettled::Dead(error.into())),
-            Settled::Done(Err(error)) => {
-                // A query failed, not the work: the slot is free.
-                fence.note(error);
-                Ok(())
-            }
-            Settled::Unknown(error) => Err(Unsettled::Unknown(error.into())),
-        }
-    }
-}
-
-/// Why a slot cannot be used.
-enum Unsettled {
-    /// The device is dead and no longer uses the slot.
-    Dead(Error),
-    /// It is unknown whether the device still uses the slot.
-    Unknown(Error),
 }
 
 /// Idle slots, and how many there may be.
 pub(super) struct Ring {
-    core: Arc<DeviceCore>,
+    pub(super) core: Arc<DeviceCore>,
     deferred: CoreArc<DeferredFree<DeviceFence>>,
-    slot_bytes: usize,
+    /// Frees a slot as soon as the ring returns it.
+    pool: PinnedPool,
+    pub(super) slot_bytes: usize,
     slots_at_most: usize,
     state: Mutex<RingState>,
     returned: Condvar,
@@ -144,22 +112,20 @@ impl Ring {
     pub(super) fn new(
         core: &Arc<DeviceCore>,
         deferred: &CoreArc<DeferredFree<DeviceFence>>,
+        pool: &PinnedPool,
         slot_bytes: usize,
         slots_at_most: usize,
     ) -> Self {
         Self {
             core: Arc::clone(core),
             deferred: CoreArc::clone(deferred),
+            pool: pool.clone(),
             slot_bytes,
             slots_at_most,
             state: Mutex::default(),
             returned: Condvar::new(),
             waiting: AtomicUsize::new(0),
         }
-    }
-
-    pub(super) fn slot_bytes(&self) -> usize {
-        self.slot_bytes
     }
 
     /// Pinned bytes of all slots, idle or not.
@@ -185,21 +151,13 @@ impl Ring {
         }
         state.made += 1;
         drop(state);
-        let counted = LostOnUnwind(self);
-        let made = PinnedBuf::allocate(&self.core, self.slot_bytes, HostFlags::default());
-        std::mem::forget(counted);
-        match made {
-            Ok(memory) => Ok(Some(Slot {
-                memory,
-                scratch: None,
-                fence: None,
-                stranded: false,
-            })),
-            Err(error) => {
-                self.state().made -= 1;
-                Err(error)
-            }
-        }
+        let memory = on_unwind(|| self.lost_one(), || self.pool.take(self.slot_bytes));
+        Ok(Some(Slot {
+            memory: memory.inspect_err(|_| self.lost_one())?,
+            scratch: None,
+            fence: None,
+            stranded: false,
+        }))
     }
 
     /// A free slot. Waits for one if all are in use.
@@ -216,7 +174,7 @@ impl Ring {
                 (None, Some(error)) if state.made == 0 => return Err(error),
                 (slot, refused) => {
                     if let Some(error) = refused {
-                        self.keep_stray(error);
+                        self.core.keep_stray_error(error);
                     }
                     if let Some(slot) = slot {
                         drop(state);
@@ -235,24 +193,35 @@ impl Ring {
     /// Waits until the device no longer uses a slot. On an error the slot has returned to the ring,
     /// or is leaked if the device may still use it.
     fn settled(&self, slot: Slot) -> Result<Slot> {
-        let mut slot = ManuallyDrop::new(slot); // leaked if the driver panics
-        let counted = LostOnUnwind(self);
-        if self.core.driver.info().simulated.is_none() {
-            slot.poll();
-        }
-        let settled = slot.settle();
-        std::mem::forget(counted);
+        let (slot, settled) = self.with_slot(slot, |slot| {
+            if self.core.driver.info().simulated.is_none() {
+                slot.poll();
+            }
+            slot.fence.take().map(|fence| fence.settle())
+        });
         match settled {
-            Ok(()) => Ok(ManuallyDrop::into_inner(slot)),
-            Err(Unsettled::Dead(error)) => {
-                self.give_back(ManuallyDrop::into_inner(slot));
-                Err(error)
+            None | Some(Settled::Done(Ok(()))) => Ok(slot),
+            Some(Settled::Done(Err(error))) if error.is_fatal() => {
+                self.give_back(slot);
+                Err(error.into())
             }
-            Err(Unsettled::Unknown(error)) => {
-                self.lost_one();
-                Err(error)
+            Some(Settled::Done(Err(error))) => {
+                // A query failed, not the work: the slot is free.
+                self.core.keep_stray(error);
+                Ok(slot)
+            }
+            Some(Settled::Unknown(error)) => {
+                self.leak(slot);
+                Err(error.into())
             }
         }
+    }
+
+    /// Calls the driver for a slot. If that panics, the slot is leaked.
+    pub(super) fn with_slot<T>(&self, slot: Slot, call: impl FnOnce(&mut Slot) -> T) -> (Slot, T) {
+        let mut slot = ManuallyDrop::new(slot);
+        let result = on_unwind(|| self.lost_one(), || call(&mut slot));
+        (ManuallyDrop::into_inner(slot), result)
     }
 
     pub(super) fn give_back(&self, slot: Slot) {
@@ -260,8 +229,13 @@ impl Ring {
         self.returned.notify_one();
     }
 
-    /// A slot was leaked.
-    pub(super) fn lost_one(&self) {
+    /// Keeps a slot from everyone, since the device may use it forever.
+    pub(super) fn leak(&self, slot: Slot) {
+        std::mem::forget(slot);
+        self.lost_one();
+    }
+
+    fn lost_one(&self) {
         self.state().made -= 1;
         self.returned.notify_one();
     }
@@ -283,13 +257,6 @@ impl Ring {
         free.len() * self.slot_bytes
     }
 
-    /// Keeps a driver error that no call can return.
-    pub(super) fn keep_stray(&self, error: Error) {
-        if let Error::Driver(error) = error {
-            self.core.keep_stray(error);
-        }
-    }
-
     fn state(&self) -> MutexGuard<'_, RingState> {
         lock(&self.state)
     }
@@ -298,28 +265,16 @@ impl Ring {
 impl Drop for Ring {
     /// Slots in flight stay with the device until it is done with them.
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         // If the driver panics, all slots that are left are leaked.
-        let mut idle = ManuallyDrop::new(std::mem::take(&mut state.idle));
+        let mut idle = ManuallyDrop::new(std::mem::take(&mut self.state().idle));
         while let Some(slot) = idle.pop_front() {
-            let mut slot = ManuallyDrop::new(slot);
-            let in_use = slot.is_in_use();
+            let (mut slot, in_use) = self.with_slot(slot, |slot| slot.is_in_use());
             let fence = slot.fence.take();
-            let slot = ManuallyDrop::into_inner(slot);
             if let (true, Some(fence)) = (in_use, fence) {
                 self.deferred.defer(vec![fence], Box::new(slot));
             }
         }
         drop(ManuallyDrop::into_inner(idle));
-    }
-}
-
-/// Counts a slot as lost when it is dropped, which only a panic does.
-pub(super) struct LostOnUnwind<'a>(pub(super) &'a Ring);
-
-impl Drop for LostOnUnwind<'_> {
-    fn drop(&mut self) {
-        self.0.lost_one();
     }
 }
 
@@ -342,7 +297,7 @@ impl Drop for Waiting<'_> {
 /// The slots of one copy. It cycles through them, and gives some back as soon as another copy has
 /// none.
 pub(super) struct RingShare<'a> {
-    ring: &'a Ring,
+    pub(super) ring: &'a Ring,
     slots_at_most: usize,
     state: Mutex<ShareState>,
 }
@@ -370,12 +325,8 @@ impl<'a> RingShare<'a> {
     /// A free slot. Waits for one; `None` if `stopped` was true before that.
     pub(super) fn take(&self, stopped: impl Fn() -> bool) -> Result<Option<Slot>> {
         loop {
-            let mut state = self.state();
-            if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
-                return Ok(state.idle.pop_front());
-            }
-            drop(state);
-            if let Some(slot) = self.take_another() {
+            let free = self.state().idle.pop_front_if(|slot| !slot.is_in_use());
+            if let Some(slot) = free.or_else(|| self.take_another()) {
                 return Ok(Some(slot));
             }
             let idle = self.state().idle.pop_front();
@@ -396,7 +347,7 @@ impl<'a> RingShare<'a> {
             return None;
         }
         let slot = self.ring.try_claim().unwrap_or_else(|error| {
-            self.ring.keep_stray(error);
+            self.ring.core.keep_stray_error(error);
             None
         })?;
         // Counted only now: if the share seemed to have a slot more than it has, another lane could
@@ -439,32 +390,22 @@ impl<'a> RingShare<'a> {
         slot: Slot,
         submit: impl FnOnce(&mut Slot) -> Result<()>,
     ) -> Result<Slot> {
-        let mut slot = ManuallyDrop::new(slot); // leaked if the driver panics
-        let counted = LostOnUnwind(self.ring);
-        let fence = match stream.shared().events.claim() {
-            Ok(fence) => fence,
-            Err(error) => {
-                std::mem::forget(counted);
-                self.put(ManuallyDrop::into_inner(slot));
-                return Err(error.into());
+        let (mut slot, done) = self.ring.with_slot(slot, |slot| {
+            let fence = stream.shared().events.claim()?;
+            Ok((submit(slot), fence.record(stream.handle())))
+        });
+        let error = match done {
+            Err(error) => error,
+            Ok((submitted, Ok(fence))) => {
+                slot.fence = Some(fence);
+                match submitted {
+                    Ok(()) => return Ok(slot),
+                    Err(error) => error,
+                }
             }
-        };
-        let submitted = submit(&mut slot);
-        let recorded = fence.record(stream.handle());
-        std::mem::forget(counted);
-        let mut slot = ManuallyDrop::into_inner(slot);
-        let error = match (submitted, recorded) {
-            (Ok(()), Ok(fence)) => {
-                slot.in_use_until(fence);
-                return Ok(slot);
-            }
-            (Err(error), Ok(fence)) => {
-                slot.in_use_until(fence);
-                error
-            }
-            (submitted, Err(unrecorded)) => {
+            Ok((submitted, Err(unrecorded))) => {
                 if !unrecorded.is_fatal() && !stream.drains() {
-                    slot.strand();
+                    slot.stranded = true;
                 }
                 match submitted {
                     Ok(()) => unrecorded.into(),
@@ -476,9 +417,8 @@ impl<'a> RingShare<'a> {
             }
         };
         if slot.stranded {
-            std::mem::forget(slot);
             self.state().held -= 1;
-            self.ring.lost_one();
+            self.ring.leak(slot);
         } else {
             self.put(slot);
         }
@@ -492,8 +432,7 @@ impl<'a> RingShare<'a> {
 
 impl Drop for RingShare<'_> {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for slot in state.idle.drain(..) {
+        for slot in self.state().idle.drain(..) {
             self.ring.give_back(slot);
         }
     }

@@ -7,6 +7,7 @@
 
 use crate::protocol::{Claim, SharedSlot};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::unwind::on_unwind;
 use crate::{Error, Result};
 
 /// What lanes do with chunks. `B` is the buffer that a chunk passes through.
@@ -51,13 +52,18 @@ impl<B: Send + Sync> ChunkScheduler<B> {
     /// One lane's part: works until nothing is left, something has failed, or `may_continue` is
     /// false.
     pub(super) fn run(&self, work: &impl ChunkWork<B>, may_continue: impl Fn() -> bool) {
-        let unwinding = StopOnUnwind(&self.stopped);
+        // A lane that panics must not leave the others waiting for it.
+        on_unwind(|| self.stop(), || self.work_while(work, may_continue));
+    }
+
+    fn work_while(&self, work: &impl ChunkWork<B>, may_continue: impl Fn() -> bool) {
         let mut chunk = self.current.load(Ordering::Relaxed);
         while chunk < self.chunks.len() && may_continue() && !self.is_stopped() {
             match self.chunks[chunk].claim(1) {
                 Some(claim) => {
                     if let Err(error) = self.work_on(work, chunk, claim) {
-                        self.fail(error);
+                        lock(&self.errors).push(error);
+                        self.stop();
                     }
                 }
                 None => {
@@ -66,7 +72,6 @@ impl<B: Send + Sync> ChunkScheduler<B> {
                 }
             }
         }
-        std::mem::forget(unwinding);
     }
 
     fn work_on(
@@ -94,8 +99,7 @@ impl<B: Send + Sync> ChunkScheduler<B> {
         self.stopped.load(Ordering::Acquire) == 1
     }
 
-    fn fail(&self, error: Error) {
-        lock(&self.errors).push(error);
+    fn stop(&self) {
         self.stopped.store(1, Ordering::Release);
     }
 
@@ -111,15 +115,6 @@ impl<B: Send + Sync> ChunkScheduler<B> {
     pub(super) fn take_buffers(&mut self) -> impl Iterator<Item = B> {
         let chunks = std::mem::take(&mut self.chunks).into_iter();
         chunks.filter_map(SharedSlot::into_inner)
-    }
-}
-
-/// A lane that panics must not leave the others waiting for it.
-struct StopOnUnwind<'a>(&'a AtomicUsize);
-
-impl Drop for StopOnUnwind<'_> {
-    fn drop(&mut self) {
-        self.0.store(1, Ordering::Release);
     }
 }
 

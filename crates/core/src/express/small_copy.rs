@@ -1,11 +1,9 @@
 //! Small copies: the calling thread stages them alone, in one slot.
 
-use std::mem::ManuallyDrop;
-
 use pinlane_driver::DevicePtr;
 
-use super::ring::{LostOnUnwind, Ring, Slot};
-use super::staged_copy::{download_op, upload_op};
+use super::ring::{Ring, Slot};
+use crate::copy::{Direction, enqueue};
 use crate::memory::Touch;
 use crate::stream::SubmitError;
 use crate::{Result, Stream};
@@ -22,24 +20,22 @@ pub(super) fn upload(
     ring: &Ring,
     slot: Slot,
     stream: &Stream,
-    touch: &Touch<'_>,
+    touch: Touch<'_>,
     source: &[u8],
     target: DevicePtr,
 ) -> Result<()> {
     let bytes = source.len();
     // SAFETY: the slot holds as many bytes, and nothing else uses it.
     unsafe { source.as_ptr().copy_to_nonoverlapping(slot.at(0), bytes) };
-    let copy = upload_op(slot.at(0), target, bytes);
-    let mut slot = ManuallyDrop::new(slot); // leaked if the driver panics
-    let counted = LostOnUnwind(ring);
-    let submitted = stream.submit(std::slice::from_ref(touch), |driver, stream| {
-        // SAFETY: both ends hold that many bytes. The slot is kept until the fence has fired, and
-        // the ledger protects the device memory.
-        unsafe { driver.copy_async(copy, stream) }
-    });
-    std::mem::forget(counted);
-    let submitted = submitted.map(|fence| slot.in_use_until(fence));
-    after_submission(ring, slot, submitted).map(|slot| ring.give_back(slot))
+    // SAFETY: both ends hold that many bytes. The slot is kept until the fence has fired, and the
+    // ledger protects the device memory.
+    let enqueue = unsafe { enqueue(Direction::Upload.copy(slot.at(0), target, bytes)) };
+    let slot = submit(ring, slot, |slot| {
+        slot.fence = Some(stream.submit(&[touch], enqueue)?);
+        Ok(())
+    })?;
+    ring.give_back(slot);
+    Ok(())
 }
 
 /// Copies into the slot, waits, and copies from there to `target`.
@@ -47,44 +43,37 @@ pub(super) fn download(
     ring: &Ring,
     slot: Slot,
     stream: &Stream,
-    touch: &Touch<'_>,
+    touch: Touch<'_>,
     source: DevicePtr,
     target: &mut [u8],
 ) -> Result<()> {
     let bytes = target.len();
-    let copy = download_op(source, slot.at(0), bytes);
-    let slot = ManuallyDrop::new(slot); // leaked if the driver panics
-    let counted = LostOnUnwind(ring);
-    let done = stream.submit_and_drain(std::slice::from_ref(touch), |driver, stream| {
-        // SAFETY: both ends hold that many bytes, and are kept until the copy is done.
-        unsafe { driver.copy_async(copy, stream) }
-    });
-    std::mem::forget(counted);
-    let slot = after_submission(ring, slot, done)?;
+    // SAFETY: both ends hold that many bytes, and are kept until the copy is done.
+    let enqueue = unsafe { enqueue(Direction::Download.copy(slot.at(0), source, bytes)) };
+    let slot = submit(ring, slot, |_| stream.submit_and_drain(&[touch], enqueue))?;
+    let staged = slot.at(0);
     // SAFETY: the device has filled that many bytes and no longer uses them.
-    unsafe {
-        slot.at(0)
-            .copy_to_nonoverlapping(target.as_mut_ptr(), bytes)
-    };
+    unsafe { staged.copy_to_nonoverlapping(target.as_mut_ptr(), bytes) };
     ring.give_back(slot);
     Ok(())
 }
 
-/// The slot after a submission. On an error it has returned to the ring, or is leaked if the device
+/// Submits work on a slot. On an error the slot has returned to the ring, or is leaked if the device
 /// may still use it.
-fn after_submission(
+fn submit(
     ring: &Ring,
-    slot: ManuallyDrop<Slot>,
-    submitted: std::result::Result<(), SubmitError>,
+    slot: Slot,
+    call: impl FnOnce(&mut Slot) -> Result<(), SubmitError>,
 ) -> Result<Slot> {
+    let (slot, submitted) = ring.with_slot(slot, call);
     match submitted {
-        Ok(()) => Ok(ManuallyDrop::into_inner(slot)),
+        Ok(()) => Ok(slot),
         Err(SubmitError::Refused(error)) => {
-            ring.give_back(ManuallyDrop::into_inner(slot));
+            ring.give_back(slot);
             Err(error)
         }
         Err(SubmitError::Stranded(error)) => {
-            ring.lost_one();
+            ring.leak(slot);
             Err(error)
         }
     }

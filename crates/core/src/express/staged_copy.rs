@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pinlane_driver::{CopyOp, DevicePtr, Place};
+use pinlane_driver::CopyOp;
 use pinlane_kernels::{can_demote, copy_demoting_raw, copy_streaming_raw};
 
 use super::conversion::ElementConversion;
@@ -19,16 +19,17 @@ use super::pieces::{Chunk, PieceList, PiecePart, Run};
 use super::ring::{RingShare, Slot};
 use super::scheduler::{ChunkScheduler, ChunkWork};
 use super::staging_kernels::StagingKernels;
+use crate::copy::Direction;
 use crate::device_core::DeviceCore;
 use crate::memory::Touch;
 use crate::sync::{lock, wait_until};
-use crate::transfer::host_ptr;
-use crate::{Error, Result, Stream, helpers};
+use crate::{Result, Stream, helpers};
 
 /// What is copied.
 #[derive(Clone, Copy)]
 pub(super) struct StagedCopy<'a> {
     pub(super) stream: &'a Stream,
+    pub(super) direction: Direction,
     /// Device memory that the copy uses.
     pub(super) touches: &'a [Touch<'a>],
     pub(super) pieces: &'a PieceList,
@@ -38,7 +39,7 @@ pub(super) struct StagedCopy<'a> {
 impl StagedCopy<'_> {
     /// Whether the device launches kernels.
     pub(super) fn needs_kernels(&self) -> bool {
-        matches!(self.conversion, ElementConversion::OnDevice(_)) || self.pieces.len() > 1
+        matches!(self.conversion, ElementConversion::OnDevice(_)) || self.pieces.list.len() > 1
     }
 
     /// Host memory of a part.
@@ -79,19 +80,6 @@ enum Stores {
     Demoted,
 }
 
-/// How lanes write what the copy engine will read.
-///
-/// With ordinary stores the lines sit dirty in the lanes' own caches, and until they are evicted the
-/// engine fetches them at less than half the link's speed. In a long copy they are evicted in time,
-/// in a short one they are not. Streaming stores go through memory, whose bandwidth then is the
-/// limit. Demoting lines to the shared cache is best if the CPU can do it and there are many lanes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum UploadStores {
-    /// Streaming at first, then cached.
-    Mixed,
-    Demoting,
-}
-
 /// Lanes needed to demote lines as fast as the link takes them.
 const DEMOTING_LANES: usize = 13;
 
@@ -107,32 +95,6 @@ const STREAMED_DOWNLOAD_BYTES: usize = 32 << 20;
 /// Runs of this average length get a copy each, which leaves the link idle for some 3 µs.
 const LONG_RUN_BYTES: usize = 1 << 20;
 
-impl UploadStores {
-    /// The fastest kind for this number of lanes on this CPU.
-    pub(super) fn for_lanes(lanes: usize) -> Self {
-        if lanes >= DEMOTING_LANES && can_demote() {
-            Self::Demoting
-        } else {
-            Self::Mixed
-        }
-    }
-
-    /// For the staged byte at `offset`.
-    fn at(self, offset: usize, copy: &StagedCopy<'_>) -> Stores {
-        // If other callers are active, each has fewer lanes, and conversions are work enough:
-        // streaming costs the CPU least.
-        if helpers::callers() > 1 || copy.conversion.is_on_host() {
-            return Stores::Streaming;
-        }
-        let short = copy.pieces.staged_bytes() <= STREAMED_UPLOAD_BYTES;
-        match self {
-            Self::Demoting => Stores::Demoted,
-            Self::Mixed if short || offset < STREAMED_UPLOAD_START_BYTES => Stores::Streaming,
-            Self::Mixed => Stores::Cached,
-        }
-    }
-}
-
 /// A copy in progress: what both directions share.
 pub(super) struct ActiveCopy<'a> {
     device: DeviceSide<'a>,
@@ -144,16 +106,14 @@ pub(super) struct ActiveCopy<'a> {
 impl<'a> ActiveCopy<'a> {
     pub(super) fn new(
         copy: StagedCopy<'a>,
-        core: &'a Arc<DeviceCore>,
         kernels: Option<Arc<StagingKernels>>,
         share: RingShare<'a>,
-        slot_bytes: usize,
     ) -> Self {
-        let chunks = copy.pieces.chunks(slot_bytes);
+        let chunks = copy.pieces.chunks(share.ring.slot_bytes);
         Self {
             device: DeviceSide {
                 copy,
-                core,
+                core: &share.ring.core,
                 kernels,
                 has_many_chunks: chunks.len() > 1,
             },
@@ -164,12 +124,27 @@ impl<'a> ActiveCopy<'a> {
     }
 
     /// Works on this thread and on up to `lanes - 1` helpers.
-    fn run(&self, lanes: usize, work: &impl ChunkWork<Slot>) {
+    fn run(&self, lanes: usize, work: &impl ChunkWork<Slot>) -> Result<()> {
         let slices = self.scheduler.slices();
         let helpers = (lanes - 1).min(slices.saturating_sub(1));
         helpers::run(helpers, &|ticket| {
             self.scheduler.run(work, || ticket.is_valid());
         });
+        let core = self.device.core;
+        self.scheduler.result(|error| core.keep_stray_error(error))
+    }
+
+    /// Submits the copy of a chunk, and returns its slot with the fence of that copy.
+    ///
+    /// # Safety
+    /// For an upload, the slot is filled.
+    unsafe fn submit(&self, chunk: &Chunk, slot: Slot) -> Result<Slot> {
+        let stream = self.device.copy.stream;
+        self.share.submit_with_fence(stream, slot, |slot| {
+            // SAFETY: the slot keeps its fence. The places are borrowed until the submission ends;
+            // from then on the ledger protects them.
+            unsafe { self.device.submit(chunk, slot) }
+        })
     }
 
     fn is_stopped(&self) -> bool {
@@ -199,20 +174,39 @@ impl Drop for ActiveCopy<'_> {
 }
 
 /// Host to device.
+///
+/// With ordinary stores the lines sit dirty in the lanes' own caches, and until they are evicted the
+/// copy engine fetches them at less than half the link's speed. In a long copy they are evicted in
+/// time, in a short one they are not. Streaming stores go through memory, whose bandwidth then is
+/// the limit. Demoting lines to the shared cache is best if the CPU can do it and there are many
+/// lanes.
 pub(super) struct Upload<'a> {
     active: ActiveCopy<'a>,
-    stores: UploadStores,
+    demotes: bool,
 }
 
 impl<'a> Upload<'a> {
-    pub(super) fn new(active: ActiveCopy<'a>, stores: UploadStores) -> Self {
-        Self { active, stores }
+    /// Returns when the host memory may be reused.
+    pub(super) fn run(active: ActiveCopy<'a>, lanes: usize) -> Result<()> {
+        let demotes = lanes >= DEMOTING_LANES && can_demote();
+        let upload = Self { active, demotes };
+        upload.active.run(lanes, &upload)
     }
 
-    /// Returns when the host memory may be reused.
-    pub(super) fn run(self, lanes: usize, keep_stray: impl FnMut(Error)) -> Result<()> {
-        self.active.run(lanes, &self);
-        self.active.scheduler.result(keep_stray)
+    /// How to write the staged byte at `offset`.
+    fn stores_at(&self, offset: usize) -> Stores {
+        let copy = &self.active.device.copy;
+        // If other callers are active, each has fewer lanes, and conversions are work enough:
+        // streaming costs the CPU least.
+        if helpers::callers() > 1 || copy.conversion.is_on_host() {
+            return Stores::Streaming;
+        }
+        let short = copy.pieces.staged_bytes <= STREAMED_UPLOAD_BYTES;
+        match self.demotes {
+            true => Stores::Demoted,
+            false if short || offset < STREAMED_UPLOAD_START_BYTES => Stores::Streaming,
+            false => Stores::Cached,
+        }
     }
 }
 
@@ -224,7 +218,7 @@ impl ChunkWork<Slot> for Upload<'_> {
     fn slice(&self, chunk: usize, slice: usize, slot: &Slot) {
         let copy = &self.active.device.copy;
         for (part, staged) in self.active.parts(chunk, slice, slot) {
-            let stores = self.stores.at(part.offset(), copy);
+            let stores = self.stores_at(part.offset());
             // SAFETY: the source is borrowed until the upload returns. The device does not use the
             // slot, and this part of it belongs to this slice alone.
             unsafe { copy.stage(copy.host_memory(&part), staged, part.bytes, stores) };
@@ -232,19 +226,10 @@ impl ChunkWork<Slot> for Upload<'_> {
     }
 
     fn close(&self, chunk: usize, slot: Slot) -> Result<()> {
-        let ActiveCopy {
-            device,
-            share,
-            chunks,
-            ..
-        } = &self.active;
-        let submit = |slot: &mut Slot| {
-            // SAFETY: all slices are done, and the slot keeps its fence. The places are borrowed
-            // until the submission ends; from then on the ledger protects them.
-            unsafe { device.submit_upload(&chunks[chunk], slot) }
-        };
-        let slot = share.submit_with_fence(device.copy.stream, slot, submit)?;
-        share.put(slot);
+        let active = &self.active;
+        // SAFETY: all slices are done.
+        let slot = unsafe { active.submit(&active.chunks[chunk], slot) }?;
+        active.share.put(slot);
         Ok(())
     }
 }
@@ -265,27 +250,17 @@ struct Arrival {
 }
 
 impl<'a> Download<'a> {
-    pub(super) fn new(active: ActiveCopy<'a>) -> Self {
-        let arrivals = active.chunks.iter().map(|_| Arrival::default()).collect();
-        Self {
-            active,
-            arrivals,
-            next: AtomicUsize::new(0),
-        }
-    }
-
     /// Returns when the bytes are in host memory. `prepare` runs while the first chunks are on
     /// their way.
-    pub(super) fn run(
-        self,
-        lanes: usize,
-        prepare: impl FnOnce(),
-        keep_stray: impl FnMut(Error),
-    ) -> Result<()> {
-        self.submit_first()?;
+    pub(super) fn run(active: ActiveCopy<'a>, lanes: usize, prepare: impl FnOnce()) -> Result<()> {
+        let download = Self {
+            arrivals: active.chunks.iter().map(|_| Arrival::default()).collect(),
+            active,
+            next: AtomicUsize::new(0),
+        };
+        download.submit_first()?;
         prepare();
-        self.active.run(lanes, &self);
-        self.active.scheduler.result(keep_stray)
+        download.active.run(lanes, &download)
     }
 
     /// Submits the first chunks, as many as there are slots for.
@@ -303,22 +278,13 @@ impl<'a> Download<'a> {
 
     /// Submits the copy of the next chunk into `slot`. False if there is none.
     fn submit_next(&self, slot: Slot) -> Result<bool> {
-        let ActiveCopy {
-            device,
-            share,
-            chunks,
-            ..
-        } = &self.active;
         let next = self.next.fetch_add(1, Ordering::Relaxed);
-        let Some(chunk) = chunks.get(next) else {
-            share.put(slot);
+        let Some(chunk) = self.active.chunks.get(next) else {
+            self.active.share.put(slot);
             return Ok(false);
         };
-        let slot = share.submit_with_fence(device.copy.stream, slot, |slot| {
-            // SAFETY: the slot keeps its fence. The places are borrowed until the submission ends;
-            // from then on the ledger protects them.
-            unsafe { device.submit_download(chunk, slot) }
-        })?;
+        // SAFETY: a download.
+        let slot = unsafe { self.active.submit(chunk, slot) }?;
         let arrival = &self.arrivals[next];
         *lock(&arrival.slot) = Some(slot);
         arrival.submitted.store(true, Ordering::Release);
@@ -327,7 +293,7 @@ impl<'a> Download<'a> {
 
     fn stores(&self) -> Stores {
         let copy = &self.active.device.copy;
-        let host_bytes = copy.conversion.host_bytes(copy.pieces.staged_bytes());
+        let host_bytes = copy.conversion.host_bytes(copy.pieces.staged_bytes);
         if host_bytes >= STREAMED_DOWNLOAD_BYTES {
             Stores::Streaming
         } else {
@@ -388,46 +354,24 @@ pub(super) struct DeviceSide<'a> {
 }
 
 impl DeviceSide<'_> {
-    /// Submits what moves a staged chunk to its places.
+    /// Submits what moves a chunk between its slot and its places.
     ///
     /// # Safety
-    /// The slot is filled. Nothing else uses it or the places, and the places stay valid, until all
-    /// submitted work is done.
-    unsafe fn submit_upload(&self, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
+    /// For an upload, the slot is filled. Until all submitted work is done, the places stay valid,
+    /// nothing else uses the slot, and nothing else uses what is written or writes what is read.
+    unsafe fn submit(&self, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
         // SAFETY: the caller vouches for slot and places; every run lies inside of both.
         unsafe {
             if let ElementConversion::OnDevice(cast) = self.copy.conversion {
-                return self.convert_from_slot(cast, chunk, slot);
+                return self.convert(cast, chunk, slot);
             }
             let runs = self.copy.pieces.runs(chunk);
             if !are_long(&runs) {
-                return self.scatter(&runs, chunk, slot);
+                return self.move_runs(&runs, chunk, slot);
             }
             runs.iter().try_for_each(|run| {
-                let offset = chunk.slot_offset(run.offset);
-                self.submit_copy(upload_op(slot.at(offset), run.device, run.bytes))
-            })
-        }
-    }
-
-    /// Submits what moves a chunk from its places into the slot.
-    ///
-    /// # Safety
-    /// Nothing else uses the slot, and nothing writes the places, which stay valid, until all
-    /// submitted work is done.
-    unsafe fn submit_download(&self, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
-        // SAFETY: as in `submit_upload`.
-        unsafe {
-            if let ElementConversion::OnDevice(cast) = self.copy.conversion {
-                return self.convert_into_slot(cast, chunk, slot);
-            }
-            let runs = self.copy.pieces.runs(chunk);
-            if !are_long(&runs) {
-                return self.gather(&runs, chunk, slot);
-            }
-            runs.iter().try_for_each(|run| {
-                let offset = chunk.slot_offset(run.offset);
-                self.submit_copy(download_op(run.device, slot.at(offset), run.bytes))
+                let host = slot.at(chunk.slot_offset(run.offset));
+                self.submit_copy(self.copy.direction.copy(host, run.device, run.bytes))
             })
         }
     }
@@ -435,13 +379,9 @@ impl DeviceSide<'_> {
     /// # Safety
     /// As for `Driver::copy_async`.
     pub(super) unsafe fn submit_copy(&self, copy: CopyOp) -> Result<()> {
+        let stream = self.copy.stream.handle();
         // SAFETY: the caller's.
-        unsafe {
-            self.core
-                .driver
-                .copy_async(copy, self.copy.stream.handle())?
-        };
-        Ok(())
+        Ok(unsafe { self.core.driver.copy_async(copy, stream) }?)
     }
 }
 
@@ -449,20 +389,4 @@ impl DeviceSide<'_> {
 fn are_long(runs: &[Run]) -> bool {
     let bytes: usize = runs.iter().map(|run| run.bytes).sum();
     runs.len() == 1 || bytes / runs.len().max(1) >= LONG_RUN_BYTES
-}
-
-pub(super) fn upload_op(source: *const u8, target: DevicePtr, bytes: usize) -> CopyOp {
-    CopyOp {
-        source: Place::Host(host_ptr(source)),
-        target: Place::Device(target),
-        bytes,
-    }
-}
-
-pub(super) fn download_op(source: DevicePtr, target: *mut u8, bytes: usize) -> CopyOp {
-    CopyOp {
-        source: Place::Device(source),
-        target: Place::Host(host_ptr(target)),
-        bytes,
-    }
 }

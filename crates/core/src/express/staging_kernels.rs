@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
-use pinlane_driver::{
-    CopyOp, DevicePtr, FunctionHandle, KernelArg, LaunchShape, StreamFlags, StreamHandle,
-};
+use pinlane_driver::{CopyOp, DevicePtr, FunctionHandle, KernelArg, LaunchShape, StreamHandle};
 use pinlane_kernels::Piece as TableEntry;
 
 use super::conversion::{Cast, U8ToF32};
 use super::pieces::{Chunk, Run};
 use super::ring::Slot;
-use super::staged_copy::{DeviceSide, download_op, upload_op};
-use crate::device_core::DeviceCore;
+use super::staged_copy::DeviceSide;
+use crate::copy::Direction;
+use crate::device_core::{DeviceCore, OwnStream};
 use crate::kernel::Code;
 use crate::{Result, Stream};
 
@@ -25,7 +24,7 @@ const THREADS: u32 = 256;
 /// The kernels of one device, loaded when they are first needed. Slots keep those that they used.
 pub(super) struct StagingKernels {
     code: Code,
-    copy_stream: CopyStream,
+    copy_stream: OwnStream,
     scatter: FunctionHandle,
     gather: FunctionHandle,
     to_bf16: FunctionHandle,
@@ -45,14 +44,14 @@ struct StagedRuns {
 impl StagingKernels {
     pub(super) fn load(core: &Arc<DeviceCore>) -> Result<Self> {
         let code = Code::load(core, pinlane_kernels::PTX)?;
-        let function = |name| core.driver.module_function(code.handle(), name);
+        let function = |name| core.driver.module_function(code.handle, name);
         Ok(Self {
             scatter: function("pinlane_scatter")?,
             gather: function("pinlane_gather")?,
             to_bf16: function("pinlane_f32_to_bf16")?,
             to_f16: function("pinlane_f32_to_f16")?,
             from_u8: function("pinlane_u8_to_f32")?,
-            copy_stream: CopyStream::open(core)?,
+            copy_stream: OwnStream::non_blocking(core)?,
             code,
         })
     }
@@ -92,25 +91,19 @@ impl StagingKernels {
         target: DevicePtr,
         stream: StreamHandle,
     ) -> Result<()> {
-        let items_arg = KernelArg::U64(items as u64);
-        let (source, target) = (KernelArg::Ptr(source), KernelArg::Ptr(target));
-        let blocks = items.div_ceil(4 * THREADS as usize);
-        // SAFETY: these are the kernels' parameters; the caller vouches for the memory.
-        unsafe {
-            match cast {
-                Cast::F32ToBf16 => {
-                    self.launch(self.to_bf16, &[items_arg, source, target], blocks, stream)
-                }
-                Cast::F32ToF16 => {
-                    self.launch(self.to_f16, &[items_arg, source, target], blocks, stream)
-                }
-                Cast::U8ToF32(U8ToF32 { scale, offset }) => {
-                    let (scale, offset) = (KernelArg::F32(scale), KernelArg::F32(offset));
-                    let args = [items_arg, scale, offset, source, target];
-                    self.launch(self.from_u8, &args, blocks, stream)
-                }
+        let mut args = vec![KernelArg::U64(items as u64)];
+        let kernel = match cast {
+            Cast::F32ToBf16 => self.to_bf16,
+            Cast::F32ToF16 => self.to_f16,
+            Cast::U8ToF32(U8ToF32 { scale, offset }) => {
+                args.extend([KernelArg::F32(scale), KernelArg::F32(offset)]);
+                self.from_u8
             }
-        }
+        };
+        args.extend([KernelArg::Ptr(source), KernelArg::Ptr(target)]);
+        let blocks = items.div_ceil(4 * THREADS as usize);
+        // SAFETY: these are the kernel's parameters; the caller vouches for the memory.
+        unsafe { self.launch(kernel, &args, blocks, stream) }
     }
 
     unsafe fn launch(
@@ -132,89 +125,68 @@ impl StagingKernels {
 }
 
 impl DeviceSide<'_> {
-    /// Copies a chunk into scratch memory and scatters its runs from there.
+    /// Scatters or gathers the runs of a chunk through scratch memory.
     ///
     /// # Safety
-    /// As for [`submit_upload`](Self::submit_upload).
-    pub(super) unsafe fn scatter(
+    /// As for [`submit`](Self::submit).
+    pub(super) unsafe fn move_runs(
         &self,
         runs: &[Run],
         chunk: &Chunk,
         slot: &mut Slot,
     ) -> Result<()> {
+        let (table, data) = (chunk.table_offset(runs.len()), chunk.table_bytes);
+        let end = runs
+            .last()
+            .map_or(data, |run| chunk.slot_offset(run.offset) + run.bytes);
+        let (kernels, stream) = (self.kernels(), self.copy.stream.handle());
         // SAFETY: the caller's; table and data lie in the slot, one after the other.
         unsafe {
             let staged = self.write_table(runs, chunk, slot)?;
-            let (start, end) = (chunk.table_offset(runs.len()), end_of(runs, chunk));
-            self.copy_to_scratch(slot, start, staged.table, end - start)?;
-            let kernels = self.kernels();
-            kernels.move_runs(kernels.scatter, staged, self.copy.stream.handle())
+            match self.copy.direction {
+                Direction::Upload => {
+                    self.copy_to_scratch(slot, table, staged.table, end - table)?;
+                    kernels.move_runs(kernels.scatter, staged, stream)
+                }
+                Direction::Download => {
+                    let table_bytes = size_of::<TableEntry>() * runs.len();
+                    self.submit_copy(Direction::Upload.copy(
+                        slot.at(table),
+                        staged.table,
+                        table_bytes,
+                    ))?;
+                    kernels.move_runs(kernels.gather, staged, stream)?;
+                    let source = staged.data.offset(data);
+                    self.submit_copy(Direction::Download.copy(slot.at(data), source, end - data))
+                }
+            }
         }
     }
 
-    /// Gathers the runs of a chunk into scratch memory and copies them from there.
+    /// Converts a chunk from or into scratch memory.
     ///
     /// # Safety
-    /// As for [`submit_download`](Self::submit_download).
-    pub(super) unsafe fn gather(&self, runs: &[Run], chunk: &Chunk, slot: &mut Slot) -> Result<()> {
-        // SAFETY: as in `scatter`.
-        unsafe {
-            let staged = self.write_table(runs, chunk, slot)?;
-            let table_bytes = size_of::<TableEntry>() * runs.len();
-            let table_offset = chunk.table_offset(runs.len());
-            self.submit_copy(upload_op(slot.at(table_offset), staged.table, table_bytes))?;
-            let kernels = self.kernels();
-            kernels.move_runs(kernels.gather, staged, self.copy.stream.handle())?;
-            let (start, end) = (chunk.table_bytes, end_of(runs, chunk));
-            let source = staged.data.offset(start);
-            self.submit_copy(download_op(source, slot.at(start), end - start))
-        }
-    }
-
-    /// Copies a chunk into scratch memory and converts it from there.
-    ///
-    /// # Safety
-    /// As for [`submit_upload`](Self::submit_upload).
-    pub(super) unsafe fn convert_from_slot(
-        &self,
-        cast: Cast,
-        chunk: &Chunk,
-        slot: &mut Slot,
-    ) -> Result<()> {
+    /// As for [`submit`](Self::submit).
+    pub(super) unsafe fn convert(&self, cast: Cast, chunk: &Chunk, slot: &mut Slot) -> Result<()> {
         let (bytes, kernels) = (chunk.staged.len(), self.kernels());
         let scratch = slot.scratch(self.core, kernels)?;
         let (items, stream) = (cast.items(bytes), self.copy.stream.handle());
+        // Converting copies have one piece.
+        let before = self.copy.conversion.device_bytes(chunk.staged.start);
+        let place = self.copy.pieces.list[0].device.offset(before);
         // SAFETY: the caller's; the scratch memory is as large as the slot.
         unsafe {
-            self.copy_to_scratch(slot, 0, scratch, bytes)?;
-            kernels.convert(cast, items, scratch, self.converted_place(chunk), stream)
+            match self.copy.direction {
+                Direction::Upload => {
+                    self.copy_to_scratch(slot, 0, scratch, bytes)?;
+                    kernels.convert(cast, items, scratch, place, stream)
+                }
+                Direction::Download => {
+                    kernels.convert(cast, items, place, scratch, stream)?;
+                    self.submit_copy(Direction::Download.copy(slot.at(0), scratch, bytes))
+                }
+            }
         }
-    }
-
-    /// Converts a chunk into scratch memory and copies it from there.
-    ///
-    /// # Safety
-    /// As for [`submit_download`](Self::submit_download).
-    pub(super) unsafe fn convert_into_slot(
-        &self,
-        cast: Cast,
-        chunk: &Chunk,
-        slot: &mut Slot,
-    ) -> Result<()> {
-        let (bytes, kernels) = (chunk.staged.len(), self.kernels());
-        let scratch = slot.scratch(self.core, kernels)?;
-        let (items, stream) = (cast.items(bytes), self.copy.stream.handle());
-        // SAFETY: as in `convert_from_slot`.
-        unsafe {
-            kernels.convert(cast, items, self.converted_place(chunk), scratch, stream)?;
-            self.submit_copy(download_op(scratch, slot.at(0), bytes))
-        }
-    }
-
-    /// Where the elements of a chunk lie on the device. Converting copies have one piece.
-    fn converted_place(&self, chunk: &Chunk) -> DevicePtr {
-        let before = self.copy.conversion.device_bytes(chunk.staged.start);
-        self.copy.pieces.first().device.offset(before)
     }
 
     /// Writes the table of the runs into the slot.
@@ -257,10 +229,10 @@ impl DeviceSide<'_> {
     ) -> Result<()> {
         // SAFETY: the caller's.
         unsafe {
-            let copy = upload_op(slot.at(offset), target, bytes);
+            let copy = Direction::Upload.copy(slot.at(offset), target, bytes);
             if self.has_many_chunks {
-                let copy_stream = &self.kernels().copy_stream;
-                return copy_stream.copy_ahead_of(self.copy.stream, slot, copy);
+                let copies = self.kernels().copy_stream.handle;
+                return copy_ahead_of(self.copy.stream, copies, slot, copy);
             }
             self.submit_copy(copy)
         }
@@ -272,63 +244,33 @@ impl DeviceSide<'_> {
     }
 }
 
-/// Where the last run ends in the slot.
-fn end_of(runs: &[Run], chunk: &Chunk) -> usize {
-    runs.last().map_or(chunk.table_bytes, |run| {
-        chunk.slot_offset(run.offset) + run.bytes
-    })
-}
-
-/// A stream of our own for copies into scratch memory.
+/// Copies from the slot to its scratch memory on `copies`, and makes all later work of `stream` wait
+/// for it. On an error the copy is over, or the slot is stranded.
 ///
-/// They need not wait for the work on the caller's stream, since scratch memory is ours. Here they
-/// follow each other without a gap, while the kernels that move the bytes to their places run on
-/// the caller's stream.
-struct CopyStream {
-    core: Arc<DeviceCore>,
-    handle: StreamHandle,
-}
-
-impl CopyStream {
-    fn open(core: &Arc<DeviceCore>) -> Result<Self> {
-        let flags = StreamFlags {
-            non_blocking: true,
-            ..StreamFlags::default()
-        };
-        Ok(Self {
-            handle: core.driver.stream_create(flags)?,
-            core: Arc::clone(core),
-        })
+/// Such copies need not wait for the work on the caller's stream, since scratch memory is ours. On a
+/// stream of our own they follow each other without a gap, while the kernels that move the bytes to
+/// their places run on the caller's stream.
+///
+/// # Safety
+/// Nothing else uses the slot and its scratch memory until work that is submitted to `stream` after
+/// this is done.
+unsafe fn copy_ahead_of(
+    stream: &Stream,
+    copies: StreamHandle,
+    slot: &mut Slot,
+    copy: CopyOp,
+) -> Result<()> {
+    let fence = stream.shared().events.claim()?;
+    let core = &stream.shared().core;
+    // SAFETY: the caller's.
+    unsafe { core.driver.copy_async(copy, copies)? };
+    let joined = fence.record(copies).and_then(|fence| {
+        core.driver
+            .stream_wait_event(stream.handle(), fence.event())
+    });
+    if let Err(error) = joined {
+        slot.stranded |= !error.is_fatal() && !core.drains(copies);
+        return Err(error.into());
     }
-
-    /// Copies from the slot to its scratch memory here, and makes all later work of `stream` wait
-    /// for it. On an error the copy is over, or the slot is stranded.
-    ///
-    /// # Safety
-    /// Nothing else uses the slot and its scratch memory until work that is submitted to `stream`
-    /// after this is done.
-    unsafe fn copy_ahead_of(&self, stream: &Stream, slot: &mut Slot, copy: CopyOp) -> Result<()> {
-        let fence = stream.shared().events.claim()?;
-        let driver = &self.core.driver;
-        // SAFETY: the caller's.
-        unsafe { driver.copy_async(copy, self.handle)? };
-        let joined = fence
-            .record(self.handle)
-            .and_then(|fence| driver.stream_wait_event(stream.handle(), fence.event()));
-        if let Err(error) = joined {
-            if !error.is_fatal() && !self.core.drains(self.handle) {
-                slot.strand();
-            }
-            return Err(error.into());
-        }
-        Ok(())
-    }
-}
-
-impl Drop for CopyStream {
-    fn drop(&mut self) {
-        // SAFETY: created by `open`, and nothing is submitted to it any more. Its work completes.
-        self.core
-            .give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
-    }
+    Ok(())
 }

@@ -8,22 +8,20 @@
 //! ```text
 //!   run ── HelperPool::post ── Job ── HelperTicket   one for each helper that works on the job
 //!                               └──── Gate           counts helpers in and out
-//!   thread.rs   the helper threads: spin for work, help, sleep
 //! ```
 
 #[cfg(test)]
 mod tests;
-mod thread;
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use crate::sync::{lock, pause};
-use thread::{WAKES, is_forked, watch_for_forks};
 
 /// Work that several threads do at once. Each calls it once and returns when nothing is left to do,
 /// or when its ticket has expired.
@@ -32,12 +30,20 @@ pub(crate) type Work<'a> = dyn Fn(&HelperTicket<'_>) + Sync + 'a;
 /// More threads than this do not help, however many CPUs there are: memory is saturated long before.
 const THREADS_AT_MOST: usize = 31;
 
+/// How long an idle thread spins for work before it sleeps. Waking it takes some 50 µs, as long as
+/// staging a few hundred KiB.
+const SPIN_TIME: Duration = Duration::from_micros(300);
+
+/// Sleepers that each caller and each woken helper wakes. One call takes a few microseconds, but
+/// the woken threads arrive only after some 50.
+const WAKES: usize = 4;
+
 /// Runs `work` on this thread and on up to `helpers` helper threads. Returns when all have returned,
 /// and resumes the panic if one of them panicked.
 pub(crate) fn run(helpers: usize, work: &Work<'_>) {
     let pool = HelperPool::global();
     if helpers == 0 || pool.cpus == 1 || is_forked() {
-        work(&HelperTicket::of_caller());
+        work(&HelperTicket(None));
         return;
     }
     pool.run(helpers, work);
@@ -71,7 +77,26 @@ pub(crate) fn callers() -> usize {
     HelperPool::global().callers.load(Ordering::Relaxed)
 }
 
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process is a fork. Helper threads of the parent do not exist here.
+fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// Makes [`is_forked`] work. Called once, before the first helper starts.
+fn watch_for_forks() {
+    extern "C" fn note_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    if !cfg!(miri) {
+        // SAFETY: the handler only stores to an atomic, which is allowed after a fork.
+        unsafe { libc::pthread_atfork(None, None, Some(note_child)) };
+    }
+}
+
 /// The helper threads of this process, and their jobs.
+#[derive(Default)]
 struct HelperPool {
     cpus: usize,
     state: Mutex<State>,
@@ -112,6 +137,7 @@ struct SharedWork(*const Work<'static>);
 unsafe impl Send for SharedWork {}
 
 /// Counts the helpers of a job in and out.
+#[derive(Default)]
 struct Gate {
     inside: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -125,25 +151,18 @@ impl HelperPool {
             Self {
                 // Affinity mask and cgroup quota, not the machine's count.
                 cpus: std::thread::available_parallelism().map_or(1, usize::from),
-                state: Mutex::default(),
-                wanted: AtomicUsize::new(0),
-                posted: AtomicUsize::new(0),
-                callers: AtomicUsize::new(0),
-                awake: AtomicUsize::new(0),
+                ..Self::default()
             }
         })
     }
 
     fn run(&'static self, helpers: usize, work: &Work<'_>) {
-        let gate = Arc::new(Gate {
-            inside: AtomicUsize::new(0),
-            panic: Mutex::new(None),
-        });
+        let gate = Arc::new(Gate::default());
         // SAFETY: only the lifetime changes. `OpenJob` closes the job and waits until the gate is
         // empty before this function ends, by return or by panic.
         let work_ptr = unsafe { std::mem::transmute::<&Work<'_>, &Work<'static>>(work) };
         let open = self.post(helpers, SharedWork(work_ptr), &gate);
-        work(&HelperTicket::of_caller());
+        work(&HelperTicket(None));
         drop(open);
         let panic = lock(&gate.panic).take();
         if let Some(panic) = panic {
@@ -181,7 +200,7 @@ impl HelperPool {
     /// Joins the job that has the fewest helpers.
     fn join_job(&self) -> Option<(usize, SharedWork, Arc<Gate>)> {
         let mut state = self.state();
-        if self.free_cpus(&state) == 0 {
+        if state.free_cpus(self.cpus) == 0 {
             return None;
         }
         let open = state.jobs.iter_mut().filter(|job| job.free > 0);
@@ -195,7 +214,12 @@ impl HelperPool {
 
     /// Works on a job that this thread has joined.
     fn help(&self, id: usize, work: SharedWork, gate: &Gate) {
-        let ticket = HelperTicket::of_helper(self, id);
+        let ticket = HelperTicket(Some(Helper {
+            pool: self,
+            job: id,
+            seen: Cell::new(self.posted.load(Ordering::Relaxed)),
+            expired: Cell::new(false),
+        }));
         // SAFETY: `join_job` has counted this thread in, so the caller still waits and the work
         // lives.
         let work = unsafe { &*work.0 };
@@ -233,12 +257,68 @@ impl HelperPool {
         true
     }
 
-    fn free_cpus(&self, state: &State) -> usize {
-        self.cpus.saturating_sub(state.threads_at_work())
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+/// The helper threads: they spin for work, help, and sleep.
+impl HelperPool {
+    /// Starts another thread, unless the system refuses.
+    fn start_thread(&'static self, number: usize) -> bool {
+        std::thread::Builder::new()
+            .name(format!("pinlane-lane-{number}"))
+            .spawn(move || self.help_forever())
+            .is_ok()
+    }
+
+    /// Wakes some helpers for the free places. Every woken helper does the same, since waking all
+    /// of them would take one thread as long as the work itself.
+    fn wake_some(&self) {
+        self.wake(self.wanted.load(Ordering::SeqCst).min(WAKES));
+    }
+
+    fn wake(&self, threads: usize) {
+        for _ in 0..threads {
+            let sleeper = self.state().sleepers.pop();
+            match sleeper {
+                Some(thread) => thread.unpark(),
+                None => return,
+            }
+        }
+    }
+
+    fn help_forever(&self) {
+        let mut idle_since = Instant::now();
+        self.awake.fetch_add(1, Ordering::Relaxed);
+        loop {
+            if self.wanted.load(Ordering::SeqCst) > 0
+                && let Some((id, work, gate)) = self.join_job()
+            {
+                self.wake_some();
+                self.help(id, work, &gate);
+                idle_since = Instant::now();
+            } else if idle_since.elapsed() < SPIN_TIME {
+                for _ in 0..16 {
+                    std::hint::spin_loop();
+                }
+            } else {
+                self.awake.fetch_sub(1, Ordering::Relaxed);
+                self.sleep();
+                self.awake.fetch_add(1, Ordering::Relaxed);
+                idle_since = Instant::now();
+            }
+        }
+    }
+
+    fn sleep(&self) {
+        self.state().sleepers.push(std::thread::current());
+        // A job may have been posted before the push; later posts wake this thread.
+        if self.wanted.load(Ordering::SeqCst) == 0 || self.state().free_cpus(self.cpus) == 0 {
+            std::thread::park();
+        }
+        let me = std::thread::current().id();
+        self.state().sleepers.retain(|thread| thread.id() != me);
     }
 }
 
@@ -247,6 +327,10 @@ impl State {
     fn threads_at_work(&self) -> usize {
         let helpers: usize = self.jobs.iter().map(|job| job.working).sum();
         self.jobs.len() + helpers
+    }
+
+    fn free_cpus(&self, cpus: usize) -> usize {
+        cpus.saturating_sub(self.threads_at_work())
     }
 }
 
@@ -275,11 +359,8 @@ impl Drop for OpenJob {
     }
 }
 
-/// A thread's permission to work on a job. A helper's can expire, the caller's cannot.
-pub(crate) struct HelperTicket<'a> {
-    /// `None` for the caller.
-    helper: Option<Helper<'a>>,
-}
+/// A thread's permission to work on a job. A helper's can expire; the caller's, `None`, cannot.
+pub(crate) struct HelperTicket<'a>(Option<Helper<'a>>);
 
 struct Helper<'a> {
     pool: &'a HelperPool,
@@ -289,26 +370,11 @@ struct Helper<'a> {
     expired: Cell<bool>,
 }
 
-impl<'a> HelperTicket<'a> {
-    fn of_caller() -> Self {
-        Self { helper: None }
-    }
-
-    fn of_helper(pool: &'a HelperPool, job: usize) -> Self {
-        Self {
-            helper: Some(Helper {
-                pool,
-                job,
-                seen: Cell::new(pool.posted.load(Ordering::Relaxed)),
-                expired: Cell::new(false),
-            }),
-        }
-    }
-
+impl HelperTicket<'_> {
     /// Whether to continue, to be called between pieces of work. After `false` the helper must
     /// return.
     pub(crate) fn is_valid(&self) -> bool {
-        let Some(helper) = &self.helper else {
+        let Some(helper) = &self.0 else {
             return true;
         };
         let posted = helper.pool.posted.load(Ordering::Relaxed);
@@ -320,7 +386,6 @@ impl<'a> HelperTicket<'a> {
     }
 
     fn has_expired(&self) -> bool {
-        let helper = self.helper.as_ref();
-        helper.is_some_and(|helper| helper.expired.get())
+        self.0.as_ref().is_some_and(|helper| helper.expired.get())
     }
 }

@@ -98,7 +98,7 @@ impl<T: Pod> DeviceBuf<T> {
     pub fn from_cudarc(
         device: &Device,
         mut slice: CudaSlice<T>,
-    ) -> std::result::Result<Self, TransferError<CudaSlice<T>>> {
+    ) -> Result<Self, TransferError<CudaSlice<T>>> {
         match enter(&device.shared, &mut slice) {
             Ok(entered) => {
                 let len = slice.len();
@@ -114,7 +114,7 @@ impl<T: Pod> DeviceBuf<T> {
     /// [`Error::NotFromCudarc`] for memory that cudarc did not allocate; the driver's error if cudarc
     /// cannot be made to wait. The error returns the buffer.
     #[allow(clippy::result_large_err)] // it returns the buffer
-    pub fn into_cudarc(mut self) -> std::result::Result<CudaSlice<T>, TransferError<Self>> {
+    pub fn into_cudarc(mut self) -> Result<CudaSlice<T>, TransferError<Self>> {
         let (shared, uses) = (Arc::clone(self.shared()), self.uses());
         let slice = self
             .owner_mut()
@@ -157,8 +157,8 @@ impl Device {
             (Ok(Ok(value)), Ok(())) => Ok(value),
             (Ok(Ok(_)), Err(error)) => Err(error),
             (failed, left) => {
-                if let Err(Error::Driver(error)) = left {
-                    shared.core.keep_stray(error);
+                if let Err(error) = left {
+                    shared.core.keep_stray_error(error);
                 }
                 failed.unwrap_or_else(|panic| resume_unwind(panic))
             }

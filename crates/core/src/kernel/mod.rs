@@ -1,17 +1,26 @@
-//! PTX modules and typed launches.
+//! PTX modules and typed launches. Code stays loaded until its last launch is done.
 
-mod launch;
-mod module;
 mod params;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use pinlane_driver::FunctionHandle;
+use pinlane_driver::{Driver, FunctionHandle, LaunchShape, ModuleHandle};
 
-pub(crate) use self::module::Code;
-pub use self::module::Module;
 pub use self::params::{Argument, In, Out, Param, Params, Touches};
+
+use crate::device::Shared;
+use crate::device_core::DeviceCore;
+use crate::fence::DeviceFence;
+use crate::memory::Touch;
+use crate::protocol::{Access, Extent, Fence, Ledger};
+use crate::stream::SubmitError;
+use crate::sync::lock;
+use crate::unwind::on_unwind;
+use crate::{Device, Error, Result, Stream};
 
 /// A kernel whose parameters are the tuple `A`.
 ///
@@ -48,5 +57,169 @@ pub struct Kernel<A> {
 impl<A> fmt::Debug for Kernel<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Kernel").field(&self.handle.raw()).finish()
+    }
+}
+
+/// A loaded PTX module. Unloaded once it, its kernels and their launches are gone.
+#[derive(Clone)]
+pub struct Module {
+    inner: Arc<Loaded>,
+}
+
+/// Shared by a module and its kernels.
+struct Loaded {
+    shared: Arc<Shared>,
+    /// Taken once, by `drop`.
+    code: ManuallyDrop<Code>,
+    /// The last launch on each stream.
+    launches: Mutex<Ledger<DeviceFence>>,
+    /// In use by a launch that can never be waited for, so it must never be unloaded.
+    stranded: AtomicBool,
+}
+
+/// Code on the device, unloaded on drop.
+pub(crate) struct Code {
+    core: Arc<DeviceCore>,
+    pub(crate) handle: ModuleHandle,
+}
+
+impl Code {
+    pub(crate) fn load(core: &Arc<DeviceCore>, ptx: &str) -> Result<Self> {
+        Ok(Self {
+            handle: core.driver.module_load(ptx)?,
+            core: Arc::clone(core),
+        })
+    }
+
+    pub(crate) fn driver(&self) -> &dyn Driver {
+        &*self.core.driver
+    }
+}
+
+impl Device {
+    /// Loads a PTX module.
+    pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
+        let code = Code::load(&self.shared.core, ptx)?;
+        Ok(Module {
+            inner: Arc::new(Loaded {
+                shared: Arc::clone(&self.shared),
+                code: ManuallyDrop::new(code),
+                launches: Mutex::new(Ledger::new()),
+                stranded: AtomicBool::new(false),
+            }),
+        })
+    }
+}
+
+impl Module {
+    /// Looks up a kernel by name. The caller of `launch` vouches that its parameters are `A`.
+    pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
+        let driver = &self.inner.shared.core.driver;
+        Ok(Kernel {
+            handle: driver.module_function(self.inner.code.handle, name)?,
+            module: self.clone(),
+            params: PhantomData,
+        })
+    }
+}
+
+impl Loaded {
+    /// Records a launch. It replaces earlier launches on the same stream.
+    fn launched(&self, stream: u64, fence: DeviceFence) {
+        let access = Access {
+            stream,
+            extent: Extent::One(0..1),
+            writes: false,
+        };
+        lock(&self.launches).record(access, fence);
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        if *self.stranded.get_mut() {
+            return;
+        }
+        // SAFETY: taken only here, and never used again.
+        let code = unsafe { ManuallyDrop::take(&mut self.code) };
+        let launches = lock(&self.launches);
+        let running = launches.fences().filter(|fence| !fence.has_let_go());
+        let running: Vec<_> = running.cloned().collect();
+        if running.is_empty() {
+            drop(code);
+        } else {
+            self.shared.deferred.defer(running, Box::new(code));
+        }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: its owner dropped it only once no launch was running.
+        self.core
+            .give_back(|driver| unsafe { driver.module_unload(self.handle) });
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Module")
+            .field(&self.inner.code.handle.raw())
+            .finish()
+    }
+}
+
+impl Stream {
+    /// Launches a kernel in stream order, behind every earlier use of the memory passed to it.
+    ///
+    /// # Safety
+    /// The kernel's parameters are `A`. It accesses only the slices passed to it, as [`In`] and
+    /// [`Out`] declare, and memory behind raw addresses, which must stay valid and unused by
+    /// anything else until the kernel is done.
+    pub unsafe fn launch<A: Params>(
+        &self,
+        kernel: &Kernel<A>,
+        shape: LaunchShape,
+        values: A::Values<'_>,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for parameters and accesses.
+        unsafe { self.launch_touching(kernel, shape, &values, &[])? };
+        Ok(())
+    }
+
+    /// Like [`launch`](Self::launch), for a kernel that also accesses the device memory in `beside`,
+    /// through addresses that it reads.
+    ///
+    /// # Safety
+    /// As for [`launch`](Self::launch), with `beside` among the slices.
+    pub(crate) unsafe fn launch_touching<'a, A: Params>(
+        &self,
+        kernel: &Kernel<A>,
+        shape: LaunchShape,
+        values: &A::Values<'a>,
+        beside: &[Touch<'a>],
+    ) -> Result<DeviceFence, SubmitError> {
+        let loaded = &*kernel.module.inner;
+        if !Arc::ptr_eq(&loaded.shared, self.shared()) {
+            return Err(SubmitError::Refused(Error::WrongDevice));
+        }
+        let (args, mut touches) = A::collect(values);
+        touches.0.extend_from_slice(beside);
+        let submit = || {
+            self.submit_and_enter(
+                &touches.0,
+                // SAFETY: the caller vouches for parameters and accesses; the ledgers keep the memory,
+                // and `launches` keeps the code.
+                |driver, stream| unsafe { driver.launch(kernel.handle, shape, &args, stream) },
+                |fence| loaded.launched(self.id(), fence.clone()),
+            )
+        };
+        // If the driver panics, there is no way to tell whether the kernel runs.
+        let strand = || loaded.stranded.store(true, Ordering::Relaxed);
+        let submitted = on_unwind(strand, submit);
+        if let Err(SubmitError::Stranded(_)) = &submitted {
+            strand();
+        }
+        submitted
     }
 }

@@ -68,46 +68,37 @@ scalars! {
     DevicePtr => Ptr,
 }
 
-impl<T: Pod> Sealed for In<T> {}
-impl<T: Pod> Sealed for Out<T> {}
-impl<T: Pod> Sealed for DeviceSlice<'_, T> {}
-impl<T: Pod> Sealed for DeviceSliceMut<'_, T> {}
+macro_rules! slices {
+    ($($param:ident => $slice:ident,)*) => {$(
+        impl<T: Pod> Sealed for $param<T> {}
+        impl<T: Pod> Sealed for $slice<'_, T> {}
+        impl<T: Pod> Param for $param<T> {
+            type Value<'a> = $slice<'a, T>;
+        }
+        impl<'a, T: Pod> Argument<'a> for $slice<'a, T> {
+            fn as_arg(&self) -> KernelArg {
+                KernelArg::Ptr(self.device_ptr())
+            }
 
-impl<T: Pod> Param for In<T> {
-    type Value<'a> = DeviceSlice<'a, T>;
+            fn push_touch(&self, touches: &mut Touches<'a>) {
+                touches.0.push(self.touch());
+            }
+        }
+    )*};
 }
 
-impl<T: Pod> Param for Out<T> {
-    type Value<'a> = DeviceSliceMut<'a, T>;
-}
-
-impl<'a, T: Pod> Argument<'a> for DeviceSlice<'a, T> {
-    fn as_arg(&self) -> KernelArg {
-        KernelArg::Ptr(self.device_ptr())
-    }
-
-    fn push_touch(&self, touches: &mut Touches<'a>) {
-        touches.0.push(self.touch());
-    }
-}
-
-impl<'a, T: Pod> Argument<'a> for DeviceSliceMut<'a, T> {
-    fn as_arg(&self) -> KernelArg {
-        KernelArg::Ptr(self.device_ptr())
-    }
-
-    fn push_touch(&self, touches: &mut Touches<'a>) {
-        touches.0.push(self.touch());
-    }
+slices! {
+    In => DeviceSlice,
+    Out => DeviceSliceMut,
 }
 
 macro_rules! params {
-    ($($name:ident)*) => {
+    ($($name:ident)+) => {
         impl<$($name: Param),*> Sealed for ($($name,)*) {}
         impl<$($name: Param),*> Params for ($($name,)*) {
             type Values<'a> = ($($name::Value<'a>,)*);
 
-            #[allow(non_snake_case, unused_mut)]
+            #[allow(non_snake_case)]
             fn collect<'a>(values: &Self::Values<'a>) -> (Vec<KernelArg>, Touches<'a>) {
                 let ($($name,)*) = values;
                 let mut touches = Touches::default();
@@ -115,14 +106,12 @@ macro_rules! params {
                 (vec![$($name.as_arg()),*], touches)
             }
         }
+        params!(@without_first $($name)+);
     };
+    (@without_first $first:ident $($rest:ident)+) => {
+        params!($($rest)+);
+    };
+    (@without_first $last:ident) => {};
 }
 
-params!(A);
-params!(A B);
-params!(A B C);
-params!(A B C D);
-params!(A B C D E);
-params!(A B C D E F);
-params!(A B C D E F G);
 params!(A B C D E F G H);

@@ -81,16 +81,11 @@ impl<F: Fence> DeferredFree<F> {
         }
         let landed = {
             let mut parked = lock(&self.parked);
-            let mut landed = Vec::new();
-            let mut at = 0;
-            while at < parked.len() {
-                parked[at].fences.retain(|fence| !fence.has_let_go());
-                if parked[at].fences.is_empty() {
-                    landed.push(parked.swap_remove(at));
-                } else {
-                    at += 1;
-                }
-            }
+            let has_landed = |parked: &mut Parked<F>| {
+                parked.fences.retain(|fence| !fence.has_let_go());
+                parked.fences.is_empty()
+            };
+            let landed = parked.extract_if(.., has_landed).collect();
             self.count.store(parked.len(), Ordering::Release);
             landed
         };

@@ -27,9 +27,4 @@ impl<S> FreeList<S> {
     pub(crate) fn release(&self, slot: S) {
         lock(&self.idle).push(slot);
     }
-
-    /// Removes all idle objects, to be destroyed.
-    pub(crate) fn drain(&self) -> Vec<S> {
-        std::mem::take(&mut *lock(&self.idle))
-    }
 }

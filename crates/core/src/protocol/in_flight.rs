@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pinlane_driver::{Error, Result};
+use pinlane_driver::{Error, Result as DriverResult};
 
 use super::{Completion, DeferredFree, Fence, Settled};
 use crate::sync::Arc;
@@ -16,17 +16,14 @@ pub(crate) struct InFlight<B: Send + 'static, F: Fence> {
     /// `None` once the buffer has been taken out.
     load: Option<(B, F)>,
     deferred: Arc<DeferredFree<F>>,
-    told: Option<Arc<Completion<Result<()>>>>,
+    told: Option<Arc<Completion<DriverResult<()>>>>,
 }
 
-/// How a transfer ended.
-#[derive(Debug)]
-pub(crate) struct Landed<B> {
-    /// Result of the work.
-    pub(crate) result: Result<()>,
-    /// The buffer, unless there is no way to tell whether the device still uses it.
-    pub(crate) buffer: Option<B>,
-}
+/// How a transfer ended: with the buffer, or with an error and the buffer, unless there is no way to tell
+/// whether the device still uses it.
+pub(crate) type Landed<B> = Result<B, (Error, Option<B>)>;
+
+const GIVEN_BACK: &str = "the transfer has given its buffer back already";
 
 impl<B: Send + 'static, F: Fence> InFlight<B, F> {
     pub(crate) fn new(buffer: B, fence: F, deferred: Arc<DeferredFree<F>>) -> Self {
@@ -38,14 +35,13 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
     }
 
     /// Whether the fence has fired.
-    pub(crate) fn is_done(&self) -> Result<bool> {
-        self.load
-            .as_ref()
-            .map_or(Ok(true), |(_, fence)| fence.is_done())
+    pub(crate) fn is_done(&self) -> DriverResult<bool> {
+        let is_done = |(_, fence): &(B, F)| fence.is_done();
+        self.load.as_ref().map_or(Ok(true), is_done)
     }
 
     /// Waits until the fence has fired or `timeout` has passed. Returns whether it has fired.
-    pub(crate) fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
+    pub(crate) fn wait_timeout(&self, timeout: Duration) -> DriverResult<bool> {
         let wait = |(_, fence): &(B, F)| fence.wait_timeout(timeout);
         self.load.as_ref().map_or(Ok(true), wait)
     }
@@ -57,7 +53,10 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
     pub(crate) fn land(&mut self) -> Landed<B> {
         match self.fence().settle() {
             Settled::Done(result) => self.landed(result),
-            Settled::Unknown(error) => self.stranded(error),
+            Settled::Unknown(error) => {
+                self.defer();
+                Err((error, None))
+            }
         }
     }
 
@@ -65,7 +64,7 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
     pub(crate) fn poll(
         &mut self,
         context: &mut Context<'_>,
-        watch: impl FnOnce(&F, Arc<Completion<Result<()>>>) -> Result<()>,
+        watch: impl FnOnce(&F, Arc<Completion<DriverResult<()>>>) -> DriverResult<()>,
     ) -> Poll<Landed<B>> {
         if self.told.is_none() {
             match self.fence().is_done() {
@@ -94,35 +93,21 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
         if error.is_fatal() {
             return self.landed(Err(error));
         }
-        let mut landed = self.land();
-        landed.result = landed.result.and(Err(error));
-        landed
-    }
-
-    fn fence(&self) -> &F {
-        &self
-            .load
-            .as_ref()
-            .expect("the transfer has given its buffer back already")
-            .1
-    }
-
-    fn landed(&mut self, result: Result<()>) -> Landed<B> {
-        let (buffer, _fence) = self
-            .load
-            .take()
-            .expect("the transfer has given its buffer back already");
-        Landed {
-            result,
-            buffer: Some(buffer),
+        match self.land() {
+            Ok(buffer) => Err((error, Some(buffer))),
+            failed => failed,
         }
     }
 
-    fn stranded(&mut self, error: Error) -> Landed<B> {
-        self.defer();
-        Landed {
-            result: Err(error),
-            buffer: None,
+    fn fence(&self) -> &F {
+        &self.load.as_ref().expect(GIVEN_BACK).1
+    }
+
+    fn landed(&mut self, result: DriverResult<()>) -> Landed<B> {
+        let (buffer, _fence) = self.load.take().expect(GIVEN_BACK);
+        match result {
+            Ok(()) => Ok(buffer),
+            Err(error) => Err((error, Some(buffer))),
         }
     }
 

@@ -8,16 +8,37 @@ use std::time::Duration;
 
 use loom::future::block_on;
 use loom::sync::atomic::AtomicUsize as LoomUsize;
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 
 use super::test_fence::TestFence;
 use super::{Completion, DeferredFree, FreeList, InFlight};
 use crate::sync::{Arc, Ordering};
 
+/// Runs `work` on another thread.
+fn spawn<T: 'static, R: 'static>(
+    shared: &Arc<T>,
+    work: impl FnOnce(Arc<T>) -> R + 'static,
+) -> JoinHandle<R> {
+    let shared = Arc::clone(shared);
+    thread::spawn(move || work(shared))
+}
+
 fn wake(waker: Option<Waker>) {
     if let Some(waker) = waker {
         waker.wake();
     }
+}
+
+/// The driver's callback: the fence has fired.
+fn complete_elsewhere(
+    fence: &TestFence,
+    told: Arc<Completion<pinlane_driver::Result<()>>>,
+) -> JoinHandle<()> {
+    let fence = fence.clone();
+    thread::spawn(move || {
+        fence.fire();
+        wake(told.complete(Ok(())));
+    })
 }
 
 /// A buffer that counts how often it was freed, and whether its fence had fired by then.
@@ -72,11 +93,8 @@ fn slot_is_never_claimed_twice() {
         let other = thread::spawn(work.clone());
         work();
         other.join().unwrap();
-        assert_eq!(
-            slots.drain().len(),
-            made.load(Ordering::Acquire),
-            "a slot was lost"
-        );
+        let idle = std::iter::from_fn(|| slots.claim(|| Err(())).ok()).count();
+        assert_eq!(idle, made.load(Ordering::Acquire), "a slot was lost");
     });
 }
 
@@ -84,8 +102,7 @@ fn slot_is_never_claimed_twice() {
 fn completion_wakes_the_task_that_polls() {
     loom::model(|| {
         let told = Arc::new(Completion::new());
-        let teller = Arc::clone(&told);
-        let callback = thread::spawn(move || wake(teller.complete(7)));
+        let callback = spawn(&told, |told| wake(told.complete(7)));
         // Loom reports a deadlock if the wake-up is lost.
         assert_eq!(block_on(poll_fn(|context| told.poll(context))), 7);
         callback.join().unwrap();
@@ -100,21 +117,13 @@ fn awaited_flight_gives_its_buffer_back() {
         let mut callback = None;
         let landed = block_on(poll_fn(|context| {
             flight.poll(context, |_, told| {
-                let fence = fence.clone();
-                callback = Some(thread::spawn(move || {
-                    fence.fire();
-                    wake(told.complete(Ok(())));
-                }));
+                callback = Some(complete_elsewhere(&fence, told));
                 Ok(())
             })
         }));
-        assert_eq!(
-            freed.load(Ordering::Acquire),
-            0,
-            "the buffer comes back unfreed"
-        );
-        assert!(landed.result.is_ok());
-        drop(landed.buffer);
+        let freed_early = freed.load(Ordering::Acquire);
+        assert_eq!(freed_early, 0, "the buffer comes back unfreed");
+        drop(landed.expect("no error"));
         callback.unwrap().join().unwrap();
         assert_eq!((freed.load(Ordering::Acquire), deferred.len()), (1, 0));
     });
@@ -128,15 +137,11 @@ fn completion_against_cancellation() {
         let mut context = Context::from_waker(Waker::noop());
         let mut callback = None;
         let polled = flight.poll(&mut context, |_, told| {
-            let fence = fence.clone();
-            callback = Some(thread::spawn(move || {
-                fence.fire();
-                wake(told.complete(Ok(())));
-            }));
+            callback = Some(complete_elsewhere(&fence, told));
             Ok(())
         });
         match polled {
-            Poll::Ready(landed) => drop(landed.buffer),
+            Poll::Ready(landed) => drop(landed),
             Poll::Pending => drop(flight), // cancelled while the callback may be running
         }
         callback.unwrap().join().unwrap();
@@ -151,10 +156,7 @@ fn drop_against_completion() {
         let deferred = Arc::new(DeferredFree::new());
         let (flight, fence, freed) = in_flight(&deferred);
         let engine = thread::spawn(move || fence.fire());
-        let reclaimer = {
-            let deferred = Arc::clone(&deferred);
-            thread::spawn(move || deferred.reclaim())
-        };
+        let reclaimer = spawn(&deferred, |deferred| deferred.reclaim());
         drop(flight);
         engine.join().unwrap();
         reclaimer.join().unwrap();
@@ -172,29 +174,17 @@ fn reclaim_at_shutdown() {
         drop(first);
         drop(second);
         let engine = thread::spawn(move || first_fence.fire());
-        let reclaimer = {
-            let deferred = Arc::clone(&deferred);
-            thread::spawn(move || deferred.reclaim())
-        };
+        let reclaimer = spawn(&deferred, |deferred| deferred.reclaim());
         let closed = deferred.close(Duration::ZERO);
         engine.join().unwrap();
         let reclaimed = reclaimer.join().unwrap();
         // A payload whose fence never fired is leaked; one that fired in time is freed once, by one of the
         // two.
-        assert_eq!(
-            second_freed.load(Ordering::Acquire),
-            0,
-            "freed while in flight"
-        );
-        assert_eq!(
-            closed.freed + reclaimed,
-            first_freed.load(Ordering::Acquire)
-        );
-        assert_eq!(
-            closed.freed + closed.abandoned + reclaimed,
-            2,
-            "one was lost"
-        );
+        let [first, second] =
+            [first_freed, second_freed].map(|freed| freed.load(Ordering::Acquire));
+        assert_eq!(second, 0, "freed while in flight");
+        assert_eq!(closed.freed + reclaimed, first);
+        assert_eq!(first + closed.abandoned, 2, "one was lost");
         drop(second_fence);
     });
 }
@@ -202,9 +192,9 @@ fn reclaim_at_shutdown() {
 /// Several threads fill one slot.
 mod shared_slot {
     use loom::cell::UnsafeCell;
-    use loom::thread;
 
     use super::super::{Claim, SharedSlot};
+    use super::spawn;
     use crate::sync::{Arc, AtomicUsize, Ordering};
 
     /// Cells that units write and the last claim reads. Loom reports every possible race.
@@ -263,10 +253,7 @@ mod shared_slot {
         for at_most in [1, 2] {
             loom::model(move || {
                 let slot = Arc::new(SharedSlot::unopened(2));
-                let other = {
-                    let slot = Arc::clone(&slot);
-                    thread::spawn(move || lane(&slot, at_most))
-                };
+                let other = spawn(&slot, move |slot| lane(&slot, at_most));
                 let taken = lane(&slot, at_most) + other.join().unwrap();
                 assert_eq!(taken, 1, "one claim gets the buffer");
                 assert!(slot.claim(1).is_none());
@@ -278,16 +265,13 @@ mod shared_slot {
     fn a_dropped_claim_keeps_the_buffer_from_all() {
         loom::model(|| {
             let slot = Arc::new(SharedSlot::unopened(2));
-            let other = {
-                let slot = Arc::clone(&slot);
-                thread::spawn(move || {
-                    let claim = slot.claim(1).expect("one unit each");
-                    if claim.must_open() {
-                        claim.open(cells());
-                    }
-                    drop(claim);
-                })
-            };
+            let other = spawn(&slot, |slot| {
+                let claim = slot.claim(1).expect("one unit each");
+                if claim.must_open() {
+                    claim.open(cells());
+                }
+                drop(claim);
+            });
             let claim = slot.claim(1).expect("one unit each");
             if claim.must_open() {
                 claim.open(cells());
@@ -305,9 +289,10 @@ mod shared_slot {
     #[test]
     fn a_claim_that_never_opens_leaves_no_thread_waiting() {
         loom::model(|| {
-            let slot = Arc::new(SharedSlot::<Cells>::unopened(2));
-            let stopped = Arc::new(AtomicUsize::new(0));
-            let lane = |slot: Arc<SharedSlot<Cells>>, stopped: Arc<AtomicUsize>| {
+            let shared = (SharedSlot::<Cells>::unopened(2), AtomicUsize::new(0));
+            let shared = Arc::new(shared);
+            let lane = |shared: Arc<(SharedSlot<Cells>, AtomicUsize)>| {
+                let (slot, stopped) = &*shared;
                 let claim = slot.claim(1).expect("one unit each");
                 if claim.must_open() {
                     stopped.store(1, Ordering::Release);
@@ -315,11 +300,8 @@ mod shared_slot {
                     assert!(!claim.wait_until_open(|| stopped.load(Ordering::Acquire) == 1));
                 }
             };
-            let other = {
-                let (slot, stopped) = (Arc::clone(&slot), Arc::clone(&stopped));
-                thread::spawn(move || lane(slot, stopped))
-            };
-            lane(slot, stopped);
+            let other = spawn(&shared, lane);
+            lane(shared);
             other.join().unwrap();
         });
     }

@@ -14,7 +14,6 @@
 
 mod completion;
 mod deferred_free;
-mod extent;
 mod fence;
 mod free_list;
 mod in_flight;
@@ -30,9 +29,8 @@ mod tests;
 
 pub(crate) use completion::Completion;
 pub(crate) use deferred_free::DeferredFree;
-pub(crate) use extent::Extent;
 pub(crate) use fence::{Fence, Settled};
 pub(crate) use free_list::FreeList;
 pub(crate) use in_flight::{InFlight, Landed};
-pub(crate) use ledger::{Access, Ledger};
+pub(crate) use ledger::{Access, Extent, Ledger};
 pub use shared_slot::{Claim, SharedSlot, SlotMemory, Stride};

@@ -18,7 +18,6 @@ use std::ops::{Deref, Range};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::memory::PinnedTarget;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell, wait_until};
 
 /// A buffer that several threads work on, each on its own units.
@@ -60,14 +59,6 @@ pub struct Stride {
 pub unsafe trait SlotMemory {
     /// First byte and number of bytes.
     fn memory(&mut self) -> (NonNull<u8>, usize);
-}
-
-// SAFETY: `PinnedTarget` promises the same.
-unsafe impl<B: PinnedTarget<u8>> SlotMemory for B {
-    fn memory(&mut self) -> (NonNull<u8>, usize) {
-        let start = NonNull::new(self.start_mut()).expect("pinned memory is never null");
-        (start, self.len())
-    }
 }
 
 // SAFETY: the memory is that of `M`. `T` has no access to it.
@@ -318,6 +309,7 @@ fn check(strides: &[Stride], units: usize, buffer_bytes: usize) {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
@@ -464,43 +456,38 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "strides overlap at byte 20")]
-    fn overlapping_strides() {
-        SharedSlot::new(vec![0; 300], UNITS, vec![stride(0, 1), stride(20, 1)]);
-    }
-
-    #[test]
-    #[should_panic(expected = "strides end at byte 269 of 268")]
-    fn strides_outside_of_the_buffer() {
-        SharedSlot::new(vec![0; 268], UNITS, strides());
-    }
-
-    #[test]
-    #[should_panic(expected = "in units of 5 bytes")]
-    fn strides_of_too_many_units() {
-        SharedSlot::new(vec![0; 300], UNITS - 1, vec![stride(0, 5)]);
-    }
-
-    #[test]
-    #[should_panic(expected = "the unit is another claim's")]
-    fn memory_of_another_claim() {
-        let slot = SharedSlot::new(vec![0; 300], UNITS, strides());
-        let mut claim = slot.claim(2).expect("unclaimed");
-        let _ = claim.slices_mut(2).count();
-    }
-
-    #[test]
-    #[should_panic(expected = "strides own the memory")]
-    fn the_buffer_of_a_slot_with_strides() {
-        let slot = SharedSlot::new(vec![0; 300], UNITS, strides());
-        slot.claim(2).expect("unclaimed").buffer();
-    }
-
-    #[test]
-    #[should_panic(expected = "only the claim of unit 0 opens, and once")]
-    fn opened_by_the_wrong_claim() {
-        let slot = SharedSlot::unopened(2);
-        let _first = slot.claim(1);
-        slot.claim(1).expect("unclaimed").open(7);
+    fn misuse_panics() {
+        let slot = || SharedSlot::new(vec![0; 300], UNITS, strides());
+        let of = |bytes, units, strides| drop(SharedSlot::new(vec![0; bytes], units, strides));
+        let misuses: [(&str, &dyn Fn()); 6] = [
+            ("strides overlap at byte 20", &|| {
+                of(300, UNITS, vec![stride(0, 1), stride(20, 1)]);
+            }),
+            ("strides end at byte 269 of 268", &|| {
+                of(268, UNITS, strides());
+            }),
+            ("in units of 5 bytes", &|| {
+                of(300, UNITS - 1, vec![stride(0, 5)]);
+            }),
+            ("the unit is another claim's", &|| {
+                let slot = slot();
+                let mut claim = slot.claim(2).expect("unclaimed");
+                let _ = claim.slices_mut(2).count();
+            }),
+            ("strides own the memory", &|| {
+                slot().claim(2).expect("unclaimed").buffer();
+            }),
+            ("only the claim of unit 0 opens, and once", &|| {
+                let slot = SharedSlot::unopened(2);
+                let _first = slot.claim(1);
+                slot.claim(1).expect("unclaimed").open(7);
+            }),
+        ];
+        for (expected, misuse) in misuses {
+            let panic = catch_unwind(AssertUnwindSafe(misuse)).expect_err(expected);
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+            assert!(message.is_some_and(|message| message.contains(expected)));
+        }
     }
 }

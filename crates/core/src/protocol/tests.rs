@@ -1,5 +1,6 @@
 //! Step-by-step tests of the protocol. See `loom_models` for interleavings.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use super::test_fence::TestFence;
 use super::{Access, DeferredFree, Extent, Fence, InFlight, Ledger};
 use crate::sync::Arc;
 
-fn access(stream: u64, bytes: std::ops::Range<usize>, writes: bool) -> Access {
+fn access(stream: u64, bytes: Range<usize>, writes: bool) -> Access {
     Access {
         stream,
         extent: Extent::One(bytes),
@@ -15,60 +16,52 @@ fn access(stream: u64, bytes: std::ops::Range<usize>, writes: bool) -> Access {
     }
 }
 
-/// Number of fences that `next` has to wait for.
-fn waits(ledger: &Ledger<TestFence>, next: Access) -> usize {
-    ledger.conflicts(&next).count()
+fn read(stream: u64, bytes: Range<usize>) -> Access {
+    access(stream, bytes, false)
+}
+
+fn write(stream: u64, bytes: Range<usize>) -> Access {
+    access(stream, bytes, true)
 }
 
 #[test]
-fn writer_waits_for_every_reader() {
-    let mut ledger = Ledger::new();
-    ledger.record(access(1, 0..8, false), TestFence::new());
-    ledger.record(access(2, 0..8, false), TestFence::new());
-    ledger.record(access(3, 2..4, false), TestFence::new());
-    assert_eq!(waits(&ledger, access(4, 0..8, true)), 3);
-    assert_eq!(
-        waits(&ledger, access(4, 4..8, true)),
-        2,
-        "stream 3 reads elsewhere"
-    );
-    assert_eq!(waits(&ledger, access(4, 0..8, false)), 0, "readers share");
-}
-
-#[test]
-fn reader_waits_for_the_last_writer_only() {
-    let mut ledger = Ledger::new();
-    ledger.record(access(1, 0..8, true), TestFence::new());
-    ledger.record(access(2, 0..8, true), TestFence::new());
-    assert_eq!(waits(&ledger, access(3, 0..8, false)), 1);
-}
-
-#[test]
-fn partial_writer_does_not_hide_the_rest() {
-    let mut ledger = Ledger::new();
-    ledger.record(access(1, 0..8, true), TestFence::new());
-    ledger.record(access(2, 0..4, true), TestFence::new());
-    assert_eq!(waits(&ledger, access(3, 4..8, false)), 1);
-    assert_eq!(waits(&ledger, access(3, 0..8, false)), 2);
-}
-
-#[test]
-fn reading_does_not_hide_an_earlier_write_of_the_same_stream() {
-    let mut ledger = Ledger::new();
-    ledger.record(access(1, 0..8, true), TestFence::new());
-    ledger.record(access(1, 0..8, false), TestFence::new());
-    assert_eq!(
-        waits(&ledger, access(2, 0..8, false)),
-        1,
-        "the write still counts"
-    );
-}
-
-#[test]
-fn same_stream_is_in_order_by_itself() {
-    let mut ledger = Ledger::new();
-    ledger.record(access(1, 0..8, true), TestFence::new());
-    assert_eq!(waits(&ledger, access(1, 0..8, true)), 0);
+fn uses_wait_for_the_earlier_ones_that_they_conflict_with() {
+    let readers = || vec![read(1, 0..8), read(2, 0..8), read(3, 2..4)];
+    let part_overwritten = || vec![write(1, 0..8), write(2, 0..4)];
+    let overwritten = vec![write(1, 0..8), write(2, 0..8)];
+    let read_back = vec![write(1, 0..8), read(1, 0..8)];
+    let same_stream = vec![write(1, 0..8)];
+    for (rule, earlier, next, waits) in [
+        (
+            "a writer waits for all readers",
+            readers(),
+            write(4, 0..8),
+            3,
+        ),
+        ("stream 3 reads elsewhere", readers(), write(4, 4..8), 2),
+        ("readers share", readers(), read(4, 0..8), 0),
+        ("only the last writer counts", overwritten, read(3, 0..8), 1),
+        (
+            "a part does not hide the rest",
+            part_overwritten(),
+            read(3, 4..8),
+            1,
+        ),
+        ("both parts count", part_overwritten(), read(3, 0..8), 2),
+        ("reading hides no write", read_back, read(2, 0..8), 1),
+        (
+            "a stream is in order by itself",
+            same_stream,
+            write(1, 0..8),
+            0,
+        ),
+    ] {
+        let mut ledger = Ledger::new();
+        for access in earlier {
+            ledger.record(access, TestFence::new());
+        }
+        assert_eq!(ledger.conflicts(&next).count(), waits, "{rule}");
+    }
 }
 
 #[test]
@@ -77,7 +70,7 @@ fn books_stay_short() {
     for at in 0..1000 {
         let fence = TestFence::new();
         fence.fire();
-        ledger.record(access(1, at..at + 1, true), fence);
+        ledger.record(write(1, at..at + 1), fence);
     }
     assert!(ledger.fences().count() <= 32);
 }
@@ -92,14 +85,11 @@ impl Drop for Tracked {
 
 fn in_flight(
     deferred: &Arc<DeferredFree<TestFence>>,
-) -> (InFlight<Tracked, TestFence>, TestFence, Arc<AtomicUsize>) {
+) -> (InFlight<Tracked, TestFence>, TestFence, impl Fn() -> usize) {
     let (fence, freed) = (TestFence::new(), Arc::new(AtomicUsize::new(0)));
-    let flight = InFlight::new(
-        Tracked(Arc::clone(&freed)),
-        fence.clone(),
-        Arc::clone(deferred),
-    );
-    (flight, fence, freed)
+    let buffer = Tracked(Arc::clone(&freed));
+    let flight = InFlight::new(buffer, fence.clone(), Arc::clone(deferred));
+    (flight, fence, move || freed.load(Ordering::Relaxed))
 }
 
 #[test]
@@ -107,23 +97,9 @@ fn dropped_flight_is_parked_until_it_lands() {
     let deferred = Arc::new(DeferredFree::new());
     let (flight, fence, freed) = in_flight(&deferred);
     drop(flight);
-    assert_eq!(
-        (
-            deferred.len(),
-            deferred.reclaim(),
-            freed.load(Ordering::Relaxed)
-        ),
-        (1, 0, 0)
-    );
+    assert_eq!((deferred.len(), deferred.reclaim(), freed()), (1, 0, 0));
     fence.fire();
-    assert_eq!(
-        (
-            deferred.reclaim(),
-            deferred.len(),
-            freed.load(Ordering::Relaxed)
-        ),
-        (1, 0, 1)
-    );
+    assert_eq!((deferred.reclaim(), deferred.len(), freed()), (1, 0, 1));
 }
 
 #[test]
@@ -131,10 +107,10 @@ fn flight_that_nobody_can_prove_landed_keeps_its_buffer_away() {
     let deferred = Arc::new(DeferredFree::new());
     let (mut flight, fence, freed) = in_flight(&deferred);
     let landed = flight.land(); // waiting on the test fence fails
-    assert!(landed.result.is_err() && landed.buffer.is_none());
-    assert_eq!((deferred.len(), freed.load(Ordering::Relaxed)), (1, 0));
+    assert!(matches!(landed, Err((_, None))));
+    assert_eq!((deferred.len(), freed()), (1, 0));
     fence.fire();
-    assert_eq!((deferred.reclaim(), freed.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!((deferred.reclaim(), freed()), (1, 1));
 }
 
 #[test]
@@ -142,11 +118,12 @@ fn dead_device_gives_the_buffer_back_with_the_error() {
     let deferred = Arc::new(DeferredFree::new());
     let (mut flight, fence, freed) = in_flight(&deferred);
     fence.lose_device();
-    let landed = flight.land();
-    assert!(landed.result.unwrap_err().is_fatal());
-    assert_eq!(freed.load(Ordering::Relaxed), 0);
-    drop(landed.buffer);
-    assert_eq!((deferred.len(), freed.load(Ordering::Relaxed)), (0, 1));
+    let Err((error, Some(buffer))) = flight.land() else {
+        panic!("the device is lost");
+    };
+    assert!(error.is_fatal() && freed() == 0);
+    drop(buffer);
+    assert_eq!((deferred.len(), freed()), (0, 1));
 }
 
 #[test]
@@ -159,11 +136,5 @@ fn closing_frees_what_landed_and_abandons_the_rest() {
     assert!(fence.is_done().unwrap());
     let closed = deferred.close(Duration::ZERO);
     assert_eq!((closed.freed, closed.abandoned), (1, 1));
-    assert_eq!(
-        (
-            freed.load(Ordering::Relaxed),
-            leaked.load(Ordering::Relaxed)
-        ),
-        (1, 0)
-    );
+    assert_eq!((freed(), leaked()), (1, 0));
 }

@@ -16,6 +16,7 @@ mod tests;
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pinlane_driver::{
     DeviceInfo, Error as DriverError, ErrorKind, HostFlags, HostPtr, RegisterFlags,
@@ -140,7 +141,7 @@ fn try_to_register(
     flags: HostFlags,
     pages: &'static dyn Pages,
 ) -> Result<Option<Mapping>> {
-    let refused = core.registration_refused.is_raised();
+    let refused = core.registration_refused.load(Ordering::Relaxed);
     if !may_be_fast(bytes, flags, core.driver.info(), refused) || !pages.work() {
         return Ok(None);
     }
@@ -151,7 +152,7 @@ fn try_to_register(
             // The driver would reject every registration, as under confidential computing. Other errors
             // concern only this memory at this moment.
             if let ErrorKind::RegistrationRefused | ErrorKind::NotSupported = error.kind {
-                core.registration_refused.raise();
+                core.registration_refused.store(true, Ordering::Relaxed);
             }
             // The caller still gets memory, but the error must not be lost.
             core.keep_stray(error);

@@ -197,6 +197,16 @@ impl PinnedPool {
         Self::from_store(Store::new(core, device, BlockSizes::Exact, limits, clock()))
     }
 
+    /// A pool whose blocks have exactly the requested size and are freed when they return, for users that
+    /// reuse their blocks themselves.
+    pub(crate) fn uncached(core: &Arc<DeviceCore>, device: Weak<Shared>) -> Self {
+        let limits = Limits {
+            idle_bytes_max: Some(0),
+            ..Limits::default()
+        };
+        Self::from_store(Store::new(core, device, BlockSizes::Exact, limits, clock()))
+    }
+
     fn from_store(store: Store) -> Self {
         Self {
             shard_refs: Arc::new(ShardRefs::new(store)),
