@@ -55,16 +55,12 @@ impl Glob {
     /// Parses a pattern.
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::InvalidGlob`] for a `[` without a `]`, and for a reversed range.
     pub fn new(pattern: impl Into<String>) -> Result<Self, LoadError> {
         let pattern = pattern.into();
         match tokens(&pattern) {
             Ok(tokens) => Ok(Self { pattern, tokens }),
-            Err(reason) => Err(LoadError::from(LoadErrorKind::InvalidGlob {
-                pattern,
-                reason,
-            })),
+            Err(reason) => Err(LoadErrorKind::InvalidGlob { pattern, reason }.into()),
         }
     }
 
@@ -76,32 +72,21 @@ impl Glob {
     /// Whether the whole name matches. Takes time proportional to the product of both lengths at most.
     pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
-        let (mut token, mut at) = (0, 0);
-        // The token after the last star, and where in the name to try it next. Earlier stars need no
-        // retry: the last one can match whatever they could.
-        let mut retry = None;
-        while token < self.tokens.len() || at < name.len() {
-            match (self.tokens.get(token), name.get(at)) {
-                (Some(GlobToken::AnyText), _) => {
-                    token += 1;
-                    retry = Some((token, at + 1));
-                    continue;
+        // Where in the name the tokens so far can end.
+        let mut ends = vec![false; name.len() + 1];
+        ends[0] = true;
+        for token in &self.tokens {
+            if *token == GlobToken::AnyText {
+                let first = ends.iter().position(|end| *end).unwrap_or(ends.len());
+                ends[first..].fill(true);
+            } else {
+                for (at, c) in name.iter().enumerate().rev() {
+                    ends[at + 1] = ends[at] && token.matches(*c);
                 }
-                (Some(other), Some(c)) if other.matches(*c) => {
-                    (token, at) = (token + 1, at + 1);
-                    continue;
-                }
-                _ => {}
-            }
-            match retry {
-                Some((after_star, next)) if next <= name.len() => {
-                    (token, at) = (after_star, next);
-                    retry = Some((after_star, next + 1));
-                }
-                _ => return false,
+                ends[0] = false;
             }
         }
-        true
+        ends[name.len()]
     }
 }
 

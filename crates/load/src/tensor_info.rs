@@ -8,16 +8,16 @@ use crate::{Dtype, LoadError, LoadErrorKind};
 
 /// Name, type, shape and location of a tensor, or of a range of its rows.
 ///
-/// Its size always matches type and shape, and its bytes lie inside the file as it was when it was
-/// opened.
+/// Its size always matches type and shape, and its bytes lie inside the file as it was when opened.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TensorInfo {
-    name: Arc<str>,
+    pub(crate) name: Arc<str>,
     dtype: Dtype,
     shape: Arc<[u64]>,
-    file: usize,
+    /// Set by the catalog, as is `stamp`.
+    pub(crate) file: usize,
     /// Version of the file, to recognize tensors of other catalogs.
-    stamp: Option<FileStamp>,
+    pub(crate) stamp: Option<FileStamp>,
     bytes: Range<u64>,
 }
 
@@ -35,22 +35,9 @@ impl TensorInfo {
         }
     }
 
-    pub(super) fn in_file(mut self, file: usize, stamp: FileStamp) -> Self {
-        (self.file, self.stamp) = (file, Some(stamp));
-        self
-    }
-
-    pub(super) fn is_in_same_file(&self, other: &Self) -> bool {
-        (self.file, self.stamp) == (other.file, other.stamp)
-    }
-
     /// The name: the key in a safetensors file, or the file name of an array without `.npy`.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    pub(super) fn shared_name(&self) -> Arc<str> {
-        Arc::clone(&self.name)
     }
 
     /// Type of the elements.
@@ -92,7 +79,6 @@ impl TensorInfo {
     /// ```
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::RowsOutOfRange`] for rows past the
     /// end, and [`LoadErrorKind::RowsSplitByte`] for rows of sub-byte elements that start or end
     /// inside a byte.
@@ -113,13 +99,11 @@ impl TensorInfo {
     /// ```
     ///
     /// # Errors
-    ///
     /// As [`rows`](Self::rows), and [`LoadErrorKind::InvalidRank`].
     pub fn shard(&self, rank: u64, world: u64) -> Result<Self, LoadError> {
         if rank >= world {
-            return Err(
-                LoadError::from(LoadErrorKind::InvalidRank { rank, world }).with_tensor(&self.name)
-            );
+            let error = LoadError::from(LoadErrorKind::InvalidRank { rank, world });
+            return Err(error.with_tensor(&self.name));
         }
         let rows = self.shape.first().copied().unwrap_or(0);
         let start_of = |rank: u64| {
@@ -133,12 +117,9 @@ impl TensorInfo {
         let [row_count, row @ ..] = &*self.shape else {
             return Err(LoadErrorKind::NoRows);
         };
-        if rows.start > rows.end || rows.end > *row_count {
-            return Err(LoadErrorKind::RowsOutOfRange {
-                start: rows.start,
-                end: rows.end,
-                rows: *row_count,
-            });
+        let (Range { start, end }, rows) = (rows, *row_count);
+        if start > end || end > rows {
+            return Err(LoadErrorKind::RowsOutOfRange { start, end, rows });
         }
         // No overflow: the product of the non-zero dimensions was checked when the file was read.
         let row_bits = u128::from(row.iter().product::<u64>()) * u128::from(self.dtype.bits());
@@ -147,17 +128,17 @@ impl TensorInfo {
             let bytes = u64::try_from(bits / 8).expect("inside the tensor");
             bits.is_multiple_of(8).then_some(self.bytes.start + bytes)
         };
-        let (Some(start), Some(end)) = (at(rows.start), at(rows.end)) else {
+        let (Some(start_bytes), Some(end_bytes)) = (at(start), at(end)) else {
             return Err(LoadErrorKind::RowsSplitByte {
-                start: rows.start,
-                end: rows.end,
+                start,
+                end,
                 dtype: self.dtype,
                 shape: self.shape.to_vec(),
             });
         };
         let mut part = self.clone();
-        Arc::make_mut(&mut part.shape)[0] = rows.end - rows.start;
-        part.bytes = start..end;
+        Arc::make_mut(&mut part.shape)[0] = end - start;
+        part.bytes = start_bytes..end_bytes;
         Ok(part)
     }
 }
