@@ -140,6 +140,13 @@ impl Dtype {
     }
 }
 
+/// Bytes per element before and after a conversion; both 1 if there is none.
+pub(crate) fn element_bytes(kinds: Option<(FloatKind, FloatKind)>) -> (u64, u64) {
+    kinds.map_or((1, 1), |(from, to)| {
+        (from.bytes() as u64, to.bytes() as u64)
+    })
+}
+
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -8,6 +8,7 @@ mod pieces;
 pub(crate) use pieces::PieceCursor;
 pub use pieces::{Piece, PieceCopy, PiecePart, Pieces};
 
+use crate::setters::setters;
 use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
 use pieces::TensorSource;
 
@@ -45,33 +46,7 @@ impl Default for PlanOptions {
 }
 
 impl PlanOptions {
-    /// Sets the alignment of tensors on the device.
-    #[must_use]
-    pub fn align_bytes(mut self, bytes: u64) -> Self {
-        self.align_bytes = bytes;
-        self
-    }
-
-    /// Sets the size of the largest device allocation.
-    #[must_use]
-    pub fn allocation_bytes(mut self, bytes: u64) -> Self {
-        self.allocation_bytes = bytes;
-        self
-    }
-
-    /// Sets the size of the largest piece.
-    #[must_use]
-    pub fn piece_bytes(mut self, bytes: u64) -> Self {
-        self.piece_bytes = bytes;
-        self
-    }
-
-    /// Sets the alignment of pieces in the file.
-    #[must_use]
-    pub fn read_align_bytes(mut self, bytes: u64) -> Self {
-        self.read_align_bytes = bytes;
-        self
-    }
+    setters! { align_bytes: u64, allocation_bytes: u64, piece_bytes: u64, read_align_bytes: u64 }
 
     /// Checks the sizes, for converted elements of at most `element_bytes`.
     fn check(&self, element_bytes: u64) -> Result<(), LoadErrorKind> {
@@ -82,16 +57,12 @@ impl PlanOptions {
         } else if !self.read_align_bytes.is_power_of_two() {
             ("read_align_bytes", "must be a power of two")
         } else if self.piece_bytes == 0 || !self.piece_bytes.is_multiple_of(self.read_align_bytes) {
-            (
-                "piece_bytes",
-                "must be a multiple of read_align_bytes, not zero",
-            )
+            let reason = "must be a multiple of read_align_bytes, not zero";
+            ("piece_bytes", reason)
         } else if self.piece_bytes - (self.read_align_bytes - 1) < element_bytes {
-            // A converted element is never split, even if it starts right before a boundary.
-            (
-                "piece_bytes",
-                "must hold an element that starts at the last byte before a boundary",
-            )
+            // A converted element is never split.
+            let reason = "must hold an element that starts at the last byte before a boundary";
+            ("piece_bytes", reason)
         } else {
             return Ok(());
         };
@@ -126,26 +97,22 @@ impl Plan {
     /// device, and shared bytes are read once.
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::InvalidConfig`] for invalid sizes, and [`LoadErrorKind::TotalOverflow`].
     pub fn new(tensors: &[TensorInfo], options: PlanOptions) -> Result<Self, LoadError> {
         Self::converting(tensors, None, options)
     }
 
-    /// Plans a load that converts floating-point tensors to another type. Other tensors stay as they
-    /// are.
+    /// Plans a load that converts floating-point tensors to another type. Others stay as they are.
     ///
     /// # Errors
-    ///
-    /// As [`new`](Self::new), and [`LoadErrorKind::NotAFloat`] for a type that tensors cannot be
-    /// converted to.
+    /// As [`new`](Self::new), and [`LoadErrorKind::NotAFloat`] if `to` is not a type to convert to.
     pub fn converting(
         tensors: &[TensorInfo],
         to: Option<Dtype>,
         options: PlanOptions,
     ) -> Result<Self, LoadError> {
         let sources = pieces::sources(tensors, to);
-        let elements = sources.iter().map(|source| source.element_bytes.file);
+        let elements = sources.iter().map(|source| source.element_bytes.0);
         options.check(elements.max().unwrap_or(1))?;
         if let Some(to) = to.filter(|to| to.float_kind().is_none()) {
             return Err(LoadErrorKind::NotAFloat { to }.into());
@@ -171,7 +138,8 @@ impl Plan {
 
     /// The pieces to read, by file and offset. No byte is read twice, and no unneeded byte is read.
     pub fn pieces(&self) -> Pieces<'_> {
-        Pieces::new(self)
+        let cursor = PieceCursor::default();
+        Pieces { plan: self, cursor }
     }
 }
 
@@ -186,8 +154,7 @@ fn place(
     let mut placements = vec![Placement::default(); tensors];
     let mut total_bytes: u64 = 0;
     for source in sources {
-        let len_bytes = source.bytes.end - source.bytes.start;
-        let len_bytes = source.element_bytes.device_bytes(len_bytes);
+        let len_bytes = source.device_bytes(source.bytes.end - source.bytes.start);
         let len_bytes = len_bytes.ok_or(LoadErrorKind::TotalOverflow)?;
         let place_after = |allocated: &u64| {
             let start = allocated.checked_next_multiple_of(options.align_bytes)?;

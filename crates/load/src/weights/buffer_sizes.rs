@@ -1,9 +1,10 @@
 //! How much is read and copied at once, and how many pinned slots a load uses.
 
 use super::LoadConfig;
-use super::config::invalid;
 use super::source_file::ALIGN_BYTES;
-use crate::{Dtype, LoadError};
+use crate::{Dtype, LoadError, LoadErrorKind};
+use pinlane_core::Device;
+use pinlane_core::internal::pinned_store;
 
 /// Buffer sizes of one load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,19 +43,23 @@ const PIECE_BYTES_MIN: usize = 4 * PAGE_BYTES;
 const READ_BYTES_MIN: usize = 2 * PAGE_BYTES;
 
 impl BufferSizes {
-    /// Sizes for a load of `total_bytes`, with `budget_left_bytes` of the pinned budget unused.
     pub(super) fn choose(
+        device: &Device,
         config: &LoadConfig,
         threads: usize,
         total_bytes: u64,
-        budget_left_bytes: u64,
     ) -> Result<Self, LoadError> {
-        let (default_bytes, slots_max) = match config.convert {
-            None => (PIECE_BYTES, SLOTS),
-            Some(_) => (
-                CONVERTED_PIECE_BYTES,
-                threads.saturating_mul(SLOTS_PER_CONVERTING_THREAD),
-            ),
+        // A load may pin the unused budget, and the slots of earlier loads.
+        let budget = device.budget();
+        let unused_bytes = budget.limit_bytes()?.saturating_sub(budget.in_use_bytes());
+        let left_bytes = unused_bytes.saturating_add(pinned_store(device).stats().cached_bytes);
+        // Growth: how many times larger the smallest elements become.
+        let (default_bytes, slots_max, growth) = match config.convert.and_then(Dtype::float_kind) {
+            None => (PIECE_BYTES, SLOTS, 1),
+            Some(kind) => {
+                let slots_max = threads.saturating_mul(SLOTS_PER_CONVERTING_THREAD);
+                (CONVERTED_PIECE_BYTES, slots_max, kind.bytes() / 2)
+            }
         };
         let wanted_bytes = config.piece_bytes.unwrap_or(default_bytes);
         let valid = PIECE_BYTES_MIN..=1 << 30;
@@ -62,24 +67,22 @@ impl BufferSizes {
             let reason = "must be a multiple of 4096, from 16384 to 1073741824";
             return Err(invalid("piece_bytes", reason));
         }
-        let pinned_bytes = match config.pinned_bytes {
-            Some(bytes) if bytes < 2 * PIECE_BYTES_MIN => {
-                return Err(invalid("pinned_bytes", "must be at least 32768"));
-            }
-            Some(bytes) => bytes,
-            None => default_bytes
-                .saturating_mul(slots_max)
-                .max(2 * wanted_bytes),
-        };
+        let default_pinned_bytes = default_bytes.saturating_mul(slots_max);
+        let pinned_bytes = config
+            .pinned_bytes
+            .unwrap_or(default_pinned_bytes.max(2 * wanted_bytes));
+        if pinned_bytes < 2 * PIECE_BYTES_MIN {
+            return Err(invalid("pinned_bytes", "must be at least 32768"));
+        }
         // If the budget has nothing left, allocating the smallest slot reports it.
-        let left_bytes = usize::try_from(budget_left_bytes).unwrap_or(usize::MAX);
-        let pinned_bytes = pinned_bytes.min(left_bytes).max(2 * PIECE_BYTES_MIN);
+        let pinned_bytes = pinned_bytes
+            .min(usize::try_from(left_bytes).unwrap_or(usize::MAX))
+            .max(2 * PIECE_BYTES_MIN);
         // At least two slots: one is filled while the other is in flight.
         let half_bytes = pinned_bytes / 2 / PAGE_BYTES * PAGE_BYTES;
-        let growth = growth_max(config.convert);
         // A small load takes little memory. Powers of two let the next load reuse the slots.
-        let total_bytes = usize::try_from(total_bytes).unwrap_or(usize::MAX);
-        let all_bytes = total_bytes
+        let all_bytes = usize::try_from(total_bytes)
+            .unwrap_or(usize::MAX)
             .saturating_add(2 * PAGE_BYTES)
             .saturating_mul(growth)
             .checked_next_power_of_two();
@@ -99,8 +102,6 @@ impl BufferSizes {
     }
 }
 
-/// How many times larger the smallest elements become.
-fn growth_max(convert: Option<Dtype>) -> usize {
-    let kind = convert.and_then(Dtype::float_kind);
-    kind.map_or(1, |kind| kind.bytes() / 2)
+pub(super) fn invalid(field: &'static str, reason: &'static str) -> LoadError {
+    LoadErrorKind::InvalidConfig { field, reason }.into()
 }

@@ -1,15 +1,16 @@
 //! One load: what all its threads share.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use super::buffer_sizes::BufferSizes;
+use super::buffer_sizes::{BufferSizes, invalid};
 use super::open_piece::read_count;
 use super::scheduler::ReadScheduler;
-use super::slots::left_bytes;
 use super::source_file::SourceFile;
 use super::{LoadConfig, LoadStats, Tensor};
-use crate::{Catalog, Dtype, LoadError, LoadErrorKind, Piece, Plan, PlanOptions, TensorInfo};
+use crate::{Catalog, Dtype, LoadError, LoadErrorKind, Plan, PlanOptions, TensorInfo};
 use pinlane_core::memory::DeviceBuf;
 use pinlane_core::{Device, Stream};
 
@@ -23,8 +24,8 @@ pub(super) struct Job {
     pub(super) stream: Stream,
     pub(super) plan: Plan,
     pub(super) tensors: Vec<TensorInfo>,
-    /// Those of the catalog's files that are needed.
-    files: Vec<Option<SourceFile>>,
+    /// The files of the tensors, by their position in the catalog.
+    pub(super) files: HashMap<usize, SourceFile>,
     pub(super) memory: Vec<Arc<DeviceBuf<u8>>>,
     pub(super) scheduler: ReadScheduler,
     pub(super) began: Instant,
@@ -39,26 +40,28 @@ impl Job {
         tensors: &[TensorInfo],
         config: &LoadConfig,
     ) -> Result<Self, LoadError> {
-        let threads = config.threads_for(device)?;
-        let left_bytes = left_bytes(device).map_err(LoadErrorKind::device)?;
+        let threads = config.threads.unwrap_or(device.express_config().lanes);
+        if threads == 0 {
+            return Err(invalid("threads", "must be at least 1"));
+        }
         let total_bytes = tensors.iter().map(TensorInfo::len_bytes).sum();
-        let sizes = BufferSizes::choose(config, threads, total_bytes, left_bytes)?;
+        let sizes = BufferSizes::choose(device, config, threads, total_bytes)?;
         let options = PlanOptions::default().piece_bytes(sizes.piece_bytes as u64);
         let plan = Plan::converting(tensors, config.convert, options)?;
         // No more threads than reads.
-        let reads = plan
-            .pieces()
-            .map(|piece| read_count(&piece, sizes.bytes_per_read));
-        let threads = threads.min(reads.take(threads).sum());
-        let mut files: Vec<_> = catalog.files().iter().map(|_| None).collect();
+        let pieces = plan.pieces().take(threads);
+        let reads = pieces.map(|piece| read_count(&piece, sizes.bytes_per_read));
+        let threads = threads.min(reads.sum());
+        let mut files = HashMap::new();
         for tensor in tensors {
             if !catalog.contains(tensor) {
                 return Err(LoadError::from(LoadErrorKind::OtherCatalog).with_tensor(tensor.name()));
             }
-            let file = &mut files[tensor.file()];
-            if file.is_none() {
-                let info = &catalog.files()[tensor.file()];
-                *file = Some(SourceFile::open(info, config.io)?);
+            if let Entry::Vacant(file) = files.entry(tensor.file()) {
+                file.insert(SourceFile::open(
+                    &catalog.files()[tensor.file()],
+                    config.io,
+                )?);
             }
         }
         let mut job = Self {
@@ -66,7 +69,7 @@ impl Job {
             convert: config.convert,
             sizes,
             threads,
-            stream: device.stream().map_err(LoadErrorKind::device)?,
+            stream: device.stream()?,
             plan,
             tensors: tensors.to_vec(),
             files,
@@ -88,7 +91,7 @@ impl Job {
         for (number, bytes) in allocations.iter().enumerate() {
             let allocated = usize::try_from(*bytes)
                 .map_err(|_| LoadErrorKind::TotalOverflow)
-                .and_then(|bytes| self.device.alloc(bytes).map_err(LoadErrorKind::device));
+                .and_then(|bytes| Ok(self.device.alloc(bytes)?));
             let allocated = allocated.map_err(|kind| {
                 let first = self.plan.placements().iter().position(|placement| {
                     placement.allocation == number && placement.len_bytes > 0
@@ -102,20 +105,13 @@ impl Job {
 
     /// An error about a tensor.
     pub(super) fn error(&self, kind: LoadErrorKind, tensor: Option<usize>) -> LoadError {
-        let error = LoadError::from(kind);
-        let Some(tensor) = tensor.map(|tensor| &self.tensors[tensor]) else {
-            return error;
-        };
-        let error = error.with_tensor(tensor.name());
-        match &self.files[tensor.file()] {
-            Some(file) => error.with_file(file.info.path()),
-            None => error,
+        match tensor.map(|tensor| &self.tensors[tensor]) {
+            None => kind.into(),
+            Some(tensor) => {
+                let file = &self.files[&tensor.file()];
+                file.error(kind).with_tensor(tensor.name())
+            }
         }
-    }
-
-    pub(super) fn file(&self, piece: &Piece) -> &SourceFile {
-        let file = self.files[piece.file].as_ref();
-        file.expect("opened for the tensors in it")
     }
 
     /// Type of a tensor on the device.

@@ -3,7 +3,7 @@
 //! ```text
 //!   Weights         a catalog, and which of its tensors to load
 //!     Job           files, device memory, the plan, statistics                  (job, buffer_sizes)
-//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece, slots)
+//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece)
 //!     Worker        a thread: reads a part; the last reader submits the slot     (worker, convert)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
 //!     LoadStream    tensors in the order in which they complete                  (load_stream)
@@ -17,7 +17,6 @@ mod load_stream;
 mod open_piece;
 mod page_cache;
 mod scheduler;
-mod slots;
 mod source_file;
 mod stats;
 mod tensors;

@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::open_piece::{OpenPiece, PieceRead};
-use super::slots::SlotBuf;
+use super::open_piece::{OpenPiece, PieceRead, SlotBuf};
 use super::source_file::ReadMode;
 use crate::plan::PieceCursor;
 use crate::{Piece, PiecePart, Plan};
@@ -58,13 +57,9 @@ pub(super) type PieceTransfer = (Transfer<SlotBuf>, Vec<PiecePart>);
 pub(super) enum WorkStep {
     /// Read a part of an open piece.
     Read(PieceRead),
-    /// Choose the mode of this piece, and call [`ReadScheduler::may_open`]. No other thread opens a
-    /// piece meanwhile.
-    ChooseMode(Piece),
-    /// Open this piece. No other thread opens a piece meanwhile.
-    Open(Piece, ReadMode),
-    /// Nothing is left to read.
-    Done,
+    /// Choose the mode of this piece if it has none, and open it if [`ReadScheduler::may_open`]. No other
+    /// thread opens a piece meanwhile.
+    Open(Piece, Option<ReadMode>),
 }
 
 /// A slot for a piece.
@@ -90,23 +85,23 @@ impl ReadScheduler {
         }
     }
 
-    /// The next step of a thread. Blocks while there is none.
-    pub(super) fn next_step(&self, plan: &Plan) -> WorkStep {
+    /// The next step of a thread. Blocks while there is none; `None` if nothing is left to read.
+    pub(super) fn next_step(&self, plan: &Plan) -> Option<WorkStep> {
         let mut state = lock(&self.state);
         loop {
             let plan_done = state.plan_done;
             if let Some(step) = state.open_next(plan) {
-                return step;
+                return Some(step);
             }
             if plan_done != state.plan_done {
                 // Threads that left the disk to others, or wait for the end.
                 self.changed.notify_all();
             }
             if let Some(read) = state.claim_read() {
-                return WorkStep::Read(read);
+                return Some(WorkStep::Read(read));
             }
             if state.is_done() {
-                return WorkStep::Done;
+                return None;
             }
             state = self.wait(state);
         }
@@ -202,15 +197,10 @@ impl ReadScheduler {
         let mut state = lock(&self.state);
         state.cancelled = true;
         state.opening = false;
-        let State {
-            buffered,
-            direct,
-            free,
-            ..
-        } = &mut *state;
+        let state = &mut *state;
         // A slot that is still being filled is freed by its last reader.
-        let unread = buffered.drain(..).chain(direct.drain(..));
-        free.extend(unread.filter_map(OpenPiece::into_slot));
+        let unread = state.buffered.drain(..).chain(state.direct.drain(..));
+        state.free.extend(unread.filter_map(OpenPiece::into_slot));
         self.changed.notify_all();
     }
 
@@ -247,19 +237,15 @@ impl State {
             return None;
         }
         let step = if let Some((piece, mode)) = self.without_slot.take() {
-            WorkStep::Open(piece, mode)
+            WorkStep::Open(piece, Some(mode))
         } else if self.direct.len() < OPEN_PIECES
             && let Some(piece) = self.deferred.pop_front()
         {
-            WorkStep::Open(piece, ReadMode::Direct)
+            WorkStep::Open(piece, Some(ReadMode::Direct))
         } else if self.buffered.len() < OPEN_PIECES && !self.plan_done {
-            match self.cursor.next(plan) {
-                Some(piece) => WorkStep::ChooseMode(piece),
-                None => {
-                    self.plan_done = true;
-                    return None;
-                }
-            }
+            let piece = self.cursor.next(plan);
+            self.plan_done = piece.is_none();
+            WorkStep::Open(piece?, None)
         } else {
             return None;
         };
@@ -268,12 +254,9 @@ impl State {
     }
 
     fn oldest_transfer_is_done(&self, device: &Device) -> bool {
-        let Some((transfer, _)) = self.in_flight.front() else {
-            return false;
-        };
-        transfer.is_done().unwrap_or_else(|error| {
-            keep_stray_error(device, error);
-            false
+        self.in_flight.front().is_some_and(|(transfer, _)| {
+            let done = transfer.is_done();
+            done.map_err(|error| keep_stray_error(device, error)) == Ok(true)
         })
     }
 
@@ -309,7 +292,7 @@ impl State {
 fn claim_from(open: &mut VecDeque<Arc<OpenPiece>>) -> Option<PieceRead> {
     let piece = open.front()?;
     let read = piece.claim();
-    if !piece.has_unclaimed() {
+    if !piece.slot.has_unclaimed() {
         open.pop_front();
     }
     read

@@ -119,7 +119,7 @@ impl SourceFile {
         self.error(LoadErrorKind::DirectIoUnsupported { reason })
     }
 
-    fn error(&self, kind: LoadErrorKind) -> LoadError {
+    pub(super) fn error(&self, kind: LoadErrorKind) -> LoadError {
         LoadError::from(kind).with_file(self.info.path())
     }
 }

@@ -71,10 +71,8 @@ pub(super) fn thread_cpu_time() -> Duration {
     };
     // SAFETY: writes to a local variable.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        time.tv_nsec.unsigned_abs() as u32,
-    )
+    let ns = time.tv_nsec.unsigned_abs() as u32;
+    Duration::new(time.tv_sec.unsigned_abs(), ns)
 }
 
 impl fmt::Display for LoadLimit {
@@ -94,13 +92,11 @@ mod tests {
     use super::{LoadLimit, LoadStats};
 
     fn limit(reading_ms: u64, blocked_ms: u64, converting_ms: u64, waiting_ms: u64) -> LoadLimit {
-        let [reading, blocked, converting, waiting] =
-            [reading_ms, blocked_ms, converting_ms, waiting_ms].map(Duration::from_millis);
         let stats = LoadStats {
-            reading,
-            blocked,
-            converting,
-            waiting,
+            reading: Duration::from_millis(reading_ms),
+            blocked: Duration::from_millis(blocked_ms),
+            converting: Duration::from_millis(converting_ms),
+            waiting: Duration::from_millis(waiting_ms),
             ..LoadStats::default()
         };
         stats.limit()

@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use pinlane_kernels::convert;
 
 use super::{Tensor, Weights};
+use crate::dtype::element_bytes;
 use crate::{LoadError, LoadErrorKind};
 use pinlane_core::Device;
 
@@ -25,16 +26,13 @@ impl Weights {
         let file_info = &self.catalog.files()[info.file()];
         let file = file_info.open()?;
         let compare = || -> Result<(), LoadErrorKind> {
-            let stream = device.stream().map_err(LoadErrorKind::device)?;
+            let stream = device.stream()?;
             let kinds = info.dtype().conversion_to(tensor.dtype());
-            let (from_bytes, to_bytes) = kinds.map_or((1, 1), |(from, to)| {
-                (from.bytes() as u64, to.bytes() as u64)
-            });
+            let (from_bytes, to_bytes) = element_bytes(kinds);
             let elements_at_once = CHUNK_BYTES / from_bytes.max(to_bytes);
             let elements = info.len_bytes() / from_bytes;
             let (mut stored, mut converted, mut found) = (Vec::new(), Vec::new(), Vec::new());
-            let mut first = 0;
-            while first < elements {
+            for first in (0..elements).step_by(elements_at_once as usize) {
                 let count = elements_at_once.min(elements - first);
                 stored.resize((count * from_bytes) as usize, 0);
                 file.read_exact_at(&mut stored, info.bytes().start + first * from_bytes)
@@ -42,9 +40,7 @@ impl Weights {
                 found.resize((count * to_bytes) as usize, 0);
                 let start = (first * to_bytes) as usize;
                 let on_device = tensor.bytes().range(start..start + found.len());
-                stream
-                    .copy_to_host(on_device, &mut found)
-                    .map_err(LoadErrorKind::device)?;
+                stream.copy_to_host(on_device, &mut found)?;
                 let expected = match kinds {
                     None => &stored,
                     Some((from, to)) => {
@@ -60,7 +56,6 @@ impl Weights {
                         expected: expected[at],
                     });
                 }
-                first += count;
             }
             Ok(())
         };

@@ -8,22 +8,16 @@ use std::time::Instant;
 
 use super::convert::fill_converted;
 use super::job::Job;
-use super::open_piece::{OpenPiece, PieceRead};
+use super::open_piece::{OpenPiece, PieceRead, SlotBuf};
 use super::scheduler::{NextSlot, WorkStep};
-use super::slots::{SlotBuf, take_slot};
 use super::source_file::{ALIGN_BYTES, ReadMode};
 use super::stats::thread_cpu_time;
 use crate::{LoadError, LoadErrorKind, Piece, PieceCopy, PiecePart, panic};
-use pinlane_core::internal::{keep_stray_error, lock};
-use pinlane_core::{Error, TransferError};
+use pinlane_core::TransferError;
+use pinlane_core::internal::{keep_stray_error, lock, pinned_store};
 
-/// A message from a reader thread.
-pub(super) enum WorkerEvent {
-    /// These parts are on the device.
-    Arrived(Vec<PiecePart>),
-    /// The load failed.
-    Failed(LoadError),
-}
+/// A message from a reader thread: parts that are on the device, or why the load failed.
+pub(super) type WorkerEvent = Result<Vec<PiecePart>, LoadError>;
 
 pub(super) struct Worker<'j> {
     job: &'j Job,
@@ -42,7 +36,7 @@ pub(super) fn run(job: &Job, events: &Sender<WorkerEvent>) {
         }
     };
     job.scheduler.cancel();
-    worker.send(WorkerEvent::Failed(error));
+    worker.send(Err(error));
 }
 
 impl Worker<'_> {
@@ -50,17 +44,16 @@ impl Worker<'_> {
         let job = self.job;
         // Holds a piece before it is converted.
         let mut scratch = Vec::new();
-        loop {
-            match job.scheduler.next_step(&job.plan) {
-                WorkStep::Open(piece, mode) => self.open(piece, mode)?,
-                WorkStep::ChooseMode(piece) => {
-                    let mode = job.file(&piece).mode(&piece.bytes);
+        while let Some(step) = job.scheduler.next_step(&job.plan) {
+            match step {
+                WorkStep::Open(piece, mode) => {
+                    let choose = || job.files[&piece.file].mode(&piece.bytes);
+                    let mode = mode.unwrap_or_else(choose);
                     if let Some(piece) = job.scheduler.may_open(piece, mode) {
                         self.open(piece, mode)?;
                     }
                 }
                 WorkStep::Read(read) => self.read(read, &mut scratch)?,
-                WorkStep::Done => break,
             }
         }
         while let Some((transfer, parts)) = job.scheduler.pop_in_flight() {
@@ -83,11 +76,9 @@ impl Worker<'_> {
                 self.arrived(result, parts)?
             }
             NextSlot::Cancelled => return Ok(()),
-            NextSlot::Allocate => match take_slot(&job.device, job.sizes.slot_bytes) {
+            NextSlot::Allocate => match pinned_store(&job.device).take(job.sizes.slot_bytes) {
                 Ok(slot) => slot,
-                Err(error) if job.scheduler.slot_failed(piece, mode) => {
-                    return Err(LoadErrorKind::device(error).into());
-                }
+                Err(error) if job.scheduler.slot_failed(piece, mode) => return Err(error.into()),
                 Err(error) => {
                     keep_stray_error(&job.device, error);
                     return Ok(());
@@ -107,16 +98,14 @@ impl Worker<'_> {
             return self.read_and_convert(&open, read, scratch);
         }
         self.fetch(piece, &read.bytes(), open.mode, read.target())?;
-        match read.finish() {
-            Some(slot) => {
-                let mut copies = piece.copies();
-                for copy in &mut copies {
-                    copy.from_bytes += open.start() as u64;
-                }
-                self.submit(piece, slot, &copies)
-            }
-            None => Ok(()),
+        let Some(slot) = read.claim.finish() else {
+            return Ok(());
+        };
+        let mut copies = piece.copies();
+        for copy in &mut copies {
+            copy.from_bytes += open.start() as u64;
         }
+        self.submit(piece, slot, &copies)
     }
 
     /// Reads a whole piece, and converts it into its slot.
@@ -132,7 +121,8 @@ impl Worker<'_> {
         let page = scratch.as_ptr().align_offset(align);
         let target = &mut scratch[page..page + job.sizes.piece_bytes];
         self.fetch(piece, &piece.bytes, open.mode, target)?;
-        let mut slot = read.finish().expect("one read covers a converted piece");
+        let slot = read.claim.finish();
+        let mut slot = slot.expect("one read covers a converted piece");
         let copies = fill_converted(job, piece, &target[open.start()..], &mut slot);
         self.submit(piece, slot, &copies)
     }
@@ -147,7 +137,7 @@ impl Worker<'_> {
     ) -> Result<(), LoadError> {
         let job = self.job;
         let (began, cpu_time) = (Instant::now(), thread_cpu_time());
-        let read = job.file(piece).read(range, mode, target);
+        let read = job.files[&piece.file].read(range, mode, target);
         let took = began.elapsed();
         let cpu_time = thread_cpu_time().saturating_sub(cpu_time);
         job.scheduler.read_done(mode);
@@ -188,9 +178,6 @@ impl Worker<'_> {
                 Ok(())
             }
             Err((failure, at)) => {
-                if let Some(slot) = failure.buffer {
-                    job.scheduler.free_slot(slot);
-                }
                 let in_copy = |part: &&PiecePart| {
                     copies.get(at).is_some_and(|copy| {
                         let to_bytes = copy.to_bytes..copy.to_bytes + copy.len_bytes;
@@ -199,7 +186,7 @@ impl Worker<'_> {
                     })
                 };
                 let part = piece.parts.iter().find(in_copy);
-                Err(self.device_error(failure.error, part.or(piece.parts.first())))
+                Err(self.transfer_error(failure, part.or(piece.parts.first())))
             }
         }
     }
@@ -210,27 +197,26 @@ impl Worker<'_> {
         result: Result<SlotBuf, TransferError<SlotBuf>>,
         parts: Vec<PiecePart>,
     ) -> Result<SlotBuf, LoadError> {
-        match result {
-            Ok(slot) => {
-                let elapsed = self.job.began.elapsed();
-                let mut stats = lock(&self.job.stats);
-                stats.elapsed = stats.elapsed.max(elapsed);
-                drop(stats);
-                self.send(WorkerEvent::Arrived(parts));
-                Ok(slot)
-            }
-            Err(failure) => {
-                if let Some(slot) = failure.buffer {
-                    self.job.scheduler.free_slot(slot);
-                }
-                Err(self.device_error(failure.error, parts.first()))
-            }
-        }
+        let slot = result.map_err(|failure| self.transfer_error(failure, parts.first()))?;
+        let elapsed = self.job.began.elapsed();
+        let mut stats = lock(&self.job.stats);
+        stats.elapsed = stats.elapsed.max(elapsed);
+        drop(stats);
+        self.send(Ok(parts));
+        Ok(slot)
     }
 
-    fn device_error(&self, error: Error, part: Option<&PiecePart>) -> LoadError {
+    /// Frees the slot of a failed copy. Returns the error of the part.
+    fn transfer_error(
+        &self,
+        failure: TransferError<SlotBuf>,
+        part: Option<&PiecePart>,
+    ) -> LoadError {
+        if let Some(slot) = failure.buffer {
+            self.job.scheduler.free_slot(slot);
+        }
         let tensor = part.map(|part| part.tensor);
-        self.job.error(LoadErrorKind::device(error), tensor)
+        self.job.error(failure.error.into(), tensor)
     }
 
     fn send(&self, event: WorkerEvent) {
