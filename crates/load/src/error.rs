@@ -355,11 +355,17 @@ pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const CHARS_MAX: usize = 200;
-        match self.0.char_indices().nth(CHARS_MAX) {
-            None => write!(f, "{:?}", self.0),
-            Some((end, _)) => write!(f, "{:?}…", &self.0[..end]),
-        }
+        let (start, more) = truncated(self.0);
+        write!(f, "{start:?}{more}")
+    }
+}
+
+/// The start of a text, and an ellipsis if there is more.
+pub(crate) fn truncated(text: &str) -> (&str, &'static str) {
+    const CHARS_MAX: usize = 200;
+    match text.char_indices().nth(CHARS_MAX) {
+        None => (text, ""),
+        Some((end, _)) => (&text[..end], "…"),
     }
 }
 

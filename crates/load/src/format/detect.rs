@@ -123,11 +123,13 @@ impl fmt::Display for OtherFormat {
 
 /// The kind of a zip archive, by the name of its first file.
 fn zip(head: &[u8]) -> OtherFormat {
-    let length = head.get(26..28).map_or(0, |length| {
-        usize::from(u16::from_le_bytes([length[0], length[1]]))
-    });
-    let name = head.get(30..).unwrap_or(&[]);
-    let name = &name[..length.min(name.len())];
+    let name = match head.get(26..) {
+        Some([low, high, _, _, rest @ ..]) => {
+            let length = u16::from_le_bytes([*low, *high]);
+            rest.get(..length.into()).unwrap_or(rest)
+        }
+        _ => &[],
+    };
     match name {
         name if name.ends_with(b".npy") => OtherFormat::Npz,
         name if name.ends_with(b"/data.pkl") => OtherFormat::Torch,

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use serde_json::value::RawValue;
 
 use super::json::{fields, for_each_entry, object, string_map, value};
-use super::{HEADER_BYTES_MAX, HeaderError, data_start, detect, read_exactly, utf8};
+use super::{HEADER_BYTES_MAX, HeaderError, check_names, data_start, detect, read_exactly, utf8};
 use crate::{LoadError, LoadErrorKind, file_info};
 
 /// Contents of an index file.
@@ -30,9 +30,8 @@ fn parse(file: &mut File, len_bytes: u64) -> Result<TensorIndex, LoadError> {
     data_start(0, len_bytes, HEADER_BYTES_MAX, len_bytes)?;
     let text = read_exactly(file, len_bytes)?;
     let [metadata, weight_map] = fields(utf8(&text)?, ["metadata", "weight_map"])?;
-    let weight_map = weight_map.ok_or(HeaderError::MissingField {
-        field: "weight_map",
-    })?;
+    let field = "weight_map";
+    let weight_map = weight_map.ok_or(HeaderError::MissingField { field })?;
     // Writers put numbers there too (`total_size`).
     let any_text = |_: &str, raw: &RawValue| {
         Ok(value("metadata", raw).unwrap_or_else(|_| raw.get().to_owned()))
@@ -41,31 +40,23 @@ fn parse(file: &mut File, len_bytes: u64) -> Result<TensorIndex, LoadError> {
         Some(raw) => string_map(object("metadata", raw)?, any_text)?,
         None => BTreeMap::new(),
     };
-    Ok(TensorIndex {
-        metadata,
-        files: files(weight_map)?,
-    })
+    let files = files(weight_map)?;
+    Ok(TensorIndex { metadata, files })
 }
 
 fn files(weight_map: &RawValue) -> Result<BTreeMap<String, Vec<String>>, LoadError> {
     let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for_each_entry(object("weight_map", weight_map)?, |tensor, raw| {
-        let target: Result<String, LoadErrorKind> = value("weight_map", raw).map_err(Into::into);
-        let target = target
-            .and_then(|target| path_inside(&target).ok_or(LoadErrorKind::OutsideFolder { target }));
-        let target = target.map_err(|kind| LoadError::from(kind).with_tensor(&tensor))?;
+        let target = || {
+            let target: String = value("weight_map", raw)?;
+            path_inside(&target).ok_or(LoadErrorKind::OutsideFolder { target })
+        };
+        let target = target().map_err(|kind| LoadError::from(kind).with_tensor(&tensor))?;
         files.entry(target).or_default().push(tensor);
         Ok(())
     })?;
-    let mut tensors: Vec<&String> = files.values().flatten().collect();
-    tensors.sort_unstable();
-    match tensors.windows(2).find(|pair| pair[0] == pair[1]) {
-        None => Ok(files),
-        Some(pair) => {
-            let key = pair[0].clone();
-            Err(LoadError::from(HeaderError::DuplicateKey { key }).with_tensor(pair[0]))
-        }
-    }
+    check_names(files.values().flatten().map(String::as_str))?;
+    Ok(files)
 }
 
 /// Normalizes a relative path that stays inside its folder, so each file is opened once. Does not
