@@ -35,8 +35,7 @@ impl Catalog {
     /// Opens several files or folders, each as [`open`](Self::open) does.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`LoadErrorKind::DuplicateTensor`] if two files have a tensor
-    /// with the same name.
+    /// As [`open`](Self::open), and [`LoadErrorKind::DuplicateTensor`] for a name in two files.
     ///
     /// ```
     /// use pinlane::load::{Catalog, LoadErrorKind};
@@ -89,8 +88,7 @@ impl Catalog {
     /// The selected tensors, each once, in the catalog's order.
     ///
     /// # Errors
-    /// [`LoadErrorKind::UnknownTensor`] for a name that does not exist, [`LoadErrorKind::NoMatch`]
-    /// for a pattern that matches nothing.
+    /// [`LoadErrorKind::UnknownTensor`], and [`LoadErrorKind::NoMatch`] for a pattern without a match.
     pub fn select(&self, selection: &Selection) -> Result<Vec<TensorInfo>, LoadError> {
         let Selection { names, globs } = selection;
         if names.is_empty() && globs.is_empty() {
@@ -126,10 +124,8 @@ impl Catalog {
     }
 
     fn add(&mut self, path: &Path) -> Result<(), LoadError> {
-        let metadata = fs::metadata(path)
-            .map_err(|error| LoadError::from(LoadErrorKind::io("open", &error)).with_file(path))?;
         match extension(path).as_deref() {
-            _ if metadata.is_dir() => self.add_folder(path),
+            _ if path.is_dir() => self.add_folder(path),
             Some("json") => self.add_index(path),
             Some("npy") => self.add_file(path, Format::Npy),
             _ => self.add_file(path, Format::Safetensors),
@@ -169,45 +165,32 @@ impl Catalog {
         }
     }
 
-    fn add_index(&mut self, path: &Path) -> Result<(), LoadError> {
-        let index = format::read_index(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
+    /// Adds the tensors that the index lists, and counts the others in its files.
+    fn add_index(&mut self, index_path: &Path) -> Result<(), LoadError> {
+        let index = format::read_index(index_path)?;
+        let failed = |kind: LoadErrorKind, tensor: &str| {
+            let error = LoadError::from(kind).with_file(index_path);
+            Err(error.with_tensor(tensor))
+        };
         for (target, names) in index.files {
-            let added = self.add_indexed_file(&folder.join(&target), target, &names);
-            added.map_err(|error| match error.kind() {
-                // Errors of the index, not of the file it names.
-                LoadErrorKind::IndexedFileMissing { .. }
-                | LoadErrorKind::IndexedTensorMissing { .. } => error.with_file(path),
-                _ => error,
-            })?;
+            let path = index_path.with_file_name(&target);
+            if matches!(fs::metadata(&path), Err(error) if error.kind() == io::ErrorKind::NotFound)
+            {
+                let first = names.first().map_or("", String::as_str);
+                return failed(LoadErrorKind::IndexedFileMissing { target }, first);
+            }
+            let (mut file, mut tensors) = format::read(&path, Format::Safetensors)?;
+            let mut missing: HashSet<&str> = names.iter().map(String::as_str).collect();
+            let in_file = tensors.len();
+            tensors.retain(|tensor| missing.remove(tensor.name()));
+            // The first by name, so that the error is the same on every run.
+            if let Some(name) = missing.into_iter().min() {
+                return failed(LoadErrorKind::IndexedTensorMissing { target }, name);
+            }
+            file.unlisted = in_file - tensors.len();
+            self.push(file, tensors);
         }
         self.metadata.extend(index.metadata);
-        Ok(())
-    }
-
-    /// Adds the tensors of a file that the index lists, and counts the others.
-    fn add_indexed_file(
-        &mut self,
-        path: &Path,
-        target: String,
-        names: &[String],
-    ) -> Result<(), LoadError> {
-        if matches!(fs::metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound) {
-            let first = names.first().map_or("", String::as_str);
-            let missing = LoadErrorKind::IndexedFileMissing { target };
-            return Err(LoadError::from(missing).with_tensor(first));
-        }
-        let (mut file, mut tensors) = format::read(path, Format::Safetensors)?;
-        let mut missing: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let in_file = tensors.len();
-        tensors.retain(|tensor| missing.remove(tensor.name()));
-        // The first by name, so that the error is the same on every run.
-        if let Some(name) = missing.into_iter().min() {
-            let missing = LoadErrorKind::IndexedTensorMissing { target };
-            return Err(LoadError::from(missing).with_tensor(name));
-        }
-        file.unlisted = in_file - tensors.len();
-        self.push(file, tensors);
         Ok(())
     }
 

@@ -54,8 +54,7 @@ impl FileInfo {
         &self.metadata
     }
 
-    /// Number of tensors in the file that the catalog leaves out, because the index does not list
-    /// them for this file.
+    /// Number of tensors that the catalog leaves out, because the index does not list them.
     pub fn unlisted(&self) -> usize {
         self.unlisted
     }
@@ -108,8 +107,7 @@ impl FileStamp {
     }
 }
 
-/// A path may have become a pipe, and opening a pipe blocks until it has a writer. `O_NONBLOCK` has
-/// no effect on regular files.
+/// Does not wait for a writer if the path has become a pipe. No effect on regular files.
 fn open_without_blocking(path: &Path) -> Result<File, LoadErrorKind> {
     let mut options = OpenOptions::new();
     let opened = options.read(true).custom_flags(libc::O_NONBLOCK).open(path);

@@ -1,6 +1,11 @@
-//! Selecting tensors of a catalog by name or pattern.
+//! Selecting tensors by name or pattern.
+//!
+//! The `globset` crate matches bytes, so `?` and `[α-ω]` miss non-ASCII characters, and it gives `{`, `**`
+//! and `\` meanings that tensor names do not expect.
 
-use crate::{Glob, LoadError};
+use std::str::Chars;
+
+use crate::{LoadError, LoadErrorKind};
 
 /// Selects tensors by name or pattern; without any, all tensors.
 ///
@@ -33,9 +38,134 @@ impl Selection {
     /// Adds all tensors whose names match a pattern; see [`Glob`].
     ///
     /// # Errors
-    /// [`LoadErrorKind::InvalidGlob`](crate::LoadErrorKind::InvalidGlob) for an invalid pattern.
+    /// [`LoadErrorKind::InvalidGlob`] for an invalid pattern.
     pub fn glob(mut self, pattern: impl Into<String>) -> Result<Self, LoadError> {
         self.globs.push(Glob::new(pattern)?);
         Ok(self)
+    }
+}
+
+/// A name pattern, as in a shell: `*` matches any text, including dots and no text at all; `?` one
+/// character; `[abc]` and `[a-z]` one of these characters; `[!abc]` one other character. There are no
+/// escapes: write `[*]` for a star.
+///
+/// ```
+/// use pinlane::load::Glob;
+///
+/// let glob = Glob::new("model.layers.[0-3].*.weight")?;
+/// assert!(glob.matches("model.layers.2.mlp.up.weight"));
+/// assert!(!glob.matches("model.layers.4.mlp.up.weight"));
+/// # Ok::<(), pinlane::load::LoadError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Glob {
+    pattern: String,
+    tokens: Vec<GlobToken>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum GlobToken {
+    /// `*`.
+    AnyText,
+    /// `?`.
+    AnyChar,
+    Literal(char),
+    /// `[…]`: inclusive ranges.
+    Class {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+}
+
+impl GlobToken {
+    fn matches(&self, c: char) -> bool {
+        match self {
+            Self::AnyText | Self::AnyChar => true,
+            Self::Literal(literal) => *literal == c,
+            Self::Class { negated, ranges } => {
+                ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated
+            }
+        }
+    }
+}
+
+impl Glob {
+    /// Parses a pattern.
+    ///
+    /// # Errors
+    /// [`LoadErrorKind::InvalidGlob`] for a `[` without a `]`, and for a reversed range.
+    pub fn new(pattern: impl Into<String>) -> Result<Self, LoadError> {
+        let pattern = pattern.into();
+        match tokens(&pattern) {
+            Ok(tokens) => Ok(Self { pattern, tokens }),
+            Err(reason) => Err(LoadErrorKind::InvalidGlob { pattern, reason }.into()),
+        }
+    }
+
+    /// The pattern as given.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// Whether the whole name matches. Takes time proportional to the product of both lengths at most.
+    pub fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().collect();
+        // Where in the name the tokens so far can end.
+        let mut ends = vec![false; name.len() + 1];
+        ends[0] = true;
+        for token in &self.tokens {
+            if *token == GlobToken::AnyText {
+                let first = ends.iter().position(|end| *end).unwrap_or(ends.len());
+                ends[first..].fill(true);
+            } else {
+                for (at, c) in name.iter().enumerate().rev() {
+                    ends[at + 1] = ends[at] && token.matches(*c);
+                }
+                ends[0] = false;
+            }
+        }
+        ends[name.len()]
+    }
+}
+
+fn tokens(pattern: &str) -> Result<Vec<GlobToken>, &'static str> {
+    let mut tokens = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        tokens.push(match c {
+            '*' => GlobToken::AnyText,
+            '?' => GlobToken::AnyChar,
+            '[' => class(&mut chars)?,
+            literal => GlobToken::Literal(literal),
+        });
+    }
+    Ok(tokens)
+}
+
+/// Parses a class after its `[`. A leading `]` is part of the class.
+fn class(chars: &mut Chars<'_>) -> Result<GlobToken, &'static str> {
+    let negated = chars.as_str().starts_with(['!', '^']);
+    if negated {
+        chars.next();
+    }
+    let mut ranges = Vec::new();
+    loop {
+        let low = chars.next().ok_or("[ has no ]")?;
+        if low == ']' && !ranges.is_empty() {
+            return Ok(GlobToken::Class { negated, ranges });
+        }
+        // A `-` right before the `]` is literal.
+        let mut ahead = chars.clone();
+        let high = match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(high)) if high != ']' => {
+                *chars = ahead;
+                high
+            }
+            _ => low,
+        };
+        if low > high {
+            return Err("a range is reversed");
+        }
+        ranges.push((low, high));
     }
 }

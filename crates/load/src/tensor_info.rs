@@ -83,8 +83,32 @@ impl TensorInfo {
     /// end, and [`LoadErrorKind::RowsSplitByte`] for rows of sub-byte elements that start or end
     /// inside a byte.
     pub fn rows(&self, rows: Range<u64>) -> Result<Self, LoadError> {
-        self.part(rows)
-            .map_err(|kind| LoadError::from(kind).with_tensor(&self.name))
+        let [row_count, row @ ..] = &*self.shape else {
+            return Err(self.error(LoadErrorKind::NoRows));
+        };
+        let (Range { start, end }, rows) = (rows, *row_count);
+        if start > end || end > rows {
+            return Err(self.error(LoadErrorKind::RowsOutOfRange { start, end, rows }));
+        }
+        // No overflow: the product of the non-zero dimensions was checked when the file was read.
+        let row_bits = u128::from(row.iter().product::<u64>()) * u128::from(self.dtype.bits());
+        let at = |row: u64| {
+            let bits = u128::from(row) * row_bits;
+            let bytes = u64::try_from(bits / 8).expect("inside the tensor");
+            bits.is_multiple_of(8).then_some(self.bytes.start + bytes)
+        };
+        let (Some(start_bytes), Some(end_bytes)) = (at(start), at(end)) else {
+            return Err(self.error(LoadErrorKind::RowsSplitByte {
+                start,
+                end,
+                dtype: self.dtype,
+                shape: self.shape.to_vec(),
+            }));
+        };
+        let mut part = self.clone();
+        Arc::make_mut(&mut part.shape)[0] = end - start;
+        part.bytes = start_bytes..end_bytes;
+        Ok(part)
     }
 
     /// The rows of one of `world` ranks. Every row belongs to exactly one rank, ranks have
@@ -102,8 +126,7 @@ impl TensorInfo {
     /// As [`rows`](Self::rows), and [`LoadErrorKind::InvalidRank`].
     pub fn shard(&self, rank: u64, world: u64) -> Result<Self, LoadError> {
         if rank >= world {
-            let error = LoadError::from(LoadErrorKind::InvalidRank { rank, world });
-            return Err(error.with_tensor(&self.name));
+            return Err(self.error(LoadErrorKind::InvalidRank { rank, world }));
         }
         let rows = self.shape.first().copied().unwrap_or(0);
         let start_of = |rank: u64| {
@@ -113,32 +136,7 @@ impl TensorInfo {
         self.rows(start_of(rank)..start_of(rank + 1))
     }
 
-    fn part(&self, rows: Range<u64>) -> Result<Self, LoadErrorKind> {
-        let [row_count, row @ ..] = &*self.shape else {
-            return Err(LoadErrorKind::NoRows);
-        };
-        let (Range { start, end }, rows) = (rows, *row_count);
-        if start > end || end > rows {
-            return Err(LoadErrorKind::RowsOutOfRange { start, end, rows });
-        }
-        // No overflow: the product of the non-zero dimensions was checked when the file was read.
-        let row_bits = u128::from(row.iter().product::<u64>()) * u128::from(self.dtype.bits());
-        let at = |row: u64| {
-            let bits = u128::from(row) * row_bits;
-            let bytes = u64::try_from(bits / 8).expect("inside the tensor");
-            bits.is_multiple_of(8).then_some(self.bytes.start + bytes)
-        };
-        let (Some(start_bytes), Some(end_bytes)) = (at(start), at(end)) else {
-            return Err(LoadErrorKind::RowsSplitByte {
-                start,
-                end,
-                dtype: self.dtype,
-                shape: self.shape.to_vec(),
-            });
-        };
-        let mut part = self.clone();
-        Arc::make_mut(&mut part.shape)[0] = end - start;
-        part.bytes = start_bytes..end_bytes;
-        Ok(part)
+    fn error(&self, kind: LoadErrorKind) -> LoadError {
+        LoadError::from(kind).with_tensor(&self.name)
     }
 }

@@ -1,6 +1,4 @@
-//! JSON objects with unique keys. `serde_json` takes the last of two equal keys, so one file could mean
-//! different things to different readers.
-//!
+//! JSON objects with unique keys: `serde_json` takes the last of two equal keys, other readers the first.
 //! Entries are passed on one by one, so an object with a million invalid ones ends at the first.
 
 use std::collections::BTreeMap;

@@ -1,15 +1,12 @@
-//! Reads headers. All input is untrusted until it has been checked.
+//! Reads headers. All input is untrusted until it has been checked. Memory use is bounded by the size of
+//! the header in the file, never by numbers in it.
 //!
-//! The `safetensors` crate (0.8) is not used: it needs the whole file in one slice, so a header could only
-//! be read through a mapping; it silently takes the last of two entries with the same key; and most of its
-//! errors name neither the tensor nor the value. All its checks are made here too, and a test compares the
-//! two on thousands of damaged files.
-//!
-//! Memory use is bounded by the size of the header in the file, never by numbers in it.
+//! The `safetensors` crate (0.8) is not used: it needs the whole file in one slice, takes the last of two
+//! entries with the same key, and most of its errors name neither the tensor nor the value. All its checks
+//! are made here too, and a test compares the two on thousands of damaged files.
 
 mod detect;
 mod error;
-mod index;
 mod json;
 mod npy;
 mod safetensors;
@@ -20,7 +17,7 @@ use std::path::Path;
 
 pub use detect::OtherFormat;
 pub use error::{HeaderError, NpyError};
-pub(crate) use index::read as read_index;
+pub(crate) use safetensors::read_index;
 
 use crate::file_info::{self, FileInfo, Format};
 use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
@@ -53,7 +50,7 @@ pub(crate) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorI
     read().map_err(|error: LoadError| error.with_file(path))
 }
 
-/// Reads `bytes` bytes. The caller has checked that the file is long enough, so allocating them is safe.
+/// Reads `bytes` bytes. The caller has checked that the file is long enough to allocate them.
 fn read_exactly(source: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
     let mut read = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
     match source.take(bytes).read_to_end(&mut read) {

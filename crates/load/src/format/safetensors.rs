@@ -1,9 +1,12 @@
-//! Headers of safetensors files: an 8-byte length, a JSON object, then the data without holes.
+//! Headers of safetensors files: an 8-byte length, a JSON object, then the data without holes. Index files
+//! (`….safetensors.index.json`): which file each tensor is in.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
+use std::path::{Component, Path};
 
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::value::RawValue;
@@ -11,9 +14,9 @@ use serde_json::value::RawValue;
 use super::json::{fields, for_each_entry, is_object, object, string_map, value};
 use super::{
     DIMS_MAX, HEADER_BYTES_MAX, HeaderError, check_length, check_names, check_size, data_start,
-    read_exactly, utf8,
+    detect, read_exactly, utf8,
 };
-use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo};
+use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo, file_info};
 
 /// Size of the length field.
 const LENGTH_BYTES: u64 = 8;
@@ -49,8 +52,7 @@ pub(super) fn read(
         Ok(())
     })?;
     check_names(tensors.iter().map(TensorInfo::name))?;
-    // Empty tensors come before the one that starts at the same byte. Sorting by name as well makes the
-    // order of several empty ones the same on every run.
+    // Empty tensors come before the one that starts at the same byte, sorted by name.
     tensors.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
     check_coverage(&tensors, data_start, file_bytes)?;
     (file.data_start, file.metadata) = (data_start, metadata.unwrap_or_default());
@@ -91,8 +93,7 @@ fn dtype<'de, D: Deserializer<'de>>(name: D) -> Result<Dtype, D::Error> {
 
 impl TensorEntry {
     fn parse(raw: &RawValue) -> Result<Self, LoadError> {
-        // The fast path, for entries without errors or oddities, which nearly all are. Many commas may
-        // mean many dimensions.
+        // Fast path for valid entries. Many commas may mean many dimensions.
         if comma_count(raw) < DIMS_MAX
             && is_object(raw.get())
             && let Ok(entry) = serde_json::from_str(raw.get())
@@ -170,4 +171,70 @@ fn check_coverage(
         true => Ok(()),
         false => Err(hole(end, file_bytes).into()),
     }
+}
+
+/// Contents of an index file.
+pub(crate) struct TensorIndex {
+    /// Values that are not strings are JSON text.
+    pub(crate) metadata: BTreeMap<String, String>,
+    /// Tensor names, by file name.
+    pub(crate) files: BTreeMap<String, Vec<String>>,
+}
+
+pub(crate) fn read_index(path: &Path) -> Result<TensorIndex, LoadError> {
+    let read = || {
+        let (mut file, stamp) = file_info::open_regular(path)?;
+        parse_index(&mut file, stamp.len_bytes).map_err(|error| detect::explain(&file, None, error))
+    };
+    read().map_err(|error: LoadError| error.with_file(path))
+}
+
+fn parse_index(file: &mut File, len_bytes: u64) -> Result<TensorIndex, LoadError> {
+    data_start(0, len_bytes, HEADER_BYTES_MAX, len_bytes)?;
+    let text = read_exactly(file, len_bytes)?;
+    let [metadata, weight_map] = fields(utf8(&text)?, ["metadata", "weight_map"])?;
+    let field = "weight_map";
+    let weight_map = weight_map.ok_or(HeaderError::MissingField { field })?;
+    // Writers put numbers there too (`total_size`).
+    let any_text = |_: &str, raw: &RawValue| {
+        Ok(value("metadata", raw).unwrap_or_else(|_| raw.get().to_owned()))
+    };
+    let metadata = match metadata {
+        Some(raw) => string_map(object("metadata", raw)?, any_text)?,
+        None => BTreeMap::new(),
+    };
+    let files = files(weight_map)?;
+    Ok(TensorIndex { metadata, files })
+}
+
+fn files(weight_map: &RawValue) -> Result<BTreeMap<String, Vec<String>>, LoadError> {
+    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for_each_entry(object("weight_map", weight_map)?, |tensor, raw| {
+        let target = || {
+            let target: String = value("weight_map", raw)?;
+            path_inside(&target).ok_or(LoadErrorKind::OutsideFolder { target })
+        };
+        let target = target().map_err(|kind| LoadError::from(kind).with_tensor(&tensor))?;
+        files.entry(target).or_default().push(tensor);
+        Ok(())
+    })?;
+    check_names(files.values().flatten().map(String::as_str))?;
+    Ok(files)
+}
+
+/// Normalizes a relative path that stays inside its folder, so each file is opened once. Does not
+/// resolve links: model caches are made of them.
+fn path_inside(target: &str) -> Option<String> {
+    if target.contains(char::is_control) {
+        return None;
+    }
+    let mut words = Vec::new();
+    for component in Path::new(target).components() {
+        match component {
+            Component::Normal(word) => words.push(word.to_str()?),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    (!words.is_empty()).then(|| words.join("/"))
 }

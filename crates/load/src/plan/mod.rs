@@ -1,7 +1,5 @@
-//! Plans a load: where each tensor goes on the device, and which pieces of the files are read.
-//!
-//! A pure function of the tensors and a few sizes. Memory grows with the number of tensors, not with
-//! their size: pieces are computed on demand.
+//! Plans a load: where each tensor goes on the device, and which pieces of the files are read. Pieces are
+//! computed on demand, so memory grows with the number of tensors, not with their size.
 
 mod pieces;
 
@@ -30,7 +28,7 @@ pub struct PlanOptions {
     /// Largest piece, that is, the size of a pinned slot. A multiple of `read_align_bytes`.
     pub piece_bytes: u64,
     /// Pieces are cut at multiples of this in the file: a power of two. A piece that is widened to
-    /// these boundaries, as direct I/O requires, still fits its slot.
+    /// these boundaries, for direct I/O, still fits its slot.
     pub read_align_bytes: u64,
 }
 
@@ -117,13 +115,46 @@ impl Plan {
         if let Some(to) = to.filter(|to| to.float_kind().is_none()) {
             return Err(LoadErrorKind::NotAFloat { to }.into());
         }
-        let (allocations, placements) = place(&sources, tensors.len(), &options)?;
-        Ok(Self {
+        let mut plan = Self {
             options,
-            allocations,
-            placements,
+            allocations: Vec::new(),
+            placements: vec![Placement::default(); tensors.len()],
             sources,
-        })
+        };
+        plan.place().ok_or(LoadErrorKind::TotalOverflow)?;
+        Ok(plan)
+    }
+
+    /// Places the tensors in the same order as in the files: what is read together is written together.
+    /// `None` if the total size overflows.
+    fn place(&mut self) -> Option<()> {
+        let options = &self.options;
+        let mut total_bytes: u64 = 0;
+        for source in &self.sources {
+            let len_bytes = source.device_bytes(source.bytes.end - source.bytes.start)?;
+            let place_after = |allocated: &u64| {
+                let start = allocated.checked_next_multiple_of(options.align_bytes)?;
+                let end = start.checked_add(len_bytes)?;
+                (end <= options.allocation_bytes).then_some((start, end))
+            };
+            let offset_bytes = if let Some(last) = self.allocations.last_mut()
+                && let Some((start, end)) = place_after(last)
+            {
+                *last = end;
+                start
+            } else {
+                self.allocations.push(len_bytes);
+                0
+            };
+            total_bytes = total_bytes.checked_add(len_bytes)?;
+            total_bytes = total_bytes.checked_next_multiple_of(options.align_bytes)?;
+            self.placements[source.tensor] = Placement {
+                allocation: self.allocations.len() - 1,
+                offset_bytes,
+                len_bytes,
+            };
+        }
+        Some(())
     }
 
     /// Sizes of the device allocations.
@@ -141,44 +172,4 @@ impl Plan {
         let cursor = PieceCursor::default();
         Pieces { plan: self, cursor }
     }
-}
-
-/// Sizes of the allocations, and the location of each tensor. Tensors have the same order as in the
-/// files, so what is read together is written together.
-fn place(
-    sources: &[TensorSource],
-    tensors: usize,
-    options: &PlanOptions,
-) -> Result<(Vec<u64>, Vec<Placement>), LoadErrorKind> {
-    let mut allocations: Vec<u64> = Vec::new();
-    let mut placements = vec![Placement::default(); tensors];
-    let mut total_bytes: u64 = 0;
-    for source in sources {
-        let len_bytes = source.device_bytes(source.bytes.end - source.bytes.start);
-        let len_bytes = len_bytes.ok_or(LoadErrorKind::TotalOverflow)?;
-        let place_after = |allocated: &u64| {
-            let start = allocated.checked_next_multiple_of(options.align_bytes)?;
-            let end = start.checked_add(len_bytes)?;
-            (end <= options.allocation_bytes).then_some((start, end))
-        };
-        let offset_bytes = if let Some(last) = allocations.last_mut()
-            && let Some((start, end)) = place_after(last)
-        {
-            *last = end;
-            start
-        } else {
-            allocations.push(len_bytes);
-            0
-        };
-        total_bytes = total_bytes
-            .checked_add(len_bytes)
-            .and_then(|total| total.checked_next_multiple_of(options.align_bytes))
-            .ok_or(LoadErrorKind::TotalOverflow)?;
-        placements[source.tensor] = Placement {
-            allocation: allocations.len() - 1,
-            offset_bytes,
-            len_bytes,
-        };
-    }
-    Ok((allocations, placements))
 }

@@ -57,8 +57,7 @@ impl Piece {
         self.parts.iter().any(|part| part.converts)
     }
 
-    /// The copies of a piece without conversions: those of its parts, merged where they are
-    /// contiguous on both sides.
+    /// The copies of a piece without conversions, merged where they are contiguous on both sides.
     pub fn copies(&self) -> Vec<PieceCopy> {
         let mut copies: Vec<PieceCopy> = Vec::new();
         for PiecePart { copy, .. } in &self.parts {
@@ -130,7 +129,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// Position of an iteration over the pieces of a plan.
+/// Position in the pieces of a plan.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PieceCursor {
     /// First source that no piece has reached.
@@ -184,8 +183,8 @@ impl PieceCursor {
         end
     }
 
-    /// Moves the end of a piece back so that it splits no converted element. All sources that
-    /// continue there are rows of the same tensor, so one step is right for all of them.
+    /// Moves the end of a piece back so that it splits no converted element. All sources that continue
+    /// there are rows of the same tensor.
     fn whole_elements(&self, plan: &Plan, end: u64) -> u64 {
         let sources = self.open.iter().map(|number| &plan.sources[*number]);
         sources

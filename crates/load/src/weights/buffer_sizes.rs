@@ -19,8 +19,7 @@ pub(super) struct BufferSizes {
     pub(super) bytes_per_read: u64,
 }
 
-/// Size of a piece, which several threads read and one copy brings to the device. Large enough that the
-/// gaps between copies hardly matter.
+/// Size of a piece: large enough that the gaps between copies hardly matter.
 const PIECE_BYTES: usize = 16 << 20;
 
 /// Size of a piece when converting: one thread then reads the whole piece.

@@ -37,8 +37,7 @@ pub enum Io {
 pub struct LoadConfig {
     /// How files are read.
     pub io: Io,
-    /// Reader threads; never more than there is work for. `None`: as many as the express lane has
-    /// lanes.
+    /// Reader threads, at most; `None`: as many as the express lane has lanes.
     pub threads: Option<usize>,
     /// Type to convert floating-point tensors to.
     pub convert: Option<Dtype>,

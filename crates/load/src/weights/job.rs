@@ -58,10 +58,8 @@ impl Job {
                 return Err(LoadError::from(LoadErrorKind::OtherCatalog).with_tensor(tensor.name()));
             }
             if let Entry::Vacant(file) = files.entry(tensor.file()) {
-                file.insert(SourceFile::open(
-                    &catalog.files()[tensor.file()],
-                    config.io,
-                )?);
+                let info = &catalog.files()[tensor.file()];
+                file.insert(SourceFile::open(info, config.io)?);
             }
         }
         let mut job = Self {

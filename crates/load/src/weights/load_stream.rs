@@ -14,9 +14,8 @@ use super::{LoadConfig, LoadProgress, ProgressCallback, Tensor, Tensors};
 use crate::{LoadError, LoadErrorKind, TensorInfo};
 use pinlane_core::internal::{keep_stray_error, lock};
 
-/// A running load: an iterator over its tensors, in the order in which they complete.
-///
-/// Dropping it cancels the load and waits for its copies in flight.
+/// A running load: an iterator over its tensors, in the order in which they complete. Dropping it cancels
+/// the load and waits for its copies in flight.
 pub struct LoadStream {
     job: Arc<Job>,
     threads: Vec<JoinHandle<()>>,
@@ -153,8 +152,7 @@ impl LoadStream {
         self.events.try_iter().filter_map(Result::err).collect()
     }
 
-    /// Stops the load. Returns the first error, or a panic if there was one: it may have caused the
-    /// other errors.
+    /// Stops the load. Returns a panic if there was one, which may have caused the other errors.
     fn fail(&mut self, first: LoadError) -> LoadError {
         self.failed = true;
         let mut errors = vec![first];

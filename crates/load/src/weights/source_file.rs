@@ -15,8 +15,7 @@ use crate::{FileInfo, LoadError, LoadErrorKind};
 /// Direct I/O needs offsets, lengths and addresses that are multiples of this.
 pub(super) const ALIGN_BYTES: u64 = 4096;
 
-/// A piece with a smaller share in the page cache is read directly: the disk is busy either way, and
-/// direct reads take less CPU.
+/// With a smaller share in the page cache, the disk is busy either way, and direct reads take less CPU.
 const CACHED_SHARE_MIN: f64 = 0.5;
 
 /// How a piece is read.
@@ -31,8 +30,8 @@ pub(super) enum ReadMode {
 pub(super) struct SourceFile {
     pub(super) info: FileInfo,
     file: File,
-    /// The same file opened with `O_DIRECT`; `None` if that failed. Opened on first use, because a model
-    /// may have too many files to open each of them twice.
+    /// The same file opened with `O_DIRECT`; `None` if that failed. On first use: a model may have too
+    /// many files to open each of them twice.
     direct: OnceLock<Option<File>>,
     /// A direct read has failed.
     direct_failed: AtomicBool,

@@ -59,8 +59,7 @@ impl Tensor {
     }
 }
 
-/// The tensors of a load, sorted by name. If several are rows of the same tensor, and so have the same
-/// name, a lookup finds any one of them.
+/// The tensors of a load, sorted by name. A lookup finds any one of several with the same name (rows).
 #[derive(Clone, Debug)]
 pub struct Tensors {
     by_name: Vec<Tensor>,

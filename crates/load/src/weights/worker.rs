@@ -1,4 +1,4 @@
-//! A reader thread: reads parts of pieces into pinned slots, and submits full slots to the device.
+//! A reader thread: reads parts of pieces into pinned slots, converts them, and submits full slots.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
-use super::convert::fill_converted;
 use super::job::Job;
 use super::open_piece::{OpenPiece, PieceRead, SlotBuf};
-use super::scheduler::{NextSlot, WorkStep};
+use super::scheduler::{NextSlot, PieceTransfer, WorkStep};
 use super::source_file::{ALIGN_BYTES, ReadMode};
 use super::stats::thread_cpu_time;
 use crate::{LoadError, LoadErrorKind, Piece, PieceCopy, PiecePart, panic};
 use pinlane_core::TransferError;
 use pinlane_core::internal::{keep_stray_error, lock, pinned_store};
+use pinlane_kernels::convert::floats;
 
 /// A message from a reader thread: parts that are on the device, or why the load failed.
 pub(super) type WorkerEvent = Result<Vec<PiecePart>, LoadError>;
 
-pub(super) struct Worker<'j> {
+struct Worker<'j> {
     job: &'j Job,
     events: &'j Sender<WorkerEvent>,
 }
@@ -27,16 +27,15 @@ pub(super) struct Worker<'j> {
 /// Works until nothing is left, or the load is cancelled.
 pub(super) fn run(job: &Job, events: &Sender<WorkerEvent>) {
     let worker = Worker { job, events };
-    let error = match catch_unwind(AssertUnwindSafe(|| worker.work())) {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) => error,
-        Err(panic) => {
-            let message = panic::text(panic);
-            LoadErrorKind::Panicked { message }.into()
-        }
-    };
-    job.scheduler.cancel();
-    worker.send(Err(error));
+    let worked = catch_unwind(AssertUnwindSafe(|| worker.work())).unwrap_or_else(|panic| {
+        let message = panic::text(panic);
+        Err(LoadErrorKind::Panicked { message }.into())
+    });
+    if let Err(error) = worked {
+        job.scheduler.cancel();
+        // Fails only if the stream was dropped.
+        let _ = events.send(Err(error));
+    }
 }
 
 impl Worker<'_> {
@@ -56,9 +55,8 @@ impl Worker<'_> {
                 WorkStep::Read(read) => self.read(read, &mut scratch)?,
             }
         }
-        while let Some((transfer, parts)) = job.scheduler.pop_in_flight() {
-            let slot = self.arrived(transfer.wait(), parts)?;
-            job.scheduler.free_slot(slot);
+        while let Some(transfer) = job.scheduler.pop_in_flight() {
+            job.scheduler.free_slot(self.wait(transfer)?);
         }
         Ok(())
     }
@@ -68,12 +66,12 @@ impl Worker<'_> {
         let job = self.job;
         let slot = match job.scheduler.next_slot(&job.device) {
             NextSlot::Free(slot) => slot,
-            NextSlot::InFlight((transfer, parts)) => {
+            NextSlot::InFlight(transfer) => {
                 let began = Instant::now();
-                let result = transfer.wait();
+                let slot = self.wait(transfer)?;
                 let waited = job.scheduler.total_wait(began.elapsed());
                 lock(&job.stats).waiting += waited;
-                self.arrived(result, parts)?
+                slot
             }
             NextSlot::Cancelled => return Ok(()),
             NextSlot::Allocate => match pinned_store(&job.device).take(job.sizes.slot_bytes) {
@@ -95,7 +93,15 @@ impl Worker<'_> {
         let open = Arc::clone(&read.open);
         let piece = &open.piece;
         if piece.converts() {
-            return self.read_and_convert(&open, read, scratch);
+            let (align, piece_bytes) = (ALIGN_BYTES as usize, self.job.sizes.piece_bytes);
+            scratch.resize(piece_bytes + align, 0);
+            let page = scratch.as_ptr().align_offset(align);
+            let target = &mut scratch[page..page + piece_bytes];
+            self.fetch(piece, &piece.bytes, open.mode, target)?;
+            let slot = read.claim.finish();
+            let mut slot = slot.expect("one read covers a converted piece");
+            let copies = fill_converted(self.job, piece, &target[open.start()..], &mut slot);
+            return self.submit(piece, slot, &copies);
         }
         self.fetch(piece, &read.bytes(), open.mode, read.target())?;
         let Some(slot) = read.claim.finish() else {
@@ -105,25 +111,6 @@ impl Worker<'_> {
         for copy in &mut copies {
             copy.from_bytes += open.start() as u64;
         }
-        self.submit(piece, slot, &copies)
-    }
-
-    /// Reads a whole piece, and converts it into its slot.
-    fn read_and_convert(
-        &self,
-        open: &OpenPiece,
-        read: PieceRead,
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), LoadError> {
-        let (job, piece) = (self.job, &open.piece);
-        let align = ALIGN_BYTES as usize;
-        scratch.resize(job.sizes.piece_bytes + align, 0);
-        let page = scratch.as_ptr().align_offset(align);
-        let target = &mut scratch[page..page + job.sizes.piece_bytes];
-        self.fetch(piece, &piece.bytes, open.mode, target)?;
-        let slot = read.claim.finish();
-        let mut slot = slot.expect("one read covers a converted piece");
-        let copies = fill_converted(job, piece, &target[open.start()..], &mut slot);
         self.submit(piece, slot, &copies)
     }
 
@@ -163,64 +150,90 @@ impl Worker<'_> {
     /// Submits the copies of a full slot.
     fn submit(&self, piece: &Piece, slot: SlotBuf, copies: &[PieceCopy]) -> Result<(), LoadError> {
         let job = self.job;
-        let places: Vec<_> = copies
-            .iter()
-            .map(|copy| {
-                let [from, to] = [copy.from_bytes, copy.to_bytes].map(|offset| offset as usize);
-                let len = copy.len_bytes as usize;
-                let target = job.memory[copy.allocation].shared_range_mut(to..to + len);
-                (from..from + len, target)
-            })
-            .collect();
+        let place = |copy: &PieceCopy| {
+            let [from, to] = [copy.from_bytes, copy.to_bytes].map(|offset| offset as usize);
+            let len = copy.len_bytes as usize;
+            let target = job.memory[copy.allocation].shared_range_mut(to..to + len);
+            (from..from + len, target)
+        };
+        let places: Vec<_> = copies.iter().map(place).collect();
         match job.stream.upload_pieces(slot, &places) {
             Ok(transfer) => {
                 job.scheduler.submitted((transfer, piece.parts.clone()));
                 Ok(())
             }
             Err((failure, at)) => {
-                let in_copy = |part: &&PiecePart| {
+                let part = piece.parts.iter().find(|part| {
                     copies.get(at).is_some_and(|copy| {
                         let to_bytes = copy.to_bytes..copy.to_bytes + copy.len_bytes;
                         part.copy.allocation == copy.allocation
                             && to_bytes.contains(&part.copy.to_bytes)
                     })
-                };
-                let part = piece.parts.iter().find(in_copy);
-                Err(self.transfer_error(failure, part.or(piece.parts.first())))
+                });
+                Err(self.failed(failure, part.or(piece.parts.first())))
             }
         }
     }
 
-    /// Handles the end of a copy. Returns the slot.
-    fn arrived(
-        &self,
-        result: Result<SlotBuf, TransferError<SlotBuf>>,
-        parts: Vec<PiecePart>,
-    ) -> Result<SlotBuf, LoadError> {
-        let slot = result.map_err(|failure| self.transfer_error(failure, parts.first()))?;
+    /// Waits for a copy. Returns its slot.
+    fn wait(&self, (transfer, parts): PieceTransfer) -> Result<SlotBuf, LoadError> {
+        let waited = transfer.wait();
+        let slot = waited.map_err(|failure| self.failed(failure, parts.first()))?;
         let elapsed = self.job.began.elapsed();
         let mut stats = lock(&self.job.stats);
         stats.elapsed = stats.elapsed.max(elapsed);
         drop(stats);
-        self.send(Ok(parts));
+        // Fails only if the stream was dropped.
+        let _ = self.events.send(Ok(parts));
         Ok(slot)
     }
 
     /// Frees the slot of a failed copy. Returns the error of the part.
-    fn transfer_error(
-        &self,
-        failure: TransferError<SlotBuf>,
-        part: Option<&PiecePart>,
-    ) -> LoadError {
+    fn failed(&self, failure: TransferError<SlotBuf>, part: Option<&PiecePart>) -> LoadError {
         if let Some(slot) = failure.buffer {
             self.job.scheduler.free_slot(slot);
         }
         let tensor = part.map(|part| part.tensor);
         self.job.error(failure.error.into(), tensor)
     }
+}
 
-    fn send(&self, event: WorkerEvent) {
-        // Fails only if the stream was dropped.
-        let _ = self.events.send(event);
+/// Fills a slot with the parts of a piece. Returns the copies from the slot to the device.
+fn fill_converted(job: &Job, piece: &Piece, read: &[u8], slot: &mut [u8]) -> Vec<PieceCopy> {
+    let began = Instant::now();
+    let mut copies = Vec::with_capacity(piece.parts.len());
+    // Contiguous bytes of the piece. Overlapping rows are one run, so they are converted only once.
+    let (mut run_start, mut run_end, mut run_in_slot) = (0, 0, 0);
+    let mut filled = 0;
+    // Parts are sorted by start.
+    for part in &piece.parts {
+        let start = part.copy.from_bytes as usize;
+        let end = start + part.copy.len_bytes as usize;
+        let dtype = job.tensors[part.tensor].dtype();
+        let kinds = dtype.conversion_to(job.dtype(part.tensor));
+        let in_slot = |bytes: usize| match kinds {
+            None => bytes,
+            Some((from, to)) => bytes / from.bytes() * to.bytes(),
+        };
+        if start >= run_end {
+            (run_start, run_end, run_in_slot) = (start, start, filled);
+        }
+        if end > run_end {
+            let source = &read[run_end..end];
+            let target = &mut slot[filled..filled + in_slot(source.len())];
+            filled += target.len();
+            run_end = end;
+            match kinds {
+                None => target.copy_from_slice(source),
+                Some((from, to)) => floats(from, to, source, target),
+            }
+        }
+        copies.push(PieceCopy {
+            from_bytes: (run_in_slot + in_slot(start - run_start)) as u64,
+            len_bytes: part.copy.to_len_bytes,
+            ..part.copy
+        });
     }
+    lock(&job.stats).converting += began.elapsed();
+    copies
 }
