@@ -12,7 +12,6 @@ use crate::{FileInfo, Format, LoadError, LoadErrorKind, Selection, TensorInfo, f
 pub struct Catalog {
     files: Vec<FileInfo>,
     tensors: Vec<TensorInfo>,
-    /// Positions in `tensors`, by name.
     by_name: HashMap<Arc<str>, usize>,
     metadata: BTreeMap<String, String>,
 }

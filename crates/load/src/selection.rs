@@ -3,6 +3,7 @@
 //! The `globset` crate matches bytes, so `?` and `[α-ω]` miss non-ASCII characters, and it gives `{`, `**`
 //! and `\` meanings that tensor names do not expect.
 
+use std::ops::RangeInclusive;
 use std::str::Chars;
 
 use crate::{LoadError, LoadErrorKind};
@@ -67,24 +68,18 @@ pub struct Glob {
 enum GlobToken {
     /// `*`.
     AnyText,
-    /// `?`.
-    AnyChar,
-    Literal(char),
-    /// `[…]`: inclusive ranges.
-    Class {
-        negated: bool,
-        ranges: Vec<(char, char)>,
-    },
+    /// One character in these ranges.
+    OneOf(Vec<RangeInclusive<char>>),
+    /// One character that is not in these ranges.
+    NoneOf(Vec<RangeInclusive<char>>),
 }
 
 impl GlobToken {
     fn matches(&self, c: char) -> bool {
         match self {
-            Self::AnyText | Self::AnyChar => true,
-            Self::Literal(literal) => *literal == c,
-            Self::Class { negated, ranges } => {
-                ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated
-            }
+            Self::AnyText => true,
+            Self::OneOf(ranges) => ranges.iter().any(|range| range.contains(&c)),
+            Self::NoneOf(ranges) => !ranges.iter().any(|range| range.contains(&c)),
         }
     }
 }
@@ -134,9 +129,9 @@ fn tokens(pattern: &str) -> Result<Vec<GlobToken>, &'static str> {
     while let Some(c) = chars.next() {
         tokens.push(match c {
             '*' => GlobToken::AnyText,
-            '?' => GlobToken::AnyChar,
+            '?' => GlobToken::NoneOf(Vec::new()),
             '[' => class(&mut chars)?,
-            literal => GlobToken::Literal(literal),
+            literal => GlobToken::OneOf(vec![literal..=literal]),
         });
     }
     Ok(tokens)
@@ -144,15 +139,16 @@ fn tokens(pattern: &str) -> Result<Vec<GlobToken>, &'static str> {
 
 /// Parses a class after its `[`. A leading `]` is part of the class.
 fn class(chars: &mut Chars<'_>) -> Result<GlobToken, &'static str> {
-    let negated = chars.as_str().starts_with(['!', '^']);
-    if negated {
+    let mut token: fn(_) -> _ = GlobToken::OneOf;
+    if chars.as_str().starts_with(['!', '^']) {
         chars.next();
+        token = GlobToken::NoneOf;
     }
     let mut ranges = Vec::new();
     loop {
         let low = chars.next().ok_or("[ has no ]")?;
         if low == ']' && !ranges.is_empty() {
-            return Ok(GlobToken::Class { negated, ranges });
+            return Ok(token(ranges));
         }
         // A `-` right before the `]` is literal.
         let mut ahead = chars.clone();
@@ -166,6 +162,6 @@ fn class(chars: &mut Chars<'_>) -> Result<GlobToken, &'static str> {
         if low > high {
             return Err("a range is reversed");
         }
-        ranges.push((low, high));
+        ranges.push(low..=high);
     }
 }

@@ -136,7 +136,7 @@ impl TensorInfo {
         self.rows(start_of(rank)..start_of(rank + 1))
     }
 
-    fn error(&self, kind: LoadErrorKind) -> LoadError {
+    pub(crate) fn error(&self, kind: LoadErrorKind) -> LoadError {
         LoadError::from(kind).with_tensor(&self.name)
     }
 }

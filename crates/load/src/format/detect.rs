@@ -75,10 +75,12 @@ impl OtherFormat {
         if let Some((_, found)) = starts.iter().find(|(start, _)| head.starts_with(start)) {
             return Some(*found);
         }
+        let text = head.trim_ascii_start().to_ascii_lowercase();
         match head {
             // Pickle protocols that start with their number.
             [0x80, 2..=5, ..] => Some(Self::Pickle),
-            _ if is_web_page(head) => Some(Self::WebPage),
+            _ if text.starts_with(b"<!doctype html") => Some(Self::WebPage),
+            _ if text.starts_with(b"<html") => Some(Self::WebPage),
             _ if head.get(257..262) == Some(b"ustar") => Some(Self::Tar),
             _ => None,
         }
@@ -135,11 +137,6 @@ fn zip(head: &[u8]) -> OtherFormat {
         name if name.ends_with(b"/data.pkl") => OtherFormat::Torch,
         _ => OtherFormat::Zip,
     }
-}
-
-fn is_web_page(head: &[u8]) -> bool {
-    let text = head.trim_ascii_start().to_ascii_lowercase();
-    text.starts_with(b"<!doctype html") || text.starts_with(b"<html")
 }
 
 /// Replaces a header error by the format the file really has, if it can be recognized.

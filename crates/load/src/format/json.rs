@@ -69,7 +69,6 @@ pub(super) fn string_map(
     Ok(map)
 }
 
-/// Parses the value of a field.
 pub(super) fn value<'a, T: Deserialize<'a>>(
     field: &'static str,
     raw: &'a RawValue,

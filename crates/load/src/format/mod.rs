@@ -66,7 +66,6 @@ fn utf8(header: &[u8]) -> Result<&str, HeaderError> {
     })
 }
 
-/// Checks that a file is not shorter than the smallest valid one.
 fn check_length(file_bytes: u64, needed_bytes: u64) -> Result<(), HeaderError> {
     match file_bytes >= needed_bytes {
         true => Ok(()),
@@ -99,7 +98,6 @@ fn data_start(
     }
 }
 
-/// Checks that no two tensors have the same name.
 fn check_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), LoadError> {
     let mut seen = HashSet::with_capacity(names.size_hint().0);
     for name in names {

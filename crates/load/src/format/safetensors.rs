@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo, file_info};
 
-/// Size of the length field.
 const LENGTH_BYTES: u64 = 8;
 
 const METADATA: &str = "__metadata__";
@@ -173,7 +172,6 @@ fn check_coverage(
     }
 }
 
-/// Contents of an index file.
 pub(crate) struct TensorIndex {
     /// Values that are not strings are JSON text.
     pub(crate) metadata: BTreeMap<String, String>,

@@ -77,7 +77,6 @@ impl Piece {
     }
 }
 
-/// The file range of one tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TensorSource {
     /// Position of the tensor in the plan.
@@ -151,7 +150,18 @@ impl PieceCursor {
         }
         let aligned_start = self.at & !(options.read_align_bytes - 1);
         let limit = aligned_start.saturating_add(options.piece_bytes);
-        let end = self.gather(plan, limit);
+        let ends = self.open.iter().map(|number| sources[*number].bytes.end);
+        let mut end = ends.max().unwrap_or(self.at).min(limit);
+        // The sources that continue without a hole.
+        while let Some(source) = sources.get(self.next)
+            && source.file == self.file
+            && source.bytes.start <= end
+            && source.bytes.start < limit
+        {
+            end = end.max(source.bytes.end.min(limit));
+            self.open.push(self.next);
+            self.next += 1;
+        }
         let end = self.whole_elements(plan, end);
         let bytes = self.at..end;
         self.at = end;
@@ -164,23 +174,6 @@ impl PieceCursor {
             parts: parts.collect(),
             bytes,
         })
-    }
-
-    /// Opens the sources that continue without a hole. Returns the end of the piece.
-    fn gather(&mut self, plan: &Plan, limit: u64) -> u64 {
-        let sources = &plan.sources;
-        let ends = self.open.iter().map(|number| sources[*number].bytes.end);
-        let mut end = ends.max().unwrap_or(self.at).min(limit);
-        while let Some(source) = sources.get(self.next)
-            && source.file == self.file
-            && source.bytes.start <= end
-            && source.bytes.start < limit
-        {
-            end = end.max(source.bytes.end.min(limit));
-            self.open.push(self.next);
-            self.next += 1;
-        }
-        end
     }
 
     /// Moves the end of a piece back so that it splits no converted element. All sources that continue

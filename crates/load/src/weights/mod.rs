@@ -2,14 +2,13 @@
 //!
 //! ```text
 //!   Weights         a catalog, and which of its tensors to load
-//!     Job           files, device memory, the plan, statistics                  (job, buffer_sizes)
+//!     Job           files, device memory, the plan, statistics                  (job)
 //!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece)
 //!     Worker        a thread: reads a part; the last reader submits the slot     (worker)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
 //!     LoadStream    tensors in the order in which they complete                  (load_stream)
 //! ```
 
-mod buffer_sizes;
 mod config;
 mod job;
 mod load_stream;
@@ -156,7 +155,7 @@ impl Weights {
     pub fn verify(&self, device: &Device, tensor: &Tensor) -> Result<(), LoadError> {
         let info = tensor.info();
         if !self.catalog.contains(info) {
-            return Err(LoadError::from(LoadErrorKind::OtherCatalog).with_tensor(info.name()));
+            return Err(info.error(LoadErrorKind::OtherCatalog));
         }
         let file_info = &self.catalog.files()[info.file()];
         let file = file_info.open()?;
@@ -194,10 +193,7 @@ impl Weights {
             }
             Ok(())
         };
-        compare().map_err(|kind| {
-            let error = LoadError::from(kind).with_file(file_info.path());
-            error.with_tensor(info.name())
-        })?;
+        compare().map_err(|kind| info.error(kind).with_file(file_info.path()))?;
         file_info.check(&file)
     }
 }

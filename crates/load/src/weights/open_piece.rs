@@ -13,7 +13,6 @@ pub(super) type SlotBuf = PoolBuf<u8>;
 
 type PieceSlot = Arc<SharedSlot<SlotBuf>>;
 
-/// A piece, and the slot it is read into.
 pub(super) struct OpenPiece {
     pub(super) piece: Piece,
     pub(super) mode: ReadMode,

@@ -42,8 +42,8 @@ fn probe(file: &File, start: u64, pages: u64) -> u64 {
     let probes = pages.min(PROBES);
     let at = |number: u64| start + number * pages / probes * page_bytes() as u64;
     (0..probes)
-        .map(|number| u64::from(is_cached(file, at(number))))
-        .sum()
+        .filter(|number| is_cached(file, at(*number)))
+        .count() as u64
 }
 
 fn is_cached(file: &File, at: u64) -> bool {
@@ -59,7 +59,6 @@ fn is_cached(file: &File, at: u64) -> bool {
     })
 }
 
-/// Number of cached pages of a range.
 fn cachestat(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
     const NUMBER: libc::c_long = 451;
     let range = [start, bytes];

@@ -46,10 +46,8 @@ struct State {
     slots_max: usize,
 }
 
-/// A slot in flight, and the parts it carries.
 pub(super) type PieceTransfer = (Transfer<SlotBuf>, Vec<PiecePart>);
 
-/// What a thread does next.
 pub(super) enum WorkStep {
     /// Read a part of an open piece.
     Read(PieceRead),
@@ -57,7 +55,6 @@ pub(super) enum WorkStep {
     Open(Piece, Option<ReadMode>),
 }
 
-/// A slot for a piece.
 pub(super) enum NextSlot {
     Free(SlotBuf),
     /// The one in flight longest. Wait for it.

@@ -18,14 +18,12 @@ pub(super) const ALIGN_BYTES: u64 = 4096;
 /// With a smaller share in the page cache, the disk is busy either way, and direct reads take less CPU.
 const CACHED_SHARE_MIN: f64 = 0.5;
 
-/// How a piece is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReadMode {
     Buffered,
     Direct,
 }
 
-/// An open file of weights.
 #[derive(Debug)]
 pub(super) struct SourceFile {
     pub(super) info: FileInfo,
@@ -54,7 +52,6 @@ impl SourceFile {
         Ok(source)
     }
 
-    /// The best mode for a range.
     pub(super) fn mode(&self, range: &Range<u64>) -> ReadMode {
         match self.io {
             Io::Direct => ReadMode::Direct,
@@ -118,7 +115,7 @@ impl SourceFile {
         self.error(LoadErrorKind::DirectIoUnsupported { reason })
     }
 
-    pub(super) fn error(&self, kind: LoadErrorKind) -> LoadError {
+    fn error(&self, kind: LoadErrorKind) -> LoadError {
         LoadError::from(kind).with_file(self.info.path())
     }
 }

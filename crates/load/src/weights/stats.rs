@@ -91,23 +91,23 @@ mod tests {
 
     use super::{LoadLimit, LoadStats};
 
-    fn limit(reading_ms: u64, blocked_ms: u64, converting_ms: u64, waiting_ms: u64) -> LoadLimit {
-        let stats = LoadStats {
-            reading: Duration::from_millis(reading_ms),
-            blocked: Duration::from_millis(blocked_ms),
-            converting: Duration::from_millis(converting_ms),
-            waiting: Duration::from_millis(waiting_ms),
-            ..LoadStats::default()
-        };
-        stats.limit()
-    }
-
     #[test]
     fn limit_is_where_threads_spend_their_time() {
-        assert_eq!(limit(700, 10, 0, 90), LoadLimit::Cpu);
-        assert_eq!(limit(300, 10, 400, 90), LoadLimit::Cpu);
-        assert_eq!(limit(500, 10, 0, 290), LoadLimit::Link);
-        assert_eq!(limit(700, 600, 0, 90), LoadLimit::Disk, "page faults");
-        assert_eq!(limit(300, 290, 400, 90), LoadLimit::Cpu);
+        for (reading, blocked, converting, waiting, limit) in [
+            (700, 10, 0, 90, LoadLimit::Cpu),
+            (300, 10, 400, 90, LoadLimit::Cpu),
+            (500, 10, 0, 290, LoadLimit::Link),
+            (700, 600, 0, 90, LoadLimit::Disk), // page faults
+            (300, 290, 400, 90, LoadLimit::Cpu),
+        ] {
+            let stats = LoadStats {
+                reading: Duration::from_millis(reading),
+                blocked: Duration::from_millis(blocked),
+                converting: Duration::from_millis(converting),
+                waiting: Duration::from_millis(waiting),
+                ..LoadStats::default()
+            };
+            assert_eq!(stats.limit(), limit, "{stats:?}");
+        }
     }
 }

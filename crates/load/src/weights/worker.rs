@@ -97,13 +97,13 @@ impl Worker<'_> {
             scratch.resize(piece_bytes + align, 0);
             let page = scratch.as_ptr().align_offset(align);
             let target = &mut scratch[page..page + piece_bytes];
-            self.fetch(piece, &piece.bytes, open.mode, target)?;
+            self.fetch(&open, &piece.bytes, target)?;
             let slot = read.claim.finish();
             let mut slot = slot.expect("one read covers a converted piece");
             let copies = fill_converted(self.job, piece, &target[open.start()..], &mut slot);
             return self.submit(piece, slot, &copies);
         }
-        self.fetch(piece, &read.bytes(), open.mode, read.target())?;
+        self.fetch(&open, &read.bytes(), read.target())?;
         let Some(slot) = read.claim.finish() else {
             return Ok(());
         };
@@ -114,20 +114,13 @@ impl Worker<'_> {
         self.submit(piece, slot, &copies)
     }
 
-    /// Reads a range of a piece's file.
-    fn fetch(
-        &self,
-        piece: &Piece,
-        range: &Range<u64>,
-        mode: ReadMode,
-        target: &mut [u8],
-    ) -> Result<(), LoadError> {
-        let job = self.job;
+    fn fetch(&self, open: &OpenPiece, range: &Range<u64>, to: &mut [u8]) -> Result<(), LoadError> {
+        let (job, piece) = (self.job, &open.piece);
         let (began, cpu_time) = (Instant::now(), thread_cpu_time());
-        let read = job.files[&piece.file].read(range, mode, target);
+        let read = job.files[&piece.file].read(range, open.mode, to);
         let took = began.elapsed();
         let cpu_time = thread_cpu_time().saturating_sub(cpu_time);
-        job.scheduler.read_done(mode);
+        job.scheduler.read_done(open.mode);
         let mut stats = lock(&job.stats);
         stats.reading += took;
         stats.blocked += took.saturating_sub(cpu_time);
@@ -147,7 +140,6 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Submits the copies of a full slot.
     fn submit(&self, piece: &Piece, slot: SlotBuf, copies: &[PieceCopy]) -> Result<(), LoadError> {
         let job = self.job;
         let place = |copy: &PieceCopy| {
@@ -205,12 +197,11 @@ fn fill_converted(job: &Job, piece: &Piece, read: &[u8], slot: &mut [u8]) -> Vec
     // Contiguous bytes of the piece. Overlapping rows are one run, so they are converted only once.
     let (mut run_start, mut run_end, mut run_in_slot) = (0, 0, 0);
     let mut filled = 0;
-    // Parts are sorted by start.
     for part in &piece.parts {
         let start = part.copy.from_bytes as usize;
         let end = start + part.copy.len_bytes as usize;
         let dtype = job.tensors[part.tensor].dtype();
-        let kinds = dtype.conversion_to(job.dtype(part.tensor));
+        let kinds = job.convert.and_then(|to| dtype.conversion_to(to));
         let in_slot = |bytes: usize| match kinds {
             None => bytes,
             Some((from, to)) => bytes / from.bytes() * to.bytes(),
