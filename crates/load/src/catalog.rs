@@ -1,11 +1,9 @@
 //! The tensors of files, folders and index files.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use crate::{FileInfo, Format, LoadError, LoadErrorKind, Selection, TensorInfo, format};
 
@@ -14,7 +12,6 @@ use crate::{FileInfo, Format, LoadError, LoadErrorKind, Selection, TensorInfo, f
 pub struct Catalog {
     files: Vec<FileInfo>,
     tensors: Vec<TensorInfo>,
-    /// Positions in `tensors`, by name.
     by_name: HashMap<Arc<str>, usize>,
     metadata: BTreeMap<String, String>,
 }
@@ -22,15 +19,13 @@ pub struct Catalog {
 impl Catalog {
     /// Opens a file or a folder.
     ///
-    /// - `….json`: an index file. The catalog has the tensors it lists, in the files it lists, which
-    ///   are beside it.
+    /// - `….json`: an index file. The catalog has the tensors it lists, in the files beside it.
     /// - `….npy`: one array, named after the file.
     /// - A folder: its `….safetensors.index.json` if it has one, otherwise all its `.safetensors`
     ///   and `.npy` files.
     /// - Anything else: a safetensors file.
     ///
     /// # Errors
-    ///
     /// [`LoadError`] for the first problem found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         Self::open_all([path])
@@ -39,9 +34,7 @@ impl Catalog {
     /// Opens several files or folders, each as [`open`](Self::open) does.
     ///
     /// # Errors
-    ///
-    /// As [`open`](Self::open), and [`LoadErrorKind::DuplicateTensor`] if two files have a tensor
-    /// with the same name.
+    /// As [`open`](Self::open), and [`LoadErrorKind::DuplicateTensor`] for a name in two files.
     ///
     /// ```
     /// use pinlane::load::{Catalog, LoadErrorKind};
@@ -83,7 +76,6 @@ impl Catalog {
     /// The tensor with this name.
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::UnknownTensor`] if there is none.
     pub fn tensor(&self, name: &str) -> Result<&TensorInfo, LoadError> {
         match self.by_name.get(name) {
@@ -95,11 +87,27 @@ impl Catalog {
     /// The selected tensors, each once, in the catalog's order.
     ///
     /// # Errors
-    ///
-    /// [`LoadErrorKind::UnknownTensor`] for a name that does not exist, [`LoadErrorKind::NoMatch`]
-    /// for a pattern that matches nothing.
+    /// [`LoadErrorKind::UnknownTensor`], and [`LoadErrorKind::NoMatch`] for a pattern without a match.
     pub fn select(&self, selection: &Selection) -> Result<Vec<TensorInfo>, LoadError> {
-        selection.of(self)
+        let Selection { names, globs } = selection;
+        if names.is_empty() && globs.is_empty() {
+            return Ok(self.tensors.clone());
+        }
+        let mut selected = HashSet::new();
+        for name in names {
+            selected.insert(self.tensor(name)?.name());
+        }
+        for glob in globs {
+            let names = self.tensors.iter().map(TensorInfo::name);
+            let mut matches = names.filter(|name| glob.matches(name)).peekable();
+            if matches.peek().is_none() {
+                let pattern = glob.pattern().to_owned();
+                return Err(LoadErrorKind::NoMatch { pattern }.into());
+            }
+            selected.extend(matches);
+        }
+        let is_selected = |tensor: &&TensorInfo| selected.contains(tensor.name());
+        Ok(self.tensors.iter().filter(is_selected).cloned().collect())
     }
 
     /// Whether a tensor, or the tensor it is rows of, is in this catalog.
@@ -107,8 +115,7 @@ impl Catalog {
         self.tensor(part.name()).is_ok_and(|whole| {
             let (whole_bytes, bytes) = (whole.bytes(), part.bytes());
             let skipped = bytes.start.saturating_sub(whole_bytes.start);
-            whole.is_in_same_file(part)
-                && whole.dtype() == part.dtype()
+            (whole.file, whole.stamp, whole.dtype()) == (part.file, part.stamp, part.dtype())
                 && whole_bytes.start <= bytes.start
                 && bytes.end <= whole_bytes.end
                 && (u128::from(skipped) * 8).is_multiple_of(u128::from(part.dtype().bits()))
@@ -116,12 +123,8 @@ impl Catalog {
     }
 
     fn add(&mut self, path: &Path) -> Result<(), LoadError> {
-        let metadata = fs::metadata(path)
-            .map_err(|error| LoadError::from(LoadErrorKind::io("open", &error)).with_file(path))?;
-        if metadata.is_dir() {
-            return self.add_folder(path);
-        }
         match extension(path).as_deref() {
+            _ if path.is_dir() => self.add_folder(path),
             Some("json") => self.add_index(path),
             Some("npy") => self.add_file(path, Format::Npy),
             _ => self.add_file(path, Format::Safetensors),
@@ -136,17 +139,14 @@ impl Catalog {
 
     fn add_folder(&mut self, folder: &Path) -> Result<(), LoadError> {
         let failed = |kind: LoadErrorKind| LoadError::from(kind).with_file(folder);
-        let mut paths =
-            visible_files(folder).map_err(|error| failed(LoadErrorKind::io("list", &error)))?;
+        let paths = visible_files(folder);
+        let mut paths = paths.map_err(|error| failed(LoadErrorKind::io("list", &error)))?;
         paths.sort();
-        let mut indexes = paths.iter().filter(|path| is_index(path));
+        let mut indexes = paths.iter().filter(|path| is_index(path)).cloned();
         match (indexes.next(), indexes.next()) {
-            (Some(index), None) => return self.add_index(index),
+            (Some(index), None) => return self.add_index(&index),
             (Some(first), Some(second)) => {
-                return Err(failed(LoadErrorKind::MultipleIndexes {
-                    first: first.clone(),
-                    second: second.clone(),
-                }));
+                return Err(failed(LoadErrorKind::MultipleIndexes { first, second }));
             }
             (None, _) => {}
         }
@@ -164,70 +164,51 @@ impl Catalog {
         }
     }
 
-    fn add_index(&mut self, path: &Path) -> Result<(), LoadError> {
-        let index = format::read_index(path)?;
-        let folder = path.parent().unwrap_or(Path::new(""));
+    /// Adds the tensors that the index lists, and counts the others in its files.
+    fn add_index(&mut self, index_path: &Path) -> Result<(), LoadError> {
+        let index = format::read_index(index_path)?;
+        let failed = |kind: LoadErrorKind, tensor: &str| {
+            let error = LoadError::from(kind).with_file(index_path);
+            Err(error.with_tensor(tensor))
+        };
         for (target, names) in index.files {
-            let added = self.add_indexed_file(&folder.join(&target), target, &names);
-            added.map_err(|error| match error.kind() {
-                // Errors of the index, not of the file it names.
-                LoadErrorKind::IndexedFileMissing { .. }
-                | LoadErrorKind::IndexedTensorMissing { .. } => error.with_file(path),
-                _ => error,
-            })?;
+            let path = index_path.with_file_name(&target);
+            if matches!(fs::metadata(&path), Err(error) if error.kind() == io::ErrorKind::NotFound)
+            {
+                let first = names.first().map_or("", String::as_str);
+                return failed(LoadErrorKind::IndexedFileMissing { target }, first);
+            }
+            let (mut file, mut tensors) = format::read(&path, Format::Safetensors)?;
+            let mut missing: HashSet<&str> = names.iter().map(String::as_str).collect();
+            let in_file = tensors.len();
+            tensors.retain(|tensor| missing.remove(tensor.name()));
+            // The first by name, so that the error is the same on every run.
+            if let Some(name) = missing.into_iter().min() {
+                return failed(LoadErrorKind::IndexedTensorMissing { target }, name);
+            }
+            file.unlisted = in_file - tensors.len();
+            self.push(file, tensors);
         }
         self.metadata.extend(index.metadata);
         Ok(())
     }
 
-    /// Adds the tensors of a file that the index lists, and counts the others.
-    fn add_indexed_file(
-        &mut self,
-        path: &Path,
-        target: String,
-        names: &[String],
-    ) -> Result<(), LoadError> {
-        if matches!(fs::metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound) {
-            let first = names.first().map_or("", String::as_str);
-            let missing = LoadErrorKind::IndexedFileMissing { target };
-            return Err(LoadError::from(missing).with_tensor(first));
+    fn push(&mut self, file: FileInfo, mut tensors: Vec<TensorInfo>) {
+        for tensor in &mut tensors {
+            (tensor.file, tensor.stamp) = (self.files.len(), Some(file.stamp));
         }
-        let (mut file, mut tensors) = format::read(path, Format::Safetensors)?;
-        let mut missing: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let in_file = tensors.len();
-        tensors.retain(|tensor| missing.remove(tensor.name()));
-        // The first by name, so that the error is the same on every run.
-        if let Some(name) = missing.into_iter().min() {
-            let missing = LoadErrorKind::IndexedTensorMissing { target };
-            return Err(LoadError::from(missing).with_tensor(name));
-        }
-        file.unlisted = in_file - tensors.len();
-        self.push(file, tensors);
-        Ok(())
-    }
-
-    fn push(&mut self, file: FileInfo, tensors: Vec<TensorInfo>) {
-        let (number, stamp) = (self.files.len(), file.stamp);
         self.files.push(file);
-        let tensors = tensors.into_iter();
-        self.tensors
-            .extend(tensors.map(|tensor| tensor.in_file(number, stamp)));
+        self.tensors.append(&mut tensors);
     }
 
     fn index_names(&mut self) -> Result<(), LoadError> {
         self.by_name.reserve(self.tensors.len());
         for (at, tensor) in self.tensors.iter().enumerate() {
-            match self.by_name.entry(tensor.shared_name()) {
-                Entry::Vacant(entry) => {
-                    entry.insert(at);
-                }
-                Entry::Occupied(first) => {
-                    let path = |at: usize| self.files[self.tensors[at].file()].path();
-                    let error = LoadError::from(LoadErrorKind::DuplicateTensor {
-                        other: path(*first.get()).to_owned(),
-                    });
-                    return Err(error.with_tensor(tensor.name()).with_file(path(at)));
-                }
+            if let Some(first) = self.by_name.insert(Arc::clone(&tensor.name), at) {
+                let path = |at: usize| self.files[self.tensors[at].file()].path();
+                let other = path(first).to_owned();
+                let error = LoadError::from(LoadErrorKind::DuplicateTensor { other });
+                return Err(error.with_tensor(tensor.name()).with_file(path(at)));
             }
         }
         Ok(())
@@ -236,21 +217,18 @@ impl Catalog {
 
 /// The entries of a folder, without hidden files: some systems leave one beside every real file.
 fn visible_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-            paths.push(entry.path());
-        }
-    }
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+    paths.retain(|path| !name_bytes(path).starts_with(b"."));
     Ok(paths)
 }
 
 fn is_index(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| {
-        name.as_encoded_bytes()
-            .ends_with(b".safetensors.index.json")
-    })
+    name_bytes(path).ends_with(b".safetensors.index.json")
+}
+
+fn name_bytes(path: &Path) -> &[u8] {
+    path.file_name().unwrap_or_default().as_encoded_bytes()
 }
 
 fn extension(path: &Path) -> Option<String> {

@@ -114,8 +114,7 @@ impl Dtype {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Size in bytes of a tensor of this shape. An empty shape is refused too if the product of its
-    /// other dimensions overflows.
+    /// Size of a tensor of this shape. The product of its dimensions other than 0 must not overflow.
     pub(super) fn bytes_of(self, shape: &[u64]) -> Result<u64, LoadErrorKind> {
         let overflow = || LoadErrorKind::SizeOverflow {
             dtype: self,
@@ -138,6 +137,12 @@ impl Dtype {
         }
         u64::try_from(bits / 8).map_err(|_| overflow())
     }
+}
+
+/// Bytes per element before and after a conversion; both 1 if there is none.
+pub(crate) fn element_bytes(kinds: Option<(FloatKind, FloatKind)>) -> (u64, u64) {
+    let (from, to) = kinds.map_or((1, 1), |(from, to)| (from.bytes(), to.bytes()));
+    (from as u64, to as u64)
 }
 
 impl fmt::Display for Dtype {

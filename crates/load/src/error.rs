@@ -291,18 +291,19 @@ impl LoadError {
 }
 
 impl LoadErrorKind {
-    pub(crate) fn device(error: impl Into<pinlane_core::Error>) -> Self {
-        Self::Device {
-            error: Box::new(error.into()),
-        }
-    }
-
     pub(crate) fn io(action: &'static str, error: &io::Error) -> Self {
         Self::Io {
             action,
             kind: error.kind(),
             reason: error.to_string(),
         }
+    }
+}
+
+impl From<pinlane_core::Error> for LoadErrorKind {
+    fn from(error: pinlane_core::Error) -> Self {
+        let error = Box::new(error);
+        Self::Device { error }
     }
 }
 
@@ -354,11 +355,17 @@ pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const CHARS_MAX: usize = 200;
-        match self.0.char_indices().nth(CHARS_MAX) {
-            None => write!(f, "{:?}", self.0),
-            Some((end, _)) => write!(f, "{:?}…", &self.0[..end]),
-        }
+        let (start, more) = truncated(self.0);
+        write!(f, "{start:?}{more}")
+    }
+}
+
+/// The start of a text, and an ellipsis if there is more.
+pub(crate) fn truncated(text: &str) -> (&str, &'static str) {
+    const CHARS_MAX: usize = 200;
+    match text.char_indices().nth(CHARS_MAX) {
+        None => (text, ""),
+        Some((end, _)) => (&text[..end], "…"),
     }
 }
 
@@ -368,10 +375,8 @@ pub(crate) struct Shape<'a>(pub(crate) &'a [u64]);
 impl fmt::Display for Shape<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIMS_MAX: usize = 16;
-        match self.0.get(..DIMS_MAX) {
-            Some(start) if self.0.len() > DIMS_MAX => {
-                write!(f, "{start:?} and {} more", self.0.len() - DIMS_MAX)
-            }
+        match self.0.split_at_checked(DIMS_MAX) {
+            Some((start, rest @ [_, ..])) => write!(f, "{start:?} and {} more", rest.len()),
             _ => write!(f, "{:?}", self.0),
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -55,8 +54,7 @@ impl FileInfo {
         &self.metadata
     }
 
-    /// Number of tensors in the file that the catalog leaves out, because the index does not list
-    /// them for this file.
+    /// Number of tensors that the catalog leaves out, because the index does not list them.
     pub fn unlisted(&self) -> usize {
         self.unlisted
     }
@@ -64,12 +62,10 @@ impl FileInfo {
     /// Opens the file again for reading.
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::Io`], or [`LoadErrorKind::FileChanged`] if it is no longer the same file.
     pub fn open(&self) -> Result<File, LoadError> {
-        let file = open_without_blocking(&self.path).map_err(|error| {
-            LoadError::from(LoadErrorKind::io("open", &error)).with_file(&self.path)
-        })?;
+        let file = open_without_blocking(&self.path)
+            .map_err(|kind| LoadError::from(kind).with_file(&self.path))?;
         self.check(&file)?;
         Ok(file)
     }
@@ -78,14 +74,12 @@ impl FileInfo {
     /// length, not modified. Check before reading, and again afterwards.
     ///
     /// # Errors
-    ///
-    /// [`LoadErrorKind::FileChanged`] if it is not, [`LoadErrorKind::Io`] if its metadata cannot be
-    /// read.
+    /// [`LoadErrorKind::FileChanged`] if it is not, [`LoadErrorKind::Io`] if that cannot be told.
     pub fn check(&self, file: &File) -> Result<(), LoadError> {
-        let kind = match file.metadata() {
+        let kind = match metadata(file) {
             Ok(now) if FileStamp::of(&now) == self.stamp => return Ok(()),
             Ok(_) => LoadErrorKind::FileChanged,
-            Err(error) => LoadErrorKind::io("read", &error),
+            Err(kind) => kind,
         };
         Err(LoadError::from(kind).with_file(&self.path))
     }
@@ -113,23 +107,26 @@ impl FileStamp {
     }
 }
 
-/// A path may have become a pipe, and opening a pipe blocks until it has a writer. `O_NONBLOCK` has
-/// no effect on regular files.
-fn open_without_blocking(path: &Path) -> io::Result<File> {
+/// Does not wait for a writer if the path has become a pipe. No effect on regular files.
+fn open_without_blocking(path: &Path) -> Result<File, LoadErrorKind> {
     let mut options = OpenOptions::new();
-    options.read(true).custom_flags(libc::O_NONBLOCK).open(path)
+    let opened = options.read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    opened.map_err(|error| LoadErrorKind::io("open", &error))
+}
+
+fn metadata(file: &File) -> Result<Metadata, LoadErrorKind> {
+    let metadata = file.metadata();
+    metadata.map_err(|error| LoadErrorKind::io("read", &error))
 }
 
 /// Opens a regular file; refuses anything else, such as pipes.
 pub(crate) fn open_regular(path: &Path) -> Result<(File, FileStamp), LoadErrorKind> {
-    let failed = |error| LoadErrorKind::io("open", &error);
-    if !fs::metadata(path).map_err(failed)?.is_file() {
+    let named = fs::metadata(path).map_err(|error| LoadErrorKind::io("open", &error))?;
+    if !named.is_file() {
         return Err(LoadErrorKind::NotAFile);
     }
-    let file = open_without_blocking(path).map_err(failed)?;
-    let metadata = file
-        .metadata()
-        .map_err(|error| LoadErrorKind::io("read", &error))?;
+    let file = open_without_blocking(path)?;
+    let metadata = metadata(&file)?;
     match metadata.is_file() {
         true => Ok((file, FileStamp::of(&metadata))),
         false => Err(LoadErrorKind::NotAFile),

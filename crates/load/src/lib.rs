@@ -43,7 +43,6 @@ mod dtype;
 mod error;
 mod file_info;
 mod format;
-mod glob;
 mod loader;
 pub mod order;
 mod panic;
@@ -62,14 +61,13 @@ pub use dtype::Dtype;
 pub use error::{LoadError, LoadErrorKind};
 pub use file_info::{FileInfo, Format};
 pub use format::{HeaderError, NpyError, OtherFormat};
-pub use glob::Glob;
 pub use loader::{
     Batch, BatchField, DeviceTransform, Epoch, Loader, LoaderConfig, LoaderError, LoaderStats,
     NextBatch, OnError, SkippedSample,
 };
 pub use order::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
-pub use selection::Selection;
+pub use selection::{Glob, Selection};
 pub use tensor_info::TensorInfo;
 pub use weights::{
     Io, LoadConfig, LoadLimit, LoadProgress, LoadStats, LoadStream, ProgressCallback, Tensor,

@@ -1,8 +1,12 @@
-//! Selecting tensors of a catalog by name or pattern.
+//! Selecting tensors by name or pattern.
+//!
+//! The `globset` crate matches bytes, so `?` and `[α-ω]` miss non-ASCII characters, and it gives `{`, `**`
+//! and `\` meanings that tensor names do not expect.
 
-use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::str::Chars;
 
-use crate::{Catalog, Glob, LoadError, LoadErrorKind, TensorInfo};
+use crate::{LoadError, LoadErrorKind};
 
 /// Selects tensors by name or pattern; without any, all tensors.
 ///
@@ -16,8 +20,8 @@ use crate::{Catalog, Glob, LoadError, LoadErrorKind, TensorInfo};
 /// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Selection {
-    names: Vec<String>,
-    globs: Vec<Glob>,
+    pub(crate) names: Vec<String>,
+    pub(crate) globs: Vec<Glob>,
 }
 
 impl Selection {
@@ -35,35 +39,129 @@ impl Selection {
     /// Adds all tensors whose names match a pattern; see [`Glob`].
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::InvalidGlob`] for an invalid pattern.
     pub fn glob(mut self, pattern: impl Into<String>) -> Result<Self, LoadError> {
         self.globs.push(Glob::new(pattern)?);
         Ok(self)
     }
+}
 
-    pub(crate) fn of(&self, catalog: &Catalog) -> Result<Vec<TensorInfo>, LoadError> {
-        let tensors = catalog.tensors();
-        if self.names.is_empty() && self.globs.is_empty() {
-            return Ok(tensors.to_vec());
+/// A name pattern, as in a shell: `*` matches any text, including dots and no text at all; `?` one
+/// character; `[abc]` and `[a-z]` one of these characters; `[!abc]` one other character. There are no
+/// escapes: write `[*]` for a star.
+///
+/// ```
+/// use pinlane::load::Glob;
+///
+/// let glob = Glob::new("model.layers.[0-3].*.weight")?;
+/// assert!(glob.matches("model.layers.2.mlp.up.weight"));
+/// assert!(!glob.matches("model.layers.4.mlp.up.weight"));
+/// # Ok::<(), pinlane::load::LoadError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Glob {
+    pattern: String,
+    tokens: Vec<GlobToken>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum GlobToken {
+    /// `*`.
+    AnyText,
+    /// One character in these ranges.
+    OneOf(Vec<RangeInclusive<char>>),
+    /// One character that is not in these ranges.
+    NoneOf(Vec<RangeInclusive<char>>),
+}
+
+impl GlobToken {
+    fn matches(&self, c: char) -> bool {
+        match self {
+            Self::AnyText => true,
+            Self::OneOf(ranges) => ranges.iter().any(|range| range.contains(&c)),
+            Self::NoneOf(ranges) => !ranges.iter().any(|range| range.contains(&c)),
         }
-        let mut selected = HashSet::new();
-        for name in &self.names {
-            selected.insert(catalog.tensor(name)?.name());
+    }
+}
+
+impl Glob {
+    /// Parses a pattern.
+    ///
+    /// # Errors
+    /// [`LoadErrorKind::InvalidGlob`] for a `[` without a `]`, and for a reversed range.
+    pub fn new(pattern: impl Into<String>) -> Result<Self, LoadError> {
+        let pattern = pattern.into();
+        match tokens(&pattern) {
+            Ok(tokens) => Ok(Self { pattern, tokens }),
+            Err(reason) => Err(LoadErrorKind::InvalidGlob { pattern, reason }.into()),
         }
-        for glob in &self.globs {
-            let names = tensors.iter().map(TensorInfo::name);
-            let mut matches = names.filter(|name| glob.matches(name)).peekable();
-            if matches.peek().is_none() {
-                return Err(LoadError::from(LoadErrorKind::NoMatch {
-                    pattern: glob.pattern().to_owned(),
-                }));
+    }
+
+    /// The pattern as given.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
+    /// Whether the whole name matches. Takes time proportional to the product of both lengths at most.
+    pub fn matches(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().collect();
+        // Where in the name the tokens so far can end.
+        let mut ends = vec![false; name.len() + 1];
+        ends[0] = true;
+        for token in &self.tokens {
+            if *token == GlobToken::AnyText {
+                let first = ends.iter().position(|end| *end).unwrap_or(ends.len());
+                ends[first..].fill(true);
+            } else {
+                for (at, c) in name.iter().enumerate().rev() {
+                    ends[at + 1] = ends[at] && token.matches(*c);
+                }
+                ends[0] = false;
             }
-            selected.extend(matches);
         }
-        let selected = tensors
-            .iter()
-            .filter(|tensor| selected.contains(tensor.name()));
-        Ok(selected.cloned().collect())
+        ends[name.len()]
+    }
+}
+
+fn tokens(pattern: &str) -> Result<Vec<GlobToken>, &'static str> {
+    let mut tokens = Vec::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        tokens.push(match c {
+            '*' => GlobToken::AnyText,
+            '?' => GlobToken::NoneOf(Vec::new()),
+            '[' => class(&mut chars)?,
+            literal => GlobToken::OneOf(vec![literal..=literal]),
+        });
+    }
+    Ok(tokens)
+}
+
+/// Parses a class after its `[`. A leading `]` is part of the class.
+fn class(chars: &mut Chars<'_>) -> Result<GlobToken, &'static str> {
+    let mut token: fn(_) -> _ = GlobToken::OneOf;
+    if chars.as_str().starts_with(['!', '^']) {
+        chars.next();
+        token = GlobToken::NoneOf;
+    }
+    let mut ranges = Vec::new();
+    loop {
+        let low = chars.next().ok_or("[ has no ]")?;
+        if low == ']' && !ranges.is_empty() {
+            return Ok(token(ranges));
+        }
+        // A `-` right before the `]` is literal.
+        let mut ahead = chars.clone();
+        let high = match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(high)) if high != ']' => {
+                *chars = ahead;
+                high
+            }
+            _ => low,
+        };
+        if low > high {
+            return Err("a range is reversed");
+        }
+        ranges.push(low..=high);
     }
 }

@@ -8,16 +8,16 @@ use crate::{Dtype, LoadError, LoadErrorKind};
 
 /// Name, type, shape and location of a tensor, or of a range of its rows.
 ///
-/// Its size always matches type and shape, and its bytes lie inside the file as it was when it was
-/// opened.
+/// Its size always matches type and shape, and its bytes lie inside the file as it was when opened.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TensorInfo {
-    name: Arc<str>,
+    pub(crate) name: Arc<str>,
     dtype: Dtype,
     shape: Arc<[u64]>,
-    file: usize,
+    /// Set by the catalog, as is `stamp`.
+    pub(crate) file: usize,
     /// Version of the file, to recognize tensors of other catalogs.
-    stamp: Option<FileStamp>,
+    pub(crate) stamp: Option<FileStamp>,
     bytes: Range<u64>,
 }
 
@@ -35,22 +35,9 @@ impl TensorInfo {
         }
     }
 
-    pub(super) fn in_file(mut self, file: usize, stamp: FileStamp) -> Self {
-        (self.file, self.stamp) = (file, Some(stamp));
-        self
-    }
-
-    pub(super) fn is_in_same_file(&self, other: &Self) -> bool {
-        (self.file, self.stamp) == (other.file, other.stamp)
-    }
-
     /// The name: the key in a safetensors file, or the file name of an array without `.npy`.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    pub(super) fn shared_name(&self) -> Arc<str> {
-        Arc::clone(&self.name)
     }
 
     /// Type of the elements.
@@ -92,13 +79,36 @@ impl TensorInfo {
     /// ```
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::RowsOutOfRange`] for rows past the
     /// end, and [`LoadErrorKind::RowsSplitByte`] for rows of sub-byte elements that start or end
     /// inside a byte.
     pub fn rows(&self, rows: Range<u64>) -> Result<Self, LoadError> {
-        self.part(rows)
-            .map_err(|kind| LoadError::from(kind).with_tensor(&self.name))
+        let [row_count, row @ ..] = &*self.shape else {
+            return Err(self.error(LoadErrorKind::NoRows));
+        };
+        let (Range { start, end }, rows) = (rows, *row_count);
+        if start > end || end > rows {
+            return Err(self.error(LoadErrorKind::RowsOutOfRange { start, end, rows }));
+        }
+        // No overflow: the product of the non-zero dimensions was checked when the file was read.
+        let row_bits = u128::from(row.iter().product::<u64>()) * u128::from(self.dtype.bits());
+        let at = |row: u64| {
+            let bits = u128::from(row) * row_bits;
+            let bytes = u64::try_from(bits / 8).expect("inside the tensor");
+            bits.is_multiple_of(8).then_some(self.bytes.start + bytes)
+        };
+        let (Some(start_bytes), Some(end_bytes)) = (at(start), at(end)) else {
+            return Err(self.error(LoadErrorKind::RowsSplitByte {
+                start,
+                end,
+                dtype: self.dtype,
+                shape: self.shape.to_vec(),
+            }));
+        };
+        let mut part = self.clone();
+        Arc::make_mut(&mut part.shape)[0] = end - start;
+        part.bytes = start_bytes..end_bytes;
+        Ok(part)
     }
 
     /// The rows of one of `world` ranks. Every row belongs to exactly one rank, ranks have
@@ -113,13 +123,10 @@ impl TensorInfo {
     /// ```
     ///
     /// # Errors
-    ///
     /// As [`rows`](Self::rows), and [`LoadErrorKind::InvalidRank`].
     pub fn shard(&self, rank: u64, world: u64) -> Result<Self, LoadError> {
         if rank >= world {
-            return Err(
-                LoadError::from(LoadErrorKind::InvalidRank { rank, world }).with_tensor(&self.name)
-            );
+            return Err(self.error(LoadErrorKind::InvalidRank { rank, world }));
         }
         let rows = self.shape.first().copied().unwrap_or(0);
         let start_of = |rank: u64| {
@@ -129,35 +136,7 @@ impl TensorInfo {
         self.rows(start_of(rank)..start_of(rank + 1))
     }
 
-    fn part(&self, rows: Range<u64>) -> Result<Self, LoadErrorKind> {
-        let [row_count, row @ ..] = &*self.shape else {
-            return Err(LoadErrorKind::NoRows);
-        };
-        if rows.start > rows.end || rows.end > *row_count {
-            return Err(LoadErrorKind::RowsOutOfRange {
-                start: rows.start,
-                end: rows.end,
-                rows: *row_count,
-            });
-        }
-        // No overflow: the product of the non-zero dimensions was checked when the file was read.
-        let row_bits = u128::from(row.iter().product::<u64>()) * u128::from(self.dtype.bits());
-        let at = |row: u64| {
-            let bits = u128::from(row) * row_bits;
-            let bytes = u64::try_from(bits / 8).expect("inside the tensor");
-            bits.is_multiple_of(8).then_some(self.bytes.start + bytes)
-        };
-        let (Some(start), Some(end)) = (at(rows.start), at(rows.end)) else {
-            return Err(LoadErrorKind::RowsSplitByte {
-                start: rows.start,
-                end: rows.end,
-                dtype: self.dtype,
-                shape: self.shape.to_vec(),
-            });
-        };
-        let mut part = self.clone();
-        Arc::make_mut(&mut part.shape)[0] = rows.end - rows.start;
-        part.bytes = start..end;
-        Ok(part)
+    pub(crate) fn error(&self, kind: LoadErrorKind) -> LoadError {
+        LoadError::from(kind).with_tensor(&self.name)
     }
 }

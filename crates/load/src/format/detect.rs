@@ -75,10 +75,12 @@ impl OtherFormat {
         if let Some((_, found)) = starts.iter().find(|(start, _)| head.starts_with(start)) {
             return Some(*found);
         }
+        let text = head.trim_ascii_start().to_ascii_lowercase();
         match head {
             // Pickle protocols that start with their number.
             [0x80, 2..=5, ..] => Some(Self::Pickle),
-            _ if is_web_page(head) => Some(Self::WebPage),
+            _ if text.starts_with(b"<!doctype html") => Some(Self::WebPage),
+            _ if text.starts_with(b"<html") => Some(Self::WebPage),
             _ if head.get(257..262) == Some(b"ustar") => Some(Self::Tar),
             _ => None,
         }
@@ -123,21 +125,18 @@ impl fmt::Display for OtherFormat {
 
 /// The kind of a zip archive, by the name of its first file.
 fn zip(head: &[u8]) -> OtherFormat {
-    let length = head.get(26..28).map_or(0, |length| {
-        usize::from(u16::from_le_bytes([length[0], length[1]]))
-    });
-    let name = head.get(30..).unwrap_or(&[]);
-    let name = &name[..length.min(name.len())];
+    let name = match head.get(26..) {
+        Some([low, high, _, _, rest @ ..]) => {
+            let length = u16::from_le_bytes([*low, *high]);
+            rest.get(..length.into()).unwrap_or(rest)
+        }
+        _ => &[],
+    };
     match name {
         name if name.ends_with(b".npy") => OtherFormat::Npz,
         name if name.ends_with(b"/data.pkl") => OtherFormat::Torch,
         _ => OtherFormat::Zip,
     }
-}
-
-fn is_web_page(head: &[u8]) -> bool {
-    let text = head.trim_ascii_start().to_ascii_lowercase();
-    text.starts_with(b"<!doctype html") || text.starts_with(b"<html")
 }
 
 /// Replaces a header error by the format the file really has, if it can be recognized.

@@ -1,6 +1,4 @@
-//! JSON objects with unique keys. `serde_json` takes the last of two equal keys, so one file could mean
-//! different things to different readers.
-//!
+//! JSON objects with unique keys: `serde_json` takes the last of two equal keys, other readers the first.
 //! Entries are passed on one by one, so an object with a million invalid ones ends at the first.
 
 use std::collections::BTreeMap;
@@ -12,29 +10,29 @@ use serde_json::value::RawValue;
 
 use super::HeaderError;
 use crate::LoadError;
+use crate::error::truncated;
 
 /// Calls `take` for each entry of an object. Does not check for duplicate keys.
 pub(super) fn for_each_entry<'a>(
     text: &'a str,
-    mut take: impl FnMut(String, &'a RawValue) -> Result<(), LoadError>,
+    take: impl FnMut(String, &'a RawValue) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    if !is_object(text) {
-        return Err(match serde_json::from_str::<&RawValue>(text) {
-            Ok(_) => HeaderError::NotAnObject.into(),
-            Err(error) => not_json(&error),
-        });
-    }
-    let mut refused = None;
-    let visitor = EntryVisitor {
-        take: &mut take,
-        refused: &mut refused,
+    let not_json = |error: serde_json::Error| {
+        let reason = message(&error);
+        HeaderError::NotJson { reason }
     };
+    if !is_object(text) {
+        serde_json::from_str::<&RawValue>(text).map_err(not_json)?;
+        return Err(HeaderError::NotAnObject.into());
+    }
+    let refused = None;
+    let mut visitor = EntryVisitor { take, refused };
     let mut parser = serde_json::Deserializer::from_str(text);
-    let parsed = parser.deserialize_map(visitor).and_then(|()| parser.end());
-    match (refused, parsed) {
-        (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(not_json(&error)),
-        (None, Ok(())) => Ok(()),
+    let parsed = parser.deserialize_map(&mut visitor);
+    let parsed = parsed.and_then(|()| parser.end());
+    match visitor.refused {
+        Some(error) => Err(error),
+        None => Ok(parsed.map_err(not_json)?),
     }
 }
 
@@ -45,12 +43,11 @@ pub(super) fn fields<'a, const N: usize>(
 ) -> Result<[Option<&'a RawValue>; N], LoadError> {
     let mut values = [None; N];
     for_each_entry(text, |key, value| {
-        let Some(at) = keys.iter().position(|known| *known == key) else {
-            return Ok(());
-        };
-        match values[at].replace(value) {
-            Some(_) => Err(HeaderError::DuplicateKey { key }.into()),
-            None => Ok(()),
+        match keys.iter().position(|known| *known == key) {
+            Some(at) if values[at].replace(value).is_some() => {
+                Err(HeaderError::DuplicateKey { key }.into())
+            }
+            _ => Ok(()),
         }
     })?;
     Ok(values)
@@ -72,26 +69,23 @@ pub(super) fn string_map(
     Ok(map)
 }
 
-/// Parses the value of a field.
 pub(super) fn value<'a, T: Deserialize<'a>>(
     field: &'static str,
     raw: &'a RawValue,
 ) -> Result<T, HeaderError> {
     serde_json::from_str(raw.get()).map_err(|error| HeaderError::InvalidField {
         field,
-        reason: truncated(&error),
+        reason: message(&error),
     })
 }
 
 /// The text of a field that must be an object.
 pub(super) fn object<'a>(field: &'static str, raw: &'a RawValue) -> Result<&'a str, HeaderError> {
-    match is_object(raw.get()) {
-        true => Ok(raw.get()),
-        false => Err(HeaderError::InvalidField {
-            field,
-            reason: "not an object".to_owned(),
-        }),
+    if !is_object(raw.get()) {
+        let reason = "not an object".to_owned();
+        return Err(HeaderError::InvalidField { field, reason });
     }
+    Ok(raw.get())
 }
 
 pub(super) fn is_object(text: &str) -> bool {
@@ -99,27 +93,19 @@ pub(super) fn is_object(text: &str) -> bool {
         .starts_with('{')
 }
 
-fn not_json(error: &serde_json::Error) -> LoadError {
-    let reason = truncated(error);
-    HeaderError::NotJson { reason }.into()
-}
-
-/// The parser's message may quote any amount of the input.
-fn truncated(error: &serde_json::Error) -> String {
-    const CHARS_MAX: usize = 200;
+/// The parser's message, truncated: it may quote any amount of the input.
+fn message(error: &serde_json::Error) -> String {
     let message = error.to_string();
-    match message.char_indices().nth(CHARS_MAX) {
-        None => message.escape_debug().to_string(),
-        Some((end, _)) => format!("{}…", message[..end].escape_debug()),
-    }
+    let (start, more) = truncated(&message);
+    format!("{}{more}", start.escape_debug())
 }
 
-struct EntryVisitor<'f, F> {
-    take: &'f mut F,
-    refused: &'f mut Option<LoadError>,
+struct EntryVisitor<F> {
+    take: F,
+    refused: Option<LoadError>,
 }
 
-impl<'de, F> Visitor<'de> for EntryVisitor<'_, F>
+impl<'de, F> Visitor<'de> for &mut EntryVisitor<F>
 where
     F: FnMut(String, &'de RawValue) -> Result<(), LoadError>,
 {
@@ -132,7 +118,7 @@ where
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some((key, value)) = map.next_entry()? {
             if let Err(error) = (self.take)(key, value) {
-                *self.refused = Some(error);
+                self.refused = Some(error);
                 return Err(A::Error::custom("refused"));
             }
         }

@@ -1,13 +1,12 @@
 //! Headers of npy files: magic, version, length, and a Python dict literal.
 
-use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::ops::Range;
 
 use super::{
-    DIMS_MAX, FileHeader, HeaderError, NpyError, check_size, data_start, read_exactly, utf8,
+    DIMS_MAX, HeaderError, NpyError, check_length, check_size, data_start, read_exactly, utf8,
 };
-use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
+use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -19,30 +18,23 @@ const HEADER_BYTES_MAX: u64 = 1 << 20;
 
 pub(super) fn read(
     source: &mut impl Read,
-    file_bytes: u64,
-    path: &Path,
-) -> Result<FileHeader, LoadError> {
+    file: &mut FileInfo,
+) -> Result<Vec<TensorInfo>, LoadError> {
+    let file_bytes = file.len_bytes();
     let (header_bytes, prefix_bytes, latin1) = length(source, file_bytes)?;
     let data_start = data_start(prefix_bytes, header_bytes, HEADER_BYTES_MAX, file_bytes)?;
     let header = read_exactly(source, header_bytes)?;
     // Versions before 3 are Latin-1. It only differs from UTF-8 in field names of structured arrays.
     let header = match utf8(&header) {
-        Err(HeaderError::NotUtf8 { .. }) if latin1 => {
-            return Err(LoadError::from(NpyError::Structured));
-        }
+        Err(_) if latin1 => return Err(NpyError::Structured.into()),
         header => header?,
     };
-    let name = path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .ok_or(NpyError::NameNotUtf8)?;
-    let tensor = tensor(name, header, data_start, file_bytes)
+    let name = file.path.file_stem().and_then(|stem| stem.to_str());
+    let name = name.ok_or(NpyError::NameNotUtf8)?;
+    let tensor = tensor(name, header, data_start..file_bytes)
         .map_err(|kind| LoadError::from(kind).with_tensor(name))?;
-    Ok(FileHeader {
-        data_start,
-        metadata: BTreeMap::new(),
-        tensors: vec![tensor],
-    })
+    file.data_start = data_start;
+    Ok(vec![tensor])
 }
 
 /// Length of the header, length of the prefix before it, and whether the header is Latin-1.
@@ -51,18 +43,12 @@ fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), L
     if !start.starts_with(&MAGIC[..MAGIC.len().min(start.len())]) {
         return Err(NpyError::Magic.into());
     }
-    let too_short = |needed_bytes| HeaderError::TooShort {
-        file_bytes,
-        needed_bytes,
-    };
-    if start.len() as u64 != PREFIX_BYTES {
-        return Err(too_short(PREFIX_BYTES).into());
-    }
+    check_length(file_bytes, PREFIX_BYTES)?;
     let (major, minor, low, high) = (start[6], start[7], start[8], start[9]);
     match (major, minor) {
         (1, 0) => Ok((u16::from_le_bytes([low, high]).into(), PREFIX_BYTES, true)),
-        (2 | 3, 0) if file_bytes < PREFIX_BYTES + 2 => Err(too_short(PREFIX_BYTES + 2).into()),
         (2 | 3, 0) => {
+            check_length(file_bytes, PREFIX_BYTES + 2)?;
             let rest = read_exactly(source, 2)?;
             let length = u32::from_le_bytes([low, high, rest[0], rest[1]]);
             Ok((length.into(), PREFIX_BYTES + 2, major == 2))
@@ -71,33 +57,21 @@ fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), L
     }
 }
 
-fn tensor(
-    name: &str,
-    header: &str,
-    data_start: u64,
-    file_bytes: u64,
-) -> Result<TensorInfo, LoadErrorKind> {
-    let dict = DictParser {
-        text: header,
-        at: 0,
-    }
-    .parse()?;
-    let dtype = dtype(dict.descr)?;
-    if dict.fortran_order {
+fn tensor(name: &str, text: &str, bytes: Range<u64>) -> Result<TensorInfo, LoadErrorKind> {
+    let (descr, fortran_order, shape) = DictParser { text, at: 0 }.parse()?;
+    let dtype = dtype(descr)?;
+    if fortran_order {
         return Err(NpyError::FortranOrder.into());
     }
-    check_size(dtype, &dict.shape, file_bytes - data_start)?;
-    let bytes = data_start..file_bytes;
-    Ok(TensorInfo::new(name.to_owned(), dtype, dict.shape, bytes))
+    check_size(dtype, &shape, bytes.end - bytes.start)?;
+    Ok(TensorInfo::new(name.to_owned(), dtype, shape, bytes))
 }
 
 /// Parses a type such as `<f4`: byte order, kind, bytes.
-fn dtype(descr: &str) -> Result<Dtype, NpyError> {
-    let unsupported = || NpyError::UnsupportedDescr {
-        descr: descr.to_owned(),
-    };
-    let mut chars = descr.chars();
-    let order = chars.next().ok_or_else(unsupported)?;
+fn dtype(text: &str) -> Result<Dtype, NpyError> {
+    let descr = text.to_owned();
+    let mut chars = text.chars();
+    let order = chars.next();
     let dtype = match chars.as_str() {
         "b1" => Dtype::Bool,
         "u1" => Dtype::U8,
@@ -113,24 +87,14 @@ fn dtype(descr: &str) -> Result<Dtype, NpyError> {
         "i8" => Dtype::I64,
         "u8" => Dtype::U64,
         kind if kind.starts_with('O') => return Err(NpyError::PythonObjects),
-        _ => return Err(unsupported()),
+        _ => return Err(NpyError::UnsupportedDescr { descr }),
     };
     match order {
-        '<' => Ok(dtype),
-        '|' | '>' if dtype.bits() == 8 => Ok(dtype),
-        '>' => Err(NpyError::BigEndian {
-            descr: descr.to_owned(),
-        }),
-        _ => Err(unsupported()),
+        Some('<') => Ok(dtype),
+        Some('|' | '>') if dtype.bits() == 8 => Ok(dtype),
+        Some('>') => Err(NpyError::BigEndian { descr }),
+        _ => Err(NpyError::UnsupportedDescr { descr }),
     }
-}
-
-/// The Python dict of a header: `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`.
-struct NpyDict<'a> {
-    /// Element type, such as `<f4`.
-    descr: &'a str,
-    fortran_order: bool,
-    shape: Vec<u64>,
 }
 
 /// Accepts only the small part of Python's syntax that numpy writes.
@@ -140,7 +104,8 @@ struct DictParser<'a> {
 }
 
 impl<'a> DictParser<'a> {
-    fn parse(mut self) -> Result<NpyDict<'a>, LoadErrorKind> {
+    /// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`.
+    fn parse(mut self) -> Result<(&'a str, bool, Vec<u64>), LoadErrorKind> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         self.expect("{")?;
         while !self.take("}") {
@@ -157,9 +122,8 @@ impl<'a> DictParser<'a> {
                 }
             };
             if repeated {
-                return Err(LoadErrorKind::Header(HeaderError::DuplicateKey {
-                    key: key.to_owned(),
-                }));
+                let key = key.to_owned();
+                return Err(HeaderError::DuplicateKey { key }.into());
             }
             if !self.take(",") && !self.rest().starts_with('}') {
                 return Err(self.expected(", or }").into());
@@ -169,11 +133,11 @@ impl<'a> DictParser<'a> {
             return Err(self.expected("nothing after }").into());
         }
         let missing = |field| HeaderError::MissingField { field };
-        Ok(NpyDict {
-            descr: descr.ok_or(missing("descr"))?,
-            fortran_order: fortran_order.ok_or(missing("fortran_order"))?,
-            shape: shape.ok_or(missing("shape"))?,
-        })
+        Ok((
+            descr.ok_or(missing("descr"))?,
+            fortran_order.ok_or(missing("fortran_order"))?,
+            shape.ok_or(missing("shape"))?,
+        ))
     }
 
     fn descr(&mut self) -> Result<&'a str, NpyError> {
@@ -185,12 +149,10 @@ impl<'a> DictParser<'a> {
     }
 
     fn bool(&mut self) -> Result<bool, NpyError> {
-        if self.take("True") {
-            Ok(true)
-        } else if self.take("False") {
-            Ok(false)
-        } else {
-            Err(self.expected("True or False"))
+        let value = self.take("True");
+        match value || self.take("False") {
+            true => Ok(value),
+            false => Err(self.expected("True or False")),
         }
     }
 
@@ -199,11 +161,9 @@ impl<'a> DictParser<'a> {
         self.expect("(")?;
         let mut shape = Vec::new();
         while !self.take(")") {
-            if shape.len() == DIMS_MAX {
-                return Err(LoadErrorKind::Header(HeaderError::TooManyDims {
-                    dims: DIMS_MAX + 1,
-                    limit: DIMS_MAX,
-                }));
+            let (dims, limit) = (shape.len() + 1, DIMS_MAX);
+            if dims > limit {
+                return Err(HeaderError::TooManyDims { dims, limit }.into());
             }
             shape.push(self.number()?);
             let comma = self.take(",");
@@ -230,8 +190,7 @@ impl<'a> DictParser<'a> {
     fn string(&mut self) -> Result<&'a str, NpyError> {
         let rest = self.rest();
         let quote = rest.chars().next().filter(|c| matches!(c, '\'' | '"'));
-        let inner = quote.and_then(|quote| rest[1..].split_once(quote));
-        match inner {
+        match quote.and_then(|quote| rest[1..].split_once(quote)) {
             Some((inner, _)) if !inner.contains(['\\', '\n']) => {
                 self.at += inner.len() + 2;
                 Ok(inner)

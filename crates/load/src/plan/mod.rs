@@ -1,13 +1,12 @@
-//! Plans a load: where each tensor goes on the device, and which pieces of the files are read.
-//!
-//! A pure function of the tensors and a few sizes. Memory grows with the number of tensors, not with
-//! their size: pieces are computed on demand.
+//! Plans a load: where each tensor goes on the device, and which pieces of the files are read. Pieces are
+//! computed on demand, so memory grows with the number of tensors, not with their size.
 
 mod pieces;
 
 pub(crate) use pieces::PieceCursor;
 pub use pieces::{Piece, PieceCopy, PiecePart, Pieces};
 
+use crate::setters::setters;
 use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
 use pieces::TensorSource;
 
@@ -29,7 +28,7 @@ pub struct PlanOptions {
     /// Largest piece, that is, the size of a pinned slot. A multiple of `read_align_bytes`.
     pub piece_bytes: u64,
     /// Pieces are cut at multiples of this in the file: a power of two. A piece that is widened to
-    /// these boundaries, as direct I/O requires, still fits its slot.
+    /// these boundaries, for direct I/O, still fits its slot.
     pub read_align_bytes: u64,
 }
 
@@ -45,33 +44,7 @@ impl Default for PlanOptions {
 }
 
 impl PlanOptions {
-    /// Sets the alignment of tensors on the device.
-    #[must_use]
-    pub fn align_bytes(mut self, bytes: u64) -> Self {
-        self.align_bytes = bytes;
-        self
-    }
-
-    /// Sets the size of the largest device allocation.
-    #[must_use]
-    pub fn allocation_bytes(mut self, bytes: u64) -> Self {
-        self.allocation_bytes = bytes;
-        self
-    }
-
-    /// Sets the size of the largest piece.
-    #[must_use]
-    pub fn piece_bytes(mut self, bytes: u64) -> Self {
-        self.piece_bytes = bytes;
-        self
-    }
-
-    /// Sets the alignment of pieces in the file.
-    #[must_use]
-    pub fn read_align_bytes(mut self, bytes: u64) -> Self {
-        self.read_align_bytes = bytes;
-        self
-    }
+    setters! { align_bytes: u64, allocation_bytes: u64, piece_bytes: u64, read_align_bytes: u64 }
 
     /// Checks the sizes, for converted elements of at most `element_bytes`.
     fn check(&self, element_bytes: u64) -> Result<(), LoadErrorKind> {
@@ -82,16 +55,12 @@ impl PlanOptions {
         } else if !self.read_align_bytes.is_power_of_two() {
             ("read_align_bytes", "must be a power of two")
         } else if self.piece_bytes == 0 || !self.piece_bytes.is_multiple_of(self.read_align_bytes) {
-            (
-                "piece_bytes",
-                "must be a multiple of read_align_bytes, not zero",
-            )
+            let reason = "must be a multiple of read_align_bytes, not zero";
+            ("piece_bytes", reason)
         } else if self.piece_bytes - (self.read_align_bytes - 1) < element_bytes {
-            // A converted element is never split, even if it starts right before a boundary.
-            (
-                "piece_bytes",
-                "must hold an element that starts at the last byte before a boundary",
-            )
+            // A converted element is never split.
+            let reason = "must hold an element that starts at the last byte before a boundary";
+            ("piece_bytes", reason)
         } else {
             return Ok(());
         };
@@ -126,37 +95,66 @@ impl Plan {
     /// device, and shared bytes are read once.
     ///
     /// # Errors
-    ///
     /// [`LoadErrorKind::InvalidConfig`] for invalid sizes, and [`LoadErrorKind::TotalOverflow`].
     pub fn new(tensors: &[TensorInfo], options: PlanOptions) -> Result<Self, LoadError> {
         Self::converting(tensors, None, options)
     }
 
-    /// Plans a load that converts floating-point tensors to another type. Other tensors stay as they
-    /// are.
+    /// Plans a load that converts floating-point tensors to another type. Others stay as they are.
     ///
     /// # Errors
-    ///
-    /// As [`new`](Self::new), and [`LoadErrorKind::NotAFloat`] for a type that tensors cannot be
-    /// converted to.
+    /// As [`new`](Self::new), and [`LoadErrorKind::NotAFloat`] if `to` is not a type to convert to.
     pub fn converting(
         tensors: &[TensorInfo],
         to: Option<Dtype>,
         options: PlanOptions,
     ) -> Result<Self, LoadError> {
         let sources = pieces::sources(tensors, to);
-        let elements = sources.iter().map(|source| source.element_bytes.file);
+        let elements = sources.iter().map(|source| source.element_bytes.0);
         options.check(elements.max().unwrap_or(1))?;
         if let Some(to) = to.filter(|to| to.float_kind().is_none()) {
             return Err(LoadErrorKind::NotAFloat { to }.into());
         }
-        let (allocations, placements) = place(&sources, tensors.len(), &options)?;
-        Ok(Self {
+        let mut plan = Self {
             options,
-            allocations,
-            placements,
+            allocations: Vec::new(),
+            placements: vec![Placement::default(); tensors.len()],
             sources,
-        })
+        };
+        plan.place().ok_or(LoadErrorKind::TotalOverflow)?;
+        Ok(plan)
+    }
+
+    /// Places the tensors in the same order as in the files: what is read together is written together.
+    /// `None` if the total size overflows.
+    fn place(&mut self) -> Option<()> {
+        let options = &self.options;
+        let mut total_bytes: u64 = 0;
+        for source in &self.sources {
+            let len_bytes = source.device_bytes(source.bytes.end - source.bytes.start)?;
+            let place_after = |allocated: &u64| {
+                let start = allocated.checked_next_multiple_of(options.align_bytes)?;
+                let end = start.checked_add(len_bytes)?;
+                (end <= options.allocation_bytes).then_some((start, end))
+            };
+            let offset_bytes = if let Some(last) = self.allocations.last_mut()
+                && let Some((start, end)) = place_after(last)
+            {
+                *last = end;
+                start
+            } else {
+                self.allocations.push(len_bytes);
+                0
+            };
+            total_bytes = total_bytes.checked_add(len_bytes)?;
+            total_bytes = total_bytes.checked_next_multiple_of(options.align_bytes)?;
+            self.placements[source.tensor] = Placement {
+                allocation: self.allocations.len() - 1,
+                offset_bytes,
+                len_bytes,
+            };
+        }
+        Some(())
     }
 
     /// Sizes of the device allocations.
@@ -171,47 +169,7 @@ impl Plan {
 
     /// The pieces to read, by file and offset. No byte is read twice, and no unneeded byte is read.
     pub fn pieces(&self) -> Pieces<'_> {
-        Pieces::new(self)
+        let cursor = PieceCursor::default();
+        Pieces { plan: self, cursor }
     }
-}
-
-/// Sizes of the allocations, and the location of each tensor. Tensors have the same order as in the
-/// files, so what is read together is written together.
-fn place(
-    sources: &[TensorSource],
-    tensors: usize,
-    options: &PlanOptions,
-) -> Result<(Vec<u64>, Vec<Placement>), LoadErrorKind> {
-    let mut allocations: Vec<u64> = Vec::new();
-    let mut placements = vec![Placement::default(); tensors];
-    let mut total_bytes: u64 = 0;
-    for source in sources {
-        let len_bytes = source.bytes.end - source.bytes.start;
-        let len_bytes = source.element_bytes.device_bytes(len_bytes);
-        let len_bytes = len_bytes.ok_or(LoadErrorKind::TotalOverflow)?;
-        let place_after = |allocated: &u64| {
-            let start = allocated.checked_next_multiple_of(options.align_bytes)?;
-            let end = start.checked_add(len_bytes)?;
-            (end <= options.allocation_bytes).then_some((start, end))
-        };
-        let offset_bytes = if let Some(last) = allocations.last_mut()
-            && let Some((start, end)) = place_after(last)
-        {
-            *last = end;
-            start
-        } else {
-            allocations.push(len_bytes);
-            0
-        };
-        total_bytes = total_bytes
-            .checked_add(len_bytes)
-            .and_then(|total| total.checked_next_multiple_of(options.align_bytes))
-            .ok_or(LoadErrorKind::TotalOverflow)?;
-        placements[source.tensor] = Placement {
-            allocation: allocations.len() - 1,
-            offset_bytes,
-            len_bytes,
-        };
-    }
-    Ok((allocations, placements))
 }

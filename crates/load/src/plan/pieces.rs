@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Plan;
+use crate::dtype::element_bytes;
 use crate::{Dtype, TensorInfo};
 
 /// A file range that is read into one pinned slot.
@@ -56,8 +57,7 @@ impl Piece {
         self.parts.iter().any(|part| part.converts)
     }
 
-    /// The copies of a piece without conversions: those of its parts, merged where they are
-    /// contiguous on both sides.
+    /// The copies of a piece without conversions, merged where they are contiguous on both sides.
     pub fn copies(&self) -> Vec<PieceCopy> {
         let mut copies: Vec<PieceCopy> = Vec::new();
         for PiecePart { copy, .. } in &self.parts {
@@ -77,48 +77,35 @@ impl Piece {
     }
 }
 
-/// Bytes per element in the file and on the device. Both 1 if the tensor is not converted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct ElementBytes {
-    pub(super) file: u64,
-    device: u64,
-    converts: bool,
-}
-
-impl ElementBytes {
-    fn of(tensor: &TensorInfo, to: Option<Dtype>) -> Self {
-        let kinds = to.and_then(|to| tensor.dtype().conversion_to(to));
-        let (file, device) = kinds.map_or((1, 1), |(from, to)| (from.bytes(), to.bytes()));
-        Self {
-            file: file as u64,
-            device: device as u64,
-            converts: kinds.is_some(),
-        }
-    }
-
-    /// Size on the device of whole elements that take `bytes` in the file.
-    pub(super) fn device_bytes(self, bytes: u64) -> Option<u64> {
-        (bytes / self.file).checked_mul(self.device)
-    }
-}
-
-/// The file range of one tensor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TensorSource {
     /// Position of the tensor in the plan.
     pub(super) tensor: usize,
     file: usize,
     pub(super) bytes: Range<u64>,
-    pub(super) element_bytes: ElementBytes,
+    converts: bool,
+    /// Bytes per element in the file and on the device; both 1 if it is not converted.
+    pub(super) element_bytes: (u64, u64),
+}
+
+impl TensorSource {
+    /// Size on the device of whole elements that take `bytes` in the file.
+    pub(super) fn device_bytes(&self, bytes: u64) -> Option<u64> {
+        (bytes / self.element_bytes.0).checked_mul(self.element_bytes.1)
+    }
 }
 
 /// The ranges to read, sorted by file and offset.
 pub(super) fn sources(tensors: &[TensorInfo], convert: Option<Dtype>) -> Vec<TensorSource> {
-    let source = |(number, tensor): (usize, &TensorInfo)| TensorSource {
-        tensor: number,
-        file: tensor.file(),
-        bytes: tensor.bytes(),
-        element_bytes: ElementBytes::of(tensor, convert),
+    let source = |(number, tensor): (usize, &TensorInfo)| {
+        let kinds = convert.and_then(|to| tensor.dtype().conversion_to(to));
+        TensorSource {
+            tensor: number,
+            file: tensor.file(),
+            bytes: tensor.bytes(),
+            converts: kinds.is_some(),
+            element_bytes: element_bytes(kinds),
+        }
     };
     let mut sources: Vec<_> = tensors.iter().enumerate().map(source).collect();
     sources.retain(|source| !source.bytes.is_empty());
@@ -129,15 +116,8 @@ pub(super) fn sources(tensors: &[TensorInfo], convert: Option<Dtype>) -> Vec<Ten
 /// Iterator over the pieces of a plan, by file and offset.
 #[derive(Clone, Debug)]
 pub struct Pieces<'a> {
-    plan: &'a Plan,
-    cursor: PieceCursor,
-}
-
-impl<'a> Pieces<'a> {
-    pub(super) fn new(plan: &'a Plan) -> Self {
-        let cursor = PieceCursor::default();
-        Self { plan, cursor }
-    }
+    pub(super) plan: &'a Plan,
+    pub(super) cursor: PieceCursor,
 }
 
 impl Iterator for Pieces<'_> {
@@ -148,7 +128,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// Position of an iteration over the pieces of a plan.
+/// Position in the pieces of a plan.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct PieceCursor {
     /// First source that no piece has reached.
@@ -170,51 +150,39 @@ impl PieceCursor {
         }
         let aligned_start = self.at & !(options.read_align_bytes - 1);
         let limit = aligned_start.saturating_add(options.piece_bytes);
-        let end = self.gather(plan, limit);
-        let end = self.whole_elements(plan, end);
-        let bytes = self.at..end;
-        self.at = end;
-        let parts = self
-            .open
-            .iter()
-            .map(|number| &sources[*number])
-            .filter(|source| source.bytes.start < end)
-            .map(|source| part(plan, source, &bytes))
-            .collect();
-        Some(Piece {
-            file: self.file,
-            bytes,
-            parts,
-        })
-    }
-
-    /// Opens the sources that continue without a hole. Returns the end of the piece.
-    fn gather(&mut self, plan: &Plan, limit: u64) -> u64 {
-        let sources = &plan.sources;
-        let mut end = self.at;
-        for number in &self.open {
-            end = end.max(sources[*number].bytes.end.min(limit));
-        }
-        while let Some(source) = sources.get(self.next) {
-            let contiguous =
-                source.file == self.file && source.bytes.start <= end && source.bytes.start < limit;
-            if !contiguous {
-                break;
-            }
+        let ends = self.open.iter().map(|number| sources[*number].bytes.end);
+        let mut end = ends.max().unwrap_or(self.at).min(limit);
+        // The sources that continue without a hole.
+        while let Some(source) = sources.get(self.next)
+            && source.file == self.file
+            && source.bytes.start <= end
+            && source.bytes.start < limit
+        {
             end = end.max(source.bytes.end.min(limit));
             self.open.push(self.next);
             self.next += 1;
         }
-        end
+        let end = self.whole_elements(plan, end);
+        let bytes = self.at..end;
+        self.at = end;
+        let open = self.open.iter().map(|number| &sources[*number]);
+        let parts = open
+            .filter(|source| source.bytes.start < end)
+            .map(|source| part(plan, source, &bytes));
+        Some(Piece {
+            file: self.file,
+            parts: parts.collect(),
+            bytes,
+        })
     }
 
-    /// Moves the end of a piece back so that it splits no converted element. All sources that
-    /// continue there are rows of the same tensor, so one step is right for all of them.
+    /// Moves the end of a piece back so that it splits no converted element. All sources that continue
+    /// there are rows of the same tensor.
     fn whole_elements(&self, plan: &Plan, end: u64) -> u64 {
         let sources = self.open.iter().map(|number| &plan.sources[*number]);
         sources
             .filter(|source| source.bytes.start < end && end < source.bytes.end)
-            .map(|source| end - (end - source.bytes.start) % source.element_bytes.file)
+            .map(|source| end - (end - source.bytes.start) % source.element_bytes.0)
             .min()
             .unwrap_or(end)
     }
@@ -225,7 +193,7 @@ fn part(plan: &Plan, source: &TensorSource, piece: &Range<u64>) -> PiecePart {
     let start = source.bytes.start.max(piece.start);
     let end = source.bytes.end.min(piece.end);
     let device_bytes = |bytes| {
-        let bytes = source.element_bytes.device_bytes(bytes);
+        let bytes = source.device_bytes(bytes);
         bytes.expect("the whole tensor was placed")
     };
     PiecePart {
@@ -237,6 +205,6 @@ fn part(plan: &Plan, source: &TensorSource, piece: &Range<u64>) -> PiecePart {
             len_bytes: end - start,
             to_len_bytes: device_bytes(end - start),
         },
-        converts: source.element_bytes.converts,
+        converts: source.converts,
     }
 }

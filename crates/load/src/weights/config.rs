@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use pinlane_core::internal::cpus;
 use pinlane_model::Profile;
 
-use crate::{Dtype, LoadError, LoadErrorKind};
-use pinlane_core::{Device, internal};
+use crate::Dtype;
+use crate::setters::setters;
 
 /// How files are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -36,8 +37,7 @@ pub enum Io {
 pub struct LoadConfig {
     /// How files are read.
     pub io: Io,
-    /// Reader threads; never more than there is work for. `None`: as many as the express lane has
-    /// lanes.
+    /// Reader threads, at most; `None`: as many as the express lane has lanes.
     pub threads: Option<usize>,
     /// Type to convert floating-point tensors to.
     pub convert: Option<Dtype>,
@@ -52,7 +52,7 @@ pub struct LoadConfig {
 
 /// A callback for the progress of a load; see [`LoadConfig::on_progress`].
 #[derive(Clone)]
-pub struct ProgressCallback(Arc<dyn Fn(LoadProgress) + Send + Sync>);
+pub struct ProgressCallback(pub(super) Arc<dyn Fn(LoadProgress) + Send + Sync>);
 
 /// Progress of a load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,72 +85,22 @@ impl LoadConfig {
     /// ```
     #[must_use]
     pub fn calibrated(profile: &Profile) -> Self {
-        let cpus = internal::cpus();
         Self {
             // This process may have fewer CPUs than the calibration had.
-            threads: profile.files.map(|files| cpus.min(files.threads as usize)),
+            threads: profile
+                .files
+                .map(|files| cpus().min(files.threads as usize)),
             ..Self::default()
         }
     }
 
-    /// Sets how files are read.
-    #[must_use]
-    pub fn io(mut self, io: Io) -> Self {
-        self.io = io;
-        self
-    }
-
-    /// Sets the number of reader threads.
-    #[must_use]
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
-        self
-    }
-
-    /// Converts floating-point tensors to this type.
-    #[must_use]
-    pub fn convert(mut self, to: Dtype) -> Self {
-        self.convert = Some(to);
-        self
-    }
-
-    /// Sets the bytes per copy.
-    #[must_use]
-    pub fn piece_bytes(mut self, bytes: usize) -> Self {
-        self.piece_bytes = Some(bytes);
-        self
-    }
-
-    /// Limits pinned memory.
-    #[must_use]
-    pub fn pinned_bytes(mut self, bytes: usize) -> Self {
-        self.pinned_bytes = Some(bytes);
-        self
-    }
+    setters! { io: Io, threads: usize, convert: Dtype, piece_bytes: usize, pinned_bytes: usize }
 
     /// Calls `callback` as bytes arrive on the device.
     #[must_use]
     pub fn on_progress(mut self, callback: impl Fn(LoadProgress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(ProgressCallback(Arc::new(callback)));
         self
-    }
-
-    pub(super) fn threads_for(&self, device: &Device) -> Result<usize, LoadError> {
-        match self.threads {
-            Some(0) => Err(invalid("threads", "must be at least 1")),
-            Some(threads) => Ok(threads),
-            None => Ok(device.express_config().lanes),
-        }
-    }
-}
-
-pub(super) fn invalid(field: &'static str, reason: &'static str) -> LoadError {
-    LoadErrorKind::InvalidConfig { field, reason }.into()
-}
-
-impl ProgressCallback {
-    pub(super) fn call(&self, progress: LoadProgress) {
-        (self.0)(progress);
     }
 }
 

@@ -14,9 +14,8 @@ use super::{LoadConfig, LoadProgress, ProgressCallback, Tensor, Tensors};
 use crate::{LoadError, LoadErrorKind, TensorInfo};
 use pinlane_core::internal::{keep_stray_error, lock};
 
-/// A running load: an iterator over its tensors, in the order in which they complete.
-///
-/// Dropping it cancels the load and waits for its copies in flight.
+/// A running load: an iterator over its tensors, in the order in which they complete. Dropping it cancels
+/// the load and waits for its copies in flight.
 pub struct LoadStream {
     job: Arc<Job>,
     threads: Vec<JoinHandle<()>>,
@@ -34,9 +33,8 @@ impl LoadStream {
     pub(super) fn start(job: Job, config: &LoadConfig) -> Result<Self, LoadError> {
         let (sender, events) = mpsc::channel();
         let missing_bytes: Vec<_> = job.tensors.iter().map(TensorInfo::len_bytes).collect();
-        let complete: VecDeque<_> = (0..missing_bytes.len())
-            .filter(|tensor| missing_bytes[*tensor] == 0)
-            .collect();
+        let tensors = 0..missing_bytes.len();
+        let complete: VecDeque<_> = tensors.filter(|at| missing_bytes[*at] == 0).collect();
         let mut stream = Self {
             progress: LoadProgress {
                 bytes: 0,
@@ -94,11 +92,7 @@ impl LoadStream {
     }
 
     fn handle(&mut self, event: WorkerEvent) -> Result<(), LoadError> {
-        let parts = match event {
-            WorkerEvent::Arrived(parts) => parts,
-            WorkerEvent::Failed(error) => return Err(error),
-        };
-        for part in parts {
+        for part in event? {
             let missing = &mut self.missing_bytes[part.tensor];
             *missing -= part.copy.len_bytes;
             if *missing == 0 {
@@ -108,7 +102,7 @@ impl LoadStream {
             self.progress.bytes += part.copy.len_bytes;
         }
         if let Some(callback) = &self.on_progress {
-            callback.call(self.progress);
+            (callback.0)(self.progress);
         }
         Ok(())
     }
@@ -123,8 +117,7 @@ impl LoadStream {
             if let Some(number) = self.complete.pop_front() {
                 return Poll::Ready(Some(Ok(self.job.tensor(number))));
             }
-            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            let event = match left {
+            let event = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.events.recv().map_err(RecvTimeoutError::from),
                 // Events of a large tensor may keep coming past the deadline.
                 Some(Duration::ZERO) if waited => Err(RecvTimeoutError::Timeout),
@@ -135,15 +128,13 @@ impl LoadStream {
                 Ok(event) => self.handle(event),
                 Err(RecvTimeoutError::Timeout) => return Poll::Pending,
                 // All threads have ended.
-                Err(RecvTimeoutError::Disconnected)
-                    if self.progress.tensors == self.progress.total_tensors =>
-                {
+                Err(_) if self.progress.tensors == self.progress.total_tensors => {
                     return Poll::Ready(None);
                 }
-                Err(RecvTimeoutError::Disconnected) => Err(LoadErrorKind::Panicked {
-                    message: "no message".to_owned(),
+                Err(_) => {
+                    let message = "no message".to_owned();
+                    Err(LoadErrorKind::Panicked { message }.into())
                 }
-                .into()),
             };
             if let Err(error) = handled {
                 return Poll::Ready(Some(Err(self.fail(error))));
@@ -158,15 +149,10 @@ impl LoadStream {
             // A panic was sent as an event.
             let _ = thread.join();
         }
-        let failed = |event| match event {
-            WorkerEvent::Arrived(_) => None,
-            WorkerEvent::Failed(error) => Some(error),
-        };
-        self.events.try_iter().filter_map(failed).collect()
+        self.events.try_iter().filter_map(Result::err).collect()
     }
 
-    /// Stops the load. Returns the first error, or a panic if there was one: it may have caused the
-    /// other errors.
+    /// Stops the load. Returns a panic if there was one, which may have caused the other errors.
     fn fail(&mut self, first: LoadError) -> LoadError {
         self.failed = true;
         let mut errors = vec![first];

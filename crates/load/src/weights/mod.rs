@@ -2,29 +2,26 @@
 //!
 //! ```text
 //!   Weights         a catalog, and which of its tensors to load
-//!     Job           files, device memory, the plan, statistics                  (job, buffer_sizes)
-//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece, slots)
-//!     Worker        a thread: reads a part; the last reader submits the slot     (worker, convert)
+//!     Job           files, device memory, the plan, statistics                  (job)
+//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece)
+//!     Worker        a thread: reads a part; the last reader submits the slot     (worker)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
 //!     LoadStream    tensors in the order in which they complete                  (load_stream)
 //! ```
 
-mod buffer_sizes;
 mod config;
-mod convert;
 mod job;
 mod load_stream;
 mod open_piece;
 mod page_cache;
 mod scheduler;
-mod slots;
 mod source_file;
 mod stats;
 mod tensors;
-mod verify;
 mod worker;
 
 use std::collections::HashSet;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use config::{Io, LoadConfig, LoadProgress, ProgressCallback};
@@ -32,9 +29,14 @@ pub use load_stream::LoadStream;
 pub use stats::{LoadLimit, LoadStats};
 pub use tensors::{Tensor, Tensors};
 
-use super::{Catalog, LoadError, Selection, TensorInfo};
+use crate::dtype::element_bytes;
+use crate::{Catalog, LoadError, LoadErrorKind, Selection, TensorInfo};
 use job::Job;
 use pinlane_core::Device;
+use pinlane_kernels::convert::floats;
+
+/// Bytes that [`Weights::verify`] compares at once, in the file or on the device.
+const CHUNK_BYTES: u64 = 32 << 20;
 
 /// Weights in files, and which of them to load.
 ///
@@ -95,8 +97,7 @@ impl Weights {
         Ok(self)
     }
 
-    /// Selects exactly these tensors, or rows of tensors, of this catalog. Starting the load refuses
-    /// others.
+    /// Selects exactly these tensors, or rows of them. They must be of this catalog, or the load fails.
     #[must_use]
     pub fn only(mut self, tensors: Vec<TensorInfo>) -> Self {
         self.tensors = tensors;
@@ -139,10 +140,60 @@ impl Weights {
     /// Starts to load the selected tensors. The stream yields them as they complete.
     ///
     /// # Errors
-    /// Invalid settings, [`LoadErrorKind::OtherCatalog`](super::LoadErrorKind::OtherCatalog), files that
-    /// cannot be opened, and lack of device memory. The stream returns later errors.
+    /// Invalid settings, [`LoadErrorKind::OtherCatalog`], files that cannot be opened, and lack of device
+    /// memory. The stream returns later errors.
     pub fn start(&self, device: &Device, config: &LoadConfig) -> Result<LoadStream, LoadError> {
         let job = Job::new(device, &self.catalog, &self.tensors, config)?;
         LoadStream::start(job, config)
+    }
+
+    /// Reads a tensor back and compares every byte with its file, after the same conversion.
+    ///
+    /// # Errors
+    /// [`LoadErrorKind::Mismatch`] for the first different byte, [`LoadErrorKind::OtherCatalog`] for a
+    /// tensor of other weights; errors of the file and the device.
+    pub fn verify(&self, device: &Device, tensor: &Tensor) -> Result<(), LoadError> {
+        let info = tensor.info();
+        if !self.catalog.contains(info) {
+            return Err(info.error(LoadErrorKind::OtherCatalog));
+        }
+        let file_info = &self.catalog.files()[info.file()];
+        let file = file_info.open()?;
+        let compare = || -> Result<(), LoadErrorKind> {
+            let stream = device.stream()?;
+            let kinds = info.dtype().conversion_to(tensor.dtype());
+            let (from_bytes, to_bytes) = element_bytes(kinds);
+            let elements_at_once = CHUNK_BYTES / from_bytes.max(to_bytes);
+            let elements = info.len_bytes() / from_bytes;
+            let (mut stored, mut converted, mut found) = (Vec::new(), Vec::new(), Vec::new());
+            for first in (0..elements).step_by(elements_at_once as usize) {
+                let count = elements_at_once.min(elements - first);
+                stored.resize((count * from_bytes) as usize, 0);
+                file.read_exact_at(&mut stored, info.bytes().start + first * from_bytes)
+                    .map_err(|error| LoadErrorKind::io("read", &error))?;
+                found.resize((count * to_bytes) as usize, 0);
+                let start = (first * to_bytes) as usize;
+                let on_device = tensor.bytes().range(start..start + found.len());
+                stream.copy_to_host(on_device, &mut found)?;
+                let expected = match kinds {
+                    None => &stored,
+                    Some((from, to)) => {
+                        converted.resize(found.len(), 0);
+                        floats(from, to, &stored, &mut converted);
+                        &converted
+                    }
+                };
+                if let Some(at) = found.iter().zip(expected).position(|(a, b)| a != b) {
+                    return Err(LoadErrorKind::Mismatch {
+                        at: (start + at) as u64,
+                        found: found[at],
+                        expected: expected[at],
+                    });
+                }
+            }
+            Ok(())
+        };
+        compare().map_err(|kind| info.error(kind).with_file(file_info.path()))?;
+        file_info.check(&file)
     }
 }

@@ -3,25 +3,27 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::slots::SlotBuf;
 use super::source_file::{ALIGN_BYTES, ReadMode};
 use crate::Piece;
+use pinlane_core::PoolBuf;
 use pinlane_core::internal::{Claim, SharedSlot, Stride};
+
+/// A pinned slot of a load. Dropped, it is kept for the next load.
+pub(super) type SlotBuf = PoolBuf<u8>;
 
 type PieceSlot = Arc<SharedSlot<SlotBuf>>;
 
-/// A piece, and the slot it is read into.
 pub(super) struct OpenPiece {
     pub(super) piece: Piece,
     pub(super) mode: ReadMode,
     bytes_per_read: u64,
-    slot: PieceSlot,
+    pub(super) slot: PieceSlot,
 }
 
 /// A part of a piece that one thread reads.
 pub(super) struct PieceRead {
     pub(super) open: Arc<OpenPiece>,
-    claim: Claim<PieceSlot>,
+    pub(super) claim: Claim<PieceSlot>,
 }
 
 impl OpenPiece {
@@ -56,10 +58,6 @@ impl OpenPiece {
         Some(PieceRead { open, claim })
     }
 
-    pub(super) fn has_unclaimed(&self) -> bool {
-        self.slot.has_unclaimed()
-    }
-
     /// The slot, unless a thread is still reading.
     pub(super) fn into_slot(open: Arc<Self>) -> Option<SlotBuf> {
         Arc::into_inner(Arc::into_inner(open)?.slot)?.into_inner()
@@ -84,13 +82,8 @@ impl PieceRead {
     /// The page-aligned memory for [`bytes`](Self::bytes), widened to [`ALIGN_BYTES`].
     pub(super) fn target(&mut self) -> &mut [u8] {
         let unit = self.claim.units().start;
-        let mut slices = self.claim.slices_mut(unit);
-        slices.next().expect("the slot has one stride")
-    }
-
-    /// Ends the read. Returns the slot if it was the last one.
-    pub(super) fn finish(self) -> Option<SlotBuf> {
-        self.claim.finish()
+        let target = self.claim.slices_mut(unit).next();
+        target.expect("the slot has one stride")
     }
 }
 
@@ -109,8 +102,8 @@ mod tests {
     use std::thread;
 
     use super::{OpenPiece, Piece, ReadMode, SlotBuf};
-    use crate::weights::slots::take_slot;
     use pinlane_core::Device;
+    use pinlane_core::internal::pinned_store;
 
     const SLOT_BYTES: usize = 5 * 4096;
 
@@ -118,12 +111,13 @@ mod tests {
         let profile = pinlane_model::Profile::builtin("pcie3-x16").expect("built in");
         let sim = pinlane_sim::Sim::new(profile);
         let device = Device::open(&sim, 0).expect("it opens");
-        let slot = take_slot(&device, SLOT_BYTES).expect("enough memory");
-        let parts = Vec::new();
+        let slot = pinned_store(&device)
+            .take(SLOT_BYTES)
+            .expect("enough memory");
         let piece = Piece {
             file: 0,
             bytes,
-            parts,
+            parts: Vec::new(),
         };
         OpenPiece::new(piece, ReadMode::Buffered, bytes_per_read, slot)
     }
@@ -139,7 +133,7 @@ mod tests {
                 *byte = at as u8 ^ (at >> 8) as u8;
             }
             assert!(slot.is_none(), "the slot is returned once");
-            slot = read.finish();
+            slot = read.claim.finish();
         }
         slot
     }

@@ -42,8 +42,8 @@ fn probe(file: &File, start: u64, pages: u64) -> u64 {
     let probes = pages.min(PROBES);
     let at = |number: u64| start + number * pages / probes * page_bytes() as u64;
     (0..probes)
-        .map(|number| u64::from(is_cached(file, at(number))))
-        .sum()
+        .filter(|number| is_cached(file, at(*number)))
+        .count() as u64
 }
 
 fn is_cached(file: &File, at: u64) -> bool {
@@ -52,40 +52,21 @@ fn is_cached(file: &File, at: u64) -> bool {
         iov_base: (&raw mut byte).cast(),
         iov_len: 1,
     };
-    let Ok(at) = libc::off_t::try_from(at) else {
-        return false;
-    };
-    // SAFETY: writes one byte, to a local variable.
-    let read =
-        unsafe { libc::preadv2(file.as_raw_fd(), &raw const target, 1, at, libc::RWF_NOWAIT) };
-    read == 1
+    let fd = file.as_raw_fd();
+    libc::off_t::try_from(at).is_ok_and(|at| {
+        // SAFETY: writes one byte, to a local variable.
+        unsafe { libc::preadv2(fd, &raw const target, 1, at, libc::RWF_NOWAIT) == 1 }
+    })
 }
 
-/// Number of cached pages of a range.
 fn cachestat(file: &File, start: u64, bytes: u64) -> io::Result<u64> {
     const NUMBER: libc::c_long = 451;
-    #[repr(C)]
-    struct CacheRange {
-        off: u64,
-        len: u64,
-    }
-    let range = CacheRange {
-        off: start,
-        len: bytes,
-    };
+    let range = [start, bytes];
     // Pages in the cache, dirty, under writeback, evicted, recently evicted.
     let mut stat = [0u64; 5];
-    // SAFETY: the call reads `range` and writes five numbers to `stat`; both are valid.
-    let result = unsafe {
-        libc::syscall(
-            NUMBER,
-            file.as_raw_fd(),
-            &raw const range,
-            stat.as_mut_ptr(),
-            0,
-        )
-    };
-    match result {
+    let (fd, stats) = (file.as_raw_fd(), stat.as_mut_ptr());
+    // SAFETY: the call reads the two numbers of `range` and writes five to `stat`; both are valid.
+    match unsafe { libc::syscall(NUMBER, fd, range.as_ptr(), stats, 0) } {
         0 => Ok(stat[0]),
         _ => Err(io::Error::last_os_error()),
     }
@@ -99,21 +80,21 @@ fn mincore(file: &File, start: u64, pages: u64) -> io::Result<u64> {
     let mut seen = vec![0u8; bytes / page_bytes()];
     // SAFETY: a new mapping at an address the system chooses, never read through, and unmapped before
     // this returns. `mincore` writes one byte per page to `seen`.
-    let result = unsafe {
+    unsafe {
         let (reads, shared) = (libc::PROT_READ, libc::MAP_SHARED);
         let fd = file.as_raw_fd();
         let mapped = libc::mmap(std::ptr::null_mut(), bytes, reads, shared, fd, offset);
         if mapped == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let result = match libc::mincore(mapped, bytes, seen.as_mut_ptr()) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        };
+        let failed = libc::mincore(mapped, bytes, seen.as_mut_ptr()) != 0;
+        let error = io::Error::last_os_error();
         libc::munmap(mapped, bytes);
-        result
-    };
-    result.map(|()| seen.iter().filter(|page| *page & 1 == 1).count() as u64)
+        if failed {
+            return Err(error);
+        }
+    }
+    Ok(seen.iter().filter(|page| *page & 1 == 1).count() as u64)
 }
 
 #[cfg(test)]
@@ -131,11 +112,8 @@ mod tests {
             assert_eq!(pages, 10);
         }
         assert_eq!(probe(&file, 4096, 10), 10);
-        assert_eq!(
-            probe(&file, 0, 100),
-            2,
-            "every sixth page, and there are eleven"
-        );
+        // Every sixth page, and there are eleven.
+        assert_eq!(probe(&file, 0, 100), 2);
         assert_eq!(cached_share(&file, &(5000..40_000)), Some(1.0));
         assert_eq!(cached_share(&file, &(0..0)), None);
         std::fs::remove_file(&path).unwrap();

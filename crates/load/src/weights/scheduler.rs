@@ -1,14 +1,12 @@
-//! Distributes the work: pieces are opened one at a time, and all threads read parts of them.
-//!
-//! So the link sees a few large copies, back to back, while each thread reads little at a time. While
-//! some threads wait for the disk, the others read what is in the page cache.
+//! Distributes the work: pieces are opened one at a time, and all threads read parts of them. So the link
+//! sees a few large copies, back to back, while each thread reads little at a time. While some threads
+//! wait for the disk, the others read what is in the page cache.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::open_piece::{OpenPiece, PieceRead};
-use super::slots::SlotBuf;
+use super::open_piece::{OpenPiece, PieceRead, SlotBuf};
 use super::source_file::ReadMode;
 use crate::plan::PieceCursor;
 use crate::{Piece, PiecePart, Plan};
@@ -18,7 +16,6 @@ use pinlane_core::{Device, Transfer};
 /// Open pieces per read mode: when the reads of one run out, threads continue with the next.
 const OPEN_PIECES: usize = 2;
 
-/// Assigns work and slots to the threads of a load.
 pub(super) struct ReadScheduler {
     state: Mutex<State>,
     changed: Condvar,
@@ -29,10 +26,8 @@ struct State {
     cursor: PieceCursor,
     /// The cursor has no more pieces.
     plan_done: bool,
-    /// A piece that could not be opened for lack of a slot.
-    without_slot: Option<(Piece, ReadMode)>,
-    /// Pieces to read directly, deferred while enough of them are open.
-    deferred: VecDeque<Piece>,
+    /// Pieces to read directly while enough of them are open. In front, one that found no slot.
+    deferred: VecDeque<(Piece, ReadMode)>,
     /// Open pieces with unclaimed reads, by mode.
     buffered: VecDeque<Arc<OpenPiece>>,
     direct: VecDeque<Arc<OpenPiece>>,
@@ -51,23 +46,15 @@ struct State {
     slots_max: usize,
 }
 
-/// A slot in flight, and the parts it carries.
 pub(super) type PieceTransfer = (Transfer<SlotBuf>, Vec<PiecePart>);
 
-/// What a thread does next.
 pub(super) enum WorkStep {
     /// Read a part of an open piece.
     Read(PieceRead),
-    /// Choose the mode of this piece, and call [`ReadScheduler::may_open`]. No other thread opens a
-    /// piece meanwhile.
-    ChooseMode(Piece),
-    /// Open this piece. No other thread opens a piece meanwhile.
-    Open(Piece, ReadMode),
-    /// Nothing is left to read.
-    Done,
+    /// Open this piece, if [`ReadScheduler::may_open`]. No other thread opens one meanwhile.
+    Open(Piece, Option<ReadMode>),
 }
 
-/// A slot for a piece.
 pub(super) enum NextSlot {
     Free(SlotBuf),
     /// The one in flight longest. Wait for it.
@@ -90,23 +77,23 @@ impl ReadScheduler {
         }
     }
 
-    /// The next step of a thread. Blocks while there is none.
-    pub(super) fn next_step(&self, plan: &Plan) -> WorkStep {
+    /// The next step of a thread. Blocks while there is none; `None` if nothing is left to read.
+    pub(super) fn next_step(&self, plan: &Plan) -> Option<WorkStep> {
         let mut state = lock(&self.state);
         loop {
             let plan_done = state.plan_done;
             if let Some(step) = state.open_next(plan) {
-                return step;
+                return Some(step);
             }
             if plan_done != state.plan_done {
                 // Threads that left the disk to others, or wait for the end.
                 self.changed.notify_all();
             }
             if let Some(read) = state.claim_read() {
-                return WorkStep::Read(read);
+                return Some(WorkStep::Read(read));
             }
             if state.is_done() {
-                return WorkStep::Done;
+                return None;
             }
             state = self.wait(state);
         }
@@ -115,10 +102,10 @@ impl ReadScheduler {
     /// Returns the piece if it is to be opened now. Otherwise defers it.
     pub(super) fn may_open(&self, piece: Piece, mode: ReadMode) -> Option<Piece> {
         let mut state = lock(&self.state);
-        if mode == ReadMode::Buffered || state.direct.len() < OPEN_PIECES {
+        if state.has_room_for(mode) {
             return Some(piece);
         }
-        state.deferred.push_back(piece);
+        state.deferred.push_back((piece, mode));
         state.opening = false;
         None
     }
@@ -147,20 +134,18 @@ impl ReadScheduler {
         }
     }
 
-    /// Time spent waiting for the link by all threads, if one waited `waited` for a slot in flight and
-    /// the others for that thread.
+    /// Time that all threads waited for the link: one for a slot in flight, the others for that thread.
     pub(super) fn total_wait(&self, waited: Duration) -> Duration {
         let others = lock(&self.state).waiting;
         waited.saturating_mul(u32::try_from(others + 1).unwrap_or(u32::MAX))
     }
 
-    /// Allocating a slot for this piece failed. Returns whether there are no slots at all; otherwise the
-    /// load continues with the slots it has.
+    /// Allocating a slot for this piece failed. Returns whether there are no slots at all to go on with.
     pub(super) fn slot_failed(&self, piece: Piece, mode: ReadMode) -> bool {
         let mut state = lock(&self.state);
         state.slots -= 1;
         state.slots_max = state.slots;
-        state.without_slot = Some((piece, mode));
+        state.deferred.push_front((piece, mode));
         state.opening = false;
         self.changed.notify_all();
         state.slots == 0
@@ -202,15 +187,10 @@ impl ReadScheduler {
         let mut state = lock(&self.state);
         state.cancelled = true;
         state.opening = false;
-        let State {
-            buffered,
-            direct,
-            free,
-            ..
-        } = &mut *state;
+        let state = &mut *state;
         // A slot that is still being filled is freed by its last reader.
-        let unread = buffered.drain(..).chain(direct.drain(..));
-        free.extend(unread.filter_map(OpenPiece::into_slot));
+        let unread = state.buffered.drain(..).chain(state.direct.drain(..));
+        state.free.extend(unread.filter_map(OpenPiece::into_slot));
         self.changed.notify_all();
     }
 
@@ -239,41 +219,35 @@ impl ReadScheduler {
 }
 
 impl State {
-    /// The next piece to open, if it is time to open one: a slot is available, or there is nothing to
-    /// read.
+    /// The next piece to open, if a slot is available or there is nothing to read.
     fn open_next(&mut self, plan: &Plan) -> Option<WorkStep> {
         let slot_available = !self.free.is_empty() || self.slots < self.slots_max;
         if self.cancelled || self.opening || !slot_available && self.can_read() {
             return None;
         }
-        let step = if let Some((piece, mode)) = self.without_slot.take() {
-            WorkStep::Open(piece, mode)
-        } else if self.direct.len() < OPEN_PIECES
-            && let Some(piece) = self.deferred.pop_front()
-        {
-            WorkStep::Open(piece, ReadMode::Direct)
+        let next = self.deferred.front();
+        let (piece, mode) = if next.is_some_and(|(_, mode)| self.has_room_for(*mode)) {
+            let (piece, mode) = self.deferred.pop_front()?;
+            (piece, Some(mode))
         } else if self.buffered.len() < OPEN_PIECES && !self.plan_done {
-            match self.cursor.next(plan) {
-                Some(piece) => WorkStep::ChooseMode(piece),
-                None => {
-                    self.plan_done = true;
-                    return None;
-                }
-            }
+            let piece = self.cursor.next(plan);
+            self.plan_done = piece.is_none();
+            (piece?, None)
         } else {
             return None;
         };
         self.opening = true;
-        Some(step)
+        Some(WorkStep::Open(piece, mode))
+    }
+
+    fn has_room_for(&self, mode: ReadMode) -> bool {
+        mode == ReadMode::Buffered || self.direct.len() < OPEN_PIECES
     }
 
     fn oldest_transfer_is_done(&self, device: &Device) -> bool {
-        let Some((transfer, _)) = self.in_flight.front() else {
-            return false;
-        };
-        transfer.is_done().unwrap_or_else(|error| {
-            keep_stray_error(device, error);
-            false
+        self.in_flight.front().is_some_and(|(transfer, _)| {
+            let done = transfer.is_done();
+            done.map_err(|error| keep_stray_error(device, error)) == Ok(true)
         })
     }
 
@@ -299,7 +273,7 @@ impl State {
 
     /// Whether no piece will be opened any more, and all reads are claimed.
     fn is_done(&self) -> bool {
-        let all_opened = self.plan_done && self.without_slot.is_none() && self.deferred.is_empty();
+        let all_opened = self.plan_done && self.deferred.is_empty();
         let all_claimed = self.buffered.is_empty() && self.direct.is_empty();
         (all_opened || self.cancelled) && !self.opening && all_claimed
     }
@@ -309,7 +283,7 @@ impl State {
 fn claim_from(open: &mut VecDeque<Arc<OpenPiece>>) -> Option<PieceRead> {
     let piece = open.front()?;
     let read = piece.claim();
-    if !piece.has_unclaimed() {
+    if !piece.slot.has_unclaimed() {
         open.pop_front();
     }
     read

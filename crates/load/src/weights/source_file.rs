@@ -15,24 +15,21 @@ use crate::{FileInfo, LoadError, LoadErrorKind};
 /// Direct I/O needs offsets, lengths and addresses that are multiples of this.
 pub(super) const ALIGN_BYTES: u64 = 4096;
 
-/// A piece with a smaller share in the page cache is read directly: the disk is busy either way, and
-/// direct reads take less CPU.
+/// With a smaller share in the page cache, the disk is busy either way, and direct reads take less CPU.
 const CACHED_SHARE_MIN: f64 = 0.5;
 
-/// How a piece is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReadMode {
     Buffered,
     Direct,
 }
 
-/// An open file of weights.
 #[derive(Debug)]
 pub(super) struct SourceFile {
     pub(super) info: FileInfo,
     file: File,
-    /// The same file opened with `O_DIRECT`; `None` if that failed. Opened on first use, because a model
-    /// may have too many files to open each of them twice.
+    /// The same file opened with `O_DIRECT`; `None` if that failed. On first use: a model may have too
+    /// many files to open each of them twice.
     direct: OnceLock<Option<File>>,
     /// A direct read has failed.
     direct_failed: AtomicBool,
@@ -55,7 +52,6 @@ impl SourceFile {
         Ok(source)
     }
 
-    /// The best mode for a range.
     pub(super) fn mode(&self, range: &Range<u64>) -> ReadMode {
         match self.io {
             Io::Direct => ReadMode::Direct,

@@ -71,10 +71,8 @@ pub(super) fn thread_cpu_time() -> Duration {
     };
     // SAFETY: writes to a local variable.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        time.tv_nsec.unsigned_abs() as u32,
-    )
+    let ns = time.tv_nsec.unsigned_abs() as u32;
+    Duration::new(time.tv_sec.unsigned_abs(), ns)
 }
 
 impl fmt::Display for LoadLimit {
@@ -93,25 +91,23 @@ mod tests {
 
     use super::{LoadLimit, LoadStats};
 
-    fn limit(reading_ms: u64, blocked_ms: u64, converting_ms: u64, waiting_ms: u64) -> LoadLimit {
-        let [reading, blocked, converting, waiting] =
-            [reading_ms, blocked_ms, converting_ms, waiting_ms].map(Duration::from_millis);
-        let stats = LoadStats {
-            reading,
-            blocked,
-            converting,
-            waiting,
-            ..LoadStats::default()
-        };
-        stats.limit()
-    }
-
     #[test]
     fn limit_is_where_threads_spend_their_time() {
-        assert_eq!(limit(700, 10, 0, 90), LoadLimit::Cpu);
-        assert_eq!(limit(300, 10, 400, 90), LoadLimit::Cpu);
-        assert_eq!(limit(500, 10, 0, 290), LoadLimit::Link);
-        assert_eq!(limit(700, 600, 0, 90), LoadLimit::Disk, "page faults");
-        assert_eq!(limit(300, 290, 400, 90), LoadLimit::Cpu);
+        for (reading, blocked, converting, waiting, limit) in [
+            (700, 10, 0, 90, LoadLimit::Cpu),
+            (300, 10, 400, 90, LoadLimit::Cpu),
+            (500, 10, 0, 290, LoadLimit::Link),
+            (700, 600, 0, 90, LoadLimit::Disk), // page faults
+            (300, 290, 400, 90, LoadLimit::Cpu),
+        ] {
+            let stats = LoadStats {
+                reading: Duration::from_millis(reading),
+                blocked: Duration::from_millis(blocked),
+                converting: Duration::from_millis(converting),
+                waiting: Duration::from_millis(waiting),
+                ..LoadStats::default()
+            };
+            assert_eq!(stats.limit(), limit, "{stats:?}");
+        }
     }
 }

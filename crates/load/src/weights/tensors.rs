@@ -1,9 +1,8 @@
 //! Tensors on the device.
 
 use std::ops::Index;
-use std::slice;
 use std::sync::Arc;
-use std::vec;
+use std::{slice, vec};
 
 use bytemuck::Pod;
 
@@ -11,8 +10,7 @@ use super::LoadStats;
 use crate::{Dtype, TensorInfo};
 use pinlane_core::memory::{DeviceBuf, DeviceSlice};
 
-/// A tensor on the device. Several tensors share one device allocation, which is freed with the last of
-/// them.
+/// A tensor on the device. Several share one device allocation, which is freed with the last of them.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     pub(super) info: TensorInfo,
@@ -61,8 +59,7 @@ impl Tensor {
     }
 }
 
-/// The tensors of a load, sorted by name. If several are rows of the same tensor, and so have the same
-/// name, a lookup finds any one of them.
+/// The tensors of a load, sorted by name. A lookup finds any one of several with the same name (rows).
 #[derive(Clone, Debug)]
 pub struct Tensors {
     by_name: Vec<Tensor>,
@@ -70,21 +67,17 @@ pub struct Tensors {
 }
 
 impl Tensors {
-    pub(super) fn new(mut tensors: Vec<Tensor>, stats: LoadStats) -> Self {
-        tensors.sort_by(|a, b| a.name().cmp(b.name()));
-        Self {
-            by_name: tensors,
-            stats,
-        }
+    pub(super) fn new(mut by_name: Vec<Tensor>, stats: LoadStats) -> Self {
+        by_name.sort_by(|a, b| a.name().cmp(b.name()));
+        Self { by_name, stats }
     }
 
     /// The tensor with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Tensor> {
-        let found = self
-            .by_name
-            .binary_search_by(|tensor| tensor.name().cmp(name));
-        found.ok().map(|at| &self.by_name[at])
+        let tensors = &self.by_name;
+        let found = tensors.binary_search_by(|tensor| tensor.name().cmp(name));
+        found.ok().map(|at| &tensors[at])
     }
 
     /// Number of tensors.
@@ -115,10 +108,8 @@ impl Index<&str> for Tensors {
     type Output = Tensor;
 
     fn index(&self, name: &str) -> &Tensor {
-        match self.get(name) {
-            Some(tensor) => tensor,
-            None => panic!("no tensor {name:?} was loaded"),
-        }
+        self.get(name)
+            .unwrap_or_else(|| panic!("no tensor {name:?} was loaded"))
     }
 }
 
