@@ -15,8 +15,7 @@ use super::{LoaderError, SkippedSample};
 
 /// Samples on the device, or on their way there: work on its memory waits for the copy, on any stream.
 ///
-/// Dropping it returns its memory to the loader, which reuses it for another batch after all work on it is
-/// done.
+/// Dropping it returns its memory to the loader, for another batch after all work on it is done.
 pub struct Batch {
     pub(super) number: u64,
     pub(super) indices: Vec<usize>,
@@ -101,7 +100,7 @@ impl Batch {
             true => &mut memory.transformed,
             false => &mut memory.raw,
         };
-        memory.range_mut(span.start..span.start + span.bytes)
+        memory.range_mut(span.bytes.clone())
     }
 
     /// The elements of field number `field`, as a type of the same size, to change in place.
@@ -126,8 +125,7 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        let memory = self.memory.take();
-        if let (Some(buffers), Some(memory)) = (self.buffers.upgrade(), memory) {
+        if let (Some(memory), Some(buffers)) = (self.memory.take(), self.buffers.upgrade()) {
             buffers.return_device_batch(memory);
         }
     }
@@ -175,7 +173,7 @@ impl<'a> BatchField<'a> {
             true => &memory.transformed,
             false => &memory.raw,
         };
-        memory.range(self.span.start..self.span.start + self.span.bytes)
+        memory.range(self.span.bytes.clone())
     }
 
     /// Its elements, as a type of the same size.
@@ -191,8 +189,7 @@ impl<'a> BatchField<'a> {
     /// fixed field.
     #[must_use]
     pub fn offsets(&self) -> Option<&'a [u64]> {
-        let (_, offsets) = self.span.offsets.as_ref()?;
-        Some(offsets)
+        self.span.offsets.as_ref().map(|(_, offsets)| &offsets[..])
     }
 
     /// The [`offsets`](Self::offsets) on the device.
@@ -216,12 +213,12 @@ impl fmt::Debug for BatchField<'_> {
 
 fn check_element<T>(field: &str, dtype: Dtype) -> Result<(), LoaderError> {
     let element_bytes = size_of::<T>();
-    match element_bytes as u64 * 8 == dtype.bits() {
-        true => Ok(()),
-        false => Err(LoaderError::ElementSize {
-            field: field.to_owned(),
-            dtype,
-            element_bytes,
-        }),
+    if element_bytes as u64 * 8 == dtype.bits() {
+        return Ok(());
     }
+    Err(LoaderError::ElementSize {
+        field: field.to_owned(),
+        dtype,
+        element_bytes,
+    })
 }

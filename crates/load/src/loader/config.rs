@@ -31,10 +31,10 @@ pub struct LoaderConfig {
     pub tail: Tail,
     /// The rank of this process.
     pub shard: Shard,
-    /// Threads that read samples. By default three quarters of the CPUs that this process may use, divided
-    /// by the number of processes that a launcher started on this machine (`LOCAL_WORLD_SIZE` and similar
-    /// variables); one on a simulated device. Set it if the launcher binds each process to its own CPUs. 0
-    /// reads on the consumer's thread, including prefetching: slow, but deterministic.
+    /// Threads that read samples. By default three quarters of the CPUs of this process, divided by the
+    /// number of processes that a launcher started on this machine (`LOCAL_WORLD_SIZE` and similar); one on a
+    /// simulated device. Set it if the launcher binds each process to its own CPUs. 0 reads and prefetches on
+    /// the consumer's thread: slow, but deterministic.
     pub workers: Option<usize>,
     /// Batches to prepare ahead of the consumer, from 1 to 1024. Default: 3.
     pub prefetch: usize,
@@ -64,11 +64,11 @@ impl Default for LoaderConfig {
             batch: 1,
             shuffle: false,
             seed: 0,
-            tail: Tail::Keep,
-            shard: Shard::whole(),
+            tail: Tail::default(),
+            shard: Shard::default(),
             workers: None,
             prefetch: 3,
-            on_error: OnError::Fail,
+            on_error: OnError::default(),
             device_transforms: Vec::new(),
             pinned_bytes: 512 << 20,
         }
@@ -118,32 +118,29 @@ impl LoaderConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), LoaderError> {
-        let invalid = |field, reason: String| Err(LoaderError::Config { field, reason });
-        if !(1..=PREFETCH_MAX).contains(&self.prefetch) {
-            let prefetch = self.prefetch;
-            return invalid(
+        let (field, reason) = match (self.prefetch, self.workers) {
+            (prefetch, _) if !(1..=PREFETCH_MAX).contains(&prefetch) => (
                 "prefetch",
                 format!("{prefetch} is not from 1 to {PREFETCH_MAX}"),
-            );
-        }
-        match self.workers {
-            Some(workers) if workers > WORKERS_MAX => {
-                invalid("workers", format!("{workers} is more than {WORKERS_MAX}"))
+            ),
+            (_, Some(workers)) if workers > WORKERS_MAX => {
+                ("workers", format!("{workers} is more than {WORKERS_MAX}"))
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(LoaderError::Config { field, reason })
     }
 
     /// The number of threads that read samples.
     pub(super) fn workers_on(&self, device: &Device) -> usize {
-        let by_default = || {
-            if device.info().simulated.is_some() {
-                return 1;
+        match self.workers {
+            Some(workers) => workers,
+            None if device.info().simulated.is_some() => 1,
+            None => {
+                let cpus = thread::available_parallelism().map_or(1, usize::from);
+                workers_for(cpus, local_world_size(|name| env::var(name).ok()))
             }
-            let cpus = thread::available_parallelism().map_or(1, usize::from);
-            workers_for(cpus, local_world_size(|name| env::var(name).ok()))
-        };
-        self.workers.unwrap_or_else(by_default)
+        }
     }
 
     /// The number of pinned slots: one or two to fill while one or two are copied. A batch needs none after

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::iter::FusedIterator;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::thread::{self, JoinHandle};
@@ -16,7 +17,6 @@ use crate::dataset::SampleMut;
 use crate::{EpochState, SampleOrder, panic};
 
 use super::scheduler::EpochScheduler;
-use super::stats::elapsed_ns;
 use super::{Batch, LoaderCore, LoaderError};
 
 /// How long the end of an epoch waits for its last copies.
@@ -85,11 +85,8 @@ impl Epoch {
     ///
     /// For consumers that do something else in between, such as checking for interrupts.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.ended
-            || self.reads_itself()
-            || self
-                .scheduler
-                .wait_until(Instant::now().checked_add(timeout))
+        let until = Instant::now().checked_add(timeout);
+        self.ended || self.reads_itself() || self.scheduler.wait_until(until)
     }
 
     /// The next batch, without blocking the thread; `None` at the end.
@@ -97,38 +94,23 @@ impl Epoch {
     /// Dropping the future loses no batch. Without workers it reads the samples on the thread that polls it.
     ///
     /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use pinlane::load::dataset::{Field, from_fn};
-    /// # use pinlane::load::{Dtype, Loader, LoaderConfig};
-    /// # use std::{pin::pin, sync::Arc, task::{Context, Poll, Wake}, thread::{self, Thread}};
-    /// # struct Unpark(Thread);
-    /// # impl Wake for Unpark { fn wake(self: Arc<Self>) { self.0.unpark(); } }
-    /// # fn block_on<T>(future: impl Future<Output = T>) -> T {
-    /// #     let waker = Arc::new(Unpark(thread::current())).into();
-    /// #     let mut future = pin!(future);
-    /// #     loop {
-    /// #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-    /// #             Poll::Ready(output) => return output,
-    /// #             Poll::Pending => thread::park(),
-    /// #         }
-    /// #     }
-    /// # }
+    /// # use pinlane::load::{Loader, LoaderConfig, LoaderError, dataset::from_fn};
+    /// # use std::{pin::pin, task::{Context, Poll, Waker}};
     /// # let device = pinlane::Device::sim("pcie3-x16")?;
-    /// # let fields = [Field::fixed("index", Dtype::U64, [])];
-    /// # let dataset = from_fn(10, fields, |index, sample| sample.write("index", &[index as u64]));
+    /// # let dataset = from_fn(10, [], |_, _| Ok(()));
     /// let loader = Loader::new(&device, dataset, LoaderConfig::default().batch(4))?;
     /// let mut epoch = loader.epoch(0)?;
-    /// # let samples: Result<usize, pinlane::load::LoaderError> = block_on(async {
+    /// # let mut task = pin!(async {
     /// let mut samples = 0;
     /// while let Some(batch) = epoch.next_batch().await {
     ///     samples += batch?.len();
     /// }
-    /// # Ok(samples)
-    /// # });
-    /// # let samples = samples?;
     /// assert_eq!(samples, 10);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), LoaderError>(())
+    /// # });
+    /// # let mut context = Context::from_waker(Waker::noop());
+    /// # while task.as_mut().poll(&mut context)?.is_pending() {}
+    /// # Ok::<(), pinlane::Error>(())
     /// ```
     pub fn next_batch(&mut self) -> NextBatch<'_> {
         NextBatch { epoch: self }
@@ -141,7 +123,7 @@ impl Epoch {
 
     fn hand_out(&self, batch: Batch) -> Batch {
         let core = &self.scheduler.core;
-        core.handed_out(self.number, batch.number() + 1);
+        core.handed_out(self.number, batch.number + 1);
         batch
     }
 
@@ -152,8 +134,7 @@ impl Epoch {
             }
             match ready!(self.scheduler.poll_take(context)) {
                 Some(Ok(batch)) => return Poll::Ready(Some(Ok(self.hand_out(batch)))),
-                Some(Err(error)) => self.start_closing(Some(error)),
-                None => self.start_closing(None),
+                end => self.start_closing(end.and_then(Result::err)),
             }
         }
         let error = ready!(self.scheduler.poll_closed(context));
@@ -211,15 +192,12 @@ fn close(
         let _ = thread.join();
     }
     scheduler.clear();
-    let patience = match &error {
-        Some(_) => PATIENCE_AFTER_ERROR,
-        None => PATIENCE,
+    let failed = match &error {
+        _ if !settle => None,
+        Some(_) => wait_for_copies(scheduler, PATIENCE_AFTER_ERROR),
+        None => wait_for_copies(scheduler, PATIENCE),
     };
-    let failed = settle
-        .then(|| wait_for_copies(scheduler, patience))
-        .flatten();
-    core.rewind(scheduler.first_lost());
-    core.release();
+    core.release(scheduler.lost.load(Ordering::Relaxed));
     match (error, failed) {
         (Some(error), Some(LoaderError::Device { error: stray, .. })) => {
             core.buffers.keep_stray(stray);
@@ -234,9 +212,7 @@ fn wait_for_copies(scheduler: &EpochScheduler, patience: Duration) -> Option<Loa
     let buffers = &scheduler.core.buffers;
     let batch = scheduler.core.state().batch;
     match catch_unwind(AssertUnwindSafe(|| buffers.wait_for_all(patience))) {
-        Ok(waited) => waited
-            .err()
-            .map(|failure| scheduler.device_error(batch, failure)),
+        Ok(failure) => failure.map(|failure| scheduler.device_error(batch, failure)),
         Err(panic) => {
             let text = panic::text(panic);
             Some(LoaderError::LoaderPanicked { batch, text })
@@ -258,13 +234,11 @@ impl Iterator for Epoch {
         if self.reads_itself() {
             let start = Instant::now();
             work(&self.scheduler, false);
-            let counters = &self.scheduler.core.counters;
-            counters.update(|stats| stats.consumer_wait_ns += elapsed_ns(start));
+            self.scheduler.consumer_waited(start);
         }
         let error = match self.scheduler.take() {
             Some(Ok(batch)) => return Some(Ok(self.hand_out(batch))),
-            Some(Err(error)) => Some(error),
-            None => None,
+            end => end.and_then(Result::err),
         };
         self.ended = true;
         let workers = self.workers.split_off(0);
@@ -272,11 +246,12 @@ impl Iterator for Epoch {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match self.ended {
+        let most = match self.ended {
             // The error of a copy may still come.
-            true => (0, Some(usize::from(self.closing.is_some()))),
-            false => (0, Some(self.scheduler.left() as usize + 1)),
-        }
+            true => usize::from(self.closing.is_some()),
+            false => self.scheduler.left() as usize + 1,
+        };
+        (0, Some(most))
     }
 }
 

@@ -13,9 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use pinlane_core::Error;
+use pinlane_core::ErrorKind;
 use pinlane_core::internal::lock;
-use pinlane_driver::ErrorKind;
 
 use crate::SampleOrder;
 
@@ -34,8 +33,8 @@ pub(super) struct EpochScheduler {
     stop: AtomicBool,
     /// The first batch that failed: later ones are not needed.
     failed: AtomicU64,
-    /// The first batch that was submitted but did not reach the device.
-    lost: AtomicU64,
+    /// The first batch that was submitted but is known not to have reached the device.
+    pub(super) lost: AtomicU64,
     schedule: Mutex<Schedule>,
     /// Wakes workers.
     pub(super) work: Condvar,
@@ -78,8 +77,10 @@ impl Schedule {
 
     /// Wake this consumer on the next change.
     fn register(&mut self, context: &Context<'_>) {
-        let since = self.awaiting.take().map(|(_, since)| since);
-        let since = since.unwrap_or_else(Instant::now);
+        let since = self
+            .awaiting
+            .take()
+            .map_or_else(Instant::now, |(_, since)| since);
         self.awaiting = Some((context.waker().clone(), since));
     }
 }
@@ -167,9 +168,10 @@ impl EpochScheduler {
             schedule.register(context);
             return taken;
         }
-        let waiting_since = schedule.awaiting.take().map(|(_, since)| since);
+        if let Some((_, since)) = schedule.awaiting.take() {
+            self.consumer_waited(since);
+        }
         drop(schedule);
-        self.consumer_waited(waiting_since);
         self.work.notify_all();
         taken
     }
@@ -192,15 +194,14 @@ impl EpochScheduler {
             schedule = woken.unwrap_or_else(PoisonError::into_inner).0;
         };
         drop(schedule);
-        self.consumer_waited(waiting_since);
+        if let Some(since) = waiting_since {
+            self.consumer_waited(since);
+        }
         ready
     }
 
-    fn consumer_waited(&self, since: Option<Instant>) {
-        if let Some(since) = since {
-            let counters = &self.core.counters;
-            counters.update(|stats| stats.consumer_wait_ns += elapsed_ns(since));
-        }
+    pub(super) fn consumer_waited(&self, since: Instant) {
+        lock(&self.core.buffers.stats).consumer_wait_ns += elapsed_ns(since);
     }
 
     fn wake_consumer(&self) {
@@ -262,11 +263,6 @@ impl EpochScheduler {
         schedule.end - schedule.taken
     }
 
-    /// The first batch that was submitted but is known not to have reached the device.
-    pub(super) fn first_lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
-    }
-
     /// The error of a batch, or of an earlier one whose copy it waited for.
     pub(super) fn device_error(&self, number: u64, failure: CopyFailure) -> LoaderError {
         let CopyFailure { batch, lost, error } = failure;
@@ -274,13 +270,13 @@ impl EpochScheduler {
         if lost {
             self.lost.fetch_min(batch, Ordering::Relaxed);
         }
-        let layout = &self.core.layout;
-        let hint = is_out_of_memory(&error).then(|| layout.largest_field_hint(&self.order));
-        LoaderError::Device {
-            batch,
-            hint: hint.flatten(),
-            error,
-        }
+        let hint = match error.kind() {
+            ErrorKind::OverBudget | ErrorKind::OutOfMemory => {
+                self.core.layout.largest_field_hint(&self.order)
+            }
+            _ => None,
+        };
+        LoaderError::Device { batch, hint, error }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
@@ -294,14 +290,5 @@ impl EpochScheduler {
 
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
         lock(&self.schedule)
-    }
-}
-
-/// Whether host or device memory ran out.
-fn is_out_of_memory(error: &Error) -> bool {
-    match error {
-        Error::OverBudget { .. } => true,
-        Error::Driver(error) => matches!(error.kind, ErrorKind::OutOfMemory),
-        _ => false,
     }
 }

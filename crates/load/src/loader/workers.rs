@@ -1,16 +1,19 @@
-//! What worker threads do: open batches, and read samples into their slots.
+//! What worker threads do: open batches, read samples into their slots, and submit full ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use pinlane_core::internal::lock;
+
 use crate::dataset::SampleMut;
 use crate::panic;
 
-use super::pending_batch::{PendingBatch, SampleFailure};
+use super::buffers::{BatchSlot, CopyInFlight};
+use super::pending_batch::PendingBatch;
 use super::scheduler::{EpochScheduler, Schedule};
 use super::stats::elapsed_ns;
-use super::{LoaderError, OnError};
+use super::{Batch, LoaderError, OnError, SkippedSample};
 
 /// What a worker should do next.
 enum Task {
@@ -18,13 +21,6 @@ enum Task {
     Open,
     Wait,
     Nothing,
-}
-
-impl Schedule {
-    /// Whether the next batch may be opened now.
-    fn may_open(&self, prefetch: u64) -> bool {
-        !self.opening && self.next < self.end && self.next < self.taken + prefetch
-    }
 }
 
 impl EpochScheduler {
@@ -41,15 +37,13 @@ impl EpochScheduler {
                         continue;
                     }
                     let mut filled = sample.recycled();
-                    let fields = core.layout.fields().iter();
-                    for (field, room) in fields.zip(claim.slices_mut(unit)) {
+                    for (field, room) in core.layout.fields.iter().zip(claim.slices_mut(unit)) {
                         filled.push(field, room);
                     }
                     self.read(&batch, unit, &mut filled);
                     sample = filled.recycled();
                 }
-                core.counters
-                    .update(|stats| stats.read_ns += elapsed_ns(start));
+                lock(&core.buffers.stats).read_ns += elapsed_ns(start);
                 // One claim of a batch has its middle.
                 let middle = batch.samples.len() / 2;
                 let open_next = core.workers > 1 && claim.units().contains(&middle);
@@ -64,20 +58,40 @@ impl EpochScheduler {
     }
 
     /// Read one sample of a batch into its memory.
-    fn read(&self, batch: &PendingBatch, number: usize, sample: &mut SampleMut<'_>) {
-        let core = &*self.core;
-        let index = batch.samples[number].index;
+    fn read(&self, pending: &PendingBatch, number: usize, sample: &mut SampleMut<'_>) {
+        let (core, batch) = (&*self.core, pending.number);
+        let index = pending.samples[number].index;
         sample.seal();
         let read = catch_unwind(AssertUnwindSafe(|| core.dataset.read(index, sample)));
-        let failure = match read {
-            Ok(read) => match read.and_then(|()| batch.keep(&core.layout, number, sample)) {
-                Ok(()) => return,
-                Err(error) if core.on_error == OnError::Skip => return batch.skip(number, error),
-                Err(error) => SampleFailure::Error(error),
-            },
-            Err(panic) => SampleFailure::Panic(panic::text(panic)),
+        let read = read.map(|read| read.and_then(|()| pending.keep(&core.layout, number, sample)));
+        let origin = || {
+            let origin = catch_unwind(AssertUnwindSafe(|| core.dataset.origin(index)));
+            origin.unwrap_or_else(|panic| format!("of unknown origin: {}", panic::text(panic)))
         };
-        batch.fail(number, failure);
+        let failure = match read {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) if core.on_error == OnError::Skip => {
+                let skipped = SkippedSample {
+                    index,
+                    origin: origin(),
+                    reason: error.chain(),
+                };
+                return pending.skip(number, skipped);
+            }
+            Ok(Err(cause)) => LoaderError::Sample {
+                batch,
+                index,
+                origin: origin(),
+                cause,
+            },
+            Err(panic) => LoaderError::DatasetPanicked {
+                batch,
+                index,
+                origin: origin(),
+                text: panic::text(panic),
+            },
+        };
+        pending.fail(number, failure);
     }
 
     /// A batch with unclaimed samples. With `wait`, waits for one; `None` if there is none.
@@ -92,10 +106,11 @@ impl EpochScheduler {
                     let start = Instant::now();
                     let woken = self.work.wait(schedule);
                     schedule = woken.unwrap_or_else(PoisonError::into_inner);
-                    self.core.counters.update(|stats| match opening {
+                    let mut stats = lock(&self.core.buffers.stats);
+                    match opening {
                         true => stats.slot_wait_ns += elapsed_ns(start),
                         false => stats.held_back_ns += elapsed_ns(start),
-                    });
+                    }
                 }
                 Task::Wait | Task::Nothing => return None,
             }
@@ -112,20 +127,24 @@ impl EpochScheduler {
             }
             schedule.open.pop_front();
         }
-        if schedule.next >= schedule.end {
-            Task::Nothing
-        } else if schedule.may_open(self.core.prefetch) {
-            Task::Open
-        } else {
-            Task::Wait
+        match schedule.next >= schedule.end {
+            true => Task::Nothing,
+            false if self.may_open(schedule) => Task::Open,
+            false => Task::Wait,
         }
+    }
+
+    /// Whether the next batch may be opened now.
+    fn may_open(&self, schedule: &Schedule) -> bool {
+        let end = schedule.end.min(schedule.taken + self.core.prefetch);
+        !schedule.opening && schedule.next < end
     }
 
     /// Open the next batch while this one still has unread samples, if that is possible without waiting.
     /// Then no thread is idle at the end of this one.
     fn open_ahead(&self) {
         let schedule = self.schedule();
-        if !self.is_stopped() && schedule.may_open(self.core.prefetch) {
+        if !self.is_stopped() && self.may_open(&schedule) {
             drop(self.open_next(schedule, false));
         }
     }
@@ -166,5 +185,78 @@ impl EpochScheduler {
         };
         let samples = self.order.batch(number as usize).collect();
         PendingBatch::new(&core.layout, number, samples, slot).map(Some)
+    }
+
+    /// All samples of a batch are finished: submit it.
+    fn submit(&self, pending: &PendingBatch, slot: BatchSlot) {
+        let (number, buffers) = (pending.number, &self.core.buffers);
+        if self.is_cancelled(number) {
+            return buffers.return_slot(slot);
+        }
+        let failure = lock(&pending.failure).take();
+        let outcome = match failure {
+            Some(error) => {
+                buffers.return_slot(slot);
+                Err(error)
+            }
+            None => self
+                .submit_copy(pending, slot)
+                .map_err(|error| self.device_error(number, error.into())),
+        };
+        self.put(number, outcome);
+    }
+
+    /// Pack a batch, and submit its copy and its device transforms.
+    fn submit_copy(
+        &self,
+        pending: &PendingBatch,
+        (mut buffer, timer): BatchSlot,
+    ) -> pinlane_core::Result<Batch> {
+        let core = &*self.core;
+        let (buffers, stream) = (&core.buffers, &core.buffers.stream);
+        let (mut packed, samples) = pending.pack(&core.layout, &mut buffer);
+        let mut memory = match buffers.device_batch() {
+            Ok(memory) => memory,
+            Err(error) => {
+                buffers.return_slot((buffer, timer));
+                return Err(error);
+            }
+        };
+        let target = memory.raw.range_mut(..packed.bytes);
+        let timed = stream.timed(&timer.stopwatch);
+        match timed.upload(buffer.part(..packed.bytes), target) {
+            Ok(transfer) => buffers.add_copy(CopyInFlight {
+                transfer,
+                timer,
+                batch: pending.number,
+                bytes: packed.bytes as u64,
+                stale: false,
+            }),
+            Err(failed) => {
+                if let Some(part) = failed.buffer {
+                    buffers.return_slot((part.into_whole(), timer));
+                }
+                // The device memory is not used again after an error.
+                return Err(failed.error);
+            }
+        }
+        core.transforms
+            .run(stream, &mut packed.spans, &mut memory)?;
+        let skipped = pending.take_skipped();
+        let mut stats = lock(&buffers.stats);
+        stats.batches += 1;
+        stats.samples += samples.len() as u64;
+        stats.skipped += skipped.len() as u64;
+        stats.bytes += packed.bytes as u64;
+        Ok(Batch {
+            number: pending.number,
+            indices: samples.iter().map(|sample| sample.index).collect(),
+            padding: samples.iter().filter(|sample| sample.padding).count(),
+            skipped,
+            fields: Arc::clone(&core.layout.fields),
+            spans: packed.spans,
+            memory: Some(memory),
+            buffers: Arc::downgrade(buffers),
+        })
     }
 }
