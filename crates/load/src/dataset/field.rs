@@ -1,6 +1,6 @@
 //! Fields of a sample.
 
-use crate::{Dtype, LoadErrorKind};
+use crate::{Dtype, LoadError, LoadErrorKind};
 
 /// One part of every sample, such as an image or a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,23 +77,24 @@ impl Field {
             FieldShape::Variable { at_most } => vec![*at_most as u64],
         };
         let bytes = match self.is_fixed() {
-            true => dtype.bytes_of(&shape)?,
+            true => u128::from(dtype.bytes_of(&shape)?),
             // May end inside a byte: no sample has to have this many elements.
-            false => (u128::from(shape[0]) * u128::from(dtype.bits()))
-                .div_ceil(8)
-                .try_into()
-                .unwrap_or(u64::MAX),
+            false => (u128::from(shape[0]) * u128::from(dtype.bits())).div_ceil(8),
         };
         isize::try_from(bytes)
             .map(isize::unsigned_abs)
             .map_err(|_| LoadErrorKind::SizeOverflow { dtype, shape })
     }
 
+    /// An error that names the field.
+    pub(crate) fn error(&self, fault: LoadErrorKind) -> LoadError {
+        LoadError::from(fault).with_tensor(&self.name)
+    }
+
     /// The number of elements in `bytes` bytes, if it is whole.
     pub(crate) fn elements_in(&self, bytes: usize) -> Option<u64> {
-        let (bits, element_bits) = (bytes as u64 * 8, self.dtype.bits());
-        bits.is_multiple_of(element_bits)
-            .then(|| bits / element_bits)
+        let (bits, size) = (bytes as u64 * 8, self.dtype.bits());
+        bits.is_multiple_of(size).then(|| bits / size)
     }
 
     /// Whether an element takes as many bytes as a `T`.

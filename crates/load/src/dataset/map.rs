@@ -87,13 +87,12 @@ impl SampleLayout {
     fn new(fields: &[Field]) -> Result<Self, LoadError> {
         let (mut ranges, mut units) = (Vec::with_capacity(fields.len()), 0_usize);
         for field in fields {
-            let error = |fault: LoadErrorKind| LoadError::from(fault).with_tensor(field.name());
-            let bytes = field.room_bytes().map_err(error)?;
+            let bytes = field.room_bytes().map_err(|fault| field.error(fault))?;
             let start = units * UNIT_BYTES;
             units = units
                 .checked_add(bytes.div_ceil(UNIT_BYTES))
                 .filter(|units| *units <= isize::MAX.unsigned_abs() / UNIT_BYTES)
-                .ok_or_else(|| error(LoadErrorKind::TotalOverflow))?;
+                .ok_or_else(|| field.error(LoadErrorKind::TotalOverflow))?;
             ranges.push(start..start + bytes);
         }
         Ok(Self {

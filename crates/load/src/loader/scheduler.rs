@@ -42,6 +42,7 @@ pub(super) struct EpochScheduler {
     ready: Condvar,
 }
 
+#[derive(Default)]
 pub(super) struct Schedule {
     /// The next batch to open.
     pub(super) next: u64,
@@ -66,22 +67,17 @@ impl Schedule {
         if self.taken >= self.end {
             return Poll::Ready(None);
         }
-        match self.done.remove(&self.taken) {
-            Some(outcome) => {
-                self.taken += 1;
-                Poll::Ready(Some(outcome))
-            }
-            None => Poll::Pending,
-        }
+        let Some(outcome) = self.done.remove(&self.taken) else {
+            return Poll::Pending;
+        };
+        self.taken += 1;
+        Poll::Ready(Some(outcome))
     }
 
     /// Wake this consumer on the next change.
     fn register(&mut self, context: &Context<'_>) {
-        let since = self
-            .awaiting
-            .take()
-            .map_or_else(Instant::now, |(_, since)| since);
-        self.awaiting = Some((context.waker().clone(), since));
+        let since = self.awaiting.as_ref().map(|(_, since)| *since);
+        self.awaiting = Some((context.waker().clone(), since.unwrap_or_else(Instant::now)));
     }
 }
 
@@ -98,12 +94,8 @@ impl EpochScheduler {
             schedule: Mutex::new(Schedule {
                 next: first.min(end),
                 end,
-                open: VecDeque::new(),
-                opening: false,
                 taken: first.min(end),
-                done: BTreeMap::new(),
-                awaiting: None,
-                closed: None,
+                ..Schedule::default()
             }),
             work: Condvar::new(),
             ready: Condvar::new(),

@@ -3,6 +3,7 @@
 //! Archives are untrusted: any content gives an error, or entries whose data is inside the archive.
 
 use std::fs::File;
+use std::num::NonZeroU64;
 
 use super::TarError;
 use super::archive::read_exact;
@@ -20,8 +21,14 @@ const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct TarEntry {
     pub(super) name: Vec<u8>,
-    /// Byte where its data starts.
-    pub(super) start: u64,
+    pub(super) data: EntryData,
+}
+
+/// The data of an entry in its archive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryData {
+    /// Never zero, since a header comes first.
+    pub(super) start: NonZeroU64,
     pub(super) bytes: u64,
 }
 
@@ -38,7 +45,6 @@ pub(super) struct TarEntries<'a> {
 /// What preceding headers say about an entry.
 #[derive(Default)]
 struct EntryExtensions {
-    any: bool,
     long_name: Option<Vec<u8>>,
     pax: PaxHeader,
 }
@@ -56,37 +62,39 @@ impl<'a> TarEntries<'a> {
 
     /// The next file. `None` at the end, which is a block of zeros or the end of the archive.
     pub(super) fn next(&mut self) -> Result<Option<TarEntry>, LoadErrorKind> {
-        let mut extensions = EntryExtensions::default();
+        let mut extensions: Option<EntryExtensions> = None;
         loop {
+            let at_bytes = self.at;
             let Some(header) = self.header()? else {
-                return match extensions.any {
-                    true => Err(TarError::Truncated { at_bytes: self.at }.into()),
-                    false => Ok(None),
+                return match extensions {
+                    Some(_) => Err(TarError::Truncated { at_bytes }.into()),
+                    None => Ok(None),
                 };
             };
             match header.kind {
-                b'L' => extensions.long_name = Some(until_nul(&self.extension(&header)?).to_vec()),
+                b'L' => {
+                    let name = until_nul(&self.extension(&header)?).to_vec();
+                    extensions.get_or_insert_default().long_name = Some(name);
+                }
                 b'x' | b'X' => {
-                    let at_bytes = self.at;
                     let pax = PaxHeader::parse(&self.extension(&header)?);
-                    extensions.pax = pax.ok_or(TarError::Pax { at_bytes })?;
+                    let pax = pax.ok_or(TarError::Pax { at_bytes })?;
+                    extensions.get_or_insert_default().pax = pax;
                 }
                 // The target of a link with a long name.
-                b'K' => self.skip(&header, header.bytes)?,
-                // Defaults for all entries; a path or a size for all would be meaningless.
-                b'g' => {
-                    self.skip(&header, header.bytes)?;
-                    continue;
+                b'K' => {
+                    self.skip(&header)?;
+                    extensions.get_or_insert_default();
                 }
+                // Defaults for all entries; a path or a size for all would be meaningless.
+                b'g' => self.skip(&header)?,
                 _ => {
-                    if let Some(entry) = self.entry(header, extensions)? {
-                        return Ok(Some(entry));
+                    let entry = self.entry(header, extensions.take().unwrap_or_default())?;
+                    if entry.is_some() {
+                        return Ok(entry);
                     }
-                    extensions = EntryExtensions::default();
-                    continue;
                 }
             }
-            extensions.any = true;
         }
     }
 
@@ -107,34 +115,26 @@ impl<'a> TarEntries<'a> {
     /// The entry of a header, if it is a file. Skips its data.
     fn entry(
         &mut self,
-        header: TarHeader,
-        extensions: EntryExtensions,
+        mut header: TarHeader,
+        EntryExtensions { long_name, pax }: EntryExtensions,
     ) -> Result<Option<TarEntry>, LoadErrorKind> {
-        let EntryExtensions { long_name, pax, .. } = extensions;
-        let bytes = pax.bytes.unwrap_or(header.bytes);
-        let kind = header.kind;
-        let named = TarHeader {
-            name: pax.path.or(long_name).unwrap_or(header.name),
-            ..header
-        };
+        header.bytes = pax.bytes.unwrap_or(header.bytes);
+        header.name = pax.path.or(long_name).unwrap_or(header.name);
         // Links, devices, folders and pipes have no data, whatever their size says.
-        let old_folder = kind == 0 && named.name.ends_with(b"/");
-        if matches!(kind, b'1'..=b'6') || old_folder {
+        let old_folder = header.kind == 0 && header.name.ends_with(b"/");
+        if matches!(header.kind, b'1'..=b'6') || old_folder {
             self.at += BLOCK_BYTES;
             return Ok(None);
         }
-        if kind == b'S' || pax.sparse {
-            let entry = named.display_name();
+        if header.kind == b'S' || pax.sparse {
+            let entry = header.display_name();
             return Err(TarError::Sparse { entry }.into());
         }
-        let start = self.at + BLOCK_BYTES;
-        self.skip(&named, bytes)?;
-        let is_file = matches!(kind, 0 | b'0' | b'7');
-        Ok(is_file.then_some(TarEntry {
-            name: named.name,
-            start,
-            bytes,
-        }))
+        let start = NonZeroU64::new(self.at + BLOCK_BYTES).expect("after its header");
+        self.skip(&header)?;
+        let (name, bytes) = (header.name, header.bytes);
+        let data = EntryData { start, bytes };
+        Ok(matches!(header.kind, 0 | b'0' | b'7').then_some(TarEntry { name, data }))
     }
 
     /// The data of a header that describes the next entry; continues after it.
@@ -147,13 +147,13 @@ impl<'a> TarEntries<'a> {
             }));
         }
         let start = self.at + BLOCK_BYTES;
-        self.skip(header, header.bytes)?;
+        self.skip(header)?;
         self.bytes(start, header.bytes)
     }
 
     /// Move on past a header and its data, which must be inside the archive.
-    fn skip(&mut self, header: &TarHeader, bytes: u64) -> Result<(), TarError> {
-        let start = self.at + BLOCK_BYTES;
+    fn skip(&mut self, header: &TarHeader) -> Result<(), TarError> {
+        let (start, bytes) = (self.at + BLOCK_BYTES, header.bytes);
         let left_bytes = self.len_bytes.saturating_sub(start);
         if bytes > left_bytes {
             return Err(TarError::PastEnd {

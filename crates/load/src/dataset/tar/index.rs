@@ -1,10 +1,8 @@
 //! Which entries of an archive form a sample.
 
-use std::num::NonZeroU64;
-
 use super::TarError;
 use super::archive::TarArchive;
-use super::entries::{TarEntries, TarEntry};
+use super::entries::{EntryData, TarEntries, TarEntry};
 use crate::{LoadError, LoadErrorKind};
 
 /// An error lists this many extensions at most, each cut to this many bytes.
@@ -27,14 +25,6 @@ pub(super) struct TarIndex {
     used: Vec<bool>,
     /// Sample and field of every file that is apart from the other files of its sample.
     scattered: Vec<(usize, usize)>,
-}
-
-/// The data of an entry in its archive.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EntryData {
-    /// Never zero, since a header comes first.
-    pub(super) start: NonZeroU64,
-    pub(super) bytes: u64,
 }
 
 impl TarIndex {
@@ -66,15 +56,11 @@ impl TarIndex {
         }
         list_extension(&mut self.extensions, extension);
         let sample = self.data.len() - self.field_count;
-        let data = EntryData {
-            start: NonZeroU64::new(entry.start).expect("after its header"),
-            bytes: entry.bytes,
-        };
         for (field, wanted) in extensions.iter().enumerate() {
             if !extension.eq_ignore_ascii_case(wanted.as_bytes()) {
                 continue;
             }
-            if self.data[sample + field].replace(data).is_some() {
+            if self.data[sample + field].replace(entry.data).is_some() {
                 let entry = String::from_utf8_lossy(&entry.name).into_owned();
                 return Err(TarError::Duplicate { entry });
             }
@@ -90,10 +76,9 @@ impl TarIndex {
 
     /// The common start of the names of a sample's files.
     pub(super) fn key(&self, sample: usize) -> &[u8] {
-        let start = match sample.checked_sub(1) {
-            Some(before) => self.key_ends[before],
-            None => 0,
-        };
+        let start = sample
+            .checked_sub(1)
+            .map_or(0, |before| self.key_ends[before]);
         &self.keys[start..self.key_ends[sample]]
     }
 
@@ -118,8 +103,9 @@ impl TarIndex {
         let mut scattered = Vec::new();
         for same in samples.chunk_by(|one, other| self.key(*one) == self.key(*other)) {
             for field in 0..self.field_count {
-                let lacks = |sample: &&usize| self.fields(**sample)[field].is_none();
-                let without = same.iter().filter(lacks);
+                let without = same
+                    .iter()
+                    .filter(|&&sample| self.fields(sample)[field].is_none());
                 if without.clone().count() < same.len() {
                     scattered.extend(without.map(|sample| (*sample, field)));
                 }
@@ -161,10 +147,8 @@ pub(super) fn check_extensions(
     let indexes = || archives.iter().map(|archive| &archive.index);
     let is_unused = |field: &usize| !indexes().any(|index| index.used[*field]);
     let has_samples = indexes().any(|index| index.len() > 0);
-    let Some(unused) = (0..extensions.len())
-        .find(is_unused)
-        .filter(|_| has_samples)
-    else {
+    let unused = (0..extensions.len()).find(is_unused);
+    let Some(unused) = unused.filter(|_| has_samples) else {
         return Ok(());
     };
     let mut listed = Vec::new();
