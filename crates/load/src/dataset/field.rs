@@ -35,9 +35,8 @@ impl Field {
 
     /// Up to `at_most` elements in each sample.
     ///
-    /// While a batch is read, every sample reserves `at_most` elements in pinned and in device memory: 256
-    /// images of at most 1 MiB take 256 MiB for each batch in flight. Only the actual elements are copied.
-    /// Choose the smallest limit that fits all samples.
+    /// Choose the smallest limit that fits: while a batch is read, every sample reserves `at_most` elements
+    /// in pinned and in device memory. Only the actual elements are copied.
     #[must_use]
     pub fn variable(name: impl Into<String>, dtype: Dtype, at_most: usize) -> Self {
         Self {

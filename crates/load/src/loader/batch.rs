@@ -185,8 +185,7 @@ impl<'a> BatchField<'a> {
         Ok(self.bytes().cast())
     }
 
-    /// Where each sample of a variable field starts, and the end of the last, in elements. `None` for a
-    /// fixed field.
+    /// Where each sample starts, and the end of the last, in elements. `None` for a fixed field.
     #[must_use]
     pub fn offsets(&self) -> Option<&'a [u64]> {
         self.span.offsets.as_ref().map(|(_, offsets)| &offsets[..])

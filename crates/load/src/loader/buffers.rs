@@ -1,5 +1,4 @@
-//! Pinned and device memory of batches, reused from batch to batch and from epoch to epoch, and the copies
-//! between them.
+//! Pinned and device memory of batches, reused from batch to batch, and the copies between them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,8 +14,7 @@ use super::stats::{LoaderStats, elapsed_ns};
 /// How often a waiting thread checks whether to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a dropped loader waits for its copies. The device frees the memory of longer ones when they are
-/// done.
+/// How long a dropped loader waits for its copies. The device frees the memory of longer ones at their end.
 const DROP_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Pinned slots and device memory that are idle, or whose copy is in flight.
@@ -218,7 +216,7 @@ impl BatchBuffers {
         })
     }
 
-    /// Return the device memory of a batch. Work on it may be in flight: the next copy into it waits for that.
+    /// Return the device memory of a batch. The next copy into it waits for work in flight.
     pub(super) fn return_device_batch(&self, batch: DeviceBatch) {
         let sound = !batch.raw.is_stranded() && !batch.transformed.is_stranded();
         let mut lists = lock(&self.lists);
@@ -230,8 +228,7 @@ impl BatchBuffers {
         }
     }
 
-    /// Wait for a copy and return its slot. `None` if `stopped` returns true first, with the copy back in
-    /// the list, or if the slot is lost.
+    /// Wait for a copy. `None` if stopped first, with the copy back in the list, or if the slot is lost.
     fn wait_for_copy(
         &self,
         copy: CopyInFlight,
@@ -249,9 +246,8 @@ impl BatchBuffers {
         }
     }
 
-    /// Take the slot of a copy that is done, or for which waiting failed. If neither the failed wait nor
-    /// another look can tell whether it is done, the copy is left to the device, which frees the memory when
-    /// it is: waiting longer might take forever.
+    /// Take the slot of a copy that is done, or for which waiting failed. If another look cannot tell whether
+    /// it is done, leave it to the device, which frees the memory later: waiting might take forever.
     fn complete(
         &self,
         copy: CopyInFlight,

@@ -32,9 +32,8 @@ pub struct LoaderConfig {
     /// The rank of this process.
     pub shard: Shard,
     /// Threads that read samples. By default three quarters of the CPUs of this process, divided by the
-    /// number of processes that a launcher started on this machine (`LOCAL_WORLD_SIZE` and similar); one on a
-    /// simulated device. Set it if the launcher binds each process to its own CPUs. 0 reads and prefetches on
-    /// the consumer's thread: slow, but deterministic.
+    /// processes that a launcher started here (`LOCAL_WORLD_SIZE` and similar); one on a simulated device.
+    /// Set it if each process has its own CPUs. 0 reads on the consumer's thread: slow, but deterministic.
     pub workers: Option<usize>,
     /// Batches to prepare ahead of the consumer, from 1 to 1024. Default: 3.
     pub prefetch: usize,
@@ -53,8 +52,7 @@ pub enum OnError {
     /// The epoch ends with an error at the sample's batch.
     #[default]
     Fail,
-    /// The sample is left out of its batch and listed in [`Batch::skipped`](super::Batch::skipped). A panic
-    /// of the dataset still ends the epoch.
+    /// It is left out and listed in [`Batch::skipped`](super::Batch::skipped). A panic still ends the epoch.
     Skip,
 }
 
@@ -143,8 +141,7 @@ impl LoaderConfig {
         }
     }
 
-    /// The number of pinned slots: one or two to fill while one or two are copied. A batch needs none after
-    /// its copy, so more prefetching needs no more of them.
+    /// The number of pinned slots: one or two to fill, one or two being copied, however many are prefetched.
     pub(super) fn slots(&self, slot_bytes: usize) -> usize {
         let wanted = (self.prefetch + 1).min(4);
         wanted.min(self.pinned_bytes / slot_bytes.max(1)).max(1)

@@ -199,8 +199,7 @@ impl DeviceTransforms {
         Ok(Self { steps, bytes })
     }
 
-    /// Submit all steps for a batch whose copy is submitted, and point the spans of transformed fields to
-    /// their results.
+    /// Submit all steps for a batch whose copy is submitted, and point the spans to the results.
     pub(super) fn run(
         &self,
         stream: &Stream,

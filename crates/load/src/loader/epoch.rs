@@ -27,9 +27,8 @@ const PATIENCE_AFTER_ERROR: Duration = Duration::from_millis(100);
 
 /// The batches of one epoch, in order. Worker threads read ahead; dropping the epoch stops them.
 ///
-/// Iterate over it, or await [`next_batch`](Self::next_batch). It ends after an error. At the end it waits
-/// for its last copies, for a few seconds at most, to report their errors. No other call waits for the
-/// device.
+/// Iterate over it, or await [`next_batch`](Self::next_batch). It ends after an error. Only the end waits for
+/// the device: for the last copies, a few seconds at most, to report their errors.
 pub struct Epoch {
     scheduler: Arc<EpochScheduler>,
     number: u64,
@@ -40,13 +39,17 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// The caller has marked the loader as busy.
+    /// Epoch `number`, starting with batch `first`.
     pub(super) fn start(
         core: &Arc<LoaderCore>,
         number: u64,
-        order: SampleOrder,
         first: u64,
     ) -> Result<Self, LoaderError> {
+        let order = SampleOrder::new(core.samples, number, &core.order)?;
+        if core.busy.swap(true, Ordering::Acquire) {
+            return Err(LoaderError::Busy);
+        }
+        *lock(&core.position) = (number, first.min(order.batches() as u64));
         core.buffers.start_epoch();
         let mut epoch = Self {
             scheduler: Arc::new(EpochScheduler::new(core, order, first)),
@@ -80,13 +83,11 @@ impl Epoch {
     }
 
     /// Wait until the next batch is ready, or the end is known, at most for `timeout`. Returns whether it is:
-    /// then [`next`](Iterator::next) does not wait for samples. Without workers this is always true, since
-    /// `next` reads the samples.
+    /// then [`next`](Iterator::next) does not wait for samples. Always true without workers.
     ///
     /// For consumers that do something else in between, such as checking for interrupts.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        let until = Instant::now().checked_add(timeout);
-        self.ended || self.reads_itself() || self.scheduler.wait_until(until)
+        self.ended || self.reads_itself() || self.scheduler.wait_timeout(timeout)
     }
 
     /// The next batch, without blocking the thread; `None` at the end.
@@ -123,23 +124,8 @@ impl Epoch {
 
     fn hand_out(&self, batch: Batch) -> Batch {
         let core = &self.scheduler.core;
-        core.handed_out(self.number, batch.number + 1);
+        *lock(&core.position) = (self.number, batch.number + 1);
         batch
-    }
-
-    fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<Result<Batch, LoaderError>>> {
-        if self.closing.is_none() {
-            if self.ended || self.reads_itself() {
-                return Poll::Ready(self.next());
-            }
-            match ready!(self.scheduler.poll_take(context)) {
-                Some(Ok(batch)) => return Poll::Ready(Some(Ok(self.hand_out(batch)))),
-                end => self.start_closing(end.and_then(Result::err)),
-            }
-        }
-        let error = ready!(self.scheduler.poll_closed(context));
-        self.join_closing();
-        Poll::Ready(error.map(Err))
     }
 
     /// Close the epoch on a thread of its own, since that waits for workers and copies.
@@ -177,8 +163,7 @@ fn work(scheduler: &EpochScheduler, wait: bool) {
     }
 }
 
-/// Stop the workers, wait for the last copies if `settle`, and let another epoch start. Returns the error to
-/// report: the one given, or that of a copy.
+/// Stop the workers, wait for the last copies if `settle`, release the loader, return the error to report.
 fn close(
     scheduler: &EpochScheduler,
     workers: Vec<JoinHandle<()>>,
@@ -226,7 +211,7 @@ impl Iterator for Epoch {
     fn next(&mut self) -> Option<Self::Item> {
         if self.closing.is_some() {
             self.join_closing();
-            return self.scheduler.take_closed().map(Err);
+            return self.scheduler.schedule().closed.take()?.map(Err);
         }
         if self.ended {
             return None;
@@ -246,10 +231,11 @@ impl Iterator for Epoch {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
+        // An error may still come at the end.
+        let schedule = self.scheduler.schedule();
         let most = match self.ended {
-            // The error of a copy may still come.
             true => usize::from(self.closing.is_some()),
-            false => self.scheduler.left() as usize + 1,
+            false => (schedule.end - schedule.taken) as usize + 1,
         };
         (0, Some(most))
     }
@@ -286,6 +272,18 @@ impl Future for NextBatch<'_> {
     type Output = Option<Result<Batch, LoaderError>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.epoch.poll_next(context)
+        let epoch = &mut *self.epoch;
+        if epoch.closing.is_none() {
+            if epoch.ended || epoch.reads_itself() {
+                return Poll::Ready(epoch.next());
+            }
+            match ready!(epoch.scheduler.poll_take(context)) {
+                Some(Ok(batch)) => return Poll::Ready(Some(Ok(epoch.hand_out(batch)))),
+                end => epoch.start_closing(end.and_then(Result::err)),
+            }
+        }
+        let error = ready!(epoch.scheduler.poll_closed(context));
+        epoch.join_closing();
+        Poll::Ready(error.map(Err))
     }
 }

@@ -4,8 +4,8 @@
 //!   fixed fields │ offsets of variable fields │ variable fields
 //! ```
 //!
-//! While samples are written, each has its own place in every field, in variable fields with room for the
-//! longest value. After that, the batch is packed in place, so that one copy moves no more than necessary.
+//! While samples are written, each has its own place in every field, with room for the longest value. Then
+//! the batch is packed in place, so that one copy moves no more than necessary.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,16 +85,8 @@ impl BatchLayout {
         })
     }
 
-    /// Places for this many samples.
-    pub(super) fn places(&self, samples: usize) -> Result<FieldPlaces, LoaderError> {
-        self.checked_places(samples)
-            .ok_or_else(|| LoaderError::Config {
-                field: "batch",
-                reason: format!("{samples} samples do not fit into the address space"),
-            })
-    }
-
-    fn checked_places(&self, samples: usize) -> Option<FieldPlaces> {
+    /// Places for this many samples. `None` if they do not fit into the address space.
+    pub(super) fn places(&self, samples: usize) -> Option<FieldPlaces> {
         let mut starts = vec![0; self.fields.len()];
         let mut place = |end: usize, &field: &usize| {
             starts[field] = aligned(end)?;
@@ -130,7 +122,6 @@ impl BatchLayout {
     }
 
     /// Pack the samples `kept`, in ascending order. `length` is the bytes of a variable field in a sample.
-    ///
     /// Everything moves down or stays, in memory order, so nothing is overwritten before it has moved.
     pub(super) fn pack(
         &self,

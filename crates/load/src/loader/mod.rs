@@ -127,7 +127,11 @@ impl Loader {
         // No batch is larger than the first.
         let batch = SampleOrder::new(samples, 0, &order)?.batch_len(0);
         let layout = BatchLayout::new(dataset.fields())?;
-        let slot_bytes = layout.places(batch)?.bytes;
+        let places = layout.places(batch).ok_or_else(|| LoaderError::Config {
+            field: "batch",
+            reason: format!("{batch} samples do not fit into the address space"),
+        })?;
+        let slot_bytes = places.bytes;
         let stream = device.stream()?;
         let transforms =
             DeviceTransforms::new(device, &stream, &layout, &config.device_transforms, batch)?;
@@ -168,7 +172,7 @@ impl Loader {
     /// # Errors
     /// If another epoch of this loader is running, or no thread can be started.
     pub fn epoch(&self, epoch: u64) -> Result<Epoch, LoaderError> {
-        self.start(epoch, 0)
+        Epoch::start(&self.core, epoch, 0)
     }
 
     /// The position of the consumer: the epoch, and how many of its batches were handed out. Batches that
@@ -176,8 +180,7 @@ impl Loader {
     ///
     /// At the end of an epoch, [`restore`](Self::restore) yields no batches; start the next one with
     /// `epoch(state.epoch + 1)`. After an error, the position is that of the first batch that did not reach
-    /// the device, even if it was handed out before the error was known; it and the following ones come
-    /// again.
+    /// the device, even if it was handed out: it and the following ones come again.
     #[must_use]
     pub fn state(&self) -> EpochState {
         self.core.state()
@@ -202,11 +205,10 @@ impl Loader {
     /// ```
     ///
     /// # Errors
-    /// If the state belongs to another order: another seed, shard, batch size or number of samples.
-    /// Otherwise as [`epoch`](Self::epoch).
+    /// As [`epoch`](Self::epoch), and if the state has another seed, shard, batch size or number of samples.
     pub fn restore(&self, state: &EpochState) -> Result<Epoch, LoaderError> {
         state.check(&self.core.order, self.core.samples)?;
-        self.start(state.epoch, state.batch)
+        Epoch::start(&self.core, state.epoch, state.batch)
     }
 
     /// Number of batches in an epoch. All epochs have the same.
@@ -227,26 +229,12 @@ impl Loader {
     pub fn stats(&self) -> LoaderStats {
         *lock(&self.core.buffers.stats)
     }
-
-    fn start(&self, epoch: u64, first: u64) -> Result<Epoch, LoaderError> {
-        let core = &self.core;
-        let order = SampleOrder::new(core.samples, epoch, &core.order)?;
-        if core.busy.swap(true, Ordering::Acquire) {
-            return Err(LoaderError::Busy);
-        }
-        core.handed_out(epoch, first.min(order.batches() as u64));
-        Epoch::start(core, epoch, order, first)
-    }
 }
 
 impl LoaderCore {
     fn state(&self) -> EpochState {
         let (epoch, batch) = *lock(&self.position);
         EpochState::new(epoch, batch, &self.order, self.samples)
-    }
-
-    fn handed_out(&self, epoch: u64, batches: u64) {
-        *lock(&self.position) = (epoch, batches);
     }
 
     /// The epoch is over. Its batches from `lost` on did not reach the device.
@@ -267,8 +255,7 @@ impl fmt::Debug for Loader {
     }
 }
 
-/// Samples to claim at a time: enough bytes to make the cost of a claim negligible, few enough that all
-/// threads finish a batch at about the same time.
+/// Samples to claim at a time: so many that claims cost nothing, so few that all threads finish together.
 fn claim_len(layout: &BatchLayout, batch: usize, workers: usize) -> usize {
     const CLAIM_BYTES: usize = 256 << 10;
     let add = |sum: usize, bytes: &usize| sum.saturating_add(*bytes);

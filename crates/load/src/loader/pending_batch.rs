@@ -36,8 +36,9 @@ impl PendingBatch {
         number: u64,
         samples: Vec<Sample>,
         slot: BatchSlot,
-    ) -> Result<Self, LoaderError> {
-        let places = layout.places(samples.len())?;
+    ) -> Self {
+        let places = layout.places(samples.len());
+        let places = places.expect("the largest batch has places");
         let fields = places.starts.iter().zip(&layout.strides);
         let stride = |(&start, &unit_bytes): (&usize, &usize)| Stride {
             range: start..start + samples.len() * unit_bytes,
@@ -45,7 +46,7 @@ impl PendingBatch {
         };
         let strides: Vec<_> = fields.map(stride).collect();
         let lengths = 0..samples.len() * strides.len();
-        Ok(Self {
+        Self {
             number,
             slot: SharedSlot::new(slot, samples.len(), strides),
             places,
@@ -55,7 +56,7 @@ impl PendingBatch {
             failure: Mutex::default(),
             skipped: Mutex::default(),
             samples,
-        })
+        }
     }
 
     /// Whether an earlier sample ends the epoch, so that this one is not needed.

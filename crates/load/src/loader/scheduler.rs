@@ -58,7 +58,7 @@ pub(super) struct Schedule {
     /// The consumer, if it awaits a batch, and since when.
     awaiting: Option<(Waker, Instant)>,
     /// The epoch is closed, with this error.
-    closed: Option<Option<LoaderError>>,
+    pub(super) closed: Option<Option<LoaderError>>,
 }
 
 impl Schedule {
@@ -112,17 +112,17 @@ impl EpochScheduler {
                 drop(schedule);
                 self.wake_consumer();
             }
-            Err(error) => drop(self.fail(schedule, number, error)),
+            Err(error) => self.fail(schedule, number, error),
         }
     }
 
     /// End the epoch with this batch, unless an earlier one fails too.
-    pub(super) fn fail<'a>(
-        &'a self,
-        mut schedule: MutexGuard<'a, Schedule>,
+    pub(super) fn fail(
+        &self,
+        mut schedule: MutexGuard<'_, Schedule>,
         number: u64,
         error: LoaderError,
-    ) -> MutexGuard<'a, Schedule> {
+    ) {
         self.failed.fetch_min(number, Ordering::Relaxed);
         schedule.end = schedule.end.min(number + 1);
         schedule.next = schedule.next.max(number + 1); // do not try it again
@@ -131,7 +131,6 @@ impl EpochScheduler {
         self.work.notify_all();
         self.core.buffers.wake();
         self.wake_consumer();
-        self.schedule()
     }
 
     /// A thread panicked: batches that are not ready never will be.
@@ -139,12 +138,12 @@ impl EpochScheduler {
         let schedule = self.schedule();
         let missing = |batch: &u64| !schedule.done.contains_key(batch);
         let batch = (schedule.taken..).find(missing).expect("batches end");
-        drop(self.fail(schedule, batch, LoaderError::LoaderPanicked { batch, text }));
+        self.fail(schedule, batch, LoaderError::LoaderPanicked { batch, text });
     }
 
     /// The next batch for the consumer; `None` at the end. Waits for it.
     pub(super) fn take(&self) -> Option<Outcome> {
-        self.wait_until(None);
+        self.wait_timeout(Duration::MAX);
         let Poll::Ready(taken) = self.schedule().take_next() else {
             unreachable!("only the consumer takes batches");
         };
@@ -168,28 +167,19 @@ impl EpochScheduler {
         taken
     }
 
-    /// Wait until a batch is ready or the end is known, at most until then. Returns whether it is.
-    pub(super) fn wait_until(&self, until: Option<Instant>) -> bool {
-        let mut waiting_since = None;
-        let mut schedule = self.schedule();
-        let ready = loop {
-            if schedule.taken >= schedule.end || schedule.done.contains_key(&schedule.taken) {
-                break true;
-            }
-            let now = Instant::now();
-            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
-            if left.is_zero() {
-                break false;
-            }
-            waiting_since.get_or_insert(now);
-            let woken = self.ready.wait_timeout(schedule, left);
-            schedule = woken.unwrap_or_else(PoisonError::into_inner).0;
+    /// Wait until a batch is ready or the end is known, at most for `timeout`. Returns whether it is.
+    pub(super) fn wait_timeout(&self, timeout: Duration) -> bool {
+        let is_pending = |schedule: &mut Schedule| {
+            schedule.taken < schedule.end && !schedule.done.contains_key(&schedule.taken)
         };
-        drop(schedule);
-        if let Some(since) = waiting_since {
-            self.consumer_waited(since);
+        let mut schedule = self.schedule();
+        if is_pending(&mut schedule) {
+            let start = Instant::now();
+            let woken = self.ready.wait_timeout_while(schedule, timeout, is_pending);
+            schedule = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.consumer_waited(start);
         }
-        ready
+        !is_pending(&mut schedule)
     }
 
     pub(super) fn consumer_waited(&self, since: Instant) {
@@ -223,10 +213,6 @@ impl EpochScheduler {
         }
     }
 
-    pub(super) fn take_closed(&self) -> Option<LoaderError> {
-        self.schedule().closed.take().flatten()
-    }
-
     /// Cancel the rest of the epoch.
     pub(super) fn stop(&self) {
         let schedule = self.schedule();
@@ -247,12 +233,6 @@ impl EpochScheduler {
         for slot in unread.filter_map(|batch| batch.slot.into_inner()) {
             self.core.buffers.return_slot(slot);
         }
-    }
-
-    /// Batches left for the consumer, if none fails.
-    pub(super) fn left(&self) -> u64 {
-        let schedule = self.schedule();
-        schedule.end - schedule.taken
     }
 
     /// The error of a batch, or of an earlier one whose copy it waited for.

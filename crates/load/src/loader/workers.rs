@@ -1,7 +1,7 @@
 //! What worker threads do: open batches, read samples into their slots, and submit full ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use pinlane_core::internal::lock;
@@ -15,17 +15,8 @@ use super::scheduler::{EpochScheduler, Schedule};
 use super::stats::elapsed_ns;
 use super::{Batch, LoaderError, OnError, SkippedSample};
 
-/// What a worker should do next.
-enum Task {
-    Read(Arc<PendingBatch>),
-    Open,
-    Wait,
-    Nothing,
-}
-
 impl EpochScheduler {
-    /// Work until nothing is left to do; without `wait`, only until it would have to wait. `sample` is reused
-    /// from sample to sample.
+    /// Work until nothing is left to do; without `wait`, only until it would have to wait. Reuses `sample`.
     pub(super) fn work(&self, mut sample: SampleMut<'static>, wait: bool) {
         let core = &*self.core;
         while let Some(batch) = self.next_batch(wait) {
@@ -96,41 +87,30 @@ impl EpochScheduler {
 
     /// A batch with unclaimed samples. With `wait`, waits for one; `None` if there is none.
     fn next_batch(&self, wait: bool) -> Option<Arc<PendingBatch>> {
-        let mut schedule = self.schedule();
         loop {
-            match self.next_task(&mut schedule) {
-                Task::Read(batch) => return Some(batch),
-                Task::Open => schedule = self.open_next(schedule, true),
-                Task::Wait if wait => {
-                    let opening = schedule.opening;
-                    let start = Instant::now();
-                    let woken = self.work.wait(schedule);
-                    schedule = woken.unwrap_or_else(PoisonError::into_inner);
-                    let mut stats = lock(&self.core.buffers.stats);
-                    match opening {
-                        true => stats.slot_wait_ns += elapsed_ns(start),
-                        false => stats.held_back_ns += elapsed_ns(start),
-                    }
+            let mut schedule = self.schedule();
+            if self.is_stopped() {
+                return None;
+            }
+            while let Some(batch) = schedule.open.front() {
+                if batch.slot.has_unclaimed() {
+                    return Some(Arc::clone(batch));
                 }
-                Task::Wait | Task::Nothing => return None,
+                schedule.open.pop_front();
             }
-        }
-    }
-
-    fn next_task(&self, schedule: &mut Schedule) -> Task {
-        if self.is_stopped() {
-            return Task::Nothing;
-        }
-        while let Some(batch) = schedule.open.front() {
-            if batch.slot.has_unclaimed() {
-                return Task::Read(Arc::clone(batch));
+            if self.may_open(&schedule) {
+                self.open_next(schedule, true);
+            } else if wait && schedule.next < schedule.end {
+                let (opening, start) = (schedule.opening, Instant::now());
+                drop(self.work.wait(schedule));
+                let mut stats = lock(&self.core.buffers.stats);
+                match opening {
+                    true => stats.slot_wait_ns += elapsed_ns(start),
+                    false => stats.held_back_ns += elapsed_ns(start),
+                }
+            } else {
+                return None;
             }
-            schedule.open.pop_front();
-        }
-        match schedule.next >= schedule.end {
-            true => Task::Nothing,
-            false if self.may_open(schedule) => Task::Open,
-            false => Task::Wait,
         }
     }
 
@@ -140,21 +120,16 @@ impl EpochScheduler {
         !schedule.opening && schedule.next < end
     }
 
-    /// Open the next batch while this one still has unread samples, if that is possible without waiting.
-    /// Then no thread is idle at the end of this one.
+    /// Open the next batch, if possible without waiting, so that no thread is idle at the end of this one.
     fn open_ahead(&self) {
         let schedule = self.schedule();
         if !self.is_stopped() && self.may_open(&schedule) {
-            drop(self.open_next(schedule, false));
+            self.open_next(schedule, false);
         }
     }
 
     /// Open the next batch. No other thread opens one meanwhile.
-    fn open_next<'a>(
-        &'a self,
-        mut schedule: MutexGuard<'a, Schedule>,
-        wait: bool,
-    ) -> MutexGuard<'a, Schedule> {
+    fn open_next(&self, mut schedule: MutexGuard<'_, Schedule>, wait: bool) {
         let number = schedule.next;
         schedule.opening = true;
         drop(schedule);
@@ -167,10 +142,10 @@ impl EpochScheduler {
                 schedule.next = number + 1;
             }
             Ok(None) => {}
-            Err(error) => schedule = self.fail(schedule, number, error),
+            Err(error) => return self.fail(schedule, number, error),
         }
+        drop(schedule);
         self.work.notify_all();
-        schedule
     }
 
     /// `None` if the batch is no longer needed, or if it would have to wait without `wait`.
@@ -184,7 +159,8 @@ impl EpochScheduler {
             return Ok(None);
         };
         let samples = self.order.batch(number as usize).collect();
-        PendingBatch::new(&core.layout, number, samples, slot).map(Some)
+        let batch = PendingBatch::new(&core.layout, number, samples, slot);
+        Ok(Some(batch))
     }
 
     /// All samples of a batch are finished: submit it.

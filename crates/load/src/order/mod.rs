@@ -10,8 +10,7 @@
 //! ```
 //!
 //! An order depends only on the number of samples, the seed, the epoch, the rank and the world size. The
-//! batch size cuts it into batches and decides how much padding it gets. Workers and prefetching do not
-//! affect it.
+//! batch size cuts it into batches and decides how much padding it gets.
 //!
 //! ```
 //! use pinlane::load::{OrderConfig, SampleOrder, Shard};
@@ -49,13 +48,12 @@ use permutation::Permutation;
 
 /// What happens to samples that do not divide evenly over ranks and batches.
 ///
-/// All ranks always get the same number of samples and batches: collective training hangs if one rank
-/// runs a step more than the others.
+/// All ranks get the same number of samples and batches: collective training hangs if one has a step more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Tail {
-    /// The last batch may be shorter. Ranks that are a sample short repeat one, as [`padding`](Sample::padding).
+    /// The last batch may be shorter. Ranks that lack a sample repeat one, as [`padding`](Sample::padding).
     #[default]
     Keep,
     /// Samples that do not fill a batch on every rank are dropped: with shuffling, others in each epoch.
@@ -98,8 +96,7 @@ impl Default for OrderConfig {
 
 /// The samples of one rank in one epoch, in order, cut into batches.
 ///
-/// All ranks have the same number of samples; see [`Tail`]. Nothing is stored: any position of an order of
-/// any length is computed on demand.
+/// All ranks have the same number of samples; see [`Tail`]. Any position is computed on demand.
 #[derive(Clone, Debug)]
 pub struct SampleOrder {
     /// Samples of the dataset.

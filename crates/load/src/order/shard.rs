@@ -50,9 +50,8 @@ impl Shard {
     /// | PMI (MPICH, Intel MPI) | `PMI_RANK` | `PMI_SIZE` |
     /// | SLURM, started by `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS`, else `SLURM_NTASKS` |
     ///
-    /// SLURM also sets these variables in the shell of `salloc` and in batch scripts, where they describe
-    /// tasks that have not been started. They therefore count only if `SLURM_STEP_ID` (or `SLURM_STEPID`)
-    /// is a step that `srun` started; anywhere else a process reads all samples.
+    /// SLURM also sets them in the shell of `salloc` and in batch scripts, for tasks that have not been
+    /// started. They therefore count only if `SLURM_STEP_ID` (or `SLURM_STEPID`) is a step of `srun`.
     ///
     /// # Errors
     /// [`OrderError::MissingVariable`] if a launcher set one of its two variables and no launcher set both;
@@ -154,8 +153,7 @@ const LAUNCHERS: [(Variables, Variables, Variables); 4] = [
     ),
 ];
 
-/// The last step number that `srun` assigns. Higher ones mark batch scripts, interactive shells and the
-/// like, which are one process regardless of the number of tasks.
+/// The last step number that `srun` assigns. Higher ones mark batch scripts, interactive shells and the like.
 const STEP_MAX: usize = 0xffff_fff0;
 
 fn from_variables(

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{OrderConfig, OrderError, SampleOrder, Tail};
 
-/// How far an epoch has come, and in which order. Save it to resume later with exactly the samples that
-/// are left.
+/// How far an epoch has come, and in which order. Save it to resume later with the samples that are left.
 ///
 /// ```
 /// use pinlane::load::{EpochState, OrderConfig, OrderError};
@@ -72,8 +71,7 @@ impl EpochState {
     /// Check that the epoch can be resumed with this configuration.
     ///
     /// # Errors
-    /// [`OrderError::StateVersion`]; [`OrderError::StateDiffers`] for the first value that differs;
-    /// [`OrderError::StateBatch`] if it counts more batches than the epoch has; and the errors of
+    /// [`OrderError::StateVersion`], [`OrderError::StateDiffers`], [`OrderError::StateBatch`], and those of
     /// [`SampleOrder::new`].
     pub fn check(&self, config: &OrderConfig, samples: usize) -> Result<(), OrderError> {
         if self.version != Self::VERSION {

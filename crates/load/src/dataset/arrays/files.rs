@@ -11,8 +11,7 @@ use super::{ArrayMemory, Arrays, Column};
 use crate::{Catalog, Field, FileInfo, LoadError, LoadErrorKind, TensorInfo};
 
 impl Arrays {
-    /// All tensors of a file or a folder, as accepted by [`Catalog::open`]. Each is a field with its name,
-    /// and has one row for each sample.
+    /// All tensors of what [`Catalog::open`] takes: each is a field, with a row for each sample.
     ///
     /// ```
     /// use pinlane::load::dataset::{Arrays, Dataset};
@@ -34,8 +33,8 @@ impl Arrays {
     ///
     /// # Errors
     /// [`LoadErrorKind::NoFields`], [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::SamplesDiffer`]
-    /// for a tensor with another number of rows than the first, [`LoadErrorKind::RowsSplitByte`] if a row ends
-    /// inside a byte, [`LoadErrorKind::OtherCatalog`], and [`LoadErrorKind::FileChanged`].
+    /// if numbers of rows differ, [`LoadErrorKind::RowsSplitByte`] if a row ends inside a byte,
+    /// [`LoadErrorKind::OtherCatalog`], and [`LoadErrorKind::FileChanged`].
     pub fn of(catalog: &Catalog, tensors: &[TensorInfo]) -> Result<Self, LoadError> {
         let first = tensors.first().ok_or(LoadErrorKind::NoFields)?;
         let samples = first.shape().first().copied().unwrap_or(0);
@@ -109,10 +108,8 @@ fn column(
     Ok((Field::fixed(tensor.name(), tensor.dtype(), shape?), column))
 }
 
-/// A file mapped for reading.
-///
-/// Its bytes are only ever copied, never borrowed as a slice: another process may write to the file at any
-/// time, and the contents of a slice must not change.
+/// A file mapped for reading. Its bytes are only copied, never borrowed as a slice: another process may write
+/// to the file at any time.
 pub(super) struct MappedFile {
     map: MmapRaw,
     file: File,
@@ -138,10 +135,7 @@ impl MappedFile {
         self.info.check(&self.file)
     }
 
-    /// Fill `target` with the bytes from `start`.
-    ///
-    /// # Panics
-    /// If the mapping is shorter.
+    /// Fill `target` with the bytes from `start`. Panics if the mapping is shorter.
     pub(super) fn copy_to(&self, start: usize, target: &mut [u8]) {
         let (bytes, len) = (target.len(), self.map.len());
         let inside = start.checked_add(bytes).is_some_and(|end| end <= len);

@@ -16,8 +16,7 @@ use super::index::TarIndex;
 use crate::file_info::{FileStamp, open_regular};
 use crate::{LoadError, LoadErrorKind};
 
-/// The most archives to keep open. With more, each is opened for every read: processes are often limited to
-/// a thousand open files.
+/// The most archives to keep open; of more, each is opened for every read. Open files are often limited.
 const OPEN_MAX: usize = 256;
 
 /// Threads that read headers: they mostly wait for the disk or the network.
@@ -48,10 +47,10 @@ impl TarArchive {
     }
 
     /// Work with the file, checked for changes before and after.
-    pub(super) fn with_file<T>(
+    pub(super) fn with_file(
         &self,
-        work: impl FnOnce(&File) -> Result<T, LoadError>,
-    ) -> Result<T, LoadError> {
+        work: impl FnOnce(&File) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
         let opened;
         let file = match &self.file {
             Some(file) => file,
@@ -61,9 +60,8 @@ impl TarArchive {
             }
         };
         self.check(file)?;
-        let done = work(file)?;
-        self.check(file)?;
-        Ok(done)
+        work(file)?;
+        self.check(file)
     }
 
     fn check(&self, file: &File) -> Result<(), LoadError> {

@@ -1,6 +1,4 @@
-//! The files in an archive.
-//!
-//! Archives are untrusted: any content gives an error, or entries whose data is inside the archive.
+//! The files in an archive, which is untrusted: any content gives an error, or entries inside the archive.
 
 use std::fs::File;
 use std::num::NonZeroU64;
@@ -10,8 +8,7 @@ use super::archive::read_exact;
 use super::header::{BLOCK_BYTES, Block, PaxHeader, TarHeader, until_nul};
 use crate::LoadErrorKind;
 
-/// Bytes to read at a time: enough for the headers of several small entries, little more than the header of
-/// a large one.
+/// Bytes to read at a time: the headers of several small entries, little more than that of a large one.
 const WINDOW_BYTES: u64 = 8 << 10;
 
 /// Limit of a long name or a pax header. Real ones have a few hundred bytes.

@@ -50,8 +50,7 @@ impl TarHeader {
     }
 }
 
-/// Whether this is the sum of all bytes, with spaces for the sum itself. Some old programs summed signed
-/// bytes.
+/// Whether this is the sum of all bytes, with spaces for the sum itself. Old programs summed signed bytes.
 fn checksum_matches(block: &Block, checksum: i64) -> bool {
     let sum = |value: fn(u8) -> i64| {
         let others = block[..CHECKSUM.start].iter().chain(&block[CHECKSUM.end..]);

@@ -92,8 +92,7 @@ impl TarIndex {
         self.scattered.binary_search(&(sample, field)).is_ok()
     }
 
-    /// Fields that a sample lacks but another sample with the same key has, in order of samples and fields.
-    /// Free if no sample lacks anything.
+    /// Fields that a sample lacks but another one with the same key has, sorted.
     fn find_scattered(&self) -> Vec<(usize, usize)> {
         if self.data.iter().all(Option::is_some) {
             return Vec::new();
@@ -116,8 +115,8 @@ impl TarIndex {
     }
 }
 
-/// The key and the extension: what comes before and after the first dot of the file name. Names without a
-/// dot, hidden files and archive metadata (`__…__`) belong to no sample.
+/// The key and the extension: what is before and after the first dot of the file name. Names without a dot,
+/// hidden files and archive metadata (`__…__`) belong to no sample.
 fn split_name(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let first = name.split(|byte| *byte == b'/').next()?;
     if first.len() >= 4 && first.starts_with(b"__") && first.ends_with(b"__") {
@@ -138,8 +137,7 @@ fn list_extension(listed: &mut Vec<Vec<u8>>, extension: &[u8]) {
     }
 }
 
-/// Check that every field has a file in at least one archive, unless there are no samples at all. A missing
-/// one is most likely a typo.
+/// Check that every field has a file in some archive, if there are samples: else it is most likely a typo.
 pub(super) fn check_extensions(
     archives: &[TarArchive],
     extensions: &[String],

@@ -73,14 +73,12 @@ impl TarConfig {
 /// `train/0001.jpg` and `train/0001.cls`. The common part is the sample's key, the rest selects the field.
 /// The file's bytes are the field's: nothing is decoded.
 ///
-/// [`open`](Self::open) reads the headers of all archives once; samples are then read from their position,
-/// in any order. Archives may be in ustar, pax or GNU format, uncompressed and without sparse files. Folders
-/// and links are ignored, and so are files that WebDataset ignores: names without a dot, hidden files, and
-/// `__…__`.
+/// [`open`](Self::open) reads all headers once; samples are then read from their position, in any order.
+/// Archives may be in ustar, pax or GNU format, uncompressed and without sparse files. Ignored are folders
+/// and links, and like in WebDataset names without a dot, hidden files, and `__…__`.
 ///
-/// A sample that lacks a file, or has one that does not fit its field, is an error of that sample. If the
-/// files of a sample are not consecutive, they form several incomplete samples; `tar --sort=name` keeps them
-/// together.
+/// A sample that lacks a file, or has one that does not fit its field, is an error of that sample. So are
+/// samples whose files are not consecutive; `tar --sort=name` keeps them together.
 #[derive(Debug)]
 pub struct Tar {
     extensions: Vec<String>,
@@ -113,8 +111,7 @@ impl Tar {
     /// ```
     ///
     /// # Errors
-    /// The error of the first invalid archive, [`LoadErrorKind::NoFields`] for a configuration without fields, and
-    /// [`TarError::NoSuchExtension`] for an extension that no sample of any archive has.
+    /// That of the first invalid archive, [`LoadErrorKind::NoFields`], and [`TarError::NoSuchExtension`].
     pub fn open(
         paths: impl IntoIterator<Item = impl AsRef<Path>>,
         config: TarConfig,
