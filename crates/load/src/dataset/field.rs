@@ -26,11 +26,8 @@ impl Field {
     /// An array with the same shape in every sample. Without dimensions it is a single value.
     #[must_use]
     pub fn fixed(name: impl Into<String>, dtype: Dtype, shape: impl Into<Vec<usize>>) -> Self {
-        Self {
-            name: name.into(),
-            dtype,
-            shape: FieldShape::Fixed(shape.into()),
-        }
+        let (name, shape) = (name.into(), FieldShape::Fixed(shape.into()));
+        Self { name, dtype, shape }
     }
 
     /// Up to `at_most` elements in each sample.
@@ -39,11 +36,8 @@ impl Field {
     /// in pinned and in device memory. Only the actual elements are copied.
     #[must_use]
     pub fn variable(name: impl Into<String>, dtype: Dtype, at_most: usize) -> Self {
-        Self {
-            name: name.into(),
-            dtype,
-            shape: FieldShape::Variable { at_most },
-        }
+        let (name, shape) = (name.into(), FieldShape::Variable { at_most });
+        Self { name, dtype, shape }
     }
 
     /// Its name.
@@ -94,10 +88,5 @@ impl Field {
     pub(crate) fn elements_in(&self, bytes: usize) -> Option<u64> {
         let (bits, size) = (bytes as u64 * 8, self.dtype.bits());
         bits.is_multiple_of(size).then(|| bits / size)
-    }
-
-    /// Whether an element takes as many bytes as a `T`.
-    pub(crate) fn fits<T>(&self) -> bool {
-        size_of::<T>() as u64 * 8 == self.dtype.bits()
     }
 }

@@ -39,11 +39,8 @@ pub fn from_fn<F>(len: usize, fields: impl Into<Vec<Field>>, read: F) -> FnDatas
 where
     F: Fn(usize, &mut SampleMut<'_>) -> Result<(), SampleError> + Send + Sync + 'static,
 {
-    FnDataset {
-        len,
-        fields: fields.into(),
-        read,
-    }
+    let fields = fields.into();
+    FnDataset { len, fields, read }
 }
 
 impl<F> Dataset for FnDataset<F>
@@ -71,7 +68,6 @@ pub struct Map<D, F> {
     source: D,
     fields: Vec<Field>,
     transform: F,
-    /// Where the fields of a source's sample lie in a buffer.
     places: Result<Vec<Range<usize>>, LoadError>,
     /// Idle buffers: as many as threads have read at the same time.
     buffers: Mutex<Vec<SampleBuffer>>,

@@ -189,9 +189,9 @@ fn no_such_field(name: &str) -> SampleError {
 }
 
 fn check_element<T>(field: &Field) -> Result<(), SampleError> {
-    if field.fits::<T>() {
+    let (name, dtype, bytes) = (field.name(), field.dtype(), size_of::<T>());
+    if bytes as u64 * 8 == dtype.bits() {
         return Ok(());
     }
-    let (name, dtype, bytes) = (field.name(), field.dtype(), size_of::<T>());
     Err(format!("field `{name}` holds {dtype}, not elements of {bytes} bytes").into())
 }

@@ -11,7 +11,7 @@ use pinlane_core::{DeviceSlice, DeviceSliceMut};
 
 use super::buffers::{BatchBuffers, DeviceBatch};
 use super::layout::FieldSpan;
-use super::{LoaderError, SkippedSample};
+use super::{LoaderError, Result, SkippedSample};
 
 /// Samples on the device, or on their way there: work on its memory waits for the copy, on any stream.
 ///
@@ -81,12 +81,8 @@ impl Batch {
 
     /// All fields, in the order of the dataset.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = BatchField<'_>> {
-        let fields = self.fields.iter().zip(&self.spans);
-        fields.map(|(field, span)| BatchField {
-            batch: self,
-            field,
-            span,
-        })
+        let (batch, fields) = (self, self.fields.iter().zip(&self.spans));
+        fields.map(move |(field, span)| BatchField { batch, field, span })
     }
 
     /// The bytes of field number `field`, to change in place.
@@ -110,10 +106,7 @@ impl Batch {
     ///
     /// # Panics
     /// If there is no such field.
-    pub fn typed_mut<T: Pod>(
-        &mut self,
-        field: usize,
-    ) -> Result<DeviceSliceMut<'_, T>, LoaderError> {
+    pub fn typed_mut<T: Pod>(&mut self, field: usize) -> Result<DeviceSliceMut<'_, T>> {
         check_element::<T>(self.fields[field].name(), self.spans[field].dtype)?;
         Ok(self.bytes_mut(field).cast())
     }
@@ -180,7 +173,7 @@ impl<'a> BatchField<'a> {
     ///
     /// # Errors
     /// If an element has another size.
-    pub fn typed<T: Pod>(&self) -> Result<DeviceSlice<'a, T>, LoaderError> {
+    pub fn typed<T: Pod>(&self) -> Result<DeviceSlice<'a, T>> {
         check_element::<T>(self.name(), self.dtype())?;
         Ok(self.bytes().cast())
     }
@@ -210,7 +203,7 @@ impl fmt::Debug for BatchField<'_> {
     }
 }
 
-fn check_element<T>(field: &str, dtype: Dtype) -> Result<(), LoaderError> {
+fn check_element<T>(field: &str, dtype: Dtype) -> Result<()> {
     let element_bytes = size_of::<T>();
     if element_bytes as u64 * 8 == dtype.bits() {
         return Ok(());

@@ -56,7 +56,6 @@ pub(super) struct SlotTimer {
     _alive: Arc<()>,
 }
 
-/// A slot whose copy is in flight.
 pub(super) struct CopyInFlight {
     pub(super) transfer: Transfer<Part<PoolBuf<u8>>>,
     pub(super) timer: SlotTimer,
@@ -66,7 +65,6 @@ pub(super) struct CopyInFlight {
     pub(super) stale: bool,
 }
 
-/// Device memory of one batch.
 #[derive(Debug)]
 pub(super) struct DeviceBatch {
     /// The fields as they were read.
@@ -75,7 +73,6 @@ pub(super) struct DeviceBatch {
     pub(super) transformed: DeviceBuf<u8>,
 }
 
-/// A failed copy of a batch.
 pub(super) struct CopyFailure {
     /// The batch, if it is not the current one.
     pub(super) batch: Option<u64>,
@@ -83,6 +80,8 @@ pub(super) struct CopyFailure {
     pub(super) lost: bool,
     pub(super) error: Error,
 }
+
+type SlotResult = Result<Option<BatchSlot>, CopyFailure>;
 
 impl From<Error> for CopyFailure {
     fn from(error: Error) -> Self {
@@ -96,17 +95,13 @@ impl BatchBuffers {
     pub(super) fn start_epoch(&self) {
         let mut lists = lock(&self.lists);
         lists.pinning_failed = false;
-        lists
-            .in_flight
-            .iter_mut()
-            .for_each(|copy| copy.stale = true);
+        for copy in &mut lists.in_flight {
+            copy.stale = true;
+        }
     }
 
     /// An idle slot. Waits for one; `None` if `stopped` returns true. Only one thread calls this at a time.
-    pub(super) fn slot(
-        &self,
-        stopped: impl Fn() -> bool,
-    ) -> Result<Option<BatchSlot>, CopyFailure> {
+    pub(super) fn slot(&self, stopped: impl Fn() -> bool) -> SlotResult {
         loop {
             if let Some(slot) = self.idle_or_new()? {
                 return Ok(Some(slot));
@@ -132,7 +127,7 @@ impl BatchBuffers {
     }
 
     /// An idle slot, without waiting. Only one thread calls this at a time.
-    pub(super) fn try_slot(&self) -> Result<Option<BatchSlot>, CopyFailure> {
+    pub(super) fn try_slot(&self) -> SlotResult {
         if let Some(slot) = self.idle_or_new()? {
             return Ok(Some(slot));
         }
@@ -148,7 +143,7 @@ impl BatchBuffers {
         }
     }
 
-    fn idle_or_new(&self) -> Result<Option<BatchSlot>, CopyFailure> {
+    fn idle_or_new(&self) -> SlotResult {
         let mut lists = lock(&self.lists);
         if let Some(slot) = lists.slots.pop() {
             return Ok(Some(slot));
@@ -204,7 +199,6 @@ impl BatchBuffers {
         self.changed.notify_all();
     }
 
-    /// Device memory for one batch.
     pub(super) fn device_batch(&self) -> pinlane_core::Result<DeviceBatch> {
         let idle = lock(&self.lists).device_batches.pop_front();
         if let Some(batch) = idle {
@@ -229,11 +223,7 @@ impl BatchBuffers {
     }
 
     /// Wait for a copy. `None` if stopped first, with the copy back in the list, or if the slot is lost.
-    fn wait_for_copy(
-        &self,
-        copy: CopyInFlight,
-        stopped: &impl Fn() -> bool,
-    ) -> Result<Option<BatchSlot>, CopyFailure> {
+    fn wait_for_copy(&self, copy: CopyInFlight, stopped: &impl Fn() -> bool) -> SlotResult {
         loop {
             match copy.transfer.wait_timeout(POLL_INTERVAL) {
                 Ok(false) if stopped() => {
@@ -248,11 +238,7 @@ impl BatchBuffers {
 
     /// Take the slot of a copy that is done, or for which waiting failed. If another look cannot tell whether
     /// it is done, leave it to the device, which frees the memory later: waiting might take forever.
-    fn complete(
-        &self,
-        copy: CopyInFlight,
-        waited: pinlane_core::Result<bool>,
-    ) -> Result<Option<BatchSlot>, CopyFailure> {
+    fn complete(&self, copy: CopyInFlight, waited: pinlane_core::Result<bool>) -> SlotResult {
         let CopyInFlight {
             transfer, timer, ..
         } = copy;

@@ -7,7 +7,7 @@ use crate::{OrderConfig, Shard, Tail};
 use pinlane_core::Device;
 use pinlane_core::memory::local_world_size;
 
-use super::{DeviceTransform, LoaderError};
+use super::{DeviceTransform, LoaderError, Result};
 
 /// Configuration of a [`Loader`](super::Loader).
 ///
@@ -115,7 +115,7 @@ impl LoaderConfig {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), LoaderError> {
+    pub(super) fn check(&self) -> Result<()> {
         let (field, reason) = match (self.prefetch, self.workers) {
             (prefetch, _) if !(1..=PREFETCH_MAX).contains(&prefetch) => (
                 "prefetch",

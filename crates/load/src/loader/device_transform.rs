@@ -11,9 +11,9 @@ use pinlane_core::{
     Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Module, Normalize, Stream,
 };
 
-use super::LoaderError;
 use super::buffers::DeviceBatch;
 use super::layout::{BatchLayout, FieldSpan, aligned};
+use super::{LoaderError, Result};
 
 /// How to transform a field on the device after the copy, so that fewer bytes go over the link.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,7 +33,6 @@ pub enum DeviceTransform {
     /// [`inner`](Normalize::inner). A variable field can have one channel only.
     ///
     /// ```
-    /// # fn main() -> pinlane::Result<()> {
     /// use pinlane::Normalize;
     /// use pinlane::load::{DeviceTransform, Dtype, LoaderConfig};
     ///
@@ -43,8 +42,7 @@ pub enum DeviceTransform {
     ///     to: Dtype::Bf16,
     /// };
     /// let config = LoaderConfig::default().device_transform("image", transform);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), pinlane::Error>(())
     /// ```
     Normalize {
         /// The factors, and the layout of channels in a sample.
@@ -158,7 +156,7 @@ impl DeviceTransforms {
         layout: &BatchLayout,
         transforms: &[(String, DeviceTransform)],
         samples: usize,
-    ) -> Result<Self, LoaderError> {
+    ) -> Result<Self> {
         let fields = &layout.fields;
         let mut bytes = 0;
         let mut places: Vec<(usize, usize)> = Vec::new();

@@ -17,7 +17,7 @@ use crate::dataset::SampleMut;
 use crate::{EpochState, SampleOrder, panic};
 
 use super::scheduler::EpochScheduler;
-use super::{Batch, LoaderCore, LoaderError};
+use super::{Batch, LoaderCore, LoaderError, Result};
 
 /// How long the end of an epoch waits for its last copies.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -40,11 +40,7 @@ pub struct Epoch {
 
 impl Epoch {
     /// Epoch `number`, starting with batch `first`.
-    pub(super) fn start(
-        core: &Arc<LoaderCore>,
-        number: u64,
-        first: u64,
-    ) -> Result<Self, LoaderError> {
+    pub(super) fn start(core: &Arc<LoaderCore>, number: u64, first: u64) -> Result<Self> {
         let order = SampleOrder::new(core.samples, number, &core.order)?;
         if core.busy.swap(true, Ordering::Acquire) {
             return Err(LoaderError::Busy);
@@ -206,7 +202,7 @@ fn wait_for_copies(scheduler: &EpochScheduler, patience: Duration) -> Option<Loa
 }
 
 impl Iterator for Epoch {
-    type Item = Result<Batch, LoaderError>;
+    type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.closing.is_some() {
@@ -269,7 +265,7 @@ pub struct NextBatch<'a> {
 }
 
 impl Future for NextBatch<'_> {
-    type Output = Option<Result<Batch, LoaderError>>;
+    type Output = Option<Result<Batch>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let epoch = &mut *self.epoch;

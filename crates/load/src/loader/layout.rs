@@ -13,12 +13,11 @@ use std::sync::Arc;
 use crate::dataset::{Field, FieldShape};
 use crate::{Dtype, LoadErrorKind, SampleOrder};
 
-use super::LoaderError;
+use super::{LoaderError, Result};
 
 /// Every field starts at a multiple of this.
 const ALIGN_BYTES: usize = 256;
 
-/// The fields of a batch.
 #[derive(Debug)]
 pub(super) struct BatchLayout {
     pub(super) fields: Arc<[Field]>,
@@ -38,7 +37,6 @@ pub(super) struct FieldPlaces {
     pub(super) bytes: usize,
 }
 
-/// A packed batch.
 #[derive(Debug)]
 pub(super) struct PackedBatch {
     pub(super) spans: Vec<FieldSpan>,
@@ -58,7 +56,7 @@ pub(super) struct FieldSpan {
 }
 
 impl BatchLayout {
-    pub(super) fn new(fields: &[Field]) -> Result<Self, LoaderError> {
+    pub(super) fn new(fields: &[Field]) -> Result<Self> {
         let mut strides = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
             let invalid = |reason: &str| LoaderError::field("dataset", field.name(), reason);

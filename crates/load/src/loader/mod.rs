@@ -41,6 +41,7 @@ use crate::dataset::Dataset;
 use crate::{EpochState, OrderConfig, SampleOrder};
 use buffers::BatchBuffers;
 use device_transform::DeviceTransforms;
+use error::Result;
 use layout::BatchLayout;
 
 /// Loads batches of a dataset to the device, ahead of the consumer. Cheap to clone; clones share one loader.
@@ -102,7 +103,6 @@ struct LoaderCore {
     buffers: Arc<BatchBuffers>,
     on_error: OnError,
     prefetch: u64,
-    /// Threads that read samples.
     workers: usize,
     /// Samples that a thread claims at a time.
     claim_len: usize,
@@ -117,11 +117,7 @@ impl Loader {
     ///
     /// # Errors
     /// If the configuration or a field of the dataset is invalid, or a device call fails.
-    pub fn new(
-        device: &Device,
-        dataset: impl Dataset,
-        config: LoaderConfig,
-    ) -> Result<Self, LoaderError> {
+    pub fn new(device: &Device, dataset: impl Dataset, config: LoaderConfig) -> Result<Self> {
         config.check()?;
         let (order, samples) = (config.order(), dataset.len());
         // No batch is larger than the first.
@@ -171,7 +167,7 @@ impl Loader {
     ///
     /// # Errors
     /// If another epoch of this loader is running, or no thread can be started.
-    pub fn epoch(&self, epoch: u64) -> Result<Epoch, LoaderError> {
+    pub fn epoch(&self, epoch: u64) -> Result<Epoch> {
         Epoch::start(&self.core, epoch, 0)
     }
 
@@ -206,7 +202,7 @@ impl Loader {
     ///
     /// # Errors
     /// As [`epoch`](Self::epoch), and if the state has another seed, shard, batch size or number of samples.
-    pub fn restore(&self, state: &EpochState) -> Result<Epoch, LoaderError> {
+    pub fn restore(&self, state: &EpochState) -> Result<Epoch> {
         state.check(&self.core.order, self.core.samples)?;
         Epoch::start(&self.core, state.epoch, state.batch)
     }

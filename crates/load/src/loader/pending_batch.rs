@@ -14,7 +14,6 @@ use super::{LoaderError, SkippedSample};
 
 /// A batch whose samples are being read: where they are written, and the outcome of each.
 pub(super) struct PendingBatch {
-    /// Its number in the epoch.
     pub(super) number: u64,
     pub(super) samples: Vec<Sample>,
     pub(super) slot: SharedSlot<BatchSlot>,

@@ -8,7 +8,7 @@
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -21,18 +21,13 @@ use crate::SampleOrder;
 use super::buffers::CopyFailure;
 use super::pending_batch::PendingBatch;
 use super::stats::elapsed_ns;
-use super::{Batch, LoaderCore, LoaderError};
+use super::{Batch, LoaderCore, LoaderError, Result};
 
-type Outcome = Result<Batch, LoaderError>;
-
-/// A running epoch.
 pub(super) struct EpochScheduler {
     pub(super) core: Arc<LoaderCore>,
     pub(super) order: SampleOrder,
-    /// Cancelled.
-    stop: AtomicBool,
-    /// The first batch that failed: later ones are not needed.
-    failed: AtomicU64,
+    /// The number of batches still needed: up to the first that failed, none if cancelled.
+    needed: AtomicU64,
     /// The first batch that was submitted but is known not to have reached the device.
     pub(super) lost: AtomicU64,
     schedule: Mutex<Schedule>,
@@ -54,7 +49,7 @@ pub(super) struct Schedule {
     pub(super) opening: bool,
     /// The next batch for the consumer.
     pub(super) taken: u64,
-    done: BTreeMap<u64, Outcome>,
+    done: BTreeMap<u64, Result<Batch>>,
     /// The consumer, if it awaits a batch, and since when.
     awaiting: Option<(Waker, Instant)>,
     /// The epoch is closed, with this error.
@@ -63,7 +58,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Take the next batch for the consumer: `Ready(None)` at the end.
-    fn take_next(&mut self) -> Poll<Option<Outcome>> {
+    fn take_next(&mut self) -> Poll<Option<Result<Batch>>> {
         if self.taken >= self.end {
             return Poll::Ready(None);
         }
@@ -82,14 +77,12 @@ impl Schedule {
 }
 
 impl EpochScheduler {
-    /// An epoch, starting with batch `first`.
     pub(super) fn new(core: &Arc<LoaderCore>, order: SampleOrder, first: u64) -> Self {
         let end = order.batches() as u64;
         Self {
             core: Arc::clone(core),
             order,
-            stop: AtomicBool::new(false),
-            failed: AtomicU64::new(u64::MAX),
+            needed: AtomicU64::new(u64::MAX),
             lost: AtomicU64::new(u64::MAX),
             schedule: Mutex::new(Schedule {
                 next: first.min(end),
@@ -103,7 +96,7 @@ impl EpochScheduler {
     }
 
     /// A batch is ready, or has failed.
-    pub(super) fn put(&self, number: u64, outcome: Outcome) {
+    pub(super) fn put(&self, number: u64, outcome: Result<Batch>) {
         let mut schedule = self.schedule();
         match outcome {
             Ok(batch) => {
@@ -123,7 +116,7 @@ impl EpochScheduler {
         number: u64,
         error: LoaderError,
     ) {
-        self.failed.fetch_min(number, Ordering::Relaxed);
+        self.needed.fetch_min(number + 1, Ordering::Relaxed);
         schedule.end = schedule.end.min(number + 1);
         schedule.next = schedule.next.max(number + 1); // do not try it again
         schedule.done.insert(number, Err(error));
@@ -142,7 +135,7 @@ impl EpochScheduler {
     }
 
     /// The next batch for the consumer; `None` at the end. Waits for it.
-    pub(super) fn take(&self) -> Option<Outcome> {
+    pub(super) fn take(&self) -> Option<Result<Batch>> {
         self.wait_timeout(Duration::MAX);
         let Poll::Ready(taken) = self.schedule().take_next() else {
             unreachable!("only the consumer takes batches");
@@ -152,7 +145,7 @@ impl EpochScheduler {
     }
 
     /// Like [`take`](Self::take), without waiting.
-    pub(super) fn poll_take(&self, context: &Context<'_>) -> Poll<Option<Outcome>> {
+    pub(super) fn poll_take(&self, context: &Context<'_>) -> Poll<Option<Result<Batch>>> {
         let mut schedule = self.schedule();
         let taken = schedule.take_next();
         if taken.is_pending() {
@@ -216,7 +209,7 @@ impl EpochScheduler {
     /// Cancel the rest of the epoch.
     pub(super) fn stop(&self) {
         let schedule = self.schedule();
-        self.stop.store(true, Ordering::Relaxed);
+        self.needed.store(0, Ordering::Relaxed);
         drop(schedule);
         self.work.notify_all();
         self.core.buffers.wake();
@@ -252,12 +245,12 @@ impl EpochScheduler {
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.needed.load(Ordering::Relaxed) == 0
     }
 
     /// Whether a batch is no longer needed.
     pub(super) fn is_cancelled(&self, number: u64) -> bool {
-        self.is_stopped() || self.failed.load(Ordering::Relaxed) < number
+        number >= self.needed.load(Ordering::Relaxed)
     }
 
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {

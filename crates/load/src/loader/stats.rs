@@ -34,7 +34,6 @@ pub struct LoaderStats {
     pub copy_bytes: u64,
 }
 
-/// Nanoseconds since `start`.
 pub(super) fn elapsed_ns(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

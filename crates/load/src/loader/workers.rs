@@ -13,7 +13,7 @@ use super::buffers::{BatchSlot, CopyInFlight};
 use super::pending_batch::PendingBatch;
 use super::scheduler::{EpochScheduler, Schedule};
 use super::stats::elapsed_ns;
-use super::{Batch, LoaderError, OnError, SkippedSample};
+use super::{Batch, LoaderError, OnError, Result, SkippedSample};
 
 impl EpochScheduler {
     /// Work until nothing is left to do; without `wait`, only until it would have to wait. Reuses `sample`.
@@ -48,7 +48,6 @@ impl EpochScheduler {
         }
     }
 
-    /// Read one sample of a batch into its memory.
     fn read(&self, pending: &PendingBatch, number: usize, sample: &mut SampleMut<'_>) {
         let (core, batch) = (&*self.core, pending.number);
         let index = pending.samples[number].index;
@@ -114,7 +113,6 @@ impl EpochScheduler {
         }
     }
 
-    /// Whether the next batch may be opened now.
     fn may_open(&self, schedule: &Schedule) -> bool {
         let end = schedule.end.min(schedule.taken + self.core.prefetch);
         !schedule.opening && schedule.next < end
@@ -149,7 +147,7 @@ impl EpochScheduler {
     }
 
     /// `None` if the batch is no longer needed, or if it would have to wait without `wait`.
-    fn open(&self, number: u64, wait: bool) -> Result<Option<PendingBatch>, LoaderError> {
+    fn open(&self, number: u64, wait: bool) -> Result<Option<PendingBatch>> {
         let core = &*self.core;
         let slot = match wait {
             true => core.buffers.slot(|| self.is_cancelled(number)),
@@ -183,12 +181,8 @@ impl EpochScheduler {
     }
 
     /// Pack a batch, and submit its copy and its device transforms.
-    fn submit_copy(
-        &self,
-        pending: &PendingBatch,
-        (mut buffer, timer): BatchSlot,
-    ) -> pinlane_core::Result<Batch> {
-        let core = &*self.core;
+    fn submit_copy(&self, pending: &PendingBatch, slot: BatchSlot) -> pinlane_core::Result<Batch> {
+        let (core, (mut buffer, timer)) = (&*self.core, slot);
         let (buffers, stream) = (&core.buffers, &core.buffers.stream);
         let (mut packed, samples) = pending.pack(&core.layout, &mut buffer);
         let mut memory = match buffers.device_batch() {

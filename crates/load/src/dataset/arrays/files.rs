@@ -130,7 +130,6 @@ impl MappedFile {
         Ok(Self { map, file, info })
     }
 
-    /// Check that the file has not changed.
     pub(super) fn check(&self) -> Result<(), LoadError> {
         self.info.check(&self.file)
     }

@@ -46,7 +46,6 @@ pub struct Arrays {
     files: Vec<Arc<files::MappedFile>>,
 }
 
-/// One array.
 struct Column {
     memory: ArrayMemory,
     /// Byte where the first row starts.

@@ -22,7 +22,6 @@ const OPEN_MAX: usize = 256;
 /// Threads that read headers: they mostly wait for the disk or the network.
 const THREADS_MAX: usize = 8;
 
-/// An indexed archive.
 #[derive(Debug)]
 pub(super) struct TarArchive {
     pub(super) path: PathBuf,
@@ -72,7 +71,6 @@ impl TarArchive {
         }))
     }
 
-    /// An error of this archive.
     pub(super) fn error(&self, fault: impl Into<LoadErrorKind>) -> LoadError {
         LoadError::from(fault.into()).with_file(&self.path)
     }

@@ -69,7 +69,6 @@ impl TarIndex {
         Ok(())
     }
 
-    /// Number of samples.
     pub(super) fn len(&self) -> usize {
         self.key_ends.len()
     }
@@ -82,7 +81,6 @@ impl TarIndex {
         &self.keys[start..self.key_ends[sample]]
     }
 
-    /// The data of a sample's fields.
     pub(super) fn fields(&self, sample: usize) -> &[Option<EntryData>] {
         &self.data[sample * self.field_count..][..self.field_count]
     }

@@ -6,7 +6,6 @@
 mod archive;
 mod entries;
 mod error;
-mod header;
 mod index;
 
 use std::fs::File;
@@ -59,10 +58,8 @@ impl TarConfig {
     /// Add files with this extension as a field.
     #[must_use]
     pub fn field(mut self, extension: impl Into<String>, field: Field) -> Self {
-        self.fields.push(TarField {
-            extension: extension.into(),
-            field,
-        });
+        let extension = extension.into();
+        self.fields.push(TarField { extension, field });
         self
     }
 }
