@@ -5,6 +5,7 @@ mod data;
 mod example;
 mod express;
 mod full;
+mod seeds;
 mod trap;
 
 pub use data::*;
@@ -12,6 +13,7 @@ pub use example::*;
 pub use express::*;
 pub use full::*;
 pub use pinlane::model::SplitMix64;
+pub use seeds::*;
 pub use trap::*;
 
 use std::sync::{LazyLock, mpsc};
@@ -19,7 +21,7 @@ use std::thread;
 use std::time::Duration;
 
 use pinlane::model::Profile;
-use pinlane::sim::{Sim, SpanKind};
+use pinlane::sim::{Sim, SimBuilder, SpanKind};
 use pinlane::{Device, DeviceStats};
 
 /// A simulated machine of the textbook's speed.
@@ -27,9 +29,14 @@ pub fn sim() -> Sim {
     Sim::new(profile())
 }
 
+/// The same, to be configured.
+pub fn sim_builder() -> SimBuilder {
+    Sim::builder().profile(profile())
+}
+
 /// The same, with a schedule of the seed's choice.
 pub fn seeded(seed: u64) -> Sim {
-    Sim::builder().profile(profile()).seed(seed).build()
+    sim_builder().seed(seed).build()
 }
 
 /// Parsed once: under miri that is most of a small test's time.

@@ -1,6 +1,6 @@
 //! Fields of a sample.
 
-use crate::{Dtype, LoadErrorKind};
+use crate::{Dtype, LoadError, LoadErrorKind};
 
 /// One part of every sample, such as an image or a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,25 +26,18 @@ impl Field {
     /// An array with the same shape in every sample. Without dimensions it is a single value.
     #[must_use]
     pub fn fixed(name: impl Into<String>, dtype: Dtype, shape: impl Into<Vec<usize>>) -> Self {
-        Self {
-            name: name.into(),
-            dtype,
-            shape: FieldShape::Fixed(shape.into()),
-        }
+        let (name, shape) = (name.into(), FieldShape::Fixed(shape.into()));
+        Self { name, dtype, shape }
     }
 
     /// Up to `at_most` elements in each sample.
     ///
-    /// While a batch is read, every sample reserves `at_most` elements in pinned and in device memory: 256
-    /// images of at most 1 MiB take 256 MiB for each batch in flight. Only the actual elements are copied.
-    /// Choose the smallest limit that fits all samples.
+    /// Choose the smallest limit that fits: while a batch is read, every sample reserves `at_most` elements
+    /// in pinned and in device memory. Only the actual elements are copied.
     #[must_use]
     pub fn variable(name: impl Into<String>, dtype: Dtype, at_most: usize) -> Self {
-        Self {
-            name: name.into(),
-            dtype,
-            shape: FieldShape::Variable { at_most },
-        }
+        let (name, shape) = (name.into(), FieldShape::Variable { at_most });
+        Self { name, dtype, shape }
     }
 
     /// Its name.
@@ -77,27 +70,23 @@ impl Field {
             FieldShape::Variable { at_most } => vec![*at_most as u64],
         };
         let bytes = match self.is_fixed() {
-            true => dtype.bytes_of(&shape)?,
+            true => u128::from(dtype.bytes_of(&shape)?),
             // May end inside a byte: no sample has to have this many elements.
-            false => (u128::from(shape[0]) * u128::from(dtype.bits()))
-                .div_ceil(8)
-                .try_into()
-                .unwrap_or(u64::MAX),
+            false => (u128::from(shape[0]) * u128::from(dtype.bits())).div_ceil(8),
         };
         isize::try_from(bytes)
             .map(isize::unsigned_abs)
             .map_err(|_| LoadErrorKind::SizeOverflow { dtype, shape })
     }
 
-    /// The number of elements in `bytes` bytes, if it is whole.
-    pub(crate) fn elements_in(&self, bytes: usize) -> Option<u64> {
-        let (bits, element_bits) = (bytes as u64 * 8, self.dtype.bits());
-        bits.is_multiple_of(element_bits)
-            .then(|| bits / element_bits)
+    /// An error that names the field.
+    pub(crate) fn error(&self, fault: LoadErrorKind) -> LoadError {
+        LoadError::from(fault).with_tensor(&self.name)
     }
 
-    /// Whether an element takes as many bytes as a `T`.
-    pub(crate) fn fits<T>(&self) -> bool {
-        size_of::<T>() as u64 * 8 == self.dtype.bits()
+    /// The number of elements in `bytes` bytes, if it is whole.
+    pub(crate) fn elements_in(&self, bytes: usize) -> Option<u64> {
+        let (bits, size) = (bytes as u64 * 8, self.dtype.bits());
+        bits.is_multiple_of(size).then(|| bits / size)
     }
 }

@@ -12,8 +12,7 @@
 mod arrays;
 mod error;
 mod field;
-mod from_fn;
-mod map;
+mod functions;
 mod sample;
 mod tar;
 
@@ -22,15 +21,13 @@ use std::sync::Arc;
 pub use arrays::Arrays;
 pub use error::SampleError;
 pub use field::{Field, FieldShape};
-pub use from_fn::{FnDataset, from_fn};
-pub use map::Map;
+pub use functions::{FnDataset, Map, from_fn};
 pub use sample::{SampleMut, SampleRef};
 pub use tar::{Tar, TarConfig, TarError, TarField};
 
 /// Samples with random access, readable from several threads at once.
 ///
-/// A sample has one value for each of the [`fields`](Self::fields). Values are written directly into pinned
-/// memory, without a copy in between.
+/// A sample has one value for each of the [`fields`](Self::fields), written directly into pinned memory.
 pub trait Dataset: Send + Sync + 'static {
     /// Number of samples.
     fn len(&self) -> usize;
@@ -43,10 +40,9 @@ pub trait Dataset: Send + Sync + 'static {
     /// The fields of every sample. Always the same.
     fn fields(&self) -> &[Field];
 
-    /// Write sample `index`, which is less than [`len`](Self::len), into `sample`. Every field must be
-    /// written: with [`SampleMut::write`], or by filling all bytes that [`SampleMut::fixed`] or
-    /// [`SampleMut::variable`] returns. A field that is left out is an error, and so is replacing `sample`
-    /// by another one.
+    /// Write all fields of sample `index`, which is less than [`len`](Self::len), into `sample`: with
+    /// [`SampleMut::write`], or by filling all bytes that [`SampleMut::fixed`] or [`SampleMut::variable`]
+    /// returns. Leaving out a field is an error, and so is replacing `sample` by another one.
     ///
     /// # Errors
     /// Anything that prevents this sample from being read. Other samples are not affected.

@@ -8,10 +8,9 @@ use super::{Field, SampleError};
 
 /// The memory of one sample's fields, to be written.
 ///
-/// Every field must be written, or the sample is an error. [`write`](Self::write) writes typed values;
-/// [`fixed`](Self::fixed) and [`variable`](Self::variable) return bytes, which still hold old data: fill all
-/// of them. A variable field may have 0 elements, but that must be written too.
-#[derive(Debug)]
+/// Every field must be written, even with 0 elements. [`write`](Self::write) writes typed values;
+/// [`fixed`](Self::fixed) and [`variable`](Self::variable) return bytes with old data: fill all of them.
+#[derive(Debug, Default)]
 pub struct SampleMut<'a> {
     slots: Vec<FieldSlot<'a>>,
     /// Made by the library, which checks that it gets the same one back.
@@ -30,10 +29,7 @@ impl<'a> SampleMut<'a> {
     /// A sample without fields. The loader makes these, and so do tests of a dataset.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            slots: Vec::new(),
-            sealed: false,
-        }
+        Self::default()
     }
 
     /// Add the next field and its memory: for a variable field, room for the longest value.
@@ -120,8 +116,7 @@ impl<'a> SampleMut<'a> {
         self.slots.get(field)?.written
     }
 
-    /// Mark it as complete with all fields. Safe code of a dataset can replace it by another sample, but
-    /// never by one that is sealed.
+    /// Mark it as having all fields. A dataset can replace it by another sample, but never by a sealed one.
     pub(crate) fn seal(&mut self) {
         self.sealed = true;
     }
@@ -135,12 +130,6 @@ impl<'a> SampleMut<'a> {
             Some(slot) => Err(format!("field `{}` was not written", slot.field.name()).into()),
             None => Ok(()),
         }
-    }
-}
-
-impl Default for SampleMut<'_> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -200,9 +189,9 @@ fn no_such_field(name: &str) -> SampleError {
 }
 
 fn check_element<T>(field: &Field) -> Result<(), SampleError> {
-    if field.fits::<T>() {
+    let (name, dtype, bytes) = (field.name(), field.dtype(), size_of::<T>());
+    if bytes as u64 * 8 == dtype.bits() {
         return Ok(());
     }
-    let (name, dtype, bytes) = (field.name(), field.dtype(), size_of::<T>());
     Err(format!("field `{name}` holds {dtype}, not elements of {bytes} bytes").into())
 }

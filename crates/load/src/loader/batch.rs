@@ -11,12 +11,11 @@ use pinlane_core::{DeviceSlice, DeviceSliceMut};
 
 use super::buffers::{BatchBuffers, DeviceBatch};
 use super::layout::FieldSpan;
-use super::{LoaderError, SkippedSample};
+use super::{LoaderError, Result, SkippedSample};
 
 /// Samples on the device, or on their way there: work on its memory waits for the copy, on any stream.
 ///
-/// Dropping it returns its memory to the loader, which reuses it for another batch after all work on it is
-/// done.
+/// Dropping it returns its memory to the loader, for another batch after all work on it is done.
 pub struct Batch {
     pub(super) number: u64,
     pub(super) indices: Vec<usize>,
@@ -82,12 +81,8 @@ impl Batch {
 
     /// All fields, in the order of the dataset.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = BatchField<'_>> {
-        let fields = self.fields.iter().zip(&self.spans);
-        fields.map(|(field, span)| BatchField {
-            batch: self,
-            field,
-            span,
-        })
+        let (batch, fields) = (self, self.fields.iter().zip(&self.spans));
+        fields.map(move |(field, span)| BatchField { batch, field, span })
     }
 
     /// The bytes of field number `field`, to change in place.
@@ -101,7 +96,7 @@ impl Batch {
             true => &mut memory.transformed,
             false => &mut memory.raw,
         };
-        memory.range_mut(span.start..span.start + span.bytes)
+        memory.range_mut(span.bytes.clone())
     }
 
     /// The elements of field number `field`, as a type of the same size, to change in place.
@@ -111,10 +106,7 @@ impl Batch {
     ///
     /// # Panics
     /// If there is no such field.
-    pub fn typed_mut<T: Pod>(
-        &mut self,
-        field: usize,
-    ) -> Result<DeviceSliceMut<'_, T>, LoaderError> {
+    pub fn typed_mut<T: Pod>(&mut self, field: usize) -> Result<DeviceSliceMut<'_, T>> {
         check_element::<T>(self.fields[field].name(), self.spans[field].dtype)?;
         Ok(self.bytes_mut(field).cast())
     }
@@ -126,8 +118,7 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        let memory = self.memory.take();
-        if let (Some(buffers), Some(memory)) = (self.buffers.upgrade(), memory) {
+        if let (Some(memory), Some(buffers)) = (self.memory.take(), self.buffers.upgrade()) {
             buffers.return_device_batch(memory);
         }
     }
@@ -175,24 +166,22 @@ impl<'a> BatchField<'a> {
             true => &memory.transformed,
             false => &memory.raw,
         };
-        memory.range(self.span.start..self.span.start + self.span.bytes)
+        memory.range(self.span.bytes.clone())
     }
 
     /// Its elements, as a type of the same size.
     ///
     /// # Errors
     /// If an element has another size.
-    pub fn typed<T: Pod>(&self) -> Result<DeviceSlice<'a, T>, LoaderError> {
+    pub fn typed<T: Pod>(&self) -> Result<DeviceSlice<'a, T>> {
         check_element::<T>(self.name(), self.dtype())?;
         Ok(self.bytes().cast())
     }
 
-    /// Where each sample of a variable field starts, and the end of the last, in elements. `None` for a
-    /// fixed field.
+    /// Where each sample starts, and the end of the last, in elements. `None` for a fixed field.
     #[must_use]
     pub fn offsets(&self) -> Option<&'a [u64]> {
-        let (_, offsets) = self.span.offsets.as_ref()?;
-        Some(offsets)
+        self.span.offsets.as_ref().map(|(_, offsets)| &offsets[..])
     }
 
     /// The [`offsets`](Self::offsets) on the device.
@@ -214,14 +203,14 @@ impl fmt::Debug for BatchField<'_> {
     }
 }
 
-fn check_element<T>(field: &str, dtype: Dtype) -> Result<(), LoaderError> {
+fn check_element<T>(field: &str, dtype: Dtype) -> Result<()> {
     let element_bytes = size_of::<T>();
-    match element_bytes as u64 * 8 == dtype.bits() {
-        true => Ok(()),
-        false => Err(LoaderError::ElementSize {
-            field: field.to_owned(),
-            dtype,
-            element_bytes,
-        }),
+    if element_bytes as u64 * 8 == dtype.bits() {
+        return Ok(());
     }
+    Err(LoaderError::ElementSize {
+        field: field.to_owned(),
+        dtype,
+        element_bytes,
+    })
 }

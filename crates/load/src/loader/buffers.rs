@@ -1,54 +1,46 @@
-//! Pinned and device memory of batches, reused from batch to batch and from epoch to epoch.
+//! Pinned and device memory of batches, reused from batch to batch, and the copies between them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use pinlane_core::internal::exact_pool;
 use pinlane_core::internal::{keep_stray_error, lock};
 use pinlane_core::{
     Device, DeviceBuf, Error, Part, PinnedPool, PoolBuf, Stopwatch, Stream, Transfer,
 };
 
-use super::stats::{Counters, elapsed_ns};
+use super::stats::{LoaderStats, elapsed_ns};
 
 /// How often a waiting thread checks whether to stop.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a dropped loader waits for its copies. The device frees the memory of longer ones when they are
-/// done.
+/// How long a dropped loader waits for its copies. The device frees the memory of longer ones at their end.
 const DROP_PATIENCE: Duration = Duration::from_millis(100);
 
 /// Pinned slots and device memory that are idle, or whose copy is in flight.
 pub(super) struct BatchBuffers {
-    device: Device,
+    pub(super) device: Device,
     /// The stream of all copies.
     pub(super) stream: Stream,
-    sizes: BatchBufferSizes,
-    pub(super) counters: Arc<Counters>,
-    /// Every existing slot holds a clone, wherever it is.
-    alive: Arc<()>,
-    pinned_pool: PinnedPool,
-    pub(super) lists: Mutex<BufferLists>,
-    /// A slot became idle, or its copy was submitted.
-    changed: Condvar,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BatchBufferSizes {
     pub(super) slot_bytes: usize,
     pub(super) transformed_bytes: usize,
-    /// The most slots.
-    pub(super) slots: usize,
+    pub(super) slots_max: usize,
     /// The most idle device batches to keep.
-    pub(super) device_batches: usize,
+    pub(super) device_batches_max: usize,
+    pub(super) stats: Mutex<LoaderStats>,
+    /// Every existing slot holds a clone, wherever it is.
+    pub(super) alive: Arc<()>,
+    pub(super) pinned_pool: PinnedPool,
+    pub(super) lists: Mutex<BufferLists>,
+    /// A slot became idle, or its copy was submitted.
+    pub(super) changed: Condvar,
 }
 
 #[derive(Default)]
 pub(super) struct BufferLists {
-    pub(super) slots: Vec<BatchSlot>,
+    slots: Vec<BatchSlot>,
     /// In submission order.
-    pub(super) in_flight: VecDeque<CopyInFlight>,
+    in_flight: VecDeque<CopyInFlight>,
     device_batches: VecDeque<DeviceBatch>,
     /// Pinning failed: the slots that exist have to do.
     pinning_failed: bool,
@@ -64,7 +56,6 @@ pub(super) struct SlotTimer {
     _alive: Arc<()>,
 }
 
-/// A slot whose copy is in flight.
 pub(super) struct CopyInFlight {
     pub(super) transfer: Transfer<Part<PoolBuf<u8>>>,
     pub(super) timer: SlotTimer,
@@ -74,7 +65,6 @@ pub(super) struct CopyInFlight {
     pub(super) stale: bool,
 }
 
-/// Device memory of one batch.
 #[derive(Debug)]
 pub(super) struct DeviceBatch {
     /// The fields as they were read.
@@ -83,7 +73,6 @@ pub(super) struct DeviceBatch {
     pub(super) transformed: DeviceBuf<u8>,
 }
 
-/// A failed copy of a batch.
 pub(super) struct CopyFailure {
     /// The batch, if it is not the current one.
     pub(super) batch: Option<u64>,
@@ -92,89 +81,57 @@ pub(super) struct CopyFailure {
     pub(super) error: Error,
 }
 
-impl CopyFailure {
-    /// Whether to report this one rather than the other.
-    pub(super) fn comes_before(&self, other: &Self) -> bool {
-        (!self.lost, self.batch) < (!other.lost, other.batch)
-    }
-}
+type SlotResult = Result<Option<BatchSlot>, CopyFailure>;
 
 impl From<Error> for CopyFailure {
     fn from(error: Error) -> Self {
-        Self {
-            batch: None,
-            lost: false,
-            error,
-        }
+        let (batch, lost) = (None, false);
+        Self { batch, lost, error }
     }
 }
 
 impl BatchBuffers {
-    /// All copies go onto `stream`.
-    pub(super) fn new(
-        device: &Device,
-        stream: Stream,
-        sizes: BatchBufferSizes,
-        counters: &Arc<Counters>,
-    ) -> Self {
-        Self {
-            stream,
-            device: device.clone(),
-            sizes,
-            counters: Arc::clone(counters),
-            alive: Arc::default(),
-            pinned_pool: exact_pool(device),
-            lists: Mutex::default(),
-            changed: Condvar::new(),
+    /// An epoch starts: try again to pin more, and stop reporting copies of the last epoch.
+    pub(super) fn start_epoch(&self) {
+        let mut lists = lock(&self.lists);
+        lists.pinning_failed = false;
+        for copy in &mut lists.in_flight {
+            copy.stale = true;
         }
     }
 
-    /// An epoch starts: try again to pin more, and stop reporting copies of the last epoch.
-    pub(super) fn start_epoch(&self) {
-        let mut idle = lock(&self.lists);
-        idle.pinning_failed = false;
-        idle.in_flight.iter_mut().for_each(|copy| copy.stale = true);
-    }
-
     /// An idle slot. Waits for one; `None` if `stopped` returns true. Only one thread calls this at a time.
-    pub(super) fn slot(
-        &self,
-        stopped: impl Fn() -> bool,
-    ) -> Result<Option<BatchSlot>, CopyFailure> {
+    pub(super) fn slot(&self, stopped: impl Fn() -> bool) -> SlotResult {
         loop {
             if let Some(slot) = self.idle_or_new()? {
                 return Ok(Some(slot));
             }
-            let mut idle = lock(&self.lists);
             let start = Instant::now();
+            let mut lists = lock(&self.lists);
             let mut completed = Ok(None);
-            if let Some(copy) = idle.in_flight.pop_front() {
-                drop(idle);
+            if let Some(copy) = lists.in_flight.pop_front() {
+                drop(lists);
                 completed = self.wait_for_copy(copy, &stopped);
-            } else if idle.slots.is_empty() {
+            } else if lists.slots.is_empty() {
                 // Other threads are filling all of them.
-                drop(self.changed.wait_timeout(idle, POLL_INTERVAL));
+                drop(self.changed.wait_timeout(lists, POLL_INTERVAL));
             } else {
-                drop(idle);
+                drop(lists);
             }
-            self.counters
-                .update(|stats| stats.slot_wait_ns += elapsed_ns(start));
-            if let Some(slot) = completed? {
-                return Ok(Some(slot));
-            }
-            if stopped() {
-                return Ok(None);
+            lock(&self.stats).slot_wait_ns += elapsed_ns(start);
+            match completed? {
+                None if !stopped() => {}
+                slot => return Ok(slot),
             }
         }
     }
 
     /// An idle slot, without waiting. Only one thread calls this at a time.
-    pub(super) fn try_slot(&self) -> Result<Option<BatchSlot>, CopyFailure> {
+    pub(super) fn try_slot(&self) -> SlotResult {
         if let Some(slot) = self.idle_or_new()? {
             return Ok(Some(slot));
         }
-        let oldest = lock(&self.lists).in_flight.pop_front();
-        let Some(copy) = oldest else {
+        let Some(copy) = self.take_oldest_copy() else {
             return Ok(None);
         };
         match copy.transfer.is_done() {
@@ -182,22 +139,21 @@ impl BatchBuffers {
                 lock(&self.lists).in_flight.push_front(copy);
                 Ok(None)
             }
-            Ok(true) => self.complete(copy, Ok(())),
-            Err(error) => self.complete(copy, Err(error)),
+            waited => self.complete(copy, waited),
         }
     }
 
-    fn idle_or_new(&self) -> Result<Option<BatchSlot>, CopyFailure> {
-        let mut idle = lock(&self.lists);
-        if let Some(slot) = idle.slots.pop() {
+    fn idle_or_new(&self) -> SlotResult {
+        let mut lists = lock(&self.lists);
+        if let Some(slot) = lists.slots.pop() {
             return Ok(Some(slot));
         }
         // Without any slot, none will come back: then try again, and report the error.
         let alive = self.slots_alive();
-        if alive >= self.sizes.slots || (idle.pinning_failed && alive > 0) {
+        if alive >= self.slots_max || (lists.pinning_failed && alive > 0) {
             return Ok(None);
         }
-        drop(idle);
+        drop(lists);
         match self.new_slot() {
             Ok(slot) => Ok(Some(slot)),
             Err(error) if self.slots_alive() == 0 || is_fatal(&error) => Err(error.into()),
@@ -210,7 +166,7 @@ impl BatchBuffers {
     }
 
     fn new_slot(&self) -> pinlane_core::Result<BatchSlot> {
-        let buffer = self.pinned_pool.take(self.sizes.slot_bytes)?;
+        let buffer = self.pinned_pool.take(self.slot_bytes)?;
         let timer = SlotTimer {
             stopwatch: self.device.stopwatch()?,
             _alive: Arc::clone(&self.alive),
@@ -220,6 +176,10 @@ impl BatchBuffers {
 
     fn slots_alive(&self) -> usize {
         Arc::strong_count(&self.alive) - 1
+    }
+
+    fn take_oldest_copy(&self) -> Option<CopyInFlight> {
+        lock(&self.lists).in_flight.pop_front()
     }
 
     /// Return a slot that was not submitted.
@@ -239,28 +199,102 @@ impl BatchBuffers {
         self.changed.notify_all();
     }
 
-    /// Device memory for one batch.
     pub(super) fn device_batch(&self) -> pinlane_core::Result<DeviceBatch> {
         let idle = lock(&self.lists).device_batches.pop_front();
-        match idle {
-            Some(batch) => Ok(batch),
-            None => Ok(DeviceBatch {
-                raw: self.stream.alloc(self.sizes.slot_bytes)?,
-                transformed: self.stream.alloc(self.sizes.transformed_bytes)?,
-            }),
+        if let Some(batch) = idle {
+            return Ok(batch);
+        }
+        Ok(DeviceBatch {
+            raw: self.stream.alloc(self.slot_bytes)?,
+            transformed: self.stream.alloc(self.transformed_bytes)?,
+        })
+    }
+
+    /// Return the device memory of a batch. The next copy into it waits for work in flight.
+    pub(super) fn return_device_batch(&self, batch: DeviceBatch) {
+        let sound = !batch.raw.is_stranded() && !batch.transformed.is_stranded();
+        let mut lists = lock(&self.lists);
+        if sound && lists.device_batches.len() < self.device_batches_max {
+            lists.device_batches.push_back(batch);
+        } else {
+            drop(lists); // call the driver without the lock
+            drop(batch);
         }
     }
 
-    /// Return the device memory of a batch. Work on it may be in flight: the next copy into it waits for that.
-    pub(super) fn return_device_batch(&self, batch: DeviceBatch) {
-        let sound = !batch.raw.is_stranded() && !batch.transformed.is_stranded();
-        let mut idle = lock(&self.lists);
-        if sound && idle.device_batches.len() < self.sizes.device_batches {
-            idle.device_batches.push_back(batch);
-        } else {
-            drop(idle); // call the driver without the lock
-            drop(batch);
+    /// Wait for a copy. `None` if stopped first, with the copy back in the list, or if the slot is lost.
+    fn wait_for_copy(&self, copy: CopyInFlight, stopped: &impl Fn() -> bool) -> SlotResult {
+        loop {
+            match copy.transfer.wait_timeout(POLL_INTERVAL) {
+                Ok(false) if stopped() => {
+                    lock(&self.lists).in_flight.push_front(copy);
+                    return Ok(None);
+                }
+                Ok(false) => {}
+                waited => return self.complete(copy, waited),
+            }
         }
+    }
+
+    /// Take the slot of a copy that is done, or for which waiting failed. If another look cannot tell whether
+    /// it is done, leave it to the device, which frees the memory later: waiting might take forever.
+    fn complete(&self, copy: CopyInFlight, waited: pinlane_core::Result<bool>) -> SlotResult {
+        let CopyInFlight {
+            transfer, timer, ..
+        } = copy;
+        let done = waited.as_ref().err().is_none_or(|error| {
+            is_fatal(error) || matches!(transfer.wait_timeout(POLL_INTERVAL), Ok(true))
+        });
+        // No buffer comes back if the device may still use it.
+        let (part, copied) = match done.then(|| transfer.wait()) {
+            Some(Ok(part)) => (Some(part), Ok(())),
+            Some(Err(failed)) => (failed.buffer, Err(failed.error)),
+            None => (None, Ok(())),
+        };
+        let slot = part.map(|part| (part.into_whole(), timer));
+        let lost = !done || copied.is_err();
+        if let Err(error) = waited.and(copied) {
+            if copy.stale {
+                self.keep_stray(error);
+                return Ok(slot);
+            }
+            lock(&self.lists).slots.extend(slot);
+            let batch = Some(copy.batch);
+            return Err(CopyFailure { batch, lost, error });
+        }
+        if let Some((_, timer)) = &slot {
+            match timer.stopwatch.elapsed_ns() {
+                Ok(ns) => {
+                    let mut stats = lock(&self.stats);
+                    stats.copy_ns += ns;
+                    stats.copy_bytes += copy.bytes;
+                }
+                // Only a statistic is missing.
+                Err(error) => self.keep_stray(error),
+            }
+        }
+        Ok(slot)
+    }
+
+    /// Wait for all copies, at most for `patience`; the rest stays in the list. Of several failures, returns
+    /// that of the first lost batch: threads submit batches in any order.
+    pub(super) fn wait_for_all(&self, patience: Duration) -> Option<CopyFailure> {
+        let end = Instant::now() + patience;
+        let stopped = || Instant::now() >= end;
+        let mut failures = Vec::new();
+        while let Some(copy) = self.take_oldest_copy() {
+            match self.wait_for_copy(copy, &stopped) {
+                Ok(Some(slot)) => self.return_slot(slot),
+                Ok(None) if stopped() => break,
+                Ok(None) => {}
+                Err(failure) => failures.push(failure),
+            }
+        }
+        failures.sort_by_key(|failure| (!failure.lost, failure.batch));
+        let mut failures = failures.into_iter();
+        let first = failures.next();
+        failures.for_each(|failure| self.keep_stray(failure.error));
+        first
     }
 
     /// Keep an error that no call can return.
@@ -271,12 +305,12 @@ impl BatchBuffers {
 
 impl Drop for BatchBuffers {
     fn drop(&mut self) {
-        if let Err(failure) = self.wait_for_all(DROP_PATIENCE) {
+        if let Some(failure) = self.wait_for_all(DROP_PATIENCE) {
             self.keep_stray(failure.error);
         }
     }
 }
 
-pub(super) fn is_fatal(error: &Error) -> bool {
+fn is_fatal(error: &Error) -> bool {
     matches!(error, Error::Driver(error) if error.is_fatal())
 }

@@ -7,7 +7,7 @@ use crate::{OrderConfig, Shard, Tail};
 use pinlane_core::Device;
 use pinlane_core::memory::local_world_size;
 
-use super::{DeviceTransform, LoaderError};
+use super::{DeviceTransform, LoaderError, Result};
 
 /// Configuration of a [`Loader`](super::Loader).
 ///
@@ -31,10 +31,9 @@ pub struct LoaderConfig {
     pub tail: Tail,
     /// The rank of this process.
     pub shard: Shard,
-    /// Threads that read samples. By default three quarters of the CPUs that this process may use, divided
-    /// by the number of processes that a launcher started on this machine (`LOCAL_WORLD_SIZE` and similar
-    /// variables); one on a simulated device. Set it if the launcher binds each process to its own CPUs. 0
-    /// reads on the consumer's thread, including prefetching: slow, but deterministic.
+    /// Threads that read samples. By default three quarters of the CPUs of this process, divided by the
+    /// processes that a launcher started here (`LOCAL_WORLD_SIZE` and similar); one on a simulated device.
+    /// Set it if each process has its own CPUs. 0 reads on the consumer's thread: slow, but deterministic.
     pub workers: Option<usize>,
     /// Batches to prepare ahead of the consumer, from 1 to 1024. Default: 3.
     pub prefetch: usize,
@@ -53,8 +52,7 @@ pub enum OnError {
     /// The epoch ends with an error at the sample's batch.
     #[default]
     Fail,
-    /// The sample is left out of its batch and listed in [`Batch::skipped`](super::Batch::skipped). A panic
-    /// of the dataset still ends the epoch.
+    /// It is left out and listed in [`Batch::skipped`](super::Batch::skipped). A panic still ends the epoch.
     Skip,
 }
 
@@ -64,11 +62,11 @@ impl Default for LoaderConfig {
             batch: 1,
             shuffle: false,
             seed: 0,
-            tail: Tail::Keep,
-            shard: Shard::whole(),
+            tail: Tail::default(),
+            shard: Shard::default(),
             workers: None,
             prefetch: 3,
-            on_error: OnError::Fail,
+            on_error: OnError::default(),
             device_transforms: Vec::new(),
             pinned_bytes: 512 << 20,
         }
@@ -117,37 +115,33 @@ impl LoaderConfig {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), LoaderError> {
-        let invalid = |field, reason: String| Err(LoaderError::Config { field, reason });
-        if !(1..=PREFETCH_MAX).contains(&self.prefetch) {
-            let prefetch = self.prefetch;
-            return invalid(
+    pub(super) fn check(&self) -> Result<()> {
+        let (field, reason) = match (self.prefetch, self.workers) {
+            (prefetch, _) if !(1..=PREFETCH_MAX).contains(&prefetch) => (
                 "prefetch",
                 format!("{prefetch} is not from 1 to {PREFETCH_MAX}"),
-            );
-        }
-        match self.workers {
-            Some(workers) if workers > WORKERS_MAX => {
-                invalid("workers", format!("{workers} is more than {WORKERS_MAX}"))
+            ),
+            (_, Some(workers)) if workers > WORKERS_MAX => {
+                ("workers", format!("{workers} is more than {WORKERS_MAX}"))
             }
-            _ => Ok(()),
-        }
+            _ => return Ok(()),
+        };
+        Err(LoaderError::Config { field, reason })
     }
 
     /// The number of threads that read samples.
     pub(super) fn workers_on(&self, device: &Device) -> usize {
-        let by_default = || {
-            if device.info().simulated.is_some() {
-                return 1;
+        match self.workers {
+            Some(workers) => workers,
+            None if device.info().simulated.is_some() => 1,
+            None => {
+                let cpus = thread::available_parallelism().map_or(1, usize::from);
+                workers_for(cpus, local_world_size(|name| env::var(name).ok()))
             }
-            let cpus = thread::available_parallelism().map_or(1, usize::from);
-            workers_for(cpus, local_world_size(|name| env::var(name).ok()))
-        };
-        self.workers.unwrap_or_else(by_default)
+        }
     }
 
-    /// The number of pinned slots: one or two to fill while one or two are copied. A batch needs none after
-    /// its copy, so more prefetching needs no more of them.
+    /// The number of pinned slots: one or two to fill, one or two being copied, however many are prefetched.
     pub(super) fn slots(&self, slot_bytes: usize) -> usize {
         let wanted = (self.prefetch + 1).min(4);
         wanted.min(self.pinned_bytes / slot_bytes.max(1)).max(1)

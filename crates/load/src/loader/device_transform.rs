@@ -1,5 +1,6 @@
 //! Kernels that run on a field of a batch after its copy.
 
+use std::mem;
 use std::sync::Mutex;
 
 use crate::Dtype;
@@ -7,12 +8,12 @@ use crate::dataset::Field;
 use pinlane_core::internal::{NormalizeKernels, lock};
 use pinlane_core::kernel::{In, Out};
 use pinlane_core::{
-    Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Module, Normalize, Normalizer, Stream,
+    Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Module, Normalize, Stream,
 };
 
-use super::LoaderError;
 use super::buffers::DeviceBatch;
-use super::layout::{BatchLayout, FieldSpan, PackedBatch, aligned};
+use super::layout::{BatchLayout, FieldSpan, aligned};
+use super::{LoaderError, Result};
 
 /// How to transform a field on the device after the copy, so that fewer bytes go over the link.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,7 +33,6 @@ pub enum DeviceTransform {
     /// [`inner`](Normalize::inner). A variable field can have one channel only.
     ///
     /// ```
-    /// # fn main() -> pinlane::Result<()> {
     /// use pinlane::Normalize;
     /// use pinlane::load::{DeviceTransform, Dtype, LoaderConfig};
     ///
@@ -42,8 +42,7 @@ pub enum DeviceTransform {
     ///     to: Dtype::Bf16,
     /// };
     /// let config = LoaderConfig::default().device_transform("image", transform);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), pinlane::Error>(())
     /// ```
     Normalize {
         /// The factors, and the layout of channels in a sample.
@@ -74,31 +73,71 @@ impl DeviceTransform {
             return Err(format!("it can be normalized to F32 or BF16, not {to}"));
         }
         let (channels, inner) = (normalize.channels(), normalize.inner());
-        if !field.is_fixed() {
-            return match channels > 1 {
-                true => Err(format!("a variable field has one channel, not {channels}")),
-                false => Ok(()),
-            };
-        }
         // A round that overflows is longer than any sample.
         let round = channels.checked_mul(inner);
-        match stride == 0 || round.is_some_and(|round| stride.is_multiple_of(round)) {
-            true => Ok(()),
-            false => Err(format!(
-                "a sample has {stride} elements, not a multiple of {channels} channels times \
-                 {inner} elements"
-            )),
+        match field.is_fixed() {
+            false if channels > 1 => {
+                Err(format!("a variable field has one channel, not {channels}"))
+            }
+            true if stride > 0 && !round.is_some_and(|round| stride.is_multiple_of(round)) => {
+                Err(format!(
+                    "a sample has {stride} elements, not a multiple of {channels} channels times \
+                     {inner} elements"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Find its kernel, and upload its factors on `stream`.
+    fn prepare(&self, module: &Module, stream: &Stream) -> pinlane_core::Result<TransformWork> {
+        match self.clone() {
+            Self::U8ToF32 { scale, offset } => {
+                let kernel: Kernel<ScaleParams> = module.kernel("pinlane_u8_to_f32")?;
+                Ok(Box::new(move |stream, source, target| {
+                    let items = source.len();
+                    let values = (items as u64, scale, offset, source, target.cast());
+                    // SAFETY: these are the kernel's parameters. It reads and writes the first `items`
+                    // elements of the slices, which have that many.
+                    unsafe { stream.launch(&kernel, LaunchShape::for_items(items), values) }
+                }))
+            }
+            Self::Normalize { normalize, to } => {
+                let kernels = NormalizeKernels::find(module)?;
+                let factors = Mutex::new(normalize.upload(stream)?);
+                Ok(Box::new(move |stream, source, target| {
+                    let mut factors = lock(&factors);
+                    // A failed launch leaves it unknown whether they are still in use.
+                    if !factors.is_sound() {
+                        *factors = normalize.upload(stream)?;
+                    }
+                    match to {
+                        Dtype::Bf16 => {
+                            kernels.run::<half::bf16>(stream, &factors, source, target.cast())
+                        }
+                        _ => kernels.run::<f32>(stream, &factors, source, target.cast()),
+                    }
+                }))
+            }
         }
     }
 }
 
-/// The device transforms of a loader, with their kernels.
+/// Number of elements, scale, offset, source and target.
+type ScaleParams = (u64, f32, f32, In<u8>, Out<f32>);
+
+/// Submits a transform of a field to a stream.
+type TransformWork = Box<
+    dyn Fn(&Stream, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>) -> pinlane_core::Result<()>
+        + Send
+        + Sync,
+>;
+
+/// The device transforms of a loader.
 pub(super) struct DeviceTransforms {
     steps: Vec<TransformStep>,
-    /// Loaded if there are steps.
-    kernels: Option<TransformKernels>,
     /// Bytes of the results for a batch.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 struct TransformStep {
@@ -109,48 +148,6 @@ struct TransformStep {
     work: TransformWork,
 }
 
-enum TransformWork {
-    Scale { scale: f32, offset: f32 },
-    Normalize(NormalizeTable),
-}
-
-/// Factors on the device. Uploaded again if a failed launch leaves it unknown whether they are still in use.
-struct NormalizeTable {
-    factors: Normalize,
-    uploaded: Mutex<Normalizer>,
-}
-
-struct TransformKernels {
-    u8_to_f32: Kernel<ScaleParams>,
-    normalize: NormalizeKernels,
-}
-
-/// Number of elements, scale, offset, source and target.
-type ScaleParams = (u64, f32, f32, In<u8>, Out<f32>);
-
-impl TransformStep {
-    /// Bytes of the results for this many bytes of the field.
-    fn bytes_of(&self, bytes: usize) -> usize {
-        bytes * element_bytes(self.dtype)
-    }
-}
-
-impl TransformWork {
-    /// Uploads factors on `stream`.
-    fn new(stream: &Stream, transform: &DeviceTransform) -> pinlane_core::Result<Self> {
-        Ok(match transform {
-            DeviceTransform::U8ToF32 { scale, offset } => Self::Scale {
-                scale: *scale,
-                offset: *offset,
-            },
-            DeviceTransform::Normalize { normalize, .. } => Self::Normalize(NormalizeTable {
-                uploaded: Mutex::new(normalize.upload(stream)?),
-                factors: normalize.clone(),
-            }),
-        })
-    }
-}
-
 impl DeviceTransforms {
     /// For batches of at most `samples` samples, whose copies go onto `stream`.
     pub(super) fn new(
@@ -159,8 +156,8 @@ impl DeviceTransforms {
         layout: &BatchLayout,
         transforms: &[(String, DeviceTransform)],
         samples: usize,
-    ) -> Result<Self, LoaderError> {
-        let fields = layout.fields();
+    ) -> Result<Self> {
+        let fields = &layout.fields;
         let mut bytes = 0;
         let mut places: Vec<(usize, usize)> = Vec::new();
         for (name, transform) in transforms {
@@ -170,7 +167,7 @@ impl DeviceTransforms {
             if places.iter().any(|(other, _)| *other == field) {
                 return Err(invalid("it has two transforms"));
             }
-            let stride = layout.stride(field);
+            let stride = layout.strides[field];
             transform
                 .check(&fields[field], stride)
                 .map_err(|reason| invalid(&reason))?;
@@ -185,113 +182,39 @@ impl DeviceTransforms {
             places.push((field, start));
         }
         // Everything is valid: use the device.
-        let kernels = match places.is_empty() {
-            true => None,
-            false => Some(TransformKernels::load(device)?),
-        };
-        let steps = places.into_iter().zip(transforms);
-        let steps = steps.map(|((field, start), (_, transform))| {
-            Ok(TransformStep {
-                field,
-                dtype: transform.dtype(),
-                start,
-                work: TransformWork::new(stream, transform)?,
-            })
-        });
-        Ok(Self {
-            steps: steps.collect::<pinlane_core::Result<_>>()?,
-            kernels,
-            bytes,
-        })
-    }
-
-    /// Bytes of the results for a batch.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Point the spans of transformed fields to their results.
-    pub(super) fn redirect(&self, spans: &mut [FieldSpan]) {
-        for step in &self.steps {
-            let span = &mut spans[step.field];
-            span.dtype = step.dtype;
-            span.transformed = true;
-            span.start = step.start;
-            span.bytes = step.bytes_of(span.bytes);
+        let mut steps = Vec::new();
+        if !places.is_empty() {
+            let module = device.load_ptx(pinlane_kernels::PTX)?;
+            for ((field, start), (_, transform)) in places.into_iter().zip(transforms) {
+                steps.push(TransformStep {
+                    field,
+                    dtype: transform.dtype(),
+                    start,
+                    work: transform.prepare(&module, stream)?,
+                });
+            }
         }
+        Ok(Self { steps, bytes })
     }
 
-    /// Submit all steps for a batch whose copy is submitted.
+    /// Submit all steps for a batch whose copy is submitted, and point the spans to the results.
     pub(super) fn run(
         &self,
         stream: &Stream,
-        packed: &PackedBatch,
+        spans: &mut [FieldSpan],
         memory: &mut DeviceBatch,
     ) -> pinlane_core::Result<()> {
-        let Some(kernels) = &self.kernels else {
-            return Ok(());
-        };
         for step in &self.steps {
-            let span = &packed.spans[step.field];
-            if span.bytes == 0 {
-                continue;
-            }
-            let raw = memory.raw.range(span.start..span.start + span.bytes);
-            let end = step.start + step.bytes_of(span.bytes);
-            let target = memory.transformed.range_mut(step.start..end);
-            match &step.work {
-                TransformWork::Scale { scale, offset } => {
-                    kernels.scale(stream, (*scale, *offset), raw, target.cast())?;
-                }
-                TransformWork::Normalize(table) => {
-                    kernels.normalize(stream, table, step.dtype, raw, target)?;
-                }
+            let span = &mut spans[step.field];
+            let end = step.start + span.bytes.len() * element_bytes(step.dtype);
+            let raw = mem::replace(&mut span.bytes, step.start..end);
+            (span.dtype, span.transformed) = (step.dtype, true);
+            if !raw.is_empty() {
+                let target = memory.transformed.range_mut(span.bytes.clone());
+                (step.work)(stream, memory.raw.range(raw), target)?;
             }
         }
         Ok(())
-    }
-}
-
-impl TransformKernels {
-    fn load(device: &Device) -> pinlane_core::Result<Self> {
-        let module: Module = device.load_ptx(pinlane_kernels::PTX)?;
-        Ok(Self {
-            u8_to_f32: module.kernel("pinlane_u8_to_f32")?,
-            normalize: NormalizeKernels::find(&module)?,
-        })
-    }
-
-    fn normalize(
-        &self,
-        stream: &Stream,
-        table: &NormalizeTable,
-        to: Dtype,
-        source: DeviceSlice<'_, u8>,
-        target: DeviceSliceMut<'_, u8>,
-    ) -> pinlane_core::Result<()> {
-        let mut uploaded = lock(&table.uploaded);
-        if !uploaded.is_sound() {
-            *uploaded = table.factors.upload(stream)?;
-        }
-        let kernels = &self.normalize;
-        match to {
-            Dtype::Bf16 => kernels.run::<half::bf16>(stream, &uploaded, source, target.cast()),
-            _ => kernels.run::<f32>(stream, &uploaded, source, target.cast()),
-        }
-    }
-
-    fn scale(
-        &self,
-        stream: &Stream,
-        (scale, offset): (f32, f32),
-        source: DeviceSlice<'_, u8>,
-        target: DeviceSliceMut<'_, f32>,
-    ) -> pinlane_core::Result<()> {
-        let items = source.len();
-        let values = (items as u64, scale, offset, source, target);
-        // SAFETY: these are the kernel's parameters. It reads and writes the first `items` elements of the
-        // slices, which have that many.
-        unsafe { stream.launch(&self.u8_to_f32, LaunchShape::for_items(items), values) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::iter::FusedIterator;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::thread::{self, JoinHandle};
@@ -16,8 +17,7 @@ use crate::dataset::SampleMut;
 use crate::{EpochState, SampleOrder, panic};
 
 use super::scheduler::EpochScheduler;
-use super::stats::elapsed_ns;
-use super::{Batch, LoaderCore, LoaderError};
+use super::{Batch, LoaderCore, LoaderError, Result};
 
 /// How long the end of an epoch waits for its last copies.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,9 +27,8 @@ const PATIENCE_AFTER_ERROR: Duration = Duration::from_millis(100);
 
 /// The batches of one epoch, in order. Worker threads read ahead; dropping the epoch stops them.
 ///
-/// Iterate over it, or await [`next_batch`](Self::next_batch). It ends after an error. At the end it waits
-/// for its last copies, for a few seconds at most, to report their errors. No other call waits for the
-/// device.
+/// Iterate over it, or await [`next_batch`](Self::next_batch). It ends after an error. Only the end waits for
+/// the device: for the last copies, a few seconds at most, to report their errors.
 pub struct Epoch {
     scheduler: Arc<EpochScheduler>,
     number: u64,
@@ -40,13 +39,13 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// The caller has marked the loader as busy.
-    pub(super) fn start(
-        core: &Arc<LoaderCore>,
-        number: u64,
-        order: SampleOrder,
-        first: u64,
-    ) -> Result<Self, LoaderError> {
+    /// Epoch `number`, starting with batch `first`.
+    pub(super) fn start(core: &Arc<LoaderCore>, number: u64, first: u64) -> Result<Self> {
+        let order = SampleOrder::new(core.samples, number, &core.order)?;
+        if core.busy.swap(true, Ordering::Acquire) {
+            return Err(LoaderError::Busy);
+        }
+        *lock(&core.position) = (number, first.min(order.batches() as u64));
         core.buffers.start_epoch();
         let mut epoch = Self {
             scheduler: Arc::new(EpochScheduler::new(core, order, first)),
@@ -80,16 +79,11 @@ impl Epoch {
     }
 
     /// Wait until the next batch is ready, or the end is known, at most for `timeout`. Returns whether it is:
-    /// then [`next`](Iterator::next) does not wait for samples. Without workers this is always true, since
-    /// `next` reads the samples.
+    /// then [`next`](Iterator::next) does not wait for samples. Always true without workers.
     ///
     /// For consumers that do something else in between, such as checking for interrupts.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.ended
-            || self.reads_itself()
-            || self
-                .scheduler
-                .wait_until(Instant::now().checked_add(timeout))
+        self.ended || self.reads_itself() || self.scheduler.wait_timeout(timeout)
     }
 
     /// The next batch, without blocking the thread; `None` at the end.
@@ -97,38 +91,23 @@ impl Epoch {
     /// Dropping the future loses no batch. Without workers it reads the samples on the thread that polls it.
     ///
     /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # use pinlane::load::dataset::{Field, from_fn};
-    /// # use pinlane::load::{Dtype, Loader, LoaderConfig};
-    /// # use std::{pin::pin, sync::Arc, task::{Context, Poll, Wake}, thread::{self, Thread}};
-    /// # struct Unpark(Thread);
-    /// # impl Wake for Unpark { fn wake(self: Arc<Self>) { self.0.unpark(); } }
-    /// # fn block_on<T>(future: impl Future<Output = T>) -> T {
-    /// #     let waker = Arc::new(Unpark(thread::current())).into();
-    /// #     let mut future = pin!(future);
-    /// #     loop {
-    /// #         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-    /// #             Poll::Ready(output) => return output,
-    /// #             Poll::Pending => thread::park(),
-    /// #         }
-    /// #     }
-    /// # }
+    /// # use pinlane::load::{Loader, LoaderConfig, LoaderError, dataset::from_fn};
+    /// # use std::{pin::pin, task::{Context, Poll, Waker}};
     /// # let device = pinlane::Device::sim("pcie3-x16")?;
-    /// # let fields = [Field::fixed("index", Dtype::U64, [])];
-    /// # let dataset = from_fn(10, fields, |index, sample| sample.write("index", &[index as u64]));
+    /// # let dataset = from_fn(10, [], |_, _| Ok(()));
     /// let loader = Loader::new(&device, dataset, LoaderConfig::default().batch(4))?;
     /// let mut epoch = loader.epoch(0)?;
-    /// # let samples: Result<usize, pinlane::load::LoaderError> = block_on(async {
+    /// # let mut task = pin!(async {
     /// let mut samples = 0;
     /// while let Some(batch) = epoch.next_batch().await {
     ///     samples += batch?.len();
     /// }
-    /// # Ok(samples)
-    /// # });
-    /// # let samples = samples?;
     /// assert_eq!(samples, 10);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), LoaderError>(())
+    /// # });
+    /// # let mut context = Context::from_waker(Waker::noop());
+    /// # while task.as_mut().poll(&mut context)?.is_pending() {}
+    /// # Ok::<(), pinlane::Error>(())
     /// ```
     pub fn next_batch(&mut self) -> NextBatch<'_> {
         NextBatch { epoch: self }
@@ -141,24 +120,8 @@ impl Epoch {
 
     fn hand_out(&self, batch: Batch) -> Batch {
         let core = &self.scheduler.core;
-        core.handed_out(self.number, batch.number() + 1);
+        *lock(&core.position) = (self.number, batch.number + 1);
         batch
-    }
-
-    fn poll_next(&mut self, context: &Context<'_>) -> Poll<Option<Result<Batch, LoaderError>>> {
-        if self.closing.is_none() {
-            if self.ended || self.reads_itself() {
-                return Poll::Ready(self.next());
-            }
-            match ready!(self.scheduler.poll_take(context)) {
-                Some(Ok(batch)) => return Poll::Ready(Some(Ok(self.hand_out(batch)))),
-                Some(Err(error)) => self.start_closing(Some(error)),
-                None => self.start_closing(None),
-            }
-        }
-        let error = ready!(self.scheduler.poll_closed(context));
-        self.join_closing();
-        Poll::Ready(error.map(Err))
     }
 
     /// Close the epoch on a thread of its own, since that waits for workers and copies.
@@ -196,8 +159,7 @@ fn work(scheduler: &EpochScheduler, wait: bool) {
     }
 }
 
-/// Stop the workers, wait for the last copies if `settle`, and let another epoch start. Returns the error to
-/// report: the one given, or that of a copy.
+/// Stop the workers, wait for the last copies if `settle`, release the loader, return the error to report.
 fn close(
     scheduler: &EpochScheduler,
     workers: Vec<JoinHandle<()>>,
@@ -211,15 +173,12 @@ fn close(
         let _ = thread.join();
     }
     scheduler.clear();
-    let patience = match &error {
-        Some(_) => PATIENCE_AFTER_ERROR,
-        None => PATIENCE,
+    let failed = match &error {
+        _ if !settle => None,
+        Some(_) => wait_for_copies(scheduler, PATIENCE_AFTER_ERROR),
+        None => wait_for_copies(scheduler, PATIENCE),
     };
-    let failed = settle
-        .then(|| wait_for_copies(scheduler, patience))
-        .flatten();
-    core.rewind(scheduler.first_lost());
-    core.release();
+    core.release(scheduler.lost.load(Ordering::Relaxed));
     match (error, failed) {
         (Some(error), Some(LoaderError::Device { error: stray, .. })) => {
             core.buffers.keep_stray(stray);
@@ -234,9 +193,7 @@ fn wait_for_copies(scheduler: &EpochScheduler, patience: Duration) -> Option<Loa
     let buffers = &scheduler.core.buffers;
     let batch = scheduler.core.state().batch;
     match catch_unwind(AssertUnwindSafe(|| buffers.wait_for_all(patience))) {
-        Ok(waited) => waited
-            .err()
-            .map(|failure| scheduler.device_error(batch, failure)),
+        Ok(failure) => failure.map(|failure| scheduler.device_error(batch, failure)),
         Err(panic) => {
             let text = panic::text(panic);
             Some(LoaderError::LoaderPanicked { batch, text })
@@ -245,12 +202,12 @@ fn wait_for_copies(scheduler: &EpochScheduler, patience: Duration) -> Option<Loa
 }
 
 impl Iterator for Epoch {
-    type Item = Result<Batch, LoaderError>;
+    type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.closing.is_some() {
             self.join_closing();
-            return self.scheduler.take_closed().map(Err);
+            return self.scheduler.schedule().closed.take()?.map(Err);
         }
         if self.ended {
             return None;
@@ -258,13 +215,11 @@ impl Iterator for Epoch {
         if self.reads_itself() {
             let start = Instant::now();
             work(&self.scheduler, false);
-            let counters = &self.scheduler.core.counters;
-            counters.update(|stats| stats.consumer_wait_ns += elapsed_ns(start));
+            self.scheduler.consumer_waited(start);
         }
         let error = match self.scheduler.take() {
             Some(Ok(batch)) => return Some(Ok(self.hand_out(batch))),
-            Some(Err(error)) => Some(error),
-            None => None,
+            end => end.and_then(Result::err),
         };
         self.ended = true;
         let workers = self.workers.split_off(0);
@@ -272,11 +227,13 @@ impl Iterator for Epoch {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        match self.ended {
-            // The error of a copy may still come.
-            true => (0, Some(usize::from(self.closing.is_some()))),
-            false => (0, Some(self.scheduler.left() as usize + 1)),
-        }
+        // An error may still come at the end.
+        let schedule = self.scheduler.schedule();
+        let most = match self.ended {
+            true => usize::from(self.closing.is_some()),
+            false => (schedule.end - schedule.taken) as usize + 1,
+        };
+        (0, Some(most))
     }
 }
 
@@ -308,9 +265,21 @@ pub struct NextBatch<'a> {
 }
 
 impl Future for NextBatch<'_> {
-    type Output = Option<Result<Batch, LoaderError>>;
+    type Output = Option<Result<Batch>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.epoch.poll_next(context)
+        let epoch = &mut *self.epoch;
+        if epoch.closing.is_none() {
+            if epoch.ended || epoch.reads_itself() {
+                return Poll::Ready(epoch.next());
+            }
+            match ready!(epoch.scheduler.poll_take(context)) {
+                Some(Ok(batch)) => return Poll::Ready(Some(Ok(epoch.hand_out(batch)))),
+                end => epoch.start_closing(end.and_then(Result::err)),
+            }
+        }
+        let error = ready!(epoch.scheduler.poll_closed(context));
+        epoch.join_closing();
+        Poll::Ready(error.map(Err))
     }
 }

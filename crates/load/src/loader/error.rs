@@ -6,6 +6,8 @@ use crate::dataset::SampleError;
 use crate::{Dtype, OrderError};
 use pinlane_core::{Error, ErrorKind};
 
+pub(super) type Result<T, E = LoaderError> = std::result::Result<T, E>;
+
 /// A loader could not be made, or an epoch ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -88,11 +90,9 @@ pub enum LoaderError {
 
 impl LoaderError {
     /// An invalid field of the dataset, in a setting.
-    pub(super) fn field(setting: &'static str, name: &str, reason: impl fmt::Display) -> Self {
-        Self::Config {
-            field: setting,
-            reason: format!("field `{name}`: {reason}"),
-        }
+    pub(super) fn field(field: &'static str, name: &str, reason: &str) -> Self {
+        let reason = format!("field `{name}`: {reason}");
+        Self::Config { field, reason }
     }
 }
 

@@ -4,24 +4,29 @@
 //!   fixed fields │ offsets of variable fields │ variable fields
 //! ```
 //!
-//! While samples are written, each has its own place in every field, in variable fields with room for the
-//! longest value. After that, the batch is packed in place, so that one copy moves no more than necessary.
+//! While samples are written, each has its own place in every field, with room for the longest value. Then
+//! the batch is packed in place, so that one copy moves no more than necessary.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dataset::{Field, FieldShape};
 use crate::{Dtype, LoadErrorKind, SampleOrder};
 
-use super::LoaderError;
+use super::{LoaderError, Result};
 
 /// Every field starts at a multiple of this.
 const ALIGN_BYTES: usize = 256;
 
-/// The fields of a batch, and the bytes that a sample reserves in each.
 #[derive(Debug)]
 pub(super) struct BatchLayout {
-    fields: Arc<[Field]>,
-    strides: Vec<usize>,
+    pub(super) fields: Arc<[Field]>,
+    /// Bytes that a sample reserves in each field.
+    pub(super) strides: Vec<usize>,
+    /// Indices of fixed fields.
+    fixed: Vec<usize>,
+    /// Indices of variable fields.
+    pub(super) variable: Vec<usize>,
 }
 
 /// Where the fields of a batch start while its samples are written.
@@ -32,7 +37,6 @@ pub(super) struct FieldPlaces {
     pub(super) bytes: usize,
 }
 
-/// A packed batch.
 #[derive(Debug)]
 pub(super) struct PackedBatch {
     pub(super) spans: Vec<FieldSpan>,
@@ -46,95 +50,65 @@ pub(super) struct FieldSpan {
     pub(super) dtype: Dtype,
     /// Whether it is in the memory for transformed fields.
     pub(super) transformed: bool,
-    pub(super) start: usize,
-    pub(super) bytes: usize,
+    pub(super) bytes: Range<usize>,
     /// For a variable field: where its offsets start, and the offsets in elements.
     pub(super) offsets: Option<(usize, Vec<u64>)>,
 }
 
 impl BatchLayout {
-    pub(super) fn new(fields: &[Field]) -> Result<Self, LoaderError> {
+    pub(super) fn new(fields: &[Field]) -> Result<Self> {
         let mut strides = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
-            let name = field.name();
-            if fields[..at].iter().any(|other| other.name() == name) {
-                let reason = "another field has the same name";
-                return Err(LoaderError::field("dataset", name, reason));
+            let invalid = |reason: &str| LoaderError::field("dataset", field.name(), reason);
+            if fields[..at]
+                .iter()
+                .any(|other| other.name() == field.name())
+            {
+                return Err(invalid("another field has the same name"));
             }
             let stride = field.room_bytes().map_err(|error| match error {
                 LoadErrorKind::SizeOverflow { .. } => {
-                    let reason = "a sample of it does not fit into the address space";
-                    LoaderError::field("dataset", name, reason)
+                    invalid("a sample of it does not fit into the address space")
                 }
-                error => LoaderError::field("dataset", name, error),
+                error => invalid(&error.to_string()),
             });
             strides.push(stride?);
         }
+        let (fixed, variable) = (0..fields.len()).partition(|&field| fields[field].is_fixed());
         Ok(Self {
-            strides,
             fields: fields.into(),
+            strides,
+            fixed,
+            variable,
         })
     }
 
-    pub(super) fn fields(&self) -> &Arc<[Field]> {
-        &self.fields
-    }
-
-    /// Bytes that a sample reserves in a field.
-    pub(super) fn stride(&self, field: usize) -> usize {
-        self.strides[field]
-    }
-
-    /// Bytes that a sample reserves in all fields.
-    pub(super) fn sample_bytes(&self) -> usize {
-        let add = |sum: usize, bytes: &usize| sum.saturating_add(*bytes);
-        self.strides.iter().fold(0, add)
-    }
-
-    fn fixed_fields(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.fields.len()).filter(|&field| self.fields[field].is_fixed())
-    }
-
-    pub(super) fn variable_fields(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.fields.len()).filter(|&field| !self.fields[field].is_fixed())
-    }
-
-    /// Places for this many samples.
-    pub(super) fn places(&self, samples: usize) -> Result<FieldPlaces, LoaderError> {
-        self.checked_places(samples)
-            .ok_or_else(|| LoaderError::Config {
-                field: "batch",
-                reason: format!("{samples} samples do not fit into the address space"),
-            })
-    }
-
-    fn checked_places(&self, samples: usize) -> Option<FieldPlaces> {
-        let mut end = 0_usize;
+    /// Places for this many samples. `None` if they do not fit into the address space.
+    pub(super) fn places(&self, samples: usize) -> Option<FieldPlaces> {
         let mut starts = vec![0; self.fields.len()];
-        let mut place = |end: &mut usize, field: usize| {
-            starts[field] = aligned(*end)?;
-            *end = starts[field].checked_add(samples.checked_mul(self.strides[field])?)?;
-            Some(())
+        let mut place = |end: usize, &field: &usize| {
+            starts[field] = aligned(end)?;
+            starts[field].checked_add(samples.checked_mul(self.strides[field])?)
         };
-        for field in self.fixed_fields() {
-            place(&mut end, field)?;
-        }
-        for _ in self.variable_fields() {
-            end = aligned(end)?.checked_add(offsets_bytes(samples)?)?;
-        }
-        for field in self.variable_fields() {
-            place(&mut end, field)?;
-        }
-        isize::try_from(end).ok()?;
-        Some(FieldPlaces { starts, bytes: end })
+        let end = self.fixed.iter().try_fold(0, &mut place)?;
+        let end = self.offsets_end(end, samples)?;
+        let bytes = self.variable.iter().try_fold(end, &mut place)?;
+        isize::try_from(bytes).ok()?;
+        Some(FieldPlaces { starts, bytes })
+    }
+
+    /// Where the offsets of all variable fields end, after fixed fields that end at `end`.
+    fn offsets_end(&self, end: usize, samples: usize) -> Option<usize> {
+        let mut variable = self.variable.iter();
+        variable.try_fold(end, |end, _| {
+            aligned(end)?.checked_add(offsets_bytes(samples)?)
+        })
     }
 
     /// Which variable field reserves the most memory, for an error message.
     pub(super) fn largest_field_hint(&self, order: &SampleOrder) -> Option<String> {
-        let field = self
-            .variable_fields()
-            .max_by_key(|&field| self.strides[field])?;
-        let field = &self.fields[field];
+        let variable = self.variable.iter();
+        let field = &self.fields[*variable.max_by_key(|&&field| self.strides[field])?];
         let FieldShape::Variable { at_most } = field.shape() else {
             return None;
         };
@@ -146,7 +120,6 @@ impl BatchLayout {
     }
 
     /// Pack the samples `kept`, in ascending order. `length` is the bytes of a variable field in a sample.
-    ///
     /// Everything moves down or stays, in memory order, so nothing is overwritten before it has moved.
     pub(super) fn pack(
         &self,
@@ -159,8 +132,7 @@ impl BatchLayout {
         let span = |field: &Field| FieldSpan {
             dtype: field.dtype(),
             transformed: false,
-            start: 0,
-            bytes: 0,
+            bytes: 0..0,
             offsets: None,
         };
         let mut spans: Vec<FieldSpan> = self.fields.iter().map(span).collect();
@@ -170,7 +142,7 @@ impl BatchLayout {
             }
         };
         let mut end = 0;
-        for field in self.fixed_fields() {
+        for &field in &self.fixed {
             let stride = self.strides[field];
             let start = aligned(end).expect(FITS);
             for (to, &sample) in kept.iter().enumerate() {
@@ -178,17 +150,14 @@ impl BatchLayout {
                 shift(from, start + to * stride, stride);
             }
             end = start + kept.len() * stride;
-            (spans[field].start, spans[field].bytes) = (start, end - start);
+            spans[field].bytes = start..end;
         }
         let mut offsets_start = end;
-        for _ in self.variable_fields() {
-            end = aligned(end).expect(FITS) + offsets_bytes(kept.len()).expect(FITS);
-        }
-        for field in self.variable_fields() {
+        end = self.offsets_end(end, kept.len()).expect(FITS);
+        for &field in &self.variable {
             let start = aligned(end).expect(FITS);
             end = start;
-            let mut offsets = Vec::with_capacity(kept.len() + 1);
-            offsets.push(0);
+            let mut offsets = vec![0];
             for &sample in kept {
                 let from = places.starts[field] + sample * self.strides[field];
                 let bytes = length(field, sample);
@@ -197,7 +166,7 @@ impl BatchLayout {
                 let elements = self.fields[field].elements_in(end - start);
                 offsets.push(elements.expect("whole elements were written"));
             }
-            (spans[field].start, spans[field].bytes) = (start, end - start);
+            spans[field].bytes = start..end;
             offsets_start = aligned(offsets_start).expect(FITS);
             spans[field].offsets = Some((offsets_start, offsets));
             offsets_start += offsets_bytes(kept.len()).expect(FITS);

@@ -4,18 +4,16 @@
 //! ```text
 //!   Loader ── Epoch ── Batch ── BatchField      the public interface
 //!     scheduler         one epoch: which batch to open next, which are ready, when to stop
-//!     workers           opening batches and reading samples, on several threads
-//!     submit            from a batch in pinned memory to one on the device
+//!     workers           opening batches, reading samples and submitting copies, on several threads
 //!     pending_batch     a batch while its samples are read
 //!     layout            where fields lie in a batch, while it is read and when it is copied
-//!     buffers, copies   pinned slots and device memory, reused from batch to batch
+//!     buffers           pinned slots and device memory, reused from batch to batch
 //!     device_transform  kernels that run on a field after its copy
 //! ```
 
 mod batch;
 mod buffers;
 mod config;
-mod copies;
 mod device_transform;
 mod epoch;
 mod error;
@@ -23,7 +21,6 @@ mod layout;
 mod pending_batch;
 mod scheduler;
 mod stats;
-mod submit;
 mod workers;
 
 pub use batch::{Batch, BatchField};
@@ -35,22 +32,21 @@ pub use stats::LoaderStats;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use pinlane_core::Device;
-use pinlane_core::internal::lock;
+use pinlane_core::internal::{exact_pool, lock};
 
 use crate::dataset::Dataset;
 use crate::{EpochState, OrderConfig, SampleOrder};
-use buffers::{BatchBufferSizes, BatchBuffers};
+use buffers::BatchBuffers;
 use device_transform::DeviceTransforms;
+use error::Result;
 use layout::BatchLayout;
-use stats::Counters;
 
 /// Loads batches of a dataset to the device, ahead of the consumer. Cheap to clone; clones share one loader.
 ///
 /// ```
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let device = pinlane::Device::sim("pcie3-x16")?;
 /// use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
 /// use pinlane::load::{Dtype, Loader, LoaderConfig};
@@ -88,8 +84,7 @@ use stats::Counters;
 ///     }
 /// }
 /// assert_eq!(samples, 2000);
-/// # Ok(())
-/// # }
+/// # Ok::<(), pinlane::Error>(())
 /// ```
 ///
 /// To resume after a restart, save [`state`](Self::state) and pass it to [`restore`](Self::restore).
@@ -106,10 +101,8 @@ struct LoaderCore {
     layout: BatchLayout,
     transforms: DeviceTransforms,
     buffers: Arc<BatchBuffers>,
-    counters: Arc<Counters>,
     on_error: OnError,
     prefetch: u64,
-    /// Threads that read samples.
     workers: usize,
     /// Samples that a thread claims at a time.
     claim_len: usize,
@@ -124,36 +117,41 @@ impl Loader {
     ///
     /// # Errors
     /// If the configuration or a field of the dataset is invalid, or a device call fails.
-    pub fn new(
-        device: &Device,
-        dataset: impl Dataset,
-        config: LoaderConfig,
-    ) -> Result<Self, LoaderError> {
+    pub fn new(device: &Device, dataset: impl Dataset, config: LoaderConfig) -> Result<Self> {
         config.check()?;
         let (order, samples) = (config.order(), dataset.len());
         // No batch is larger than the first.
         let batch = SampleOrder::new(samples, 0, &order)?.batch_len(0);
         let layout = BatchLayout::new(dataset.fields())?;
-        let slot_bytes = layout.places(batch)?.bytes;
+        let places = layout.places(batch).ok_or_else(|| LoaderError::Config {
+            field: "batch",
+            reason: format!("{batch} samples do not fit into the address space"),
+        })?;
+        let slot_bytes = places.bytes;
         let stream = device.stream()?;
         let transforms =
             DeviceTransforms::new(device, &stream, &layout, &config.device_transforms, batch)?;
-        let sizes = BatchBufferSizes {
+        let buffers = BatchBuffers {
+            device: device.clone(),
+            stream,
             slot_bytes,
-            transformed_bytes: transforms.bytes(),
-            slots: config.slots(slot_bytes),
-            device_batches: config.prefetch + 1,
+            transformed_bytes: transforms.bytes,
+            slots_max: config.slots(slot_bytes),
+            device_batches_max: config.prefetch + 1,
+            stats: Mutex::default(),
+            alive: Arc::default(),
+            pinned_pool: exact_pool(device),
+            lists: Mutex::default(),
+            changed: Condvar::new(),
         };
-        let counters = Arc::default();
         let workers = config.workers_on(device);
         Ok(Self {
             core: Arc::new(LoaderCore {
                 order,
                 samples,
                 dataset: Box::new(dataset),
-                buffers: Arc::new(BatchBuffers::new(device, stream, sizes, &counters)),
+                buffers: Arc::new(buffers),
                 transforms,
-                counters,
                 on_error: config.on_error,
                 prefetch: config.prefetch as u64,
                 workers,
@@ -169,8 +167,8 @@ impl Loader {
     ///
     /// # Errors
     /// If another epoch of this loader is running, or no thread can be started.
-    pub fn epoch(&self, epoch: u64) -> Result<Epoch, LoaderError> {
-        self.start(epoch, 0)
+    pub fn epoch(&self, epoch: u64) -> Result<Epoch> {
+        Epoch::start(&self.core, epoch, 0)
     }
 
     /// The position of the consumer: the epoch, and how many of its batches were handed out. Batches that
@@ -178,8 +176,7 @@ impl Loader {
     ///
     /// At the end of an epoch, [`restore`](Self::restore) yields no batches; start the next one with
     /// `epoch(state.epoch + 1)`. After an error, the position is that of the first batch that did not reach
-    /// the device, even if it was handed out before the error was known; it and the following ones come
-    /// again.
+    /// the device, even if it was handed out: it and the following ones come again.
     #[must_use]
     pub fn state(&self) -> EpochState {
         self.core.state()
@@ -188,36 +185,26 @@ impl Loader {
     /// Resume the epoch of a saved state, of this loader or of one with the same configuration.
     ///
     /// ```
-    /// # use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
-    /// # use pinlane::load::{Dtype, Loader, LoaderConfig};
-    /// # struct Nothing([Field; 0]);
-    /// # impl Dataset for Nothing {
-    /// #     fn len(&self) -> usize { 10 }
-    /// #     fn fields(&self) -> &[Field] { &self.0 }
-    /// #     fn read(&self, _: usize, _: &mut SampleMut<'_>) -> Result<(), SampleError> { Ok(()) }
-    /// # }
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use pinlane::load::{Loader, LoaderConfig, dataset::from_fn};
     /// # let device = pinlane::Device::sim("pcie3-x16")?;
     /// # let config = LoaderConfig::default().batch(4);
-    /// # let loader = Loader::new(&device, Nothing([]), config.clone())?;
+    /// # let loader = Loader::new(&device, from_fn(10, [], |_, _| Ok(())), config.clone())?;
     /// let mut epoch = loader.epoch(7)?;
     /// epoch.next().expect("a batch")?;
     /// let state = loader.state();
     /// drop((epoch, loader));
     ///
-    /// # let loader = Loader::new(&device, Nothing([]), config)?;
+    /// # let loader = Loader::new(&device, from_fn(10, [], |_, _| Ok(())), config)?;
     /// let mut rest = loader.restore(&state)?; // in another process, another day
     /// assert_eq!(rest.next().expect("a batch")?.indices(), [4, 5, 6, 7]);
-    /// # Ok(())
-    /// # }
+    /// # Ok::<(), pinlane::Error>(())
     /// ```
     ///
     /// # Errors
-    /// If the state belongs to another order: another seed, shard, batch size or number of samples.
-    /// Otherwise as [`epoch`](Self::epoch).
-    pub fn restore(&self, state: &EpochState) -> Result<Epoch, LoaderError> {
+    /// As [`epoch`](Self::epoch), and if the state has another seed, shard, batch size or number of samples.
+    pub fn restore(&self, state: &EpochState) -> Result<Epoch> {
         state.check(&self.core.order, self.core.samples)?;
-        self.start(state.epoch, state.batch)
+        Epoch::start(&self.core, state.epoch, state.batch)
     }
 
     /// Number of batches in an epoch. All epochs have the same.
@@ -236,17 +223,7 @@ impl Loader {
     /// What the loader has done so far, and how long each stage took.
     #[must_use]
     pub fn stats(&self) -> LoaderStats {
-        self.core.counters.stats()
-    }
-
-    fn start(&self, epoch: u64, first: u64) -> Result<Epoch, LoaderError> {
-        let core = &self.core;
-        let order = SampleOrder::new(core.samples, epoch, &core.order)?;
-        if core.busy.swap(true, Ordering::Acquire) {
-            return Err(LoaderError::Busy);
-        }
-        core.handed_out(epoch, first.min(order.batches() as u64));
-        Epoch::start(core, epoch, order, first)
+        *lock(&self.core.buffers.stats)
     }
 }
 
@@ -256,18 +233,10 @@ impl LoaderCore {
         EpochState::new(epoch, batch, &self.order, self.samples)
     }
 
-    fn handed_out(&self, epoch: u64, batches: u64) {
-        *lock(&self.position) = (epoch, batches);
-    }
-
-    /// Move the position back: batches of the running epoch from this one on did not reach the device.
-    fn rewind(&self, batch: u64) {
+    /// The epoch is over. Its batches from `lost` on did not reach the device.
+    fn release(&self, lost: u64) {
         let mut position = lock(&self.position);
-        position.1 = position.1.min(batch);
-    }
-
-    /// The epoch is over.
-    fn release(&self) {
+        position.1 = position.1.min(lost);
         self.busy.store(false, Ordering::Release);
     }
 }
@@ -282,10 +251,10 @@ impl fmt::Debug for Loader {
     }
 }
 
-/// Samples to claim at a time: enough bytes to make the cost of a claim negligible, few enough that all
-/// threads finish a batch at about the same time.
+/// Samples to claim at a time: so many that claims cost nothing, so few that all threads finish together.
 fn claim_len(layout: &BatchLayout, batch: usize, workers: usize) -> usize {
     const CLAIM_BYTES: usize = 256 << 10;
-    let by_bytes = CLAIM_BYTES / layout.sample_bytes().max(1);
+    let add = |sum: usize, bytes: &usize| sum.saturating_add(*bytes);
+    let by_bytes = CLAIM_BYTES / layout.strides.iter().fold(0, add).max(1);
     by_bytes.min(batch / (4 * workers.max(1))).max(1)
 }

@@ -8,13 +8,12 @@ use pinlane_core::internal::{SharedSlot, Stride, lock};
 use crate::Sample;
 use crate::dataset::{SampleError, SampleMut};
 
-use super::LoaderError;
 use super::buffers::BatchSlot;
 use super::layout::{BatchLayout, FieldPlaces, PackedBatch};
+use super::{LoaderError, SkippedSample};
 
 /// A batch whose samples are being read: where they are written, and the outcome of each.
 pub(super) struct PendingBatch {
-    /// Its number in the epoch.
     pub(super) number: u64,
     pub(super) samples: Vec<Sample>,
     pub(super) slot: SharedSlot<BatchSlot>,
@@ -25,20 +24,9 @@ pub(super) struct PendingBatch {
     lengths: Box<[AtomicUsize]>,
     /// The first sample that ends the epoch.
     failed_at: AtomicUsize,
-    failures: Mutex<Failures>,
-}
-
-/// Samples that could not be read.
-#[derive(Default)]
-struct Failures {
-    first: Option<(usize, SampleFailure)>,
-    skipped: Vec<(usize, SampleError)>,
-}
-
-/// Why a sample could not be read.
-pub(super) enum SampleFailure {
-    Error(SampleError),
-    Panic(String),
+    /// Its error.
+    pub(super) failure: Mutex<Option<LoaderError>>,
+    skipped: Mutex<Vec<(usize, SkippedSample)>>,
 }
 
 impl PendingBatch {
@@ -47,25 +35,27 @@ impl PendingBatch {
         number: u64,
         samples: Vec<Sample>,
         slot: BatchSlot,
-    ) -> Result<Self, LoaderError> {
-        let places = layout.places(samples.len())?;
-        let starts = places.starts.iter().enumerate();
-        let stride = |(field, &start): (usize, &usize)| Stride {
-            range: start..start + samples.len() * layout.stride(field),
-            unit_bytes: layout.stride(field),
+    ) -> Self {
+        let places = layout.places(samples.len());
+        let places = places.expect("the largest batch has places");
+        let fields = places.starts.iter().zip(&layout.strides);
+        let stride = |(&start, &unit_bytes): (&usize, &usize)| Stride {
+            range: start..start + samples.len() * unit_bytes,
+            unit_bytes,
         };
-        let strides: Vec<_> = starts.map(stride).collect();
+        let strides: Vec<_> = fields.map(stride).collect();
         let lengths = 0..samples.len() * strides.len();
-        Ok(Self {
+        Self {
             number,
             slot: SharedSlot::new(slot, samples.len(), strides),
             places,
             kept: samples.iter().map(|_| AtomicBool::new(false)).collect(),
             lengths: lengths.map(|_| AtomicUsize::new(0)).collect(),
             failed_at: AtomicUsize::new(usize::MAX),
-            failures: Mutex::default(),
+            failure: Mutex::default(),
+            skipped: Mutex::default(),
             samples,
-        })
+        }
     }
 
     /// Whether an earlier sample ends the epoch, so that this one is not needed.
@@ -81,8 +71,8 @@ impl PendingBatch {
         read: &SampleMut<'_>,
     ) -> Result<(), SampleError> {
         read.check()?;
-        for field in layout.variable_fields() {
-            let kind = &layout.fields()[field];
+        for &field in &layout.variable {
+            let kind = &layout.fields[field];
             let bytes = read.written(field).expect("checked above");
             if kind.elements_in(bytes).is_none() {
                 let (name, dtype) = (kind.name(), kind.dtype());
@@ -101,31 +91,23 @@ impl PendingBatch {
         &self.lengths[sample * self.places.starts.len() + field]
     }
 
-    pub(super) fn skip(&self, sample: usize, error: SampleError) {
-        lock(&self.failures).skipped.push((sample, error));
+    pub(super) fn skip(&self, sample: usize, skipped: SkippedSample) {
+        lock(&self.skipped).push((sample, skipped));
     }
 
     /// The epoch ends with this sample, unless an earlier one fails too.
-    pub(super) fn fail(&self, sample: usize, failure: SampleFailure) {
-        let mut failures = lock(&self.failures);
-        if failures.first.as_ref().is_none_or(|(at, _)| sample < *at) {
-            failures.first = Some((sample, failure));
-            self.failed_at.store(sample, Ordering::Relaxed);
+    pub(super) fn fail(&self, sample: usize, error: LoaderError) {
+        let mut failure = lock(&self.failure);
+        if sample < self.failed_at.fetch_min(sample, Ordering::Relaxed) {
+            *failure = Some(error);
         }
     }
 
-    /// The sample that ends the epoch, and why.
-    pub(super) fn take_failure(&self) -> Option<(Sample, SampleFailure)> {
-        let (sample, failure) = lock(&self.failures).first.take()?;
-        Some((self.samples[sample], failure))
-    }
-
     /// Samples that were left out, in their order.
-    pub(super) fn take_skipped(&self) -> Vec<(Sample, SampleError)> {
-        let mut skipped = std::mem::take(&mut lock(&self.failures).skipped);
+    pub(super) fn take_skipped(&self) -> Vec<SkippedSample> {
+        let mut skipped = std::mem::take(&mut *lock(&self.skipped));
         skipped.sort_by_key(|(sample, _)| *sample);
-        let with_sample = |(sample, error): (usize, _)| (self.samples[sample], error);
-        skipped.into_iter().map(with_sample).collect()
+        skipped.into_iter().map(|(_, skipped)| skipped).collect()
     }
 
     /// Pack the samples that were read, after all are finished. Also returns which ones these are.

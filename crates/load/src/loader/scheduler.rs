@@ -8,34 +8,28 @@
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use pinlane_core::Error;
+use pinlane_core::ErrorKind;
 use pinlane_core::internal::lock;
-use pinlane_driver::ErrorKind;
 
 use crate::SampleOrder;
 
 use super::buffers::CopyFailure;
 use super::pending_batch::PendingBatch;
 use super::stats::elapsed_ns;
-use super::{Batch, LoaderCore, LoaderError};
+use super::{Batch, LoaderCore, LoaderError, Result};
 
-type Outcome = Result<Batch, LoaderError>;
-
-/// A running epoch.
 pub(super) struct EpochScheduler {
     pub(super) core: Arc<LoaderCore>,
     pub(super) order: SampleOrder,
-    /// Cancelled.
-    stop: AtomicBool,
-    /// The first batch that failed: later ones are not needed.
-    failed: AtomicU64,
-    /// The first batch that was submitted but did not reach the device.
-    lost: AtomicU64,
+    /// The number of batches still needed: up to the first that failed, none if cancelled.
+    needed: AtomicU64,
+    /// The first batch that was submitted but is known not to have reached the device.
+    pub(super) lost: AtomicU64,
     schedule: Mutex<Schedule>,
     /// Wakes workers.
     pub(super) work: Condvar,
@@ -43,6 +37,7 @@ pub(super) struct EpochScheduler {
     ready: Condvar,
 }
 
+#[derive(Default)]
 pub(super) struct Schedule {
     /// The next batch to open.
     pub(super) next: u64,
@@ -54,55 +49,46 @@ pub(super) struct Schedule {
     pub(super) opening: bool,
     /// The next batch for the consumer.
     pub(super) taken: u64,
-    done: BTreeMap<u64, Outcome>,
+    done: BTreeMap<u64, Result<Batch>>,
     /// The consumer, if it awaits a batch, and since when.
     awaiting: Option<(Waker, Instant)>,
     /// The epoch is closed, with this error.
-    closed: Option<Option<LoaderError>>,
+    pub(super) closed: Option<Option<LoaderError>>,
 }
 
 impl Schedule {
     /// Take the next batch for the consumer: `Ready(None)` at the end.
-    fn take_next(&mut self) -> Poll<Option<Outcome>> {
+    fn take_next(&mut self) -> Poll<Option<Result<Batch>>> {
         if self.taken >= self.end {
             return Poll::Ready(None);
         }
-        match self.done.remove(&self.taken) {
-            Some(outcome) => {
-                self.taken += 1;
-                Poll::Ready(Some(outcome))
-            }
-            None => Poll::Pending,
-        }
+        let Some(outcome) = self.done.remove(&self.taken) else {
+            return Poll::Pending;
+        };
+        self.taken += 1;
+        Poll::Ready(Some(outcome))
     }
 
     /// Wake this consumer on the next change.
     fn register(&mut self, context: &Context<'_>) {
-        let since = self.awaiting.take().map(|(_, since)| since);
-        let since = since.unwrap_or_else(Instant::now);
-        self.awaiting = Some((context.waker().clone(), since));
+        let since = self.awaiting.as_ref().map(|(_, since)| *since);
+        self.awaiting = Some((context.waker().clone(), since.unwrap_or_else(Instant::now)));
     }
 }
 
 impl EpochScheduler {
-    /// An epoch, starting with batch `first`.
     pub(super) fn new(core: &Arc<LoaderCore>, order: SampleOrder, first: u64) -> Self {
         let end = order.batches() as u64;
         Self {
             core: Arc::clone(core),
             order,
-            stop: AtomicBool::new(false),
-            failed: AtomicU64::new(u64::MAX),
+            needed: AtomicU64::new(u64::MAX),
             lost: AtomicU64::new(u64::MAX),
             schedule: Mutex::new(Schedule {
                 next: first.min(end),
                 end,
-                open: VecDeque::new(),
-                opening: false,
                 taken: first.min(end),
-                done: BTreeMap::new(),
-                awaiting: None,
-                closed: None,
+                ..Schedule::default()
             }),
             work: Condvar::new(),
             ready: Condvar::new(),
@@ -110,7 +96,7 @@ impl EpochScheduler {
     }
 
     /// A batch is ready, or has failed.
-    pub(super) fn put(&self, number: u64, outcome: Outcome) {
+    pub(super) fn put(&self, number: u64, outcome: Result<Batch>) {
         let mut schedule = self.schedule();
         match outcome {
             Ok(batch) => {
@@ -119,18 +105,18 @@ impl EpochScheduler {
                 drop(schedule);
                 self.wake_consumer();
             }
-            Err(error) => drop(self.fail(schedule, number, error)),
+            Err(error) => self.fail(schedule, number, error),
         }
     }
 
     /// End the epoch with this batch, unless an earlier one fails too.
-    pub(super) fn fail<'a>(
-        &'a self,
-        mut schedule: MutexGuard<'a, Schedule>,
+    pub(super) fn fail(
+        &self,
+        mut schedule: MutexGuard<'_, Schedule>,
         number: u64,
         error: LoaderError,
-    ) -> MutexGuard<'a, Schedule> {
-        self.failed.fetch_min(number, Ordering::Relaxed);
+    ) {
+        self.needed.fetch_min(number + 1, Ordering::Relaxed);
         schedule.end = schedule.end.min(number + 1);
         schedule.next = schedule.next.max(number + 1); // do not try it again
         schedule.done.insert(number, Err(error));
@@ -138,7 +124,6 @@ impl EpochScheduler {
         self.work.notify_all();
         self.core.buffers.wake();
         self.wake_consumer();
-        self.schedule()
     }
 
     /// A thread panicked: batches that are not ready never will be.
@@ -146,12 +131,12 @@ impl EpochScheduler {
         let schedule = self.schedule();
         let missing = |batch: &u64| !schedule.done.contains_key(batch);
         let batch = (schedule.taken..).find(missing).expect("batches end");
-        drop(self.fail(schedule, batch, LoaderError::LoaderPanicked { batch, text }));
+        self.fail(schedule, batch, LoaderError::LoaderPanicked { batch, text });
     }
 
     /// The next batch for the consumer; `None` at the end. Waits for it.
-    pub(super) fn take(&self) -> Option<Outcome> {
-        self.wait_until(None);
+    pub(super) fn take(&self) -> Option<Result<Batch>> {
+        self.wait_timeout(Duration::MAX);
         let Poll::Ready(taken) = self.schedule().take_next() else {
             unreachable!("only the consumer takes batches");
         };
@@ -160,47 +145,38 @@ impl EpochScheduler {
     }
 
     /// Like [`take`](Self::take), without waiting.
-    pub(super) fn poll_take(&self, context: &Context<'_>) -> Poll<Option<Outcome>> {
+    pub(super) fn poll_take(&self, context: &Context<'_>) -> Poll<Option<Result<Batch>>> {
         let mut schedule = self.schedule();
         let taken = schedule.take_next();
         if taken.is_pending() {
             schedule.register(context);
             return taken;
         }
-        let waiting_since = schedule.awaiting.take().map(|(_, since)| since);
+        if let Some((_, since)) = schedule.awaiting.take() {
+            self.consumer_waited(since);
+        }
         drop(schedule);
-        self.consumer_waited(waiting_since);
         self.work.notify_all();
         taken
     }
 
-    /// Wait until a batch is ready or the end is known, at most until then. Returns whether it is.
-    pub(super) fn wait_until(&self, until: Option<Instant>) -> bool {
-        let mut waiting_since = None;
-        let mut schedule = self.schedule();
-        let ready = loop {
-            if schedule.taken >= schedule.end || schedule.done.contains_key(&schedule.taken) {
-                break true;
-            }
-            let now = Instant::now();
-            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
-            if left.is_zero() {
-                break false;
-            }
-            waiting_since.get_or_insert(now);
-            let woken = self.ready.wait_timeout(schedule, left);
-            schedule = woken.unwrap_or_else(PoisonError::into_inner).0;
+    /// Wait until a batch is ready or the end is known, at most for `timeout`. Returns whether it is.
+    pub(super) fn wait_timeout(&self, timeout: Duration) -> bool {
+        let is_pending = |schedule: &mut Schedule| {
+            schedule.taken < schedule.end && !schedule.done.contains_key(&schedule.taken)
         };
-        drop(schedule);
-        self.consumer_waited(waiting_since);
-        ready
+        let mut schedule = self.schedule();
+        if is_pending(&mut schedule) {
+            let start = Instant::now();
+            let woken = self.ready.wait_timeout_while(schedule, timeout, is_pending);
+            schedule = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.consumer_waited(start);
+        }
+        !is_pending(&mut schedule)
     }
 
-    fn consumer_waited(&self, since: Option<Instant>) {
-        if let Some(since) = since {
-            let counters = &self.core.counters;
-            counters.update(|stats| stats.consumer_wait_ns += elapsed_ns(since));
-        }
+    pub(super) fn consumer_waited(&self, since: Instant) {
+        lock(&self.core.buffers.stats).consumer_wait_ns += elapsed_ns(since);
     }
 
     fn wake_consumer(&self) {
@@ -230,14 +206,10 @@ impl EpochScheduler {
         }
     }
 
-    pub(super) fn take_closed(&self) -> Option<LoaderError> {
-        self.schedule().closed.take().flatten()
-    }
-
     /// Cancel the rest of the epoch.
     pub(super) fn stop(&self) {
         let schedule = self.schedule();
-        self.stop.store(true, Ordering::Relaxed);
+        self.needed.store(0, Ordering::Relaxed);
         drop(schedule);
         self.work.notify_all();
         self.core.buffers.wake();
@@ -256,17 +228,6 @@ impl EpochScheduler {
         }
     }
 
-    /// Batches left for the consumer, if none fails.
-    pub(super) fn left(&self) -> u64 {
-        let schedule = self.schedule();
-        schedule.end - schedule.taken
-    }
-
-    /// The first batch that was submitted but is known not to have reached the device.
-    pub(super) fn first_lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
-    }
-
     /// The error of a batch, or of an earlier one whose copy it waited for.
     pub(super) fn device_error(&self, number: u64, failure: CopyFailure) -> LoaderError {
         let CopyFailure { batch, lost, error } = failure;
@@ -274,34 +235,25 @@ impl EpochScheduler {
         if lost {
             self.lost.fetch_min(batch, Ordering::Relaxed);
         }
-        let layout = &self.core.layout;
-        let hint = is_out_of_memory(&error).then(|| layout.largest_field_hint(&self.order));
-        LoaderError::Device {
-            batch,
-            hint: hint.flatten(),
-            error,
-        }
+        let hint = match error.kind() {
+            ErrorKind::OverBudget | ErrorKind::OutOfMemory => {
+                self.core.layout.largest_field_hint(&self.order)
+            }
+            _ => None,
+        };
+        LoaderError::Device { batch, hint, error }
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.needed.load(Ordering::Relaxed) == 0
     }
 
     /// Whether a batch is no longer needed.
     pub(super) fn is_cancelled(&self, number: u64) -> bool {
-        self.is_stopped() || self.failed.load(Ordering::Relaxed) < number
+        number >= self.needed.load(Ordering::Relaxed)
     }
 
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
         lock(&self.schedule)
-    }
-}
-
-/// Whether host or device memory ran out.
-fn is_out_of_memory(error: &Error) -> bool {
-    match error {
-        Error::OverBudget { .. } => true,
-        Error::Driver(error) => matches!(error.kind, ErrorKind::OutOfMemory),
-        _ => false,
     }
 }

@@ -1,17 +1,12 @@
 //! What a loader has done, and what it waited for.
 
-use std::sync::Mutex;
 use std::time::Instant;
-
-use pinlane_core::internal::lock;
 
 /// What a loader has done so far, over all epochs, and how long each stage took.
 ///
-/// The largest of the workers' times shows the bottleneck:
-///
-/// - [`held_back_ns`](Self::held_back_ns): the consumer. [`consumer_wait_ns`](Self::consumer_wait_ns) is small.
-/// - [`slot_wait_ns`](Self::slot_wait_ns): the link.
-/// - [`read_ns`](Self::read_ns): the dataset.
+/// The largest of the workers' times shows the bottleneck: [`held_back_ns`](Self::held_back_ns) the consumer
+/// ([`consumer_wait_ns`](Self::consumer_wait_ns) is small), [`slot_wait_ns`](Self::slot_wait_ns) the link,
+/// [`read_ns`](Self::read_ns) the dataset.
 ///
 /// Times are those of the host's clock, also on a simulated device, except [`copy_ns`](Self::copy_ns).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,21 +34,6 @@ pub struct LoaderStats {
     pub copy_bytes: u64,
 }
 
-/// [`LoaderStats`] that several threads update.
-#[derive(Debug, Default)]
-pub(super) struct Counters(Mutex<LoaderStats>);
-
-impl Counters {
-    pub(super) fn update(&self, update: impl FnOnce(&mut LoaderStats)) {
-        update(&mut lock(&self.0));
-    }
-
-    pub(super) fn stats(&self) -> LoaderStats {
-        *lock(&self.0)
-    }
-}
-
-/// Nanoseconds since `start`.
 pub(super) fn elapsed_ns(start: Instant) -> u64 {
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,35 +1,22 @@
-//! What worker threads do: open batches, and read samples into their slots.
+//! What worker threads do: open batches, read samples into their slots, and submit full ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
+
+use pinlane_core::internal::lock;
 
 use crate::dataset::SampleMut;
 use crate::panic;
 
-use super::pending_batch::{PendingBatch, SampleFailure};
+use super::buffers::{BatchSlot, CopyInFlight};
+use super::pending_batch::PendingBatch;
 use super::scheduler::{EpochScheduler, Schedule};
 use super::stats::elapsed_ns;
-use super::{LoaderError, OnError};
-
-/// What a worker should do next.
-enum Task {
-    Read(Arc<PendingBatch>),
-    Open,
-    Wait,
-    Nothing,
-}
-
-impl Schedule {
-    /// Whether the next batch may be opened now.
-    fn may_open(&self, prefetch: u64) -> bool {
-        !self.opening && self.next < self.end && self.next < self.taken + prefetch
-    }
-}
+use super::{Batch, LoaderError, OnError, Result, SkippedSample};
 
 impl EpochScheduler {
-    /// Work until nothing is left to do; without `wait`, only until it would have to wait. `sample` is reused
-    /// from sample to sample.
+    /// Work until nothing is left to do; without `wait`, only until it would have to wait. Reuses `sample`.
     pub(super) fn work(&self, mut sample: SampleMut<'static>, wait: bool) {
         let core = &*self.core;
         while let Some(batch) = self.next_batch(wait) {
@@ -41,15 +28,13 @@ impl EpochScheduler {
                         continue;
                     }
                     let mut filled = sample.recycled();
-                    let fields = core.layout.fields().iter();
-                    for (field, room) in fields.zip(claim.slices_mut(unit)) {
+                    for (field, room) in core.layout.fields.iter().zip(claim.slices_mut(unit)) {
                         filled.push(field, room);
                     }
                     self.read(&batch, unit, &mut filled);
                     sample = filled.recycled();
                 }
-                core.counters
-                    .update(|stats| stats.read_ns += elapsed_ns(start));
+                lock(&core.buffers.stats).read_ns += elapsed_ns(start);
                 // One claim of a batch has its middle.
                 let middle = batch.samples.len() / 2;
                 let open_next = core.workers > 1 && claim.units().contains(&middle);
@@ -63,79 +48,86 @@ impl EpochScheduler {
         }
     }
 
-    /// Read one sample of a batch into its memory.
-    fn read(&self, batch: &PendingBatch, number: usize, sample: &mut SampleMut<'_>) {
-        let core = &*self.core;
-        let index = batch.samples[number].index;
+    fn read(&self, pending: &PendingBatch, number: usize, sample: &mut SampleMut<'_>) {
+        let (core, batch) = (&*self.core, pending.number);
+        let index = pending.samples[number].index;
         sample.seal();
         let read = catch_unwind(AssertUnwindSafe(|| core.dataset.read(index, sample)));
-        let failure = match read {
-            Ok(read) => match read.and_then(|()| batch.keep(&core.layout, number, sample)) {
-                Ok(()) => return,
-                Err(error) if core.on_error == OnError::Skip => return batch.skip(number, error),
-                Err(error) => SampleFailure::Error(error),
-            },
-            Err(panic) => SampleFailure::Panic(panic::text(panic)),
+        let read = read.map(|read| read.and_then(|()| pending.keep(&core.layout, number, sample)));
+        let origin = || {
+            let origin = catch_unwind(AssertUnwindSafe(|| core.dataset.origin(index)));
+            origin.unwrap_or_else(|panic| format!("of unknown origin: {}", panic::text(panic)))
         };
-        batch.fail(number, failure);
+        let failure = match read {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) if core.on_error == OnError::Skip => {
+                let skipped = SkippedSample {
+                    index,
+                    origin: origin(),
+                    reason: error.chain(),
+                };
+                return pending.skip(number, skipped);
+            }
+            Ok(Err(cause)) => LoaderError::Sample {
+                batch,
+                index,
+                origin: origin(),
+                cause,
+            },
+            Err(panic) => LoaderError::DatasetPanicked {
+                batch,
+                index,
+                origin: origin(),
+                text: panic::text(panic),
+            },
+        };
+        pending.fail(number, failure);
     }
 
     /// A batch with unclaimed samples. With `wait`, waits for one; `None` if there is none.
     fn next_batch(&self, wait: bool) -> Option<Arc<PendingBatch>> {
-        let mut schedule = self.schedule();
         loop {
-            match self.next_task(&mut schedule) {
-                Task::Read(batch) => return Some(batch),
-                Task::Open => schedule = self.open_next(schedule, true),
-                Task::Wait if wait => {
-                    let opening = schedule.opening;
-                    let start = Instant::now();
-                    let woken = self.work.wait(schedule);
-                    schedule = woken.unwrap_or_else(PoisonError::into_inner);
-                    self.core.counters.update(|stats| match opening {
-                        true => stats.slot_wait_ns += elapsed_ns(start),
-                        false => stats.held_back_ns += elapsed_ns(start),
-                    });
+            let mut schedule = self.schedule();
+            if self.is_stopped() {
+                return None;
+            }
+            while let Some(batch) = schedule.open.front() {
+                if batch.slot.has_unclaimed() {
+                    return Some(Arc::clone(batch));
                 }
-                Task::Wait | Task::Nothing => return None,
+                schedule.open.pop_front();
+            }
+            if self.may_open(&schedule) {
+                self.open_next(schedule, true);
+            } else if wait && schedule.next < schedule.end {
+                let (opening, start) = (schedule.opening, Instant::now());
+                drop(self.work.wait(schedule));
+                let mut stats = lock(&self.core.buffers.stats);
+                match opening {
+                    true => stats.slot_wait_ns += elapsed_ns(start),
+                    false => stats.held_back_ns += elapsed_ns(start),
+                }
+            } else {
+                return None;
             }
         }
     }
 
-    fn next_task(&self, schedule: &mut Schedule) -> Task {
-        if self.is_stopped() {
-            return Task::Nothing;
-        }
-        while let Some(batch) = schedule.open.front() {
-            if batch.slot.has_unclaimed() {
-                return Task::Read(Arc::clone(batch));
-            }
-            schedule.open.pop_front();
-        }
-        if schedule.next >= schedule.end {
-            Task::Nothing
-        } else if schedule.may_open(self.core.prefetch) {
-            Task::Open
-        } else {
-            Task::Wait
-        }
+    fn may_open(&self, schedule: &Schedule) -> bool {
+        let end = schedule.end.min(schedule.taken + self.core.prefetch);
+        !schedule.opening && schedule.next < end
     }
 
-    /// Open the next batch while this one still has unread samples, if that is possible without waiting.
-    /// Then no thread is idle at the end of this one.
+    /// Open the next batch, if possible without waiting, so that no thread is idle at the end of this one.
     fn open_ahead(&self) {
         let schedule = self.schedule();
-        if !self.is_stopped() && schedule.may_open(self.core.prefetch) {
-            drop(self.open_next(schedule, false));
+        if !self.is_stopped() && self.may_open(&schedule) {
+            self.open_next(schedule, false);
         }
     }
 
     /// Open the next batch. No other thread opens one meanwhile.
-    fn open_next<'a>(
-        &'a self,
-        mut schedule: MutexGuard<'a, Schedule>,
-        wait: bool,
-    ) -> MutexGuard<'a, Schedule> {
+    fn open_next(&self, mut schedule: MutexGuard<'_, Schedule>, wait: bool) {
         let number = schedule.next;
         schedule.opening = true;
         drop(schedule);
@@ -148,14 +140,14 @@ impl EpochScheduler {
                 schedule.next = number + 1;
             }
             Ok(None) => {}
-            Err(error) => schedule = self.fail(schedule, number, error),
+            Err(error) => return self.fail(schedule, number, error),
         }
+        drop(schedule);
         self.work.notify_all();
-        schedule
     }
 
     /// `None` if the batch is no longer needed, or if it would have to wait without `wait`.
-    fn open(&self, number: u64, wait: bool) -> Result<Option<PendingBatch>, LoaderError> {
+    fn open(&self, number: u64, wait: bool) -> Result<Option<PendingBatch>> {
         let core = &*self.core;
         let slot = match wait {
             true => core.buffers.slot(|| self.is_cancelled(number)),
@@ -165,6 +157,76 @@ impl EpochScheduler {
             return Ok(None);
         };
         let samples = self.order.batch(number as usize).collect();
-        PendingBatch::new(&core.layout, number, samples, slot).map(Some)
+        let batch = PendingBatch::new(&core.layout, number, samples, slot);
+        Ok(Some(batch))
+    }
+
+    /// All samples of a batch are finished: submit it.
+    fn submit(&self, pending: &PendingBatch, slot: BatchSlot) {
+        let (number, buffers) = (pending.number, &self.core.buffers);
+        if self.is_cancelled(number) {
+            return buffers.return_slot(slot);
+        }
+        let failure = lock(&pending.failure).take();
+        let outcome = match failure {
+            Some(error) => {
+                buffers.return_slot(slot);
+                Err(error)
+            }
+            None => self
+                .submit_copy(pending, slot)
+                .map_err(|error| self.device_error(number, error.into())),
+        };
+        self.put(number, outcome);
+    }
+
+    /// Pack a batch, and submit its copy and its device transforms.
+    fn submit_copy(&self, pending: &PendingBatch, slot: BatchSlot) -> pinlane_core::Result<Batch> {
+        let (core, (mut buffer, timer)) = (&*self.core, slot);
+        let (buffers, stream) = (&core.buffers, &core.buffers.stream);
+        let (mut packed, samples) = pending.pack(&core.layout, &mut buffer);
+        let mut memory = match buffers.device_batch() {
+            Ok(memory) => memory,
+            Err(error) => {
+                buffers.return_slot((buffer, timer));
+                return Err(error);
+            }
+        };
+        let target = memory.raw.range_mut(..packed.bytes);
+        let timed = stream.timed(&timer.stopwatch);
+        match timed.upload(buffer.part(..packed.bytes), target) {
+            Ok(transfer) => buffers.add_copy(CopyInFlight {
+                transfer,
+                timer,
+                batch: pending.number,
+                bytes: packed.bytes as u64,
+                stale: false,
+            }),
+            Err(failed) => {
+                if let Some(part) = failed.buffer {
+                    buffers.return_slot((part.into_whole(), timer));
+                }
+                // The device memory is not used again after an error.
+                return Err(failed.error);
+            }
+        }
+        core.transforms
+            .run(stream, &mut packed.spans, &mut memory)?;
+        let skipped = pending.take_skipped();
+        let mut stats = lock(&buffers.stats);
+        stats.batches += 1;
+        stats.samples += samples.len() as u64;
+        stats.skipped += skipped.len() as u64;
+        stats.bytes += packed.bytes as u64;
+        Ok(Batch {
+            number: pending.number,
+            indices: samples.iter().map(|sample| sample.index).collect(),
+            padding: samples.iter().filter(|sample| sample.padding).count(),
+            skipped,
+            fields: Arc::clone(&core.layout.fields),
+            spans: packed.spans,
+            memory: Some(memory),
+            buffers: Arc::downgrade(buffers),
+        })
     }
 }

@@ -10,8 +10,7 @@
 //! ```
 //!
 //! An order depends only on the number of samples, the seed, the epoch, the rank and the world size. The
-//! batch size cuts it into batches and decides how much padding it gets. Workers and prefetching do not
-//! affect it.
+//! batch size cuts it into batches and decides how much padding it gets.
 //!
 //! ```
 //! use pinlane::load::{OrderConfig, SampleOrder, Shard};
@@ -49,32 +48,18 @@ use permutation::Permutation;
 
 /// What happens to samples that do not divide evenly over ranks and batches.
 ///
-/// All ranks always get the same number of samples and batches: collective training hangs if one rank
-/// runs a step more than the others.
+/// All ranks get the same number of samples and batches: collective training hangs if one has a step more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Tail {
-    /// The last batch may be shorter. Ranks that are a sample short repeat one, marked as
-    /// [`padding`](Sample::padding): less than one for each rank.
+    /// The last batch may be shorter. Ranks that lack a sample repeat one, as [`padding`](Sample::padding).
     #[default]
     Keep,
-    /// Samples that do not fill a batch on every rank are dropped. With shuffling, each epoch drops
-    /// different ones.
+    /// Samples that do not fill a batch on every rank are dropped: with shuffling, others in each epoch.
     Drop,
-    /// The last batch is filled up with repeated samples, marked as [`padding`](Sample::padding).
+    /// The last batch is filled up with repeated samples, as [`padding`](Sample::padding).
     Pad,
-}
-
-impl Tail {
-    /// Its serialized name.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Drop => "drop",
-            Self::Pad => "pad",
-        }
-    }
 }
 
 /// Configuration of a [`SampleOrder`]. The default has all samples in dataset order, in batches of one.
@@ -103,16 +88,15 @@ impl Default for OrderConfig {
             seed: 0,
             shuffle: false,
             batch: 1,
-            tail: Tail::Keep,
-            shard: Shard::whole(),
+            tail: Tail::default(),
+            shard: Shard::default(),
         }
     }
 }
 
 /// The samples of one rank in one epoch, in order, cut into batches.
 ///
-/// All ranks have the same number of samples; see [`Tail`]. Nothing is stored: any position of an order of
-/// any length is computed on demand.
+/// All ranks have the same number of samples; see [`Tail`]. Any position is computed on demand.
 #[derive(Clone, Debug)]
 pub struct SampleOrder {
     /// Samples of the dataset.
@@ -143,10 +127,9 @@ impl SampleOrder {
         if batch == 0 {
             return Err(OrderError::BatchZero);
         }
-        let dataset_samples = samples as u64;
-        let permutation = || Permutation::new(dataset_samples, config.seed, epoch);
+        let permutation = || Permutation::new(samples as u64, config.seed, epoch);
         Ok(Self {
-            dataset_samples,
+            dataset_samples: samples as u64,
             shard,
             batch,
             samples: samples_per_rank(samples, config)?,
@@ -187,10 +170,8 @@ impl SampleOrder {
         let place = position as u128 * world + self.shard.rank() as u128;
         let all = u128::from(self.dataset_samples);
         let wrapped = u64::try_from(place % all).expect("less than the number of samples");
-        let index = match &self.permutation {
-            Some(permutation) => permutation.at(wrapped),
-            None => wrapped,
-        };
+        let permutation = self.permutation.as_ref();
+        let index = permutation.map_or(wrapped, |permutation| permutation.at(wrapped));
         Sample {
             index: usize::try_from(index).expect("less than the number of samples"),
             padding: place >= all,

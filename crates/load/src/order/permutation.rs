@@ -1,12 +1,13 @@
 //! Shuffles that take no memory.
 
+use std::array;
+
 use pinlane_model::SplitMix64;
 
 /// A permutation of `0..count`, computed position by position.
 ///
-/// A Feistel network permutes all numbers with as many bits as `count - 1`. Numbers past the end go
-/// through it again until they fall inside ("cycle walking"): since the network is a permutation, so is the
-/// result. Less than half of all numbers are past the end, so this takes at most two rounds on average.
+/// A Feistel network permutes all numbers with as many bits as `count - 1`. Those past the end, less than
+/// half, go through it again until they fall inside ("cycle walking"), which is a permutation, too.
 ///
 /// It must never change: saved epochs depend on it. A golden test pins some of its values.
 #[derive(Clone, Debug)]
@@ -39,12 +40,7 @@ impl Permutation {
         let low_bits = bits / 2;
         // `mix` is a permutation, so two epochs of one seed never collide.
         let start = SplitMix64::mix(SplitMix64::mix(seed.wrapping_add(SplitMix64::STEP)) ^ epoch);
-        let mut keys = [0; ROUNDS_MAX];
-        let mut state = start;
-        for key in &mut keys {
-            state = state.wrapping_add(SplitMix64::STEP);
-            *key = SplitMix64::mix(state);
-        }
+        let mut random = SplitMix64::new(start);
         Self {
             count,
             low_bits,
@@ -54,7 +50,7 @@ impl Permutation {
                 true => ROUNDS_MAX,
                 false => ROUNDS,
             },
-            keys,
+            keys: array::from_fn(|_| random.next_u64()),
         }
     }
 

@@ -50,9 +50,8 @@ impl Shard {
     /// | PMI (MPICH, Intel MPI) | `PMI_RANK` | `PMI_SIZE` |
     /// | SLURM, started by `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS`, else `SLURM_NTASKS` |
     ///
-    /// SLURM also sets these variables in the shell of `salloc` and in batch scripts, where they describe
-    /// tasks that have not been started. They therefore count only if `SLURM_STEP_ID` (or `SLURM_STEPID`)
-    /// is a step that `srun` started; anywhere else a process reads all samples.
+    /// SLURM also sets them in the shell of `salloc` and in batch scripts, for tasks that have not been
+    /// started. They therefore count only if `SLURM_STEP_ID` (or `SLURM_STEPID`) is a step of `srun`.
     ///
     /// # Errors
     /// [`OrderError::MissingVariable`] if a launcher set one of its two variables and no launcher set both;
@@ -79,21 +78,23 @@ impl Shard {
     /// # Errors
     /// As [`from_env`](Self::from_env).
     pub fn from_vars(vars: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, OrderError> {
-        let mut incomplete = None;
-        for launcher in LAUNCHERS.iter().filter(|launcher| launcher.started(&vars)) {
+        let mut incomplete = Ok(None);
+        for (ranks, worlds, steps) in LAUNCHERS {
             let set = |name: &&'static str| Some((*name, vars(name)?));
-            let missing = match (set(&launcher.rank), launcher.worlds.iter().find_map(set)) {
+            let step = steps.iter().find_map(set);
+            let real = |(_, step): (_, String)| number(&step).is_some_and(|step| step <= STEP_MAX);
+            if !steps.is_empty() && !step.is_some_and(real) {
+                continue;
+            }
+            let (missing, set) = match (ranks.iter().find_map(set), worlds.iter().find_map(set)) {
                 (None, None) => continue,
                 (Some(rank), Some(world)) => return from_variables(rank, world).map(Some),
-                (Some((set, _)), None) => (launcher.worlds[0], set),
-                (None, Some((set, _))) => (launcher.rank, set),
+                (Some((set, _)), None) => (worlds[0], set),
+                (None, Some((set, _))) => (ranks[0], set),
             };
-            incomplete.get_or_insert(missing);
+            incomplete = incomplete.and(Err(OrderError::MissingVariable { missing, set }));
         }
-        match incomplete {
-            Some((missing, set)) => Err(OrderError::MissingVariable { missing, set }),
-            None => Ok(None),
-        }
+        incomplete
     }
 
     /// The rank, counted from 0.
@@ -125,81 +126,54 @@ impl FromStr for Shard {
     type Err = OrderError;
 
     fn from_str(text: &str) -> Result<Self, OrderError> {
-        let parts = text.split_once('/').and_then(|(rank, world)| {
-            let (rank, world) = (number(rank.trim())?, number(world.trim())?);
-            Some((rank, world))
-        });
-        let (rank, world) = parts.ok_or_else(|| OrderError::BadShard {
-            text: text.to_owned(),
-        })?;
+        let parts = text
+            .split_once('/')
+            .and_then(|(rank, world)| Some((number(rank.trim())?, number(world.trim())?)));
+        let Some((rank, world)) = parts else {
+            let text = text.to_owned();
+            return Err(OrderError::BadShard { text });
+        };
         Self::new(rank, world)
     }
 }
 
-/// The variables of a launcher.
-struct Launcher {
-    rank: &'static str,
-    /// The number of ranks: the first variable that is set counts.
-    worlds: &'static [&'static str],
-    /// The step that the process belongs to. If the launcher has steps, its variables count only in one.
-    steps: &'static [&'static str],
-}
+/// Variables of which the first that is set counts.
+type Variables = &'static [&'static str];
 
-const LAUNCHERS: [Launcher; 4] = [
-    Launcher {
-        rank: "RANK", // torchrun
-        worlds: &["WORLD_SIZE"],
-        steps: &[],
-    },
-    Launcher {
-        rank: "OMPI_COMM_WORLD_RANK", // Open MPI
-        worlds: &["OMPI_COMM_WORLD_SIZE"],
-        steps: &[],
-    },
-    Launcher {
-        rank: "PMI_RANK", // MPICH, Intel MPI
-        worlds: &["PMI_SIZE"],
-        steps: &[],
-    },
-    Launcher {
-        rank: "SLURM_PROCID", // srun
-        worlds: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
-        steps: &["SLURM_STEP_ID", "SLURM_STEPID"],
-    },
+/// For each launcher, the variables of the rank, of the number of ranks, and of the step that the process
+/// belongs to. If a launcher has steps, its variables count only in one.
+const LAUNCHERS: [(Variables, Variables, Variables); 4] = [
+    (&["RANK"], &["WORLD_SIZE"], &[]), // torchrun
+    (&["OMPI_COMM_WORLD_RANK"], &["OMPI_COMM_WORLD_SIZE"], &[]), // Open MPI
+    (&["PMI_RANK"], &["PMI_SIZE"], &[]), // MPICH, Intel MPI
+    (
+        &["SLURM_PROCID"], // srun
+        &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        &["SLURM_STEP_ID", "SLURM_STEPID"],
+    ),
 ];
 
-/// The last step number that `srun` assigns. Higher ones mark batch scripts, interactive shells and the
-/// like, which are one process regardless of the number of tasks.
+/// The last step number that `srun` assigns. Higher ones mark batch scripts, interactive shells and the like.
 const STEP_MAX: usize = 0xffff_fff0;
-
-impl Launcher {
-    /// Whether its variables describe this process.
-    fn started(&self, vars: impl Fn(&str) -> Option<String>) -> bool {
-        let step = self.steps.iter().find_map(|name| vars(name));
-        let real = |step: String| number(&step).is_some_and(|step| step <= STEP_MAX);
-        self.steps.is_empty() || step.is_some_and(real)
-    }
-}
 
 fn from_variables(
     (rank_name, rank_value): (&'static str, String),
     (world_name, world_value): (&'static str, String),
 ) -> Result<Shard, OrderError> {
-    let Some(world) = number(&world_value).filter(|world| *world > 0) else {
-        return Err(OrderError::BadVariable {
-            variable: world_name,
-            value: world_value,
-            expected: "a number of at least 1".to_owned(),
-        });
+    let (rank, world) = (number(&rank_value), number(&world_value));
+    let (variable, value, expected) = match (rank, world) {
+        (_, None | Some(0)) => (world_name, world_value, "a number of at least 1".to_owned()),
+        (Some(rank), Some(world)) if rank < world => return Shard::new(rank, world),
+        (_, Some(world)) => {
+            let expected = format!("a number less than {world_name} ({world})");
+            (rank_name, rank_value, expected)
+        }
     };
-    match number(&rank_value).filter(|rank| *rank < world) {
-        Some(rank) => Shard::new(rank, world),
-        None => Err(OrderError::BadVariable {
-            variable: rank_name,
-            value: rank_value,
-            expected: format!("a number less than {world_name} ({world})"),
-        }),
-    }
+    Err(OrderError::BadVariable {
+        variable,
+        value,
+        expected,
+    })
 }
 
 /// Parses digits only: no sign, no spaces.

@@ -1,11 +1,12 @@
 //! How far an epoch has come.
 
+use std::fmt::Debug;
+
 use serde::{Deserialize, Serialize};
 
 use super::{OrderConfig, OrderError, SampleOrder, Tail};
 
-/// How far an epoch has come, and in which order. Save it to resume later with exactly the samples that
-/// are left.
+/// How far an epoch has come, and in which order. Save it to resume later with the samples that are left.
 ///
 /// ```
 /// use pinlane::load::{EpochState, OrderConfig, OrderError};
@@ -70,15 +71,12 @@ impl EpochState {
     /// Check that the epoch can be resumed with this configuration.
     ///
     /// # Errors
-    /// [`OrderError::StateVersion`]; [`OrderError::StateDiffers`] for the first value that differs;
-    /// [`OrderError::StateBatch`] if it counts more batches than the epoch has; and the errors of
+    /// [`OrderError::StateVersion`], [`OrderError::StateDiffers`], [`OrderError::StateBatch`], and those of
     /// [`SampleOrder::new`].
     pub fn check(&self, config: &OrderConfig, samples: usize) -> Result<(), OrderError> {
         if self.version != Self::VERSION {
-            return Err(OrderError::StateVersion {
-                found: self.version,
-                known: Self::VERSION,
-            });
+            let (found, known) = (self.version, Self::VERSION);
+            return Err(OrderError::StateVersion { found, known });
         }
         let here = Self::new(self.epoch, self.batch, config, samples);
         same("samples", self.samples, here.samples)?;
@@ -87,25 +85,21 @@ impl EpochState {
         same("seed", self.seed, here.seed)?;
         same("shuffle", self.shuffle, here.shuffle)?;
         same("batch size", self.batch_size, here.batch_size)?;
-        same("tail", self.tail.name(), here.tail.name())?;
+        same("tail", self.tail, here.tail)?;
         let batches = SampleOrder::new(samples, self.epoch, config)?.batches() as u64;
-        match self.batch > batches {
-            true => Err(OrderError::StateBatch {
-                saved: self.batch,
-                batches,
-            }),
+        let saved = self.batch;
+        match saved > batches {
+            true => Err(OrderError::StateBatch { saved, batches }),
             false => Ok(()),
         }
     }
 }
 
-fn same<T: PartialEq + ToString>(field: &'static str, saved: T, here: T) -> Result<(), OrderError> {
-    match saved == here {
-        true => Ok(()),
-        false => Err(OrderError::StateDiffers {
-            field,
-            saved: saved.to_string(),
-            here: here.to_string(),
-        }),
+fn same<T: PartialEq + Debug>(field: &'static str, saved: T, here: T) -> Result<(), OrderError> {
+    if saved == here {
+        return Ok(());
     }
+    let text = |value| format!("{value:?}").to_lowercase(); // `Tail` as it is serialized
+    let (saved, here) = (text(saved), text(here));
+    Err(OrderError::StateDiffers { field, saved, here })
 }

@@ -1,41 +1,13 @@
 //! Temporary folders, reading a sample into new memory, and archives built by hand.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs, process};
 
 use pinlane::load::{Dataset, Dtype, FieldShape, LoadError, LoadErrorKind, SampleError, SampleMut};
 
-/// A temporary folder, removed at the end of the test.
-pub struct Scratch(PathBuf);
+#[path = "../support/scratch.rs"]
+mod scratch;
 
-impl Scratch {
-    pub fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("pinlane-dataset-{}-{number}", process::id()));
-        fs::create_dir_all(&path).expect("a folder for the test");
-        Self(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Write a file in it, and the folders that it is in.
-    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("a folder");
-        fs::write(&path, bytes).expect("a file for the test");
-        path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+pub use scratch::Scratch;
 
 /// Folder of files written by other programs.
 pub fn data() -> PathBuf {

@@ -2,40 +2,13 @@
 
 pub use pinlane_testing::SplitMix64;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs, process};
 
 use pinlane::load::{Catalog, Dtype, LoadError, LoadErrorKind};
 
-/// A temporary folder, removed when dropped.
-pub struct Scratch(PathBuf);
+#[path = "../support/scratch.rs"]
+mod scratch;
 
-impl Scratch {
-    pub fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("pinlane-load-{}-{number}", process::id()));
-        fs::create_dir_all(&path).expect("a folder for the test");
-        Self(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Writes a file into the folder.
-    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, bytes).expect("a file for the test");
-        path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+pub use scratch::Scratch;
 
 /// A safetensors file with this header and data.
 pub fn safetensors(header: &str, data: &[u8]) -> Vec<u8> {

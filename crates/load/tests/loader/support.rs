@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pinlane::Stream;
 use pinlane::load::dataset::{Dataset, Field, SampleError, SampleMut};
 use pinlane::load::{Batch, Dtype, Loader, LoaderConfig, LoaderError};
-use pinlane::{Device, Stream};
-use pinlane_sim::Sim;
 
 use pinlane_testing::SplitMix64;
 
@@ -113,48 +112,14 @@ impl Dataset for Made {
     }
 }
 
-/// A device that is checked at the end.
-pub struct Rig {
-    pub sim: Sim,
-    pub device: Device,
-    pub stream: Stream,
-}
+#[path = "../support/rig.rs"]
+mod device;
+
+pub use device::Rig;
 
 impl Rig {
-    pub fn new() -> Self {
-        let sim = pinlane_testing::sim();
-        let device = pinlane_testing::open(&sim);
-        Self::with(sim, device)
-    }
-
-    pub fn with(sim: Sim, device: Device) -> Self {
-        let stream = device.stream().expect("a stream");
-        Self {
-            sim,
-            device,
-            stream,
-        }
-    }
-
     pub fn loader(&self, dataset: impl Dataset, config: LoaderConfig) -> Loader {
         Loader::new(&self.device, dataset, config).expect("a valid setup")
-    }
-
-    /// Nothing is allocated on the device, no misuse, no stray errors.
-    #[track_caller]
-    pub fn assert_clean(self) {
-        let Self {
-            sim,
-            device,
-            stream,
-        } = self;
-        drop(stream);
-        device.synchronize().expect("the device is alive");
-        pinlane_testing::assert_empty(&device);
-        let stray = device.take_stray_errors();
-        assert_eq!(stray, [], "stray errors");
-        drop(device);
-        pinlane_testing::assert_clean(&sim);
     }
 
     /// Nothing is pinned except by the express lane, which the comparison uses.

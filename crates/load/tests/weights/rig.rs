@@ -8,9 +8,8 @@ use std::time::{Duration, SystemTime};
 use pinlane::load::{
     Dtype, LoadConfig, LoadError, LoadErrorKind, Tensor, TensorInfo, Tensors, Weights,
 };
-use pinlane::{Device, Error, Stream};
+use pinlane::{Error, Stream};
 use pinlane_kernels::convert::{FloatKind, floats};
-use pinlane_sim::Sim;
 
 use super::support::{Scratch, written};
 
@@ -31,29 +30,12 @@ pub const MODEL: [(&str, Dtype, &[u64]); 10] = [
     ("tail", Dtype::I8, &[3]),
 ];
 
-/// A device that is checked at the end.
-pub struct Rig {
-    pub sim: Sim,
-    pub device: Device,
-    pub stream: Stream,
-}
+#[path = "../support/rig.rs"]
+mod device;
+
+pub use device::Rig;
 
 impl Rig {
-    pub fn new() -> Self {
-        let sim = pinlane_testing::sim();
-        let device = pinlane_testing::open(&sim);
-        Self::with(sim, device)
-    }
-
-    pub fn with(sim: Sim, device: Device) -> Self {
-        let stream = device.stream().expect("a stream");
-        Self {
-            sim,
-            device,
-            stream,
-        }
-    }
-
     /// Loads everything and compares every byte.
     #[track_caller]
     pub fn load(&self, weights: &Weights, config: &LoadConfig) -> Tensors {
@@ -68,23 +50,6 @@ impl Rig {
     #[track_caller]
     pub fn check(&self, weights: &Weights, tensor: &Tensor, config: &LoadConfig) {
         check(&self.stream, weights, tensor, config).expect("the device is alive");
-    }
-
-    /// Checks for leaks and misuse.
-    #[track_caller]
-    pub fn assert_clean(self) {
-        let Self {
-            sim,
-            device,
-            stream,
-        } = self;
-        drop(stream);
-        device.synchronize().expect("the device is alive");
-        pinlane_testing::assert_empty(&device);
-        let stray = device.take_stray_errors();
-        assert_eq!(stray, [], "errors that nobody was told");
-        drop(device);
-        pinlane_testing::assert_clean(&sim);
     }
 }
 

@@ -2,42 +2,15 @@
 //! where a fault was injected. Nothing in flight is touched, nothing leaks, and later loads work while the
 //! device is alive.
 
-use std::collections::BTreeMap;
-use std::panic::{catch_unwind, resume_unwind};
-
 use pinlane::load::{Dtype, Io, LoadConfig, LoadError, TensorInfo, Weights};
 use pinlane::{Device, Error, Stream};
-use pinlane_sim::{FaultKind, Faults, Sim};
+use pinlane_sim::Sim;
 
 use super::rig::{check, config, device_error, file};
 use super::support::Scratch;
-use pinlane_testing::SplitMix64;
-use pinlane_testing::{assert_empty, must_return, profile};
+use pinlane_testing::{SplitMix64, Tally, make, run_seeds, sim_builder};
 
 const SEEDS: u64 = if cfg!(miri) { 5 } else { 2000 };
-/// Attempts until one must succeed on a live device.
-const ATTEMPTS: usize = 60;
-
-/// Outcomes of the seeds.
-#[derive(Default)]
-struct Tally {
-    right: u64,
-    failed: u64,
-    dead: u64,
-    faults: BTreeMap<FaultKind, u64>,
-}
-
-/// A third has no faults, a third recoverable ones, the rest any.
-fn faults(random: &mut SplitMix64) -> Faults {
-    match random.index(3) {
-        0 => Faults::none(),
-        1 => Faults::all(10)
-            .with(FaultKind::LateError, 0)
-            .with(FaultKind::LostDevice, 0)
-            .with(FaultKind::StuckCompletion, 0),
-        _ => Faults::all(4).with(FaultKind::LostDevice, 2),
-    }
-}
 
 /// Two files; most tensors at odd offsets.
 fn model(scratch: &Scratch) -> Weights {
@@ -92,23 +65,6 @@ fn random_weights(random: &mut SplitMix64, all: &Weights) -> Weights {
     all.clone().only(some)
 }
 
-/// Whether the error means that the device is dead.
-fn is_fatal(error: &Error) -> bool {
-    matches!(error, Error::Driver(error) if error.is_fatal())
-}
-
-/// Retries until it succeeds. `None` if the device is dead.
-fn make<T>(make: impl Fn() -> pinlane::Result<T>) -> Option<T> {
-    for _ in 0..ATTEMPTS {
-        match make() {
-            Ok(made) => return Some(made),
-            Err(error) if is_fatal(&error) => return None,
-            Err(_) => {}
-        }
-    }
-    panic!("refused {ATTEMPTS} times");
-}
-
 fn as_error(error: LoadError) -> Error {
     device_error(&error).clone()
 }
@@ -140,8 +96,8 @@ fn attempt(
 
 /// Several loads. Returns whether the device survived.
 fn live(
-    device: &Device,
     sim: &Sim,
+    device: &Device,
     all: &Weights,
     random: &mut SplitMix64,
     tally: &mut Tally,
@@ -153,92 +109,25 @@ fn live(
         let weights = random_weights(random, all);
         let config = random_config(random);
         let leave_at = (random.index(4) == 0).then(|| random.index(4));
-        let mut right = false;
-        for _ in 0..ATTEMPTS {
-            let before = sim.faults_hit();
-            match attempt(device, &stream, &weights, &config, leave_at) {
-                Ok(()) => {
-                    tally.right += 1;
-                    right = true;
-                    break;
-                }
-                Err(error) => {
-                    tally.failed += 1;
-                    if is_fatal(&error) {
-                        return false;
-                    }
-                    let struck = sim.faults_hit() != before;
-                    assert!(struck, "{config:?}: {error}, with no fault");
-                }
-            }
+        let load = || attempt(device, &stream, &weights, &config, leave_at);
+        if !tally.attempt(sim, &config, load) {
+            return false;
         }
-        assert!(right, "{config:?}: {ATTEMPTS} attempts failed");
     }
     true
-}
-
-fn run(seed: u64, all: &Weights, tally: &mut Tally) {
-    let mut random = SplitMix64::new(seed);
-    let sim = Sim::builder()
-        .profile(profile())
-        .seed(random.next_u64())
-        .faults(faults(&mut random))
-        .record_timeline(false)
-        .idle_progress(false)
-        .build();
-    let lived = match make(|| Device::open(&sim, 0)) {
-        None => false,
-        Some(device) => {
-            device.keep_device_memory([0, 64 << 10, u64::MAX][random.index(3)]);
-            let lived = live(&device, &sim, all, &mut random, tally);
-            // Twice: the first may hit an injected fault.
-            let _ = device.synchronize();
-            let _ = device.synchronize();
-            assert_empty(&device);
-            lived
-        }
-    };
-    tally.dead += u64::from(!lived);
-    let findings = sim.finish();
-    assert!(findings.is_empty(), "{findings:#?}");
-    for (kind, count) in sim.faults_hit() {
-        *tally.faults.entry(kind).or_default() += count;
-    }
 }
 
 #[test]
 fn tensors_are_right_or_the_load_fails_under_any_schedule_and_fault() {
     let scratch = Scratch::new();
     let all = model(&scratch);
-    let mut tally = Tally::default();
-    for seed in 0..SEEDS {
-        let all = all.clone();
-        tally = must_return(move || {
-            let ran = catch_unwind(move || {
-                run(seed, &all, &mut tally);
-                tally
-            });
-            ran.unwrap_or_else(|panic| {
-                eprintln!("seed {seed} fails");
-                resume_unwind(panic)
-            })
-        });
-    }
-    let Tally {
-        right,
-        failed,
-        dead,
-        faults,
-    } = tally;
-    println!("{right} loads right, {failed} failed, {dead} devices died, {faults:?}");
-    if cfg!(miri) {
-        return;
-    }
-    assert!(right > SEEDS, "only {right} loads gave bytes to compare");
-    assert!(failed > SEEDS / 10, "only {failed} loads failed");
-    for kind in FaultKind::ALL {
-        // Rare here: only large buffers are registered.
-        let struck = faults.contains_key(&kind) || kind == FaultKind::RefusedRegistration;
-        assert!(struck, "{kind:?} never struck");
-    }
+    run_seeds(
+        SEEDS,
+        [10, 4, 2],
+        sim_builder,
+        move |sim, device, random, tally| {
+            device.keep_device_memory([0, 64 << 10, u64::MAX][random.index(3)]);
+            live(sim, device, &all, random, tally)
+        },
+    );
 }

@@ -2,43 +2,15 @@
 //! bytes, or an error where a fault struck, nothing in flight is touched, nothing is left, and the pipeline works again
 //! as long as the device lives.
 
-use std::collections::BTreeMap;
-use std::panic::{catch_unwind, resume_unwind};
-
+use pinlane::Error;
 use pinlane::pipeline::{Cause, Pipeline, PipelineConfig, PipelineError, PipelineOrder};
-use pinlane::{Device, Error};
-use pinlane_sim::{FaultKind, Faults};
 
 use super::jobs::Job;
 use super::kinds::{From, To};
 use super::rig::{ORDERS, Rig, builder};
-use pinlane_testing::SplitMix64;
-use pinlane_testing::must_return;
+use pinlane_testing::{SplitMix64, Tally, make, run_seeds};
 
 const SEEDS: u64 = 2000;
-/// Attempts after which a living device must have let one through.
-const ATTEMPTS: usize = 60;
-
-/// What the seeds came to.
-#[derive(Default)]
-struct Tally {
-    right: u64,
-    failed: u64,
-    dead: u64,
-    faults: BTreeMap<FaultKind, u64>,
-}
-
-/// A third meets no fault, a third those that can be survived, the rest all.
-fn faults(random: &mut SplitMix64) -> Faults {
-    match random.index(3) {
-        0 => Faults::none(),
-        1 => Faults::all(4)
-            .with(FaultKind::LateError, 0)
-            .with(FaultKind::LostDevice, 0)
-            .with(FaultKind::StuckCompletion, 0),
-        _ => Faults::all(2).with(FaultKind::LostDevice, 1),
-    }
-}
 
 fn config(random: &mut SplitMix64) -> PipelineConfig {
     let mut config = PipelineConfig::default();
@@ -67,11 +39,6 @@ fn job(random: &mut SplitMix64, chunk_bytes: usize) -> Job {
     }
 }
 
-/// The driver's error, if it says that the device is dead.
-fn is_fatal(error: &Error) -> bool {
-    matches!(error, Error::Driver(error) if error.is_fatal())
-}
-
 /// Whether the bytes came, and were right.
 fn attempt(rig: &Rig, pipeline: &Pipeline, job: Job, in_place: bool) -> Result<(), PipelineError> {
     let (_, found, expected) = match in_place {
@@ -82,18 +49,6 @@ fn attempt(rig: &Rig, pipeline: &Pipeline, job: Job, in_place: bool) -> Result<(
     Ok(())
 }
 
-/// Make what a program needs, as often as it takes. `None` when the device is dead.
-fn make<T>(make: impl Fn() -> pinlane::Result<T>) -> Option<T> {
-    for _ in 0..ATTEMPTS {
-        match make() {
-            Ok(made) => return Some(made),
-            Err(error) if is_fatal(&error) => return None,
-            Err(_) => {}
-        }
-    }
-    panic!("refused {ATTEMPTS} times");
-}
-
 /// Some jobs on one pipeline. Whether the device lived.
 fn live(rig: &Rig, random: &mut SplitMix64, tally: &mut Tally) -> bool {
     let config = config(random);
@@ -102,86 +57,26 @@ fn live(rig: &Rig, random: &mut SplitMix64, tally: &mut Tally) -> bool {
     };
     for _ in 0..2 {
         let (job, in_place) = (job(random, config.chunk_bytes), random.index(2) == 0);
-        let mut right = false;
-        for _ in 0..ATTEMPTS {
-            let before = rig.sim.faults_hit();
-            match attempt(rig, &pipeline, job, in_place) {
-                Ok(()) => {
-                    tally.right += 1;
-                    right = true;
-                    break;
-                }
-                Err(error) => {
-                    tally.failed += 1;
-                    if matches!(&error.cause, Cause::Pinlane(error) if is_fatal(error)) {
-                        return false;
-                    }
-                    let what = format!("{job:?}, {config:?}: {error}");
-                    assert_ne!(rig.sim.faults_hit(), before, "{what}, with no fault");
-                }
-            }
+        let run = || attempt(rig, &pipeline, job, in_place).map_err(as_error);
+        if !tally.attempt(&rig.sim, &(job, &config), run) {
+            return false;
         }
-        assert!(right, "{job:?}, {config:?}: {ATTEMPTS} attempts failed");
     }
     true
 }
 
-fn run(seed: u64, tally: &mut Tally) {
-    let mut random = SplitMix64::new(seed);
-    let sim = builder()
-        .seed(random.next_u64())
-        .faults(faults(&mut random))
-        .record_timeline(false)
-        .idle_progress(false)
-        .build();
-    let lived = match make(|| Device::open(&sim, 0)) {
-        None => false,
-        Some(device) => {
-            device.keep_device_memory([0, 64 << 10, u64::MAX][random.index(3)]);
-            let rig = make(|| Rig::with(sim.clone(), device.clone()));
-            let lived = rig.is_some_and(|rig| live(&rig, &mut random, tally));
-            // Twice: the first may be the one that meets an injected fault.
-            let _ = device.synchronize();
-            let _ = device.synchronize();
-            pinlane_testing::assert_empty(&device);
-            lived
-        }
-    };
-    tally.dead += u64::from(!lived);
-    let findings = sim.finish();
-    assert!(findings.is_empty(), "{findings:#?}");
-    for (kind, count) in sim.faults_hit() {
-        *tally.faults.entry(kind).or_default() += count;
+fn as_error(error: PipelineError) -> Error {
+    match error.cause {
+        Cause::Pinlane(error) => error,
+        _ => error.into(),
     }
 }
 
 #[test]
 fn right_bytes_or_an_error_under_every_schedule_and_fault() {
-    let mut tally = Tally::default();
-    for seed in 0..SEEDS {
-        tally = must_return(move || {
-            let ran = catch_unwind(move || {
-                run(seed, &mut tally);
-                tally
-            });
-            ran.unwrap_or_else(|panic| {
-                eprintln!("seed {seed} fails");
-                resume_unwind(panic)
-            })
-        });
-    }
-    let Tally {
-        right,
-        failed,
-        dead,
-        faults,
-    } = tally;
-    println!("{right} runs right, {failed} failed, {dead} devices died, {faults:?}");
-    assert!(right > SEEDS, "only {right} runs gave bytes to compare");
-    assert!(failed > SEEDS / 10, "only {failed} runs failed");
-    for kind in FaultKind::ALL {
-        // Only large memory is registered, of which there is none here.
-        let struck = faults.contains_key(&kind) || kind == FaultKind::RefusedRegistration;
-        assert!(struck, "{kind:?} never struck");
-    }
+    run_seeds(SEEDS, [4, 2, 1], builder, |sim, device, random, tally| {
+        device.keep_device_memory([0, 64 << 10, u64::MAX][random.index(3)]);
+        let rig = make(|| Rig::with(sim.clone(), device.clone()));
+        rig.is_some_and(|rig| live(&rig, random, tally))
+    });
 }

@@ -1,7 +1,9 @@
 //! Arrays in memory-mapped files.
 
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 
@@ -9,19 +11,15 @@ use super::{ArrayMemory, Arrays, Column};
 use crate::{Catalog, Field, FileInfo, LoadError, LoadErrorKind, TensorInfo};
 
 impl Arrays {
-    /// All tensors of a file or a folder, as accepted by [`Catalog::open`]. Each is a field with its name,
-    /// and has one row for each sample.
+    /// All tensors of what [`Catalog::open`] takes: each is a field, with a row for each sample.
     ///
     /// ```
     /// use pinlane::load::dataset::{Arrays, Dataset};
     ///
-    /// # let path = std::env::temp_dir().join(format!("pinlane-doc-arrays-{}.npy", std::process::id()));
-    /// # std::fs::write(&path, b"\x93NUMPY\x01\0\x3c\0{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }\n\0\0\0\0\0\0\0\0\0\0\0\0")?;
-    /// let arrays = Arrays::open(&path)?; // two rows of three numbers
-    /// assert_eq!(arrays.len(), 2);
-    /// assert!(arrays.origin(1).starts_with("row 1 of "));
-    /// # std::fs::remove_file(&path)?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # let path = "tests/data/dataset/npy/label.npy";
+    /// let arrays = Arrays::open(path)?;
+    /// assert_eq!(arrays.origin(1), format!("row 1 of {path}"));
+    /// # Ok::<(), pinlane::load::LoadError>(())
     /// ```
     ///
     /// # Errors
@@ -34,10 +32,9 @@ impl Arrays {
     /// Tensors of a catalog, or rows of them, as fields in this order.
     ///
     /// # Errors
-    /// [`LoadErrorKind::NoFields`] without tensors, [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::SamplesDiffer`] for a
-    /// tensor with a different number of rows than the first, [`LoadErrorKind::RowsSplitByte`] if a row ends inside
-    /// a byte, [`LoadErrorKind::OtherCatalog`] for a tensor of another catalog, and [`LoadErrorKind::FileChanged`] if a file has
-    /// changed.
+    /// [`LoadErrorKind::NoFields`], [`LoadErrorKind::NoRows`] for a scalar, [`LoadErrorKind::SamplesDiffer`]
+    /// if numbers of rows differ, [`LoadErrorKind::RowsSplitByte`] if a row ends inside a byte,
+    /// [`LoadErrorKind::OtherCatalog`], and [`LoadErrorKind::FileChanged`].
     pub fn of(catalog: &Catalog, tensors: &[TensorInfo]) -> Result<Self, LoadError> {
         let first = tensors.first().ok_or(LoadErrorKind::NoFields)?;
         let samples = first.shape().first().copied().unwrap_or(0);
@@ -47,8 +44,8 @@ impl Arrays {
             columns: Vec::with_capacity(tensors.len()),
             files: Vec::new(),
         };
-        // Catalog indices of the files mapped so far.
-        let mut mapped: Vec<usize> = Vec::new();
+        // The files mapped so far, by their index in the catalog.
+        let mut mapped = BTreeMap::new();
         for tensor in tensors {
             let file = catalog.files().get(tensor.file());
             let error = |fault: LoadErrorKind| {
@@ -58,31 +55,29 @@ impl Arrays {
                     None => error,
                 }
             };
-            let info = file
-                .filter(|_| catalog.contains(tensor))
-                .ok_or_else(|| error(LoadErrorKind::OtherCatalog))?;
-            let number = match mapped.iter().position(|number| *number == tensor.file()) {
-                Some(number) => number,
-                None => {
-                    arrays.files.push(MappedFile::new(info)?);
-                    mapped.push(tensor.file());
-                    mapped.len() - 1
+            let info = file.filter(|_| catalog.contains(tensor));
+            let info = info.ok_or_else(|| error(LoadErrorKind::OtherCatalog))?;
+            let file = match mapped.entry(tensor.file()) {
+                Entry::Occupied(file) => file.into_mut(),
+                Entry::Vacant(place) => {
+                    arrays.files.push(Arc::new(MappedFile::new(info)?));
+                    place.insert(Arc::clone(&arrays.files[arrays.files.len() - 1]))
                 }
             };
-            let (field, start, row_bytes) = column(tensor, first).map_err(error)?;
+            let (field, column) = column(tensor, first, file).map_err(error)?;
             arrays.fields.push(field);
-            arrays.columns.push(Column {
-                memory: ArrayMemory::File(number),
-                start,
-                row_bytes,
-            });
+            arrays.columns.push(column);
         }
         Ok(arrays)
     }
 }
 
-/// A tensor as a field, the byte where its first row starts, and the bytes of a row.
-fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usize), LoadErrorKind> {
+/// A tensor as a field, and its rows in its file.
+fn column(
+    tensor: &TensorInfo,
+    first: &TensorInfo,
+    file: &Arc<MappedFile>,
+) -> Result<(Field, Column), LoadErrorKind> {
     let [rows, row @ ..] = tensor.shape() else {
         return Err(LoadErrorKind::NoRows);
     };
@@ -105,18 +100,20 @@ fn column(tensor: &TensorInfo, first: &TensorInfo) -> Result<(Field, usize, usiz
     })?;
     let number = |number: u64| usize::try_from(number).map_err(|_| LoadErrorKind::TotalOverflow);
     let shape: Result<Vec<usize>, LoadErrorKind> = row.iter().map(|dim| number(*dim)).collect();
-    let field = Field::fixed(tensor.name(), tensor.dtype(), shape?);
-    Ok((field, number(tensor.bytes().start)?, number(row_bytes)?))
+    let column = Column {
+        memory: ArrayMemory::File(Arc::clone(file)),
+        start: number(tensor.bytes().start)?,
+        row_bytes: number(row_bytes)?,
+    };
+    Ok((Field::fixed(tensor.name(), tensor.dtype(), shape?), column))
 }
 
-/// A file mapped for reading.
-///
-/// Its bytes are only ever copied, never borrowed as a slice: another process may write to the file at any
-/// time, and the contents of a slice must not change.
+/// A file mapped for reading. Its bytes are only copied, never borrowed as a slice: another process may write
+/// to the file at any time.
 pub(super) struct MappedFile {
     map: MmapRaw,
     file: File,
-    info: FileInfo,
+    pub(super) info: FileInfo,
 }
 
 impl MappedFile {
@@ -126,29 +123,18 @@ impl MappedFile {
         let map = MmapOptions::new()
             .map_raw_read_only(&file)
             .map_err(|problem| error(LoadErrorKind::io("map", &problem)))?;
-        match map.len() as u64 == info.len_bytes() {
-            true => Ok(Self {
-                map,
-                file,
-                info: info.clone(),
-            }),
-            false => Err(error(LoadErrorKind::FileChanged)),
+        if map.len() as u64 != info.len_bytes() {
+            return Err(error(LoadErrorKind::FileChanged));
         }
+        let info = info.clone();
+        Ok(Self { map, file, info })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        self.info.path()
-    }
-
-    /// Check that the file has not changed.
     pub(super) fn check(&self) -> Result<(), LoadError> {
         self.info.check(&self.file)
     }
 
-    /// Fill `target` with the bytes from `start`.
-    ///
-    /// # Panics
-    /// If the mapping is shorter.
+    /// Fill `target` with the bytes from `start`. Panics if the mapping is shorter.
     pub(super) fn copy_to(&self, start: usize, target: &mut [u8]) {
         let (bytes, len) = (target.len(), self.map.len());
         let inside = start.checked_add(bytes).is_some_and(|end| end <= len);

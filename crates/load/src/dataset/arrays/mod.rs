@@ -4,6 +4,8 @@
 mod files;
 
 use std::fmt;
+#[cfg(feature = "mmap")]
+use std::sync::Arc;
 
 use super::{Dataset, Field, SampleError, SampleMut};
 use crate::{LoadError, LoadErrorKind};
@@ -15,10 +17,9 @@ use crate::{LoadError, LoadErrorKind};
 ///
 /// # Files that change
 ///
-/// Before and after a sample is read, the files are checked for changes (up to a microsecond for each file);
-/// a changed file is an error of the sample. But if another process truncates a file in the middle of a
-/// read, or the disk fails, the process is killed (`SIGBUS`), as with any mapped file. Replace files with
-/// `rename` rather than write into them.
+/// Files are checked for changes before and after a sample is read, in a microsecond each; a changed file is
+/// an error of the sample. But if another process truncates a file in the middle of a read, or the disk
+/// fails, the process is killed (`SIGBUS`). Replace files with `rename` rather than write into them.
 ///
 /// ```
 /// use pinlane::load::Dtype;
@@ -40,11 +41,11 @@ pub struct Arrays {
     samples: usize,
     fields: Vec<Field>,
     columns: Vec<Column>,
+    /// The mapped files of the columns, each once.
     #[cfg(feature = "mmap")]
-    files: Vec<files::MappedFile>,
+    files: Vec<Arc<files::MappedFile>>,
 }
 
-/// One array.
 struct Column {
     memory: ArrayMemory,
     /// Byte where the first row starts.
@@ -53,9 +54,8 @@ struct Column {
 }
 
 enum ArrayMemory {
-    /// Index of a mapped file.
     #[cfg(feature = "mmap")]
-    File(usize),
+    File(Arc<files::MappedFile>),
     Bytes(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
 
@@ -63,8 +63,8 @@ impl Arrays {
     /// Arrays in memory: for each field, the bytes of all samples in a row.
     ///
     /// # Errors
-    /// [`LoadErrorKind::NoFields`] without arrays, [`LoadErrorKind::NotFixed`] for a variable field, [`LoadErrorKind::ArrayLength`]
-    /// if an array does not have exactly `samples` rows.
+    /// [`LoadErrorKind::NoFields`], [`LoadErrorKind::NotFixed`] for a variable field, and
+    /// [`LoadErrorKind::ArrayLength`] if an array does not have exactly `samples` rows.
     pub fn from_memory<B>(
         samples: usize,
         arrays: impl IntoIterator<Item = (Field, B)>,
@@ -74,8 +74,8 @@ impl Arrays {
     {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for (field, bytes) in arrays {
-            let row_bytes = row_bytes(samples, &field, bytes.as_ref())
-                .map_err(|fault| LoadError::from(fault).with_tensor(field.name()))?;
+            let row_bytes = row_bytes(samples, &field, bytes.as_ref());
+            let row_bytes = row_bytes.map_err(|fault| field.error(fault))?;
             fields.push(field);
             columns.push(Column {
                 memory: ArrayMemory::Bytes(Box::new(bytes)),
@@ -83,16 +83,16 @@ impl Arrays {
                 row_bytes,
             });
         }
-        match fields.is_empty() {
-            true => Err(LoadErrorKind::NoFields.into()),
-            false => Ok(Self {
-                samples,
-                fields,
-                columns,
-                #[cfg(feature = "mmap")]
-                files: Vec::new(),
-            }),
+        if fields.is_empty() {
+            return Err(LoadErrorKind::NoFields.into());
         }
+        Ok(Self {
+            samples,
+            fields,
+            columns,
+            #[cfg(feature = "mmap")]
+            files: Vec::new(),
+        })
     }
 
     /// Samples with the fields of both.
@@ -101,25 +101,14 @@ impl Arrays {
     /// [`LoadErrorKind::SamplesDiffer`] if they have different numbers of samples.
     pub fn and(mut self, other: Self) -> Result<Self, LoadError> {
         if self.samples != other.samples {
-            let name = |arrays: &Self| arrays.fields.first().map(|field| field.name().to_owned());
-            let fault = LoadErrorKind::SamplesDiffer {
+            return Err(other.fields[0].error(LoadErrorKind::SamplesDiffer {
                 samples: other.samples as u64,
-                other: name(&self).unwrap_or_default(),
+                other: self.fields[0].name().to_owned(),
                 other_samples: self.samples as u64,
-            };
-            return Err(LoadError::from(fault).with_tensor(&name(&other).unwrap_or_default()));
+            }));
         }
-        #[cfg(feature = "mmap")]
-        let files = self.files.len();
         self.fields.extend(other.fields);
-        self.columns.extend(other.columns.into_iter().map(|column| {
-            let memory = match column.memory {
-                #[cfg(feature = "mmap")]
-                ArrayMemory::File(number) => ArrayMemory::File(files + number),
-                bytes => bytes,
-            };
-            Column { memory, ..column }
-        }));
+        self.columns.extend(other.columns);
         #[cfg(feature = "mmap")]
         self.files.extend(other.files);
         Ok(self)
@@ -171,7 +160,7 @@ impl Dataset for Arrays {
             let start = column.start + index * column.row_bytes;
             match &column.memory {
                 #[cfg(feature = "mmap")]
-                ArrayMemory::File(file) => self.files[*file].copy_to(start, target),
+                ArrayMemory::File(file) => file.copy_to(start, target),
                 ArrayMemory::Bytes(bytes) => {
                     // `as_ref` is the user's code and may return something else than at first.
                     let row = (**bytes).as_ref().get(start..start + target.len());
@@ -186,11 +175,11 @@ impl Dataset for Arrays {
     fn origin(&self, index: usize) -> String {
         #[cfg(feature = "mmap")]
         if let [first, others @ ..] = self.files.as_slice() {
-            let more = match others.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
+            let row = format!("row {index} of {}", first.info.path().display());
+            return match others.len() {
+                0 => row,
+                more => format!("{row} and {more} more"),
             };
-            return format!("row {index} of {}{more}", first.path().display());
         }
         format!("row {index}")
     }

@@ -1,30 +1,30 @@
 //! Archive files: opening, indexing and reading them.
 
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::{mem, thread};
+
+use pinlane_core::internal::lock;
 
 use super::TarError;
 use super::entries::TarEntries;
-use super::index::{EntryData, TarIndex};
+use super::index::TarIndex;
 use crate::file_info::{FileStamp, open_regular};
 use crate::{LoadError, LoadErrorKind};
 
-/// The most archives to keep open. With more, each is opened for every read: processes are often limited to
-/// a thousand open files.
+/// The most archives to keep open; of more, each is opened for every read. Open files are often limited.
 const OPEN_MAX: usize = 256;
 
 /// Threads that read headers: they mostly wait for the disk or the network.
 const THREADS_MAX: usize = 8;
 
-/// An indexed archive.
 #[derive(Debug)]
 pub(super) struct TarArchive {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     stamp: FileStamp,
     /// `None` if it is opened for every read.
     file: Option<File>,
@@ -45,15 +45,11 @@ impl TarArchive {
         open().map_err(|fault: LoadErrorKind| LoadError::from(fault).with_file(path))
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Work with the file, checked for changes before and after.
-    pub(super) fn with_file<T>(
+    pub(super) fn with_file(
         &self,
-        work: impl FnOnce(&File) -> Result<T, LoadError>,
-    ) -> Result<T, LoadError> {
+        work: impl FnOnce(&File) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
         let opened;
         let file = match &self.file {
             Some(file) => file,
@@ -63,31 +59,18 @@ impl TarArchive {
             }
         };
         self.check(file)?;
-        let done = work(file)?;
-        self.check(file)?;
-        Ok(done)
+        work(file)?;
+        self.check(file)
     }
 
     fn check(&self, file: &File) -> Result<(), LoadError> {
-        match file.metadata() {
-            Ok(now) if FileStamp::of(&now) == self.stamp => Ok(()),
-            Ok(_) => Err(self.error(LoadErrorKind::FileChanged)),
-            Err(error) => Err(self.error(LoadErrorKind::io("read", &error))),
-        }
+        Err(self.error(match file.metadata() {
+            Ok(now) if FileStamp::of(&now) == self.stamp => return Ok(()),
+            Ok(_) => LoadErrorKind::FileChanged,
+            Err(error) => LoadErrorKind::io("read", &error),
+        }))
     }
 
-    /// Read the data of an entry.
-    pub(super) fn read(
-        &self,
-        file: &File,
-        data: EntryData,
-        target: &mut [u8],
-    ) -> Result<(), LoadError> {
-        debug_assert_eq!(target.len() as u64, data.bytes);
-        read_exact(file, target, data.start.get()).map_err(|fault| self.error(fault))
-    }
-
-    /// An error of this archive.
     pub(super) fn error(&self, fault: impl Into<LoadErrorKind>) -> LoadError {
         LoadError::from(fault.into()).with_file(&self.path)
     }
@@ -118,13 +101,11 @@ pub(super) fn open_all(
     let keep_open = files.len() <= OPEN_MAX;
     let next = AtomicUsize::new(0);
     let opened = Mutex::new(Vec::with_capacity(files.len()));
+    let claim = || next.fetch_add(1, Ordering::Relaxed);
     let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(path) = files.get(number) else { break };
+        while let Some((number, path)) = files.iter().enumerate().nth(claim()) {
             let archive = TarArchive::open(path, extensions, keep_open);
-            let mut opened = opened.lock().expect("pushing does not panic");
-            opened.push((number, archive));
+            lock(&opened).push((number, archive));
         }
     };
     thread::scope(|scope| {
@@ -134,20 +115,17 @@ pub(super) fn open_all(
         let _helpers: Vec<_> = started.collect();
         work();
     });
-    let mut opened = opened.into_inner().expect("pushing does not panic");
+    let mut opened = mem::take(&mut *lock(&opened));
     opened.sort_by_key(|(number, _)| *number);
     opened.into_iter().map(|(_, archive)| archive).collect()
 }
 
 /// The `.tar` files in a folder, except hidden ones.
 fn archives_in(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
-    let list = || -> io::Result<Vec<PathBuf>> {
-        fs::read_dir(folder)?
-            .map(|entry| Ok(entry?.path()))
-            .collect()
-    };
     let error = |fault: LoadErrorKind| LoadError::from(fault).with_file(folder);
-    let mut paths = list().map_err(|problem| error(LoadErrorKind::io("list", &problem)))?;
+    let list = fs::read_dir(folder).and_then(|list| list.collect::<io::Result<Vec<_>>>());
+    let list = list.map_err(|problem| error(LoadErrorKind::io("list", &problem)))?;
+    let mut paths: Vec<_> = list.iter().map(DirEntry::path).collect();
     paths.retain(|path| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         let extension = path.extension().unwrap_or_default();

@@ -1,27 +1,30 @@
-//! The files in an archive.
-//!
-//! Archives are untrusted: any content gives an error, or entries whose data is inside the archive.
+//! The files in an archive, which is untrusted: any content gives an error, or entries inside the archive.
 
 use std::fs::File;
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::str;
 
 use super::TarError;
 use super::archive::read_exact;
-use super::header::{BLOCK_BYTES, Block, PaxHeader, TarHeader, until_nul};
 use crate::LoadErrorKind;
 
-/// Bytes to read at a time: enough for the headers of several small entries, little more than the header of
-/// a large one.
+/// Bytes to read at a time: the headers of several small entries, little more than that of a large one.
 const WINDOW_BYTES: u64 = 8 << 10;
 
 /// Limit of a long name or a pax header. Real ones have a few hundred bytes.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 
-/// A file in an archive.
 #[derive(Debug)]
 pub(super) struct TarEntry {
     pub(super) name: Vec<u8>,
-    /// Byte where its data starts.
-    pub(super) start: u64,
+    pub(super) data: EntryData,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryData {
+    /// Never zero, since a header comes first.
+    pub(super) start: NonZeroU64,
     pub(super) bytes: u64,
 }
 
@@ -38,7 +41,6 @@ pub(super) struct TarEntries<'a> {
 /// What preceding headers say about an entry.
 #[derive(Default)]
 struct EntryExtensions {
-    any: bool,
     long_name: Option<Vec<u8>>,
     pax: PaxHeader,
 }
@@ -56,41 +58,42 @@ impl<'a> TarEntries<'a> {
 
     /// The next file. `None` at the end, which is a block of zeros or the end of the archive.
     pub(super) fn next(&mut self) -> Result<Option<TarEntry>, LoadErrorKind> {
-        let mut extensions = EntryExtensions::default();
+        let mut extensions: Option<EntryExtensions> = None;
         loop {
+            let at_bytes = self.at;
             let Some(header) = self.header()? else {
-                return match extensions.any {
-                    true => Err(TarError::Truncated { at_bytes: self.at }.into()),
-                    false => Ok(None),
+                return match extensions {
+                    Some(_) => Err(TarError::Truncated { at_bytes }.into()),
+                    None => Ok(None),
                 };
             };
             match header.kind {
-                b'L' => extensions.long_name = Some(until_nul(&self.extension(&header)?).to_vec()),
+                b'L' => {
+                    let name = until_nul(&self.extension(&header)?).to_vec();
+                    extensions.get_or_insert_default().long_name = Some(name);
+                }
                 b'x' | b'X' => {
-                    let at_bytes = self.at;
                     let pax = PaxHeader::parse(&self.extension(&header)?);
-                    extensions.pax = pax.ok_or(TarError::Pax { at_bytes })?;
+                    let pax = pax.ok_or(TarError::Pax { at_bytes })?;
+                    extensions.get_or_insert_default().pax = pax;
                 }
                 // The target of a link with a long name.
-                b'K' => self.skip(&header, header.bytes)?,
-                // Defaults for all entries; a path or a size for all would be meaningless.
-                b'g' => {
-                    self.skip(&header, header.bytes)?;
-                    continue;
+                b'K' => {
+                    self.skip(&header)?;
+                    extensions.get_or_insert_default();
                 }
+                // Defaults for all entries; a path or a size for all would be meaningless.
+                b'g' => self.skip(&header)?,
                 _ => {
-                    if let Some(entry) = self.entry(header, extensions)? {
-                        return Ok(Some(entry));
+                    let entry = self.entry(header, extensions.take().unwrap_or_default())?;
+                    if entry.is_some() {
+                        return Ok(entry);
                     }
-                    extensions = EntryExtensions::default();
-                    continue;
                 }
             }
-            extensions.any = true;
         }
     }
 
-    /// The header at the current position.
     fn header(&mut self) -> Result<Option<TarHeader>, LoadErrorKind> {
         let at = self.at;
         if at == self.len_bytes {
@@ -107,34 +110,26 @@ impl<'a> TarEntries<'a> {
     /// The entry of a header, if it is a file. Skips its data.
     fn entry(
         &mut self,
-        header: TarHeader,
-        extensions: EntryExtensions,
+        mut header: TarHeader,
+        EntryExtensions { long_name, pax }: EntryExtensions,
     ) -> Result<Option<TarEntry>, LoadErrorKind> {
-        let EntryExtensions { long_name, pax, .. } = extensions;
-        let bytes = pax.bytes.unwrap_or(header.bytes);
-        let kind = header.kind;
-        let named = TarHeader {
-            name: pax.path.or(long_name).unwrap_or(header.name),
-            ..header
-        };
+        header.bytes = pax.bytes.unwrap_or(header.bytes);
+        header.name = pax.path.or(long_name).unwrap_or(header.name);
         // Links, devices, folders and pipes have no data, whatever their size says.
-        let old_folder = kind == 0 && named.name.ends_with(b"/");
-        if matches!(kind, b'1'..=b'6') || old_folder {
+        let old_folder = header.kind == 0 && header.name.ends_with(b"/");
+        if matches!(header.kind, b'1'..=b'6') || old_folder {
             self.at += BLOCK_BYTES;
             return Ok(None);
         }
-        if kind == b'S' || pax.sparse {
-            let entry = named.display_name();
+        if header.kind == b'S' || pax.sparse {
+            let entry = header.display_name();
             return Err(TarError::Sparse { entry }.into());
         }
-        let start = self.at + BLOCK_BYTES;
-        self.skip(&named, bytes)?;
-        let is_file = matches!(kind, 0 | b'0' | b'7');
-        Ok(is_file.then_some(TarEntry {
-            name: named.name,
-            start,
-            bytes,
-        }))
+        let start = NonZeroU64::new(self.at + BLOCK_BYTES).expect("after its header");
+        self.skip(&header)?;
+        let (name, bytes) = (header.name, header.bytes);
+        let data = EntryData { start, bytes };
+        Ok(matches!(header.kind, 0 | b'0' | b'7').then_some(TarEntry { name, data }))
     }
 
     /// The data of a header that describes the next entry; continues after it.
@@ -147,13 +142,13 @@ impl<'a> TarEntries<'a> {
             }));
         }
         let start = self.at + BLOCK_BYTES;
-        self.skip(header, header.bytes)?;
+        self.skip(header)?;
         self.bytes(start, header.bytes)
     }
 
     /// Move on past a header and its data, which must be inside the archive.
-    fn skip(&mut self, header: &TarHeader, bytes: u64) -> Result<(), TarError> {
-        let start = self.at + BLOCK_BYTES;
+    fn skip(&mut self, header: &TarHeader) -> Result<(), TarError> {
+        let (start, bytes) = (self.at + BLOCK_BYTES, header.bytes);
         let left_bytes = self.len_bytes.saturating_sub(start);
         if bytes > left_bytes {
             return Err(TarError::PastEnd {
@@ -171,7 +166,6 @@ impl<'a> TarEntries<'a> {
         Ok(())
     }
 
-    /// The block at a position.
     fn block(&mut self, at: u64) -> Result<&Block, LoadErrorKind> {
         let left_bytes = self.len_bytes.saturating_sub(at);
         if left_bytes < BLOCK_BYTES {
@@ -206,4 +200,127 @@ fn compression(start: &[u8]) -> Option<&'static str> {
     ];
     let known = KNOWN.iter().find(|(magic, _)| start.starts_with(magic));
     known.map(|(_, how)| *how)
+}
+
+/// Everything in an archive starts at a multiple of this.
+const BLOCK_BYTES: u64 = 512;
+
+type Block = [u8; BLOCK_BYTES as usize];
+
+const NAME: Range<usize> = 0..100;
+const SIZE: Range<usize> = 124..136;
+const CHECKSUM: Range<usize> = 148..156;
+const KIND: usize = 156;
+const MAGIC: Range<usize> = 257..263;
+const PREFIX: Range<usize> = 345..500;
+
+#[derive(Debug)]
+struct TarHeader {
+    /// Type of the entry: `b'0'` for a file.
+    kind: u8,
+    bytes: u64,
+    name: Vec<u8>,
+}
+
+impl TarHeader {
+    /// The header in a block, or `None` if the block is all zeros, which ends an archive.
+    fn parse(block: &Block, at_bytes: u64) -> Result<Option<Self>, TarError> {
+        if block.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        let checksum = number(&block[CHECKSUM]).ok_or(TarError::Checksum { at_bytes })?;
+        if !i64::try_from(checksum).is_ok_and(|checksum| checksum_matches(block, checksum)) {
+            return Err(TarError::Checksum { at_bytes });
+        }
+        let bytes = number(&block[SIZE]).ok_or(TarError::Size { at_bytes })?;
+        let (kind, name) = (block[KIND], name(block));
+        Ok(Some(Self { kind, bytes, name }))
+    }
+
+    fn display_name(&self) -> String {
+        String::from_utf8_lossy(&self.name).into_owned()
+    }
+}
+
+/// Whether this is the sum of all bytes, with spaces for the sum itself. Old programs summed signed bytes.
+fn checksum_matches(block: &Block, checksum: i64) -> bool {
+    let sum = |value: fn(u8) -> i64| {
+        let others = block[..CHECKSUM.start].iter().chain(&block[CHECKSUM.end..]);
+        let sum: i64 = others.map(|byte| value(*byte)).sum();
+        sum + CHECKSUM.len() as i64 * value(b' ')
+    };
+    sum(i64::from) == checksum || sum(|byte| i64::from(byte.cast_signed())) == checksum
+}
+
+/// A number in octal digits, with spaces around it or zeros after it; or binary if the first bit is set.
+fn number(field: &[u8]) -> Option<u64> {
+    match field {
+        [0x80, rest @ ..] => rest.iter().try_fold(0_u64, |sum, byte| {
+            Some(sum.checked_mul(256)? + u64::from(*byte))
+        }),
+        [first, ..] if first & 0x80 != 0 => None, // negative, or more than 64 bits
+        _ => until_nul(field)
+            .trim_ascii()
+            .iter()
+            .try_fold(0_u64, |sum, digit| match digit {
+                b'0'..=b'7' => Some(sum.checked_mul(8)? + u64::from(digit - b'0')),
+                _ => None,
+            }),
+    }
+}
+
+/// The bytes before the first zero.
+fn until_nul(field: &[u8]) -> &[u8] {
+    let end = field.iter().position(|byte| *byte == 0);
+    &field[..end.unwrap_or(field.len())]
+}
+
+/// The name, with the prefix of the POSIX format. GNU tar stores something else there.
+fn name(block: &Block) -> Vec<u8> {
+    let name = until_nul(&block[NAME]);
+    match until_nul(&block[PREFIX]) {
+        prefix if block[MAGIC] == *b"ustar\0" && !prefix.is_empty() => {
+            [prefix, b"/", name].concat()
+        }
+        _ => name.to_vec(),
+    }
+}
+
+/// The fields of a pax header that matter here. A pax header has lines of `length key=value`.
+#[derive(Default, Debug, PartialEq, Eq)]
+struct PaxHeader {
+    path: Option<Vec<u8>>,
+    bytes: Option<u64>,
+    /// The data of the entry is stored without its holes.
+    sparse: bool,
+}
+
+impl PaxHeader {
+    /// If a key is repeated, the last line counts. `None` if the text is invalid.
+    fn parse(mut text: &[u8]) -> Option<Self> {
+        let mut pax = Self::default();
+        while !text.is_empty() {
+            let space = text.iter().position(|byte| *byte == b' ')?;
+            let length = usize::try_from(decimal(&text[..space])?).ok()?;
+            let (line, rest) = text.split_at_checked(length)?;
+            let line = line.get(space + 1..)?.strip_suffix(b"\n")?;
+            let equals = line.iter().position(|byte| *byte == b'=')?;
+            let (key, value) = (&line[..equals], &line[equals + 1..]);
+            match key {
+                b"path" => pax.path = Some(value.to_vec()).filter(|path| !path.is_empty()),
+                b"size" => pax.bytes = Some(decimal(value)?),
+                _ if key.starts_with(b"GNU.sparse.") => pax.sparse = true,
+                _ => {}
+            }
+            text = rest;
+        }
+        Some(pax)
+    }
+}
+
+/// Parses digits only.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let all_digits = digits.iter().all(u8::is_ascii_digit);
+    let text = str::from_utf8(digits).ok().filter(|_| all_digits);
+    text?.parse().ok()
 }

@@ -1,10 +1,8 @@
 //! Which entries of an archive form a sample.
 
-use std::num::NonZeroU64;
-
 use super::TarError;
 use super::archive::TarArchive;
-use super::entries::{TarEntries, TarEntry};
+use super::entries::{EntryData, TarEntries, TarEntry};
 use crate::{LoadError, LoadErrorKind};
 
 /// An error lists this many extensions at most, each cut to this many bytes.
@@ -27,14 +25,6 @@ pub(super) struct TarIndex {
     used: Vec<bool>,
     /// Sample and field of every file that is apart from the other files of its sample.
     scattered: Vec<(usize, usize)>,
-}
-
-/// The data of an entry in its archive.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EntryData {
-    /// Never zero, since a header comes first.
-    pub(super) start: NonZeroU64,
-    pub(super) bytes: u64,
 }
 
 impl TarIndex {
@@ -66,15 +56,11 @@ impl TarIndex {
         }
         list_extension(&mut self.extensions, extension);
         let sample = self.data.len() - self.field_count;
-        let data = EntryData {
-            start: NonZeroU64::new(entry.start).expect("after its header"),
-            bytes: entry.bytes,
-        };
         for (field, wanted) in extensions.iter().enumerate() {
             if !extension.eq_ignore_ascii_case(wanted.as_bytes()) {
                 continue;
             }
-            if self.data[sample + field].replace(data).is_some() {
+            if self.data[sample + field].replace(entry.data).is_some() {
                 let entry = String::from_utf8_lossy(&entry.name).into_owned();
                 return Err(TarError::Duplicate { entry });
             }
@@ -83,21 +69,18 @@ impl TarIndex {
         Ok(())
     }
 
-    /// Number of samples.
     pub(super) fn len(&self) -> usize {
         self.key_ends.len()
     }
 
     /// The common start of the names of a sample's files.
     pub(super) fn key(&self, sample: usize) -> &[u8] {
-        let start = match sample.checked_sub(1) {
-            Some(before) => self.key_ends[before],
-            None => 0,
-        };
+        let start = sample
+            .checked_sub(1)
+            .map_or(0, |before| self.key_ends[before]);
         &self.keys[start..self.key_ends[sample]]
     }
 
-    /// The data of a sample's fields.
     pub(super) fn fields(&self, sample: usize) -> &[Option<EntryData>] {
         &self.data[sample * self.field_count..][..self.field_count]
     }
@@ -107,8 +90,7 @@ impl TarIndex {
         self.scattered.binary_search(&(sample, field)).is_ok()
     }
 
-    /// Fields that a sample lacks but another sample with the same key has, in order of samples and fields.
-    /// Free if no sample lacks anything.
+    /// Fields that a sample lacks but another one with the same key has, sorted.
     fn find_scattered(&self) -> Vec<(usize, usize)> {
         if self.data.iter().all(Option::is_some) {
             return Vec::new();
@@ -118,8 +100,9 @@ impl TarIndex {
         let mut scattered = Vec::new();
         for same in samples.chunk_by(|one, other| self.key(*one) == self.key(*other)) {
             for field in 0..self.field_count {
-                let lacks = |sample: &&usize| self.fields(**sample)[field].is_none();
-                let without = same.iter().filter(lacks);
+                let without = same
+                    .iter()
+                    .filter(|&&sample| self.fields(sample)[field].is_none());
                 if without.clone().count() < same.len() {
                     scattered.extend(without.map(|sample| (*sample, field)));
                 }
@@ -130,8 +113,8 @@ impl TarIndex {
     }
 }
 
-/// The key and the extension: what comes before and after the first dot of the file name. Names without a
-/// dot, hidden files and archive metadata (`__…__`) belong to no sample.
+/// The key and the extension: what is before and after the first dot of the file name. Names without a dot,
+/// hidden files and archive metadata (`__…__`) belong to no sample.
 fn split_name(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let first = name.split(|byte| *byte == b'/').next()?;
     if first.len() >= 4 && first.starts_with(b"__") && first.ends_with(b"__") {
@@ -152,8 +135,7 @@ fn list_extension(listed: &mut Vec<Vec<u8>>, extension: &[u8]) {
     }
 }
 
-/// Check that every field has a file in at least one archive, unless there are no samples at all. A missing
-/// one is most likely a typo.
+/// Check that every field has a file in some archive, if there are samples: else it is most likely a typo.
 pub(super) fn check_extensions(
     archives: &[TarArchive],
     extensions: &[String],
@@ -161,10 +143,8 @@ pub(super) fn check_extensions(
     let indexes = || archives.iter().map(|archive| &archive.index);
     let is_unused = |field: &usize| !indexes().any(|index| index.used[*field]);
     let has_samples = indexes().any(|index| index.len() > 0);
-    let Some(unused) = (0..extensions.len())
-        .find(is_unused)
-        .filter(|_| has_samples)
-    else {
+    let unused = (0..extensions.len()).find(is_unused);
+    let Some(unused) = unused.filter(|_| has_samples) else {
         return Ok(());
     };
     let mut listed = Vec::new();

@@ -1,4 +1,4 @@
-//! Samples transformed by a function.
+//! Datasets made by functions: samples that one computes, or that one transforms.
 
 use std::mem;
 use std::ops::Range;
@@ -9,16 +9,66 @@ use pinlane_core::internal::lock;
 use super::{Dataset, Field, SampleError, SampleMut, SampleRef};
 use crate::{LoadError, LoadErrorKind};
 
+/// A dataset whose samples a function writes. Made by [`from_fn`].
+#[derive(Clone, Debug)]
+pub struct FnDataset<F> {
+    len: usize,
+    fields: Vec<Field>,
+    read: F,
+}
+
+/// A dataset of `len` samples. `read` writes the sample of a given index.
+///
+/// ```
+/// use pinlane::load::dataset::{Dataset, Field, SampleMut, from_fn};
+/// use pinlane::load::Dtype;
+///
+/// let fields = [Field::fixed("square", Dtype::U64, [])];
+/// let squares = from_fn(100, fields, |index, sample| {
+///     sample.write("square", &[(index * index) as u64])
+/// });
+///
+/// let mut square = [0; 8];
+/// let mut sample = SampleMut::new();
+/// sample.push(&squares.fields()[0], &mut square);
+/// squares.read(9, &mut sample)?;
+/// assert_eq!(u64::from_le_bytes(square), 81);
+/// # Ok::<(), pinlane::load::SampleError>(())
+/// ```
+pub fn from_fn<F>(len: usize, fields: impl Into<Vec<Field>>, read: F) -> FnDataset<F>
+where
+    F: Fn(usize, &mut SampleMut<'_>) -> Result<(), SampleError> + Send + Sync + 'static,
+{
+    let fields = fields.into();
+    FnDataset { len, fields, read }
+}
+
+impl<F> Dataset for FnDataset<F>
+where
+    F: Fn(usize, &mut SampleMut<'_>) -> Result<(), SampleError> + Send + Sync + 'static,
+{
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+        (self.read)(index, sample)
+    }
+}
+
 /// A dataset whose samples go through a function. Made by [`Dataset::map`].
 ///
-/// A sample of the source is read into memory that is reused for the next ones. The function writes its
-/// result directly to where it is needed.
+/// A sample of the source is read into reused memory; the function writes its result to where it is needed.
 #[derive(Debug)]
 pub struct Map<D, F> {
     source: D,
     fields: Vec<Field>,
     transform: F,
-    layout: Result<SampleLayout, LoadError>,
+    places: Result<Vec<Range<usize>>, LoadError>,
     /// Idle buffers: as many as threads have read at the same time.
     buffers: Mutex<Vec<SampleBuffer>>,
 }
@@ -26,7 +76,7 @@ pub struct Map<D, F> {
 impl<D: Dataset, F> Map<D, F> {
     pub(super) fn new(source: D, fields: Vec<Field>, transform: F) -> Self {
         Self {
-            layout: SampleLayout::new(source.fields()),
+            places: places(source.fields()),
             source,
             fields,
             transform,
@@ -57,11 +107,11 @@ where
     }
 
     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
-        let layout = self.layout.as_ref().map_err(Clone::clone)?;
+        let places = self.places.as_ref().map_err(Clone::clone)?;
         let idle = lock(&self.buffers).pop();
         let mut buffer = idle.unwrap_or_default();
         let done = buffer
-            .read(&self.source, layout, index)
+            .read(&self.source, places, index)
             .and_then(|input| (self.transform)(index, input, sample));
         lock(&self.buffers).push(buffer);
         done
@@ -77,30 +127,19 @@ type Unit = u128;
 const UNIT_BYTES: usize = size_of::<Unit>();
 
 /// Where each field of a sample lies in memory.
-#[derive(Clone, Debug)]
-struct SampleLayout {
-    fields: Vec<Range<usize>>,
-    units: usize,
-}
-
-impl SampleLayout {
-    fn new(fields: &[Field]) -> Result<Self, LoadError> {
-        let (mut ranges, mut units) = (Vec::with_capacity(fields.len()), 0_usize);
-        for field in fields {
-            let error = |fault: LoadErrorKind| LoadError::from(fault).with_tensor(field.name());
-            let bytes = field.room_bytes().map_err(error)?;
-            let start = units * UNIT_BYTES;
-            units = units
-                .checked_add(bytes.div_ceil(UNIT_BYTES))
-                .filter(|units| *units <= isize::MAX.unsigned_abs() / UNIT_BYTES)
-                .ok_or_else(|| error(LoadErrorKind::TotalOverflow))?;
-            ranges.push(start..start + bytes);
+fn places(fields: &[Field]) -> Result<Vec<Range<usize>>, LoadError> {
+    const BYTES_MAX: usize = isize::MAX.unsigned_abs() / UNIT_BYTES * UNIT_BYTES;
+    let (mut places, mut end) = (Vec::with_capacity(fields.len()), 0_usize);
+    for field in fields {
+        let bytes = field.room_bytes().map_err(|fault| field.error(fault))?;
+        let start = end.next_multiple_of(UNIT_BYTES);
+        end = start.saturating_add(bytes);
+        if end > BYTES_MAX {
+            return Err(field.error(LoadErrorKind::TotalOverflow));
         }
-        Ok(Self {
-            fields: ranges,
-            units,
-        })
+        places.push(start..end);
     }
+    Ok(places)
 }
 
 /// Memory for one sample of the source.
@@ -116,24 +155,24 @@ impl SampleBuffer {
     fn read<'a>(
         &'a mut self,
         source: &'a impl Dataset,
-        layout: &SampleLayout,
+        places: &[Range<usize>],
         index: usize,
     ) -> Result<SampleRef<'a>, SampleError> {
         self.ranges.clear();
-        self.memory.resize(layout.units, 0);
+        let end = places.last().map_or(0, |last| last.end);
+        self.memory.resize(end.div_ceil(UNIT_BYTES), 0);
         let mut sample = mem::take(&mut self.sample).recycled();
         let mut left: &mut [u8] = bytemuck::cast_slice_mut(&mut self.memory);
-        for (field, range) in source.fields().iter().zip(&layout.fields) {
+        for (field, range) in source.fields().iter().zip(places) {
             let (room, rest) = left.split_at_mut(range.len().next_multiple_of(UNIT_BYTES));
             sample.push(field, &mut room[..range.len()]);
             left = rest;
         }
         sample.seal();
-        let read = source
-            .read(index, &mut sample)
-            .and_then(|()| sample.check());
+        let read = source.read(index, &mut sample);
+        let read = read.and_then(|()| sample.check());
         if read.is_ok() {
-            for (field, range) in layout.fields.iter().enumerate() {
+            for (field, range) in places.iter().enumerate() {
                 let written = sample.written(field).expect("checked above");
                 self.ranges.push(range.start..range.start + written);
             }
