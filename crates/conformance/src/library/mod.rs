@@ -37,7 +37,11 @@ macro_rules! scenarios {
         pub const SCENARIOS: &[Scenario] = &[$(Scenario { name: $name, run: $run }),*];
 
         /// All scenarios, as cases.
-        pub(crate) const CASES: &[Case] = &[$(Case::new($name, |test| on_device(test, $run))),*];
+        pub(crate) const CASES: &[Case] = &[$(Case {
+            name: $name,
+            run: |test| on_device(test, $run),
+            misuse: false,
+        }),*];
     };
 }
 
