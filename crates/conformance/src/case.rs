@@ -1,6 +1,5 @@
 //! A case, and the device that it tests.
 
-use std::fmt;
 use std::sync::Arc;
 
 use pinlane_driver::{Driver, Platform, Result};
@@ -9,7 +8,7 @@ use crate::Outcome;
 use crate::rig::Rig;
 
 /// Something that a driver must do.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Topic and claim, such as `streams/wait-event-orders-across-streams`.
     pub name: &'static str,
@@ -20,37 +19,15 @@ pub struct Case {
     pub misuse: bool,
 }
 
-impl fmt::Debug for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Case").field(&self.name).finish()
-    }
-}
-
 /// The device under test. Every case opens it again, so that no case sees what another left.
 pub struct TestDevice<'p> {
-    platform: &'p dyn Platform,
-    ordinal: u32,
+    /// The platform of the device.
+    pub platform: &'p dyn Platform,
+    /// The index of the device on its platform.
+    pub ordinal: u32,
 }
 
-impl<'p> TestDevice<'p> {
-    /// Device `ordinal` of `platform`.
-    #[must_use]
-    pub fn new(platform: &'p dyn Platform, ordinal: u32) -> Self {
-        Self { platform, ordinal }
-    }
-
-    /// The platform of the device.
-    #[must_use]
-    pub fn platform(&self) -> &'p dyn Platform {
-        self.platform
-    }
-
-    /// The index of the device on its platform.
-    #[must_use]
-    pub fn ordinal(&self) -> u32 {
-        self.ordinal
-    }
-
+impl TestDevice<'_> {
     /// Opens the device.
     pub fn open(&self) -> Result<Arc<dyn Driver>> {
         self.platform.open(self.ordinal)

@@ -63,8 +63,8 @@ fn any_size(rig: &Rig, source: MemoryKind, target: MemoryKind, mode: Mode) -> Ou
         .iter()
         .flat_map(|bytes| OFFSETS.map(|at| (*bytes, at)));
     for (bytes, (from, to)) in small.chain(LARGE.into_iter().zip(OFFSETS)) {
-        let around = target.part(0, bytes + 2 * GUARD);
-        let (target, source) = (around.part(to, bytes), source.part(from, bytes));
+        let around = target.span(0, bytes + 2 * GUARD);
+        let (target, source) = (around.part(to, bytes), source.span(from, bytes));
         rig.write(source, &data[..bytes])?;
         rig.write(around, &vec![0xa5; bytes + 2 * GUARD])?;
         match mode {

@@ -25,8 +25,8 @@ cases! {
 fn alloc_of_any_size(rig: &Rig) -> Outcome {
     for bytes in [1, 2, 255, 256, 257, 4096, 1 << 20, (1 << 20) + 1, BIG_BYTES] {
         let memory = rig.device(bytes)?;
-        check!(memory.base().0 != 0, "{bytes} bytes at address 0");
-        rig.free_device(memory)?;
+        check!(memory.address(0) != 0, "{bytes} bytes at address 0");
+        rig.free_memory(memory)?;
     }
     Ok(())
 }
@@ -34,7 +34,7 @@ fn alloc_of_any_size(rig: &Rig) -> Outcome {
 fn alloc_is_aligned(rig: &Rig) -> Outcome {
     for bytes in [1, 3, 100, 257, 5000, 1 << 20] {
         let memory = rig.device(bytes)?;
-        check_eq!(memory.base().0 % 256, 0, "alignment of {bytes} bytes");
+        check_eq!(memory.address(0) % 256, 0, "alignment of {bytes} bytes");
     }
     Ok(())
 }
@@ -43,7 +43,7 @@ fn do_not_overlap(rig: &Rig) -> Outcome {
     let mut ranges = Vec::new();
     for i in 0..64usize {
         let memory = rig.device(1 + 97 * i)?;
-        ranges.push((memory.base().0, memory.base().0 + memory.bytes() as u64));
+        ranges.push((memory.address(0), memory.address(0) + memory.bytes() as u64));
     }
     ranges.sort_unstable();
     for pair in ranges.windows(2) {
@@ -67,7 +67,7 @@ fn free_and_alloc_again(rig: &Rig) -> Outcome {
         let data = pattern(round, 3000);
         let memory = rig.upload(&data)?;
         rig.check(memory.all(), &data, &format!("round {round}"))?;
-        rig.free_device(memory)?;
+        rig.free_memory(memory)?;
     }
     Ok(())
 }
@@ -82,13 +82,13 @@ fn info_follows(rig: &Rig) -> Outcome {
         during + BIG_BYTES as u64 <= before,
         "{during} bytes free after {BIG_BYTES} were taken from {before}"
     );
-    rig.free_device(memory)?;
+    rig.free_memory(memory)?;
     let after = rig.memory_info()?.free_bytes;
     check!(
         after >= during + BIG_BYTES as u64,
         "{after} bytes free after {BIG_BYTES} came back to {during}"
     );
-    Ok(rig.free_device(first)?)
+    Ok(rig.free_memory(first)?)
 }
 
 fn too_much(rig: &Rig) -> Outcome {
@@ -113,7 +113,7 @@ fn works_after_too_much(rig: &Rig) -> Outcome {
         rig.synchronize()?;
     }
     rig.check_words(memory.all(), &[21; 100], "what the kernels wrote")?;
-    Ok(rig.free_device(rig.device(1)?)?)
+    Ok(rig.free_memory(rig.device(1)?)?)
 }
 
 fn free_after_work(rig: &Rig) -> Outcome {
@@ -123,7 +123,7 @@ fn free_after_work(rig: &Rig) -> Outcome {
         let memory = rig.device(10_000)?;
         rig.memset(memory.all(), value, stream)?;
         rig.record_and_wait(event, stream)?;
-        rig.free_device(memory)?;
+        rig.free_memory(memory)?;
     }
     Ok(())
 }

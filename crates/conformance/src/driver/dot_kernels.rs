@@ -51,8 +51,8 @@ impl<'r> Dot<'r> {
         let on_y = self.rig.upload(cast_slice(y))?;
         let found = self.of(on_x.all(), on_y.all(), dot_partials_shape(x.len()))?;
         check_eq!(found, dot(x, y).to_bits(), "{what}");
-        self.rig.free_device(on_x)?;
-        Ok(self.rig.free_device(on_y)?)
+        self.rig.free_memory(on_x)?;
+        Ok(self.rig.free_memory(on_y)?)
     }
 }
 

@@ -48,8 +48,8 @@ fn orders(rig: &Rig) -> Outcome {
 }
 
 fn destroyed_afterwards(rig: &Rig) -> Outcome {
-    let (first, second) = (rig.stream()?, rig.stream()?);
-    ordered(rig, first, second, |event| rig.destroy_event(event))
+    let destroy = |event| rig.destroy_event(event);
+    ordered(rig, rig.stream()?, rig.stream()?, destroy)
 }
 
 fn on_default_stream(rig: &Rig) -> Outcome {

@@ -1,5 +1,6 @@
 //! Recording, querying and waiting for events.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use pinlane_driver::EventFlags;
@@ -43,10 +44,7 @@ fn create_and_destroy_many(rig: &Rig) -> Outcome {
 }
 
 fn handles_differ(rig: &Rig) -> Outcome {
-    let events = rig.events(32)?;
-    let mut handles: Vec<_> = events.iter().map(|event| event.raw()).collect();
-    handles.sort_unstable();
-    handles.dedup();
+    let handles: HashSet<_> = rig.events(32)?.into_iter().collect();
     check_eq!(handles.len(), 32, "different handles");
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::Outcome;
 use crate::case::cases;
 use crate::outcome::check_eq;
 use crate::pattern::pattern;
-use crate::rig::{HostMem, PAGE_BYTES, Rig};
+use crate::rig::{Memory, PAGE_BYTES, Rig};
 
 cases! {
     needs Rig::needs_mapping;
@@ -32,10 +32,10 @@ const COMBINED: HostFlags = HostFlags {
 };
 
 /// A copy by a kernel to or from host memory.
-type Work = fn(&Rig, &HostMem<'_>) -> Outcome;
+type Work = fn(&Rig, &Memory<'_>) -> Outcome;
 
 /// A kernel copies mapped memory to the device.
-fn read_by_kernel(rig: &Rig, memory: &HostMem<'_>) -> Outcome {
+fn read_by_kernel(rig: &Rig, memory: &Memory<'_>) -> Outcome {
     let data = pattern(11, memory.bytes());
     memory.write(0, &data);
     let kernels = rig.kernels()?;
@@ -47,7 +47,7 @@ fn read_by_kernel(rig: &Rig, memory: &HostMem<'_>) -> Outcome {
 }
 
 /// A kernel copies device memory to mapped memory.
-fn written_by_kernel(rig: &Rig, memory: &HostMem<'_>) -> Outcome {
+fn written_by_kernel(rig: &Rig, memory: &Memory<'_>) -> Outcome {
     let data = pattern(12, memory.bytes());
     memory.fill(0);
     let kernels = rig.kernels()?;
@@ -90,8 +90,9 @@ fn registered(rig: &Rig, work: Work) -> Outcome {
 
 fn same_address(rig: &Rig) -> Outcome {
     let memory = rig.pinned_with(PAGE_BYTES, MAPPED)?;
-    let first = rig.host_device_ptr(memory.base())?;
-    let second = rig.host_device_ptr(memory.base())?;
+    let host = memory.all().host();
+    let first = rig.host_device_ptr(host)?;
+    let second = rig.host_device_ptr(host)?;
     check_eq!(second, first, "second query of the address");
     Ok(())
 }

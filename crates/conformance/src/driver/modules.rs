@@ -146,7 +146,7 @@ fn any_shape(rig: &Rig) -> Outcome {
         let args = [
             KernelArg::U64(words.len() as u64),
             KernelArg::U32(5),
-            KernelArg::Ptr(memory.base()),
+            KernelArg::Ptr(memory.all().device()),
         ];
         rig.launch(kernels.add_u32, blocks(grid, block), &args, stream)?;
         rig.stream_synchronize(stream)?;
@@ -188,7 +188,7 @@ fn arguments_are_taken(rig: &Rig) -> Outcome {
     let mut args = [
         KernelArg::U64(100),
         KernelArg::U32(1),
-        KernelArg::Ptr(memory.base()),
+        KernelArg::Ptr(memory.all().device()),
     ];
     let shape = LaunchShape::for_items(100);
     for value in [1, 10, 100] {

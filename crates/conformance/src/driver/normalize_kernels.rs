@@ -7,7 +7,7 @@ use pinlane_kernels::{convert, normalize_shape};
 use crate::Outcome;
 use crate::case::cases;
 use crate::pattern::pattern;
-use crate::rig::{Planes, Rig, blocks};
+use crate::rig::{Rig, blocks};
 
 cases! {
     "kernels/normalize-to-the-last-bit" => to_the_last_bit,
@@ -89,14 +89,10 @@ impl<'r> Trial<'r> {
         let source = rig.upload(&[&vec![0x11; from], bytes, &[0x11; BEHIND]].concat())?;
         let target = rig.device(item_bytes * (to + bytes.len() + BEHIND))?;
         rig.memset(target.all(), 0x5a, self.stream)?;
-        let planes = Planes {
-            inner,
-            table: on_device.all(),
-        };
         let place = item_bytes * to..item_bytes * (to + bytes.len());
         rig.normalize_u8(
             (self.function, item_bytes),
-            planes,
+            (inner, on_device.all()),
             source.span(from, bytes.len()),
             target.span(place.start, place.len()),
             shape,
@@ -112,7 +108,7 @@ impl<'r> Trial<'r> {
         );
         rig.check(target.all(), &all, &what)?;
         for memory in [on_device, source, target] {
-            rig.free_device(memory)?;
+            rig.free_memory(memory)?;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! The kernels that copy many pieces at once.
 
-use pinlane_driver::{DevicePtr, FunctionHandle, KernelArg, Result, StreamHandle};
+use pinlane_driver::{FunctionHandle, KernelArg, Result, StreamHandle};
 use pinlane_kernels::Piece;
 
 use crate::Outcome;
 use crate::case::cases;
 use crate::pattern::pattern;
-use crate::rig::{Rig, blocks};
+use crate::rig::{Rig, Span, blocks};
 
 cases! {
     "kernels/scatter" => |rig| mixed(rig, Way::Scatter),
@@ -81,9 +81,9 @@ fn several_targets(rig: &Rig) -> Outcome {
     let staged = rig.upload(&data)?;
     let targets = [rig.device(1000)?, rig.device(1000)?, rig.device(1000)?];
     let table: Vec<Piece> = (targets.iter().enumerate())
-        .map(|(i, target)| Piece::new(target.base(), 1000 * i, 1000))
+        .map(|(i, target)| Piece::new(target.all().device(), 1000 * i, 1000))
         .collect();
-    Mover::new(rig, Way::Scatter)?.launch(&table, 1, staged.base(), [3, 64])?;
+    Mover::new(rig, Way::Scatter)?.launch(&table, 1, staged.all(), [3, 64])?;
     for (target, expected) in targets.iter().zip(data.chunks(1000)) {
         rig.check(target.all(), expected, "a target")?;
     }
@@ -121,7 +121,8 @@ impl<'r> Mover<'r> {
         let (places, buffer) = (rig.upload(&in_places)?, rig.upload(&in_buffer)?);
         let mut table = Vec::new();
         for &(place, offset, bytes) in layout {
-            table.push(Piece::new(places.base().offset(place), offset, bytes));
+            let at = places.span(place, bytes).device();
+            table.push(Piece::new(at, offset, bytes));
             let at_place = &mut in_places[place..place + bytes];
             let staged = &mut in_buffer[offset..offset + bytes];
             match self.way {
@@ -129,12 +130,12 @@ impl<'r> Mover<'r> {
                 Way::Gather => staged.copy_from_slice(at_place),
             }
         }
-        self.launch(&table, splits, buffer.base(), [grid, block])?;
+        self.launch(&table, splits, buffer.all(), [grid, block])?;
         let what = format!("{splits} splits, {grid} blocks of {block}");
         rig.check(places.all(), &in_places, &what)?;
         rig.check(buffer.all(), &in_buffer, &what)?;
-        rig.free_device(places)?;
-        Ok(rig.free_device(buffer)?)
+        rig.free_memory(places)?;
+        Ok(rig.free_memory(buffer)?)
     }
 
     /// Launches and waits. The pieces are in live memory.
@@ -142,7 +143,7 @@ impl<'r> Mover<'r> {
         &self,
         table: &[Piece],
         splits: u32,
-        staged: DevicePtr,
+        staged: Span<'_>,
         [grid, block]: [u32; 2],
     ) -> Result<()> {
         let words = |p: &Piece| [p.place, p.offset_bytes, p.bytes];
@@ -152,13 +153,13 @@ impl<'r> Mover<'r> {
         let args = [
             KernelArg::U64(table.len() as u64),
             KernelArg::U32(splits),
-            KernelArg::Ptr(in_device.base()),
-            KernelArg::Ptr(staged),
+            KernelArg::Ptr(in_device.all().device()),
+            KernelArg::Ptr(staged.device()),
             KernelArg::U64(table.iter().map(|piece| piece.bytes).sum()),
         ];
         self.rig
             .launch(self.kernel, blocks(grid, block), &args, self.stream)?;
         self.rig.stream_synchronize(self.stream)?;
-        self.rig.free_device(in_device)
+        self.rig.free_memory(in_device)
     }
 }

@@ -5,7 +5,7 @@ use pinlane_driver::{ErrorKind, HostFlags, PointerKind};
 use super::pointers::check_kinds;
 use crate::Outcome;
 use crate::case::cases;
-use crate::outcome::{check, check_eq, check_error};
+use crate::outcome::{check_eq, check_error};
 use crate::pattern::pattern;
 use crate::rig::{PAGE_BYTES, Rig};
 
@@ -49,7 +49,7 @@ fn flags(rig: &Rig, bits: u8) -> Outcome {
     rig.copy(memory.all(), device.all())?;
     rig.check(memory.all(), &data, "what came back")?;
     check_kinds(rig, memory.address(0), [0], PointerKind::Pinned)?;
-    Ok(rig.free_pinned(memory)?)
+    Ok(rig.free_memory(memory)?)
 }
 
 fn alloc_of_any_size(rig: &Rig) -> Outcome {
@@ -58,8 +58,9 @@ fn alloc_of_any_size(rig: &Rig) -> Outcome {
         let place = memory.address(0) % PAGE_BYTES as u64;
         check_eq!(place, 0, "place in its page of {bytes} bytes");
         memory.write(bytes - 1, &[0x77]);
-        check_eq!(memory.read(bytes - 1, 1), [0x77], "last of {bytes} bytes");
-        rig.free_pinned(memory)?;
+        let what = format!("last of {bytes} bytes");
+        rig.check(memory.span(bytes - 1, 1), &[0x77], &what)?;
+        rig.free_memory(memory)?;
     }
     Ok(())
 }
@@ -71,8 +72,8 @@ fn every_page_is_writable(rig: &Rig) -> Outcome {
         memory.write(page * PAGE_BYTES, &(page as u32).to_le_bytes());
     }
     for page in 0..pages {
-        let found = memory.read(page * PAGE_BYTES, 4);
-        check_eq!(found, (page as u32).to_le_bytes(), "page {page}");
+        let place = memory.span(page * PAGE_BYTES, 4);
+        rig.check_words(place, &[page as u32], &format!("page {page}"))?;
     }
     Ok(())
 }
@@ -85,8 +86,8 @@ fn do_not_overlap(rig: &Rig) -> Outcome {
     for (i, memory) in (0u8..).zip(&memory) {
         let place = memory.address(0) % PAGE_BYTES as u64;
         check_eq!(place, 0, "place of allocation {i} in its page");
-        let intact = rig.read(memory.all())?.iter().all(|byte| *byte == i);
-        check!(intact, "allocation {i} was overwritten");
+        let what = format!("allocation {i} was overwritten");
+        rig.check(memory.all(), &vec![i; memory.bytes()], &what)?;
     }
     Ok(())
 }
@@ -94,8 +95,8 @@ fn do_not_overlap(rig: &Rig) -> Outcome {
 fn free_and_alloc_again(rig: &Rig) -> Outcome {
     for round in 0..20 {
         let memory = rig.pinned_from(&[round; 100_000])?;
-        check_eq!(memory.read(99_999, 1), [round], "round {round}");
-        rig.free_pinned(memory)?;
+        rig.check(memory.span(99_999, 1), &[round], &format!("round {round}"))?;
+        rig.free_memory(memory)?;
     }
     Ok(())
 }

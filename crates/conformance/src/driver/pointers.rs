@@ -75,7 +75,7 @@ fn registered_range(rig: &Rig) -> Outcome {
 
 fn device(rig: &Rig) -> Outcome {
     let memory = rig.device(100_000)?;
-    check_kinds(rig, memory.base().0, [0, 1, 50_000, 99_999], Device)
+    check_kinds(rig, memory.address(0), [0, 1, 50_000, 99_999], Device)
 }
 
 fn stream_ordered(rig: &Rig) -> Outcome {
@@ -83,16 +83,16 @@ fn stream_ordered(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
     let memory = rig.device_async(10_000, stream)?;
     rig.stream_synchronize(stream)?;
-    check_kinds(rig, memory.base().0, [0], Device)
+    check_kinds(rig, memory.address(0), [0], Device)
 }
 
 fn freed(rig: &Rig) -> Outcome {
     // Large enough that the driver does not keep it for the next small allocation.
     let device = rig.device(64 << 20)?;
     let pinned = rig.pinned(8 << 20)?;
-    let addresses = [device.base().0, pinned.address(0)];
-    rig.free_device(device)?;
-    rig.free_pinned(pinned)?;
+    let addresses = [device.address(0), pinned.address(0)];
+    rig.free_memory(device)?;
+    rig.free_memory(pinned)?;
     for address in addresses {
         check_kinds(rig, address, [0], Pageable)?;
     }
@@ -103,7 +103,7 @@ fn leaves_no_error(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let memory = rig.upload(&[0; 40])?;
     let stream = rig.default_stream();
-    for address in [0, 1, 4096, memory.base().0] {
+    for address in [0, 1, 4096, memory.address(0)] {
         rig.pointer_kind(address)?;
         rig.add_u32(kernels, memory.all(), 1, stream)?;
         rig.stream_synchronize(stream)?;

@@ -12,7 +12,7 @@ use crate::Outcome;
 use crate::case::cases;
 use crate::outcome::needs;
 use crate::pattern::{check_bytes, pattern};
-use crate::rig::{HostMem, PAGE_BYTES, Rig};
+use crate::rig::{Memory, PAGE_BYTES, Rig};
 
 cases! {
     needs Rig::needs_registration;
@@ -44,7 +44,7 @@ fn needs_read_only(rig: &Rig) -> Outcome {
 }
 
 /// A round trip through the device from registered memory.
-fn round_trip(rig: &Rig, memory: &HostMem<'_>, seed: u64) -> Outcome {
+fn round_trip(rig: &Rig, memory: &Memory<'_>, seed: u64) -> Outcome {
     let data = pattern(seed, memory.bytes());
     let stream = rig.stream()?;
     let device = rig.device(data.len())?;
@@ -98,7 +98,7 @@ fn read_in_place(rig: &Rig, memory: &[u8], flags: RegisterFlags) -> Outcome {
     let base: HostPtr = NonNull::from_ref(memory).cast();
     let device = rig.device(bytes)?;
     let copy = CopyOp {
-        target: Place::Device(device.base()),
+        target: Place::Device(device.all().device()),
         source: Place::Host(base),
         bytes,
     };

@@ -7,7 +7,7 @@ use crate::Outcome;
 use crate::case::cases;
 use crate::outcome::check_error;
 use crate::pattern::pattern;
-use crate::rig::{HostMem, PAGE_BYTES, Rig};
+use crate::rig::{Memory, PAGE_BYTES, Rig};
 
 cases! {
     misuse;
@@ -75,8 +75,8 @@ fn works_after_refusal(rig: &Rig) -> Outcome {
     rig.check_words(counter.all(), &[5; 4], "kernels between refusals")
 }
 
-fn unregister(rig: &Rig, memory: &HostMem<'_>, offset: usize) -> Result<()> {
-    let base = HostPtr::new(memory.base().as_ptr().wrapping_add(offset)).expect("not 0");
+fn unregister(rig: &Rig, memory: &Memory<'_>, offset: usize) -> Result<()> {
+    let base = HostPtr::new(memory.all().host().as_ptr().wrapping_add(offset)).expect("not 0");
     // SAFETY: no work in flight uses the memory. The case tests that the address is refused.
     unsafe { rig.host_unregister(base) }
 }

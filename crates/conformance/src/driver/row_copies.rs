@@ -38,9 +38,9 @@ fn shapes(rig: &Rig, from: MemoryKind, to: MemoryKind, in_stream: bool) -> Outco
         let mut expected = vec![0xa5; rows * target_pitch];
         let source = rig.memory(from, data.len())?;
         let target = rig.memory(to, expected.len())?;
-        rig.write(source, &data)?;
-        rig.write(target, &expected)?;
-        let ends = [(target, target_pitch), (source, source_pitch)];
+        rig.write(source.all(), &data)?;
+        rig.write(target.all(), &expected)?;
+        let ends = [(target.all(), target_pitch), (source.all(), source_pitch)];
         rig.copy_rows(ends, row_bytes, rows, in_stream.then_some(stream))?;
         rig.stream_synchronize(stream)?;
         for row in 0..rows {
@@ -48,7 +48,7 @@ fn shapes(rig: &Rig, from: MemoryKind, to: MemoryKind, in_stream: bool) -> Outco
                 .copy_from_slice(&data[row * source_pitch..][..row_bytes]);
         }
         // The bytes between the rows must not change.
-        let found = rig.read(target)?;
+        let found = rig.read(target.all())?;
         let wrong = found.iter().zip(&expected).position(|(f, e)| f != e);
         check_eq!(
             wrong,

@@ -6,7 +6,7 @@ use crate::Outcome;
 use crate::case::cases;
 use crate::outcome::{check, check_eq, check_error};
 use crate::pattern::pattern;
-use crate::rig::{DeviceMem, Rig};
+use crate::rig::{Memory, Rig};
 
 cases! {
     needs Rig::needs_stream_memory;
@@ -14,10 +14,10 @@ cases! {
     "stream-memory/alloc-is-aligned" => alloc_is_aligned,
     "stream-memory/used-by-its-stream" => |rig| round_trip(rig, rig.stream()?),
     "stream-memory/on-the-default-stream" => |rig| round_trip(rig, rig.default_stream()),
-    "stream-memory/free-comes-after-earlier-work" => free_in_order,
+    "stream-memory/free-comes-after-earlier-work" => |rig| rounds(rig, &[rig.stream()?], 20),
     "stream-memory/used-by-another-stream" => used_by_another,
     "stream-memory/freed-by-another-stream" => freed_by_another_stream,
-    "stream-memory/reused-across-streams" => reused_across_streams,
+    "stream-memory/reused-across-streams" => |rig| rounds(rig, &rig.streams(3)?, 30),
     "stream-memory/too-much-is-out-of-memory" => too_much,
 }
 
@@ -25,8 +25,8 @@ fn alloc_and_free(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
     for bytes in [1, 257, 4096, 1 << 20, 16 << 20] {
         let memory = rig.device_async(bytes, stream)?;
-        check!(memory.base().0 != 0, "{bytes} bytes at address 0");
-        rig.free_device(memory)?;
+        check!(memory.address(0) != 0, "{bytes} bytes at address 0");
+        rig.free_memory(memory)?;
     }
     Ok(rig.stream_synchronize(stream)?)
 }
@@ -35,7 +35,7 @@ fn alloc_is_aligned(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
     for bytes in [1, 3, 513, 70_000] {
         let memory = rig.device_async(bytes, stream)?;
-        check_eq!(memory.base().0 % 256, 0, "alignment of {bytes} bytes");
+        check_eq!(memory.address(0) % 256, 0, "alignment of {bytes} bytes");
     }
     Ok(())
 }
@@ -47,20 +47,12 @@ fn round_trip(rig: &Rig, stream: StreamHandle) -> Outcome {
     let memory = rig.device_async(data.len(), stream)?;
     rig.copy_async(memory.all(), source.all(), stream)?;
     rig.copy_async(target.all(), memory.all(), stream)?;
-    rig.free_device(memory)?;
+    rig.free_memory(memory)?;
     rig.stream_synchronize(stream)?;
     rig.check(target.all(), &data, "round trip")
 }
 
-fn free_in_order(rig: &Rig) -> Outcome {
-    rounds(rig, &[rig.stream()?], 20)
-}
-
-fn reused_across_streams(rig: &Rig) -> Outcome {
-    rounds(rig, &rig.streams(3)?, 30)
-}
-
-/// Each round may reuse the memory of the one before: the order of the streams must keep them apart.
+/// Each round may reuse the memory of the one before: the order of streams must keep them apart.
 fn rounds(rig: &Rig, streams: &[StreamHandle], rounds: u8) -> Outcome {
     let freed = rig.event()?;
     let target = rig.pinned(usize::from(rounds) * 2000)?;
@@ -73,7 +65,7 @@ fn rounds(rig: &Rig, streams: &[StreamHandle], rounds: u8) -> Outcome {
         let memory = rig.device_async(2000, stream)?;
         rig.memset(memory.all(), round, stream)?;
         rig.copy_async(part(round), memory.all(), stream)?;
-        rig.free_device(memory)?;
+        rig.free_memory(memory)?;
         rig.event_record(freed, stream)?;
     }
     rig.event_synchronize(freed)?;
@@ -86,14 +78,14 @@ fn used_by_another(rig: &Rig) -> Outcome {
         let used = rig.event()?;
         rig.event_record(used, other)?;
         rig.stream_wait_event(one, used)?;
-        rig.free_device(memory)?;
+        rig.free_memory(memory)?;
         rig.stream_synchronize(one)
     })
 }
 
 fn freed_by_another_stream(rig: &Rig) -> Outcome {
     on_two_streams(rig, |memory, _, other| {
-        rig.free_device_on(memory, other)?;
+        rig.free_memory_on(memory, other)?;
         rig.stream_synchronize(other)
     })
 }
@@ -101,7 +93,7 @@ fn freed_by_another_stream(rig: &Rig) -> Outcome {
 /// One stream allocates and writes, the other reads. Then `free` frees and waits.
 fn on_two_streams<'r>(
     rig: &'r Rig,
-    free: impl FnOnce(DeviceMem<'r>, StreamHandle, StreamHandle) -> Result<()>,
+    free: impl FnOnce(Memory<'r>, StreamHandle, StreamHandle) -> Result<()>,
 ) -> Outcome {
     let (one, other) = (rig.stream()?, rig.stream()?);
     let ready = rig.event()?;

@@ -77,8 +77,8 @@ fn memory_from_everywhere(rig: &Rig) -> Outcome {
             let pinned = rig.pinned(777)?;
             rig.copy(pinned.all(), device.all())?;
             rig.check(pinned.all(), &data, &format!("thread {number}"))?;
-            rig.free_device(device)?;
-            rig.free_pinned(pinned)?;
+            rig.free_memory(device)?;
+            rig.free_memory(pinned)?;
         }
         Ok(())
     })

@@ -97,7 +97,7 @@ scenarios! {
 }
 
 fn on_device(test: &TestDevice<'_>, run: fn(&Device) -> Result<()>) -> Outcome {
-    let device = Device::open(test.platform(), test.ordinal())?;
+    let device = Device::open(test.platform, test.ordinal)?;
     run(&device)?;
     device.synchronize()?;
     device.trim(); // releases what the express lane keeps

@@ -50,7 +50,8 @@ impl Rig {
         unsafe { (**self).copy_batch(&copies, stream) }
     }
 
-    /// Copies rows from the second end to the first in stream order, or synchronously without a stream.
+    /// Copies rows from the second end to the first: in stream order, or synchronously without a
+    /// stream.
     pub(crate) fn copy_rows(
         &self,
         [target, source]: [Rows<'_>; 2],

@@ -16,15 +16,6 @@ pub(crate) struct Kernels {
     spin: FunctionHandle,
 }
 
-/// The layout of channels.
-#[derive(Clone, Copy)]
-pub(crate) struct Planes<'m> {
-    /// Consecutive elements of a channel.
-    pub(crate) inner: usize,
-    /// Scale and offset of each channel, both `f32`.
-    pub(crate) table: Span<'m>,
-}
-
 /// A grid of `grid` blocks, each of `block` threads.
 pub(crate) const fn blocks(grid: u32, block: u32) -> LaunchShape {
     LaunchShape {
@@ -162,11 +153,12 @@ impl Rig {
         self.launch_over(function, shape, n, &scalars, &[source, target], stream)
     }
 
-    /// Normalises every byte of `source` to a number of `item_bytes` bytes.
+    /// Normalises every byte of `source` to a number of `item_bytes` bytes. A channel has `inner`
+    /// consecutive elements; `table` has scale and offset of each channel, both `f32`.
     pub(crate) fn normalize_u8(
         &self,
         (function, item_bytes): (FunctionHandle, usize),
-        Planes { inner, table }: Planes<'_>,
+        (inner, table): (usize, Span<'_>),
         source: Span<'_>,
         target: Span<'_>,
         shape: LaunchShape,
@@ -197,8 +189,8 @@ impl Rig {
         self.launch_over(sum, dot_sum_shape(), n, &[], &spans, stream)?;
         self.stream_synchronize(stream)?;
         let bytes = self.read(result.all())?;
-        self.free_device(between)?;
-        self.free_device(result)?;
+        self.free_memory(between)?;
+        self.free_memory(result)?;
         Ok(f64::from_le_bytes(bytes.try_into().expect("eight bytes")))
     }
 

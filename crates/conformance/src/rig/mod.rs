@@ -21,9 +21,9 @@ use pinlane_driver::{
 use crate::Outcome;
 use crate::outcome::needs;
 
-pub(crate) use kernels::{Planes, blocks};
+pub(crate) use kernels::blocks;
 use memory::Pages;
-pub(crate) use memory::{DeviceMem, HostMem, MemoryKind, PAGE_BYTES, Span};
+pub(crate) use memory::{Memory, MemoryKind, PAGE_BYTES, Span};
 
 /// A resource to free.
 #[derive(PartialEq)]
