@@ -1,6 +1,5 @@
 //! A case, and the device that it tests.
 
-use std::fmt;
 use std::sync::Arc;
 
 use pinlane_driver::{Driver, Platform, Result};
@@ -9,7 +8,7 @@ use crate::Outcome;
 use crate::rig::Rig;
 
 /// Something that a driver must do.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Topic and claim, such as `streams/wait-event-orders-across-streams`.
     pub name: &'static str,
@@ -20,57 +19,15 @@ pub struct Case {
     pub misuse: bool,
 }
 
-impl Case {
-    /// A case of correct use.
-    pub(crate) const fn new(name: &'static str, run: fn(&TestDevice<'_>) -> Outcome) -> Self {
-        Self {
-            name,
-            run,
-            misuse: false,
-        }
-    }
-
-    /// A case that misuses the driver and expects a refusal.
-    pub(crate) const fn misuse(name: &'static str, run: fn(&TestDevice<'_>) -> Outcome) -> Self {
-        Self {
-            name,
-            run,
-            misuse: true,
-        }
-    }
-}
-
-impl fmt::Debug for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Case").field(&self.name).finish()
-    }
-}
-
 /// The device under test. Every case opens it again, so that no case sees what another left.
 pub struct TestDevice<'p> {
-    platform: &'p dyn Platform,
-    ordinal: u32,
+    /// The platform of the device.
+    pub platform: &'p dyn Platform,
+    /// The index of the device on its platform.
+    pub ordinal: u32,
 }
 
-impl<'p> TestDevice<'p> {
-    /// Device `ordinal` of `platform`.
-    #[must_use]
-    pub fn new(platform: &'p dyn Platform, ordinal: u32) -> Self {
-        Self { platform, ordinal }
-    }
-
-    /// The platform of the device.
-    #[must_use]
-    pub fn platform(&self) -> &'p dyn Platform {
-        self.platform
-    }
-
-    /// The index of the device on its platform.
-    #[must_use]
-    pub fn ordinal(&self) -> u32 {
-        self.ordinal
-    }
-
+impl TestDevice<'_> {
     /// Opens the device.
     pub fn open(&self) -> Result<Arc<dyn Driver>> {
         self.platform.open(self.ordinal)
@@ -80,4 +37,39 @@ impl<'p> TestDevice<'p> {
     pub(crate) fn rig(&self) -> Result<Rig> {
         Ok(Rig::new(self.open()?))
     }
+
+    /// Runs a case on a rig, unless the device lacks what it needs.
+    pub(crate) fn on_rig(
+        &self,
+        needs: impl FnOnce(&Rig) -> Outcome,
+        case: impl FnOnce(&Rig) -> Outcome,
+    ) -> Outcome {
+        let rig = self.rig()?;
+        needs(&rig)?;
+        case(&rig)?;
+        rig.close()
+    }
 }
+
+/// Lists the cases of a topic. Each gets a [`Rig`], or with `@test` the [`TestDevice`]. `needs`
+/// names what all of them need, `misuse` that all of them misuse the driver.
+macro_rules! cases {
+    (@list $needs:expr, $misuse:literal; $($(@$with:ident)? $name:literal => $run:expr,)*) => {
+        pub(super) const CASES: &[$crate::Case] = &[$($crate::Case {
+            name: $name,
+            run: $crate::case::cases!(@run $needs, $($with)? $run),
+            misuse: $misuse,
+        }),*];
+    };
+    (@run $needs:expr, test $run:expr) => { $run };
+    (@run $needs:expr, $run:expr) => { |test| test.on_rig($needs, $run) };
+    (misuse; needs $needs:path; $($cases:tt)*) => {
+        $crate::case::cases! { @list $needs, true; $($cases)* }
+    };
+    (needs $needs:path; $($cases:tt)*) => {
+        $crate::case::cases! { @list $needs, false; $($cases)* }
+    };
+    ($($cases:tt)*) => { $crate::case::cases! { @list |_| Ok(()), false; $($cases)* } };
+}
+
+pub(crate) use cases;

@@ -86,7 +86,7 @@ pub fn run(
 
 /// Runs a case. A panic is a failure of the case.
 pub fn run_case(case: &Case, platform: &dyn Platform, ordinal: u32) -> CaseResult {
-    let test = TestDevice::new(platform, ordinal);
+    let test = TestDevice { platform, ordinal };
     // A case owns all its state, and its rig frees it while the panic unwinds.
     let verdict = match catch_unwind(AssertUnwindSafe(|| (case.run)(&test))) {
         Ok(Ok(())) => Verdict::Passed,
@@ -102,11 +102,7 @@ pub fn run_case(case: &Case, platform: &dyn Platform, ordinal: u32) -> CaseResul
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    if let Some(text) = panic.downcast_ref::<&str>() {
-        text
-    } else if let Some(text) = panic.downcast_ref::<String>() {
-        text
-    } else {
-        "without a message"
-    }
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
 }

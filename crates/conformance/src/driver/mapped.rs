@@ -1,21 +1,24 @@
 //! Host memory that kernels can access.
 
+use bytemuck::cast_slice;
 use pinlane_driver::{HostFlags, RegisterFlags};
 
-use crate::outcome::{check_eq, needs};
-use crate::pattern::{bytes_of_u32, check_bytes, pattern, u32_of_bytes};
-use crate::rig::{HostMem, PAGE_BYTES, Rig};
-use crate::{Case, NotPassed, Outcome, TestDevice};
+use crate::Outcome;
+use crate::case::cases;
+use crate::outcome::check_eq;
+use crate::pattern::pattern;
+use crate::rig::{Memory, PAGE_BYTES, Rig};
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("mapped/pinned-read-by-a-kernel", pinned_read),
-    Case::new("mapped/pinned-written-by-a-kernel", pinned_written),
-    Case::new("mapped/pinned-changed-in-place", pinned_changed),
-    Case::new("mapped/write-combined-read-by-a-kernel", write_combined),
-    Case::new("mapped/registered-read-by-a-kernel", registered_read),
-    Case::new("mapped/registered-written-by-a-kernel", registered_written),
-    Case::new("mapped/same-address-each-time", same_address),
-];
+cases! {
+    needs Rig::needs_mapping;
+    "mapped/pinned-read-by-a-kernel" => |rig| pinned(rig, MAPPED, read_by_kernel),
+    "mapped/pinned-written-by-a-kernel" => |rig| pinned(rig, MAPPED, written_by_kernel),
+    "mapped/pinned-changed-in-place" => pinned_changed,
+    "mapped/write-combined-read-by-a-kernel" => |rig| pinned(rig, COMBINED, read_by_kernel),
+    "mapped/registered-read-by-a-kernel" => |rig| registered(rig, read_by_kernel),
+    "mapped/registered-written-by-a-kernel" => |rig| registered(rig, written_by_kernel),
+    "mapped/same-address-each-time" => same_address,
+}
 
 const MAPPED: HostFlags = HostFlags {
     portable: true,
@@ -23,105 +26,73 @@ const MAPPED: HostFlags = HostFlags {
     write_combined: false,
 };
 
-fn rig(test: &TestDevice<'_>) -> Result<Rig, NotPassed> {
-    let rig = test.rig()?;
-    needs(rig.driver().info().can_map_host, "no mapped host memory")?;
-    Ok(rig)
-}
+const COMBINED: HostFlags = HostFlags {
+    write_combined: true,
+    ..MAPPED
+};
+
+/// A copy by a kernel to or from host memory.
+type Work = fn(&Rig, &Memory<'_>) -> Outcome;
 
 /// A kernel copies mapped memory to the device.
-fn read_by_kernel(rig: &Rig, memory: &HostMem<'_>) -> Outcome {
+fn read_by_kernel(rig: &Rig, memory: &Memory<'_>) -> Outcome {
     let data = pattern(11, memory.bytes());
     memory.write(0, &data);
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let target = rig.device(memory.bytes())?;
     rig.copy_u8(kernels, rig.mapped(memory)?, target.all(), stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    check_bytes(&rig.download(target.all())?, &data, "what the kernel read")
+    rig.stream_synchronize(stream)?;
+    rig.check(target.all(), &data, "what the kernel read")
 }
 
 /// A kernel copies device memory to mapped memory.
-fn written_by_kernel(rig: &Rig, memory: &HostMem<'_>) -> Outcome {
+fn written_by_kernel(rig: &Rig, memory: &Memory<'_>) -> Outcome {
     let data = pattern(12, memory.bytes());
     memory.fill(0);
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let source = rig.upload(&data)?;
     rig.copy_u8(kernels, source.all(), rig.mapped(memory)?, stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    check_bytes(&memory.read_all(), &data, "what the kernel wrote")
+    rig.stream_synchronize(stream)?;
+    rig.check(memory.all(), &data, "what the kernel wrote")
 }
 
-fn pinned_read(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let memory = rig.pinned(3 * PAGE_BYTES + 1, MAPPED)?;
-    read_by_kernel(&rig, &memory)?;
-    rig.close()
+fn pinned(rig: &Rig, flags: HostFlags, work: Work) -> Outcome {
+    work(rig, &rig.pinned_with(3 * PAGE_BYTES + 1, flags)?)
 }
 
-fn pinned_written(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let memory = rig.pinned(3 * PAGE_BYTES + 1, MAPPED)?;
-    written_by_kernel(&rig, &memory)?;
-    rig.close()
-}
-
-fn pinned_changed(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn pinned_changed(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let words: Vec<u32> = (0..1000).collect();
-    let memory = rig.pinned(4000, MAPPED)?;
-    memory.write(0, &bytes_of_u32(&words));
+    let memory = rig.pinned_with(4000, MAPPED)?;
+    memory.write(0, cast_slice(&words));
     for _ in 0..3 {
         rig.add_u32(kernels, rig.mapped(&memory)?, 100, stream)?;
     }
-    rig.driver().stream_synchronize(stream)?;
+    rig.stream_synchronize(stream)?;
     let expected: Vec<u32> = (300..1300).collect();
-    check_eq!(u32_of_bytes(&memory.read_all()), expected, "words");
-    rig.close()
+    rig.check_words(memory.all(), &expected, "words")
 }
 
-fn write_combined(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let flags = HostFlags {
-        write_combined: true,
-        ..MAPPED
-    };
-    let memory = rig.pinned(2 * PAGE_BYTES, flags)?;
-    read_by_kernel(&rig, &memory)?;
-    rig.close()
-}
-
-/// Runs `work` on registered, mapped memory.
-fn registered(test: &TestDevice<'_>, work: fn(&Rig, &HostMem<'_>) -> Outcome) -> Outcome {
-    let rig = rig(test)?;
-    needs(rig.driver().info().can_register, "no registration")?;
+fn registered(rig: &Rig, work: Work) -> Outcome {
+    rig.needs_registration()?;
     let flags = RegisterFlags {
         mapped: true,
         ..RegisterFlags::default()
     };
     let memory = rig.pageable(4 * PAGE_BYTES, 0);
-    let registered = rig.register(&memory, 0, memory.bytes(), flags)?;
-    work(&rig, &registered)?;
-    rig.unregister(registered)?;
-    rig.close()
+    let registered = rig.register_part(&memory, 0, memory.bytes(), flags)?;
+    work(rig, &registered)?;
+    Ok(rig.unregister(registered)?)
 }
 
-fn registered_read(test: &TestDevice<'_>) -> Outcome {
-    registered(test, read_by_kernel)
-}
-
-fn registered_written(test: &TestDevice<'_>) -> Outcome {
-    registered(test, written_by_kernel)
-}
-
-fn same_address(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let memory = rig.pinned(PAGE_BYTES, MAPPED)?;
-    let first = rig.driver().host_device_ptr(memory.base())?;
-    let second = rig.driver().host_device_ptr(memory.base())?;
+fn same_address(rig: &Rig) -> Outcome {
+    let memory = rig.pinned_with(PAGE_BYTES, MAPPED)?;
+    let host = memory.all().host();
+    let first = rig.host_device_ptr(host)?;
+    let second = rig.host_device_ptr(host)?;
     check_eq!(second, first, "second query of the address");
-    rig.close()
+    Ok(())
 }

@@ -1,230 +1,186 @@
 //! PTX modules and kernels.
 
+use bytemuck::cast_slice;
 use pinlane_driver::{ErrorKind, KernelArg, LaunchShape};
 
+use crate::Outcome;
+use crate::case::cases;
 use crate::outcome::{check, check_eq, check_error};
-use crate::pattern::{bytes_of_f32, bytes_of_u32, check_bytes, pattern, u32_of_bytes};
-use crate::{Case, Outcome, TestDevice};
+use crate::pattern::pattern;
+use crate::rig::{Rig, blocks};
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("modules/load-and-unload", load_and_unload),
-    Case::new("modules/every-built-in-kernel-is-found", all_found),
-    Case::new("modules/loaded-twice", loaded_twice),
-    Case::new("modules/bad-ptx-is-refused", bad_ptx),
-    Case::new("modules/missing-kernel-is-not-found", missing_kernel),
-    Case::new("modules/works-after-a-refusal", works_after_refusal),
-    Case::new("kernels/u64-u32-and-pointer", add),
-    Case::new("kernels/f32-and-two-pointers", saxpy),
-    Case::new("kernels/two-pointers", copy),
-    Case::new("kernels/u64-alone", spin),
-    Case::new("kernels/any-shape-gives-the-same", any_shape),
-    Case::new("kernels/touches-no-more-than-told", touches_no_more),
-    Case::new("kernels/large", large),
-    Case::new("kernels/arguments-are-taken-at-launch", arguments_are_taken),
-];
-
-fn load_and_unload(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
-    for _ in 0..5 {
-        let module = rig.module(pinlane_kernels::PTX)?;
-        rig.unload(module)?;
-    }
-    rig.close()
+cases! {
+    "modules/load-and-unload" => load_and_unload,
+    "modules/every-built-in-kernel-is-found" => all_found,
+    "modules/loaded-twice" => loaded_twice,
+    "modules/bad-ptx-is-refused" => bad_ptx,
+    "modules/missing-kernel-is-not-found" => missing_kernel,
+    "modules/works-after-a-refusal" => works_after_refusal,
+    "kernels/u64-u32-and-pointer" => add,
+    "kernels/f32-and-two-pointers" => saxpy,
+    "kernels/two-pointers" => copy,
+    "kernels/u64-alone" => spin,
+    "kernels/any-shape-gives-the-same" => any_shape,
+    "kernels/touches-no-more-than-told" => touches_no_more,
+    "kernels/large" => large,
+    "kernels/arguments-are-taken-at-launch" => arguments_are_taken,
 }
 
-fn all_found(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn load_and_unload(rig: &Rig) -> Outcome {
+    for _ in 0..5 {
+        rig.unload(rig.module(pinlane_kernels::PTX)?)?;
+    }
+    Ok(())
+}
+
+fn all_found(rig: &Rig) -> Outcome {
     let module = rig.module(pinlane_kernels::PTX)?;
     for kernel in pinlane_kernels::builtin() {
-        let function = rig.driver().module_function(module, kernel.name);
+        let function = rig.module_function(module, kernel.name);
         check!(function.is_ok(), "{}: {function:?}", kernel.name);
     }
-    rig.close()
+    Ok(())
 }
 
-fn loaded_twice(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn loaded_twice(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 40])?;
     let kernels = rig.kernels()?;
     let first = rig.module(pinlane_kernels::PTX)?;
-    rig.driver().module_function(first, "pinlane_add_u32")?;
+    rig.module_function(first, "pinlane_add_u32")?;
     rig.unload(first)?;
     // The other one still works.
     rig.add_u32(kernels, memory.all(), 8, stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    let words = u32_of_bytes(&rig.download(memory.all())?);
-    check_eq!(words, vec![8; 10], "result");
-    rig.close()
+    rig.stream_synchronize(stream)?;
+    rig.check_words(memory.all(), &[8; 10], "result")
 }
 
-fn bad_ptx(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn bad_ptx(rig: &Rig) -> Outcome {
     for ptx in ["this is no PTX", "// .version of nothing"] {
         check_error!(rig.module(ptx), ErrorKind::InvalidPtx);
     }
-    rig.close()
+    Ok(())
 }
 
-fn missing_kernel(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn missing_kernel(rig: &Rig) -> Outcome {
     let module = rig.module(pinlane_kernels::PTX)?;
     for name in [
         "pinlane_no_such_kernel",
         "pinlane_add_u3",
         "PINLANE_ADD_U32",
     ] {
-        check_error!(
-            rig.driver().module_function(module, name),
-            ErrorKind::NotFound
-        );
+        check_error!(rig.module_function(module, name), ErrorKind::NotFound);
     }
-    rig.close()
+    Ok(())
 }
 
-fn works_after_refusal(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn works_after_refusal(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 40])?;
     check!(rig.module("no PTX").is_err(), "invalid PTX was loaded");
     rig.add_u32(kernels, memory.all(), 1, stream)?;
-    check!(
-        rig.function("no_such_kernel").is_err(),
-        "a kernel that does not exist"
-    );
+    let found = rig.function("no_such_kernel").is_ok();
+    check!(!found, "a kernel that does not exist");
     rig.add_u32(kernels, memory.all(), 1, stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    rig.driver().synchronize()?;
-    let words = u32_of_bytes(&rig.download(memory.all())?);
-    check_eq!(words, vec![2; 10], "result");
-    rig.close()
+    rig.stream_synchronize(stream)?;
+    rig.synchronize()?;
+    rig.check_words(memory.all(), &[2; 10], "result")
 }
 
-fn add(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn add(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
-    let words: Vec<u32> = (0..10_000u32)
-        .map(|i| i.wrapping_mul(0x9e37_79b9))
-        .collect();
-    let memory = rig.upload(&bytes_of_u32(&words))?;
+    let words = (0..10_000u32).map(|i| i.wrapping_mul(0x9e37_79b9));
+    let words: Vec<u32> = words.collect();
+    let memory = rig.upload(cast_slice(&words))?;
     rig.add_u32(kernels, memory.all(), 0xdead_beef, stream)?;
-    rig.driver().stream_synchronize(stream)?;
+    rig.stream_synchronize(stream)?;
     let expected: Vec<u32> = words.iter().map(|w| w.wrapping_add(0xdead_beef)).collect();
-    check_bytes(
-        &rig.download(memory.all())?,
-        &bytes_of_u32(&expected),
-        "sums",
-    )?;
-    rig.close()
+    rig.check_words(memory.all(), &expected, "sums")
 }
 
-fn saxpy(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn saxpy(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let a = 1.000_000_1f32;
     let x: Vec<f32> = (0..10_000).map(|i| i as f32 * 0.1).collect();
     let y: Vec<f32> = (0..10_000).map(|i| 1.0 / (i as f32 + 1.0)).collect();
-    let (device_x, device_y) = (
-        rig.upload(&bytes_of_f32(&x))?,
-        rig.upload(&bytes_of_f32(&y))?,
-    );
+    let (device_x, device_y) = (rig.upload(cast_slice(&x))?, rig.upload(cast_slice(&y))?);
     rig.saxpy_f32(kernels, a, device_x.all(), device_y.all(), stream)?;
-    rig.driver().stream_synchronize(stream)?;
+    rig.stream_synchronize(stream)?;
     // Fused, so equal to the last bit.
     let expected: Vec<f32> = x.iter().zip(&y).map(|(x, y)| a.mul_add(*x, *y)).collect();
-    check_bytes(
-        &rig.download(device_y.all())?,
-        &bytes_of_f32(&expected),
-        "sums",
-    )?;
-    check_bytes(&rig.download(device_x.all())?, &bytes_of_f32(&x), "source")?;
-    rig.close()
+    rig.check(device_y.all(), cast_slice(&expected), "sums")?;
+    rig.check(device_x.all(), cast_slice(&x), "source")
 }
 
-fn copy(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn copy(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let data = pattern(70, 100_003);
     let source = rig.upload(&data)?;
     let target = rig.device(data.len())?;
     rig.copy_u8(kernels, source.all(), target.all(), stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    check_bytes(&rig.download(target.all())?, &data, "copy")?;
-    rig.close()
+    rig.stream_synchronize(stream)?;
+    rig.check(target.all(), &data, "copy")
 }
 
-fn spin(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn spin(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     for ns in [0, 1, 1_000_000] {
         rig.spin(kernels, ns, stream)?;
-        rig.driver().stream_synchronize(stream)?;
+        rig.stream_synchronize(stream)?;
     }
-    rig.close()
+    Ok(())
 }
 
-fn any_shape(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn any_shape(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let words: Vec<u32> = (0..1000).collect();
     let expected: Vec<u32> = (5..1005).collect();
     for (grid, block) in [(1, 1), (1, 1000), (7, 32), (1000, 1), (100, 256)] {
-        let memory = rig.upload(&bytes_of_u32(&words))?;
-        let shape = LaunchShape {
-            grid: [grid, 1, 1],
-            block: [block, 1, 1],
-            shared_bytes: 0,
-        };
+        let memory = rig.upload(cast_slice(&words))?;
         let args = [
             KernelArg::U64(words.len() as u64),
             KernelArg::U32(5),
-            KernelArg::Ptr(memory.base()),
+            KernelArg::Ptr(memory.all().device()),
         ];
-        rig.launch_shaped(kernels.add_u32, shape, &args, stream)?;
-        rig.driver().stream_synchronize(stream)?;
-        let found = u32_of_bytes(&rig.download(memory.all())?);
-        check_eq!(found, expected, "{grid} blocks of {block}");
+        rig.launch(kernels.add_u32, blocks(grid, block), &args, stream)?;
+        rig.stream_synchronize(stream)?;
+        let what = format!("{grid} blocks of {block}");
+        rig.check_words(memory.all(), &expected, &what)?;
     }
-    rig.close()
+    Ok(())
 }
 
-fn touches_no_more(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn touches_no_more(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 4 * 1000])?;
     rig.add_u32(kernels, memory.span(4 * 300, 4 * 301), 1, stream)?;
-    rig.driver().stream_synchronize(stream)?;
+    rig.stream_synchronize(stream)?;
     let mut expected = vec![0; 1000];
     expected[300..601].fill(1);
-    let words = u32_of_bytes(&rig.download(memory.all())?);
-    check_eq!(words, expected, "words");
-    rig.close()
+    rig.check_words(memory.all(), &expected, "words")
 }
 
-fn large(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn large(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
-    let bytes = 4 << 20;
-    let memory = rig.device(bytes)?;
+    let memory = rig.device(4 << 20)?;
     rig.memset(memory.all(), 0, stream)?;
     rig.add_u32(kernels, memory.all(), 0x0102_0304, stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    let found = rig.download(memory.all())?;
+    rig.stream_synchronize(stream)?;
+    let found = rig.read(memory.all())?;
     let wrong = found.chunks(4).position(|word| word != [4, 3, 2, 1]);
     check_eq!(wrong, None, "first wrong word");
-    rig.close()
+    Ok(())
 }
 
-fn arguments_are_taken(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn arguments_are_taken(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let stream = rig.stream()?;
     let memory = rig.upload(&[0; 400])?;
@@ -232,17 +188,16 @@ fn arguments_are_taken(test: &TestDevice<'_>) -> Outcome {
     let mut args = [
         KernelArg::U64(100),
         KernelArg::U32(1),
-        KernelArg::Ptr(memory.base()),
+        KernelArg::Ptr(memory.all().device()),
     ];
     let shape = LaunchShape::for_items(100);
     for value in [1, 10, 100] {
         args[1] = KernelArg::U32(value);
-        rig.launch_shaped(kernels.add_u32, shape, &args, stream)?;
+        rig.launch(kernels.add_u32, shape, &args, stream)?;
     }
     // Changing the arguments now must not affect the waiting kernels.
     args[1] = KernelArg::U32(100_000);
-    rig.driver().stream_synchronize(stream)?;
-    let words = u32_of_bytes(&rig.download(memory.all())?);
-    check_eq!(words, vec![111; 100], "sum, with {:?} remaining", args[1]);
-    rig.close()
+    rig.stream_synchronize(stream)?;
+    let what = format!("sum, with {:?} remaining", args[1]);
+    rig.check_words(memory.all(), &[111; 100], &what)
 }

@@ -1,17 +1,19 @@
 //! The kernels that normalise bytes. On a GPU, the cases compare its bits with those of the CPU.
 
+use bytemuck::cast_slice;
 use pinlane_driver::{FunctionHandle, LaunchShape, Result, StreamHandle};
 use pinlane_kernels::{convert, normalize_shape};
 
-use crate::pattern::{bytes_of_f32, bytes_of_u16, check_bytes, pattern};
-use crate::rig::{Planes, Rig};
-use crate::{Case, Outcome, TestDevice};
+use crate::Outcome;
+use crate::case::cases;
+use crate::pattern::pattern;
+use crate::rig::{Rig, blocks};
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("kernels/normalize-to-the-last-bit", to_the_last_bit),
-    Case::new("kernels/normalize-from-any-byte-to-any", any_start),
-    Case::new("kernels/normalize-in-any-shape", any_shape),
-];
+cases! {
+    "kernels/normalize-to-the-last-bit" => to_the_last_bit,
+    "kernels/normalize-from-any-byte-to-any" => any_start,
+    "kernels/normalize-in-any-shape" => any_shape,
+}
 
 /// A kernel, and the size of an element of its target.
 const KERNELS: [(&str, usize); 2] = [
@@ -42,11 +44,11 @@ fn expected(bytes: &[u8], inner: usize, table: &[[f32; 2]], item_bytes: usize) -
     };
     let numbers: Vec<f32> = bytes.iter().enumerate().map(number).collect();
     if item_bytes == 4 {
-        return bytes_of_f32(&numbers);
+        return cast_slice(&numbers).to_vec();
     }
     let mut halves = vec![0; numbers.len()];
     convert::f32_to_bf16(&numbers, &mut halves);
-    bytes_of_u16(&halves)
+    cast_slice(&halves).to_vec()
 }
 
 /// One of the kernels, ready to launch.
@@ -83,56 +85,49 @@ impl<'r> Trial<'r> {
         const BEHIND: usize = 20;
         let (rig, item_bytes) = (self.rig, self.item_bytes);
         let table = table(channels);
-        let on_device = rig.upload(&bytes_of_f32(table.as_flattened()))?;
+        let on_device = rig.upload(cast_slice(table.as_flattened()))?;
         let source = rig.upload(&[&vec![0x11; from], bytes, &[0x11; BEHIND]].concat())?;
         let target = rig.device(item_bytes * (to + bytes.len() + BEHIND))?;
         rig.memset(target.all(), 0x5a, self.stream)?;
-        let planes = Planes {
-            inner,
-            table: on_device.all(),
-        };
         let place = item_bytes * to..item_bytes * (to + bytes.len());
         rig.normalize_u8(
             (self.function, item_bytes),
-            planes,
+            (inner, on_device.all()),
             source.span(from, bytes.len()),
             target.span(place.start, place.len()),
             shape,
             self.stream,
         )?;
-        rig.driver().stream_synchronize(self.stream)?;
-        let found = rig.download(target.all())?;
-        let mut all = vec![0x5a; found.len()];
+        rig.stream_synchronize(self.stream)?;
+        let mut all = vec![0x5a; target.bytes()];
         all[place].copy_from_slice(&expected(bytes, inner, &table, item_bytes));
         let what = format!(
             "{} bytes from {from} to {to}, {channels} channels, {inner} in a row, elements of \
              {item_bytes} bytes, {shape:?}",
             bytes.len()
         );
-        check_bytes(&found, &all, &what)?;
+        rig.check(target.all(), &all, &what)?;
         for memory in [on_device, source, target] {
-            rig.free_device(memory)?;
+            rig.free_memory(memory)?;
         }
         Ok(())
     }
 }
 
-fn to_the_last_bit(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn to_the_last_bit(rig: &Rig) -> Outcome {
     let bytes = pattern(91, 10_007);
-    for trial in Trial::all(&rig)? {
+    for trial in Trial::all(rig)? {
         for layout in LAYOUTS {
             trial.check(layout, &bytes, (0, 0), normalize_shape(bytes.len()))?;
         }
     }
-    rig.close()
+    Ok(())
 }
 
 /// Source and target start at every element of a group and end anywhere.
-fn any_start(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn any_start(rig: &Rig) -> Outcome {
     let bytes = pattern(92, 70);
-    for trial in Trial::all(&rig)? {
+    for trial in Trial::all(rig)? {
         for starts in 0..64 {
             let starts = (starts % 8, starts / 8);
             for count in [0, 1, 5, 70] {
@@ -140,13 +135,12 @@ fn any_start(test: &TestDevice<'_>) -> Outcome {
             }
         }
     }
-    rig.close()
+    Ok(())
 }
 
-fn any_shape(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn any_shape(rig: &Rig) -> Outcome {
     let bytes = pattern(93, 5001);
-    for trial in Trial::all(&rig)? {
+    for trial in Trial::all(rig)? {
         for (grid, block) in [(1, 1), (1, 1000), (7, 33), (5001, 1), (100, 256)] {
             for layout in LAYOUTS {
                 // Groups start at the same element of both, but not at the first.
@@ -154,13 +148,5 @@ fn any_shape(test: &TestDevice<'_>) -> Outcome {
             }
         }
     }
-    rig.close()
-}
-
-fn blocks(grid: u32, block: u32) -> LaunchShape {
-    LaunchShape {
-        grid: [grid, 1, 1],
-        block: [block, 1, 1],
-        shared_bytes: 0,
-    }
+    Ok(())
 }

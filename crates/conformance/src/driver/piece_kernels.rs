@@ -1,20 +1,21 @@
 //! The kernels that copy many pieces at once.
 
-use pinlane_driver::{DevicePtr, FunctionHandle, KernelArg, LaunchShape, Result, StreamHandle};
+use pinlane_driver::{FunctionHandle, KernelArg, Result, StreamHandle};
 use pinlane_kernels::Piece;
 
-use crate::pattern::{check_bytes, pattern};
-use crate::rig::Rig;
-use crate::{Case, Outcome, TestDevice};
+use crate::Outcome;
+use crate::case::cases;
+use crate::pattern::pattern;
+use crate::rig::{Rig, Span, blocks};
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("kernels/scatter", scatter),
-    Case::new("kernels/gather", gather),
-    Case::new("kernels/scatter-at-every-alignment", scatter_any_alignment),
-    Case::new("kernels/gather-at-every-alignment", gather_any_alignment),
-    Case::new("kernels/scatter-one-large-piece-in-parts", large_in_parts),
-    Case::new("kernels/scatter-to-several-allocations", several_targets),
-];
+cases! {
+    "kernels/scatter" => |rig| mixed(rig, Way::Scatter),
+    "kernels/gather" => |rig| mixed(rig, Way::Gather),
+    "kernels/scatter-at-every-alignment" => |rig| any_alignment(rig, Way::Scatter),
+    "kernels/gather-at-every-alignment" => |rig| any_alignment(rig, Way::Gather),
+    "kernels/scatter-one-large-piece-in-parts" => large_in_parts,
+    "kernels/scatter-to-several-allocations" => several_targets,
+}
 
 /// The kernel, and so the direction.
 #[derive(Clone, Copy)]
@@ -26,16 +27,8 @@ enum Way {
 /// A piece's offset among the places and in the staged buffer, and its length.
 type Layout = (usize, usize, usize);
 
-fn scatter(test: &TestDevice<'_>) -> Outcome {
-    mixed(test, Way::Scatter)
-}
-
-fn gather(test: &TestDevice<'_>) -> Outcome {
-    mixed(test, Way::Gather)
-}
-
 /// Pieces of all sizes, split into many parts and few, with many threads and few.
-fn mixed(test: &TestDevice<'_>, way: Way) -> Outcome {
+fn mixed(rig: &Rig, way: Way) -> Outcome {
     let layout = [
         (9_000, 0, 4096),
         (16, 4096, 1),
@@ -48,26 +41,17 @@ fn mixed(test: &TestDevice<'_>, way: Way) -> Outcome {
         (40_001, 9_403, 9_999),
         (60_000, 19_402, 0),
     ];
-    let rig = test.rig()?;
-    let mover = Mover::new(&rig, way)?;
+    let mover = Mover::new(rig, way)?;
     for splits in [1, 2, 7, 400] {
         for (grid, block) in [(1, 1), (3, 33), (64, 256)] {
             mover.check(&layout, splits, [grid, block])?;
         }
     }
-    rig.close()
-}
-
-fn scatter_any_alignment(test: &TestDevice<'_>) -> Outcome {
-    any_alignment(test, Way::Scatter)
-}
-
-fn gather_any_alignment(test: &TestDevice<'_>) -> Outcome {
-    any_alignment(test, Way::Gather)
+    Ok(())
 }
 
 /// Both addresses with every remainder modulo 16, with lengths from less than a word to many.
-fn any_alignment(test: &TestDevice<'_>, way: Way) -> Outcome {
+fn any_alignment(rig: &Rig, way: Way) -> Outcome {
     let mut layout = Vec::new();
     for place in 0..16 {
         for offset in 0..16 {
@@ -78,36 +62,32 @@ fn any_alignment(test: &TestDevice<'_>, way: Way) -> Outcome {
             }
         }
     }
-    let rig = test.rig()?;
-    let mover = Mover::new(&rig, way)?;
+    let mover = Mover::new(rig, way)?;
     mover.check(&layout, 1, [100, 32])?;
-    mover.check(&layout, 3, [100, 32])?;
-    rig.close()
+    mover.check(&layout, 3, [100, 32])
 }
 
-fn large_in_parts(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
-    let mover = Mover::new(&rig, Way::Scatter)?;
+fn large_in_parts(rig: &Rig) -> Outcome {
+    let mover = Mover::new(rig, Way::Scatter)?;
     for (place, offset) in [(0, 0), (5, 21), (4, 8), (1, 2)] {
         let layout = [(place, offset, 2_000_003)];
         mover.check(&layout, 64, [40, 256])?;
     }
-    rig.close()
+    Ok(())
 }
 
-fn several_targets(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn several_targets(rig: &Rig) -> Outcome {
     let data = pattern(91, 3 * 1000);
     let staged = rig.upload(&data)?;
     let targets = [rig.device(1000)?, rig.device(1000)?, rig.device(1000)?];
     let table: Vec<Piece> = (targets.iter().enumerate())
-        .map(|(i, target)| Piece::new(target.base(), 1000 * i, 1000))
+        .map(|(i, target)| Piece::new(target.all().device(), 1000 * i, 1000))
         .collect();
-    Mover::new(&rig, Way::Scatter)?.launch(&table, 1, staged.base(), [3, 64])?;
+    Mover::new(rig, Way::Scatter)?.launch(&table, 1, staged.all(), [3, 64])?;
     for (target, expected) in targets.iter().zip(data.chunks(1000)) {
-        check_bytes(&rig.download(target.all())?, expected, "a target")?;
+        rig.check(target.all(), expected, "a target")?;
     }
-    rig.close()
+    Ok(())
 }
 
 /// One of the kernels, with a stream to run it on.
@@ -141,7 +121,8 @@ impl<'r> Mover<'r> {
         let (places, buffer) = (rig.upload(&in_places)?, rig.upload(&in_buffer)?);
         let mut table = Vec::new();
         for &(place, offset, bytes) in layout {
-            table.push(Piece::new(places.base().offset(place), offset, bytes));
+            let at = places.span(place, bytes).device();
+            table.push(Piece::new(at, offset, bytes));
             let at_place = &mut in_places[place..place + bytes];
             let staged = &mut in_buffer[offset..offset + bytes];
             match self.way {
@@ -149,12 +130,12 @@ impl<'r> Mover<'r> {
                 Way::Gather => staged.copy_from_slice(at_place),
             }
         }
-        self.launch(&table, splits, buffer.base(), [grid, block])?;
+        self.launch(&table, splits, buffer.all(), [grid, block])?;
         let what = format!("{splits} splits, {grid} blocks of {block}");
-        check_bytes(&rig.download(places.all())?, &in_places, &what)?;
-        check_bytes(&rig.download(buffer.all())?, &in_buffer, &what)?;
-        rig.free_device(places)?;
-        Ok(rig.free_device(buffer)?)
+        rig.check(places.all(), &in_places, &what)?;
+        rig.check(buffer.all(), &in_buffer, &what)?;
+        rig.free_memory(places)?;
+        Ok(rig.free_memory(buffer)?)
     }
 
     /// Launches and waits. The pieces are in live memory.
@@ -162,29 +143,23 @@ impl<'r> Mover<'r> {
         &self,
         table: &[Piece],
         splits: u32,
-        staged: DevicePtr,
+        staged: Span<'_>,
         [grid, block]: [u32; 2],
     ) -> Result<()> {
-        let words = table
-            .iter()
-            .flat_map(|p| [p.place, p.offset_bytes, p.bytes]);
+        let words = |p: &Piece| [p.place, p.offset_bytes, p.bytes];
+        let words = table.iter().flat_map(words);
         let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         let in_device = self.rig.upload(&bytes)?;
-        let shape = LaunchShape {
-            grid: [grid, 1, 1],
-            block: [block, 1, 1],
-            shared_bytes: 0,
-        };
         let args = [
             KernelArg::U64(table.len() as u64),
             KernelArg::U32(splits),
-            KernelArg::Ptr(in_device.base()),
-            KernelArg::Ptr(staged),
+            KernelArg::Ptr(in_device.all().device()),
+            KernelArg::Ptr(staged.device()),
             KernelArg::U64(table.iter().map(|piece| piece.bytes).sum()),
         ];
         self.rig
-            .launch_shaped(self.kernel, shape, &args, self.stream)?;
-        self.rig.driver().stream_synchronize(self.stream)?;
-        self.rig.free_device(in_device)
+            .launch(self.kernel, blocks(grid, block), &args, self.stream)?;
+        self.rig.stream_synchronize(self.stream)?;
+        self.rig.free_memory(in_device)
     }
 }

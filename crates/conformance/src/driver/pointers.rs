@@ -1,166 +1,112 @@
 //! The kind of memory that an address belongs to.
 
-use pinlane_driver::{HostFlags, PointerKind, RegisterFlags};
+use pinlane_driver::PointerKind::{self, Device, Pageable, Pinned, Registered};
+use pinlane_driver::RegisterFlags;
 
-use super::registered;
-use crate::outcome::{check_eq, needs};
-use crate::rig::PAGE_BYTES;
-use crate::{Case, Outcome, TestDevice};
+use crate::Outcome;
+use crate::case::cases;
+use crate::outcome::check_eq;
+use crate::rig::{PAGE_BYTES, Rig};
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("pointers/heap-is-pageable", heap),
-    Case::new("pointers/stack-is-pageable", stack),
-    Case::new("pointers/static-is-pageable", a_static),
-    Case::new("pointers/unknown-address-is-pageable", unknown),
-    Case::new("pointers/pinned-from-first-to-last", pinned),
-    Case::new("pointers/registered-from-first-to-last", registered_range),
-    Case::new("pointers/device-from-first-to-last", device),
-    Case::new("pointers/stream-ordered-memory-is-device", stream_ordered),
-    Case::new("pointers/freed-memory-is-pageable", freed),
-    Case::new("pointers/asking-leaves-no-error", leaves_no_error),
-];
+cases! {
+    "pointers/heap-is-pageable" => heap,
+    "pointers/stack-is-pageable" => stack,
+    "pointers/static-is-pageable" => a_static,
+    "pointers/unknown-address-is-pageable" => |rig| check_kinds(rig, 0, [0, 64, 1 << 20], Pageable),
+    "pointers/pinned-from-first-to-last" => pinned,
+    "pointers/registered-from-first-to-last" => registered_range,
+    "pointers/device-from-first-to-last" => device,
+    "pointers/stream-ordered-memory-is-device" => stream_ordered,
+    "pointers/freed-memory-is-pageable" => freed,
+    "pointers/asking-leaves-no-error" => leaves_no_error,
+}
 
-fn heap(test: &TestDevice<'_>) -> Outcome {
-    let driver = test.open()?;
+/// Fails the case unless the bytes at these offsets from an address are of this kind.
+pub(super) fn check_kinds<const N: usize>(
+    rig: &Rig,
+    base: u64,
+    offsets: [usize; N],
+    expected: PointerKind,
+) -> Outcome {
+    for at in offsets {
+        let found = rig.pointer_kind(base + at as u64)?;
+        check_eq!(found, expected, "kind of byte {at} from {base:#x}");
+    }
+    Ok(())
+}
+
+fn heap(rig: &Rig) -> Outcome {
     let heap = vec![0u8; 100_000];
-    for at in [0, 50_000, 99_999] {
-        let address = std::ptr::from_ref(&heap[at]).addr() as u64;
-        check_eq!(
-            driver.pointer_kind(address)?,
-            PointerKind::Pageable,
-            "kind of byte {at}"
-        );
-    }
-    Ok(())
+    check_kinds(
+        rig,
+        heap.as_ptr().addr() as u64,
+        [0, 50_000, 99_999],
+        Pageable,
+    )
 }
 
-fn stack(test: &TestDevice<'_>) -> Outcome {
-    let driver = test.open()?;
+fn stack(rig: &Rig) -> Outcome {
     let local = 0u64;
-    let address = std::ptr::from_ref(&local).addr() as u64;
-    check_eq!(driver.pointer_kind(address)?, PointerKind::Pageable, "kind");
-    Ok(())
+    check_kinds(rig, (&raw const local).addr() as u64, [0], Pageable)
 }
 
-fn a_static(test: &TestDevice<'_>) -> Outcome {
+fn a_static(rig: &Rig) -> Outcome {
     static BYTES: [u8; 64] = [7; 64];
-    let driver = test.open()?;
-    let address = BYTES.as_ptr().addr() as u64;
-    check_eq!(driver.pointer_kind(address)?, PointerKind::Pageable, "kind");
-    Ok(())
+    check_kinds(rig, BYTES.as_ptr().addr() as u64, [0], Pageable)
 }
 
-fn unknown(test: &TestDevice<'_>) -> Outcome {
-    let driver = test.open()?;
-    for address in [0, 64, 1 << 20] {
-        check_eq!(
-            driver.pointer_kind(address)?,
-            PointerKind::Pageable,
-            "kind of address {address:#x}"
-        );
-    }
-    Ok(())
+fn pinned(rig: &Rig) -> Outcome {
+    let memory = rig.pinned(10 * PAGE_BYTES)?;
+    let offsets = [0, 1, 5 * PAGE_BYTES + 3, 10 * PAGE_BYTES - 1];
+    check_kinds(rig, memory.address(0), offsets, Pinned)
 }
 
-fn pinned(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
-    let memory = rig.pinned(10 * PAGE_BYTES, HostFlags::default())?;
-    for at in [0, 1, 5 * PAGE_BYTES + 3, 10 * PAGE_BYTES - 1] {
-        check_eq!(
-            rig.driver().pointer_kind(memory.address(at))?,
-            PointerKind::Pinned,
-            "kind of byte {at}"
-        );
-    }
-    rig.close()
-}
-
-fn registered_range(test: &TestDevice<'_>) -> Outcome {
-    let rig = registered::rig(test)?;
+fn registered_range(rig: &Rig) -> Outcome {
+    rig.needs_registration()?;
     let memory = rig.pageable(12 * PAGE_BYTES, 0);
-    let range = rig.register(
-        &memory,
-        2 * PAGE_BYTES,
-        8 * PAGE_BYTES,
-        RegisterFlags::default(),
-    )?;
-    for (at, expected) in [
-        (0, PointerKind::Pageable),
-        (2 * PAGE_BYTES - 1, PointerKind::Pageable),
-        (2 * PAGE_BYTES, PointerKind::Registered),
-        (6 * PAGE_BYTES + 9, PointerKind::Registered),
-        (10 * PAGE_BYTES - 1, PointerKind::Registered),
-        (10 * PAGE_BYTES, PointerKind::Pageable),
-        (12 * PAGE_BYTES - 1, PointerKind::Pageable),
-    ] {
-        check_eq!(
-            rig.driver().pointer_kind(memory.address(at))?,
-            expected,
-            "kind of byte {at}"
-        );
-    }
-    rig.unregister(range)?;
-    rig.close()
+    let (start, end) = (2 * PAGE_BYTES, 10 * PAGE_BYTES);
+    let range = rig.register_part(&memory, start, end - start, RegisterFlags::default())?;
+    let inside = [start, 6 * PAGE_BYTES + 9, end - 1];
+    check_kinds(rig, memory.address(0), inside, Registered)?;
+    let outside = [0, start - 1, end, 12 * PAGE_BYTES - 1];
+    check_kinds(rig, memory.address(0), outside, Pageable)?;
+    Ok(rig.unregister(range)?)
 }
 
-fn device(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn device(rig: &Rig) -> Outcome {
     let memory = rig.device(100_000)?;
-    for at in [0, 1, 50_000, 99_999] {
-        check_eq!(
-            rig.driver().pointer_kind(memory.base().offset(at).0)?,
-            PointerKind::Device,
-            "kind of byte {at}"
-        );
-    }
-    rig.close()
+    check_kinds(rig, memory.address(0), [0, 1, 50_000, 99_999], Device)
 }
 
-fn stream_ordered(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
-    needs(
-        rig.driver().info().stream_ordered_alloc,
-        "no stream-ordered allocation",
-    )?;
+fn stream_ordered(rig: &Rig) -> Outcome {
+    rig.needs_stream_memory()?;
     let stream = rig.stream()?;
     let memory = rig.device_async(10_000, stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    check_eq!(
-        rig.driver().pointer_kind(memory.base().0)?,
-        PointerKind::Device,
-        "kind"
-    );
-    rig.close()
+    rig.stream_synchronize(stream)?;
+    check_kinds(rig, memory.address(0), [0], Device)
 }
 
-fn freed(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn freed(rig: &Rig) -> Outcome {
     // Large enough that the driver does not keep it for the next small allocation.
     let device = rig.device(64 << 20)?;
-    let pinned = rig.pinned(8 << 20, HostFlags::default())?;
-    let addresses = [device.base().0, pinned.address(0)];
-    rig.free_device(device)?;
-    rig.free_pinned(pinned)?;
+    let pinned = rig.pinned(8 << 20)?;
+    let addresses = [device.address(0), pinned.address(0)];
+    rig.free_memory(device)?;
+    rig.free_memory(pinned)?;
     for address in addresses {
-        check_eq!(
-            rig.driver().pointer_kind(address)?,
-            PointerKind::Pageable,
-            "kind after the free"
-        );
+        check_kinds(rig, address, [0], Pageable)?;
     }
-    rig.close()
+    Ok(())
 }
 
-fn leaves_no_error(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn leaves_no_error(rig: &Rig) -> Outcome {
     let kernels = rig.kernels()?;
     let memory = rig.upload(&[0; 40])?;
-    let stream = rig.driver().default_stream();
-    for address in [0, 1, 4096, memory.base().0] {
-        rig.driver().pointer_kind(address)?;
+    let stream = rig.default_stream();
+    for address in [0, 1, 4096, memory.address(0)] {
+        rig.pointer_kind(address)?;
         rig.add_u32(kernels, memory.all(), 1, stream)?;
-        rig.driver().stream_synchronize(stream)?;
+        rig.stream_synchronize(stream)?;
     }
-    rig.driver().synchronize()?;
-    rig.close()
+    Ok(rig.synchronize()?)
 }

@@ -2,67 +2,34 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pinlane_driver::{CopyOp, HostPtr, Place, PointerKind, RegisterFlags, Result};
 
-use crate::outcome::{check_eq, needs};
+use super::pointers::check_kinds;
+use crate::Outcome;
+use crate::case::cases;
+use crate::outcome::needs;
 use crate::pattern::{check_bytes, pattern};
-use crate::rig::{HostMem, PAGE_BYTES, Rig};
-use crate::{Case, NotPassed, Outcome, TestDevice};
+use crate::rig::{Memory, PAGE_BYTES, Rig};
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("registered/plain", |test| flags(test, false, false)),
-    Case::new("registered/portable", |test| flags(test, true, false)),
-    Case::new("registered/mapped", |test| flags(test, false, true)),
-    Case::new("registered/portable-mapped", |test| flags(test, true, true)),
-    Case::new("registered/read-only-flag", read_only_flag),
-    Case::new("registered/read-only-mapping-of-a-file", read_only_mapping),
-    Case::new("registered/a-vec", a_vec),
-    Case::new("registered/whole-pages", whole_pages),
-    Case::new("registered/part-of-a-page", part_of_a_page),
-    Case::new("registered/from-the-middle-of-a-page", from_the_middle),
-    Case::new("registered/many-ranges", many_ranges),
-    Case::new("registered/large-range", large_range),
-    Case::new("registered/again-after-unregister", again),
-    Case::new("registered/contents-stay", contents_stay),
-];
-
-pub(super) fn rig(test: &TestDevice<'_>) -> std::result::Result<Rig, NotPassed> {
-    let rig = test.rig()?;
-    needs(rig.driver().info().can_register, "no registration")?;
-    Ok(rig)
-}
-
-/// A round trip through the device from registered memory.
-fn round_trip(rig: &Rig, memory: &HostMem<'_>, seed: u64) -> Outcome {
-    let data = pattern(seed, memory.bytes());
-    let stream = rig.stream()?;
-    let device = rig.device(data.len())?;
-    memory.write(0, &data);
-    rig.copy_async(device.all(), memory.all(), stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    memory.fill(0);
-    rig.copy_async(memory.all(), device.all(), stream)?;
-    rig.driver().stream_synchronize(stream)?;
-    check_bytes(&memory.read_all(), &data, "round trip")
-}
-
-fn flags(test: &TestDevice<'_>, portable: bool, mapped: bool) -> Outcome {
-    let rig = rig(test)?;
-    if mapped {
-        needs(rig.driver().info().can_map_host, "no mapped host memory")?;
-    }
-    let memory = rig.pageable(5 * PAGE_BYTES, 0);
-    let flags = RegisterFlags {
-        portable,
-        mapped,
-        read_only: false,
-    };
-    let registered = rig.register(&memory, 0, memory.bytes(), flags)?;
-    round_trip(&rig, &registered, 3)?;
-    rig.unregister(registered)?;
-    rig.close()
+cases! {
+    needs Rig::needs_registration;
+    "registered/plain" => |rig| flags(rig, false, false),
+    "registered/portable" => |rig| flags(rig, true, false),
+    "registered/mapped" => |rig| flags(rig, false, true),
+    "registered/portable-mapped" => |rig| flags(rig, true, true),
+    "registered/read-only-flag" => read_only_flag,
+    "registered/read-only-mapping-of-a-file" => read_only_mapping,
+    "registered/a-vec" => a_vec,
+    "registered/whole-pages" => |rig| range(rig, 0, 16 * PAGE_BYTES),
+    "registered/part-of-a-page" => |rig| range(rig, 100, 900),
+    "registered/from-the-middle-of-a-page" => |rig| range(rig, 1001, 3 * PAGE_BYTES + 77),
+    "registered/many-ranges" => many_ranges,
+    "registered/large-range" => |rig| range(rig, 0, 16 << 20),
+    "registered/again-after-unregister" => again,
+    "registered/contents-stay" => contents_stay,
 }
 
 const READ_ONLY: RegisterFlags = RegisterFlags {
@@ -71,49 +38,80 @@ const READ_ONLY: RegisterFlags = RegisterFlags {
     read_only: true,
 };
 
-fn read_only_flag(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    needs(
-        rig.driver().info().can_register_read_only,
-        "no read-only registration",
-    )?;
+fn needs_read_only(rig: &Rig) -> Outcome {
+    let can = rig.info().can_register_read_only;
+    needs(can, "no read-only registration")
+}
+
+/// A round trip through the device from registered memory.
+fn round_trip(rig: &Rig, memory: &Memory<'_>, seed: u64) -> Outcome {
+    let data = pattern(seed, memory.bytes());
+    let stream = rig.stream()?;
+    let device = rig.device(data.len())?;
+    memory.write(0, &data);
+    rig.copy_async(device.all(), memory.all(), stream)?;
+    rig.stream_synchronize(stream)?;
+    memory.fill(0);
+    rig.copy_async(memory.all(), device.all(), stream)?;
+    rig.stream_synchronize(stream)?;
+    rig.check(memory.all(), &data, "round trip")
+}
+
+fn flags(rig: &Rig, portable: bool, mapped: bool) -> Outcome {
+    if mapped {
+        rig.needs_mapping()?;
+    }
+    let memory = rig.pageable(5 * PAGE_BYTES, 0);
+    let flags = RegisterFlags {
+        portable,
+        mapped,
+        read_only: false,
+    };
+    let registered = rig.register_part(&memory, 0, memory.bytes(), flags)?;
+    round_trip(rig, &registered, 3)?;
+    Ok(rig.unregister(registered)?)
+}
+
+fn read_only_flag(rig: &Rig) -> Outcome {
+    needs_read_only(rig)?;
     let memory = rig.pageable(3 * PAGE_BYTES, 0);
     let data = pattern(4, memory.bytes());
     memory.write(0, &data);
-    let registered = rig.register(&memory, 0, memory.bytes(), READ_ONLY)?;
+    let registered = rig.register_part(&memory, 0, memory.bytes(), READ_ONLY)?;
     let device = rig.device(data.len())?;
     rig.copy(device.all(), registered.all())?;
-    check_bytes(&rig.download(device.all())?, &data, "what was read")?;
-    rig.unregister(registered)?;
-    rig.close()
+    rig.check(device.all(), &data, "what was read")?;
+    Ok(rig.unregister(registered)?)
 }
 
-fn read_only_mapping(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    needs(
-        rig.driver().info().can_register_read_only,
-        "no read-only registration",
-    )?;
+fn read_only_mapping(rig: &Rig) -> Outcome {
+    needs_read_only(rig)?;
     let data = pattern(5, 4 * PAGE_BYTES);
-    let device = rig.device(data.len())?;
     let mapping = map_file(&data)?;
-    let base = HostPtr::new(mapping.as_ptr().cast_mut()).expect("a mapping is never at 0");
+    read_in_place(rig, &mapping, READ_ONLY)?;
+    check_bytes(&mapping, &data, "the mapping itself")
+}
+
+/// Registers memory that is not the rig's, copies it to the device and unregisters it.
+fn read_in_place(rig: &Rig, memory: &[u8], flags: RegisterFlags) -> Outcome {
+    let bytes = memory.len();
+    let base: HostPtr = NonNull::from_ref(memory).cast();
+    let device = rig.device(bytes)?;
     let copy = CopyOp {
-        target: Place::Device(device.base()),
+        target: Place::Device(device.all().device()),
         source: Place::Host(base),
-        bytes: data.len(),
+        bytes,
     };
-    // SAFETY: the mapping outlives its registration, both places hold `data.len()` bytes, and the
-    // copy, which only reads the mapping, is done before the range is unregistered.
+    // SAFETY: the memory is borrowed for longer than its registration, both places hold `bytes`
+    // bytes, and the copy, which only reads the memory, is done before the range is unregistered.
     let copied = unsafe {
-        rig.driver().host_register(base, data.len(), READ_ONLY)?;
-        let copied = rig.driver().copy(copy);
-        rig.driver().host_unregister(base)?;
+        rig.host_register(base, bytes, flags)?;
+        let copied = (**rig).copy(copy);
+        rig.host_unregister(base)?;
         copied
     };
     copied?;
-    check_bytes(&rig.download(device.all())?, &data, "what was read")?;
-    rig.close()
+    rig.check(device.all(), memory, "what was read")
 }
 
 /// A read-only mapping of a new file that no other process can open.
@@ -131,113 +129,61 @@ fn map_file(data: &[u8]) -> std::io::Result<memmap2::Mmap> {
     unsafe { memmap2::Mmap::map(&file) }
 }
 
-fn a_vec(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn a_vec(rig: &Rig) -> Outcome {
     for bytes in [100, 5_000, 1_000_000] {
         let data = pattern(6, bytes);
-        let mut vec = data.clone();
-        let base = HostPtr::new(vec.as_mut_ptr()).expect("a vector's memory is never at 0");
-        let device = rig.device(bytes)?;
-        let copy = CopyOp {
-            target: Place::Device(device.base()),
-            source: Place::Host(base),
-            bytes,
-        };
-        // SAFETY: the vector outlives its registration and is not touched meanwhile; the copy is
-        // done before the range is unregistered.
-        let copied = unsafe {
-            rig.driver()
-                .host_register(base, bytes, RegisterFlags::default())?;
-            let copied = rig.driver().copy(copy);
-            rig.driver().host_unregister(base)?;
-            copied
-        };
-        copied?;
+        let vec = data.clone();
+        read_in_place(rig, &vec, RegisterFlags::default())?;
         check_bytes(&vec, &data, "the vector itself")?;
-        check_bytes(&rig.download(device.all())?, &data, "what was read")?;
     }
-    rig.close()
+    Ok(())
 }
 
 /// Registers `bytes` at `offset` into a page, and copies with them.
-fn range(test: &TestDevice<'_>, offset: usize, bytes: usize) -> Outcome {
-    let rig = rig(test)?;
+fn range(rig: &Rig, offset: usize, bytes: usize) -> Outcome {
     let memory = rig.pageable(bytes, offset);
-    let registered = rig.register(&memory, 0, bytes, RegisterFlags::default())?;
-    round_trip(&rig, &registered, 7)?;
-    rig.unregister(registered)?;
-    rig.close()
+    let registered = rig.register(&memory)?;
+    round_trip(rig, &registered, 7)?;
+    Ok(rig.unregister(registered)?)
 }
 
-fn whole_pages(test: &TestDevice<'_>) -> Outcome {
-    range(test, 0, 16 * PAGE_BYTES)
-}
-
-fn part_of_a_page(test: &TestDevice<'_>) -> Outcome {
-    range(test, 100, 900)
-}
-
-fn from_the_middle(test: &TestDevice<'_>) -> Outcome {
-    range(test, 1001, 3 * PAGE_BYTES + 77)
-}
-
-fn large_range(test: &TestDevice<'_>) -> Outcome {
-    range(test, 0, 16 << 20)
-}
-
-fn many_ranges(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn many_ranges(rig: &Rig) -> Outcome {
     let memory = rig.pageable(64 * PAGE_BYTES, 0);
+    let flags = RegisterFlags::default();
     // Every other page, so that no two ranges are adjacent.
-    let ranges = (0..32)
-        .map(|i| {
-            rig.register(
-                &memory,
-                2 * i * PAGE_BYTES,
-                PAGE_BYTES,
-                RegisterFlags::default(),
-            )
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let starts = (0..64).step_by(2).map(|page| page * PAGE_BYTES);
+    let ranges = starts.map(|at| rig.register_part(&memory, at, PAGE_BYTES, flags));
+    let ranges = ranges.collect::<Result<Vec<_>>>()?;
     for (seed, range) in (0u64..).zip(&ranges) {
-        round_trip(&rig, range, seed)?;
+        round_trip(rig, range, seed)?;
     }
     // Unregistered in another order.
-    let (odd, even): (Vec<_>, Vec<_>) = ranges
-        .into_iter()
-        .enumerate()
-        .partition(|(i, _)| i % 2 == 1);
+    let ranges = ranges.into_iter().enumerate();
+    let (odd, even): (Vec<_>, Vec<_>) = ranges.partition(|(i, _)| i % 2 == 1);
     for (_, range) in odd.into_iter().chain(even) {
         rig.unregister(range)?;
     }
-    rig.close()
+    Ok(())
 }
 
-fn again(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn again(rig: &Rig) -> Outcome {
     let memory = rig.pageable(4 * PAGE_BYTES, 0);
     for round in 0..10 {
         let bytes = (1 + round as usize % 4) * PAGE_BYTES;
-        let registered = rig.register(&memory, 0, bytes, RegisterFlags::default())?;
-        round_trip(&rig, &registered, round)?;
+        let registered = rig.register_part(&memory, 0, bytes, RegisterFlags::default())?;
+        round_trip(rig, &registered, round)?;
         rig.unregister(registered)?;
-        check_eq!(
-            rig.driver().pointer_kind(memory.address(0))?,
-            PointerKind::Pageable,
-            "its kind after round {round}"
-        );
+        check_kinds(rig, memory.address(0), [0], PointerKind::Pageable)?;
     }
-    rig.close()
+    Ok(())
 }
 
-fn contents_stay(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn contents_stay(rig: &Rig) -> Outcome {
     let memory = rig.pageable(6 * PAGE_BYTES, 0);
     let data = pattern(8, memory.bytes());
     memory.write(0, &data);
-    let registered = rig.register(&memory, 0, memory.bytes(), RegisterFlags::default())?;
-    check_bytes(&registered.read_all(), &data, "while registered")?;
+    let registered = rig.register(&memory)?;
+    rig.check(registered.all(), &data, "while registered")?;
     rig.unregister(registered)?;
-    check_bytes(&memory.read_all(), &data, "afterwards")?;
-    rig.close()
+    rig.check(memory.all(), &data, "afterwards")
 }

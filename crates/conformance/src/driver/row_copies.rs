@@ -1,83 +1,23 @@
 //! Copies of rows with different pitches.
 
+use crate::Outcome;
+use crate::case::cases;
 use crate::outcome::check_eq;
 use crate::pattern::pattern;
-use crate::rig::{DeviceMem, HostKind, HostMem, Rig, Rows, Span};
-use crate::{Case, Outcome, TestDevice};
+use crate::rig::MemoryKind::{self, Device, Pageable, Pinned};
+use crate::rig::Rig;
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("rows/h2d-pinned", |b| {
-        shapes(b, End::Host(HostKind::Pinned), End::Device, false)
-    }),
-    Case::new("rows/h2d-pinned-async", |b| {
-        shapes(b, End::Host(HostKind::Pinned), End::Device, true)
-    }),
-    Case::new("rows/h2d-pageable", |b| {
-        shapes(b, End::Host(HostKind::Pageable), End::Device, false)
-    }),
-    Case::new("rows/h2d-pageable-async", |b| {
-        shapes(b, End::Host(HostKind::Pageable), End::Device, true)
-    }),
-    Case::new("rows/d2h-pinned", |b| {
-        shapes(b, End::Device, End::Host(HostKind::Pinned), false)
-    }),
-    Case::new("rows/d2h-pinned-async", |b| {
-        shapes(b, End::Device, End::Host(HostKind::Pinned), true)
-    }),
-    Case::new("rows/d2h-pageable", |b| {
-        shapes(b, End::Device, End::Host(HostKind::Pageable), false)
-    }),
-    Case::new("rows/d2d", |b| shapes(b, End::Device, End::Device, false)),
-    Case::new("rows/d2d-async", |b| {
-        shapes(b, End::Device, End::Device, true)
-    }),
-    Case::new("rows/h2h-pinned", |b| {
-        shapes(
-            b,
-            End::Host(HostKind::Pinned),
-            End::Host(HostKind::Pinned),
-            false,
-        )
-    }),
-];
-
-#[derive(Clone, Copy)]
-enum End {
-    Device,
-    Host(HostKind),
-}
-
-/// The memory at one end of the copy.
-enum Memory<'r> {
-    Device(DeviceMem<'r>),
-    Host(HostMem<'r>),
-}
-
-impl Memory<'_> {
-    fn holding<'r>(rig: &'r Rig, end: End, data: &[u8]) -> pinlane_driver::Result<Memory<'r>> {
-        Ok(match end {
-            End::Device => Memory::Device(rig.upload(data)?),
-            End::Host(kind) => {
-                let memory = rig.host(kind, data.len())?;
-                memory.write(0, data);
-                Memory::Host(memory)
-            }
-        })
-    }
-
-    fn all(&self) -> Span<'_> {
-        match self {
-            Self::Device(memory) => memory.all(),
-            Self::Host(memory) => memory.all(),
-        }
-    }
-
-    fn read(&self, rig: &Rig) -> pinlane_driver::Result<Vec<u8>> {
-        match self {
-            Self::Device(memory) => rig.download(memory.all()),
-            Self::Host(memory) => Ok(memory.read_all()),
-        }
-    }
+cases! {
+    "rows/h2d-pinned" => |rig| shapes(rig, Pinned, Device, false),
+    "rows/h2d-pinned-async" => |rig| shapes(rig, Pinned, Device, true),
+    "rows/h2d-pageable" => |rig| shapes(rig, Pageable, Device, false),
+    "rows/h2d-pageable-async" => |rig| shapes(rig, Pageable, Device, true),
+    "rows/d2h-pinned" => |rig| shapes(rig, Device, Pinned, false),
+    "rows/d2h-pinned-async" => |rig| shapes(rig, Device, Pinned, true),
+    "rows/d2h-pageable" => |rig| shapes(rig, Device, Pageable, false),
+    "rows/d2d" => |rig| shapes(rig, Device, Device, false),
+    "rows/d2d-async" => |rig| shapes(rig, Device, Device, true),
+    "rows/h2h-pinned" => |rig| shapes(rig, Pinned, Pinned, false),
 }
 
 /// Bytes of a row, rows, source pitch, target pitch.
@@ -91,43 +31,30 @@ const SHAPES: [(usize, usize, usize, usize); 7] = [
     (4096, 64, 4160, 8192),
 ];
 
-fn shapes(test: &TestDevice<'_>, from: End, to: End, in_stream: bool) -> Outcome {
-    let rig = test.rig()?;
+fn shapes(rig: &Rig, from: MemoryKind, to: MemoryKind, in_stream: bool) -> Outcome {
     let stream = rig.stream()?;
     for (row_bytes, rows, source_pitch, target_pitch) in SHAPES {
         let data = pattern(50, rows * source_pitch);
         let mut expected = vec![0xa5; rows * target_pitch];
-        let source = Memory::holding(&rig, from, &data)?;
-        let target = Memory::holding(&rig, to, &expected)?;
-        rig.copy_rows(
-            Rows {
-                span: target.all(),
-                pitch_bytes: target_pitch,
-            },
-            Rows {
-                span: source.all(),
-                pitch_bytes: source_pitch,
-            },
-            row_bytes,
-            rows,
-            in_stream.then_some(stream),
-        )?;
-        rig.driver().stream_synchronize(stream)?;
+        let source = rig.memory(from, data.len())?;
+        let target = rig.memory(to, expected.len())?;
+        rig.write(source.all(), &data)?;
+        rig.write(target.all(), &expected)?;
+        let ends = [(target.all(), target_pitch), (source.all(), source_pitch)];
+        rig.copy_rows(ends, row_bytes, rows, in_stream.then_some(stream))?;
+        rig.stream_synchronize(stream)?;
         for row in 0..rows {
             expected[row * target_pitch..][..row_bytes]
                 .copy_from_slice(&data[row * source_pitch..][..row_bytes]);
         }
         // The bytes between the rows must not change.
-        let wrong = target
-            .read(&rig)?
-            .iter()
-            .zip(&expected)
-            .position(|(f, e)| f != e);
+        let found = rig.read(target.all())?;
+        let wrong = found.iter().zip(&expected).position(|(f, e)| f != e);
         check_eq!(
             wrong,
             None,
             "first wrong byte of {rows} rows of {row_bytes}, pitches {source_pitch} and {target_pitch}"
         );
     }
-    rig.close()
+    Ok(())
 }

@@ -1,181 +1,117 @@
 //! Stream-ordered device memory.
 
-use pinlane_driver::ErrorKind;
+use pinlane_driver::{ErrorKind, Result, StreamHandle};
 
-use crate::outcome::{check, check_eq, check_error, needs};
-use crate::pattern::{check_bytes, pattern};
-use crate::rig::{HostKind, Rig};
-use crate::{Case, NotPassed, Outcome, TestDevice};
+use crate::Outcome;
+use crate::case::cases;
+use crate::outcome::{check, check_eq, check_error};
+use crate::pattern::pattern;
+use crate::rig::{Memory, Rig};
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("stream-memory/alloc-and-free", alloc_and_free),
-    Case::new("stream-memory/alloc-is-aligned", alloc_is_aligned),
-    Case::new("stream-memory/used-by-its-stream", used_by_its_stream),
-    Case::new("stream-memory/on-the-default-stream", on_default_stream),
-    Case::new("stream-memory/free-comes-after-earlier-work", free_in_order),
-    Case::new("stream-memory/used-by-another-stream", used_by_another),
-    Case::new(
-        "stream-memory/freed-by-another-stream",
-        freed_by_another_stream,
-    ),
-    Case::new("stream-memory/reused-across-streams", reused_across_streams),
-    Case::new("stream-memory/too-much-is-out-of-memory", too_much),
-];
-
-fn rig(test: &TestDevice<'_>) -> Result<Rig, NotPassed> {
-    let rig = test.rig()?;
-    needs(
-        rig.driver().info().stream_ordered_alloc,
-        "no stream-ordered allocation",
-    )?;
-    Ok(rig)
+cases! {
+    needs Rig::needs_stream_memory;
+    "stream-memory/alloc-and-free" => alloc_and_free,
+    "stream-memory/alloc-is-aligned" => alloc_is_aligned,
+    "stream-memory/used-by-its-stream" => |rig| round_trip(rig, rig.stream()?),
+    "stream-memory/on-the-default-stream" => |rig| round_trip(rig, rig.default_stream()),
+    "stream-memory/free-comes-after-earlier-work" => |rig| rounds(rig, &[rig.stream()?], 20),
+    "stream-memory/used-by-another-stream" => used_by_another,
+    "stream-memory/freed-by-another-stream" => freed_by_another_stream,
+    "stream-memory/reused-across-streams" => |rig| rounds(rig, &rig.streams(3)?, 30),
+    "stream-memory/too-much-is-out-of-memory" => too_much,
 }
 
-fn alloc_and_free(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn alloc_and_free(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
     for bytes in [1, 257, 4096, 1 << 20, 16 << 20] {
         let memory = rig.device_async(bytes, stream)?;
-        check!(memory.base().0 != 0, "{bytes} bytes at address 0");
-        rig.free_device(memory)?;
+        check!(memory.address(0) != 0, "{bytes} bytes at address 0");
+        rig.free_memory(memory)?;
     }
-    rig.driver().stream_synchronize(stream)?;
-    rig.close()
+    Ok(rig.stream_synchronize(stream)?)
 }
 
-fn alloc_is_aligned(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn alloc_is_aligned(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
     for bytes in [1, 3, 513, 70_000] {
         let memory = rig.device_async(bytes, stream)?;
-        check_eq!(memory.base().0 % 256, 0, "alignment of {bytes} bytes");
+        check_eq!(memory.address(0) % 256, 0, "alignment of {bytes} bytes");
     }
-    rig.close()
-}
-
-fn used_by_its_stream(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let stream = rig.stream()?;
-    round_trip(&rig, stream)?;
-    rig.close()
-}
-
-fn on_default_stream(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    round_trip(&rig, rig.driver().default_stream())?;
-    rig.close()
+    Ok(())
 }
 
 /// Allocates, copies in, copies out and frees in one stream, with one wait at the end.
-fn round_trip(rig: &Rig, stream: pinlane_driver::StreamHandle) -> Outcome {
+fn round_trip(rig: &Rig, stream: StreamHandle) -> Outcome {
     let data = pattern(5, 100_001);
-    let source = rig.host(HostKind::Pinned, data.len())?;
-    let target = rig.host(HostKind::Pinned, data.len())?;
-    source.write(0, &data);
-    target.fill(0);
+    let (source, target) = (rig.pinned_from(&data)?, rig.pinned(data.len())?);
     let memory = rig.device_async(data.len(), stream)?;
     rig.copy_async(memory.all(), source.all(), stream)?;
     rig.copy_async(target.all(), memory.all(), stream)?;
-    rig.free_device(memory)?;
-    rig.driver().stream_synchronize(stream)?;
-    check_bytes(&target.read_all(), &data, "round trip")
+    rig.free_memory(memory)?;
+    rig.stream_synchronize(stream)?;
+    rig.check(target.all(), &data, "round trip")
 }
 
-fn free_in_order(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let stream = rig.stream()?;
-    let rounds = 20;
-    let target = rig.host(HostKind::Pinned, rounds * 1000)?;
-    // A round may reuse the memory of the one before: stream order must keep them apart.
-    for round in 0..rounds {
-        let memory = rig.device_async(1000, stream)?;
-        rig.memset(memory.all(), round as u8, stream)?;
-        rig.copy_async(target.span(round * 1000, 1000), memory.all(), stream)?;
-        rig.free_device(memory)?;
+/// Each round may reuse the memory of the one before: the order of streams must keep them apart.
+fn rounds(rig: &Rig, streams: &[StreamHandle], rounds: u8) -> Outcome {
+    let freed = rig.event()?;
+    let target = rig.pinned(usize::from(rounds) * 2000)?;
+    let part = |round| target.span(usize::from(round) * 2000, 2000);
+    for (round, stream) in (0..rounds).zip(streams.iter().copied().cycle()) {
+        // In one stream, its own order must do.
+        if streams.len() > 1 {
+            rig.stream_wait_event(stream, freed)?;
+        }
+        let memory = rig.device_async(2000, stream)?;
+        rig.memset(memory.all(), round, stream)?;
+        rig.copy_async(part(round), memory.all(), stream)?;
+        rig.free_memory(memory)?;
+        rig.event_record(freed, stream)?;
     }
-    rig.driver().stream_synchronize(stream)?;
-    for round in 0..rounds {
-        let what = format!("round {round}");
-        check_bytes(
-            &target.read(round * 1000, 1000),
-            &[round as u8; 1000],
-            &what,
-        )?;
-    }
-    rig.close()
+    rig.event_synchronize(freed)?;
+    (0..rounds)
+        .try_for_each(|round| rig.check(part(round), &[round; 2000], &format!("round {round}")))
 }
 
-fn used_by_another(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let (one, other) = (rig.stream()?, rig.stream()?);
-    let (ready, used) = (rig.event()?, rig.event()?);
-    let target = rig.host(HostKind::Pinned, 5000)?;
-    let memory = rig.device_async(5000, one)?;
-    rig.memset(memory.all(), 0x42, one)?;
-    rig.driver().event_record(ready, one)?;
-    rig.driver().stream_wait_event(other, ready)?;
-    rig.copy_async(target.all(), memory.all(), other)?;
-    rig.driver().event_record(used, other)?;
-    rig.driver().stream_wait_event(one, used)?;
-    rig.free_device(memory)?;
-    rig.driver().stream_synchronize(one)?;
-    check_bytes(&target.read_all(), &[0x42; 5000], "what the other read")?;
-    rig.close()
+fn used_by_another(rig: &Rig) -> Outcome {
+    on_two_streams(rig, |memory, one, other| {
+        let used = rig.event()?;
+        rig.event_record(used, other)?;
+        rig.stream_wait_event(one, used)?;
+        rig.free_memory(memory)?;
+        rig.stream_synchronize(one)
+    })
 }
 
-fn freed_by_another_stream(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn freed_by_another_stream(rig: &Rig) -> Outcome {
+    on_two_streams(rig, |memory, _, other| {
+        rig.free_memory_on(memory, other)?;
+        rig.stream_synchronize(other)
+    })
+}
+
+/// One stream allocates and writes, the other reads. Then `free` frees and waits.
+fn on_two_streams<'r>(
+    rig: &'r Rig,
+    free: impl FnOnce(Memory<'r>, StreamHandle, StreamHandle) -> Result<()>,
+) -> Outcome {
     let (one, other) = (rig.stream()?, rig.stream()?);
     let ready = rig.event()?;
-    let target = rig.host(HostKind::Pinned, 5000)?;
+    let target = rig.pinned(5000)?;
     let memory = rig.device_async(5000, one)?;
-    rig.memset(memory.all(), 0x43, one)?;
-    rig.driver().event_record(ready, one)?;
-    rig.driver().stream_wait_event(other, ready)?;
+    rig.memset(memory.all(), 0x42, one)?;
+    rig.event_record(ready, one)?;
+    rig.stream_wait_event(other, ready)?;
     rig.copy_async(target.all(), memory.all(), other)?;
-    rig.free_device_on(memory, other)?;
-    rig.driver().stream_synchronize(other)?;
-    check_bytes(&target.read_all(), &[0x43; 5000], "what the other read")?;
-    rig.close()
+    free(memory, one, other)?;
+    rig.check(target.all(), &[0x42; 5000], "what the other read")
 }
 
-fn reused_across_streams(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
-    let streams = [rig.stream()?, rig.stream()?, rig.stream()?];
-    let freed = rig.event()?;
-    let rounds = 30;
-    let target = rig.host(HostKind::Pinned, rounds * 2000)?;
-    for round in 0..rounds {
-        let stream = streams[round % 3];
-        rig.driver().stream_wait_event(stream, freed)?;
-        let memory = rig.device_async(2000, stream)?;
-        rig.memset(memory.all(), round as u8, stream)?;
-        rig.copy_async(target.span(round * 2000, 2000), memory.all(), stream)?;
-        rig.free_device(memory)?;
-        rig.driver().event_record(freed, stream)?;
-    }
-    rig.driver().event_synchronize(freed)?;
-    for round in 0..rounds {
-        let what = format!("round {round}");
-        check_bytes(
-            &target.read(round * 2000, 2000),
-            &[round as u8; 2000],
-            &what,
-        )?;
-    }
-    rig.close()
-}
-
-fn too_much(test: &TestDevice<'_>) -> Outcome {
-    let rig = rig(test)?;
+fn too_much(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
-    let total = rig.driver().memory_info()?.total_bytes;
-    check_error!(
-        rig.device_async(total as usize * 2, stream)
-            .map(|memory| memory.base()),
-        ErrorKind::OutOfMemory
-    );
-    round_trip(&rig, stream)?;
-    rig.driver().synchronize()?;
-    rig.close()
+    let total = rig.memory_info()?.total_bytes;
+    let refused = rig.device_async(total as usize * 2, stream);
+    check_error!(refused, ErrorKind::OutOfMemory);
+    round_trip(rig, stream)?;
+    Ok(rig.synchronize()?)
 }

@@ -1,39 +1,36 @@
 //! Many threads on one device.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::outcome::{check, check_eq};
-use crate::pattern::{check_bytes, pattern, u32_of_bytes};
-use crate::rig::{HostKind, Rig};
-use crate::{Case, NotPassed, Outcome, TestDevice};
+use pinlane_driver::StreamHandle;
 
-pub(super) const CASES: &[Case] = &[
-    Case::new("threads/each-with-its-own-stream", own_streams),
-    Case::new("threads/all-on-one-stream", one_stream),
-    Case::new("threads/all-on-the-default-stream", default_stream),
-    Case::new("threads/memory-from-every-thread", memory_from_everywhere),
-    Case::new(
-        "threads/event-recorded-here-waited-for-there",
-        event_handed_over,
-    ),
-    Case::new("threads/opened-here-used-and-closed-there", handed_over),
-    Case::new("threads/callbacks-from-every-thread", callbacks),
-    Case::new("threads/each-opens-the-device", each_opens),
-];
+use super::callbacks::{check_calls, count_calls};
+use crate::case::cases;
+use crate::outcome::check;
+use crate::pattern::pattern;
+use crate::rig::Rig;
+use crate::{NotPassed, Outcome, TestDevice};
+
+cases! {
+    "threads/each-with-its-own-stream" => own_streams,
+    "threads/all-on-one-stream" => one_stream,
+    "threads/all-on-the-default-stream" => default_stream,
+    "threads/memory-from-every-thread" => memory_from_everywhere,
+    "threads/event-recorded-here-waited-for-there" => event_handed_over,
+    @test "threads/opened-here-used-and-closed-there" => handed_over,
+    "threads/callbacks-from-every-thread" => callbacks,
+    @test "threads/each-opens-the-device" => each_opens,
+}
 
 const THREADS: u64 = 8;
 
 /// Runs `work(number)` on many threads, and returns the first failure.
 fn on_threads(work: impl Fn(u64) -> Outcome + Sync) -> Outcome {
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
-            .map(|number| {
-                let work = &work;
-                scope.spawn(move || work(number))
-            })
-            .collect();
+        let work = &work;
+        let threads = (0..THREADS).map(|number| scope.spawn(move || work(number)));
+        let threads: Vec<_> = threads.collect();
         // Joins all of them, even after a failure.
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
         results.into_iter().try_for_each(|result| {
@@ -42,10 +39,9 @@ fn on_threads(work: impl Fn(u64) -> Outcome + Sync) -> Outcome {
     })
 }
 
-fn round_trips(rig: &Rig, stream: pinlane_driver::StreamHandle, number: u64) -> Outcome {
+fn round_trips(rig: &Rig, stream: StreamHandle, number: u64) -> Outcome {
     let bytes = 10_000 + 1000 * number as usize;
-    let source = rig.host(HostKind::Pinned, bytes)?;
-    let target = rig.host(HostKind::Pinned, bytes)?;
+    let (source, target) = (rig.pinned(bytes)?, rig.pinned(bytes)?);
     let device = rig.device(bytes)?;
     for round in 0..10 {
         let data = pattern(100 * number + round, bytes);
@@ -53,114 +49,87 @@ fn round_trips(rig: &Rig, stream: pinlane_driver::StreamHandle, number: u64) -> 
         target.fill(0);
         rig.copy_async(device.all(), source.all(), stream)?;
         rig.copy_async(target.all(), device.all(), stream)?;
-        rig.driver().stream_synchronize(stream)?;
-        check_bytes(&target.read_all(), &data, &format!("thread {number}"))?;
+        rig.stream_synchronize(stream)?;
+        rig.check(target.all(), &data, &format!("thread {number}"))?;
     }
     Ok(())
 }
 
-fn own_streams(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
-    on_threads(|number| round_trips(&rig, rig.stream()?, number))?;
-    rig.close()
+fn own_streams(rig: &Rig) -> Outcome {
+    on_threads(|number| round_trips(rig, rig.stream()?, number))
 }
 
-fn one_stream(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn one_stream(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
-    on_threads(|number| round_trips(&rig, stream, number))?;
-    rig.close()
+    on_threads(|number| round_trips(rig, stream, number))
 }
 
-fn default_stream(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
-    let stream = rig.driver().default_stream();
-    on_threads(|number| round_trips(&rig, stream, number))?;
-    rig.close()
+fn default_stream(rig: &Rig) -> Outcome {
+    let stream = rig.default_stream();
+    on_threads(|number| round_trips(rig, stream, number))
 }
 
-fn memory_from_everywhere(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn memory_from_everywhere(rig: &Rig) -> Outcome {
     on_threads(|number| {
         for round in 0..20 {
             let data = pattern(number * 1000 + round, 777);
             let device = rig.upload(&data)?;
-            let pinned = rig.host(HostKind::Pinned, 777)?;
+            let pinned = rig.pinned(777)?;
             rig.copy(pinned.all(), device.all())?;
-            check_bytes(&pinned.read_all(), &data, &format!("thread {number}"))?;
-            rig.free_device(device)?;
-            rig.free_pinned(pinned)?;
+            rig.check(pinned.all(), &data, &format!("thread {number}"))?;
+            rig.free_memory(device)?;
+            rig.free_memory(pinned)?;
         }
         Ok(())
-    })?;
-    rig.close()
+    })
 }
 
-fn event_handed_over(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
+fn event_handed_over(rig: &Rig) -> Outcome {
     let stream = rig.stream()?;
     let event = rig.event()?;
     let memory = rig.device(1000)?;
-    let target = rig.host(HostKind::Pinned, 1000)?;
+    let target = rig.pinned(1000)?;
     let gate = rig.gate(stream)?;
     rig.memset(memory.all(), 0x66, stream)?;
     rig.copy_async(target.all(), memory.all(), stream)?;
-    rig.driver().event_record(event, stream)?;
+    rig.event_record(event, stream)?;
     thread::scope(|scope| {
-        let waiting = scope.spawn(|| rig.driver().event_synchronize(event));
-        let fired = rig.driver().event_query(event);
+        let waiting = scope.spawn(|| rig.event_synchronize(event));
+        let fired = rig.event_query(event);
         gate.open();
         waiting.join().expect("no panic in a wait")?;
         check!(!fired?, "the event fired behind a closed gate");
         Ok(())
     })?;
-    check_eq!(target.read_all(), vec![0x66; 1000], "bytes");
-    rig.close()
+    rig.check(target.all(), &[0x66; 1000], "bytes")
 }
 
 fn handed_over(test: &TestDevice<'_>) -> Outcome {
     let rig = test.rig()?;
     let kernels = rig.kernels()?;
-    let rig = thread::scope(|scope| {
-        scope
-            .spawn(move || -> Result<Rig, NotPassed> {
-                let memory = rig.upload(&[0; 40])?;
-                let stream = rig.stream()?;
-                rig.add_u32(kernels, memory.all(), 3, stream)?;
-                rig.driver().stream_synchronize(stream)?;
-                let words = u32_of_bytes(&rig.download(memory.all())?);
-                check_eq!(words, vec![3; 10], "result");
-                Ok(rig)
-            })
-            .join()
-            .expect("no panic on the other thread")
-    })?;
-    thread::scope(|scope| {
-        scope
-            .spawn(move || rig.close())
-            .join()
-            .expect("no panic while closing")
-    })
+    let used = thread::spawn(move || -> Result<Rig, NotPassed> {
+        let memory = rig.upload(&[0; 40])?;
+        let stream = rig.stream()?;
+        rig.add_u32(kernels, memory.all(), 3, stream)?;
+        rig.stream_synchronize(stream)?;
+        rig.check_words(memory.all(), &[3; 10], "result")?;
+        Ok(rig)
+    });
+    let rig = used.join().expect("no panic on the other thread")?;
+    let closed = thread::spawn(move || rig.close());
+    closed.join().expect("no panic while closing")
 }
 
-fn callbacks(test: &TestDevice<'_>) -> Outcome {
-    let rig = test.rig()?;
-    let count = Arc::new(AtomicUsize::new(0));
+fn callbacks(rig: &Rig) -> Outcome {
+    let count = Arc::default();
     on_threads(|_| {
         let stream = rig.stream()?;
         for _ in 0..10 {
-            let count = Arc::clone(&count);
-            rig.driver().host_callback(
-                stream,
-                Box::new(move |_| {
-                    count.fetch_add(1, Ordering::SeqCst);
-                }),
-            )?;
+            count_calls(rig, stream, &count)?;
         }
-        Ok(rig.driver().stream_synchronize(stream)?)
+        Ok(rig.stream_synchronize(stream)?)
     })?;
-    check_eq!(count.load(Ordering::SeqCst), 10 * THREADS as usize, "calls");
-    rig.close()
+    check_calls(&count, 10 * THREADS as usize)
 }
 
 fn each_opens(test: &TestDevice<'_>) -> Outcome {
@@ -168,11 +137,7 @@ fn each_opens(test: &TestDevice<'_>) -> Outcome {
         let rig = test.rig()?;
         let data = pattern(number, 5000);
         let memory = rig.upload(&data)?;
-        check_bytes(
-            &rig.download(memory.all())?,
-            &data,
-            &format!("thread {number}"),
-        )?;
+        rig.check(memory.all(), &data, &format!("thread {number}"))?;
         rig.close()
     })
 }

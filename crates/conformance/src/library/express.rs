@@ -1,7 +1,7 @@
 //! Pageable memory through the express lane: above its threshold, in many pieces, with conversion.
 
 use half::{bf16, f16};
-use pinlane::{Device, F32ToBf16, F32ToF16, Result, U8ToF32};
+use pinlane::{Device, F32ToBf16, F32ToF16, Result, Stream, U8ToF32};
 
 use super::numbers;
 
@@ -11,20 +11,20 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Words of a copy of three chunks, one more than a copy may use of a ring of three.
 const WORDS: u32 = if cfg!(miri) { 5000 } else { 36_001 };
 
-/// A small ring and one lane, so that the order of driver calls is fixed.
-fn set_up(device: &Device) -> Result<()> {
+/// A stream of a device with a small ring and one lane, so that the order of driver calls is fixed.
+fn set_up(device: &Device) -> Result<Stream> {
     let mut config = device.express_config();
     (config.lanes, config.converting_lanes) = (1, 1);
     config.chunk_bytes = CHUNK_BYTES;
     config.ring_chunks = 3;
     config.threshold_bytes = 0;
     config.threshold_asleep_bytes = 0;
-    device.set_express_config(config)
+    device.set_express_config(config)?;
+    device.stream()
 }
 
 pub(super) fn there_and_back(device: &Device) -> Result<()> {
-    set_up(device)?;
-    let stream = device.stream()?;
+    let stream = set_up(device)?;
     let mut values = numbers(WORDS);
     let mut on_device = device.alloc::<u32>(values.len() + 2)?;
     stream.fill_bytes(&mut on_device, 0xff)?;
@@ -37,8 +37,7 @@ pub(super) fn there_and_back(device: &Device) -> Result<()> {
 }
 
 pub(super) fn on_two_streams(device: &Device) -> Result<()> {
-    set_up(device)?;
-    let (one, two) = (device.stream()?, device.stream()?);
+    let (one, two) = (set_up(device)?, device.stream()?);
     let values = numbers(WORDS);
     let half = values.len() / 2;
     let mut on_device = device.alloc::<u32>(values.len())?;
@@ -52,8 +51,7 @@ pub(super) fn on_two_streams(device: &Device) -> Result<()> {
 }
 
 pub(super) fn many_pieces(device: &Device) -> Result<()> {
-    set_up(device)?;
-    let stream = device.stream()?;
+    let stream = set_up(device)?;
     let values = numbers(WORDS / 3);
     let mut on_device = device.alloc::<u32>(2 * values.len())?;
     stream.fill_bytes(&mut on_device, 0)?;
@@ -80,9 +78,8 @@ pub(super) fn many_pieces(device: &Device) -> Result<()> {
 
 /// The device widens on upload and narrows on download.
 pub(super) fn converted_by_the_device(device: &Device) -> Result<()> {
-    set_up(device)?;
-    let stream = device.stream()?;
-    let pixels: Vec<u8> = numbers(2 * WORDS).into_iter().map(|x| x as u8).collect();
+    let stream = set_up(device)?;
+    let pixels = pixels();
     let mut wide = device.alloc::<f32>(pixels.len())?;
     stream.upload_as(NORMALISE, &pixels, &mut wide)?;
     let mut narrow = vec![bf16::ZERO; pixels.len()];
@@ -94,8 +91,7 @@ pub(super) fn converted_by_the_device(device: &Device) -> Result<()> {
 
 /// The host narrows while it stages.
 pub(super) fn narrowed_by_the_host(device: &Device) -> Result<()> {
-    set_up(device)?;
-    let stream = device.stream()?;
+    let stream = set_up(device)?;
     let floats: Vec<f32> = numbers(WORDS).into_iter().map(f32::from_bits).collect();
     let mut short = device.alloc::<f16>(floats.len())?;
     stream.upload_as(F32ToF16, &floats, &mut short)?;
@@ -107,9 +103,8 @@ pub(super) fn narrowed_by_the_host(device: &Device) -> Result<()> {
 
 /// The host widens after the download.
 pub(super) fn widened_by_the_host(device: &Device) -> Result<()> {
-    set_up(device)?;
-    let stream = device.stream()?;
-    let pixels: Vec<u8> = numbers(2 * WORDS).into_iter().map(|x| x as u8).collect();
+    let stream = set_up(device)?;
+    let pixels = pixels();
     let mut on_device = device.alloc::<u8>(pixels.len())?;
     stream.copy_to_device(&pixels, &mut on_device)?;
     let mut wide = vec![0.0; pixels.len()];
@@ -117,6 +112,10 @@ pub(super) fn widened_by_the_host(device: &Device) -> Result<()> {
     let same = |(&x, found): (&u8, &f32)| normalised(x) == *found;
     assert!(pixels.iter().zip(&wide).all(same));
     Ok(())
+}
+
+fn pixels() -> Vec<u8> {
+    numbers(2 * WORDS).into_iter().map(|x| x as u8).collect()
 }
 
 const NORMALISE: U8ToF32 = U8ToF32 {

@@ -66,9 +66,7 @@ pub(super) fn dropped_transfer(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let mut on_device = device.alloc::<u32>(100)?;
     drop(stream.upload(device.pinned_from(&numbers(100))?, &mut on_device)?);
-    let mut back = vec![0; 100];
-    stream.copy_to_host(&on_device, &mut back)?;
-    assert_eq!(back, numbers(100));
+    assert_eq!(stream.copy_to_vec(&on_device)?, numbers(100));
     Ok(())
 }
 
@@ -95,9 +93,7 @@ pub(super) fn kept_device_memory(device: &Device) -> Result<()> {
     let mut second = device.alloc::<u32>(1000)?;
     stream.copy_to_device(&[7; 1000], &mut second)?;
     there.wait()?;
-    let mut back = vec![0; 1000];
-    stream.copy_to_host(&second, &mut back)?;
-    assert_eq!(back, [7; 1000]);
+    assert_eq!(stream.copy_to_vec(&second)?, [7; 1000]);
     device.reclaim();
     // Unless the first transfer was done before the second buffer was allocated.
     if second.device_ptr() != ptr {
@@ -119,9 +115,7 @@ pub(super) fn dropped_module(device: &Device) -> Result<()> {
         // SAFETY: these are its parameters, and it accesses only the 100 elements.
         unsafe { stream.launch(&saxpy, LaunchShape::for_items(100), values)? };
     }
-    let mut back = [0.0; 100];
-    stream.copy_to_host(&target, &mut back)?;
-    assert_eq!(back, [5.0; 100]);
+    assert_eq!(stream.copy_to_vec(&target)?, [5.0; 100]);
     Ok(())
 }
 
@@ -154,9 +148,7 @@ pub(super) fn mapped(device: &Device) -> Result<()> {
             return Err(failed.error);
         }
     };
-    let mut back = [0; 100];
-    stream.copy_to_host(&on_device, &mut back)?;
-    assert_eq!(back, mapped[..]);
+    assert_eq!(stream.copy_to_vec(&on_device)?, mapped[..]);
     Ok(())
 }
 

@@ -37,7 +37,11 @@ macro_rules! scenarios {
         pub const SCENARIOS: &[Scenario] = &[$(Scenario { name: $name, run: $run }),*];
 
         /// All scenarios, as cases.
-        pub(crate) const CASES: &[Case] = &[$(Case::new($name, |test| on_device(test, $run))),*];
+        pub(crate) const CASES: &[Case] = &[$(Case {
+            name: $name,
+            run: |test| on_device(test, $run),
+            misuse: false,
+        }),*];
     };
 }
 
@@ -93,7 +97,7 @@ scenarios! {
 }
 
 fn on_device(test: &TestDevice<'_>, run: fn(&Device) -> Result<()>) -> Outcome {
-    let device = Device::open(test.platform(), test.ordinal())?;
+    let device = Device::open(test.platform, test.ordinal)?;
     run(&device)?;
     device.synchronize()?;
     device.trim(); // releases what the express lane keeps

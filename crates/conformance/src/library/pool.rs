@@ -33,8 +33,7 @@ pub(super) fn in_flight(device: &Device) -> Result<()> {
         let start = batch as usize * 1000;
         drop(stream.upload(buffer, batches.range_mut(start..start + 1000))?);
     }
-    let mut back = vec![0; 8 * 1000];
-    stream.copy_to_host(&batches, &mut back)?;
+    let back = stream.copy_to_vec(&batches)?;
     for (batch, values) in (0u32..).zip(back.chunks(1000)) {
         assert!(values.iter().all(|&value| value == batch));
     }

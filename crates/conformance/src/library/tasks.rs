@@ -1,6 +1,6 @@
 //! Transfers that are awaited, alone and together, or cancelled.
 
-use std::future::Future;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use pinlane::{Device, Result};
@@ -36,13 +36,16 @@ pub(super) fn awaited_together(device: &Device) -> Result<()> {
 pub(super) fn cancelled(device: &Device) -> Result<()> {
     let stream = device.stream()?;
     let mut on_device = device.alloc::<u32>(100)?;
-    let mut there = Box::pin(stream.upload(device.pinned_from(&numbers(100))?, &mut on_device)?);
-    let polled = there.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    drop(there); // polled, then dropped, as `select!` does
-    if let Poll::Ready(result) = polled {
+    let there = stream.upload(device.pinned_from(&numbers(100))?, &mut on_device)?;
+    if let Poll::Ready(result) = poll_and_drop(there) {
         result?;
     }
     stream.synchronize()
+}
+
+/// Polls a future once and drops it, as `select!` does.
+fn poll_and_drop<F: Future>(future: F) -> Poll<F::Output> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 pub(super) fn events_and_streams(device: &Device) -> Result<()> {
@@ -59,12 +62,7 @@ pub(super) fn events_and_streams(device: &Device) -> Result<()> {
         assert!(slow.is_done()?);
         event.completed().await // at once
     })?;
-    let mut cancelled = Box::pin(one.finished());
-    let polled = cancelled
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()));
-    drop(cancelled); // polled, then dropped
-    if let Poll::Ready(result) = polled {
+    if let Poll::Ready(result) = poll_and_drop(one.finished()) {
         result?;
     }
     let never_recorded = device.event()?;

@@ -87,9 +87,7 @@ pub(super) fn read_only(device: &Device) -> Result<()> {
     let mut on_device = device.alloc::<u32>(64)?;
     let source = device.register_read_only(numbers(64))?;
     let source = stream.upload(source, &mut on_device)?.wait()?;
-    let mut back = vec![0; 64];
-    stream.copy_to_host(&on_device, &mut back)?;
-    assert_eq!(back, &source[..]);
+    assert_eq!(stream.copy_to_vec(&on_device)?, &source[..]);
     assert_eq!(source.into_inner()?.0, numbers(64));
     Ok(())
 }
@@ -115,9 +113,7 @@ pub(super) fn write_combined(device: &Device) -> Result<()> {
     source.fill(7);
     source.write(10, &[1, 2, 3]);
     stream.upload(source, &mut on_device)?.wait()?;
-    let mut back = [0; 64];
-    stream.copy_to_host(&on_device, &mut back)?;
-    assert_eq!(back[9..14], [7, 1, 2, 3, 7]);
+    assert_eq!(stream.copy_to_vec(&on_device)?[9..14], [7, 1, 2, 3, 7]);
     Ok(())
 }
 
@@ -130,8 +126,7 @@ pub(super) fn parts(device: &Device) -> Result<()> {
         .upload(buffer.part(30..40), on_device.range_mut(5..15))?
         .wait()?;
     assert_eq!(part.bounds(), 30..40);
-    let mut back = [0; 20];
-    stream.copy_to_host(&on_device, &mut back)?;
+    let back = stream.copy_to_vec(&on_device)?;
     assert_eq!(back[5..15], part.into_whole()[30..40]);
     assert_eq!((back[4], back[15]), (0, 0));
     Ok(())

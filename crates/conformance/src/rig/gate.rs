@@ -22,16 +22,22 @@ impl Gate {
 }
 
 impl Rig {
+    /// Calls `call` after the work that is now in the stream.
+    pub(crate) fn callback(
+        &self,
+        stream: StreamHandle,
+        call: impl FnOnce(Result<()>) + Send + 'static,
+    ) -> Result<()> {
+        self.host_callback(stream, Box::new(call))
+    }
+
     /// Closes a gate after the work that is now in the stream.
     pub(crate) fn gate(&self, stream: StreamHandle) -> Result<Gate> {
         let (closed, opened): (Sender<()>, Receiver<()>) = channel();
-        self.driver().host_callback(
-            stream,
+        self.callback(stream, move |_| {
             // Returns an error when the gate is dropped.
-            Box::new(move |_| {
-                let _ = opened.recv();
-            }),
-        )?;
+            let _ = opened.recv();
+        })?;
         Ok(Gate { _closed: closed })
     }
 }

@@ -1,5 +1,7 @@
 //! Kernel launches, with every range checked.
 
+use std::iter::once;
+
 use pinlane_driver::{FunctionHandle, KernelArg, LaunchShape, Result, StreamHandle};
 use pinlane_kernels::{dot_partials, dot_sum_shape};
 
@@ -9,18 +11,18 @@ use super::{Rig, Span};
 #[derive(Clone, Copy)]
 pub(crate) struct Kernels {
     pub(crate) add_u32: FunctionHandle,
-    pub(crate) saxpy_f32: FunctionHandle,
-    pub(crate) copy_u8: FunctionHandle,
-    pub(crate) spin: FunctionHandle,
+    saxpy_f32: FunctionHandle,
+    copy_u8: FunctionHandle,
+    spin: FunctionHandle,
 }
 
-/// The layout of channels.
-#[derive(Clone, Copy)]
-pub(crate) struct Planes<'m> {
-    /// Consecutive elements of a channel.
-    pub(crate) inner: usize,
-    /// Scale and offset of each channel, both `f32`.
-    pub(crate) table: Span<'m>,
+/// A grid of `grid` blocks, each of `block` threads.
+pub(crate) const fn blocks(grid: u32, block: u32) -> LaunchShape {
+    LaunchShape {
+        grid: [grid, 1, 1],
+        block: [block, 1, 1],
+        shared_bytes: 0,
+    }
 }
 
 impl Rig {
@@ -28,7 +30,7 @@ impl Rig {
     /// and wait for the device, which must not happen behind a closed gate.
     pub(crate) fn kernels(&self) -> Result<Kernels> {
         let module = self.module(pinlane_kernels::PTX)?;
-        let function = |name| self.driver().module_function(module, name);
+        let function = |name| self.module_function(module, name);
         let kernels = Kernels {
             add_u32: function("pinlane_add_u32")?,
             saxpy_f32: function("pinlane_saxpy_f32")?,
@@ -36,19 +38,14 @@ impl Rig {
             spin: function("pinlane_spin")?,
         };
         let scratch = self.device(64)?;
-        let stream = self.driver().default_stream();
+        let (front, back) = (scratch.span(0, 32), scratch.span(32, 32));
+        let stream = self.default_stream();
         self.memset(scratch.all(), 0, stream)?;
         self.add_u32(kernels, scratch.all(), 1, stream)?;
-        self.saxpy_f32(
-            kernels,
-            1.0,
-            scratch.span(0, 32),
-            scratch.span(32, 32),
-            stream,
-        )?;
-        self.copy_u8(kernels, scratch.span(0, 32), scratch.span(32, 32), stream)?;
+        self.saxpy_f32(kernels, 1.0, front, back, stream)?;
+        self.copy_u8(kernels, front, back, stream)?;
         self.spin(kernels, 1, stream)?;
-        self.driver().synchronize()?;
+        self.synchronize()?;
         Ok(kernels)
     }
 
@@ -60,13 +57,9 @@ impl Rig {
         value: u32,
         stream: StreamHandle,
     ) -> Result<()> {
-        let words = data.bytes / 4;
-        let args = [
-            KernelArg::U64(words as u64),
-            KernelArg::U32(value),
-            KernelArg::Ptr(data.device()),
-        ];
-        self.launch(kernels.add_u32, words, &args, stream)
+        let (n, scalars) = (data.bytes / 4, [KernelArg::U32(value)]);
+        let shape = LaunchShape::for_items(n);
+        self.launch_over(kernels.add_u32, shape, n, &scalars, &[data], stream)
     }
 
     /// `y += a * x`, word by word.
@@ -79,14 +72,9 @@ impl Rig {
         stream: StreamHandle,
     ) -> Result<()> {
         assert_eq!(x.bytes, y.bytes);
-        let words = x.bytes / 4;
-        let args = [
-            KernelArg::U64(words as u64),
-            KernelArg::F32(a),
-            KernelArg::Ptr(x.device()),
-            KernelArg::Ptr(y.device()),
-        ];
-        self.launch(kernels.saxpy_f32, words, &args, stream)
+        let (n, scalars) = (x.bytes / 4, [KernelArg::F32(a)]);
+        let shape = LaunchShape::for_items(n);
+        self.launch_over(kernels.saxpy_f32, shape, n, &scalars, &[x, y], stream)
     }
 
     /// Copies with a kernel.
@@ -98,31 +86,33 @@ impl Rig {
         stream: StreamHandle,
     ) -> Result<()> {
         assert_eq!(source.bytes, target.bytes);
-        let args = [
-            KernelArg::U64(source.bytes as u64),
-            KernelArg::Ptr(source.device()),
-            KernelArg::Ptr(target.device()),
-        ];
-        self.launch(kernels.copy_u8, source.bytes, &args, stream)
+        let (n, shape) = (source.bytes, LaunchShape::for_items(source.bytes));
+        self.launch_over(kernels.copy_u8, shape, n, &[], &[source, target], stream)
     }
 
     /// Keeps the device busy.
     pub(crate) fn spin(&self, kernels: Kernels, ns: u64, stream: StreamHandle) -> Result<()> {
-        self.launch(kernels.spin, 1, &[KernelArg::U64(ns)], stream)
+        self.launch(kernels.spin, blocks(1, 256), &[KernelArg::U64(ns)], stream)
     }
 
-    fn launch(
+    /// Launches a kernel that takes a number of elements, then scalars, then addresses.
+    fn launch_over(
         &self,
         function: FunctionHandle,
-        items: usize,
-        args: &[KernelArg],
+        shape: LaunchShape,
+        n: usize,
+        scalars: &[KernelArg],
+        spans: &[Span<'_>],
         stream: StreamHandle,
     ) -> Result<()> {
-        self.launch_shaped(function, LaunchShape::for_items(items), args, stream)
+        let spans = spans.iter().map(|span| KernelArg::Ptr(span.device()));
+        let args = once(KernelArg::U64(n as u64)).chain(scalars.iter().copied());
+        let args: Vec<_> = args.chain(spans).collect();
+        self.launch(function, shape, &args, stream)
     }
 
     /// Launches a kernel with this shape.
-    pub(crate) fn launch_shaped(
+    pub(crate) fn launch(
         &self,
         function: FunctionHandle,
         shape: LaunchShape,
@@ -131,7 +121,7 @@ impl Rig {
     ) -> Result<()> {
         // SAFETY: the arguments match this kernel and are spans of live memory. The rig frees memory
         // only after all work is done, and cases order their work on it.
-        unsafe { self.driver().launch(function, shape, args, stream) }
+        unsafe { (**self).launch(function, shape, args, stream) }
     }
 
     /// Converts every `f32` of `source` to 16 bits with `function`.
@@ -144,12 +134,8 @@ impl Rig {
         stream: StreamHandle,
     ) -> Result<()> {
         assert_eq!(source.bytes, 2 * target.bytes);
-        let args = [
-            KernelArg::U64((source.bytes / 4) as u64),
-            KernelArg::Ptr(source.device()),
-            KernelArg::Ptr(target.device()),
-        ];
-        self.launch_shaped(function, shape, &args, stream)
+        let n = source.bytes / 4;
+        self.launch_over(function, shape, n, &[], &[source, target], stream)
     }
 
     /// Converts every byte of `source` to `f32` with a scale and an offset.
@@ -163,37 +149,27 @@ impl Rig {
         stream: StreamHandle,
     ) -> Result<()> {
         assert_eq!(4 * source.bytes, target.bytes);
-        let args = [
-            KernelArg::U64(source.bytes as u64),
-            KernelArg::F32(scale),
-            KernelArg::F32(offset),
-            KernelArg::Ptr(source.device()),
-            KernelArg::Ptr(target.device()),
-        ];
-        self.launch_shaped(function, shape, &args, stream)
+        let (n, scalars) = (source.bytes, [scale, offset].map(KernelArg::F32));
+        self.launch_over(function, shape, n, &scalars, &[source, target], stream)
     }
 
-    /// Normalises every byte of `source` to a number of `item_bytes` bytes.
+    /// Normalises every byte of `source` to a number of `item_bytes` bytes. A channel has `inner`
+    /// consecutive elements; `table` has scale and offset of each channel, both `f32`.
     pub(crate) fn normalize_u8(
         &self,
         (function, item_bytes): (FunctionHandle, usize),
-        planes: Planes<'_>,
+        (inner, table): (usize, Span<'_>),
         source: Span<'_>,
         target: Span<'_>,
         shape: LaunchShape,
         stream: StreamHandle,
     ) -> Result<()> {
         assert_eq!(item_bytes * source.bytes, target.bytes);
-        assert_eq!(planes.table.bytes % 8, 0);
-        let args = [
-            KernelArg::U64(source.bytes as u64),
-            KernelArg::U64(planes.inner as u64),
-            KernelArg::U32((planes.table.bytes / 8) as u32),
-            KernelArg::Ptr(planes.table.device()),
-            KernelArg::Ptr(source.device()),
-            KernelArg::Ptr(target.device()),
-        ];
-        self.launch_shaped(function, shape, &args, stream)
+        assert_eq!(table.bytes % 8, 0);
+        let channels = KernelArg::U32((table.bytes / 8) as u32);
+        let scalars = [KernelArg::U64(inner as u64), channels];
+        let spans = [table, source, target];
+        self.launch_over(function, shape, source.bytes, &scalars, &spans, stream)
     }
 
     /// The dot product of two ranges of `f32`, by both kernels. Waits for it.
@@ -208,23 +184,13 @@ impl Rig {
         let n = x.bytes / 4;
         let between = self.device(8 * dot_partials(n))?;
         let result = self.device(8)?;
-        let args = [
-            KernelArg::U64(n as u64),
-            KernelArg::Ptr(x.device()),
-            KernelArg::Ptr(y.device()),
-            KernelArg::Ptr(between.base()),
-        ];
-        self.launch_shaped(partials, shape, &args, stream)?;
-        let args = [
-            KernelArg::U64(n as u64),
-            KernelArg::Ptr(between.base()),
-            KernelArg::Ptr(result.base()),
-        ];
-        self.launch_shaped(sum, dot_sum_shape(), &args, stream)?;
-        self.driver().stream_synchronize(stream)?;
-        let bytes = self.download(result.all())?;
-        self.free_device(between)?;
-        self.free_device(result)?;
+        self.launch_over(partials, shape, n, &[], &[x, y, between.all()], stream)?;
+        let spans = [between.all(), result.all()];
+        self.launch_over(sum, dot_sum_shape(), n, &[], &spans, stream)?;
+        self.stream_synchronize(stream)?;
+        let bytes = self.read(result.all())?;
+        self.free_memory(between)?;
+        self.free_memory(result)?;
         Ok(f64::from_le_bytes(bytes.try_into().expect("eight bytes")))
     }
 
@@ -237,13 +203,8 @@ impl Rig {
         stream: StreamHandle,
     ) -> Result<()> {
         assert_eq!((x.bytes, 4), (y.bytes, result.bytes));
-        let args = [
-            KernelArg::U64((x.bytes / 4) as u64),
-            KernelArg::Ptr(x.device()),
-            KernelArg::Ptr(y.device()),
-            KernelArg::Ptr(result.device()),
-        ];
-        let shape = LaunchShape::for_items(x.bytes / 4);
-        self.launch_shaped(function, shape, &args, stream)
+        let n = x.bytes / 4;
+        let shape = LaunchShape::for_items(n);
+        self.launch_over(function, shape, n, &[], &[x, y, result], stream)
     }
 }

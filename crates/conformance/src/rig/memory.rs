@@ -6,31 +6,27 @@ use std::marker::PhantomData;
 use pinlane_driver::{DevicePtr, HostFlags, HostPtr, Place, RegisterFlags, Result, StreamHandle};
 
 use super::{Resource, Rig};
+use crate::Outcome;
+use crate::pattern::check_bytes;
 
 /// The page size that the cases assume. On larger pages ranges are only less aligned.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// Zeroed pageable memory that starts on a page.
-pub(crate) struct Pages {
+#[derive(PartialEq)]
+pub(super) struct Pages {
     base: HostPtr,
     layout: Layout,
 }
 
-// SAFETY: the value owns the memory, like a `Box<[u8]>`.
-unsafe impl Send for Pages {}
-
 impl Pages {
-    pub(crate) fn new(bytes: usize) -> Self {
+    fn new(bytes: usize) -> Self {
         let layout =
             Layout::from_size_align(bytes.max(1), PAGE_BYTES).expect("a size that fits memory");
         // SAFETY: the layout has a size of at least 1.
         let base = unsafe { alloc_zeroed(layout) };
         let base = HostPtr::new(base).unwrap_or_else(|| handle_alloc_error(layout));
         Self { base, layout }
-    }
-
-    pub(crate) fn base(&self) -> HostPtr {
-        self.base
     }
 }
 
@@ -41,10 +37,10 @@ impl Drop for Pages {
     }
 }
 
-/// Kinds of host memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum HostKind {
-    /// Pageable memory.
+/// Kinds of memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MemoryKind {
+    Device,
     Pageable,
     /// Allocated by the driver with default flags.
     Pinned,
@@ -54,115 +50,53 @@ pub(crate) enum HostKind {
     Registered,
 }
 
-/// Host memory that lives as long as the rig, or until the case frees it.
-pub(crate) struct HostMem<'r> {
-    base: HostPtr,
-    bytes: usize,
-    rig: PhantomData<&'r Rig>,
-}
+/// Memory that lives as long as the rig, or until the case frees it.
+#[derive(Debug)]
+pub(crate) struct Memory<'r>(Span<'r>);
 
-// SAFETY: the memory is not tied to a thread, and one thread uses a `HostMem` at a time.
-unsafe impl Send for HostMem<'_> {}
-
-impl<'r> HostMem<'r> {
-    fn new(base: HostPtr, bytes: usize) -> Self {
-        Self {
-            base,
-            bytes,
-            rig: PhantomData,
-        }
-    }
-
-    pub(crate) fn base(&self) -> HostPtr {
-        self.base
-    }
-
+impl Memory<'_> {
     /// The address of byte `offset`.
     pub(crate) fn address(&self, offset: usize) -> u64 {
-        (self.base.addr().get() + offset) as u64
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(crate) fn all(&self) -> Span<'_> {
-        self.span(0, self.bytes)
-    }
-
-    pub(crate) fn span(&self, offset: usize, bytes: usize) -> Span<'_> {
-        assert!(offset <= self.bytes && bytes <= self.bytes - offset);
-        Span::new(Place::Host(self.base).offset(offset), bytes)
-    }
-
-    pub(crate) fn write(&self, offset: usize, data: &[u8]) {
-        assert!(offset <= self.bytes && data.len() <= self.bytes - offset);
-        // SAFETY: in bounds of live memory (see the soundness of the rig), and `data` belongs to the
-        // case, so they do not overlap.
-        unsafe {
-            self.base
-                .add(offset)
-                .as_ptr()
-                .copy_from_nonoverlapping(data.as_ptr(), data.len());
+        match self.0.place {
+            Place::Host(ptr) => (ptr.addr().get() + offset) as u64,
+            Place::Device(ptr) => ptr.offset(offset).0,
         }
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes
+    }
+
+    pub(crate) fn all(&self) -> Span<'_> {
+        self.0
+    }
+
+    pub(crate) fn span(&self, offset: usize, bytes: usize) -> Span<'_> {
+        self.0.part(offset, bytes)
+    }
+
+    /// Writes to host memory.
+    pub(crate) fn write(&self, offset: usize, data: &[u8]) {
+        self.span(offset, data.len()).write(data);
+    }
+
+    /// Fills host memory.
     pub(crate) fn fill(&self, value: u8) {
         // SAFETY: in bounds of live memory.
-        unsafe { self.base.write_bytes(value, self.bytes) }
-    }
-
-    pub(crate) fn read(&self, offset: usize, bytes: usize) -> Vec<u8> {
-        assert!(offset <= self.bytes && bytes <= self.bytes - offset);
-        let mut out = vec![0u8; bytes];
-        // SAFETY: in bounds of live memory, and `out` is new, so they do not overlap.
-        unsafe {
-            self.base
-                .add(offset)
-                .as_ptr()
-                .copy_to_nonoverlapping(out.as_mut_ptr(), bytes);
-        }
-        out
-    }
-
-    pub(crate) fn read_all(&self) -> Vec<u8> {
-        self.read(0, self.bytes)
-    }
-}
-
-/// Device memory that lives as long as the rig, or until the case frees it.
-pub(crate) struct DeviceMem<'r> {
-    base: DevicePtr,
-    bytes: usize,
-    rig: PhantomData<&'r Rig>,
-}
-
-impl DeviceMem<'_> {
-    pub(crate) fn base(&self) -> DevicePtr {
-        self.base
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(crate) fn all(&self) -> Span<'_> {
-        self.span(0, self.bytes)
-    }
-
-    pub(crate) fn span(&self, offset: usize, bytes: usize) -> Span<'_> {
-        assert!(offset <= self.bytes && bytes <= self.bytes - offset);
-        Span::new(Place::Device(self.base.offset(offset)), bytes)
+        unsafe { self.0.host().write_bytes(value, self.0.bytes) }
     }
 }
 
 /// A range of live memory, host or device.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'m> {
     pub(super) place: Place,
     pub(super) bytes: usize,
     memory: PhantomData<&'m ()>,
 }
+
+// SAFETY: the memory is not tied to a thread, and one thread uses it at a time.
+unsafe impl Send for Span<'_> {}
 
 impl Span<'_> {
     fn new(place: Place, bytes: usize) -> Self {
@@ -173,8 +107,45 @@ impl Span<'_> {
         }
     }
 
+    pub(crate) fn part(self, offset: usize, bytes: usize) -> Self {
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset);
+        Self::new(self.place.offset(offset), bytes)
+    }
+
+    /// The host address.
+    pub(crate) fn host(self) -> HostPtr {
+        match self.place {
+            Place::Host(ptr) => ptr,
+            Place::Device(_) => panic!("the span is in device memory"),
+        }
+    }
+
+    /// Writes to host memory.
+    fn write(self, data: &[u8]) {
+        assert_eq!(self.bytes, data.len());
+        // SAFETY: in bounds of live memory (see the soundness of the rig), and `data` belongs to the
+        // case, so they do not overlap.
+        unsafe {
+            self.host()
+                .as_ptr()
+                .copy_from_nonoverlapping(data.as_ptr(), self.bytes)
+        }
+    }
+
+    /// The bytes of host memory.
+    fn read(self) -> Vec<u8> {
+        let mut out = vec![0u8; self.bytes];
+        // SAFETY: in bounds of live memory, and `out` is new, so they do not overlap.
+        unsafe {
+            self.host()
+                .as_ptr()
+                .copy_to_nonoverlapping(out.as_mut_ptr(), self.bytes)
+        }
+        out
+    }
+
     /// The device address. Kernels get nothing else.
-    pub(super) fn device(self) -> DevicePtr {
+    pub(crate) fn device(self) -> DevicePtr {
         match self.place {
             Place::Device(ptr) => ptr,
             Place::Host(_) => panic!("the span is in host memory"),
@@ -183,131 +154,157 @@ impl Span<'_> {
 }
 
 impl Rig {
-    pub(crate) fn device(&self, bytes: usize) -> Result<DeviceMem<'_>> {
-        let base = self.driver().device_alloc(bytes)?;
-        self.track(Resource::Device(base));
-        Ok(DeviceMem {
-            base,
-            bytes,
-            rig: PhantomData,
-        })
+    /// Takes memory into the list.
+    fn track(&self, place: Place, bytes: usize, resource: Resource) -> Memory<'_> {
+        self.list().push(resource);
+        Memory(Span::new(place, bytes))
     }
 
-    pub(crate) fn device_async(&self, bytes: usize, stream: StreamHandle) -> Result<DeviceMem<'_>> {
-        let base = self.driver().device_alloc_async(bytes, stream)?;
-        self.track(Resource::DeviceAsync(base, stream));
-        Ok(DeviceMem {
-            base,
-            bytes,
-            rig: PhantomData,
-        })
+    pub(crate) fn device(&self, bytes: usize) -> Result<Memory<'_>> {
+        let base = self.device_alloc(bytes)?;
+        Ok(self.track(Place::Device(base), bytes, Resource::Device(base)))
     }
 
-    /// Frees device memory, in stream order if it was allocated that way.
-    pub(crate) fn free_device(&self, memory: DeviceMem<'_>) -> Result<()> {
-        let resource = self.untrack(
-            |resource| matches!(resource, Resource::Device(p) | Resource::DeviceAsync(p, _) if *p == memory.base),
-        );
+    pub(crate) fn device_async(&self, bytes: usize, stream: StreamHandle) -> Result<Memory<'_>> {
+        let base = self.device_alloc_async(bytes, stream)?;
+        let resource = Resource::DeviceAsync(base, stream);
+        Ok(self.track(Place::Device(base), bytes, resource))
+    }
+
+    /// Frees device or pinned memory, in stream order if it was allocated that way. The case has
+    /// waited for all other work on it.
+    pub(crate) fn free_memory(&self, memory: Memory<'_>) -> Result<()> {
+        let place = memory.0.place;
+        let resource = self.untrack(|resource| match resource {
+            Resource::Device(ptr) | Resource::DeviceAsync(ptr, _) => place == Place::Device(*ptr),
+            Resource::Pinned(ptr) => place == Place::Host(*ptr),
+            _ => false,
+        });
         self.free(resource)
     }
 
     /// Frees stream-ordered memory in another stream than its own.
-    pub(crate) fn free_device_on(&self, memory: DeviceMem<'_>, stream: StreamHandle) -> Result<()> {
-        self.untrack(
-            |resource| matches!(resource, Resource::DeviceAsync(p, _) if *p == memory.base),
-        );
-        self.free(Resource::DeviceAsync(memory.base, stream))
+    pub(crate) fn free_memory_on(&self, memory: Memory<'_>, stream: StreamHandle) -> Result<()> {
+        let base = memory.0.device();
+        self.untrack(|resource| matches!(resource, Resource::DeviceAsync(ptr, _) if *ptr == base));
+        self.free(Resource::DeviceAsync(base, stream))
     }
 
-    pub(crate) fn pinned(&self, bytes: usize, flags: HostFlags) -> Result<HostMem<'_>> {
-        let base = self.driver().host_alloc(bytes, flags)?;
-        self.track(Resource::Pinned(base));
-        Ok(HostMem::new(base, bytes))
+    /// Zeroed pinned memory.
+    pub(crate) fn pinned(&self, bytes: usize) -> Result<Memory<'_>> {
+        let memory = self.pinned_with(bytes, HostFlags::default())?;
+        memory.fill(0);
+        Ok(memory)
     }
 
-    /// Frees pinned memory. The case has waited for all work on it.
-    pub(crate) fn free_pinned(&self, memory: HostMem<'_>) -> Result<()> {
-        let resource =
-            self.untrack(|resource| matches!(resource, Resource::Pinned(p) if *p == memory.base));
-        self.free(resource)
+    /// Pinned memory with this data.
+    pub(crate) fn pinned_from(&self, data: &[u8]) -> Result<Memory<'_>> {
+        let memory = self.pinned_with(data.len(), HostFlags::default())?;
+        memory.write(0, data);
+        Ok(memory)
+    }
+
+    pub(crate) fn pinned_with(&self, bytes: usize, flags: HostFlags) -> Result<Memory<'_>> {
+        let base = self.host_alloc(bytes, flags)?;
+        Ok(self.track(Place::Host(base), bytes, Resource::Pinned(base)))
     }
 
     /// Pageable memory that starts `offset` bytes into a page.
-    pub(crate) fn pageable(&self, bytes: usize, offset: usize) -> HostMem<'_> {
+    pub(crate) fn pageable(&self, bytes: usize, offset: usize) -> Memory<'_> {
         let pages = Pages::new(offset + bytes);
-        // SAFETY: `offset` is inside the allocation.
-        let base = unsafe { pages.base().add(offset) };
-        self.track(Resource::Pageable(pages));
-        HostMem::new(base, bytes)
+        let place = Place::Host(pages.base).offset(offset);
+        self.track(place, bytes, Resource::Pageable(pages))
+    }
+
+    /// Registers pageable memory with default flags.
+    pub(crate) fn register<'m>(&'m self, memory: &'m Memory<'_>) -> Result<Memory<'m>> {
+        self.register_part(memory, 0, memory.bytes(), RegisterFlags::default())
     }
 
     /// Registers a part of pageable memory.
-    pub(crate) fn register<'m>(
+    pub(crate) fn register_part<'m>(
         &'m self,
-        memory: &'m HostMem<'_>,
+        memory: &'m Memory<'_>,
         offset: usize,
         bytes: usize,
         flags: RegisterFlags,
-    ) -> Result<HostMem<'m>> {
-        assert!(offset <= memory.bytes && bytes <= memory.bytes - offset);
+    ) -> Result<Memory<'m>> {
+        let base = memory.span(offset, bytes).host();
         // SAFETY: in bounds of memory that the rig frees after unregistering it, since it frees in
         // reverse order.
-        let base = unsafe {
-            let base = memory.base.add(offset);
-            self.driver().host_register(base, bytes, flags)?;
-            base
-        };
-        self.track(Resource::Registered(base));
-        Ok(HostMem::new(base, bytes))
+        unsafe { self.host_register(base, bytes, flags)? };
+        Ok(self.track(Place::Host(base), bytes, Resource::Registered(base)))
     }
 
     /// Unregisters memory. The case has waited for all work on it.
-    pub(crate) fn unregister(&self, memory: HostMem<'_>) -> Result<()> {
-        let resource = self
-            .untrack(|resource| matches!(resource, Resource::Registered(p) if *p == memory.base));
-        self.free(resource)
+    pub(crate) fn unregister(&self, memory: Memory<'_>) -> Result<()> {
+        self.release(Resource::Registered(memory.0.host()))
     }
 
-    /// Host memory of any kind.
-    pub(crate) fn host(&self, kind: HostKind, bytes: usize) -> Result<HostMem<'_>> {
+    /// Memory of any kind.
+    pub(crate) fn memory(&self, kind: MemoryKind, bytes: usize) -> Result<Memory<'_>> {
         match kind {
-            HostKind::Pageable => Ok(self.pageable(bytes, 24)),
-            HostKind::Pinned => self.pinned(bytes, HostFlags::default()),
-            HostKind::WriteCombined => self.pinned(
-                bytes,
-                HostFlags {
+            MemoryKind::Device => self.device(bytes),
+            MemoryKind::Pageable => Ok(self.pageable(bytes, 24)),
+            MemoryKind::Pinned => self.pinned(bytes),
+            MemoryKind::WriteCombined => {
+                let flags = HostFlags {
                     write_combined: true,
                     ..HostFlags::default()
-                },
-            ),
-            HostKind::Registered => {
+                };
+                self.pinned_with(bytes, flags)
+            }
+            MemoryKind::Registered => {
                 let memory = self.pageable(bytes, PAGE_BYTES / 2 + 8);
-                let registered = self.register(&memory, 0, bytes, RegisterFlags::default())?;
-                Ok(HostMem::new(registered.base, bytes))
+                let place = self.register(&memory)?.0.place;
+                Ok(Memory(Span::new(place, bytes)))
             }
         }
     }
 
     /// New device memory with this data.
-    pub(crate) fn upload(&self, data: &[u8]) -> Result<DeviceMem<'_>> {
-        let source = self.pageable(data.len(), 0);
-        source.write(0, data);
+    pub(crate) fn upload(&self, data: &[u8]) -> Result<Memory<'_>> {
         let target = self.device(data.len())?;
-        self.copy(target.all(), source.all())?;
+        self.write(target.all(), data)?;
         Ok(target)
     }
 
-    /// The bytes of device memory. The case has waited for all work on it.
-    pub(crate) fn download(&self, source: Span<'_>) -> Result<Vec<u8>> {
+    /// Writes to memory of any kind. The case has waited for all work on it.
+    pub(crate) fn write(&self, target: Span<'_>, data: &[u8]) -> Result<()> {
+        if let Place::Host(_) = target.place {
+            target.write(data);
+            return Ok(());
+        }
+        let pages = Pages::new(data.len());
+        let source = Span::new(Place::Host(pages.base), data.len());
+        source.write(data);
+        self.copy(target, source)
+    }
+
+    /// The bytes of memory of any kind. The case has waited for all work on it.
+    pub(crate) fn read(&self, source: Span<'_>) -> Result<Vec<u8>> {
+        if let Place::Host(_) = source.place {
+            return Ok(source.read());
+        }
         let pages = Pages::new(source.bytes);
-        let target = HostMem::new(pages.base(), source.bytes);
-        self.copy(target.all(), source)?;
-        Ok(target.read_all())
+        let target = Span::new(Place::Host(pages.base), source.bytes);
+        self.copy(target, source)?;
+        Ok(target.read())
+    }
+
+    /// Fails the case unless the memory has these bytes. The case has waited for all work on it.
+    pub(crate) fn check(&self, memory: Span<'_>, expected: &[u8], what: &str) -> Outcome {
+        check_bytes(&self.read(memory)?, expected, what)
+    }
+
+    /// Fails the case unless the memory has these words. The case has waited for all work on it.
+    pub(crate) fn check_words(&self, memory: Span<'_>, expected: &[u32], what: &str) -> Outcome {
+        self.check(memory, bytemuck::cast_slice(expected), what)
     }
 
     /// Mapped host memory at its device address.
-    pub(crate) fn mapped<'m>(&self, memory: &'m HostMem<'_>) -> Result<Span<'m>> {
-        let ptr = self.driver().host_device_ptr(memory.base)?;
-        Ok(Span::new(Place::Device(ptr), memory.bytes))
+    pub(crate) fn mapped<'m>(&self, memory: &'m Memory<'_>) -> Result<Span<'m>> {
+        let ptr = self.host_device_ptr(memory.0.host())?;
+        Ok(Span::new(Place::Device(ptr), memory.bytes()))
     }
 }

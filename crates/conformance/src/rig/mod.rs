@@ -10,7 +10,8 @@ mod gate;
 mod kernels;
 mod memory;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinlane_driver::{
     DevicePtr, Driver, EventFlags, EventHandle, FunctionHandle, HostPtr, ModuleHandle, Result,
@@ -18,17 +19,19 @@ use pinlane_driver::{
 };
 
 use crate::Outcome;
+use crate::outcome::needs;
 
-pub(crate) use copies::Rows;
-pub(crate) use kernels::Planes;
-pub(crate) use memory::{DeviceMem, HostKind, HostMem, PAGE_BYTES, Pages, Span};
+pub(crate) use kernels::blocks;
+use memory::Pages;
+pub(crate) use memory::{Memory, MemoryKind, PAGE_BYTES, Span};
 
 /// A resource to free.
+#[derive(PartialEq)]
 enum Resource {
     Device(DevicePtr),
     DeviceAsync(DevicePtr, StreamHandle),
     Pinned(HostPtr),
-    Pageable(#[expect(dead_code, reason = "held for its Drop")] Pages),
+    Pageable(Pages),
     Registered(HostPtr),
     Stream(StreamHandle),
     Event(EventHandle),
@@ -38,23 +41,43 @@ enum Resource {
 // SAFETY: the addresses are only handed back to the driver, which any thread may call.
 unsafe impl Send for Resource {}
 
-/// An open device and everything that was created on it.
+/// An open device and everything that was created on it. Calls that need no bookkeeping go to its
+/// driver.
 pub(crate) struct Rig {
     driver: Arc<dyn Driver>,
-    resource: Mutex<Vec<Resource>>,
+    resources: Mutex<Vec<Resource>>,
+}
+
+impl Deref for Rig {
+    type Target = dyn Driver;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.driver
+    }
 }
 
 impl Rig {
     pub(crate) fn new(driver: Arc<dyn Driver>) -> Self {
         Self {
             driver,
-            resource: Mutex::new(Vec::new()),
+            resources: Mutex::default(),
         }
     }
 
-    /// The driver, for the calls that need no bookkeeping.
-    pub(crate) fn driver(&self) -> &dyn Driver {
-        &*self.driver
+    /// Skips the case if the device cannot page-lock existing memory.
+    pub(crate) fn needs_registration(&self) -> Outcome {
+        needs(self.info().can_register, "no registration")
+    }
+
+    /// Skips the case if kernels cannot access host memory.
+    pub(crate) fn needs_mapping(&self) -> Outcome {
+        needs(self.info().can_map_host, "no mapped host memory")
+    }
+
+    /// Skips the case if memory cannot be allocated in stream order.
+    pub(crate) fn needs_stream_memory(&self) -> Outcome {
+        let can = self.info().stream_ordered_alloc;
+        needs(can, "no stream-ordered allocation")
     }
 
     /// A non-blocking stream.
@@ -65,22 +88,30 @@ impl Rig {
         })
     }
 
+    /// Non-blocking streams.
+    pub(crate) fn streams(&self, count: usize) -> Result<Vec<StreamHandle>> {
+        (0..count).map(|_| self.stream()).collect()
+    }
+
     pub(crate) fn stream_with(&self, flags: StreamFlags) -> Result<StreamHandle> {
-        let stream = self.driver.stream_create(flags)?;
-        self.track(Resource::Stream(stream));
+        let stream = self.stream_create(flags)?;
+        self.list().push(Resource::Stream(stream));
         Ok(stream)
     }
 
     /// Destroys a stream, which the case does not use again.
     pub(crate) fn destroy_stream(&self, stream: StreamHandle) -> Result<()> {
-        let resource =
-            self.untrack(|resource| matches!(resource, Resource::Stream(s) if *s == stream));
-        self.free(resource)
+        self.release(Resource::Stream(stream))
     }
 
     /// An event without timing.
     pub(crate) fn event(&self) -> Result<EventHandle> {
         self.event_with(EventFlags::default())
+    }
+
+    /// Events without timing.
+    pub(crate) fn events(&self, count: usize) -> Result<Vec<EventHandle>> {
+        (0..count).map(|_| self.event()).collect()
     }
 
     /// An event with timing.
@@ -92,35 +123,37 @@ impl Rig {
     }
 
     pub(crate) fn event_with(&self, flags: EventFlags) -> Result<EventHandle> {
-        let event = self.driver.event_create(flags)?;
-        self.track(Resource::Event(event));
+        let event = self.event_create(flags)?;
+        self.list().push(Resource::Event(event));
         Ok(event)
     }
 
     /// Destroys an event, which the case does not use again.
     pub(crate) fn destroy_event(&self, event: EventHandle) -> Result<()> {
-        let resource =
-            self.untrack(|resource| matches!(resource, Resource::Event(e) if *e == event));
-        self.free(resource)
+        self.release(Resource::Event(event))
+    }
+
+    /// Records an event and waits for it.
+    pub(crate) fn record_and_wait(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        self.event_record(event, stream)?;
+        self.event_synchronize(event)
     }
 
     pub(crate) fn module(&self, ptx: &str) -> Result<ModuleHandle> {
-        let module = self.driver.module_load(ptx)?;
-        self.track(Resource::Module(module));
+        let module = self.module_load(ptx)?;
+        self.list().push(Resource::Module(module));
         Ok(module)
     }
 
     /// Unloads a module. None of its kernels runs, and the case does not use it again.
     pub(crate) fn unload(&self, module: ModuleHandle) -> Result<()> {
-        let resource =
-            self.untrack(|resource| matches!(resource, Resource::Module(m) if *m == module));
-        self.free(resource)
+        self.release(Resource::Module(module))
     }
 
     /// Loads the built-in module and returns one of its kernels.
     pub(crate) fn function(&self, name: &str) -> Result<FunctionHandle> {
         let module = self.module(pinlane_kernels::PTX)?;
-        self.driver.module_function(module, name)
+        self.module_function(module, name)
     }
 
     /// Frees everything. An error is a failure of the case.
@@ -130,13 +163,19 @@ impl Rig {
 
     /// Waits for all work first. Continues after an error, so that the rest is freed, too.
     fn free_all(&self) -> Result<()> {
-        let mut first = self.driver.synchronize();
+        let mut first = self.synchronize();
         loop {
             let last = self.list().pop();
             let Some(resource) = last else { break };
             first = first.and(self.free(resource));
         }
-        first.and(self.driver.synchronize())
+        first.and(self.synchronize())
+    }
+
+    /// Frees what the case created.
+    fn release(&self, resource: Resource) -> Result<()> {
+        self.untrack(|other| *other == resource);
+        self.free(resource)
     }
 
     fn free(&self, resource: Resource) -> Result<()> {
@@ -145,35 +184,29 @@ impl Rig {
         // has waited for its own work. The case does not use a freed module or event again.
         unsafe {
             match resource {
-                Resource::Device(ptr) => self.driver.device_free(ptr),
-                Resource::DeviceAsync(ptr, stream) => self.driver.device_free_async(ptr, stream),
-                Resource::Pinned(ptr) => self.driver.host_free(ptr),
+                Resource::Device(ptr) => self.device_free(ptr),
+                Resource::DeviceAsync(ptr, stream) => self.device_free_async(ptr, stream),
+                Resource::Pinned(ptr) => self.host_free(ptr),
                 Resource::Pageable(_) => Ok(()),
-                Resource::Registered(ptr) => self.driver.host_unregister(ptr),
-                Resource::Stream(stream) => self.driver.stream_destroy(stream),
-                Resource::Event(event) => self.driver.event_destroy(event),
-                Resource::Module(module) => self.driver.module_unload(module),
+                Resource::Registered(ptr) => self.host_unregister(ptr),
+                Resource::Stream(stream) => self.stream_destroy(stream),
+                Resource::Event(event) => self.event_destroy(event),
+                Resource::Module(module) => self.module_unload(module),
             }
         }
-    }
-
-    fn track(&self, resource: Resource) {
-        self.list().push(resource);
     }
 
     /// Removes a resource from the list. A case frees only what it created.
     fn untrack(&self, is_it: impl Fn(&Resource) -> bool) -> Resource {
         let mut list = self.list();
-        let at = list
-            .iter()
-            .rposition(is_it)
-            .expect("the case created what it frees");
-        list.remove(at)
+        let at = list.iter().rposition(is_it);
+        list.remove(at.expect("the case created what it frees"))
     }
 
-    fn list(&self) -> std::sync::MutexGuard<'_, Vec<Resource>> {
+    fn list(&self) -> MutexGuard<'_, Vec<Resource>> {
         // A panic on another thread leaves the list intact.
-        self.resource.lock().unwrap_or_else(PoisonError::into_inner)
+        let list = self.resources.lock();
+        list.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
