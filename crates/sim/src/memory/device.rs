@@ -49,7 +49,7 @@ pub(crate) struct OutOfBounds;
 pub(crate) struct DeviceMemory {
     base: u64,
     next: u64,
-    capacity_bytes: u64,
+    pub(crate) capacity_bytes: u64,
     used_bytes: u64,
     blocks: BTreeMap<u64, Block>,
 }
@@ -70,10 +70,6 @@ impl DeviceMemory {
             used_bytes: 0,
             blocks: BTreeMap::new(),
         }
-    }
-
-    pub(crate) fn capacity_bytes(&self) -> u64 {
-        self.capacity_bytes
     }
 
     pub(crate) fn free_bytes(&self) -> u64 {
@@ -132,9 +128,9 @@ impl DeviceMemory {
         (address < base + block.bytes && end <= base + block.bytes).then_some((base, block))
     }
 
-    /// Whether this address was ever allocated. If it is not now, it has been freed.
-    pub(crate) fn was_issued(&self, address: u64) -> bool {
-        (self.base..self.next).contains(&address)
+    /// Whether this address was allocated once, and is not now.
+    pub(crate) fn was_freed(&self, address: u64) -> bool {
+        (self.base..self.next).contains(&address) && self.find(address, 0).is_none()
     }
 
     /// All blocks, by address.

@@ -9,25 +9,13 @@ use super::host::{Coverage, HostMemory};
 
 /// The memory of one device, and mapped host memory.
 pub(crate) struct KernelView<'a> {
-    device: &'a mut DeviceMemory,
-    host: &'a HostMemory,
-    touched_before_alloc: bool,
+    pub(crate) device: &'a mut DeviceMemory,
+    pub(crate) host: &'a HostMemory,
+    /// Whether it accessed memory before its stream-ordered allocation.
+    pub(crate) touched_before_alloc: bool,
 }
 
-impl<'a> KernelView<'a> {
-    pub(crate) fn new(device: &'a mut DeviceMemory, host: &'a HostMemory) -> Self {
-        Self {
-            device,
-            host,
-            touched_before_alloc: false,
-        }
-    }
-
-    /// Whether it accessed memory before its stream-ordered allocation.
-    pub(crate) fn touched_before_alloc(&self) -> bool {
-        self.touched_before_alloc
-    }
-
+impl KernelView<'_> {
     fn note_state(&mut self, address: u64) {
         if let Some((_, block)) = self.device.find(address, 0) {
             self.touched_before_alloc |= block.state == BlockState::AllocQueued;

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinlane_driver::ErrorKind;
+use pinlane_kernels::MemoryFault;
 
 use crate::checks::FindingKind;
 use crate::memory::KernelView;
@@ -124,24 +125,24 @@ impl State {
                 let read = self.memory_of(*source).read_into(*source, &mut buffer);
                 read.and_then(|()| self.memory_of(*target).write_from(*target, &buffer))
             }
-            (Endpoint::Device(source), Endpoint::Pinned(host) | Endpoint::Waiting(host)) => {
+            (Endpoint::Device(source), Endpoint::Pinned(host) | Endpoint::Pageable(host)) => {
                 let memory = self.memory_of(*source);
                 memory.read(*source, bytes, |at, part| host.write(at, part))
             }
-            (Endpoint::Pinned(host) | Endpoint::Waiting(host), Endpoint::Device(target)) => {
+            (Endpoint::Pinned(host) | Endpoint::Pageable(host), Endpoint::Device(target)) => {
                 let memory = self.memory_of(*target);
                 memory.write(*target, bytes, |at, part| host.read(at, part))
             }
             (Endpoint::Staged(staged), Endpoint::Device(target)) => {
                 self.memory_of(*target).write_from(*target, staged)
             }
-            (Endpoint::Staged(staged), Endpoint::Pinned(host) | Endpoint::Waiting(host)) => {
+            (Endpoint::Staged(staged), Endpoint::Pinned(host) | Endpoint::Pageable(host)) => {
                 host.write(0, staged);
                 Ok(())
             }
             (
-                Endpoint::Pinned(source) | Endpoint::Waiting(source),
-                Endpoint::Pinned(target) | Endpoint::Waiting(target),
+                Endpoint::Pinned(source) | Endpoint::Pageable(source),
+                Endpoint::Pinned(target) | Endpoint::Pageable(target),
             ) => {
                 let mut buffer = vec![0; bytes];
                 source.read(0, &mut buffer);
@@ -207,7 +208,7 @@ impl State {
                 range.write(0, &vec![value; bytes]);
                 self.rehash_others(range.address(), range.end());
             }
-            Endpoint::Staged(_) | Endpoint::Waiting(_) => {
+            Endpoint::Staged(_) | Endpoint::Pageable(_) => {
                 unreachable!("a memset has no pageable target")
             }
         }
@@ -224,11 +225,15 @@ impl State {
         }
         let kernel = launch.kernel;
         let memory = &mut self.devices[device].memory;
-        let mut view = KernelView::new(memory, &self.host);
+        let mut view = KernelView {
+            device: memory,
+            host: &self.host,
+            touched_before_alloc: false,
+        };
         // A panic of the twin would unwind through the machine's lock; it is a device fault.
         let run = || (kernel.run)(&mut view, launch.shape, &launch.args);
         let result = catch_unwind(AssertUnwindSafe(run));
-        let early = view.touched_before_alloc();
+        let early = view.touched_before_alloc;
         for &(start, end) in &mapped {
             self.rehash_others(start, end);
         }
@@ -236,27 +241,18 @@ impl State {
             let detail = "the kernel does not wait for the stream that allocates";
             self.report(FindingKind::UseBeforeAlloc, op.describe(), detail);
         }
-        let fault = match result {
+        let what = match result {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(fault)) => fault,
-            Err(_) => {
-                return Err(DeviceFault(format!(
-                    "{}: its CPU twin panicked",
-                    op.describe()
-                )));
+            Ok(Err(MemoryFault { address, bytes })) => {
+                if self.devices[device].memory.was_freed(address.0) {
+                    let detail = format!("at {address:?}");
+                    self.report(FindingKind::UseAfterFree, op.describe(), detail);
+                }
+                format!("illegal access to {bytes} bytes at {address:?}")
             }
+            Err(_) => "its CPU twin panicked".to_owned(),
         };
-        let (address, bytes) = (fault.address, fault.bytes);
-        let detail = format!(
-            "{}: illegal access to {bytes} bytes at {address:?}",
-            op.describe()
-        );
-        let memory = &self.devices[device].memory;
-        if memory.was_issued(address.0) && memory.find(address.0, 0).is_none() {
-            let detail = format!("at {address:?}");
-            self.report(FindingKind::UseAfterFree, op.describe(), detail);
-        }
-        Err(DeviceFault(detail))
+        Err(DeviceFault(format!("{}: {what}", op.describe())))
     }
 
     /// Mapped host ranges that a kernel's arguments point to.
