@@ -33,15 +33,6 @@ pub(crate) struct Device {
     pub(crate) blocking_work: EarliestStart,
 }
 
-impl Device {
-    /// Makes the device unusable: every call fails, engines stop, pending frees happen.
-    pub(crate) fn kill(&mut self, fatal: Error) {
-        self.fatal = Some(fatal);
-        self.engines.clear();
-        self.memory.drop_freed();
-    }
-}
-
 /// A kernel of a loaded module.
 pub(crate) struct Function {
     pub(crate) device: usize,
@@ -190,8 +181,7 @@ impl State {
             sequence: own.last(),
         }];
         if own.role == Role::Default {
-            let is_waited_for = |it: &Stream| it.device == own.device && it.role == Role::Blocking;
-            points.extend(self.active_ends(is_waited_for));
+            points.extend(self.active_ends(|it| it.blocks(own)));
         }
         points
     }

@@ -12,9 +12,6 @@ use crate::operation::{Endpoint, InjectedFailure, Launch, Moment, Operation, Pie
 use crate::slab::Id;
 use crate::state::State;
 
-/// Why an operation made its device unusable.
-struct DeviceFault(String);
-
 impl State {
     /// Carries out what the running operation of a stream does at this moment. Returns false if that
     /// made the device unusable.
@@ -31,19 +28,15 @@ impl State {
         stream.queue.push_front(op);
         match result {
             Ok(()) => true,
-            Err(DeviceFault(detail)) => {
+            Err(detail) => {
                 self.kill(device, ErrorKind::DeviceFault, detail);
                 false
             }
         }
     }
 
-    fn effect(
-        &mut self,
-        device: usize,
-        op: &mut Operation,
-        moment: Moment,
-    ) -> Result<(), DeviceFault> {
+    /// The effect of an operation, or why it made its device unusable.
+    fn effect(&mut self, device: usize, op: &mut Operation, moment: Moment) -> Result<(), String> {
         if moment == Moment::End
             && let Some(failure) = op.failure
         {
@@ -51,17 +44,24 @@ impl State {
                 InjectedFailure::LateError => "failed",
                 InjectedFailure::Stuck => "was stuck until the watchdog ended it",
             };
-            return Err(DeviceFault(format!("{} {how} (injected)", op.describe())));
+            return Err(format!("{} {how} (injected)", op.describe()));
         }
         if op.cancelled {
             return Ok(());
         }
-        match &mut op.work {
+        match &op.work {
             Work::Transfer(_) => self.move_pieces(op, moment),
             Work::Kernel(launch) if launch.moment == moment => {
-                return self.run_kernel(device, op);
+                return self.run_kernel(device, op, launch);
             }
-            Work::Memset { .. } if moment == Moment::End => self.fill(op),
+            Work::Memset {
+                target,
+                value,
+                bytes,
+            } if moment == Moment::End => {
+                let misuse = self.fill(target, *value, *bytes);
+                self.report_unordered(misuse, op);
+            }
             Work::Alloc(address) => {
                 if let Some(block) = self.devices[device].memory.at(*address)
                     && block.state == BlockState::AllocQueued
@@ -172,38 +172,26 @@ impl State {
         let Endpoint::Device(address) = end else {
             return None;
         };
-        let memory = device_of(*address).and_then(|owner| self.devices.get(owner));
-        let found = memory.and_then(|device| device.memory.find(*address, bytes as u64));
-        match found {
+        let device = device_of(*address).and_then(|owner| self.devices.get(owner));
+        let found = device.and_then(|device| device.memory.find(*address, bytes as u64));
+        match found.map(|(_, block)| block.state) {
             None => Some(FindingKind::UseAfterFree),
-            Some((_, block)) if block.state == BlockState::AllocQueued => {
-                Some(FindingKind::UseBeforeAlloc)
-            }
+            Some(BlockState::AllocQueued) => Some(FindingKind::UseBeforeAlloc),
             Some(_) => None,
         }
     }
 
-    fn fill(&mut self, op: &mut Operation) {
-        let Work::Memset {
-            target,
-            value,
-            bytes,
-        } = &op.work
-        else {
-            return;
-        };
-        let (value, bytes) = (*value, *bytes);
+    /// Fills memory; returns misuse of it.
+    fn fill(&mut self, target: &Endpoint, value: u8, bytes: usize) -> Option<FindingKind> {
         let misuse = self.device_misuse(target, bytes);
         match target {
             _ if misuse == Some(FindingKind::UseAfterFree) => {}
             Endpoint::Device(address) => {
                 let memory = self.memory_of(*address);
-                memory
-                    .write(*address, bytes, |_, part| part.fill(value))
-                    .expect("a checked range of device memory");
+                let filled = memory.write(*address, bytes, |_, part| part.fill(value));
+                filled.expect("a checked range of device memory");
             }
             Endpoint::Pinned(range) => {
-                let range = *range;
                 self.check_others(range.address(), range.end());
                 range.write(0, &vec![value; bytes]);
                 self.rehash_others(range.address(), range.end());
@@ -212,26 +200,21 @@ impl State {
                 unreachable!("a memset has no pageable target")
             }
         }
-        self.report_unordered(misuse, op);
+        misuse
     }
 
-    fn run_kernel(&mut self, device: usize, op: &Operation) -> Result<(), DeviceFault> {
-        let Work::Kernel(launch) = &op.work else {
-            return Ok(());
-        };
+    fn run_kernel(&mut self, device: usize, op: &Operation, launch: &Launch) -> Result<(), String> {
         let mapped = self.mapped_ranges(launch);
         for &(start, end) in &mapped {
             self.check_others(start, end);
         }
-        let kernel = launch.kernel;
-        let memory = &mut self.devices[device].memory;
         let mut view = KernelView {
-            device: memory,
+            device: &mut self.devices[device].memory,
             host: &self.host,
             touched_before_alloc: false,
         };
         // A panic of the twin would unwind through the machine's lock; it is a device fault.
-        let run = || (kernel.run)(&mut view, launch.shape, &launch.args);
+        let run = || (launch.kernel.run)(&mut view, launch.shape, &launch.args);
         let result = catch_unwind(AssertUnwindSafe(run));
         let early = view.touched_before_alloc;
         for &(start, end) in &mapped {
@@ -252,7 +235,7 @@ impl State {
             }
             Err(_) => "its CPU twin panicked".to_owned(),
         };
-        Err(DeviceFault(format!("{}: {what}", op.describe())))
+        Err(format!("{}: {what}", op.describe()))
     }
 
     /// Mapped host ranges that a kernel's arguments point to.
