@@ -1,8 +1,27 @@
 //! Gives the shared library the name that programs link against, and keeps it loaded: its report is
-//! written when the process ends, even if the program closed the library before.
+//! written when the process ends, even if the program closed the library before. Lists the functions that
+//! it does not support.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::{env, fs};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/api.txt");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+
+    let api = fs::read_to_string("src/api.txt").expect("src/api.txt");
+    let mut unsupported = BTreeSet::new();
+    for line in api.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<_> = line.split_whitespace().collect();
+        if let [_, _, symbol, per_thread, "unsupported"] = words[..] {
+            unsupported.extend([symbol, per_thread].into_iter().filter(|name| *name != "-"));
+        }
+    }
+    let names = Vec::from_iter(unsupported).join("\n");
+    let folder = env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR");
+    let target = Path::new(&folder).join("unsupported.rs");
+    fs::write(target, format!("unsupported! {{ {names} }}")).expect("OUT_DIR is writable");
 }

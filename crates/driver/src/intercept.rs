@@ -120,6 +120,14 @@ macro_rules! intercept {
             $($call,)*
         }
 
+        impl Call {
+            /// The name of the method.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$call => stringify!($name),)* }
+            }
+        }
+
         // SAFETY: the wrapped driver keeps the contract, and errors of a hook are as `Hook` requires.
         unsafe impl<H: Hook> Driver for Intercepted<H> {
             fn info(&self) -> &DeviceInfo {

@@ -7,7 +7,6 @@ use std::sync::{Arc, Weak};
 
 use pinlane_driver::{Call, Error, HostCallback, Result};
 
-use crate::calls::name;
 use crate::machine::Machine;
 use crate::slab::Id;
 
@@ -22,16 +21,11 @@ pub(crate) struct DueCallback {
 impl DueCallback {
     /// Calls it. The stream continues even if it panics.
     fn run(self) {
-        let Self {
-            callback, result, ..
-        } = self;
-        let result = result.map_err(|error| Error {
-            call: name(Call::HostCallback),
-            ..error
-        });
+        let call = Call::HostCallback.name();
+        let result = self.result.map_err(|error| Error { call, ..error });
         // The panic hook has reported it. The payload is leaked: dropping it could panic again,
         // which would end this thread.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| callback(result))) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.callback)(result))) {
             std::mem::forget(payload);
         }
     }

@@ -1,15 +1,14 @@
 //! Resolves the addresses of copies, and cuts them into pieces.
 
-use pinlane_driver::{Call, Copy2d, CopyOp, DevicePtr, Place, Result};
+use pinlane_driver::{Copy2d, CopyOp, Place, Result};
 use pinlane_model::{Direction, HostKind};
 
-use crate::calls::{invalid, name};
+use crate::calls::DeviceCall;
 use crate::checks::FindingKind;
 use crate::memory::HostBytes;
 use crate::memory::device::{BlockState, device_of};
 use crate::memory::host::Coverage;
 use crate::operation::{Endpoint, Moment, Piece, Transfer};
-use crate::state::State;
 use crate::timeline::SpanKind;
 
 /// A copy that is ready to be queued.
@@ -19,13 +18,6 @@ pub(crate) struct CopyPlan {
     pub(crate) pageable_source: bool,
     /// The calling thread is blocked until the copy is done.
     pub(crate) pageable_target: bool,
-}
-
-/// Source or target of a copy, with its kind of memory.
-enum Resolved {
-    Device(u64),
-    Pinned(HostBytes),
-    Pageable(HostBytes),
 }
 
 /// Bytes by kind of copy, in the order of [`KINDS`].
@@ -48,10 +40,9 @@ pub(crate) fn rows(copy: &Copy2d) -> Vec<CopyOp> {
         row_bytes, rows, ..
     } = *copy;
     let dense = copy.target_pitch_bytes == row_bytes && copy.source_pitch_bytes == row_bytes;
-    let (count, bytes) = if dense {
-        (1, row_bytes * rows)
-    } else {
-        (rows, row_bytes)
+    let (count, bytes) = match dense {
+        true => (1, row_bytes * rows),
+        false => (rows, row_bytes),
     };
     (0..count)
         .map(|row| CopyOp {
@@ -62,194 +53,137 @@ pub(crate) fn rows(copy: &Copy2d) -> Vec<CopyOp> {
         .collect()
 }
 
-impl State {
+impl DeviceCall<'_> {
     /// Plans copies that run as one operation. `None` if there is nothing to copy.
     ///
     /// # Safety
     /// As for the driver's copy calls, for each of the copies.
-    pub(crate) unsafe fn plan(
-        &mut self,
-        device: usize,
-        call: Call,
-        copies: &[CopyOp],
-    ) -> Result<Option<CopyPlan>> {
+    pub(crate) unsafe fn plan(&mut self, copies: &[CopyOp]) -> Result<Option<CopyPlan>> {
         let mut totals = BytesByKind::default();
         let mut pieces = Vec::with_capacity(copies.len());
         let (mut pageable_source, mut pageable_target) = (false, false);
         for copy in copies.iter().filter(|copy| copy.bytes > 0) {
             // SAFETY: passed on to the caller.
-            let source = unsafe { self.resolve(device, call, copy.source, copy.bytes, false)? };
+            let source = unsafe { self.resolve(copy.source, copy.bytes, false)? };
             // SAFETY: passed on to the caller.
-            let target = unsafe { self.resolve(device, call, copy.target, copy.bytes, true)? };
+            let target = unsafe { self.resolve(copy.target, copy.bytes, true)? };
             totals.add(&source, &target, copy.bytes);
-            pageable_source |= matches!(source, Resolved::Pageable(_));
-            pageable_target |= matches!(target, Resolved::Pageable(_));
+            pageable_source |= source.is_pageable();
+            pageable_target |= target.is_pageable();
             self.add_pieces(&mut pieces, source, target, copy.bytes);
         }
         if pieces.is_empty() {
             return Ok(None);
         }
-        let transfer = Transfer {
-            kind: totals.main_kind(),
-            bytes: totals.bytes.iter().sum(),
-            alone_ns: self.alone_ns(&totals),
-            pieces,
-        };
         Ok(Some(CopyPlan {
-            transfer,
+            transfer: Transfer {
+                kind: totals.main_kind(),
+                bytes: totals.bytes.iter().sum(),
+                alone_ns: self.alone_ns(&totals),
+                pieces,
+            },
             pageable_source,
             pageable_target,
         }))
-    }
-
-    /// The target of a memset.
-    ///
-    /// # Safety
-    /// As for the driver's memset.
-    pub(crate) unsafe fn plan_fill(
-        &mut self,
-        device: usize,
-        call: Call,
-        address: u64,
-        bytes: usize,
-    ) -> Result<Endpoint> {
-        let place = Place::Device(DevicePtr(address));
-        // SAFETY: passed on to the caller.
-        match unsafe { self.resolve(device, call, place, bytes, true)? } {
-            Resolved::Device(address) => Ok(Endpoint::Device(address)),
-            Resolved::Pinned(range) | Resolved::Pageable(range) => Ok(Endpoint::Pinned(range)),
-        }
     }
 
     /// Determines the kind of memory at a place.
     ///
     /// # Safety
     /// A host place is valid as required by the driver's copy calls.
-    unsafe fn resolve(
+    pub(crate) unsafe fn resolve(
         &mut self,
-        device: usize,
-        call: Call,
         place: Place,
         bytes: usize,
         write: bool,
-    ) -> Result<Resolved> {
+    ) -> Result<Endpoint> {
         let address = match place {
             Place::Host(ptr) => {
                 // SAFETY: passed on to the caller.
                 let range = unsafe { HostBytes::new(ptr, bytes) };
-                return self.resolve_host(call, range, write);
+                return self.resolve_host(range, write);
             }
             Place::Device(ptr) => ptr.0,
         };
         let Some(owner) = device_of(address) else {
-            return self.resolve_mapped(call, address, bytes, write);
+            return self.resolve_mapped(address, bytes, write);
         };
         let memory = self.devices.get(owner).map(|device| &device.memory);
-        match memory.and_then(|memory| memory.find(address, bytes as u64)) {
-            Some((_, block)) if block.state != BlockState::FreeQueued => {
-                self.trace.add(address);
-                Ok(Resolved::Device(address))
-            }
-            found => {
-                let freed = found.is_some()
-                    || memory.is_some_and(|memory| {
-                        memory.was_issued(address) && memory.find(address, 0).is_none()
-                    });
-                let detail =
-                    format!("{bytes} bytes at {address:#x} are not memory of device {device}");
-                if freed {
-                    self.report(FindingKind::UseAfterFree, name(call), detail.clone());
-                }
-                Err(invalid(call, detail))
-            }
+        let found = memory.and_then(|memory| memory.find(address, bytes as u64));
+        if found.is_some_and(|(_, block)| block.state != BlockState::FreeQueued) {
+            self.trace.add(address);
+            return Ok(Endpoint::Device(address));
         }
+        let is_freed = found.is_some() || memory.is_some_and(|memory| memory.was_freed(address));
+        let device = self.device;
+        let detail = format!("{bytes} bytes at {address:#x} are not memory of device {device}");
+        if is_freed {
+            self.report_misuse(FindingKind::UseAfterFree, detail.clone());
+        }
+        Err(self.invalid(detail))
     }
 
-    fn resolve_host(&mut self, call: Call, range: HostBytes, write: bool) -> Result<Resolved> {
-        let refused = |detail: &str| Err(invalid(call, detail));
-        match self.host.coverage(range.address(), range.len()) {
-            Coverage::Partly => refused("only part of the host memory is page-locked"),
+    fn resolve_host(&mut self, range: HostBytes, write: bool) -> Result<Endpoint> {
+        let refused = match self.host.coverage(range.address(), range.len()) {
+            Coverage::Partly => "only part of the host memory is page-locked",
             Coverage::Pinned(pin) if write && pin.read_only => {
-                refused("the target was registered read-only")
+                "the target was registered read-only"
             }
             Coverage::Pinned(pin) => {
                 let (id, offset) = (pin.id, range.address() - pin.range.address());
                 self.trace.add(id);
                 self.trace.add(offset as u64);
-                Ok(Resolved::Pinned(range))
+                return Ok(Endpoint::Pinned(range));
             }
-            Coverage::Pageable => Ok(Resolved::Pageable(range)),
+            Coverage::Pageable => return Ok(Endpoint::Pageable(range)),
             Coverage::Freed => {
                 let detail = format!("{} bytes of freed pinned memory", range.len());
-                self.report(FindingKind::UseAfterFree, name(call), detail);
-                refused("freed pinned memory")
+                self.report_misuse(FindingKind::UseAfterFree, detail);
+                "freed pinned memory"
             }
-        }
+        };
+        Err(self.invalid(refused))
     }
 
     /// Resolves a device address outside of device memory: mapped host memory, or nothing.
-    fn resolve_mapped(
-        &mut self,
-        call: Call,
-        address: u64,
-        bytes: usize,
-        write: bool,
-    ) -> Result<Resolved> {
+    fn resolve_mapped(&mut self, address: u64, bytes: usize, write: bool) -> Result<Endpoint> {
         let start = usize::try_from(address).unwrap_or(usize::MAX);
-        if let Coverage::Pinned(pin) = self.host.coverage(start, bytes)
-            && pin.mapped
-        {
-            let range = pin.range.part(start - pin.range.address(), bytes);
-            return self.resolve_host(call, range, write);
+        match self.host.coverage(start, bytes) {
+            Coverage::Pinned(pin) if pin.mapped => {
+                let range = pin.range.part(start - pin.range.address(), bytes);
+                self.resolve_host(range, write)
+            }
+            _ => Err(self.invalid(format!("{address:#x} is not a device address"))),
         }
-        Err(invalid(
-            call,
-            format!("{address:#x} is not a device address"),
-        ))
     }
 
     /// Adds the piece of a copy, or two if the adversary splits it.
     fn add_pieces(
         &mut self,
         pieces: &mut Vec<Piece>,
-        source: Resolved,
-        target: Resolved,
+        source: Endpoint,
+        target: Endpoint,
         bytes: usize,
     ) {
-        let at = match (&mut self.adversary, &source, &target) {
-            (None, ..) | (_, Resolved::Pageable(_), _) | (_, _, Resolved::Pageable(_)) => 0,
-            (Some(adversary), ..) => adversary.split(bytes),
+        let at = match &mut self.adversary {
+            Some(adversary) if !source.is_pageable() && !target.is_pageable() => {
+                adversary.split(bytes)
+            }
+            _ => 0,
         };
         if at > 0 {
-            self.add_piece(pieces, source.part(0, at), target.part(0, at), at);
-            let rest = bytes - at;
-            self.add_piece(pieces, source.part(at, rest), target.part(at, rest), rest);
-        } else {
-            self.add_piece(pieces, source, target, bytes);
+            pieces.push(self.piece(source.part(0, at), target.part(0, at), at));
         }
+        let rest = bytes - at;
+        pieces.push(self.piece(source.part(at, rest), target.part(at, rest), rest));
     }
 
-    fn add_piece(
-        &mut self,
-        pieces: &mut Vec<Piece>,
-        source: Resolved,
-        target: Resolved,
-        bytes: usize,
-    ) {
-        let source = match source {
-            Resolved::Device(address) => Endpoint::Device(address),
-            Resolved::Pinned(range) => Endpoint::Pinned(range),
-            Resolved::Pageable(range) => {
-                let mut staged = vec![0; bytes].into_boxed_slice();
-                range.read(0, &mut staged);
-                Endpoint::Staged(staged)
-            }
-        };
-        let target = match target {
-            Resolved::Device(address) => Endpoint::Device(address),
-            Resolved::Pinned(range) => Endpoint::Pinned(range),
-            Resolved::Pageable(range) => Endpoint::Waiting(range),
-        };
+    fn piece(&mut self, mut source: Endpoint, target: Endpoint, bytes: usize) -> Piece {
+        if let Endpoint::Pageable(range) = source {
+            let mut staged = vec![0; bytes].into_boxed_slice();
+            range.read(0, &mut staged);
+            source = Endpoint::Staged(staged);
+        }
         let mut piece = Piece {
             source,
             target,
@@ -259,7 +193,7 @@ impl State {
             hash: None,
         };
         piece.hash = self.hash_of(&piece);
-        pieces.push(piece);
+        piece
     }
 
     /// When a new operation accesses memory: at its end, unless an adversary decides.
@@ -273,18 +207,14 @@ impl State {
     /// Engine time of a copy that has the link to itself.
     fn alone_ns(&self, totals: &BytesByKind) -> u64 {
         let profile = &self.config.profile;
-        let mut sum_ns = 0_u64;
-        for (index, kind) in KINDS.into_iter().enumerate() {
+        let alone_ns = |index: usize| {
             let bytes = totals.bytes[index];
-            if bytes == 0 {
-                continue;
-            }
-            let host = if totals.pageable[index] {
-                HostKind::Pageable
-            } else {
-                HostKind::Pinned
+            let host = match totals.pageable[index] {
+                true => HostKind::Pageable,
+                false => HostKind::Pinned,
             };
-            sum_ns = sum_ns.saturating_add(match kind {
+            match KINDS[index] {
+                _ if bytes == 0 => 0,
                 SpanKind::HostToDevice => profile.copy_ns(Direction::HostToDevice, host, bytes),
                 SpanKind::DeviceToHost => profile.copy_ns(Direction::DeviceToHost, host, bytes),
                 // As fast as staging.
@@ -292,34 +222,23 @@ impl State {
                     profile.copy_ns(Direction::HostToDevice, HostKind::Pageable, bytes)
                 }
                 _ => profile.device_copy_ns(bytes),
-            });
-        }
-        sum_ns
-    }
-}
-
-impl Resolved {
-    fn part(&self, offset: usize, bytes: usize) -> Self {
-        match self {
-            Self::Device(address) => Self::Device(address + offset as u64),
-            Self::Pinned(range) => Self::Pinned(range.part(offset, bytes)),
-            Self::Pageable(range) => Self::Pageable(range.part(offset, bytes)),
-        }
+            }
+        };
+        let parts_ns = (0..KINDS.len()).map(alone_ns);
+        parts_ns.fold(0, u64::saturating_add)
     }
 }
 
 impl BytesByKind {
-    fn add(&mut self, source: &Resolved, target: &Resolved, bytes: usize) {
+    fn add(&mut self, source: &Endpoint, target: &Endpoint, bytes: usize) {
         let index = match (source, target) {
-            (Resolved::Device(_), Resolved::Device(_)) => 2,
-            (Resolved::Device(_), _) => 1,
-            (_, Resolved::Device(_)) => 0,
+            (Endpoint::Device(_), Endpoint::Device(_)) => 2,
+            (Endpoint::Device(_), _) => 1,
+            (_, Endpoint::Device(_)) => 0,
             _ => 3,
         };
-        let pageable =
-            matches!(source, Resolved::Pageable(_)) || matches!(target, Resolved::Pageable(_));
         self.bytes[index] += bytes as u64;
-        self.pageable[index] |= pageable;
+        self.pageable[index] |= source.is_pageable() || target.is_pageable();
     }
 
     /// The kind with the most bytes.

@@ -73,7 +73,7 @@ impl Faults {
 pub(crate) struct Injector {
     faults: Faults,
     rng: Rng,
-    hits: BTreeMap<FaultKind, u64>,
+    pub(crate) hits: BTreeMap<FaultKind, u64>,
 }
 
 impl Injector {
@@ -93,9 +93,5 @@ impl Injector {
         }
         *self.hits.entry(kind).or_default() += 1;
         true
-    }
-
-    pub(crate) fn hits(&self) -> &BTreeMap<FaultKind, u64> {
-        &self.hits
     }
 }

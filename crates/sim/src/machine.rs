@@ -7,6 +7,7 @@ use std::time::Duration;
 use pinlane_driver::{Call, DeviceInfo, ErrorKind, Result};
 
 use crate::builder::Config;
+use crate::calls::DeviceCall;
 use crate::operation::StreamPoint;
 use crate::state::State;
 
@@ -49,10 +50,10 @@ impl Machine {
         &self,
         device: usize,
         call: Call,
-        work: impl FnOnce(&mut State) -> Result<T>,
+        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut state = self.lock();
-        let result = state.enter(device, call).and_then(|()| work(&mut state));
+        let result = enter(&mut state, device, call, work);
         self.leave(state, &result);
         result
     }
@@ -63,53 +64,40 @@ impl Machine {
         &self,
         device: usize,
         call: Call,
-        work: impl FnOnce(&mut State) -> Result<()>,
+        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut state = self.lock();
         // Every other call reports why the device is unusable.
         let _ = state.enter(device, call);
-        let result = work(&mut state);
+        let result = work(&mut DeviceCall {
+            state: &mut state,
+            device,
+            call,
+        });
         self.leave(state, &result);
         result
     }
 
-    /// A call that blocks until the points returned by `work` are passed.
+    /// A call that blocks until the points returned by `work` are passed, or a time has passed
+    /// (`u64::MAX`: no limit). Returns whether they are passed.
     pub(crate) fn call_and_wait(
         &self,
         device: usize,
         call: Call,
-        work: impl FnOnce(&mut State) -> Result<Vec<StreamPoint>>,
-    ) -> Result<()> {
-        let mut state = self.lock();
-        let mut result = state.enter(device, call).and_then(|()| work(&mut state));
-        // Without points the call ends here: what it submitted does not complete within it.
-        if let Ok(points) = &mut result
-            && !points.is_empty()
-        {
-            let points = std::mem::take(points);
-            let done;
-            (state, done) = self.wait(state, device, call, &points, None);
-            result = done.map(|_| points);
-        }
-        self.leave(state, &result);
-        result.map(|_| ())
-    }
-
-    /// A call that blocks until the points returned by `work` are passed, or a time has passed.
-    pub(crate) fn call_and_wait_until(
-        &self,
-        device: usize,
-        call: Call,
         timeout_ns: u64,
-        work: impl FnOnce(&mut State) -> Result<Vec<StreamPoint>>,
+        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<Vec<StreamPoint>>,
     ) -> Result<bool> {
         let mut state = self.lock();
-        let points = state.enter(device, call).and_then(|()| work(&mut state));
-        let result = match points {
+        let result = match enter(&mut state, device, call, work) {
+            // Without points the call ends here: what it submitted does not complete within it.
+            Ok(points) if points.is_empty() => Ok(true),
             Ok(points) => {
-                let deadline_ns = state.now_ns.saturating_add(timeout_ns);
+                let limit_ns = match timeout_ns {
+                    u64::MAX => u64::MAX,
+                    _ => state.now_ns.saturating_add(timeout_ns).min(u64::MAX - 1),
+                };
                 let done;
-                (state, done) = self.wait(state, device, call, &points, Some(deadline_ns));
+                (state, done) = self.wait(state, device, call, &points, limit_ns);
                 done
             }
             Err(error) => Err(error),
@@ -134,17 +122,16 @@ impl Machine {
         }
     }
 
-    /// Lets virtual time pass until the points are passed, or a deadline. Returns whether they are
-    /// passed.
+    /// Lets virtual time pass until the points are passed, or until `limit_ns`. Returns whether they
+    /// are passed.
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         device: usize,
         call: Call,
         points: &[StreamPoint],
-        deadline_ns: Option<u64>,
+        limit_ns: u64,
     ) -> (MutexGuard<'a, State>, Result<bool>) {
-        let limit_ns = deadline_ns.unwrap_or(u64::MAX);
         let mut waited = false;
         loop {
             state.catch_up();
@@ -155,23 +142,19 @@ impl Machine {
             }
             if points.iter().all(|&point| state.passed(point)) {
                 if waited {
-                    let wake_ns = state.config.profile.calls.wake_ns;
-                    state.now_ns = state
-                        .now_ns
-                        .saturating_add(wake_ns)
-                        .min(limit_ns.max(state.now_ns));
+                    let now_ns = state.now_ns;
+                    let awake_ns = now_ns.saturating_add(state.config.profile.calls.wake_ns);
+                    state.now_ns = awake_ns.min(limit_ns.max(now_ns));
                 }
                 return (state, Ok(true));
             }
             waited = true;
-            if deadline_ns.is_some() && state.held {
-                // Another thread may have advanced the clock further.
-                state.now_ns = state.now_ns.max(limit_ns);
-                return (state, Ok(false));
+            let mut stepped = false;
+            if !state.held || limit_ns == u64::MAX {
+                (state, stepped) = self.progress(state, limit_ns);
             }
-            let stepped;
-            (state, stepped) = self.progress(state, limit_ns);
             if !stepped {
+                // Another thread may have advanced the clock further.
                 state.now_ns = state.now_ns.max(limit_ns);
                 return (state, Ok(false));
             }
@@ -195,52 +178,34 @@ impl Machine {
             if !state.held {
                 state.callbacks.wake_worker();
             }
-            if limit_ns < u64::MAX {
-                // A callback takes real time. One that never returns must not block a wait with a
-                // timeout.
-                let left = Duration::from_nanos(limit_ns.saturating_sub(state.now_ns));
-                return self.sleep_at_most(state, left);
-            }
-            return (self.sleep(state), true);
+            // A callback takes real time. One that never returns must not block a wait with a
+            // timeout.
+            let patience = match limit_ns {
+                u64::MAX => Duration::MAX,
+                _ => Duration::from_nanos(limit_ns.saturating_sub(state.now_ns)),
+            };
+            return self.sleep(state, patience);
         }
         assert!(limit_ns < u64::MAX, "work is queued and nothing can run");
         (state, false)
     }
 
     /// Blocks until something changes, or this long. Returns whether something did.
-    fn sleep_at_most<'a>(
+    fn sleep<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         patience: Duration,
     ) -> (MutexGuard<'a, State>, bool) {
         state.sleepers += 1;
-        let (mut state, slept) = self
-            .changed
-            .wait_timeout(state, patience)
-            .unwrap_or_else(PoisonError::into_inner);
+        let slept = self.changed.wait_timeout(state, patience);
+        let (mut state, slept) = slept.unwrap_or_else(PoisonError::into_inner);
         state.sleepers -= 1;
         (state, !slept.timed_out())
     }
 
-    /// Blocks until something changes.
-    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        state.sleepers += 1;
-        let mut state = self
-            .changed
-            .wait(state)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.sleepers -= 1;
-        state
-    }
-
     /// Advances to the next event, or until all queued callbacks have returned. Returns false if
-    /// nothing is outstanding.
-    pub(crate) fn step(&self) -> bool {
-        self.step_within(None)
-    }
-
-    /// The same. Gives up on callbacks after this much real time.
-    fn step_within(&self, patience: Option<Duration>) -> bool {
+    /// nothing is outstanding, or a callback takes longer than `patience` of real time.
+    pub(crate) fn step(&self, patience: Duration) -> bool {
         let mut state = self.lock();
         if !state.callbacks.outstanding() || state.held {
             let stepped = state.step();
@@ -249,12 +214,8 @@ impl Machine {
         }
         while state.callbacks.outstanding() {
             state.callbacks.wake_worker();
-            let Some(patience) = patience else {
-                state = self.sleep(state);
-                continue;
-            };
             let changed;
-            (state, changed) = self.sleep_at_most(state, patience);
+            (state, changed) = self.sleep(state, patience);
             if !changed {
                 return false;
             }
@@ -265,15 +226,10 @@ impl Machine {
     /// Ends a hold and completes all outstanding work, except behind a callback that never returns.
     pub(crate) fn run_out(&self) {
         self.release();
-        while self.step_within(Some(CALLBACK_PATIENCE)) {}
+        while self.step(CALLBACK_PATIENCE) {}
     }
 
-    /// Holds all completions until [`release`](Self::release).
-    pub(crate) fn hold(&self) {
-        self.lock().hold();
-    }
-
-    /// Ends [`hold`](Self::hold).
+    /// Ends [`State::hold`].
     pub(crate) fn release(&self) {
         let mut state = self.lock();
         state.release();
@@ -282,6 +238,21 @@ impl Machine {
         }
         self.wake_sleepers(&state);
     }
+}
+
+/// Enters a call and does its work.
+fn enter<T>(
+    state: &mut State,
+    device: usize,
+    call: Call,
+    work: impl FnOnce(&mut DeviceCall<'_>) -> Result<T>,
+) -> Result<T> {
+    state.enter(device, call)?;
+    work(&mut DeviceCall {
+        state,
+        device,
+        call,
+    })
 }
 
 impl Drop for Machine {

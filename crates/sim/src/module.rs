@@ -1,9 +1,8 @@
 //! PTX modules: their kernels' names, and the CPU twins of these.
 
-use pinlane_driver::{Call, ErrorKind, Result};
+use pinlane_driver::ErrorKind;
 use pinlane_kernels::Kernel;
 
-use crate::calls::error;
 use crate::slab::Id;
 
 /// A loaded module.
@@ -15,24 +14,23 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// Reads the names of a module's kernels.
-    pub(crate) fn parse(device: usize, ptx: &str) -> Result<Self> {
-        let refused = |why: &str| error(Call::ModuleLoad, ErrorKind::InvalidPtx, why);
+    /// Reads the names of a module's kernels; says what is wrong with it otherwise.
+    pub(crate) fn parse(device: usize, ptx: &str) -> Result<Self, &'static str> {
         let text = without_comments(ptx);
         if !text.contains(".version") {
-            return Err(refused("no .version line"));
+            return Err("no .version line");
         }
         let mut entries = Vec::new();
         for after in text.split(".entry").skip(1) {
             let after = after.trim_start();
             let end = after.find(|c: char| !(c.is_alphanumeric() || "_$%".contains(c)));
             match &after[..end.unwrap_or(after.len())] {
-                "" => return Err(refused("an .entry has no name")),
+                "" => return Err("an .entry has no name"),
                 entry => entries.push(entry.to_owned()),
             }
         }
         if entries.is_empty() {
-            return Err(refused("no .entry"));
+            return Err("no .entry");
         }
         Ok(Self {
             device,
@@ -42,11 +40,14 @@ impl Module {
     }
 
     /// The CPU twin of a kernel of this module: one of the user's, or a built-in one.
-    pub(crate) fn twin(&self, wanted: &str, added: &[Kernel]) -> Result<Kernel> {
-        let call = Call::ModuleFunction;
+    pub(crate) fn twin(
+        &self,
+        wanted: &str,
+        added: &[Kernel],
+    ) -> Result<Kernel, (ErrorKind, String)> {
         if !self.entries.iter().any(|entry| entry == wanted) {
             let detail = format!("no kernel `{wanted}` in the module");
-            return Err(error(call, ErrorKind::NotFound, detail));
+            return Err((ErrorKind::NotFound, detail));
         }
         let added = added.iter().find(|kernel| kernel.name == wanted);
         let twin = added.or_else(|| pinlane_kernels::find(wanted));
@@ -55,7 +56,7 @@ impl Module {
                 "the simulated GPU has no CPU twin of kernel `{wanted}`; add one with \
                  Sim::builder().kernel(Kernel {{ name: \"{wanted}\", .. }}), see SimBuilder::kernel"
             );
-            error(call, ErrorKind::NotSupported, detail)
+            (ErrorKind::NotSupported, detail)
         })
     }
 }

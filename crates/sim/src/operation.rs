@@ -6,7 +6,6 @@ use pinlane_driver::{Call, HostCallback, KernelArg, LaunchShape};
 use pinlane_kernels::Kernel;
 use pinlane_model::engine::{EarliestStart, EngineKind};
 
-use crate::calls::name;
 use crate::memory::HostBytes;
 use crate::slab::Id;
 use crate::timeline::SpanKind;
@@ -39,10 +38,24 @@ pub(crate) enum Endpoint {
     /// Bytes of a pageable source, copied at submission.
     Staged(Box<[u8]>),
     /// Pageable memory of a caller that is blocked in the call.
-    Waiting(HostBytes),
+    Pageable(HostBytes),
 }
 
 impl Endpoint {
+    /// A part of it. It is not staged yet.
+    pub(crate) fn part(&self, offset: usize, bytes: usize) -> Self {
+        match self {
+            Self::Device(address) => Self::Device(address + offset as u64),
+            Self::Pinned(range) => Self::Pinned(range.part(offset, bytes)),
+            Self::Pageable(range) => Self::Pageable(range.part(offset, bytes)),
+            Self::Staged(_) => unreachable!("pieces are staged after they are cut"),
+        }
+    }
+
+    pub(crate) fn is_pageable(&self) -> bool {
+        matches!(self, Self::Pageable(_))
+    }
+
     pub(crate) fn pinned(&self) -> Option<HostBytes> {
         match self {
             Self::Pinned(range) => Some(*range),
@@ -156,7 +169,7 @@ pub(crate) struct Operation {
 impl Operation {
     /// Description for findings.
     pub(crate) fn describe(&self) -> String {
-        let (call, sequence) = (name(self.call), self.sequence);
+        let (call, sequence) = (self.call.name(), self.sequence);
         match &self.work {
             Work::Transfer(transfer) => {
                 let direction = match transfer.kind {
@@ -211,15 +224,14 @@ impl Operation {
     /// Whether it accesses these page-locked host addresses.
     pub(crate) fn uses_host(&self, start: usize, end: usize) -> bool {
         let hit = |range: Option<HostBytes>| range.is_some_and(|range| range.overlaps(start, end));
+        let addresses = start as u64..end as u64;
         match &self.work {
-            Work::Transfer(transfer) => transfer
-                .pieces
-                .iter()
-                .any(|piece| hit(piece.source.pinned()) || hit(piece.target.pinned())),
+            Work::Transfer(transfer) => {
+                let mut pieces = transfer.pieces.iter();
+                pieces.any(|piece| hit(piece.source.pinned()) || hit(piece.target.pinned()))
+            }
             Work::Memset { target, .. } => hit(target.pinned()),
-            Work::Kernel(launch) => launch
-                .addresses()
-                .any(|address| (start as u64..end as u64).contains(&address)),
+            Work::Kernel(launch) => launch.addresses().any(|it| addresses.contains(&it)),
             _ => false,
         }
     }

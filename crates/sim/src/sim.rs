@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pinlane_driver::{
     DeviceInfo, Driver, Error, ErrorKind, Platform, PointerKind, Result, StreamHandle,
@@ -15,6 +16,7 @@ use crate::driver::SimDriver;
 use crate::faults::FaultKind;
 use crate::machine::Machine;
 use crate::profile::ProfileNameError;
+use crate::slab::Id;
 use crate::timeline::Span;
 
 /// A simulated machine: a host with one or more GPUs. Clones refer to the same machine.
@@ -99,7 +101,7 @@ impl Sim {
     /// Holds all completions until [`release`](Self::release), so that a test can look at work in
     /// flight. Blocking calls do block.
     pub fn hold(&self) {
-        self.machine.hold();
+        self.machine.lock().hold();
     }
 
     /// Ends [`hold`](Self::hold).
@@ -110,13 +112,16 @@ impl Sim {
     /// Advances virtual time to the next event on any device, or until queued callbacks have
     /// returned. Returns false if nothing is outstanding, or completions are held.
     pub fn step(&self) -> bool {
-        self.machine.step()
+        self.machine.step(Duration::MAX)
     }
 
     /// Makes a stream report that it is captured into a graph, or not. Nothing else changes: it
     /// tests that callers do not disturb a capture.
     pub fn set_capturing(&self, stream: StreamHandle, capturing: bool) {
-        self.machine.lock().set_capturing(stream, capturing);
+        let mut state = self.machine.lock();
+        if let Some(stream) = Id::of(stream.raw()).and_then(|id| state.streams.get_mut(id)) {
+            stream.capturing = capturing;
+        }
     }
 
     /// The allocation that contains an address, on any device or the host; `None` for memory that
@@ -160,7 +165,7 @@ impl Sim {
     /// How often each kind of fault was injected.
     #[must_use]
     pub fn faults_hit(&self) -> BTreeMap<FaultKind, u64> {
-        self.machine.lock().injector.hits().clone()
+        self.machine.lock().injector.hits.clone()
     }
 }
 

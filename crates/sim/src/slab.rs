@@ -21,23 +21,10 @@ impl Id {
     }
 }
 
-struct Slot<T> {
-    generation: u32,
-    value: Option<T>,
-}
-
-impl<T> Slot<T> {
-    fn id(&self, index: usize) -> Id {
-        Id {
-            index: index as u32,
-            generation: self.generation,
-        }
-    }
-}
-
 /// Values by handle, with constant-time access.
 pub(crate) struct Slab<T> {
-    slots: Vec<Slot<T>>,
+    /// Generation and value of each slot.
+    slots: Vec<(u32, Option<T>)>,
     free: Vec<u32>,
 }
 
@@ -50,58 +37,50 @@ impl<T> Slab<T> {
     }
 
     pub(crate) fn insert(&mut self, value: T) -> Id {
-        if let Some(index) = self.free.pop() {
-            let slot = &mut self.slots[index as usize];
-            slot.value = Some(value);
-            let generation = slot.generation;
-            return Id { index, generation };
-        }
-        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 handles");
-        self.slots.push(Slot {
-            generation: 0,
-            value: Some(value),
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 handles")
         });
-        let generation = 0;
+        let slot = &mut self.slots[index as usize];
+        slot.1 = Some(value);
+        let generation = slot.0;
         Id { index, generation }
     }
 
     pub(crate) fn get(&self, id: Id) -> Option<&T> {
-        let slot = self.slots.get(id.index as usize);
-        slot.filter(|it| it.generation == id.generation)?
-            .value
-            .as_ref()
+        let (generation, value) = self.slots.get(id.index as usize)?;
+        value.as_ref().filter(|_| *generation == id.generation)
     }
 
     pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut T> {
-        let slot = self.slots.get_mut(id.index as usize);
-        slot.filter(|it| it.generation == id.generation)?
-            .value
-            .as_mut()
+        let (generation, value) = self.slots.get_mut(id.index as usize)?;
+        value.as_mut().filter(|_| *generation == id.generation)
     }
 
     pub(crate) fn remove(&mut self, id: Id) -> Option<T> {
-        let slot = self.slots.get_mut(id.index as usize);
-        let slot = slot.filter(|it| it.generation == id.generation)?;
-        let value = slot.value.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
+        self.get(id)?;
+        let (generation, value) = &mut self.slots[id.index as usize];
+        *generation = generation.wrapping_add(1);
         self.free.push(id.index);
-        Some(value)
+        value.take()
+    }
+
+    /// Removes the values for which `keep` returns false.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
+        for (index, (generation, value)) in (0..).zip(&mut self.slots) {
+            if value.as_mut().is_some_and(|value| !keep(value)) {
+                *generation = generation.wrapping_add(1);
+                self.free.push(index);
+                *value = None;
+            }
+        }
     }
 
     /// All values, in order of index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Id, &T)> {
-        self.slots.iter().enumerate().filter_map(|(index, slot)| {
-            let id = slot.id(index);
-            slot.value.as_ref().map(|value| (id, value))
-        })
-    }
-
-    /// All values, in order of index.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Id, &mut T)> {
-        let slots = self.slots.iter_mut().enumerate();
-        slots.filter_map(|(index, slot)| {
-            let id = slot.id(index);
-            slot.value.as_mut().map(|value| (id, value))
+        let slots = (0..).zip(&self.slots);
+        slots.filter_map(|(index, &(generation, ref value))| {
+            Some((Id { index, generation }, value.as_ref()?))
         })
     }
 }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use pinlane_driver::{
-    Call, Error, ErrorKind, EventHandle, FunctionHandle, ModuleHandle, Result, StreamHandle,
-};
+use pinlane_driver::{Call, Error, ErrorKind, Result};
 use pinlane_kernels::Kernel;
 use pinlane_model::engine::{EarliestStart, Engines};
 
 use crate::adversary::Adversary;
 use crate::builder::Config;
 use crate::callbacks::Callbacks;
-use crate::calls::{cost_ns, error, name};
+use crate::calls::cost_ns;
 use crate::checks::{Finding, FindingKind};
 use crate::faults::{FaultKind, Injector};
 use crate::memory::device::DeviceMemory;
@@ -33,15 +31,6 @@ pub(crate) struct Device {
     pub(crate) default_stream: Id,
     /// The default stream's earliest start after work of blocking streams.
     pub(crate) blocking_work: EarliestStart,
-}
-
-impl Device {
-    /// Makes the device unusable: every call fails, engines stop, pending frees happen.
-    pub(crate) fn kill(&mut self, fatal: Error) {
-        self.fatal = Some(fatal);
-        self.engines.clear();
-        self.memory.drop_freed();
-    }
 }
 
 /// A kernel of a loaded module.
@@ -135,7 +124,7 @@ impl State {
             self.trace.add(value);
         }
         if self.devices[device].fatal.is_none() && self.injector.hit(FaultKind::LostDevice) {
-            let detail = format!("lost in {} (injected)", name(call));
+            let detail = format!("lost in {} (injected)", call.name());
             self.kill(device, ErrorKind::DeviceLost, detail);
         }
         self.alive(device, call)
@@ -143,8 +132,11 @@ impl State {
 
     /// Fails if the device is unusable.
     pub(crate) fn alive(&self, device: usize, call: Call) -> Result<()> {
-        match &self.devices[device].fatal {
-            Some(fatal) => Err(error(call, fatal.kind.clone(), fatal.detail.clone())),
+        match self.devices[device].fatal.clone() {
+            Some(fatal) => Err(Error {
+                call: call.name(),
+                ..fatal
+            }),
             None => Ok(()),
         }
     }
@@ -171,49 +163,11 @@ impl State {
         }
     }
 
-    /// The stream of a handle.
-    pub(crate) fn stream(&self, device: usize, handle: StreamHandle, call: Call) -> Result<Id> {
-        let is_valid = |it: &Stream| it.device == device && !it.destroyed;
-        lookup(&self.streams, handle.raw(), is_valid, call, "stream")
-    }
-
-    /// The event of a handle.
-    pub(crate) fn event(&self, device: usize, handle: EventHandle, call: Call) -> Result<Id> {
-        let is_valid = |it: &Event| it.device == device;
-        lookup(&self.events, handle.raw(), is_valid, call, "event")
-    }
-
-    /// The module of a handle.
-    pub(crate) fn module(&self, device: usize, handle: ModuleHandle, call: Call) -> Result<Id> {
-        let is_valid = |it: &Module| it.device == device;
-        lookup(&self.modules, handle.raw(), is_valid, call, "module")
-    }
-
-    /// The kernel of a handle.
-    pub(crate) fn kernel(
-        &self,
-        device: usize,
-        handle: FunctionHandle,
-        call: Call,
-    ) -> Result<Kernel> {
-        let is_valid = |it: &Function| it.device == device;
-        let id = lookup(&self.functions, handle.raw(), is_valid, call, "function")?;
-        Ok(self.functions.get(id).expect("a checked handle").kernel)
-    }
-
     /// Whether a point in a stream is passed. A removed stream has done all its work.
     pub(crate) fn passed(&self, point: StreamPoint) -> bool {
         self.streams
             .get(point.stream)
             .is_none_or(|stream| stream.is_past(point.sequence))
-    }
-
-    /// Whether the last recording of an event has fired. True if there is none.
-    pub(crate) fn fired(&self, event: Id) -> bool {
-        self.events
-            .get(event)
-            .and_then(|event| event.recorded)
-            .is_none_or(|point| self.passed(point))
     }
 
     /// The current end of a stream's work. For the default stream, that includes the work of
@@ -227,8 +181,7 @@ impl State {
             sequence: own.last(),
         }];
         if own.role == Role::Default {
-            let is_waited_for = |it: &Stream| it.device == own.device && it.role == Role::Blocking;
-            points.extend(self.active_ends(is_waited_for));
+            points.extend(self.active_ends(|it| it.blocks(own)));
         }
         points
     }
@@ -249,23 +202,4 @@ impl State {
             })
         })
     }
-}
-
-/// The id of a handle, if it is in the slab and valid.
-fn lookup<T>(
-    slab: &Slab<T>,
-    handle: u64,
-    is_valid: impl Fn(&T) -> bool,
-    call: Call,
-    what: &str,
-) -> Result<Id> {
-    Id::of(handle)
-        .filter(|&id| slab.get(id).is_some_and(is_valid))
-        .ok_or_else(|| {
-            error(
-                call,
-                ErrorKind::InvalidHandle,
-                format!("{what} {handle:#x}"),
-            )
-        })
 }

@@ -56,6 +56,11 @@ impl Stream {
         }
     }
 
+    /// Whether the default stream waits for its work.
+    pub(crate) fn blocks(&self, default: &Self) -> bool {
+        self.device == default.device && self.role == Role::Blocking
+    }
+
     /// Sequence number of the last submitted operation.
     pub(crate) fn last(&self) -> u64 {
         self.queue.back().map_or(self.done, |op| op.sequence)

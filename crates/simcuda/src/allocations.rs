@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
+use crate::error::Outcome;
 use crate::machine::lock;
 
 /// How a block was allocated.
@@ -39,9 +40,7 @@ pub struct Block {
 
 /// All blocks.
 #[derive(Default)]
-pub struct Allocations {
-    inner: Mutex<Inner>,
-}
+pub struct Allocations(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -75,10 +74,21 @@ impl Allocations {
         }
     }
 
-    /// Removes the block that begins at `base`. Done before it is freed, because the address may be
-    /// reused at once; a failed free inserts it again.
-    pub fn remove(&self, base: u64) -> Option<Block> {
-        self.lock().blocks.remove(&base)
+    /// Frees the block that begins at `base`, if it is one, and removes it. That happens before `free`
+    /// is called, because the address may be reused at once; if `free` fails, the block is back.
+    pub fn remove_by(
+        &self,
+        base: u64,
+        free: impl FnOnce(Option<Block>) -> Outcome<()>,
+    ) -> Outcome<()> {
+        let block = self.lock().blocks.remove(&base);
+        let freed = free(block);
+        if freed.is_err()
+            && let Some(block) = block
+        {
+            self.insert(block);
+        }
+        freed
     }
 
     /// The block that contains this address.
@@ -103,7 +113,7 @@ impl Allocations {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        lock(&self.inner)
+        lock(&self.0)
     }
 }
 
@@ -126,8 +136,14 @@ mod tests {
         assert_eq!(blocks.find(0x100f), Some(block));
         assert_eq!(blocks.find(0x1010), None);
         assert!(blocks.is_or_was_device(0x1000));
-        assert_eq!(blocks.remove(0x1001), None);
-        assert_eq!(blocks.remove(0x1000), Some(block));
+        let remove = |base, found| {
+            blocks.remove_by(base, |block| {
+                assert_eq!(block, found);
+                Ok(())
+            })
+        };
+        remove(0x1001, None).unwrap();
+        remove(0x1000, Some(block)).unwrap();
         assert_eq!(blocks.find(0x1000), None);
         assert!(blocks.is_or_was_device(0x100f));
         assert!(!blocks.is_or_was_device(0x1010));

@@ -1,5 +1,6 @@
-//! Contexts: creation, destruction, queries.
+//! Contexts: creation, destruction, queries, and the stack of each thread.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,9 +8,10 @@ use std::thread::{self, ThreadId};
 
 use pinlane_driver::{Driver, StreamFlags, StreamHandle};
 
-use crate::context_stack::{context_or_current, current, pop, push};
+use crate::allocations::{Block, Kind};
 use crate::error::{
-    DEVICE_UNAVAILABLE, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED, Outcome, UNSUPPORTED_LIMIT,
+    CONTEXT_IS_DESTROYED, DEVICE_UNAVAILABLE, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED,
+    OUT_OF_MEMORY, Outcome, UNSUPPORTED_LIMIT, ensure,
 };
 use crate::exports::exports;
 use crate::ffi::{In, Out};
@@ -51,11 +53,9 @@ impl Context {
         primary: bool,
     ) -> Outcome<Arc<Self>> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        if machine.settings.fail == Fail::Busy {
-            return Err(DEVICE_UNAVAILABLE);
-        }
+        ensure(machine.settings.fail != Fail::Busy, DEVICE_UNAVAILABLE)?;
         let driver = machine.driver(device)?;
-        let (_, context) = machine.contexts.insert(|handle| {
+        let handle = machine.contexts.insert_with(|handle| {
             Arc::new(Self {
                 handle,
                 ordinal: device.ordinal(),
@@ -65,11 +65,11 @@ impl Context {
                 flags: AtomicU32::new(flags),
                 cache_preference: AtomicU32::new(0),
                 limits: LIMIT_DEFAULTS.map(AtomicUsize::new),
-                per_thread: Mutex::new(HashMap::new()),
+                per_thread: Mutex::default(),
             })
         });
         report::note_context(device.info.ordinal, primary);
-        Ok(context)
+        machine.contexts.find(handle)
     }
 
     /// Destroys the context: its handle and those of its objects become invalid. Memory that was not
@@ -106,22 +106,98 @@ impl Context {
         }
     }
 
+    /// Adds a block to the program's memory.
+    pub fn insert_block(&self, base: u64, bytes: usize, kind: Kind) -> Outcome<()> {
+        machine()?.allocations.insert(Block {
+            base,
+            bytes,
+            kind,
+            ordinal: self.ordinal,
+            context: self.handle,
+        });
+        Ok(())
+    }
+
     fn limit(&self, limit: u32) -> Outcome<&AtomicUsize> {
         self.limits.get(limit as usize).ok_or(UNSUPPORTED_LIMIT)
     }
 }
 
+/// Fails for flags that no context has.
+pub fn check_flags(flags: u32) -> Outcome<()> {
+    ensure(flags & !FLAGS_KNOWN == 0, INVALID_VALUE)
+}
+
+/// Largest depth of a stack.
+const DEPTH: usize = 64;
+
+/// Handles of contexts, the current one on top. It has no destructor, so that it can be used while a
+/// thread ends and drops other thread-local values.
+struct Stack {
+    handles: [usize; DEPTH],
+    depth: usize,
+}
+
+thread_local! {
+    static STACK: RefCell<Stack> = const {
+        RefCell::new(Stack { handles: [0; DEPTH], depth: 0 })
+    };
+}
+
+/// The current context of this thread.
+pub fn current() -> Outcome<Arc<Context>> {
+    let machine = machine()?;
+    let handle = top().ok_or(INVALID_CONTEXT)?;
+    let found = machine.contexts.find(handle);
+    found.map_err(|_| CONTEXT_IS_DESTROYED)
+}
+
+/// The context of `handle`.
+fn find(handle: usize) -> Outcome<Arc<Context>> {
+    let found = machine()?.contexts.find(handle);
+    found.map_err(|_| INVALID_CONTEXT)
+}
+
+/// The context of `handle`, or the current one for 0.
+fn context_or_current(handle: usize) -> Outcome<Arc<Context>> {
+    match handle {
+        0 => current(),
+        handle => find(handle),
+    }
+}
+
+/// Pushes a context.
+fn push(handle: usize) -> Outcome<()> {
+    STACK.with_borrow_mut(|stack| {
+        let depth = stack.depth;
+        *stack.handles.get_mut(depth).ok_or(OUT_OF_MEMORY)? = handle;
+        stack.depth += 1;
+        Ok(())
+    })
+}
+
+/// Pops the current context.
+fn pop() -> Option<usize> {
+    STACK.with_borrow_mut(|stack| {
+        stack.depth = stack.depth.checked_sub(1)?;
+        Some(stack.handles[stack.depth])
+    })
+}
+
+/// The handle of the current context.
+fn top() -> Option<usize> {
+    STACK.with_borrow(|stack| Some(stack.handles[stack.depth.checked_sub(1)?]))
+}
+
 /// Creates a context and makes it current.
 fn create(context: Out<usize>, flags: u32, device: i32) -> Outcome<()> {
     let machine = machine()?;
-    let slot = context.required()?;
-    if flags & !FLAGS_KNOWN != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let context = Context::create(machine, machine.device(device)?, flags, false)?;
-    push(context.handle)?;
-    slot.put(context.handle);
-    Ok(())
+    context.set_with(|| {
+        check_flags(flags)?;
+        let context = Context::create(machine, machine.device(device)?, flags, false)?;
+        push(context.handle)?;
+        Ok(context.handle)
+    })
 }
 
 exports! { through guard;
@@ -142,15 +218,43 @@ exports! { through guard;
 
     /// Destroys a created context. If it is current, the next one on the stack becomes current.
     fn cuCtxDestroy_v2(context: usize) {
-        let machine = machine()?;
-        let found = machine.contexts.find(context).map_err(|_| INVALID_CONTEXT)?;
-        if found.primary {
-            return Err(INVALID_CONTEXT);
-        }
+        let found = find(context)?;
+        ensure(!found.primary, INVALID_CONTEXT)?;
         if current().is_ok_and(|current| current.handle == context) {
             pop();
         }
-        found.destroy(machine);
+        found.destroy(machine()?);
+        Ok(())
+    }
+
+    /// Replaces the top of the stack; 0 pops it.
+    fn cuCtxSetCurrent(context: usize) {
+        if context == 0 {
+            machine()?;
+            pop();
+            return Ok(());
+        }
+        find(context)?;
+        pop();
+        push(context)
+    }
+
+    /// The current context, or 0.
+    fn cuCtxGetCurrent(context: Out<usize>) {
+        machine()?;
+        context.set(top().unwrap_or(0))
+    }
+
+    /// Pushes a context.
+    fn cuCtxPushCurrent_v2(context: usize) {
+        find(context)?;
+        push(context)
+    }
+
+    /// Pops the current context.
+    fn cuCtxPopCurrent_v2(context: Out<usize>) {
+        machine()?;
+        context.set_optional(pop().ok_or(INVALID_CONTEXT)?);
         Ok(())
     }
 
@@ -193,9 +297,7 @@ exports! { through guard;
     /// Sets the current context's flags.
     fn cuCtxSetFlags(flags: u32) {
         let context = current()?;
-        if flags & !FLAGS_KNOWN != 0 {
-            return Err(INVALID_VALUE);
-        }
+        check_flags(flags)?;
         context.flags.store(flags, Ordering::Relaxed);
         Ok(())
     }
@@ -211,8 +313,7 @@ exports! { through guard;
     /// One of the current context's limits.
     fn cuCtxGetLimit(value: Out<usize>, limit: u32) {
         let context = current()?;
-        value.required()?.put(context.limit(limit)?.load(Ordering::Relaxed));
-        Ok(())
+        value.set_with(|| Ok(context.limit(limit)?.load(Ordering::Relaxed)))
     }
 
     /// Sets a limit. CPU twins ignore it.
@@ -229,9 +330,7 @@ exports! { through guard;
     /// Sets what kernels prefer. CPU twins ignore it.
     fn cuCtxSetCacheConfig(preference: u32) {
         let context = current()?;
-        if preference > 3 {
-            return Err(INVALID_VALUE);
-        }
+        ensure(preference <= 3, INVALID_VALUE)?;
         context.cache_preference.store(preference, Ordering::Relaxed);
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use pinlane_driver::DevicePtr;
 
-use crate::allocations::{Block, Kind};
-use crate::context_stack::current;
-use crate::error::{INVALID_VALUE, Outcome};
+use crate::allocations::Kind;
+use crate::context::current;
+use crate::error::{INVALID_VALUE, Outcome, ensure};
 use crate::exports::{exports, exports_by_default_stream};
 use crate::ffi::Out;
 use crate::machine::machine;
@@ -16,33 +16,18 @@ const PITCH_BYTES: usize = 512;
 /// Allocates device memory in the current context.
 fn alloc(bytes: usize) -> Outcome<u64> {
     let context = current()?;
-    if bytes == 0 {
-        return Err(INVALID_VALUE);
-    }
+    ensure(bytes > 0, INVALID_VALUE)?;
     let ptr = context.driver.device_alloc(bytes)?;
-    machine()?.allocations.insert(Block {
-        base: ptr.0,
-        bytes,
-        kind: Kind::Device,
-        ordinal: context.ordinal,
-        context: context.handle,
-    });
+    context.insert_block(ptr.0, bytes, Kind::Device)?;
     Ok(ptr.0)
 }
 
 /// Allocates device memory in stream order.
 pub fn alloc_async(bytes: usize, stream: &StreamRef) -> Outcome<u64> {
-    if bytes == 0 {
-        return Err(INVALID_VALUE);
-    }
+    ensure(bytes > 0, INVALID_VALUE)?;
     let ptr = stream.driver().device_alloc_async(bytes, stream.handle)?;
-    machine()?.allocations.insert(Block {
-        base: ptr.0,
-        bytes,
-        kind: Kind::DeviceAsync,
-        ordinal: stream.context.ordinal,
-        context: stream.context.handle,
-    });
+    let context = &stream.context;
+    context.insert_block(ptr.0, bytes, Kind::DeviceAsync)?;
     Ok(ptr.0)
 }
 
@@ -54,48 +39,19 @@ fn free(address: u64) -> Outcome<()> {
         return Ok(());
     }
     let machine = machine()?;
-    let block = machine.allocations.remove(address);
-    let device = machine.device(block.map_or(context.ordinal, |block| block.ordinal))?;
-    let driver = machine.driver(device)?;
-    let ptr = DevicePtr(address);
-    let freed = match block.map(|block| block.kind) {
-        // SAFETY: the block is allocated and not freed. The simulator checks that the program no
-        // longer uses it.
-        Some(Kind::DeviceAsync) => unsafe {
-            driver.device_free_async(ptr, driver.default_stream())
-        },
+    machine.allocations.remove_by(address, |block| {
+        let device = machine.device(block.map_or(context.ordinal, |block| block.ordinal))?;
+        let driver = machine.driver(device)?;
+        let ptr = DevicePtr(address);
+        if block.is_some_and(|block| block.kind == Kind::DeviceAsync) {
+            // SAFETY: the block is allocated and not freed. The simulator checks that the program no
+            // longer uses it.
+            return Ok(unsafe { driver.device_free_async(ptr, driver.default_stream()) }?);
+        }
+        driver.synchronize()?; // as cuMemFree does, because work in flight may use it
         // SAFETY: as above. The simulator refuses and reports an address that is not a block.
-        _ => driver
-            .synchronize() // as cuMemFree does, because work in flight may use it
-            .and_then(|()| unsafe { driver.device_free(ptr) }),
-    };
-    restore_unless(freed, block)
-}
-
-/// Frees device memory in stream order.
-fn free_async(address: u64, stream: &StreamRef) -> Outcome<()> {
-    if address == 0 {
-        return Ok(());
-    }
-    let block = machine()?.allocations.remove(address);
-    // SAFETY: the simulator checks that no later work uses the block, and refuses an address that is
-    // not a stream-ordered block.
-    let freed = unsafe {
-        stream
-            .driver()
-            .device_free_async(DevicePtr(address), stream.handle)
-    };
-    restore_unless(freed, block)
-}
-
-/// Inserts the block again if freeing it failed.
-pub fn restore_unless(freed: pinlane_driver::Result<()>, block: Option<Block>) -> Outcome<()> {
-    if freed.is_err()
-        && let Some(block) = block
-    {
-        machine()?.allocations.insert(block);
-    }
-    Ok(freed?)
+        Ok(unsafe { driver.device_free(ptr) }?)
+    })
 }
 
 exports! { through guard;
@@ -111,9 +67,7 @@ exports! { through guard;
     ) {
         machine()?;
         let (address, pitch) = (address.required()?, pitch.required()?);
-        if width == 0 || rows == 0 || !matches!(element, 4 | 8 | 16) {
-            return Err(INVALID_VALUE);
-        }
+        ensure(width > 0 && rows > 0 && matches!(element, 4 | 8 | 16), INVALID_VALUE)?;
         let row_bytes = width.checked_next_multiple_of(PITCH_BYTES).ok_or(INVALID_VALUE)?;
         address.put(alloc(row_bytes.checked_mul(rows).ok_or(INVALID_VALUE)?)?);
         pitch.put(row_bytes);
@@ -138,13 +92,20 @@ exports_by_default_stream! {
     /// Allocates in stream order.
     fn cuMemAllocAsync, cuMemAllocAsync_ptsz(
         address: Out<u64>, bytes: usize, stream: usize,
-    ) |mode| {
-        let stream = StreamRef::find(stream, mode)?;
+    ) [stream = stream] {
         address.set_with(|| alloc_async(bytes, &stream))
     }
 
     /// Frees in stream order.
-    fn cuMemFreeAsync, cuMemFreeAsync_ptsz(address: u64, stream: usize) |mode| {
-        free_async(address, &StreamRef::find(stream, mode)?)
+    fn cuMemFreeAsync, cuMemFreeAsync_ptsz(address: u64, stream: usize) [stream = stream] {
+        if address == 0 {
+            return Ok(());
+        }
+        let (driver, ptr) = (stream.driver(), DevicePtr(address));
+        machine()?.allocations.remove_by(address, |_| {
+            // SAFETY: the simulator checks that no later work uses the block, and refuses an address
+            // that is not a stream-ordered block.
+            Ok(unsafe { driver.device_free_async(ptr, stream.handle) }?)
+        })
     }
 }

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinlane_driver::{EventFlags, EventHandle};
 
-use crate::context::Context;
-use crate::context_stack::current;
-use crate::error::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, Outcome};
+use crate::context::{Context, current};
+use crate::error::{INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, Outcome, ensure};
 use crate::exports::{exports, exports_by_default_stream};
 use crate::ffi::Out;
 use crate::machine::machine;
@@ -31,77 +30,41 @@ pub struct Event {
     recorded: Arc<AtomicBool>,
 }
 
-fn create(handle: Out<usize>, flags: u32) -> Outcome<()> {
-    let context = current()?;
-    let slot = handle.required()?;
-    if flags & !(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS) != 0 {
-        return Err(INVALID_VALUE);
-    }
-    if flags & INTERPROCESS != 0 {
-        return Err(NOT_SUPPORTED);
-    }
-    let timing = flags & DISABLE_TIMING == 0;
-    let event = context.driver.event_create(EventFlags {
-        timing,
-        blocking_sync: flags & BLOCKING_SYNC != 0,
-    })?;
-    let (handle, _) = machine()?.events.insert(|_| Event {
-        context,
-        event,
-        timing,
-        recorded: Arc::new(AtomicBool::new(false)),
-    });
-    slot.put(handle);
-    Ok(())
-}
-
-fn destroy(handle: usize) -> Outcome<()> {
-    let event = machine()?.events.remove(handle)?;
-    // SAFETY: `create` created it, and it has just been removed from the table.
-    unsafe { event.context.driver.event_destroy(event.event) }.map_err(Code::from)
-}
-
 fn record(handle: usize, stream: &StreamRef) -> Outcome<()> {
     let event = machine()?.events.find(handle)?;
-    if event.context.handle != stream.context.handle {
-        return Err(INVALID_HANDLE);
-    }
+    let is_same = event.context.handle == stream.context.handle;
+    ensure(is_same, INVALID_HANDLE)?;
     stream.driver().event_record(event.event, stream.handle)?;
     event.recorded.store(true, Ordering::Relaxed);
     Ok(())
 }
 
-/// Milliseconds from one event to another.
-fn elapsed(milliseconds: Out<f32>, start: usize, end: usize) -> Outcome<()> {
-    let machine = machine()?;
-    let slot = milliseconds.required()?;
-    let (start, end) = (machine.events.find(start)?, machine.events.find(end)?);
-    let usable = |event: &Event| event.timing && event.recorded.load(Ordering::Relaxed);
-    if !usable(&start) || !usable(&end) || start.context.ordinal != end.context.ordinal {
-        return Err(INVALID_HANDLE);
-    }
-    let ns = start
-        .context
-        .driver
-        .event_elapsed_ns(start.event, end.event)?;
-    slot.put((ns as f64 / 1e6) as f32);
-    Ok(())
-}
-
 exports! { through guard;
     /// Creates an event.
-    fn cuEventCreate(event: Out<usize>, flags: u32) { create(event, flags) }
+    fn cuEventCreate(event: Out<usize>, flags: u32) {
+        let context = current()?;
+        event.set_with(|| {
+            ensure(flags & !(BLOCKING_SYNC | DISABLE_TIMING | INTERPROCESS) == 0, INVALID_VALUE)?;
+            ensure(flags & INTERPROCESS == 0, NOT_SUPPORTED)?;
+            let timing = flags & DISABLE_TIMING == 0;
+            let blocking_sync = flags & BLOCKING_SYNC != 0;
+            let event = context.driver.event_create(EventFlags { timing, blocking_sync })?;
+            let recorded = Arc::default();
+            Ok(machine()?.events.insert(Event { context, event, timing, recorded }))
+        })
+    }
 
     /// Destroys an event.
-    fn cuEventDestroy_v2(event: usize) { destroy(event) }
-
-    /// Older name of the same.
-    fn cuEventDestroy(event: usize) { destroy(event) }
+    fn cuEventDestroy_v2(event: usize), also cuEventDestroy {
+        let event = machine()?.events.remove(event)?;
+        // SAFETY: `cuEventCreate` created it, and it has just been removed from the table.
+        Ok(unsafe { event.context.driver.event_destroy(event.event) }?)
+    }
 
     /// Queries whether an event has fired.
     fn cuEventQuery(event: usize) {
         let event = machine()?.events.find(event)?;
-        if event.context.driver.event_query(event.event)? { Ok(()) } else { Err(NOT_READY) }
+        ensure(event.context.driver.event_query(event.event)?, NOT_READY)
     }
 
     /// Waits until an event has fired.
@@ -111,29 +74,31 @@ exports! { through guard;
     }
 
     /// Milliseconds from one event to another.
-    fn cuEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize) {
-        elapsed(milliseconds, start, end)
-    }
-
-    /// Milliseconds from one event to another.
-    fn cuEventElapsedTime_v2(milliseconds: Out<f32>, start: usize, end: usize) {
-        elapsed(milliseconds, start, end)
+    fn cuEventElapsedTime(milliseconds: Out<f32>, start: usize, end: usize),
+        also cuEventElapsedTime_v2
+    {
+        let machine = machine()?;
+        milliseconds.set_with(|| {
+            let (start, end) = (machine.events.find(start)?, machine.events.find(end)?);
+            let usable = |event: &Event| event.timing && event.recorded.load(Ordering::Relaxed);
+            let is_same = start.context.ordinal == end.context.ordinal;
+            ensure(usable(&start) && usable(&end) && is_same, INVALID_HANDLE)?;
+            let ns = start.context.driver.event_elapsed_ns(start.event, end.event)?;
+            Ok((ns as f64 / 1e6) as f32)
+        })
     }
 }
 
 exports_by_default_stream! {
     /// Records an event.
-    fn cuEventRecord, cuEventRecord_ptsz(event: usize, stream: usize) |mode| {
-        record(event, &StreamRef::find(stream, mode)?)
+    fn cuEventRecord, cuEventRecord_ptsz(event: usize, stream: usize) [stream = stream] {
+        record(event, &stream)
     }
 
     /// The same. The flag only affects captures.
     fn cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz(
         event: usize, stream: usize, flags: u32,
-    ) |mode| {
-        if flags > 1 {
-            return Err(INVALID_VALUE);
-        }
-        record(event, &StreamRef::find(stream, mode)?)
+    ) [stream = ensure(flags <= 1, INVALID_VALUE).map(|()| stream)?] {
+        record(event, &stream)
     }
 }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 use pinlane_driver::HostPtr;
 
-use crate::error::{Code, INVALID_VALUE, Outcome};
+use crate::error::{INVALID_VALUE, Outcome, ensure};
 
 /// Where to store a result; may be null.
 #[repr(transparent)]
@@ -43,12 +43,7 @@ unsafe impl Send for Opaque {}
 impl<T> Out<T> {
     /// The place; null is an error.
     pub fn required(self) -> Outcome<Slot<T>> {
-        self.optional().ok_or(INVALID_VALUE)
-    }
-
-    /// The place, unless it is null.
-    fn optional(self) -> Option<Slot<T>> {
-        NonNull::new(self.0).map(Slot)
+        NonNull::new(self.0).map(Slot).ok_or(INVALID_VALUE)
     }
 
     /// Stores the result; null is an error.
@@ -65,7 +60,7 @@ impl<T> Out<T> {
 
     /// Stores the result, unless the place is null.
     pub fn set_optional(self, value: T) {
-        if let Some(slot) = self.optional() {
+        if let Ok(slot) = self.required() {
             slot.put(value);
         }
     }
@@ -76,14 +71,12 @@ impl Out<u8> {
     pub fn put_text(self, capacity: i32, text: &str) -> Outcome<()> {
         let slot = self.required()?;
         let capacity = usize::try_from(capacity).map_err(|_| INVALID_VALUE)?;
-        if capacity == 0 {
-            return Err(INVALID_VALUE);
-        }
-        let length = text.len().min(capacity - 1);
+        let length_max = capacity.checked_sub(1).ok_or(INVALID_VALUE)?;
+        let length = text.len().min(length_max);
         // SAFETY: the caller passes a buffer of `capacity` bytes, which is at least `length + 1`.
         unsafe {
-            slot.0
-                .copy_from_nonoverlapping(NonNull::from(text.as_bytes()).cast(), length);
+            let source = NonNull::from(text.as_bytes()).cast();
+            slot.0.copy_from_nonoverlapping(source, length);
             slot.0.add(length).write(0);
         }
         Ok(())
@@ -115,9 +108,7 @@ impl<T: Copy> In<T> {
 
     /// The n-th value of an array.
     pub fn read_at(&self, index: usize) -> Outcome<T> {
-        if self.is_null() {
-            return Err(INVALID_VALUE);
-        }
+        ensure(!self.is_null(), INVALID_VALUE)?;
         // SAFETY: not null, and the caller passes an array of at least the count it gave.
         // Unaligned as above.
         Ok(unsafe { self.0.add(index).read_unaligned() })
@@ -144,9 +135,7 @@ impl In<u8> {
 impl Text {
     /// The string's bytes.
     pub fn bytes(&self) -> Outcome<Vec<u8>> {
-        if self.0.is_null() {
-            return Err(INVALID_VALUE);
-        }
+        ensure(!self.0.is_null(), INVALID_VALUE)?;
         // SAFETY: not null, and the caller passes a NUL-terminated string.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes().to_vec())
     }
@@ -160,7 +149,7 @@ impl Text {
 impl Host {
     /// The address; null is an error.
     pub fn required(self) -> Outcome<HostPtr> {
-        HostPtr::new(self.0).ok_or(INVALID_VALUE)
+        self.optional().ok_or(INVALID_VALUE)
     }
 
     /// The address, unless it is null.
@@ -180,14 +169,13 @@ impl Host {
 }
 
 /// Reads `T` from an untyped address, such as an element of a kernel's parameter array.
-pub fn read_untyped<T: Copy>(from: Opaque) -> Result<T, Code> {
+pub fn read_untyped<T: Copy>(from: Opaque) -> Outcome<T> {
     In::<T>(from.0.cast_const().cast()).read()
 }
 
 /// Stores an untyped value, such as an attribute whose width depends on its number.
 pub fn put_untyped<T>(to: Opaque, value: T) -> Outcome<()> {
-    Out::<T>(to.0.cast()).required()?.put(value);
-    Ok(())
+    Out::<T>(to.0.cast()).set(value)
 }
 
 impl Opaque {

@@ -7,9 +7,7 @@ use crate::error::{INVALID_HANDLE, Outcome};
 use crate::machine::lock;
 
 /// A table of objects by handle.
-pub struct Handles<T> {
-    inner: Mutex<Inner<T>>,
-}
+pub struct Handles<T>(Mutex<Inner<T>>);
 
 struct Inner<T> {
     next: usize,
@@ -23,23 +21,24 @@ impl<T: Clone> Handles<T> {
     /// Creates a table. Tables of different `kind` share no handles, so that an event passed as a
     /// stream is detected.
     pub fn new(kind: usize) -> Self {
-        let next = (0x5100 + kind) << 32;
-        Self {
-            inner: Mutex::new(Inner {
-                next,
-                entries: HashMap::new(),
-            }),
-        }
+        Self(Mutex::new(Inner {
+            next: (0x5100 + kind) << 32,
+            entries: HashMap::new(),
+        }))
     }
 
-    /// Inserts the object that `make` creates for its handle; returns both.
-    pub fn insert(&self, make: impl FnOnce(usize) -> T) -> (usize, T) {
+    /// Inserts an object; returns its handle.
+    pub fn insert(&self, entry: T) -> usize {
+        self.insert_with(|_| entry)
+    }
+
+    /// Inserts the object that `make` creates for its handle; returns the handle.
+    pub fn insert_with(&self, make: impl FnOnce(usize) -> T) -> usize {
         let mut inner = self.lock();
         let handle = inner.next;
         inner.next += STEP;
-        let entry = make(handle);
-        inner.entries.insert(handle, entry.clone());
-        (handle, entry)
+        inner.entries.insert(handle, make(handle));
+        handle
     }
 
     /// The object of a handle.
@@ -71,7 +70,7 @@ impl<T: Clone> Handles<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<T>> {
-        lock(&self.inner)
+        lock(&self.0)
     }
 }
 
@@ -82,7 +81,7 @@ mod tests {
     #[test]
     fn an_unknown_handle_is_an_error() {
         let handles = Handles::new(0);
-        let (handle, _) = handles.insert(|_| 'a');
+        let handle = handles.insert('a');
         assert_eq!(handles.find(handle), Ok('a'));
         assert_eq!(handles.find(handle + 1), Err(INVALID_HANDLE));
         assert_eq!(handles.remove(handle), Ok('a'));
@@ -91,7 +90,7 @@ mod tests {
 
     #[test]
     fn kinds_share_no_handles() {
-        let (stream, _) = Handles::new(1).insert(|_| ());
+        let stream = Handles::new(1).insert(());
         assert!(Handles::<()>::new(2).find(stream).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
-use crate::error::{Code, INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
 use crate::exports::exports_by_default_stream;
 use crate::ffi::{In, Opaque, read_untyped};
 use crate::machine::machine;
@@ -22,8 +22,8 @@ pub struct Config {
     block: [u32; 3],
     shared_bytes: u32,
     stream: usize,
-    attributes: usize,
-    attribute_count: u32,
+    _attributes: usize,
+    _attribute_count: u32,
 }
 
 /// The arguments of a launch, in one of two forms.
@@ -55,9 +55,7 @@ impl Arguments {
         let mut arguments = Vec::with_capacity(kinds.len());
         for kind in kinds.iter().copied() {
             offset = offset.next_multiple_of(bytes_of(kind));
-            if offset + bytes_of(kind) > buffer_bytes {
-                return Err(INVALID_VALUE);
-            }
+            ensure(offset + bytes_of(kind) <= buffer_bytes, INVALID_VALUE)?;
             arguments.push(argument(kind, buffer.offset(offset))?);
             offset += bytes_of(kind);
         }
@@ -111,9 +109,8 @@ fn launch(
 ) -> Outcome<()> {
     let function = machine()?.functions.find(function)?;
     let threads: u64 = shape.block.into_iter().map(u64::from).product();
-    if shape.grid.contains(&0) || threads == 0 || threads > 1024 {
-        return Err(INVALID_VALUE);
-    }
+    let is_valid = !shape.grid.contains(&0) && (1..=1024).contains(&threads);
+    ensure(is_valid, INVALID_VALUE)?;
     let kernel = pinlane_kernels::find(&function.name);
     let (Some(twin), Some(kernel)) = (function.twin, kernel) else {
         report::note_unsupported(&format!("launch of {}", function.name));
@@ -123,11 +120,9 @@ fn launch(
     // SAFETY: the arguments have the kernel's parameter types. The simulator checks addresses when
     // the kernel runs.
     unsafe {
-        stream
-            .driver()
-            .launch(twin, shape, &arguments, stream.handle)
+        let driver = stream.driver();
+        Ok(driver.launch(twin, shape, &arguments, stream.handle)?)
     }
-    .map_err(Code::from)
 }
 
 exports_by_default_stream! {
@@ -135,8 +130,7 @@ exports_by_default_stream! {
     fn cuLaunchKernel, cuLaunchKernel_ptsz(
         function: usize, grid_x: u32, grid_y: u32, grid_z: u32, block_x: u32, block_y: u32, block_z: u32,
         shared_bytes: u32, stream: usize, pointers: In<Opaque>, extra: In<Opaque>,
-    ) |mode| {
-        let stream = StreamRef::find(stream, mode)?;
+    ) [stream = stream] {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let shape = LaunchShape { grid, block, shared_bytes };
         launch(function, shape, &stream, &Arguments { pointers, extra })
@@ -145,14 +139,9 @@ exports_by_default_stream! {
     /// Launches a kernel with a configuration. CPU twins ignore its attributes.
     fn cuLaunchKernelEx, cuLaunchKernelEx_ptsz(
         config: In<Config>, function: usize, pointers: In<Opaque>, extra: In<Opaque>,
-    ) |mode| {
-        let config = config.read()?;
-        let stream = StreamRef::find(config.stream, mode)?;
-        let shape = LaunchShape {
-            grid: config.grid,
-            block: config.block,
-            shared_bytes: config.shared_bytes,
-        };
+    ) [stream = config.read()?.stream] {
+        let Config { grid, block, shared_bytes, .. } = config.read()?;
+        let shape = LaunchShape { grid, block, shared_bytes };
         launch(function, shape, &stream, &Arguments { pointers, extra })
     }
 }

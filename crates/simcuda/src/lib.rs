@@ -43,17 +43,11 @@
 //! ```
 
 mod allocations;
-mod callback;
 mod context;
-mod context_stack;
 mod copy;
-mod copy_2d;
-mod copy_batch;
 mod device;
-mod device_attributes;
 mod device_memory;
 mod error;
-mod error_codes;
 mod event;
 mod exports;
 mod ffi;

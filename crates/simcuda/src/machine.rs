@@ -9,7 +9,7 @@ use pinlane_sim::Sim;
 use crate::allocations::Allocations;
 use crate::context::Context;
 use crate::error::{
-    ECC_UNCORRECTABLE, INVALID_DEVICE, NO_DEVICE, NOT_INITIALIZED, Outcome, UNKNOWN,
+    ECC_UNCORRECTABLE, INVALID_DEVICE, NO_DEVICE, NOT_INITIALIZED, Outcome, UNKNOWN, ensure,
 };
 use crate::event::Event;
 use crate::handles::Handles;
@@ -73,13 +73,11 @@ pub fn machine() -> Outcome<&'static Machine> {
 
 /// Counts a call. Fails if the settings make the GPU lost by now.
 pub fn count_call() -> Outcome<()> {
-    if let Some(Ok(machine)) = MACHINE.get() {
-        machine.calls.fetch_add(1, Ordering::Relaxed);
-        if machine.is_lost() {
-            return Err(ECC_UNCORRECTABLE);
-        }
-    }
-    Ok(())
+    let Some(Ok(machine)) = MACHINE.get() else {
+        return Ok(());
+    };
+    machine.calls.fetch_add(1, Ordering::Relaxed);
+    ensure(!machine.is_lost(), ECC_UNCORRECTABLE)
 }
 
 /// Locks a mutex, even if a thread panicked while it held the lock.
@@ -90,9 +88,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Machine {
     fn new() -> Outcome<Self> {
         let settings = settings().map_err(|_| UNKNOWN)?;
-        if settings.devices == 0 {
-            return Err(NO_DEVICE);
-        }
+        ensure(settings.devices > 0, NO_DEVICE)?;
         let mut builder = Sim::builder()
             .profile(settings.profile.clone())
             .devices(settings.devices);
@@ -140,11 +136,7 @@ impl Machine {
     }
 
     fn check_process(&self) -> Outcome<()> {
-        if self.process == std::process::id() {
-            Ok(())
-        } else {
-            Err(NOT_INITIALIZED)
-        }
+        ensure(self.process == std::process::id(), NOT_INITIALIZED)
     }
 }
 

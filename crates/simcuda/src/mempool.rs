@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device_memory::alloc_async;
-use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome};
+use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
 use crate::exports::{exports, exports_by_default_stream};
 use crate::ffi::{Opaque, Out, put_untyped, read_untyped};
 use crate::machine::{Device, machine};
-use crate::stream::StreamRef;
 
 /// The default pool of a device.
 pub struct Pool {
@@ -68,8 +67,8 @@ impl Pool {
                 self.reuse[index].store(value, Ordering::Relaxed);
             }
             RELEASE_THRESHOLD => {
-                self.release_threshold
-                    .store(read_untyped(value)?, Ordering::Relaxed);
+                let bytes = read_untyped(value)?;
+                self.release_threshold.store(bytes, Ordering::Relaxed);
             }
             // Writing 0 resets the high-water marks.
             RESERVED_HIGH | USED_HIGH if read_untyped::<u64>(value)? == 0 => {
@@ -90,21 +89,15 @@ fn owner(pool: usize) -> Outcome<&'static Device> {
 }
 
 exports! { through guard;
-    /// The default pool of a device.
-    fn cuDeviceGetDefaultMemPool(pool: Out<usize>, device: i32) {
-        pool.set(machine()?.device(device)?.pool.handle)
-    }
-
-    /// The current pool of a device: the default one.
-    fn cuDeviceGetMemPool(pool: Out<usize>, device: i32) {
+    /// The default pool of a device, which is also the current one.
+    fn cuDeviceGetMemPool(pool: Out<usize>, device: i32), also cuDeviceGetDefaultMemPool {
         pool.set(machine()?.device(device)?.pool.handle)
     }
 
     /// Sets the current pool of a device; only the default one exists.
     fn cuDeviceSetMemPool(device: i32, pool: usize) {
         let device = machine()?.device(device)?;
-        let same = owner(pool)?.info.ordinal == device.info.ordinal;
-        if same { Ok(()) } else { Err(NOT_SUPPORTED) }
+        ensure(owner(pool)?.info.ordinal == device.info.ordinal, NOT_SUPPORTED)
     }
 
     /// An attribute of a pool.
@@ -123,21 +116,17 @@ exports! { through guard;
     }
 
     /// Releases unused memory of a pool: there is none.
-    fn cuMemPoolTrimTo(pool: usize, _keep: usize) {
-        owner(pool)?;
-        Ok(())
-    }
+    fn cuMemPoolTrimTo(pool: usize) { owner(pool).map(|_| ()) }
 }
 
 exports_by_default_stream! {
     /// Allocates from a pool, in stream order.
     fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(
         address: Out<u64>, bytes: usize, pool: usize, stream: usize,
-    ) |mode| {
-        let stream = StreamRef::find(stream, mode)?;
-        address.set_with(|| match owner(pool)?.ordinal() == stream.context.ordinal {
-            true => alloc_async(bytes, &stream),
-            false => Err(NOT_SUPPORTED),
+    ) [stream = stream] {
+        address.set_with(|| {
+            ensure(owner(pool)?.ordinal() == stream.context.ordinal, NOT_SUPPORTED)?;
+            alloc_async(bytes, &stream)
         })
     }
 }

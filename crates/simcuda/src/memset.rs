@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use pinlane_driver::{CopyOp, DevicePtr, Place};
 
-use crate::error::{Code, INVALID_VALUE, Outcome};
+use crate::error::{INVALID_VALUE, Outcome, ensure};
 use crate::exports::exports_by_default_stream;
 use crate::stream::StreamRef;
 
@@ -14,21 +14,17 @@ fn fill(address: u64, item: &[u8], count: usize, stream: &StreamRef) -> Outcome<
     if bytes == 0 {
         return Ok(());
     }
-    if address == 0 || !address.is_multiple_of(item.len() as u64) {
-        return Err(INVALID_VALUE);
-    }
+    let is_aligned = address.is_multiple_of(item.len() as u64);
+    ensure(address != 0 && is_aligned, INVALID_VALUE)?;
     let target = DevicePtr(address);
+    let driver = stream.driver();
     if item.iter().all(|byte| *byte == item[0]) {
-        let driver = stream.driver();
         // SAFETY: the simulator checks the device range.
-        return unsafe { driver.memset_async(target, item[0], bytes, stream.handle) }
-            .map_err(Code::from);
+        return Ok(unsafe { driver.memset_async(target, item[0], bytes, stream.handle) }?);
     }
     // The simulated device fills with single bytes only. A copy from pageable memory has read its
     // source when the call returns, so the pattern may be dropped then.
-    if bytes as u64 > stream.driver().info().memory_bytes {
-        return Err(INVALID_VALUE);
-    }
+    ensure(bytes as u64 <= driver.info().memory_bytes, INVALID_VALUE)?;
     let pattern = item.repeat(count);
     let copy = CopyOp {
         target: Place::Device(target),
@@ -37,7 +33,7 @@ fn fill(address: u64, item: &[u8], count: usize, stream: &StreamRef) -> Outcome<
     };
     // SAFETY: the pattern is `bytes` long and read before the call returns; the simulator checks
     // the device range.
-    unsafe { stream.driver().copy_async(copy, stream.handle) }.map_err(Code::from)
+    Ok(unsafe { driver.copy_async(copy, stream.handle) }?)
 }
 
 /// Fills rows of `width` items that begin `pitch_bytes` apart.
@@ -49,9 +45,7 @@ fn fill_rows(
     stream: &StreamRef,
 ) -> Outcome<()> {
     let row_bytes = width.checked_mul(item.len()).ok_or(INVALID_VALUE)?;
-    if rows > 1 && pitch_bytes < row_bytes {
-        return Err(INVALID_VALUE);
-    }
+    ensure(rows <= 1 || pitch_bytes >= row_bytes, INVALID_VALUE)?;
     for row in 0..rows {
         let offset = row.checked_mul(pitch_bytes).ok_or(INVALID_VALUE)?;
         let start = address.checked_add(offset as u64).ok_or(INVALID_VALUE)?;
@@ -65,27 +59,25 @@ macro_rules! fills {
     ($($type:ty: $plain:ident, $plain_ptds:ident, $rows:ident, $rows_ptds:ident,
         $plain_async:ident, $plain_ptsz:ident, $rows_async:ident, $rows_ptsz:ident;)*) => {
         exports_by_default_stream! { $(
-            fn $plain, $plain_ptds(address: u64, value: $type, count: usize) |mode| {
-                fill(address, &value.to_ne_bytes(), count, &StreamRef::default(mode)?)
+            fn $plain, $plain_ptds(address: u64, value: $type, count: usize) [stream = 0] {
+                fill(address, &value.to_ne_bytes(), count, &stream)
             }
 
             fn $rows, $rows_ptds(
                 address: u64, pitch: usize, value: $type, width: usize, rows: usize,
-            ) |mode| {
-                let stream = StreamRef::default(mode)?;
+            ) [stream = 0] {
                 fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &stream)
             }
 
             fn $plain_async, $plain_ptsz(
                 address: u64, value: $type, count: usize, stream: usize,
-            ) |mode| {
-                fill(address, &value.to_ne_bytes(), count, &StreamRef::find(stream, mode)?)
+            ) [stream = stream] {
+                fill(address, &value.to_ne_bytes(), count, &stream)
             }
 
             fn $rows_async, $rows_ptsz(
                 address: u64, pitch: usize, value: $type, width: usize, rows: usize, stream: usize,
-            ) |mode| {
-                let stream = StreamRef::find(stream, mode)?;
+            ) [stream = stream] {
                 fill_rows(address, pitch, &value.to_ne_bytes(), (width, rows), &stream)
             }
         )* }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use pinlane_driver::{Error, ErrorKind, FunctionHandle, ModuleHandle};
 
-use crate::context::Context;
-use crate::context_stack::current;
-use crate::error::{Code, FILE_NOT_FOUND, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome};
+use crate::context::{Context, current};
+use crate::error::{Code, FILE_NOT_FOUND, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome, ensure};
 use crate::exports::exports;
 use crate::ffi::{In, Opaque, Out, Text};
 use crate::machine::machine;
@@ -51,43 +50,31 @@ fn load(target: Out<usize>, image: &[u8]) -> Result<(), Error> {
     let text = std::str::from_utf8(image);
     let text = text.map_err(|_| refused(ErrorKind::InvalidPtx, "the PTX is not UTF-8"))?;
     let module = context.driver.module_load(text)?;
-    let machine = machine().map_err(unusable)?;
-    let (handle, _) = machine
-        .modules
-        .insert(|_| Arc::new(Module { context, module }));
-    slot.put(handle);
+    let modules = &machine().map_err(unusable)?.modules;
+    slot.put(modules.insert(Arc::new(Module { context, module })));
     Ok(())
 }
 
 /// The text of an image. Machine code cannot be simulated.
 fn text_of(image: &In<u8>) -> Outcome<Vec<u8>> {
-    for magic in BINARY_MAGIC {
-        // Byte by byte, because a short text may end before the fourth.
-        let matches = |(index, byte): (usize, u8)| image.read_at(index) == Ok(byte);
-        if magic.into_iter().enumerate().all(matches) {
-            return Err(NO_BINARY_FOR_GPU);
-        }
-    }
+    // Byte by byte, because a short text may end before the fourth.
+    let matches = |(index, byte): (usize, u8)| image.read_at(index) == Ok(byte);
+    let is_binary = |magic: [u8; 4]| magic.into_iter().enumerate().all(matches);
+    ensure(!BINARY_MAGIC.into_iter().any(is_binary), NO_BINARY_FOR_GPU)?;
     image.text_bytes()
 }
 
 /// Writes the error to the program's log buffer, if there is one.
 fn write_error_log(options: &[(u32, Opaque)], why: &str) -> Outcome<()> {
-    let option = |wanted| {
-        options
-            .iter()
-            .find(|option| option.0 == wanted)
-            .map(|option| option.1)
-    };
-    let (Some(buffer), Some(bytes)) = (option(ERROR_LOG_BUFFER), option(ERROR_LOG_BUFFER_BYTES))
-    else {
-        return Ok(());
-    };
-    let capacity = i32::try_from(bytes.number()).unwrap_or(i32::MAX);
-    if capacity == 0 {
-        return Ok(());
+    let option = |wanted| options.iter().find(|option| option.0 == wanted);
+    let bytes = option(ERROR_LOG_BUFFER_BYTES).map_or(0, |bytes| bytes.1.number());
+    match option(ERROR_LOG_BUFFER) {
+        Some((_, buffer)) if bytes > 0 => {
+            let capacity = i32::try_from(bytes).unwrap_or(i32::MAX);
+            buffer.text_out().put_text(capacity, why)
+        }
+        _ => Ok(()),
     }
-    buffer.text_out().put_text(capacity, why)
 }
 
 /// Looks up a kernel. Repeated calls return the same handle.
@@ -103,16 +90,12 @@ fn function(module: usize, name: String) -> Outcome<usize> {
         Err(error) if error.kind == ErrorKind::NotSupported => None,
         Err(error) => return Err(error.into()),
     };
-    let context = loaded.context.clone();
-    let (handle, _) = machine.functions.insert(|_| {
-        Arc::new(Function {
-            context,
-            module,
-            name,
-            twin,
-        })
-    });
-    Ok(handle)
+    Ok(machine.functions.insert(Arc::new(Function {
+        context: loaded.context.clone(),
+        module,
+        name,
+        twin,
+    })))
 }
 
 exports! { through guard;
@@ -141,9 +124,8 @@ exports! { through guard;
     fn cuModuleLoad(module: Out<usize>, path: Text) {
         current()?;
         let image = std::fs::read(path.read()?).map_err(|_| FILE_NOT_FOUND)?;
-        if BINARY_MAGIC.iter().any(|magic| image.starts_with(magic)) {
-            return Err(NO_BINARY_FOR_GPU);
-        }
+        let is_binary = BINARY_MAGIC.iter().any(|magic| image.starts_with(magic));
+        ensure(!is_binary, NO_BINARY_FOR_GPU)?;
         Ok(load(module, &image)?)
     }
 
@@ -154,7 +136,7 @@ exports! { through guard;
         machine.functions.retain(|function| function.module != module);
         // SAFETY: `load` created it, it has just been removed from the table, and the program
         // guarantees that none of its kernels run.
-        unsafe { unloaded.context.driver.module_unload(unloaded.module) }.map_err(Code::from)
+        Ok(unsafe { unloaded.context.driver.module_unload(unloaded.module) }?)
     }
 
     /// A kernel by name.
@@ -179,12 +161,10 @@ exports! { through guard;
         const MAX_THREADS_PER_BLOCK: u32 = 0;
         const LAST: u32 = 15;
         machine()?.functions.find(function)?;
-        let slot = value.required()?;
-        match attribute {
-            MAX_THREADS_PER_BLOCK => slot.put(1024),
-            1..=LAST => slot.put(0),
-            _ => return Err(INVALID_VALUE),
-        }
-        Ok(())
+        value.set_with(|| match attribute {
+            MAX_THREADS_PER_BLOCK => Ok(1024),
+            1..=LAST => Ok(0),
+            _ => Err(INVALID_VALUE),
+        })
     }
 }

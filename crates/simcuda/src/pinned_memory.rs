@@ -2,10 +2,9 @@
 
 use pinlane_driver::{HostFlags, RegisterFlags};
 
-use crate::allocations::{Block, Kind};
-use crate::context_stack::current;
-use crate::device_memory::restore_unless;
-use crate::error::{INVALID_VALUE, Outcome};
+use crate::allocations::Kind;
+use crate::context::current;
+use crate::error::{INVALID_VALUE, Outcome, ensure};
 use crate::exports::exports;
 use crate::ffi::{Host, Out};
 use crate::machine::machine;
@@ -22,9 +21,8 @@ const READ_ONLY: u32 = 8;
 /// Allocates pinned memory in the current context. 0 bytes give a null pointer and no error.
 fn alloc(bytes: usize, flags: u32) -> Outcome<u64> {
     let context = current()?;
-    if flags & !(PORTABLE | DEVICE_MAP | WRITE_COMBINED) != 0 {
-        return Err(INVALID_VALUE);
-    }
+    let known = PORTABLE | DEVICE_MAP | WRITE_COMBINED;
+    ensure(flags & !known == 0, INVALID_VALUE)?;
     if bytes == 0 {
         return Ok(0);
     }
@@ -36,63 +34,8 @@ fn alloc(bytes: usize, flags: u32) -> Outcome<u64> {
     };
     let ptr = context.driver.host_alloc(bytes, wanted)?;
     let base = ptr.as_ptr().expose_provenance() as u64;
-    machine()?.allocations.insert(Block {
-        base,
-        bytes,
-        kind: Kind::Pinned(flags),
-        ordinal: context.ordinal,
-        context: context.handle,
-    });
+    context.insert_block(base, bytes, Kind::Pinned(flags))?;
     Ok(base)
-}
-
-/// Frees pinned memory.
-fn free(host: Host) -> Outcome<()> {
-    let context = current()?;
-    let Some(ptr) = host.optional() else {
-        return Ok(());
-    };
-    let block = machine()?.allocations.remove(host.address());
-    // SAFETY: the simulator checks that no work uses the memory, and refuses and reports an address
-    // that is not a pinned block.
-    let freed = unsafe { context.driver.host_free(ptr) };
-    restore_unless(freed, block)
-}
-
-/// Page-locks memory in place.
-fn register(host: Host, bytes: usize, flags: u32) -> Outcome<()> {
-    let context = current()?;
-    let ptr = host.required()?;
-    // Flag 4, I/O memory of other devices, is not supported.
-    if bytes == 0 || flags & !(PORTABLE | DEVICE_MAP | READ_ONLY) != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let wanted = RegisterFlags {
-        portable: flags & PORTABLE != 0,
-        mapped: true,
-        read_only: flags & READ_ONLY != 0,
-    };
-    // SAFETY: the program guarantees that the range is its memory until it unregisters it.
-    unsafe { context.driver.host_register(ptr, bytes, wanted)? };
-    machine()?.allocations.insert(Block {
-        base: host.address(),
-        bytes,
-        kind: Kind::Registered(flags),
-        ordinal: context.ordinal,
-        context: context.handle,
-    });
-    Ok(())
-}
-
-/// Undoes a registration.
-fn unregister(host: Host) -> Outcome<()> {
-    let context = current()?;
-    let ptr = host.required()?;
-    let block = machine()?.allocations.remove(host.address());
-    // SAFETY: the simulator checks that no work uses the range, and refuses and reports an address
-    // that is not the base of a registration.
-    let undone = unsafe { context.driver.host_unregister(ptr) };
-    restore_unless(undone, block)
 }
 
 exports! { through guard;
@@ -109,33 +52,59 @@ exports! { through guard;
     }
 
     /// Frees pinned memory.
-    fn cuMemFreeHost(host: Host) { free(host) }
+    fn cuMemFreeHost(host: Host) {
+        let context = current()?;
+        let Some(ptr) = host.optional() else { return Ok(()) };
+        machine()?.allocations.remove_by(host.address(), |_| {
+            // SAFETY: the simulator checks that no work uses the memory, and refuses and reports an
+            // address that is not a pinned block.
+            Ok(unsafe { context.driver.host_free(ptr) }?)
+        })
+    }
 
-    /// Page-locks memory in place.
-    fn cuMemHostRegister_v2(host: Host, bytes: usize, flags: u32) { register(host, bytes, flags) }
+    /// Page-locks memory in place. Flag 4, I/O memory of other devices, is not supported.
+    fn cuMemHostRegister_v2(host: Host, bytes: usize, flags: u32) {
+        let context = current()?;
+        let ptr = host.required()?;
+        let known = PORTABLE | DEVICE_MAP | READ_ONLY;
+        ensure(bytes > 0 && flags & !known == 0, INVALID_VALUE)?;
+        let wanted = RegisterFlags {
+            portable: flags & PORTABLE != 0,
+            mapped: true,
+            read_only: flags & READ_ONLY != 0,
+        };
+        // SAFETY: the program guarantees that the range is its memory until it unregisters it.
+        unsafe { context.driver.host_register(ptr, bytes, wanted)? };
+        context.insert_block(host.address(), bytes, Kind::Registered(flags))
+    }
 
     /// Undoes a registration.
-    fn cuMemHostUnregister(host: Host) { unregister(host) }
+    fn cuMemHostUnregister(host: Host) {
+        let context = current()?;
+        let ptr = host.required()?;
+        machine()?.allocations.remove_by(host.address(), |_| {
+            // SAFETY: the simulator checks that no work uses the range, and refuses and reports an
+            // address that is not the base of a registration.
+            Ok(unsafe { context.driver.host_unregister(ptr) }?)
+        })
+    }
 
     /// The device address of mapped memory.
     fn cuMemHostGetDevicePointer_v2(address: Out<u64>, host: Host, flags: u32) {
         let context = current()?;
-        let slot = address.required()?;
-        if flags != 0 {
-            return Err(INVALID_VALUE);
-        }
-        slot.put(context.driver.host_device_ptr(host.required()?)?.0);
-        Ok(())
+        address.set_with(|| {
+            ensure(flags == 0, INVALID_VALUE)?;
+            Ok(context.driver.host_device_ptr(host.required()?)?.0)
+        })
     }
 
     /// The flags of pinned memory.
     fn cuMemHostGetFlags(flags: Out<u32>, host: Host) {
         current()?;
-        let slot = flags.required()?;
-        match machine()?.allocations.find(host.address()).map(|block| block.kind) {
-            Some(Kind::Pinned(flags) | Kind::Registered(flags)) => slot.put(flags),
-            _ => return Err(INVALID_VALUE),
-        }
-        Ok(())
+        let block = machine()?.allocations.find(host.address());
+        flags.set_with(|| match block.map(|block| block.kind) {
+            Some(Kind::Pinned(flags) | Kind::Registered(flags)) => Ok(flags),
+            _ => Err(INVALID_VALUE),
+        })
     }
 }

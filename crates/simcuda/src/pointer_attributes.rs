@@ -1,8 +1,8 @@
 //! Attributes of addresses.
 
 use crate::allocations::{Block, Kind};
-use crate::context_stack::current;
-use crate::error::{INVALID_VALUE, Outcome};
+use crate::context::current;
+use crate::error::{INVALID_VALUE, Outcome, ensure};
 use crate::exports::exports;
 use crate::ffi::{In, Opaque, Out, put_untyped};
 use crate::machine::machine;
@@ -99,15 +99,18 @@ const NOWHERE: Block = Block {
     context: 0,
 };
 
+/// The block that contains an address.
+fn known(address: u64) -> Outcome<Block> {
+    current()?;
+    machine()?.allocations.find(address).ok_or(INVALID_VALUE)
+}
+
 exports! { through guard;
     /// An attribute of an address; an unknown address is an error.
     fn cuPointerGetAttribute(target: Opaque, which: u32, address: u64) {
-        current()?;
-        let block = machine()?.allocations.find(address).ok_or(INVALID_VALUE)?;
+        let block = known(address)?;
         let found = value(&block, address, which)?;
-        if which == attribute::HOST_POINTER && block.kind.is_device() {
-            return Err(INVALID_VALUE);
-        }
+        ensure(which != attribute::HOST_POINTER || !block.kind.is_device(), INVALID_VALUE)?;
         found.put(target)
     }
 
@@ -128,18 +131,13 @@ exports! { through guard;
 
     /// Sets whether synchronous copies of a block always synchronise. They always do.
     fn cuPointerSetAttribute(_source: In<u32>, which: u32, address: u64) {
-        current()?;
-        let block = machine()?.allocations.find(address).ok_or(INVALID_VALUE)?;
-        if which != attribute::SYNC_MEMOPS || !block.kind.is_device() {
-            return Err(INVALID_VALUE);
-        }
-        Ok(())
+        let block = known(address)?;
+        ensure(which == attribute::SYNC_MEMOPS && block.kind.is_device(), INVALID_VALUE)
     }
 
     /// The block that contains an address.
     fn cuMemGetAddressRange_v2(base: Out<u64>, bytes: Out<usize>, address: u64) {
-        current()?;
-        let block = machine()?.allocations.find(address).ok_or(INVALID_VALUE)?;
+        let block = known(address)?;
         base.set_optional(block.base);
         bytes.set_optional(block.bytes);
         Ok(())

@@ -2,109 +2,80 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::context::Context;
-use crate::error::{INVALID_CONTEXT, INVALID_VALUE, Outcome};
+use crate::context::{Context, check_flags};
+use crate::error::{INVALID_CONTEXT, Outcome};
 use crate::exports::exports;
 use crate::ffi::Out;
 use crate::machine::{lock, machine};
 
 /// The primary context of one device.
-#[derive(Default)]
-pub struct PrimaryContext {
-    inner: Mutex<Inner>,
-}
+pub type PrimaryContext = Mutex<Primary>;
 
+/// A primary context, once it has a user.
 #[derive(Default)]
-struct Inner {
+pub struct Primary {
     context: Option<Arc<Context>>,
     users: u32,
     flags: u32,
 }
 
-/// Schedule, mapping and dump flags that a primary context may have.
-const FLAGS_KNOWN: u32 = 0xff;
-
-impl PrimaryContext {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        lock(&self.inner)
-    }
+/// The primary context of a device.
+fn primary(device: i32) -> Outcome<MutexGuard<'static, Primary>> {
+    Ok(lock(&machine()?.device(device)?.primary))
 }
 
-/// Adds a user; the first one creates the context.
-fn retain(context: Out<usize>, device: i32) -> Outcome<()> {
-    let machine = machine()?;
-    let device = machine.device(device)?;
-    let slot = context.required()?;
-    let mut primary = device.primary.lock();
-    let context = match &primary.context {
-        Some(context) => context.clone(),
-        None => Context::create(machine, device, primary.flags, true)?,
-    };
-    slot.put(context.handle);
-    primary.context = Some(context);
-    primary.users += 1;
-    Ok(())
-}
-
-/// Removes a user; the last one destroys the context.
-fn release(device: i32) -> Outcome<()> {
-    let machine = machine()?;
-    let mut primary = machine.device(device)?.primary.lock();
-    primary.users = primary.users.checked_sub(1).ok_or(INVALID_CONTEXT)?;
-    if primary.users == 0
-        && let Some(context) = primary.context.take()
-    {
-        context.destroy(machine);
-    }
-    Ok(())
-}
-
-/// Destroys the context, regardless of users.
-fn reset(device: i32) -> Outcome<()> {
-    let machine = machine()?;
-    let mut primary = machine.device(device)?.primary.lock();
-    primary.users = 0;
+/// Removes the context, if it exists.
+fn destroy(primary: &mut Primary) -> Outcome<()> {
     if let Some(context) = primary.context.take() {
-        context.destroy(machine);
+        context.destroy(machine()?);
     }
-    Ok(())
-}
-
-fn set_flags(device: i32, flags: u32) -> Outcome<()> {
-    let device = machine()?.device(device)?;
-    if flags & !FLAGS_KNOWN != 0 {
-        return Err(INVALID_VALUE);
-    }
-    device.primary.lock().flags = flags;
     Ok(())
 }
 
 exports! { through guard;
-    /// Retains the primary context, which its first user creates.
-    fn cuDevicePrimaryCtxRetain(context: Out<usize>, device: i32) { retain(context, device) }
+    /// Adds a user of the primary context; the first one creates it.
+    fn cuDevicePrimaryCtxRetain(context: Out<usize>, device: i32) {
+        let machine = machine()?;
+        let device = machine.device(device)?;
+        context.set_with(|| {
+            let mut primary = lock(&device.primary);
+            let context = match &primary.context {
+                Some(context) => context.clone(),
+                None => Context::create(machine, device, primary.flags, true)?,
+            };
+            let handle = context.handle;
+            primary.context = Some(context);
+            primary.users += 1;
+            Ok(handle)
+        })
+    }
 
-    /// Releases the primary context.
-    fn cuDevicePrimaryCtxRelease_v2(device: i32) { release(device) }
+    /// Removes a user; the last one destroys the context.
+    fn cuDevicePrimaryCtxRelease_v2(device: i32), also cuDevicePrimaryCtxRelease {
+        let mut primary = primary(device)?;
+        primary.users = primary.users.checked_sub(1).ok_or(INVALID_CONTEXT)?;
+        if primary.users == 0 { destroy(&mut primary) } else { Ok(()) }
+    }
 
-    /// Older name of the same.
-    fn cuDevicePrimaryCtxRelease(device: i32) { release(device) }
-
-    /// Destroys the primary context.
-    fn cuDevicePrimaryCtxReset_v2(device: i32) { reset(device) }
-
-    /// Older name of the same.
-    fn cuDevicePrimaryCtxReset(device: i32) { reset(device) }
+    /// Destroys the context, regardless of users.
+    fn cuDevicePrimaryCtxReset_v2(device: i32), also cuDevicePrimaryCtxReset {
+        let mut primary = primary(device)?;
+        primary.users = 0;
+        destroy(&mut primary)
+    }
 
     /// Sets the flags of the primary context.
-    fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32) { set_flags(device, flags) }
-
-    /// Older name of the same.
-    fn cuDevicePrimaryCtxSetFlags(device: i32, flags: u32) { set_flags(device, flags) }
+    fn cuDevicePrimaryCtxSetFlags_v2(device: i32, flags: u32), also cuDevicePrimaryCtxSetFlags {
+        let mut primary = primary(device)?;
+        check_flags(flags)?;
+        primary.flags = flags;
+        Ok(())
+    }
 
     /// The flags, and whether the context exists.
     fn cuDevicePrimaryCtxGetState(device: i32, flags: Out<u32>, active: Out<i32>) {
         let (flags, active) = (flags.required()?, active.required()?);
-        let primary = machine()?.device(device)?.primary.lock();
+        let primary = primary(device)?;
         flags.put(primary.flags);
         active.put(i32::from(primary.context.is_some()));
         Ok(())

@@ -1,8 +1,8 @@
 //! `cuGetProcAddress`: finds a function by name and version.
 //!
 //! `api.txt` lists, for every function of the driver API, its exported symbols, the version that
-//! introduced each, and the symbol for programs with per-thread default streams. It matches a driver
-//! of CUDA 13.0.
+//! introduced each, the symbol for programs with per-thread default streams, and whether it is
+//! supported. It matches a driver of CUDA 13.0.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
@@ -40,9 +40,10 @@ fn rows() -> &'static HashMap<&'static str, Vec<Row>> {
     static ROWS: OnceLock<HashMap<&str, Vec<Row>>> = OnceLock::new();
     ROWS.get_or_init(|| {
         let mut rows: HashMap<&str, Vec<Row>> = HashMap::new();
-        for line in include_str!("api.txt").lines() {
+        let lines = include_str!("api.txt").lines();
+        for line in lines.filter(|line| !line.starts_with('#')) {
             let words: Vec<_> = line.split_whitespace().collect();
-            if let [name, since, symbol, per_thread] = words[..] {
+            if let [name, since, symbol, per_thread, ..] = words[..] {
                 rows.entry(name).or_default().push(Row {
                     since: since.parse().expect("api.txt: the version is a number"),
                     symbol,
@@ -70,15 +71,11 @@ fn search(
     let mut rows = known.iter().filter(offered).peekable();
     rows.peek().ok_or(Status::NotFound)?;
     let fitting = rows.rfind(|row| row.since <= version);
-    let row = fitting.ok_or(Status::VersionNotSufficient)?;
-    let symbol = if per_thread {
-        row.per_thread
-    } else {
-        Some(row.symbol)
-    };
-    symbol
-        .filter(|symbol| !hidden(symbol))
-        .ok_or(Status::VersionNotSufficient)
+    let symbol = fitting.and_then(|row| match per_thread {
+        true => row.per_thread.filter(|symbol| !hidden(symbol)),
+        false => Some(row.symbol),
+    });
+    symbol.ok_or(Status::VersionNotSufficient)
 }
 
 /// The address of a symbol of this library.
@@ -88,14 +85,10 @@ fn address_of(symbol: &str) -> Option<usize> {
     if library == 0 {
         return None;
     }
+    let library = std::ptr::with_exposed_provenance_mut(library);
     let symbol = CString::new(symbol).ok()?;
     // SAFETY: the handle came from dlopen and is never closed. The name is NUL-terminated.
-    let address = unsafe {
-        libc::dlsym(
-            std::ptr::with_exposed_provenance_mut(library),
-            symbol.as_ptr(),
-        )
-    };
+    let address = unsafe { libc::dlsym(library, symbol.as_ptr()) };
     (!address.is_null()).then(|| address.expose_provenance())
 }
 
@@ -137,11 +130,11 @@ exports! { through always;
     fn cuGetProcAddress_v2(
         name: Text, address: Out<usize>, version: i32, flags: u64, status: Out<u32>,
     ) {
-        let slot = address.required()?;
-        let found = find(name, version, flags)?;
-        slot.put(found.unwrap_or(0));
-        status.set_optional(found.err().unwrap_or(Status::Found) as u32);
-        Ok(())
+        address.set_with(|| {
+            let found = find(name, version, flags)?;
+            status.set_optional(found.err().unwrap_or(Status::Found) as u32);
+            Ok(found.unwrap_or(0))
+        })
     }
 }
 

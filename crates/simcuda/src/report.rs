@@ -1,7 +1,6 @@
 //! The report at the end of the process: contexts, unsupported calls, misuse and leaks.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard};
 
@@ -82,10 +81,8 @@ fn write(machine: Option<&Machine>) {
         }
         return;
     };
-    let mut text = String::new();
-    for line in contexts.iter().chain(&problems) {
-        let _ = writeln!(text, "{line}"); // into a string, cannot fail
-    }
+    let lines = contexts.iter().chain(&problems);
+    let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     if let Err(error) = std::fs::write(&path, text) {
         let path = path.display();
         eprintln!("pinlane simcuda: cannot write the report {path}: {error}");

@@ -1,99 +1,92 @@
 //! Calls that allocate and free device memory.
 
-use pinlane_driver::{Call, DevicePtr, ErrorKind, Result, StreamHandle};
+use pinlane_driver::{DevicePtr, ErrorKind, MemoryInfo, Result, StreamHandle};
 
-use super::{error, invalid, name};
+use super::DeviceCall;
 use crate::checks::FindingKind;
 use crate::faults::FaultKind;
-use crate::memory::device::{BlockKind, BlockState};
+use crate::memory::device::{BlockKind, BlockState, DeviceMemory};
 use crate::operation::Work;
-use crate::state::State;
 
-impl State {
-    pub(crate) fn device_alloc(&mut self, device: usize, bytes: usize) -> Result<DevicePtr> {
-        self.new_block(device, bytes, BlockKind::Plain, Call::DeviceAlloc)
+impl DeviceCall<'_> {
+    fn memory(&mut self) -> &mut DeviceMemory {
+        &mut self.state.devices[self.device].memory
+    }
+
+    pub(crate) fn memory_info(&mut self) -> Result<MemoryInfo> {
+        let memory = self.memory();
+        Ok(MemoryInfo {
+            free_bytes: memory.free_bytes(),
+            total_bytes: memory.capacity_bytes,
+        })
+    }
+
+    pub(crate) fn device_alloc(&mut self, bytes: usize) -> Result<DevicePtr> {
+        self.new_block(bytes, BlockKind::Plain)
     }
 
     pub(crate) fn device_alloc_async(
         &mut self,
-        device: usize,
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<DevicePtr> {
-        let call = Call::DeviceAllocAsync;
-        let stream = self.stream(device, stream, call)?;
-        let ptr = self.new_block(device, bytes, BlockKind::StreamOrdered, call)?;
-        self.submit(stream, call, Work::Alloc(ptr.0));
+        let stream = self.stream(stream)?;
+        let ptr = self.new_block(bytes, BlockKind::StreamOrdered)?;
+        self.submit(stream, Work::Alloc(ptr.0));
         Ok(ptr)
     }
 
-    fn new_block(
-        &mut self,
-        device: usize,
-        bytes: usize,
-        kind: BlockKind,
-        call: Call,
-    ) -> Result<DevicePtr> {
+    fn new_block(&mut self, bytes: usize, kind: BlockKind) -> Result<DevicePtr> {
         if bytes == 0 {
-            return Err(invalid(call, "the size is 0 bytes"));
+            return Err(self.invalid("the size is 0 bytes"));
         }
         let injected = self.injector.hit(FaultKind::OutOfMemory);
-        let memory = &mut self.devices[device].memory;
-        let free_bytes = memory.free_bytes();
-        let address = if injected {
-            None
-        } else {
-            memory.alloc(bytes as u64, kind)
+        let free_bytes = self.memory().free_bytes();
+        let address = match injected {
+            true => None,
+            false => self.memory().alloc(bytes as u64, kind),
         };
         self.trace.add(bytes as u64);
         address.map(DevicePtr).ok_or_else(|| {
             let why = if injected { " (injected)" } else { "" };
             let detail = format!("{bytes} bytes requested, {free_bytes} free{why}");
-            error(call, ErrorKind::OutOfMemory, detail)
+            self.error(ErrorKind::OutOfMemory, detail)
         })
     }
 
-    pub(crate) fn device_free(&mut self, device: usize, ptr: DevicePtr) -> Result<()> {
-        let call = Call::DeviceFree;
-        let bytes = self.freeable(device, ptr, BlockKind::Plain, call)?;
-        let users = self.cancel_device_uses(ptr.0, ptr.0 + bytes);
-        if !users.is_empty() {
-            let detail = format!("still used by {}", users.join(", "));
-            self.report(FindingKind::DeviceFreedInUse, name(call), detail);
-        }
-        self.devices[device].memory.remove(ptr.0);
+    pub(crate) fn device_free(&mut self, ptr: DevicePtr) -> Result<()> {
+        let bytes = self.freeable(ptr, BlockKind::Plain)?;
+        let users = self.cancel(|op| op.uses_device(ptr.0, ptr.0 + bytes));
+        self.report_users(FindingKind::DeviceFreedInUse, &users);
+        self.memory().remove(ptr.0);
         Ok(())
     }
 
-    pub(crate) fn device_free_async(
-        &mut self,
-        device: usize,
-        ptr: DevicePtr,
-        stream: StreamHandle,
-    ) -> Result<()> {
-        let call = Call::DeviceFreeAsync;
-        self.freeable(device, ptr, BlockKind::StreamOrdered, call)?;
-        if self.devices[device].fatal.is_some() {
-            self.devices[device].memory.remove(ptr.0);
+    /// Reports work in flight that used memory which the call releases.
+    pub(super) fn report_users(&mut self, kind: FindingKind, users: &[String]) {
+        if !users.is_empty() {
+            let detail = format!("still used by {}", users.join(", "));
+            self.report_misuse(kind, detail);
+        }
+    }
+
+    pub(crate) fn device_free_async(&mut self, ptr: DevicePtr, stream: StreamHandle) -> Result<()> {
+        self.freeable(ptr, BlockKind::StreamOrdered)?;
+        if self.devices[self.device].fatal.is_some() {
+            self.memory().remove(ptr.0);
             return Ok(());
         }
-        let stream = self.stream(device, stream, call)?;
-        if let Some(block) = self.devices[device].memory.at(ptr.0) {
+        let stream = self.stream(stream)?;
+        if let Some(block) = self.memory().at(ptr.0) {
             block.state = BlockState::FreeQueued;
         }
-        self.submit(stream, call, Work::Free(ptr.0));
+        self.submit(stream, Work::Free(ptr.0));
         Ok(())
     }
 
     /// Size of the block, if this call may free it. Reports misuse otherwise.
-    fn freeable(
-        &mut self,
-        device: usize,
-        ptr: DevicePtr,
-        kind: BlockKind,
-        call: Call,
-    ) -> Result<u64> {
-        let memory = &self.devices[device].memory;
+    fn freeable(&mut self, ptr: DevicePtr, kind: BlockKind) -> Result<u64> {
+        let memory = self.memory();
         let (finding, what) = match memory.find(ptr.0, 0) {
             Some((base, _)) if base != ptr.0 => {
                 (FindingKind::WrongBase, "points inside an allocation")
@@ -107,11 +100,11 @@ impl State {
                 (FindingKind::WrongFree, "came from device_alloc_async")
             }
             Some(_) => (FindingKind::WrongFree, "came from device_alloc"),
-            None if memory.was_issued(ptr.0) => (FindingKind::DoubleFree, "has already been freed"),
+            None if memory.was_freed(ptr.0) => (FindingKind::DoubleFree, "has already been freed"),
             None => (FindingKind::WrongFree, "is not device memory"),
         };
         let detail = format!("{ptr:?} {what}");
-        self.report(finding, name(call), detail.clone());
-        Err(invalid(call, detail))
+        self.report_misuse(finding, detail.clone());
+        Err(self.invalid(detail))
     }
 }

@@ -1,65 +1,118 @@
-//! The driver's calls, by what they act on; their names and costs.
+//! The driver's calls, by what they act on, and their costs.
 
 mod device_memory;
 mod host_memory;
 mod stream;
 mod work;
 
-use pinlane_driver::{Call, Error, ErrorKind};
+use std::ops::{Deref, DerefMut};
+
+use pinlane_driver::{
+    Call, Error, ErrorKind, EventHandle, FunctionHandle, ModuleHandle, Result, StreamHandle,
+};
+use pinlane_kernels::Kernel;
 use pinlane_model::CallCosts;
+
+use crate::checks::FindingKind;
+use crate::faults::FaultKind;
+use crate::module::Module;
+use crate::operation::Work;
+use crate::slab::{Id, Slab};
+use crate::state::{Function, State};
+use crate::stream::{Event, Stream};
 
 pub(crate) use stream::PRIORITIES;
 
-/// The error of a call.
-pub(crate) fn error(call: Call, kind: ErrorKind, detail: impl Into<String>) -> Error {
-    Error::new(kind, name(call)).with_detail(detail.into())
+/// CUDA's code for a failed call into the operating system.
+const OPERATING_SYSTEM: u32 = 304;
+
+/// A call on one device, with the state of the machine.
+pub(crate) struct DeviceCall<'a> {
+    pub(crate) state: &'a mut State,
+    pub(crate) device: usize,
+    pub(crate) call: Call,
 }
 
-/// The error of a call with an invalid argument.
-pub(crate) fn invalid(call: Call, detail: impl Into<String>) -> Error {
-    error(call, ErrorKind::InvalidValue, detail)
+impl Deref for DeviceCall<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.state
+    }
 }
 
-/// The name that errors and findings use.
-pub(crate) fn name(call: Call) -> &'static str {
-    match call {
-        Call::MemoryInfo => "memory_info",
-        Call::Synchronize => "synchronize",
-        Call::PointerKind => "pointer_kind",
-        Call::DeviceAlloc => "device_alloc",
-        Call::DeviceFree => "device_free",
-        Call::DeviceAllocAsync => "device_alloc_async",
-        Call::DeviceFreeAsync => "device_free_async",
-        Call::HostAlloc => "host_alloc",
-        Call::HostFree => "host_free",
-        Call::HostRegister => "host_register",
-        Call::HostUnregister => "host_unregister",
-        Call::HostDevicePtr => "host_device_ptr",
-        Call::StreamPriorities => "stream_priorities",
-        Call::StreamCreate => "stream_create",
-        Call::StreamDestroy => "stream_destroy",
-        Call::StreamQuery => "stream_query",
-        Call::StreamIsCapturing => "stream_is_capturing",
-        Call::StreamSynchronize => "stream_synchronize",
-        Call::StreamWaitEvent => "stream_wait_event",
-        Call::HostCallback => "host_callback",
-        Call::EventCreate => "event_create",
-        Call::EventDestroy => "event_destroy",
-        Call::EventRecord => "event_record",
-        Call::EventQuery => "event_query",
-        Call::EventSynchronize => "event_synchronize",
-        Call::EventWaitTimeout => "event_wait_timeout",
-        Call::EventElapsed => "event_elapsed_ns",
-        Call::Copy => "copy",
-        Call::CopyAsync => "copy_async",
-        Call::Copy2d => "copy_2d",
-        Call::Copy2dAsync => "copy_2d_async",
-        Call::CopyBatch => "copy_batch",
-        Call::Memset => "memset_async",
-        Call::ModuleLoad => "module_load",
-        Call::ModuleUnload => "module_unload",
-        Call::ModuleFunction => "module_function",
-        Call::Launch => "launch",
+impl DerefMut for DeviceCall<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.state
+    }
+}
+
+impl DeviceCall<'_> {
+    /// The error of the call.
+    pub(crate) fn error(&self, kind: ErrorKind, detail: impl Into<String>) -> Error {
+        Error::new(kind, self.call.name()).with_detail(detail)
+    }
+
+    /// The error of the call with an invalid argument.
+    pub(crate) fn invalid(&self, detail: impl Into<String>) -> Error {
+        self.error(ErrorKind::InvalidValue, detail)
+    }
+
+    /// Reports misuse by the call.
+    pub(crate) fn report_misuse(&mut self, kind: FindingKind, detail: impl Into<String>) {
+        self.state.report(kind, self.call.name(), detail);
+    }
+
+    /// May inject a failure of a submission, or of creating a stream or event.
+    fn may_fail(&mut self) -> Result<()> {
+        if !self.injector.hit(FaultKind::FailedSubmit) {
+            return Ok(());
+        }
+        let code = OPERATING_SYSTEM;
+        Err(self.error(ErrorKind::Other { code }, "(injected)"))
+    }
+
+    /// Submits work to a stream; returns its sequence number.
+    fn submit(&mut self, stream: Id, work: Work) -> u64 {
+        self.state.submit(stream, self.call, work)
+    }
+
+    /// The stream of a handle.
+    pub(crate) fn stream(&self, handle: StreamHandle) -> Result<Id> {
+        let is_valid = |it: &Stream| it.device == self.device && !it.destroyed;
+        self.lookup(&self.streams, handle.raw(), is_valid, "stream")
+    }
+
+    /// The event of a handle.
+    fn event(&self, handle: EventHandle) -> Result<Id> {
+        let is_valid = |it: &Event| it.device == self.device;
+        self.lookup(&self.events, handle.raw(), is_valid, "event")
+    }
+
+    /// The module of a handle.
+    fn module(&self, handle: ModuleHandle) -> Result<Id> {
+        let is_valid = |it: &Module| it.device == self.device;
+        self.lookup(&self.modules, handle.raw(), is_valid, "module")
+    }
+
+    /// The kernel of a handle.
+    fn kernel(&self, handle: FunctionHandle) -> Result<Kernel> {
+        let is_valid = |it: &Function| it.device == self.device;
+        let id = self.lookup(&self.functions, handle.raw(), is_valid, "function")?;
+        Ok(self.functions.get(id).expect("a checked handle").kernel)
+    }
+
+    /// The id of a handle, if it is in the slab and valid.
+    fn lookup<T>(
+        &self,
+        slab: &Slab<T>,
+        handle: u64,
+        is_valid: impl Fn(&T) -> bool,
+        what: &str,
+    ) -> Result<Id> {
+        Id::of(handle)
+            .filter(|&id| slab.get(id).is_some_and(is_valid))
+            .ok_or_else(|| self.error(ErrorKind::InvalidHandle, format!("{what} {handle:#x}")))
     }
 }
 

@@ -2,59 +2,39 @@
 
 use std::sync::Arc;
 
-use pinlane_driver::{Call, ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle};
+use pinlane_driver::{ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle};
 
-use super::error;
-use crate::faults::FaultKind;
+use super::DeviceCall;
 use crate::operation::{RecordedStart, StreamPoint, Work};
 use crate::slab::Id;
-use crate::state::State;
 use crate::stream::{Event, Role, Stream};
 
 /// Least and greatest priority of a stream.
 pub(crate) const PRIORITIES: (i32, i32) = (0, -5);
-/// CUDA's code for a failed call into the operating system.
-const OPERATING_SYSTEM: u32 = 304;
 
 /// Polls in a row without success after which a program counts as waiting.
 const POLLS_BEFORE_WAITING: u32 = 16;
 
-impl State {
-    /// May inject a failure of a submission, or of creating a stream or event.
-    pub(crate) fn may_fail(&mut self, call: Call) -> Result<()> {
-        if self.injector.hit(FaultKind::FailedSubmit) {
-            let kind = ErrorKind::Other {
-                code: OPERATING_SYSTEM,
-            };
-            return Err(error(call, kind, "(injected)"));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn stream_create(
-        &mut self,
-        device: usize,
-        flags: StreamFlags,
-    ) -> Result<StreamHandle> {
-        self.may_fail(Call::StreamCreate)?;
-        let role = if flags.non_blocking {
-            Role::NonBlocking
-        } else {
-            Role::Blocking
+impl DeviceCall<'_> {
+    pub(crate) fn stream_create(&mut self, flags: StreamFlags) -> Result<StreamHandle> {
+        self.may_fail()?;
+        let role = match flags.non_blocking {
+            true => Role::NonBlocking,
+            false => Role::Blocking,
         };
         let priority = flags.priority.clamp(PRIORITIES.1, PRIORITIES.0);
-        let id = self.streams.insert(Stream::new(device, role, priority));
+        let stream = Stream::new(self.device, role, priority);
+        let id = self.streams.insert(stream);
         // SAFETY: the handle of a live object; the simulator checks every handle it gets.
         Ok(unsafe { StreamHandle::from_raw(id.handle()) })
     }
 
-    pub(crate) fn stream_destroy(&mut self, device: usize, stream: StreamHandle) -> Result<()> {
-        let call = Call::StreamDestroy;
-        let id = self.stream(device, stream, call)?;
+    pub(crate) fn stream_destroy(&mut self, stream: StreamHandle) -> Result<()> {
+        let id = self.stream(stream)?;
         let stream = self.streams.get_mut(id).expect("a checked handle");
         if stream.role == Role::Default {
             let detail = "the default stream cannot be destroyed";
-            return Err(error(call, ErrorKind::InvalidHandle, detail));
+            return Err(self.error(ErrorKind::InvalidHandle, detail));
         }
         if stream.queue.is_empty() {
             self.streams.remove(id);
@@ -64,41 +44,25 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn stream_query(&mut self, device: usize, stream: StreamHandle) -> Result<bool> {
-        let id = self.stream(device, stream, Call::StreamQuery)?;
-        let done = self.end_of(id).into_iter().all(|point| self.passed(point));
+    pub(crate) fn stream_query(&mut self, stream: StreamHandle) -> Result<bool> {
+        let end = self.end_of(self.stream(stream)?);
+        let done = end.into_iter().all(|point| self.passed(point));
         Ok(self.polled(done))
     }
 
-    pub(crate) fn set_capturing(&mut self, stream: StreamHandle, capturing: bool) {
-        for device in 0..self.devices.len() {
-            if let Ok(id) = self.stream(device, stream, Call::StreamIsCapturing)
-                && let Some(stream) = self.streams.get_mut(id)
-            {
-                stream.capturing = capturing;
-            }
-        }
-    }
-
-    pub(crate) fn stream_is_capturing(
-        &mut self,
-        device: usize,
-        stream: StreamHandle,
-    ) -> Result<bool> {
-        let id = self.stream(device, stream, Call::StreamIsCapturing)?;
+    pub(crate) fn stream_is_capturing(&mut self, stream: StreamHandle) -> Result<bool> {
+        let id = self.stream(stream)?;
         Ok(self.streams.get(id).is_some_and(|stream| stream.capturing))
     }
 
     pub(crate) fn stream_wait_event(
         &mut self,
-        device: usize,
         stream: StreamHandle,
         event: EventHandle,
     ) -> Result<()> {
-        let call = Call::StreamWaitEvent;
-        let stream = self.stream(device, stream, call)?;
-        let event = self.event(device, event, call)?;
-        self.may_fail(call)?;
+        let stream = self.stream(stream)?;
+        let event = self.event(event)?;
+        self.may_fail()?;
         let event = self.events.get(event).expect("a checked handle");
         let Some(point) = event.recorded else {
             return Ok(());
@@ -111,40 +75,35 @@ impl State {
                 waiting.earliest.after(start);
             }
         } else {
-            self.submit(stream, call, Work::Wait(point, start));
+            self.submit(stream, Work::Wait(point, start));
         }
         Ok(())
     }
 
-    pub(crate) fn event_create(&mut self, device: usize, flags: EventFlags) -> Result<EventHandle> {
-        self.may_fail(Call::EventCreate)?;
-        let id = self.events.insert(Event {
-            device,
+    pub(crate) fn event_create(&mut self, flags: EventFlags) -> Result<EventHandle> {
+        self.may_fail()?;
+        let event = Event {
+            device: self.device,
             flags,
             recorded: None,
             start: RecordedStart::default(),
             fired_ns: None,
-        });
+        };
+        let id = self.events.insert(event);
         // SAFETY: the handle of a live object; the simulator checks every handle it gets.
         Ok(unsafe { EventHandle::from_raw(id.handle()) })
     }
 
-    pub(crate) fn event_destroy(&mut self, device: usize, event: EventHandle) -> Result<()> {
-        let id = self.event(device, event, Call::EventDestroy)?;
+    pub(crate) fn event_destroy(&mut self, event: EventHandle) -> Result<()> {
+        let id = self.event(event)?;
         self.events.remove(id);
         Ok(())
     }
 
-    pub(crate) fn event_record(
-        &mut self,
-        device: usize,
-        event: EventHandle,
-        stream: StreamHandle,
-    ) -> Result<()> {
-        let call = Call::EventRecord;
-        let event = self.event(device, event, call)?;
-        let stream = self.stream(device, stream, call)?;
-        self.may_fail(call)?;
+    pub(crate) fn event_record(&mut self, event: EventHandle, stream: StreamHandle) -> Result<()> {
+        let event = self.event(event)?;
+        let stream = self.stream(stream)?;
+        self.may_fail()?;
         let point = StreamPoint {
             stream,
             sequence: self.last_sequence + 1,
@@ -154,36 +113,24 @@ impl State {
         entry.fired_ns = None;
         entry.start = RecordedStart::default();
         let start = Arc::clone(&entry.start);
-        self.submit(stream, call, Work::Record(event, start));
+        self.submit(stream, Work::Record(event, start));
         Ok(())
     }
 
-    pub(crate) fn event_query(&mut self, device: usize, event: EventHandle) -> Result<bool> {
-        let id = self.event(device, event, Call::EventQuery)?;
-        let done = self.fired(id);
+    pub(crate) fn event_query(&mut self, event: EventHandle) -> Result<bool> {
+        let point = self.event_point(event)?;
+        let done = point.is_none_or(|point| self.passed(point));
         Ok(self.polled(done))
     }
 
-    /// The point that must be passed before the event fires.
-    pub(crate) fn event_points(
-        &self,
-        device: usize,
-        event: EventHandle,
-        call: Call,
-    ) -> Result<Vec<StreamPoint>> {
-        let id = self.event(device, event, call)?;
-        let event = self.events.get(id);
-        Ok(event.and_then(|event| event.recorded).into_iter().collect())
+    /// The point that must be passed before the event fires, if it was recorded.
+    pub(crate) fn event_point(&self, event: EventHandle) -> Result<Option<StreamPoint>> {
+        let event = self.events.get(self.event(event)?);
+        Ok(event.and_then(|event| event.recorded))
     }
 
-    pub(crate) fn event_elapsed_ns(
-        &self,
-        device: usize,
-        start: EventHandle,
-        end: EventHandle,
-    ) -> Result<i64> {
-        let start = self.event(device, start, Call::EventElapsed)?;
-        let end = self.event(device, end, Call::EventElapsed)?;
+    pub(crate) fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64> {
+        let (start, end) = (self.event(start)?, self.event(end)?);
         Ok(self.fired_ns(end)? as i64 - self.fired_ns(start)? as i64)
     }
 
@@ -198,7 +145,7 @@ impl State {
             (Some(_), None) => (ErrorKind::NotReady, "the event has not fired"),
             (Some(_), Some(fired_ns)) => return Ok(fired_ns),
         };
-        Err(error(Call::EventElapsed, kind, detail))
+        Err(self.error(kind, detail))
     }
 
     /// The answer to a poll. A program that keeps polling is waiting, and would do so for very long

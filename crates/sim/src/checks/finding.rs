@@ -6,41 +6,57 @@ use crate::memory::host::Origin;
 use crate::state::State;
 use crate::stream::Role;
 
-/// A kind of misuse.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// A kind of misuse; leaks come last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindingKind {
     /// The host memory of a copy changed between submission and completion.
+    #[error("host memory changed while in flight")]
     HostChangedInFlight,
     /// Pinned host memory was freed while work in flight used it.
+    #[error("host memory freed while in flight")]
     HostFreedInFlight,
     /// Registered memory was unregistered while work in flight used it.
+    #[error("host memory unregistered while in flight")]
     HostUnregisteredInFlight,
     /// Device memory was freed while work in flight used it.
+    #[error("device memory freed while in use")]
     DeviceFreedInUse,
     /// Device or pinned memory was used after it was freed.
+    #[error("memory used after free")]
     UseAfterFree,
     /// Stream-ordered memory was used before its allocation in stream order.
+    #[error("device memory used before its allocation in stream order")]
     UseBeforeAlloc,
     /// Memory was freed twice.
+    #[error("double free")]
     DoubleFree,
     /// Memory was freed by the wrong function.
+    #[error("wrong free function")]
     WrongFree,
     /// Memory was freed by an address other than its base.
+    #[error("freed by an address that is not the base")]
     WrongBase,
     /// Memory was registered that overlaps page-locked memory.
+    #[error("overlapping registration")]
     OverlappingRegistration,
     /// Device memory was not released.
+    #[error("device memory leaked")]
     LeakedDeviceMemory,
     /// Pinned memory was not released.
+    #[error("pinned memory leaked")]
     LeakedPinnedMemory,
     /// A registration was not released.
+    #[error("registration leaked")]
     LeakedRegistration,
     /// A stream was not released.
+    #[error("stream leaked")]
     LeakedStream,
     /// An event was not released.
+    #[error("event leaked")]
     LeakedEvent,
     /// A module was not released.
+    #[error("module leaked")]
     LeakedModule,
 }
 
@@ -48,38 +64,7 @@ impl FindingKind {
     /// Whether it is a leak.
     #[must_use]
     pub fn is_leak(self) -> bool {
-        matches!(
-            self,
-            Self::LeakedDeviceMemory
-                | Self::LeakedPinnedMemory
-                | Self::LeakedRegistration
-                | Self::LeakedStream
-                | Self::LeakedEvent
-                | Self::LeakedModule
-        )
-    }
-}
-
-impl fmt::Display for FindingKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::HostChangedInFlight => "host memory changed while in flight",
-            Self::HostFreedInFlight => "host memory freed while in flight",
-            Self::HostUnregisteredInFlight => "host memory unregistered while in flight",
-            Self::DeviceFreedInUse => "device memory freed while in use",
-            Self::UseAfterFree => "memory used after free",
-            Self::UseBeforeAlloc => "device memory used before its allocation in stream order",
-            Self::DoubleFree => "double free",
-            Self::WrongFree => "wrong free function",
-            Self::WrongBase => "freed by an address that is not the base",
-            Self::OverlappingRegistration => "overlapping registration",
-            Self::LeakedDeviceMemory => "device memory leaked",
-            Self::LeakedPinnedMemory => "pinned memory leaked",
-            Self::LeakedRegistration => "registration leaked",
-            Self::LeakedStream => "stream leaked",
-            Self::LeakedEvent => "event leaked",
-            Self::LeakedModule => "module leaked",
-        })
+        self >= Self::LeakedDeviceMemory
     }
 }
 

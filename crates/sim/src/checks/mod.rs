@@ -130,17 +130,8 @@ impl State {
         }
     }
 
-    /// Cancels work in flight that uses device memory; returns its descriptions.
-    pub(crate) fn cancel_device_uses(&mut self, start: u64, end: u64) -> Vec<String> {
-        self.cancel(|op| op.uses_device(start, end))
-    }
-
-    /// Cancels work in flight that uses host memory; returns its descriptions.
-    pub(crate) fn cancel_host_uses(&mut self, start: usize, end: usize) -> Vec<String> {
-        self.cancel(|op| op.uses_host(start, end))
-    }
-
-    fn cancel(&mut self, mut uses: impl FnMut(&Operation) -> bool) -> Vec<String> {
+    /// Cancels work in flight that uses some memory; returns its descriptions.
+    pub(crate) fn cancel(&mut self, uses: impl Fn(&Operation) -> bool) -> Vec<String> {
         let mut cancelled = Vec::new();
         for &id in &self.active {
             let queue = self.streams.get_mut(id).map(|stream| &mut stream.queue);

@@ -6,6 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use pinlane_driver::DevicePtr;
+use pinlane_kernels::MemoryFault;
+
 /// Higher than any address of a process, so that device and host addresses never collide.
 const FIRST_ADDRESS: u64 = 1 << 52;
 /// Address space of one device.
@@ -41,15 +44,11 @@ pub(crate) struct Block {
     chunks: Vec<Option<Box<[u8]>>>,
 }
 
-/// An access outside of a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct OutOfBounds;
-
 /// The memory of one device.
 pub(crate) struct DeviceMemory {
     base: u64,
     next: u64,
-    capacity_bytes: u64,
+    pub(crate) capacity_bytes: u64,
     used_bytes: u64,
     blocks: BTreeMap<u64, Block>,
 }
@@ -70,10 +69,6 @@ impl DeviceMemory {
             used_bytes: 0,
             blocks: BTreeMap::new(),
         }
-    }
-
-    pub(crate) fn capacity_bytes(&self) -> u64 {
-        self.capacity_bytes
     }
 
     pub(crate) fn free_bytes(&self) -> u64 {
@@ -132,14 +127,21 @@ impl DeviceMemory {
         (address < base + block.bytes && end <= base + block.bytes).then_some((base, block))
     }
 
-    /// Whether this address was ever allocated. If it is not now, it has been freed.
-    pub(crate) fn was_issued(&self, address: u64) -> bool {
-        (self.base..self.next).contains(&address)
+    /// Whether this address was allocated once, and is not now.
+    pub(crate) fn was_freed(&self, address: u64) -> bool {
+        (self.base..self.next).contains(&address) && self.find(address, 0).is_none()
     }
 
     /// All blocks, by address.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Block)> {
         self.blocks.iter().map(|(&base, block)| (base, block))
+    }
+
+    /// The block of an access, and its base.
+    fn access(&self, address: u64, bytes: usize) -> Result<(u64, &Block), MemoryFault> {
+        let address = DevicePtr(address);
+        self.find(address.0, bytes as u64)
+            .ok_or(MemoryFault { address, bytes })
     }
 
     /// Passes the bytes from `address` to `sink`, in parts with their offsets.
@@ -148,8 +150,8 @@ impl DeviceMemory {
         address: u64,
         bytes: usize,
         mut sink: impl FnMut(usize, &[u8]),
-    ) -> Result<(), OutOfBounds> {
-        let (base, block) = self.find(address, bytes as u64).ok_or(OutOfBounds)?;
+    ) -> Result<(), MemoryFault> {
+        let (base, block) = self.access(address, bytes)?;
         let first = (address - base) as usize;
         let mut done = 0;
         while done < bytes {
@@ -173,9 +175,9 @@ impl DeviceMemory {
         address: u64,
         bytes: usize,
         mut source: impl FnMut(usize, &mut [u8]),
-    ) -> Result<(), OutOfBounds> {
-        let (base, _) = self.find(address, bytes as u64).ok_or(OutOfBounds)?;
-        let block = self.blocks.get_mut(&base).ok_or(OutOfBounds)?;
+    ) -> Result<(), MemoryFault> {
+        let (base, _) = self.access(address, bytes)?;
+        let block = self.blocks.get_mut(&base).expect("the block found");
         let first = (address - base) as usize;
         let mut done = 0;
         while done < bytes {
@@ -191,14 +193,14 @@ impl DeviceMemory {
     }
 
     /// Reads the bytes from `address` into `target`.
-    pub(crate) fn read_into(&self, address: u64, target: &mut [u8]) -> Result<(), OutOfBounds> {
+    pub(crate) fn read_into(&self, address: u64, target: &mut [u8]) -> Result<(), MemoryFault> {
         self.read(address, target.len(), |at, part| {
             target[at..at + part.len()].copy_from_slice(part);
         })
     }
 
     /// Writes `source` to `address`.
-    pub(crate) fn write_from(&mut self, address: u64, source: &[u8]) -> Result<(), OutOfBounds> {
+    pub(crate) fn write_from(&mut self, address: u64, source: &[u8]) -> Result<(), MemoryFault> {
         self.write(address, source.len(), |at, part| {
             part.copy_from_slice(&source[at..at + part.len()]);
         })

@@ -1,8 +1,10 @@
 //! Page-locked host memory, allocated or registered.
 
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ptr::NonNull;
 
-use super::{HostBytes, PinnedAlloc};
+use super::HostBytes;
 
 /// How a range came to be page-locked.
 pub(crate) enum Origin {
@@ -90,8 +92,8 @@ impl HostMemory {
 
     /// Keeps a freed allocation, and frees the oldest ones beyond the limits.
     pub(crate) fn quarantine(&mut self, memory: PinnedAlloc) {
-        let base = memory.range().address();
-        self.quarantined_bytes += memory.range().len();
+        let base = memory.range.address();
+        self.quarantined_bytes += memory.range.len();
         self.order.push_back(base);
         self.quarantined.insert(base, memory);
         while self.quarantined_bytes > QUARANTINE_BYTES || self.order.len() > QUARANTINE_BLOCKS {
@@ -99,7 +101,7 @@ impl HostMemory {
                 return;
             };
             if let Some(memory) = self.quarantined.remove(&oldest) {
-                self.quarantined_bytes -= memory.range().len();
+                self.quarantined_bytes -= memory.range.len();
                 memory.free();
             }
         }
@@ -108,7 +110,7 @@ impl HostMemory {
     /// Whether the range overlaps a quarantined allocation.
     fn is_quarantined(&self, address: usize, end: usize) -> bool {
         let before = self.quarantined.range(..end).next_back();
-        before.is_some_and(|(_, memory)| memory.range().end() > address)
+        before.is_some_and(|(_, memory)| memory.range.end() > address)
     }
 
     /// Whether an allocation that began here has been freed.
@@ -148,13 +150,67 @@ impl Drop for HostMemory {
     }
 }
 
+/// Pinned memory is page-aligned.
+const PAGE_BYTES: usize = 4096;
+/// Blocks up to this size are filled with a pattern that exposes uses of uninitialised memory.
+const POISON_LIMIT_BYTES: usize = 1 << 20;
+const POISON: u8 = 0xcb;
+
+/// Page-aligned memory. Dropping it does not free it: a program that forgot to free it may still
+/// hold its address.
+#[derive(Debug)]
+pub(crate) struct PinnedAlloc {
+    start: NonNull<u8>,
+    layout: Layout,
+    /// The usable range.
+    pub(crate) range: HostBytes,
+}
+
+// SAFETY: it owns its memory, which any thread may use.
+unsafe impl Send for PinnedAlloc {}
+
+impl PinnedAlloc {
+    /// Allocates; `None` if memory is exhausted or `bytes` is 0.
+    pub(crate) fn new(bytes: usize) -> Option<Self> {
+        // One page more, with a small alignment: the system zeroes such memory lazily, but not
+        // memory of a large alignment.
+        let total = bytes.checked_add(PAGE_BYTES)?;
+        let layout = Layout::from_size_align(total, 16).ok()?;
+        if bytes == 0 {
+            return None;
+        }
+        // SAFETY: the layout's size is not 0.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let skip = start.addr().get().wrapping_neg() % PAGE_BYTES;
+        // SAFETY: `skip` is less than the additional page.
+        let base = unsafe { start.add(skip) };
+        // SAFETY: `bytes` from `base` are inside the allocation and initialised.
+        let range = unsafe { HostBytes::new(base, bytes) };
+        if bytes <= POISON_LIMIT_BYTES {
+            range.write(0, &vec![POISON; bytes]);
+        }
+        Some(Self {
+            start,
+            layout,
+            range,
+        })
+    }
+
+    /// Frees the memory.
+    pub(crate) fn free(self) {
+        // SAFETY: `start` came from `alloc_zeroed` with this layout. `self` is consumed, so this
+        // happens once.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn quarantine(memory: &mut HostMemory, bytes: usize) -> usize {
         let block = PinnedAlloc::new(bytes).expect("memory");
-        let base = block.range().address();
+        let base = block.range.address();
         memory.quarantine(block);
         base
     }

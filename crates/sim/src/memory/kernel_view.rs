@@ -9,69 +9,50 @@ use super::host::{Coverage, HostMemory};
 
 /// The memory of one device, and mapped host memory.
 pub(crate) struct KernelView<'a> {
-    device: &'a mut DeviceMemory,
-    host: &'a HostMemory,
-    touched_before_alloc: bool,
+    pub(crate) device: &'a mut DeviceMemory,
+    pub(crate) host: &'a HostMemory,
+    /// Whether it accessed memory before its stream-ordered allocation.
+    pub(crate) touched_before_alloc: bool,
 }
 
-impl<'a> KernelView<'a> {
-    pub(crate) fn new(device: &'a mut DeviceMemory, host: &'a HostMemory) -> Self {
-        Self {
-            device,
-            host,
-            touched_before_alloc: false,
-        }
-    }
-
-    /// Whether it accessed memory before its stream-ordered allocation.
-    pub(crate) fn touched_before_alloc(&self) -> bool {
-        self.touched_before_alloc
-    }
-
-    fn note_state(&mut self, address: u64) {
-        if let Some((_, block)) = self.device.find(address, 0) {
-            self.touched_before_alloc |= block.state == BlockState::AllocQueued;
-        }
-    }
-
-    /// The mapped host memory at an address, if it can be accessed that way.
-    fn mapped(&self, address: u64, bytes: usize, write: bool) -> Option<HostBytes> {
-        let address = usize::try_from(address).ok()?;
-        match self.host.coverage(address, bytes) {
-            Coverage::Pinned(pin) if pin.mapped && !(write && pin.read_only) => {
-                Some(pin.range.part(address - pin.range.address(), bytes))
+impl KernelView<'_> {
+    /// The mapped host memory of an access; `None` if it is to device memory.
+    fn mapped(
+        &mut self,
+        address: DevicePtr,
+        bytes: usize,
+        write: bool,
+    ) -> Result<Option<HostBytes>, MemoryFault> {
+        if device_of(address.0).is_some() {
+            if let Some((_, block)) = self.device.find(address.0, 0) {
+                self.touched_before_alloc |= block.state == BlockState::AllocQueued;
             }
-            _ => None,
+            return Ok(None);
+        }
+        let start = usize::try_from(address.0).unwrap_or(usize::MAX);
+        match self.host.coverage(start, bytes) {
+            Coverage::Pinned(pin) if pin.mapped && !(write && pin.read_only) => {
+                Ok(Some(pin.range.part(start - pin.range.address(), bytes)))
+            }
+            _ => Err(MemoryFault { address, bytes }),
         }
     }
 }
 
 impl Memory for KernelView<'_> {
     fn read(&mut self, source: DevicePtr, target: &mut [u8]) -> Result<(), MemoryFault> {
-        let fault = MemoryFault {
-            address: source,
-            bytes: target.len(),
-        };
-        if device_of(source.0).is_none() {
-            let host = self.mapped(source.0, target.len(), false).ok_or(fault)?;
-            host.read(0, target);
-            return Ok(());
+        match self.mapped(source, target.len(), false)? {
+            Some(host) => host.read(0, target),
+            None => self.device.read_into(source.0, target)?,
         }
-        self.note_state(source.0);
-        self.device.read_into(source.0, target).map_err(|_| fault)
+        Ok(())
     }
 
     fn write(&mut self, target: DevicePtr, source: &[u8]) -> Result<(), MemoryFault> {
-        let fault = MemoryFault {
-            address: target,
-            bytes: source.len(),
-        };
-        if device_of(target.0).is_none() {
-            let host = self.mapped(target.0, source.len(), true).ok_or(fault)?;
-            host.write(0, source);
-            return Ok(());
+        match self.mapped(target, source.len(), true)? {
+            Some(host) => host.write(0, source),
+            None => self.device.write_from(target.0, source)?,
         }
-        self.note_state(target.0);
-        self.device.write_from(target.0, source).map_err(|_| fault)
+        Ok(())
     }
 }

@@ -4,9 +4,8 @@ pub(crate) mod device;
 pub(crate) mod host;
 mod host_bytes;
 mod kernel_view;
-mod pinned_alloc;
 
-use pinlane_driver::PointerKind;
+use pinlane_driver::{PointerKind, Result};
 
 use self::device::device_of;
 use self::host::Origin;
@@ -15,7 +14,6 @@ use crate::state::State;
 
 pub(crate) use self::host_bytes::HostBytes;
 pub(crate) use self::kernel_view::KernelView;
-pub(crate) use self::pinned_alloc::PinnedAlloc;
 
 impl State {
     /// The allocation or registration that contains an address.
@@ -44,8 +42,8 @@ impl State {
     }
 
     /// The kind of memory that an address points to.
-    pub(crate) fn pointer_kind(&self, address: u64) -> PointerKind {
+    pub(crate) fn pointer_kind(&self, address: u64) -> Result<PointerKind> {
         let found = self.allocation(address);
-        found.map_or(PointerKind::Pageable, |allocation| allocation.kind)
+        Ok(found.map_or(PointerKind::Pageable, |allocation| allocation.kind))
     }
 }

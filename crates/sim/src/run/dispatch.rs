@@ -66,10 +66,7 @@ impl State {
 
     /// The same, unless that is after a deadline.
     pub(crate) fn step_until(&mut self, deadline_ns: u64) -> bool {
-        match self.next(deadline_ns) {
-            Some(_) => self.step(),
-            None => false,
-        }
+        self.next(deadline_ns).is_some() && self.step()
     }
 
     /// What happens next, and when, if that is no later than `limit_ns`. Ends precede other events
@@ -79,14 +76,11 @@ impl State {
             return None;
         }
         let running = self.running.iter().enumerate();
-        let ends = running.map(|(index, running)| (running.key(), NextEvent::Running(index)));
-        let ready_times = self.ready_times.iter().enumerate();
-        let ready_times =
-            ready_times.map(|(index, &(at_ns, _))| ((at_ns, u64::MAX), NextEvent::Ready(index)));
-        ends.chain(ready_times)
-            .min_by_key(|&(key, _)| key)
-            .map(|((at_ns, _), next)| (at_ns, next))
-            .filter(|&(at_ns, _)| at_ns <= limit_ns)
+        let ends = running.map(|(index, it)| (it.key(), NextEvent::Running(index)));
+        let ready = self.ready_times.iter().enumerate();
+        let ready = ready.map(|(index, it)| ((it.0, u64::MAX), NextEvent::Ready(index)));
+        let ((at_ns, _), next) = ends.chain(ready).min_by_key(|&(key, _)| key)?;
+        (at_ns <= limit_ns).then_some((at_ns, next))
     }
 
     /// Carries out an event.
@@ -112,17 +106,11 @@ impl State {
     /// Starts everything that can start at this time.
     pub(crate) fn dispatch(&mut self, at_ns: u64) {
         while !self.held {
-            let mut best = None;
-            for index in 0..self.active.len() {
+            let ready = (0..self.active.len()).filter_map(|index| {
                 let id = self.active[index];
-                let Some(position) = self.queue_position(id, at_ns) else {
-                    continue;
-                };
-                if best.is_none_or(|(first, _)| position < first) {
-                    best = Some((position, id));
-                }
-            }
-            match best {
+                Some((self.queue_position(id, at_ns)?, id))
+            });
+            match ready.min() {
                 Some((_, id)) => self.start(id, at_ns),
                 None => return,
             }
@@ -162,12 +150,10 @@ impl State {
     fn get_ready(&mut self, id: Id, at_ns: u64) -> u64 {
         let stream = self.streams.get(id).expect("an active stream");
         let device = &self.devices[stream.device];
+        let default = self.streams.get(device.default_stream);
         let after = match stream.role {
             Role::NonBlocking => None,
-            Role::Blocking => self
-                .streams
-                .get(device.default_stream)
-                .map(|it| it.earliest),
+            Role::Blocking => default.map(|default| default.earliest),
             Role::Default => Some(device.blocking_work),
         };
         let plain = self.adversary.is_none();
@@ -195,23 +181,16 @@ impl State {
         let device = &self.devices[stream.device];
         let in_turn = match stream.role {
             Role::NonBlocking => true,
-            Role::Blocking => self
-                .streams
-                .get(device.default_stream)
-                .is_none_or(|default| default.is_past(op.sequence)),
-            Role::Default => self.active.iter().all(|&id| {
-                self.streams.get(id).is_none_or(|other| {
-                    other.device != stream.device
-                        || other.role != Role::Blocking
-                        || other.is_past(op.sequence)
-                })
-            }),
-        };
-        in_turn
-            && match op.work {
-                Work::Wait(point, _) => self.passed(point),
-                _ => true,
+            Role::Blocking => {
+                let default = self.streams.get(device.default_stream);
+                default.is_none_or(|default| default.is_past(op.sequence))
             }
+            Role::Default => {
+                let mut others = self.active.iter().filter_map(|&id| self.streams.get(id));
+                others.all(|other| !other.blocks(stream) || other.is_past(op.sequence))
+            }
+        };
+        in_turn && !matches!(op.work, Work::Wait(point, _) if !self.passed(point))
     }
 
     /// Holds all completions until [`release`](Self::release).

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinlane_driver::ErrorKind;
+use pinlane_kernels::MemoryFault;
 
 use crate::checks::FindingKind;
 use crate::memory::KernelView;
@@ -10,9 +11,6 @@ use crate::memory::device::{BlockState, DeviceMemory, device_of};
 use crate::operation::{Endpoint, InjectedFailure, Launch, Moment, Operation, Piece, Work};
 use crate::slab::Id;
 use crate::state::State;
-
-/// Why an operation made its device unusable.
-struct DeviceFault(String);
 
 impl State {
     /// Carries out what the running operation of a stream does at this moment. Returns false if that
@@ -30,19 +28,15 @@ impl State {
         stream.queue.push_front(op);
         match result {
             Ok(()) => true,
-            Err(DeviceFault(detail)) => {
+            Err(detail) => {
                 self.kill(device, ErrorKind::DeviceFault, detail);
                 false
             }
         }
     }
 
-    fn effect(
-        &mut self,
-        device: usize,
-        op: &mut Operation,
-        moment: Moment,
-    ) -> Result<(), DeviceFault> {
+    /// The effect of an operation, or why it made its device unusable.
+    fn effect(&mut self, device: usize, op: &mut Operation, moment: Moment) -> Result<(), String> {
         if moment == Moment::End
             && let Some(failure) = op.failure
         {
@@ -50,17 +44,24 @@ impl State {
                 InjectedFailure::LateError => "failed",
                 InjectedFailure::Stuck => "was stuck until the watchdog ended it",
             };
-            return Err(DeviceFault(format!("{} {how} (injected)", op.describe())));
+            return Err(format!("{} {how} (injected)", op.describe()));
         }
         if op.cancelled {
             return Ok(());
         }
-        match &mut op.work {
+        match &op.work {
             Work::Transfer(_) => self.move_pieces(op, moment),
             Work::Kernel(launch) if launch.moment == moment => {
-                return self.run_kernel(device, op);
+                return self.run_kernel(device, op, launch);
             }
-            Work::Memset { .. } if moment == Moment::End => self.fill(op),
+            Work::Memset {
+                target,
+                value,
+                bytes,
+            } if moment == Moment::End => {
+                let misuse = self.fill(target, *value, *bytes);
+                self.report_unordered(misuse, op);
+            }
             Work::Alloc(address) => {
                 if let Some(block) = self.devices[device].memory.at(*address)
                     && block.state == BlockState::AllocQueued
@@ -124,24 +125,24 @@ impl State {
                 let read = self.memory_of(*source).read_into(*source, &mut buffer);
                 read.and_then(|()| self.memory_of(*target).write_from(*target, &buffer))
             }
-            (Endpoint::Device(source), Endpoint::Pinned(host) | Endpoint::Waiting(host)) => {
+            (Endpoint::Device(source), Endpoint::Pinned(host) | Endpoint::Pageable(host)) => {
                 let memory = self.memory_of(*source);
                 memory.read(*source, bytes, |at, part| host.write(at, part))
             }
-            (Endpoint::Pinned(host) | Endpoint::Waiting(host), Endpoint::Device(target)) => {
+            (Endpoint::Pinned(host) | Endpoint::Pageable(host), Endpoint::Device(target)) => {
                 let memory = self.memory_of(*target);
                 memory.write(*target, bytes, |at, part| host.read(at, part))
             }
             (Endpoint::Staged(staged), Endpoint::Device(target)) => {
                 self.memory_of(*target).write_from(*target, staged)
             }
-            (Endpoint::Staged(staged), Endpoint::Pinned(host) | Endpoint::Waiting(host)) => {
+            (Endpoint::Staged(staged), Endpoint::Pinned(host) | Endpoint::Pageable(host)) => {
                 host.write(0, staged);
                 Ok(())
             }
             (
-                Endpoint::Pinned(source) | Endpoint::Waiting(source),
-                Endpoint::Pinned(target) | Endpoint::Waiting(target),
+                Endpoint::Pinned(source) | Endpoint::Pageable(source),
+                Endpoint::Pinned(target) | Endpoint::Pageable(target),
             ) => {
                 let mut buffer = vec![0; bytes];
                 source.read(0, &mut buffer);
@@ -171,64 +172,51 @@ impl State {
         let Endpoint::Device(address) = end else {
             return None;
         };
-        let memory = device_of(*address).and_then(|owner| self.devices.get(owner));
-        let found = memory.and_then(|device| device.memory.find(*address, bytes as u64));
-        match found {
+        let device = device_of(*address).and_then(|owner| self.devices.get(owner));
+        let found = device.and_then(|device| device.memory.find(*address, bytes as u64));
+        match found.map(|(_, block)| block.state) {
             None => Some(FindingKind::UseAfterFree),
-            Some((_, block)) if block.state == BlockState::AllocQueued => {
-                Some(FindingKind::UseBeforeAlloc)
-            }
+            Some(BlockState::AllocQueued) => Some(FindingKind::UseBeforeAlloc),
             Some(_) => None,
         }
     }
 
-    fn fill(&mut self, op: &mut Operation) {
-        let Work::Memset {
-            target,
-            value,
-            bytes,
-        } = &op.work
-        else {
-            return;
-        };
-        let (value, bytes) = (*value, *bytes);
+    /// Fills memory; returns misuse of it.
+    fn fill(&mut self, target: &Endpoint, value: u8, bytes: usize) -> Option<FindingKind> {
         let misuse = self.device_misuse(target, bytes);
         match target {
             _ if misuse == Some(FindingKind::UseAfterFree) => {}
             Endpoint::Device(address) => {
                 let memory = self.memory_of(*address);
-                memory
-                    .write(*address, bytes, |_, part| part.fill(value))
-                    .expect("a checked range of device memory");
+                let filled = memory.write(*address, bytes, |_, part| part.fill(value));
+                filled.expect("a checked range of device memory");
             }
             Endpoint::Pinned(range) => {
-                let range = *range;
                 self.check_others(range.address(), range.end());
                 range.write(0, &vec![value; bytes]);
                 self.rehash_others(range.address(), range.end());
             }
-            Endpoint::Staged(_) | Endpoint::Waiting(_) => {
+            Endpoint::Staged(_) | Endpoint::Pageable(_) => {
                 unreachable!("a memset has no pageable target")
             }
         }
-        self.report_unordered(misuse, op);
+        misuse
     }
 
-    fn run_kernel(&mut self, device: usize, op: &Operation) -> Result<(), DeviceFault> {
-        let Work::Kernel(launch) = &op.work else {
-            return Ok(());
-        };
+    fn run_kernel(&mut self, device: usize, op: &Operation, launch: &Launch) -> Result<(), String> {
         let mapped = self.mapped_ranges(launch);
         for &(start, end) in &mapped {
             self.check_others(start, end);
         }
-        let kernel = launch.kernel;
-        let memory = &mut self.devices[device].memory;
-        let mut view = KernelView::new(memory, &self.host);
+        let mut view = KernelView {
+            device: &mut self.devices[device].memory,
+            host: &self.host,
+            touched_before_alloc: false,
+        };
         // A panic of the twin would unwind through the machine's lock; it is a device fault.
-        let run = || (kernel.run)(&mut view, launch.shape, &launch.args);
+        let run = || (launch.kernel.run)(&mut view, launch.shape, &launch.args);
         let result = catch_unwind(AssertUnwindSafe(run));
-        let early = view.touched_before_alloc();
+        let early = view.touched_before_alloc;
         for &(start, end) in &mapped {
             self.rehash_others(start, end);
         }
@@ -236,27 +224,18 @@ impl State {
             let detail = "the kernel does not wait for the stream that allocates";
             self.report(FindingKind::UseBeforeAlloc, op.describe(), detail);
         }
-        let fault = match result {
+        let what = match result {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(fault)) => fault,
-            Err(_) => {
-                return Err(DeviceFault(format!(
-                    "{}: its CPU twin panicked",
-                    op.describe()
-                )));
+            Ok(Err(MemoryFault { address, bytes })) => {
+                if self.devices[device].memory.was_freed(address.0) {
+                    let detail = format!("at {address:?}");
+                    self.report(FindingKind::UseAfterFree, op.describe(), detail);
+                }
+                format!("illegal access to {bytes} bytes at {address:?}")
             }
+            Err(_) => "its CPU twin panicked".to_owned(),
         };
-        let (address, bytes) = (fault.address, fault.bytes);
-        let detail = format!(
-            "{}: illegal access to {bytes} bytes at {address:?}",
-            op.describe()
-        );
-        let memory = &self.devices[device].memory;
-        if memory.was_issued(address.0) && memory.find(address.0, 0).is_none() {
-            let detail = format!("at {address:?}");
-            self.report(FindingKind::UseAfterFree, op.describe(), detail);
-        }
-        Err(DeviceFault(detail))
+        Err(format!("{}: {what}", op.describe()))
     }
 
     /// Mapped host ranges that a kernel's arguments point to.

@@ -182,9 +182,7 @@ impl State {
         match op.work {
             Work::Record(event, _) => {
                 if let Some(event) = self.events.get_mut(event)
-                    && event
-                        .recorded
-                        .is_some_and(|point| point.sequence == op.sequence)
+                    && event.recorded.map(|point| point.sequence) == Some(op.sequence)
                 {
                     event.fired_ns = Some(at_ns);
                 }
@@ -209,43 +207,36 @@ impl State {
         }
     }
 
-    /// Makes a device unusable: discards its work, so that no engine accesses memory.
+    /// Makes a device unusable: every call fails, and its work is discarded, so that no engine accesses
+    /// memory. Pending frees happen.
     pub(crate) fn kill(&mut self, device: usize, kind: ErrorKind, detail: String) {
         let fatal = Error::new(kind, "").with_detail(detail);
-        self.devices[device].kill(fatal.clone());
+        let killed = &mut self.devices[device];
+        killed.fatal = Some(fatal.clone());
+        killed.engines.clear();
+        killed.memory.drop_freed();
         self.running.retain(|running| running.device != device);
-        let streams = &self.streams;
-        self.ready_times
-            .retain(|&(_, id)| streams.get(id).is_some_and(|it| it.device != device));
-        let mut gone = Vec::new();
-        for (id, stream) in self.streams.iter_mut() {
+        let callbacks = &mut self.callbacks;
+        self.streams.retain(|stream| {
             if stream.device != device {
-                continue;
+                return true;
             }
             stream.running = false;
             for op in stream.queue.drain(..) {
                 match op.work {
                     Work::Callback(callback) => {
-                        self.callbacks.pending -= 1;
-                        self.callbacks.enqueue(callback, Err(fatal.clone()), None);
+                        callbacks.pending -= 1;
+                        callbacks.enqueue(callback, Err(fatal.clone()), None);
                     }
-                    Work::CallbackRunning => self.callbacks.pending -= 1,
+                    Work::CallbackRunning => callbacks.pending -= 1,
                     _ => {}
                 }
             }
-            if stream.destroyed {
-                gone.push(id);
-            }
-        }
-        for id in gone {
-            self.streams.remove(id);
-        }
-        let streams = &self.streams;
-        self.active.retain(|&id| {
-            streams
-                .get(id)
-                .is_some_and(|stream| !stream.queue.is_empty())
+            !stream.destroyed
         });
+        let has_work = |id| self.streams.get(id).is_some_and(|it| !it.queue.is_empty());
+        self.active.retain(|&id| has_work(id));
+        self.ready_times.retain(|&(_, id)| has_work(id));
     }
 
     /// Adds the operation to the timeline.
