@@ -9,8 +9,8 @@ use serde::Serialize;
 
 pub use self::job::{FeedField, FeedJob, FeedNormalize, FeedShard, FeedTarget};
 pub use self::limit::FeedLimit;
+use crate::Origin;
 use crate::format::{byte_rate, short_size};
-use crate::{Origin, SCHEMA_VERSION};
 
 /// Copies, by the device's clock.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -146,8 +146,6 @@ impl FeedStage {
 /// A dataset run through the loader.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Feed {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -206,7 +204,6 @@ impl Feed {
         };
         let elapsed_ns = done.elapsed_ns;
         let mut report = Self {
-            schema: SCHEMA_VERSION,
             samples_per_s: over(done.samples, elapsed_ns).map(|rate| rate * 1e9),
             sample_gb_per_s: over(done.sample_bytes, elapsed_ns)
                 .filter(|_| done.sample_batches == done.batches),

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::text::tensors_in_files;
-use crate::SCHEMA_VERSION;
 use crate::format::{counted, display_width, padded_left, sanitize, short_size};
 
 /// A tensor in a file.
@@ -35,8 +34,6 @@ pub struct LoadListConverted {
 /// The tensors of files, from their headers alone. Needs no device.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadList {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// Files with any of the tensors.
     pub files: u64,
     /// Bytes of all tensors.
@@ -52,7 +49,6 @@ impl LoadList {
     #[must_use]
     pub fn new(files: u64, unlisted: u64, tensors: Vec<LoadListTensor>) -> Self {
         Self {
-            schema: SCHEMA_VERSION,
             files,
             bytes: tensors.iter().map(|tensor| tensor.bytes).sum(),
             unlisted,

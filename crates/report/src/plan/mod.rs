@@ -8,9 +8,9 @@ pub use advice::{PlanAdvice, PlanBottleneck};
 use pinlane_model::pipeline::Memory;
 use serde::Serialize;
 
+use crate::Origin;
 use crate::format::{counted, duration, rounded_size, short_size};
 use crate::timeline::Chart;
-use crate::{Origin, SCHEMA_VERSION};
 
 /// Another way to run the job.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -28,8 +28,6 @@ pub struct PlanAlternative {
 /// A prediction; nothing is measured.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Plan {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The profile.
     #[serde(flatten)]
     pub origin: Origin,
@@ -91,7 +89,6 @@ impl Plan {
         let best_ns = parts.best.1;
         let alternatives = parts.alternatives.into_iter();
         Self {
-            schema: SCHEMA_VERSION,
             origin: parts.origin,
             profile_file: parts.profile_file,
             job,

@@ -4,54 +4,27 @@ use serde::Serialize;
 
 use super::Track;
 
-/// What a span does. A kind has the same colour in every format.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SpanKind {
-    /// Work of the host while the device works.
-    HostWork,
-    /// Copying between ordinary and pinned memory.
-    Staging,
-    /// A copy to the device.
-    HostToDevice,
-    /// A kernel.
-    Kernel,
-    /// A copy from the device.
-    DeviceToHost,
-    /// Setting device memory.
-    Memset,
-    /// A copy within the device.
-    DeviceToDevice,
-    /// Waiting: the track does not count as busy.
-    Wait,
-}
-
-impl SpanKind {
-    /// All kinds, in the order of legends.
-    pub const ALL: [Self; 8] = [
-        Self::HostWork,
-        Self::Staging,
-        Self::HostToDevice,
-        Self::Kernel,
-        Self::DeviceToHost,
-        Self::Memset,
-        Self::DeviceToDevice,
-        Self::Wait,
-    ];
-
-    /// Name in legends.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::HostWork => "host work",
-            Self::Staging => "staging",
-            Self::HostToDevice => "host to device",
-            Self::Kernel => "kernel",
-            Self::DeviceToHost => "device to host",
-            Self::Memset => "memset",
-            Self::DeviceToDevice => "device to device",
-            Self::Wait => "wait",
-        }
+named_enum! {
+    /// What a span does. A kind has the same colour in every format.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SpanKind {
+        /// Work of the host while the device works.
+        HostWork = "host work",
+        /// Copying between ordinary and pinned memory.
+        Staging = "staging",
+        /// A copy to the device.
+        HostToDevice = "host to device",
+        /// A kernel.
+        Kernel = "kernel",
+        /// A copy from the device.
+        DeviceToHost = "device to host",
+        /// Setting device memory.
+        Memset = "memset",
+        /// A copy within the device.
+        DeviceToDevice = "device to device",
+        /// Waiting: the track does not count as busy.
+        Wait = "wait",
     }
 }
 
