@@ -1,8 +1,7 @@
 //! `compare`: kinds of host memory side by side.
 
 mod advice;
-mod html;
-mod picture;
+mod chart;
 mod text;
 
 use serde::{Deserialize, Serialize};
