@@ -80,9 +80,7 @@ pub use load::{
 };
 pub use origin::Origin;
 pub use overlap::Overlap;
-pub use plan::{
-    Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanParts, PlanRun, PlanShape,
-};
+pub use plan::{Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanRun, PlanShape};
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 pub use stats::CopyStats;
 pub use transfer::{MemoryKind, Route};
