@@ -101,8 +101,7 @@ mod x86 {
 
     #[inline]
     unsafe fn demote(start: *mut u8, bytes: usize) {
-        let mut at = 0;
-        while at < bytes {
+        for at in (0..bytes).step_by(LINE_BYTES) {
             // SAFETY: a hint that changes no contents. Written as bytes, since the assembler may not
             // know the instruction.
             unsafe {
@@ -112,7 +111,6 @@ mod x86 {
                     options(nostack, preserves_flags)
                 );
             }
-            at += LINE_BYTES;
         }
     }
 }

@@ -37,11 +37,8 @@ impl Instructions {
     /// # Panics
     /// If the lengths differ.
     pub fn copy_streaming(self, source: &[u8], target: &mut [u8]) {
-        assert_eq!(
-            source.len(),
-            target.len(),
-            "source and target differ in length"
-        );
+        let (from, to) = (source.len(), target.len());
+        assert_eq!(from, to, "source and target differ in length");
         // SAFETY: two slices of this length, one of them exclusive, so they do not overlap.
         unsafe { self.copy_streaming_raw(source.as_ptr(), target.as_mut_ptr(), source.len()) }
     }

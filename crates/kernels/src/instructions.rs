@@ -39,32 +39,15 @@ impl Instructions {
     #[must_use]
     #[inline]
     pub fn best() -> Self {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        {
-            // The standard library queries the CPU once.
-            if has_avx512() {
-                return Self(Level::Avx512);
-            }
-            if has_avx2() {
-                return Self(Level::Avx2);
-            }
-        }
-        Self(Level::Portable)
+        let best = Level::ALL.iter().rfind(|level| level.is_available());
+        Self(*best.unwrap_or(&Level::Portable))
     }
 
     /// All sets that this CPU has, slowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        let all = [
-            (Level::Portable, true),
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            (Level::Avx2, has_avx2()),
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            (Level::Avx512, has_avx512()),
-        ];
-        all.into_iter()
-            .filter_map(|(level, supported)| supported.then_some(Self(level)))
-            .collect()
+        let available = Level::ALL.iter().filter(|level| level.is_available());
+        available.map(|level| Self(*level)).collect()
     }
 
     /// The name to show to users.
@@ -85,12 +68,26 @@ impl Instructions {
     }
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c")
-}
+impl Level {
+    const ALL: &[Self] = &[
+        Self::Portable,
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        Self::Avx2,
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        Self::Avx512,
+    ];
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
+    /// Whether this CPU has them. The standard library queries it once.
+    #[inline]
+    fn is_available(self) -> bool {
+        match self {
+            Self::Portable => true,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c"),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512 => {
+                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
+            }
+        }
+    }
 }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::Origin;
 use crate::format::{counted, duration, exact_size, sanitize, table_row};
-use crate::{Origin, SCHEMA_VERSION};
 
 /// Rates of one kind of memory, 1e9 bytes a second; `None` if copies take no time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -80,8 +80,6 @@ pub struct CalibrationFigures {
 /// A calibration.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Calibration {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -112,7 +110,6 @@ impl Calibration {
         calibrated_profile: Value,
     ) -> Self {
         Self {
-            schema: SCHEMA_VERSION,
             origin,
             at: at.into(),
             took_ns,

@@ -2,13 +2,9 @@
 
 /// Red, green, blue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Colour([u8; 3]);
+pub(crate) struct Colour(pub(crate) [u8; 3]);
 
 impl Colour {
-    pub(crate) const fn new(channels: [u8; 3]) -> Self {
-        Self(channels)
-    }
-
     /// In CSS and SVG notation.
     pub(crate) fn hex(self) -> String {
         let [red, green, blue] = self.0;
@@ -21,11 +17,7 @@ impl Colour {
         // Contrast ratio as defined by WCAG.
         let on_white = 1.05 / (luminance + 0.05);
         let on_black = (luminance + 0.05) / 0.05;
-        if on_white > on_black {
-            Self([255; 3])
-        } else {
-            Self([0; 3])
-        }
+        Self([if on_white > on_black { 255 } else { 0 }; 3])
     }
 
     pub(crate) fn luminance(self) -> f64 {
@@ -37,10 +29,9 @@ impl Colour {
     pub(crate) fn linear(self) -> [f64; 3] {
         self.0.map(|channel| {
             let value = f64::from(channel) / 255.0;
-            if value <= 0.04045 {
-                value / 12.92
-            } else {
-                ((value + 0.055) / 1.055).powf(2.4)
+            match value <= 0.04045 {
+                true => value / 12.92,
+                false => ((value + 0.055) / 1.055).powf(2.4),
             }
         })
     }

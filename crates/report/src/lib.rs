@@ -15,7 +15,7 @@
 //!  plot                                                                    SVG plots
 //!  page                                                                    HTML pages
 //!  markup                                                                  HTML and SVG elements
-//!  colour format origin stats transfer                                     leaves
+//!  colour format json origin stats transfer                                leaves
 //! ```
 
 #![forbid(unsafe_code)]
@@ -27,11 +27,14 @@ macro_rules! impl_to_json {
             /// The report as indented JSON, with a final newline.
             #[must_use]
             pub fn to_json(&self) -> String {
-                pretty_json(self)
+                json::versioned_json(self)
             }
         })+
     };
 }
+
+#[macro_use]
+mod named_enum;
 
 mod bench;
 mod calibration;
@@ -41,6 +44,7 @@ mod doctor;
 mod dot;
 mod feed;
 mod format;
+mod json;
 mod load;
 mod markup;
 mod origin;
@@ -68,6 +72,7 @@ pub use feed::{
     FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
 pub use format::short_size;
+pub use json::SCHEMA_VERSION;
 pub use load::{
     Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
     LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,
@@ -75,16 +80,10 @@ pub use load::{
 };
 pub use origin::Origin;
 pub use overlap::Overlap;
-pub use plan::{
-    Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanParts, PlanRun, PlanShape,
-};
+pub use plan::{Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanRun, PlanShape};
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 pub use stats::CopyStats;
 pub use transfer::{MemoryKind, Route};
-
-/// Version of the JSON output. It increases when a field changes its meaning or is removed, not when
-/// one is added.
-pub const SCHEMA_VERSION: u32 = 1;
 
 impl_to_json!(
     Bench,
@@ -98,11 +97,4 @@ impl_to_json!(
     Overlap,
     Plan,
     Selftest,
-    timeline::Chart,
 );
-
-fn pretty_json(report: &impl serde::Serialize) -> String {
-    let mut json = serde_json::to_string_pretty(report).expect("plain data serializes");
-    json.push('\n');
-    json
-}

@@ -2,15 +2,13 @@
 
 use serde::Serialize;
 
+use crate::Origin;
 use crate::format::{duration, short_size};
 use crate::timeline::{Chart, Timeline};
-use crate::{Origin, SCHEMA_VERSION};
 
 /// A job of copies, a kernel and CPU work, run in several ways.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Overlap {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -48,7 +46,6 @@ impl Overlap {
         );
         let chart = Chart::new(title, origin.clone(), ways);
         Self {
-            schema: SCHEMA_VERSION,
             origin,
             bytes,
             kernel_ns,

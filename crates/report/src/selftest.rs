@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Origin, SCHEMA_VERSION};
+use crate::Origin;
 
 /// Result of a case.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -42,8 +42,6 @@ impl SelftestCase {
 /// The whole run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Selftest {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -64,7 +62,6 @@ impl Selftest {
     #[must_use]
     pub fn new(origin: Origin) -> Self {
         Self {
-            schema: SCHEMA_VERSION,
             origin,
             passed: 0,
             failed: 0,

@@ -168,7 +168,7 @@ fn json_carries_every_finding() {
     assert_eq!(all[0]["remedy"], Value::Null);
     assert_eq!(all[1]["check"], "link width");
     assert_eq!(all[1]["gpu"], 0);
-    assert_eq!(all[3]["status"], DoctorStatus::Skip.word());
+    assert_eq!(all[3]["status"], DoctorStatus::Skip.name());
     let none: Value = serde_json::from_str(&report(None).to_json()).expect("valid JSON");
     assert_eq!(none.get("origin"), None);
 }

@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 
 use super::block::{Block, for_each_block};
 use super::conversion::Conversion;
+use super::elementwise::{all, f16_to_f32};
 
 /// Converts every block of the source, which has as many as the target.
 ///
@@ -24,7 +25,7 @@ pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const
 /// As `portable::f32_to_bf16`.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn bf16(block: &[f32; 32]) -> [__m256i; 2] {
+pub(super) fn f32_to_bf16(block: &[f32; 32]) -> [__m256i; 2] {
     let [a, b, c, d] = load(block);
     [
         pack(bf16_bits(a), bf16_bits(b)),
@@ -55,7 +56,7 @@ fn bf16_bits(values: __m256) -> __m256i {
 /// As `portable::f32_to_f16`.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]
-pub(super) fn f16(block: &[f32; 32]) -> [__m256i; 2] {
+pub(super) fn f32_to_f16(block: &[f32; 32]) -> [__m256i; 2] {
     let [a, b, c, d] = load(block);
     [
         _mm256_set_m128i(f16_bits(b), f16_bits(a)),
@@ -69,21 +70,25 @@ fn f16_bits(values: __m256) -> __m128i {
     _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values)
 }
 
-/// As `elementwise::F16ToF32`.
+/// As `elementwise::f16_to_f32`.
 #[target_feature(enable = "avx2,f16c")]
-#[inline]
-pub(super) fn widen_f16(halves: &[u16; 8], target: &mut [f32; 8]) {
-    // SAFETY: 8 halves are a vector of 128 bits, 8 numbers one of 256; any alignment is allowed.
-    unsafe {
-        let halves = _mm_loadu_si128(halves.as_ptr().cast());
-        _mm256_storeu_ps(target.as_mut_ptr(), _mm256_cvtph_ps(halves));
+pub(super) fn all_f16_to_f32(source: &[u16], target: &mut [f32]) {
+    let (source, tail) = source.as_chunks::<8>();
+    let (target, target_tail) = target.as_chunks_mut::<8>();
+    for (halves, target) in source.iter().zip(target) {
+        // SAFETY: 8 halves are a vector of 128 bits, 8 numbers one of 256; any alignment is allowed.
+        unsafe {
+            let halves = _mm_loadu_si128(halves.as_ptr().cast());
+            _mm256_storeu_ps(target.as_mut_ptr(), _mm256_cvtph_ps(halves));
+        }
     }
+    all(f16_to_f32, tail, target_tail);
 }
 
 /// As `portable::u8_to_f32`.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> [__m256i; 2] {
+pub(super) fn u8_to_f32(block: &[u8; 16], scale: f32, offset: f32) -> [__m256i; 2] {
     // SAFETY: the block has 16 bytes, a whole vector; any alignment is allowed.
     let bytes = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
     [bytes, _mm_srli_si128::<8>(bytes)].map(|half| {
@@ -98,14 +103,6 @@ pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> [__m256i; 2] 
 #[target_feature(enable = "avx2")]
 #[inline]
 fn load(block: &[f32; 32]) -> [__m256; 4] {
-    let at = block.as_ptr();
     // SAFETY: the block has 32 numbers: four vectors of 8; any alignment is allowed.
-    unsafe {
-        [
-            _mm256_loadu_ps(at),
-            _mm256_loadu_ps(at.add(8)),
-            _mm256_loadu_ps(at.add(16)),
-            _mm256_loadu_ps(at.add(24)),
-        ]
-    }
+    [0, 8, 16, 24].map(|first| unsafe { _mm256_loadu_ps(block.as_ptr().add(first)) })
 }

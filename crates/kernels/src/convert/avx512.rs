@@ -7,6 +7,7 @@ use std::arch::x86_64::*;
 
 use super::block::{Block, for_each_block};
 use super::conversion::Conversion;
+use super::elementwise::{all, f16_to_f32};
 
 /// Converts every block of the source, which has as many as the target.
 ///
@@ -27,7 +28,7 @@ pub(super) unsafe fn convert_blocks<C: Conversion<N>, B: Block<C::Target>, const
 /// As `portable::f32_to_bf16`.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
-pub(super) fn bf16(block: &[f32; 32]) -> __m512i {
+pub(super) fn f32_to_bf16(block: &[f32; 32]) -> __m512i {
     let [low, high] = load(block);
     // The upper halves of all words, which are the odd ones of twice as many.
     let odd: [i16; 32] = std::array::from_fn(|half| 2 * half as i16 + 1);
@@ -50,29 +51,30 @@ fn bf16_bits(values: __m512) -> __m512i {
 /// As `portable::f32_to_f16`.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
-pub(super) fn f16(block: &[f32; 32]) -> __m512i {
-    let [low, high] = load(block);
-    join(
-        _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(low),
-        _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(high),
-    )
+pub(super) fn f32_to_f16(block: &[f32; 32]) -> __m512i {
+    let halves = load(block).map(|values| _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(halves[0]), halves[1])
 }
 
-/// As `elementwise::F16ToF32`.
+/// As `elementwise::f16_to_f32`.
 #[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-pub(super) fn widen_f16(halves: &[u16; 16], target: &mut [f32; 16]) {
-    // SAFETY: 16 halves are a vector of 256 bits, 16 numbers one of 512; any alignment is allowed.
-    unsafe {
-        let halves = _mm256_loadu_si256(halves.as_ptr().cast());
-        _mm512_storeu_ps(target.as_mut_ptr(), _mm512_cvtph_ps(halves));
+pub(super) fn all_f16_to_f32(source: &[u16], target: &mut [f32]) {
+    let (source, tail) = source.as_chunks::<16>();
+    let (target, target_tail) = target.as_chunks_mut::<16>();
+    for (halves, target) in source.iter().zip(target) {
+        // SAFETY: 16 halves are a vector of 256 bits, 16 numbers one of 512; any alignment is allowed.
+        unsafe {
+            let halves = _mm256_loadu_si256(halves.as_ptr().cast());
+            _mm512_storeu_ps(target.as_mut_ptr(), _mm512_cvtph_ps(halves));
+        }
     }
+    all(f16_to_f32, tail, target_tail);
 }
 
 /// As `portable::u8_to_f32`.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
-pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> __m512i {
+pub(super) fn u8_to_f32(block: &[u8; 16], scale: f32, offset: f32) -> __m512i {
     // SAFETY: the block has 16 bytes, a whole vector of 128; any alignment is allowed.
     let bytes = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
     let numbers = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
@@ -86,16 +88,5 @@ pub(super) fn scaled(block: &[u8; 16], scale: f32, offset: f32) -> __m512i {
 #[inline]
 fn load(block: &[f32; 32]) -> [__m512; 2] {
     // SAFETY: the block has 32 numbers: two vectors of 16; any alignment is allowed.
-    unsafe {
-        [
-            _mm512_loadu_ps(block.as_ptr()),
-            _mm512_loadu_ps(block.as_ptr().add(16)),
-        ]
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-#[inline]
-fn join(low: __m256i, high: __m256i) -> __m512i {
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+    [0, 16].map(|first| unsafe { _mm512_loadu_ps(block.as_ptr().add(first)) })
 }

@@ -3,6 +3,8 @@
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use std::arch::x86_64::{__m256i, __m512i, _mm_sfence};
 
+use bytemuck::Pod;
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::block::{Block, Line};
 use super::portable;
@@ -13,8 +15,8 @@ use crate::instructions::Level;
 
 /// A conversion of numbers. `N` results are a block of 64 bytes.
 pub(super) trait Conversion<const N: usize> {
-    type Source: bytemuck::Pod;
-    type Target: bytemuck::Pod;
+    type Source: Pod;
+    type Target: Pod;
 
     /// The reference, for any length.
     fn portable(&self, source: &[Self::Source], target: &mut [Self::Target]);
@@ -37,54 +39,8 @@ pub(super) trait Conversion<const N: usize> {
 /// `f32` to the bits of bf16.
 pub(super) struct ToBf16;
 
-impl Conversion<32> for ToBf16 {
-    type Source = f32;
-    type Target = u16;
-
-    fn portable(&self, source: &[f32], target: &mut [u16]) {
-        portable::f32_to_bf16(source, target);
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,f16c")]
-    #[inline]
-    unsafe fn avx2(&self, block: &[f32; 32]) -> [__m256i; 2] {
-        avx2::bf16(block)
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    #[inline]
-    unsafe fn avx512(&self, block: &[f32; 32]) -> __m512i {
-        avx512::bf16(block)
-    }
-}
-
 /// `f32` to the bits of f16.
 pub(super) struct ToF16;
-
-impl Conversion<32> for ToF16 {
-    type Source = f32;
-    type Target = u16;
-
-    fn portable(&self, source: &[f32], target: &mut [u16]) {
-        portable::f32_to_f16(source, target);
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,f16c")]
-    #[inline]
-    unsafe fn avx2(&self, block: &[f32; 32]) -> [__m256i; 2] {
-        avx2::f16(block)
-    }
-
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    #[inline]
-    unsafe fn avx512(&self, block: &[f32; 32]) -> __m512i {
-        avx512::f16(block)
-    }
-}
 
 /// `u8` to `x * scale + offset`.
 pub(super) struct Scaled {
@@ -92,28 +48,37 @@ pub(super) struct Scaled {
     pub(super) offset: f32,
 }
 
-impl Conversion<16> for Scaled {
-    type Source = u8;
-    type Target = f32;
+/// Implements a conversion by the functions of a name, which take the fields as well.
+macro_rules! conversion {
+    ($type:ident { $($field:ident),* }: [$source:ty; $n:literal] -> $target:ty, $name:ident) => {
+        impl Conversion<$n> for $type {
+            type Source = $source;
+            type Target = $target;
 
-    fn portable(&self, source: &[u8], target: &mut [f32]) {
-        portable::u8_to_f32(source, self.scale, self.offset, target);
-    }
+            fn portable(&self, source: &[$source], target: &mut [$target]) {
+                portable::$name(source, $(self.$field,)* target);
+            }
 
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx2,f16c")]
-    #[inline]
-    unsafe fn avx2(&self, block: &[u8; 16]) -> [__m256i; 2] {
-        avx2::scaled(block, self.scale, self.offset)
-    }
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[target_feature(enable = "avx2,f16c")]
+            #[inline]
+            unsafe fn avx2(&self, block: &[$source; $n]) -> [__m256i; 2] {
+                avx2::$name(block, $(self.$field),*)
+            }
 
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    #[target_feature(enable = "avx512f,avx512bw")]
-    #[inline]
-    unsafe fn avx512(&self, block: &[u8; 16]) -> __m512i {
-        avx512::scaled(block, self.scale, self.offset)
-    }
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            #[target_feature(enable = "avx512f,avx512bw")]
+            #[inline]
+            unsafe fn avx512(&self, block: &[$source; $n]) -> __m512i {
+                avx512::$name(block, $(self.$field),*)
+            }
+        }
+    };
 }
+
+conversion!(ToBf16 {}: [f32; 32] -> u16, f32_to_bf16);
+conversion!(ToF16 {}: [f32; 32] -> u16, f32_to_f16);
+conversion!(Scaled { scale, offset }: [u8; 16] -> f32, u8_to_f32);
 
 /// How results are written.
 #[derive(Clone, Copy)]
@@ -135,61 +100,42 @@ pub(super) fn convert<C: Conversion<N>, const N: usize>(
     target: &mut [C::Target],
     stores: Stores,
 ) {
-    assert_eq!(
-        source.len(),
-        target.len(),
-        "source and target differ in length"
-    );
+    let (from, to) = (source.len(), target.len());
+    assert_eq!(from, to, "source and target differ in length");
     match (instructions.level(), stores) {
         (Level::Portable, _) => conversion.portable(source, target),
-        // SAFETY: a value of `Instructions` proves that the CPU has them.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (Level::Avx2, Stores::Cached) => unsafe {
-            let vectors = avx2::convert_blocks::<C, [C::Target; N], N>;
-            by_blocks(conversion, source, target, vectors);
-        },
-        // SAFETY: as above.
+        (_, Stores::Cached) => {
+            by_blocks::<C, [C::Target; N], N>(instructions, conversion, source, target);
+        }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (Level::Avx2, Stores::Streaming) => unsafe {
-            let vectors = avx2::convert_blocks::<C, Line<C::Target, N>, N>;
-            by_blocks(conversion, source, target, vectors);
-        },
-        // SAFETY: as above.
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (Level::Avx512, Stores::Cached) => unsafe {
-            let vectors = avx512::convert_blocks::<C, [C::Target; N], N>;
-            by_blocks(conversion, source, target, vectors);
-        },
-        // SAFETY: as above.
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        (Level::Avx512, Stores::Streaming) => unsafe {
-            let vectors = avx512::convert_blocks::<C, Line<C::Target, N>, N>;
-            by_blocks(conversion, source, target, vectors);
-        },
+        (_, Stores::Streaming) => {
+            by_blocks::<C, Line<C::Target, N>, N>(instructions, conversion, source, target);
+        }
     }
 }
 
+/// Converts whole blocks of the target with vectors, and the ends with the reference.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-type ConvertBlocks<C, S, B, const N: usize> = unsafe fn(&C, &[[S; N]], &mut [B]);
-
-/// Converts whole blocks of the target with `vectors`, and the ends with the reference.
-///
-/// # Safety
-/// `vectors` may be called on this CPU, and needs nothing else but an `sfence` if `B` streams.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-unsafe fn by_blocks<C: Conversion<N>, B: Block<C::Target>, const N: usize>(
+fn by_blocks<C: Conversion<N>, B: Block<C::Target>, const N: usize>(
+    instructions: Instructions,
     conversion: &C,
     source: &[C::Source],
     target: &mut [C::Target],
-    vectors: ConvertBlocks<C, C::Source, B, N>,
 ) {
     let (head, blocks, tail) = B::cut(target);
     let (source_head, source) = source.split_at(head.len());
     let (source, source_tail) = source.split_at(blocks.len() * N);
+    let source = source.as_chunks().0;
     conversion.portable(source_head, head);
-    // SAFETY: the caller guarantees the CPU, and the fence precedes any access to the target.
+    // SAFETY: a value of `Instructions` proves that the CPU has them, and the fence precedes any
+    // access to the target.
     unsafe {
-        vectors(conversion, source.as_chunks().0, blocks);
+        match instructions.level() {
+            Level::Portable => unreachable!("has no vectors"),
+            Level::Avx2 => avx2::convert_blocks(conversion, source, blocks),
+            Level::Avx512 => avx512::convert_blocks(conversion, source, blocks),
+        }
         if B::STREAMS && !blocks.is_empty() {
             _mm_sfence();
         }

@@ -9,7 +9,7 @@ use bytemuck::{Pod, cast_slice, cast_slice_mut, try_cast_slice, try_cast_slice_m
 
 use super::conversion::{Stores, ToBf16, ToF16, convert};
 use super::elementwise::{
-    Bf16ToF32, Elementwise, F16ToF32, F32ToF64, F64ToF32, F64ToOddF32, elementwise,
+    all_f16_to_f32, bf16_to_f32, elementwise, f32_to_f64, f64_to_f32, f64_to_odd_f32,
 };
 use crate::Instructions;
 
@@ -137,21 +137,37 @@ impl FloatConverter {
             (F16, F16) | (Bf16, Bf16) | (F32, F32) | (F64, F64) => self.copy(source, target),
             (F32, F16) => self.narrow(source, target, Self::to_f16),
             (F32, Bf16) => self.narrow(source, target, Self::to_bf16),
-            (F16, F32) => self.by_blocks(source, target, Self::each::<F16ToF32>),
-            (Bf16, F32) => self.by_blocks(source, target, Self::each::<Bf16ToF32>),
-            (F32, F64) => self.by_blocks(source, target, Self::each::<F32ToF64>),
-            (F64, F32) => self.by_blocks(source, target, Self::each::<F64ToF32>),
-            (F16, Bf16) => self.via_f32::<F16ToF32, _>(source, target, Self::to_bf16),
-            (Bf16, F16) => self.via_f32::<Bf16ToF32, _>(source, target, Self::to_f16),
-            (F64, F16) => self.via_f32::<F64ToOddF32, _>(source, target, Self::to_f16),
-            (F64, Bf16) => self.via_f32::<F64ToOddF32, _>(source, target, Self::to_bf16),
-            (F16, F64) => self.via_f32::<F16ToF32, _>(source, target, Self::each::<F32ToF64>),
-            (Bf16, F64) => self.via_f32::<Bf16ToF32, _>(source, target, Self::each::<F32ToF64>),
+            (F16, F32) => self.by_blocks(source, target, Self::widen_f16),
+            (Bf16, F32) => self.by_blocks(source, target, Self::widen_bf16),
+            (F32, F64) => self.by_blocks(source, target, Self::to_f64),
+            (F64, F32) => self.by_blocks(source, target, Self::narrow_f64),
+            (F16, Bf16) => self.via_f32(source, target, Self::widen_f16, Self::to_bf16),
+            (Bf16, F16) => self.via_f32(source, target, Self::widen_bf16, Self::to_f16),
+            (F64, F16) => self.via_f32(source, target, Self::narrow_f64_to_odd, Self::to_f16),
+            (F64, Bf16) => self.via_f32(source, target, Self::narrow_f64_to_odd, Self::to_bf16),
+            (F16, F64) => self.via_f32(source, target, Self::widen_f16, Self::to_f64),
+            (Bf16, F64) => self.via_f32(source, target, Self::widen_bf16, Self::to_f64),
         }
     }
 
-    fn each<E: Elementwise>(self, source: &[E::Source], target: &mut [E::Target]) {
-        elementwise::<E>(self.instructions, source, target);
+    fn widen_f16(self, source: &[u16], target: &mut [f32]) {
+        all_f16_to_f32(self.instructions, source, target);
+    }
+
+    fn widen_bf16(self, source: &[u16], target: &mut [f32]) {
+        elementwise(self.instructions, bf16_to_f32, source, target);
+    }
+
+    fn to_f64(self, source: &[f32], target: &mut [f64]) {
+        elementwise(self.instructions, f32_to_f64, source, target);
+    }
+
+    fn narrow_f64(self, source: &[f64], target: &mut [f32]) {
+        elementwise(self.instructions, f64_to_f32, source, target);
+    }
+
+    fn narrow_f64_to_odd(self, source: &[f64], target: &mut [f32]) {
+        elementwise(self.instructions, f64_to_odd_f32, source, target);
     }
 
     fn to_f16(self, source: &[f32], target: &mut [u16]) {
@@ -179,16 +195,17 @@ impl FloatConverter {
     }
 
     /// Two steps, with `f32` in between.
-    fn via_f32<First: Elementwise<Target = f32>, T: Pod>(
+    fn via_f32<S: Pod, T: Pod>(
         self,
         source: &[u8],
         target: &mut [u8],
+        first: fn(Self, &[S], &mut [f32]),
         second: fn(Self, &[f32], &mut [T]),
     ) {
         let mut between = [0.0; BLOCK_ITEMS];
         self.by_blocks(source, target, |converter, numbers, results| {
             let between = &mut between[..numbers.len()];
-            converter.each::<First>(numbers, between);
+            first(converter, numbers, between);
             second(converter, between, results);
         });
     }

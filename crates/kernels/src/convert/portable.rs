@@ -1,21 +1,17 @@
 //! The reference: plain Rust, one number at a time.
 
+use super::elementwise::all;
+
 pub(super) fn f32_to_bf16(source: &[f32], target: &mut [u16]) {
-    for (value, bits) in source.iter().zip(target) {
-        *bits = bf16_bits(value.to_bits());
-    }
+    all(|value: f32| bf16_bits(value.to_bits()), source, target);
 }
 
 pub(super) fn f32_to_f16(source: &[f32], target: &mut [u16]) {
-    for (value, bits) in source.iter().zip(target) {
-        *bits = f16_bits(value.to_bits());
-    }
+    all(|value: f32| f16_bits(value.to_bits()), source, target);
 }
 
 pub(super) fn u8_to_f32(source: &[u8], scale: f32, offset: f32, target: &mut [f32]) {
-    for (value, number) in source.iter().zip(target) {
-        *number = f32::from(*value) * scale + offset;
-    }
+    all(|value| f32::from(value) * scale + offset, source, target);
 }
 
 /// The upper half, rounded. Computes both results and selects one, so that the loop has no branch

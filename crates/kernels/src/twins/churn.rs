@@ -1,40 +1,25 @@
 //! A kernel that keeps the arithmetic units busy.
 
-use pinlane_driver::ParamKind::{Ptr, U32, U64};
 use pinlane_driver::{KernelArg, LaunchShape};
 
-use super::args::{ptr_of, u32_of, u64_of};
-use super::for_blocks;
-use crate::{Kernel, Memory, TwinResult};
+use super::replace_u32;
+use crate::{Memory, TwinResult};
 
 /// Rounds over all elements per nanosecond, as on a large GPU.
 const ROUNDS_PER_NS: u64 = 16_000;
 
-pub(super) const CHURN_U32: Kernel = Kernel {
-    name: "pinlane_churn_u32",
-    params: &[U64, U32, Ptr],
-    run: churn_u32,
-    bytes_touched: |args| u64_of(&args[0]).saturating_mul(8),
-    fixed_ns: |args| {
-        let rounds = u64_of(&args[0]).saturating_mul(u64::from(u32_of(&args[1])));
-        rounds / ROUNDS_PER_NS
-    },
-};
+pub(super) fn fixed_ns(args: &[KernelArg]) -> u64 {
+    bind!(args => U64(n), U32(rounds));
+    n.saturating_mul(rounds.into()) / ROUNDS_PER_NS
+}
 
 /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, for `i < n`: (n, rounds, data). All
 /// rounds together are one multiplication and one addition.
-fn churn_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
-    let (n, rounds, data) = (u64_of(&args[0]), u32_of(&args[1]), ptr_of(&args[2]));
+pub(super) fn churn_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
+    bind!(args => U64(n), U32(rounds), Ptr(data));
     let (factor, summand) = all_rounds(rounds);
-    for_blocks(n, 4, |at, bytes| {
-        let mut block = vec![0; bytes];
-        memory.read(data.offset(at), &mut block)?;
-        for item in block.chunks_exact_mut(4) {
-            let old = u32::from_le_bytes(item.try_into().expect("four bytes"));
-            let new = old.wrapping_mul(factor).wrapping_add(summand);
-            item.copy_from_slice(&new.to_le_bytes());
-        }
-        memory.write(data.offset(at), &block)
+    replace_u32(memory, n, data, |old| {
+        old.wrapping_mul(factor).wrapping_add(summand)
     })
 }
 

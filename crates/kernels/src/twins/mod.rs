@@ -1,17 +1,29 @@
 //! The CPU twins. The caller has checked the arguments against `params`.
 
-mod args;
+/// Binds the first arguments by type.
+macro_rules! bind {
+    ($args:ident => $($kind:ident($name:ident)),+) => {
+        let [$(KernelArg::$kind($name),)+ ..] = *$args else {
+            panic!("unexpected arguments: {:?}", $args);
+        };
+    };
+}
+
 mod churn;
 mod convert;
 mod dot;
 mod normalize;
 mod pieces;
 
-use args::{f32_of, ptr_of, u32_of, u64_of};
-use pinlane_driver::ParamKind::{F32, Ptr, U32, U64};
-use pinlane_driver::{DevicePtr, KernelArg, LaunchShape};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
-use crate::{Kernel, Memory, TwinResult};
+use self::churn::churn_u32;
+use self::convert::{f32_to_bf16, f32_to_f16, u8_to_f32};
+use self::dot::{dot_atomic_f32, dot_partials_f32, dot_sum_f64};
+use self::normalize::{normalize_u8_bf16, normalize_u8_f32};
+use self::pieces::{gather, scatter};
+use crate::{Kernel, Memory, MemoryFault, TwinResult};
 
 /// Bytes that a twin works on at a time.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -28,86 +40,89 @@ pub fn builtin() -> &'static [Kernel] {
     ALL
 }
 
-static ALL: &[Kernel] = &[
-    Kernel {
-        name: "pinlane_add_u32",
-        params: &[U64, U32, Ptr],
-        run: add_u32,
-        bytes_touched: |args| u64_of(&args[0]).saturating_mul(8),
-        fixed_ns: |_| 0,
-    },
-    Kernel {
-        name: "pinlane_saxpy_f32",
-        params: &[U64, F32, Ptr, Ptr],
-        run: saxpy_f32,
-        bytes_touched: |args| u64_of(&args[0]).saturating_mul(12),
-        fixed_ns: |_| 0,
-    },
-    Kernel {
-        name: "pinlane_copy_u8",
-        params: &[U64, Ptr, Ptr],
-        run: copy_u8,
-        bytes_touched: |args| u64_of(&args[0]).saturating_mul(2),
-        fixed_ns: |_| 0,
-    },
-    Kernel {
-        name: "pinlane_spin",
-        params: &[U64],
-        run: |_, _, _| Ok(()),
-        bytes_touched: |_| 0,
-        fixed_ns: |args| u64_of(&args[0]),
-    },
-    churn::CHURN_U32,
-    convert::F32_TO_BF16,
-    convert::F32_TO_F16,
-    convert::U8_TO_F32,
-    dot::DOT_PARTIALS_F32,
-    dot::DOT_SUM_F64,
-    dot::DOT_ATOMIC_F32,
-    normalize::NORMALIZE_U8_F32,
-    normalize::NORMALIZE_U8_BF16,
-    pieces::SCATTER,
-    pieces::GATHER,
-];
+/// A table of kernels: the twin, whose name with a prefix is the kernel's, its parameters, the bytes
+/// it touches and its fixed time.
+macro_rules! kernels {
+    ($($run:ident($($param:ident),+): $bytes_touched:expr, $fixed_ns:expr;)+) => {
+        &[$(Kernel {
+            name: concat!("pinlane_", stringify!($run)),
+            params: &[$(ParamKind::$param),+],
+            run: $run,
+            bytes_touched: $bytes_touched,
+            fixed_ns: $fixed_ns,
+        }),+]
+    };
+}
+
+static ALL: &[Kernel] = kernels! {
+    add_u32(U64, U32, Ptr): per_item::<8>, none;
+    saxpy_f32(U64, F32, Ptr, Ptr): per_item::<12>, none;
+    copy_u8(U64, Ptr, Ptr): per_item::<2>, none;
+    spin(U64): none, per_item::<1>;
+    churn_u32(U64, U32, Ptr): per_item::<8>, churn::fixed_ns;
+    f32_to_bf16(U64, Ptr, Ptr): per_item::<6>, none;
+    f32_to_f16(U64, Ptr, Ptr): per_item::<6>, none;
+    u8_to_f32(U64, F32, F32, Ptr, Ptr): per_item::<5>, none;
+    dot_partials_f32(U64, Ptr, Ptr, Ptr): dot::partials_touched, none;
+    dot_sum_f64(U64, Ptr, Ptr): dot::sum_touched, none;
+    dot_atomic_f32(U64, Ptr, Ptr, Ptr): dot::atomic_touched, dot::atomic_ns;
+    normalize_u8_f32(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 5), none;
+    normalize_u8_bf16(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 3), none;
+    scatter(U64, U32, Ptr, Ptr, U64): pieces::touched, none;
+    gather(U64, U32, Ptr, Ptr, U64): pieces::touched, none;
+};
+
+fn none(_: &[KernelArg]) -> u64 {
+    0
+}
+
+/// `N` for each item; the first argument is their number.
+fn per_item<const N: u64>(args: &[KernelArg]) -> u64 {
+    bind!(args => U64(n));
+    n.saturating_mul(N)
+}
+
+/// Only takes time: (nanoseconds).
+fn spin(_: &mut dyn Memory, _: LaunchShape, _: &[KernelArg]) -> TwinResult {
+    Ok(())
+}
 
 /// `data[i] += value` for `i < n`, wrapping: (n, value, data).
 fn add_u32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
-    let (n, value, data) = (u64_of(&args[0]), u32_of(&args[1]), ptr_of(&args[2]));
-    for_blocks(n, 4, |at, bytes| {
-        let mut block = vec![0; bytes];
-        memory.read(data.offset(at), &mut block)?;
-        for item in block.chunks_exact_mut(4) {
-            let old = u32::from_le_bytes(item.try_into().expect("four bytes"));
-            item.copy_from_slice(&old.wrapping_add(value).to_le_bytes());
-        }
-        memory.write(data.offset(at), &block)
+    bind!(args => U64(n), U32(value), Ptr(data));
+    replace_u32(memory, n, data, |old| old.wrapping_add(value))
+}
+
+/// Replaces `n` numbers in place.
+fn replace_u32(
+    memory: &mut dyn Memory,
+    n: u64,
+    data: DevicePtr,
+    new: impl Fn(u32) -> u32,
+) -> TwinResult {
+    for_blocks(n, 4, |first, items| {
+        let mut block = read(memory, data, first, items)?;
+        block.iter_mut().for_each(|number| *number = new(*number));
+        write(memory, data, first, &block)
     })
 }
 
 /// `y[i] = a * x[i] + y[i]` fused, for `i < n`: (n, a, x, y).
 fn saxpy_f32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
-    let (n, a, x, y) = (
-        u64_of(&args[0]),
-        f32_of(&args[1]),
-        ptr_of(&args[2]),
-        ptr_of(&args[3]),
-    );
-    for_blocks(n, 4, |at, bytes| {
-        let (mut xs, mut ys) = (vec![0; bytes], vec![0; bytes]);
-        memory.read(x.offset(at), &mut xs)?;
-        memory.read(y.offset(at), &mut ys)?;
-        for (x, y) in xs.chunks_exact(4).zip(ys.chunks_exact_mut(4)) {
-            let x = f32::from_le_bytes(x.try_into().expect("four bytes"));
-            let old = f32::from_le_bytes((&*y).try_into().expect("four bytes"));
-            y.copy_from_slice(&a.mul_add(x, old).to_le_bytes());
+    bind!(args => U64(n), F32(a), Ptr(x), Ptr(y));
+    for_blocks(n, 4, |first, items| {
+        let xs: Vec<f32> = read(memory, x, first, items)?;
+        let mut ys = read(memory, y, first, items)?;
+        for (x, y) in xs.into_iter().zip(&mut ys) {
+            *y = a.mul_add(x, *y);
         }
-        memory.write(y.offset(at), &ys)
+        write(memory, y, first, &ys)
     })
 }
 
 /// `target[i] = source[i]` for `i < n`: (n, source, target).
 fn copy_u8(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
-    let (n, source, target) = (u64_of(&args[0]), ptr_of(&args[1]), ptr_of(&args[2]));
+    bind!(args => U64(n), Ptr(source), Ptr(target));
     copy_blocks(memory, source, target, n)
 }
 
@@ -117,25 +132,42 @@ fn copy_blocks(
     target: DevicePtr,
     bytes: u64,
 ) -> TwinResult {
-    for_blocks(bytes, 1, |at, bytes| {
-        let mut block = vec![0; bytes];
-        memory.read(source.offset(at), &mut block)?;
-        memory.write(target.offset(at), &block)
+    for_blocks(bytes, 1, |first, bytes| {
+        let block: Vec<u8> = read(memory, source, first, bytes)?;
+        write(memory, target, first, &block)
     })
 }
 
-/// Calls `work(offset, bytes)` for consecutive blocks of `n` items.
+/// Calls `work(first item, items)` for consecutive blocks of `n` items.
 fn for_blocks(
     n: u64,
     item_bytes: usize,
     mut work: impl FnMut(usize, usize) -> TwinResult,
 ) -> TwinResult {
-    let total = n as usize * item_bytes;
-    let mut at = 0;
-    while at < total {
-        let bytes = BLOCK_BYTES.min(total - at);
-        work(at, bytes)?;
-        at += bytes;
-    }
-    Ok(())
+    let (n, block_items) = (n as usize, BLOCK_BYTES / item_bytes);
+    let mut blocks = (0..n).step_by(block_items);
+    blocks.try_for_each(|first| work(first, block_items.min(n - first)))
+}
+
+/// Reads items of an array.
+fn read<T: Pod>(
+    memory: &mut dyn Memory,
+    array: DevicePtr,
+    first: usize,
+    items: usize,
+) -> Result<Vec<T>, MemoryFault> {
+    let mut block = vec![T::zeroed(); items];
+    let source = array.offset(first * size_of::<T>());
+    memory.read(source, cast_slice_mut(&mut block))?;
+    Ok(block)
+}
+
+/// Writes items of an array.
+fn write<T: Pod>(
+    memory: &mut dyn Memory,
+    array: DevicePtr,
+    first: usize,
+    block: &[T],
+) -> TwinResult {
+    memory.write(array.offset(first * size_of::<T>()), cast_slice(block))
 }

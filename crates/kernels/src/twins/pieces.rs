@@ -1,47 +1,26 @@
 //! Twins of the kernels that copy many pieces.
 
-use pinlane_driver::ParamKind::{Ptr, U32, U64};
-use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
+use pinlane_driver::{DevicePtr, KernelArg, LaunchShape};
 
-use super::args::{ptr_of, u32_of, u64_of};
 use super::copy_blocks;
-use crate::{Kernel, Memory, Piece, TwinResult};
-
-const PARAMS: &[ParamKind] = &[U64, U32, Ptr, Ptr, U64];
-
-pub(super) const SCATTER: Kernel = Kernel {
-    name: "pinlane_scatter",
-    params: PARAMS,
-    run: scatter,
-    bytes_touched,
-    fixed_ns: |_| 0,
-};
-
-pub(super) const GATHER: Kernel = Kernel {
-    name: "pinlane_gather",
-    params: PARAMS,
-    run: gather,
-    bytes_touched,
-    fixed_ns: |_| 0,
-};
+use crate::{Memory, Piece, TwinResult};
 
 /// Reads the table once, and reads and writes every piece.
-fn bytes_touched(args: &[KernelArg]) -> u64 {
-    let (pieces, total_bytes) = (u64_of(&args[0]), u64_of(&args[4]));
-    pieces
-        .saturating_mul(size_of::<Piece>() as u64)
-        .saturating_add(total_bytes.saturating_mul(2))
+pub(super) fn touched(args: &[KernelArg]) -> u64 {
+    bind!(args => U64(pieces), U32(_splits), Ptr(_table), Ptr(_staged), U64(total_bytes));
+    let table_bytes = pieces.saturating_mul(size_of::<Piece>() as u64);
+    table_bytes.saturating_add(total_bytes.saturating_mul(2))
 }
 
 /// Copies every piece from the staged buffer to its place: (pieces, splits, table, staged, total_bytes).
-fn scatter(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
+pub(super) fn scatter(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     for_pieces(memory, args, |memory, place, staged, bytes| {
         copy_blocks(memory, staged, place, bytes)
     })
 }
 
 /// Copies every piece from its place to the staged buffer: (pieces, splits, table, staged, total_bytes).
-fn gather(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
+pub(super) fn gather(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     for_pieces(memory, args, |memory, place, staged, bytes| {
         copy_blocks(memory, place, staged, bytes)
     })
@@ -53,8 +32,7 @@ fn for_pieces(
     args: &[KernelArg],
     mut copy: impl FnMut(&mut dyn Memory, DevicePtr, DevicePtr, u64) -> TwinResult,
 ) -> TwinResult {
-    let (pieces, splits) = (u64_of(&args[0]), u32_of(&args[1]));
-    let (table, staged) = (ptr_of(&args[2]), ptr_of(&args[3]));
+    bind!(args => U64(pieces), U32(splits), Ptr(table), Ptr(staged));
     // How pieces are split does not matter, except that no parts are no work.
     if splits == 0 {
         return Ok(());

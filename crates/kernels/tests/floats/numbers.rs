@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 use pinlane_kernels::Instructions;
 use pinlane_kernels::convert::FloatKind::{self, Bf16, F16, F32, F64};
+use pinlane_model::SplitMix64;
 
 use crate::oracle::{converted, infinity, tie};
 use crate::{KINDS, WAYS, from_bytes, to_bytes};
@@ -32,10 +33,7 @@ fn check(from: FloatKind, to: FloatKind, numbers: &[u64], expected: impl Fn(u64)
 
 /// Bits that look random, of all exponents.
 fn random(count: u64) -> impl Iterator<Item = u64> {
-    (1..=count).map(|i| {
-        let mixed = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
-    })
+    (0..count).map(|index| SplitMix64::nth(0, index))
 }
 
 fn all_of_16_bits() -> Vec<u64> {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Bench, BenchPoint};
 use crate::format::{duration, exact_size, sanitize};
+use crate::json::versioned_json;
 use crate::{CopyStats, Origin};
 
 /// Smaller changes do not count, however little noise there is.
@@ -151,8 +152,7 @@ impl BenchComparison {
             now: &'a Bench,
             against: &'a BenchComparison,
         }
-        let both = Both { now, against: self };
-        crate::pretty_json(&both)
+        versioned_json(&Both { now, against: self })
     }
 }
 

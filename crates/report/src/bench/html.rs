@@ -1,11 +1,11 @@
 //! A sweep as a page.
 
-use super::Bench;
 use super::plots::{TITLE, capitalized};
+use super::{Bench, BenchLatency, BenchLine};
 use crate::Route;
 use crate::format::{duration, rate, short_size};
 use crate::markup::paragraph;
-use crate::page::{HtmlTable, TableCell, Tooltip, figures_page, notes, section};
+use crate::page::{TableCell, Tooltip, figures_page, notes, section, table};
 use crate::plot::{NARROW, Scale, WIDE, stylesheet};
 
 /// Selects the drawings of one scale without a script.
@@ -21,27 +21,18 @@ impl Bench {
     #[must_use]
     pub fn to_html(&self) -> String {
         let mut tooltips = Vec::new();
-        let mut body = String::new();
-        for route in self.routes() {
-            body.push_str(&self.route_section(route, &mut tooltips));
-        }
+        let routes = self.routes();
+        let sections = routes.iter();
+        let sections = sections.map(|route| self.route_section(*route, &mut tooltips));
+        let mut body: String = sections.collect();
         if let Some(chart) = self.latency_chart() {
             let heading = self.latency_heading();
             body.push_str(&chart.section(&heading, "shorter is better", &heading, &mut tooltips));
         }
-        for route in self.routes() {
-            body.push_str(&self.html_table(route));
-        }
+        body.extend(routes.iter().map(|route| self.html_table(*route)));
         body.push_str(&self.html_latencies());
-        let header = self.header();
-        figures_page(
-            TITLE,
-            &self.origin,
-            &stylesheet(),
-            &header,
-            &body,
-            &tooltips,
-        )
+        let (header, style) = (self.header(), stylesheet());
+        figures_page(TITLE, &self.origin, &style, &header, &body, &tooltips)
     }
 
     fn header(&self) -> String {
@@ -86,64 +77,44 @@ impl Bench {
         columns.extend(kinds.iter().map(|memory| memory.name()));
         let cell = |memory, bytes| match self.line(route, memory, bytes) {
             None => "–".into(),
-            Some(line) => TableCell {
+            Some(BenchLine { stats, noisy, .. }) => TableCell {
                 text: format!(
                     "{}{}",
-                    if line.noisy { "noisy " } else { "" },
-                    rate(line.stats.gb_per_s)
+                    if *noisy { "noisy " } else { "" },
+                    rate(stats.gb_per_s)
                 ),
-                below: line.stats.rate_range(route.moved(bytes)),
+                below: stats.rate_range(route.moved(bytes)),
             },
         };
         let row = |bytes: u64| {
             let cells = kinds.iter().map(|memory| cell(*memory, bytes)).collect();
             (short_size(bytes), cells)
         };
-        let table = HtmlTable {
-            id: &format!("figures-{}", route.name()),
-            caption: &format!(
-                "{}: median GB/s, and 5th to 95th percentile",
-                capitalized(route.words())
-            ),
-            columns,
-            rows: self.sizes(route).into_iter().map(row).collect(),
-        };
-        table.html()
+        let words = capitalized(route.words());
+        let caption = format!("{words}: median GB/s, and 5th to 95th percentile");
+        let id = format!("figures-{}", route.name());
+        let rows = self.sizes(route).into_iter().map(row);
+        table(&id, &caption, &columns, rows)
     }
 
     fn html_latencies(&self) -> String {
         if self.latencies.is_empty() {
             return String::new();
         }
-        let rows = self.latencies.iter().map(|entry| {
-            let stats = &entry.stats;
+        let rows = self.latencies.iter().map(|BenchLatency { point, stats }| {
             let cells = [
-                entry.point.route.words().to_owned(),
-                short_size(entry.point.bytes),
+                point.route.words().to_owned(),
+                short_size(point.bytes),
                 duration(stats.median_ns),
                 duration(stats.best_ns),
                 stats.time_range(),
                 stats.samples.to_string(),
             ];
-            (
-                entry.point.memory.name().to_owned(),
-                cells.map(TableCell::from).into(),
-            )
+            let name = point.memory.name().to_owned();
+            (name, cells.map(TableCell::from).into())
         });
-        let table = HtmlTable {
-            id: "figures-latency",
-            caption: &self.latency_heading(),
-            columns: vec![
-                "Memory",
-                "Direction",
-                "Size",
-                "Median",
-                "Shortest",
-                "5% – 95%",
-                "Copies",
-            ],
-            rows: rows.collect(),
-        };
-        table.html()
+        let figures = ["Median", "Shortest", "5% – 95%", "Copies"];
+        let columns = [&["Memory", "Direction", "Size"], &figures[..]].concat();
+        table("figures-latency", &self.latency_heading(), &columns, rows)
     }
 }

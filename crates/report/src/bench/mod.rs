@@ -12,7 +12,7 @@ pub use parse::BenchReadError;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CopyStats, MemoryKind, Origin, Route, SCHEMA_VERSION};
+use crate::{CopyStats, MemoryKind, Origin, Route};
 
 /// A kind of memory, direction and size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -66,8 +66,6 @@ impl BenchPoint {
 /// A sweep over sizes, kinds of memory and directions.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Bench {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -93,7 +91,6 @@ impl Bench {
     #[must_use]
     pub fn new(origin: Origin, began: Option<String>, seed: u64, budget_ns: u64) -> Self {
         Self {
-            schema: SCHEMA_VERSION,
             origin,
             began,
             seed,

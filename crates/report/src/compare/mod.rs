@@ -1,14 +1,13 @@
 //! `compare`: kinds of host memory side by side.
 
 mod advice;
-mod html;
-mod picture;
+mod chart;
 mod text;
 
 use serde::{Deserialize, Serialize};
 
 use crate::format::{duration, exact_size};
-use crate::{CopyStats, MemoryKind, Origin, Route, SCHEMA_VERSION};
+use crate::{CopyStats, MemoryKind, Origin, Route};
 
 /// One kind of memory, both directions.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -53,8 +52,6 @@ pub enum LinkBasis {
 /// Kinds of host memory side by side.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Compare {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -91,7 +88,6 @@ impl Compare {
         let speedup = rate(MemoryKind::Pinned)? / rate(MemoryKind::Pageable)?;
         let fastest = fastest_gb_per_s(&rows);
         Some(Self {
-            schema: SCHEMA_VERSION,
             origin,
             bytes,
             repeat,

@@ -8,71 +8,39 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-use crate::{Origin, SCHEMA_VERSION};
+use crate::Origin;
 
-/// Subject of a check. Reports show the groups in this order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DoctorGroup {
-    /// The driver and the GPU.
-    Gpu,
-    /// The link between host and GPU.
-    Link,
-    /// The host's memory.
-    Memory,
-    /// Limits of the process.
-    Limits,
-    /// The process, its settings, and other processes.
-    Process,
-}
-
-impl DoctorGroup {
-    /// All groups, in order.
-    pub const ALL: [Self; 5] = [
-        Self::Gpu,
-        Self::Link,
-        Self::Memory,
-        Self::Limits,
-        Self::Process,
-    ];
-
-    /// Heading in text.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Gpu => "driver and GPU",
-            Self::Link => "link",
-            Self::Memory => "memory",
-            Self::Limits => "limits",
-            Self::Process => "process",
-        }
+named_enum! {
+    /// Subject of a check. Reports show the groups in this order.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DoctorGroup {
+        /// The driver and the GPU.
+        Gpu = "driver and GPU",
+        /// The link between host and GPU.
+        Link = "link",
+        /// The host's memory.
+        Memory = "memory",
+        /// Limits of the process.
+        Limits = "limits",
+        /// The process, its settings, and other processes.
+        Process = "process",
     }
 }
 
-/// Result of a check.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DoctorStatus {
-    /// Good.
-    Ok,
-    /// It works, but could be faster or larger.
-    Warn,
-    /// It does not work.
-    Fail,
-    /// It cannot be checked here.
-    Skip,
-}
-
-impl DoctorStatus {
-    /// Name in text.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warn => "warn",
-            Self::Fail => "fail",
-            Self::Skip => "skip",
-        }
+named_enum! {
+    /// Result of a check.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DoctorStatus {
+        /// Good.
+        Ok = "ok",
+        /// It works, but could be faster or larger.
+        Warn = "warn",
+        /// It does not work.
+        Fail = "fail",
+        /// It cannot be checked here.
+        Skip = "skip",
     }
 }
 
@@ -167,8 +135,6 @@ pub struct DoctorCounts {
 /// The findings of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Doctor {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The first device; `None` without a device.
     #[serde(flatten)]
     pub origin: Option<Origin>,
@@ -199,7 +165,6 @@ impl Doctor {
             skip: count(DoctorStatus::Skip),
         };
         Self {
-            schema: SCHEMA_VERSION,
             origin,
             devices,
             counts,

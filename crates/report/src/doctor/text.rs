@@ -52,10 +52,7 @@ impl Doctor {
             if lines.is_empty() {
                 continue;
             }
-            text.push_str(&format!(
-                "\n{}\n",
-                styled(group.title(), BOLD, style.colour)
-            ));
+            text.push_str(&format!("\n{}\n", styled(group.name(), BOLD, style.colour)));
             for (name, finding) in lines {
                 push_finding(&mut text, finding, &name, name_columns, width, style.colour);
             }
@@ -146,7 +143,7 @@ fn push_finding(
     width: usize,
     colour: bool,
 ) {
-    let word = finding.status.word();
+    let word = finding.status.name();
     let gap = " ".repeat(STATUS_COLUMNS - 2 - word.len());
     let status = styled(word, status_code(finding.status), colour);
     text.push_str(&format!("  {status}{gap}"));

@@ -4,7 +4,7 @@ mod text;
 
 use serde::Serialize;
 
-use crate::{Origin, SCHEMA_VERSION};
+use crate::Origin;
 
 /// How the products are summed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -112,8 +112,6 @@ pub struct DotTree {
 /// A dot product, computed in three ways.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Dot {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -157,7 +155,6 @@ impl Dot {
             both.then(|| standard.total_ns as f64 / way.total_ns as f64)
         };
         Self {
-            schema: SCHEMA_VERSION,
             origin,
             bytes: job.items.saturating_mul(8),
             job,

@@ -3,7 +3,7 @@
 use super::Feed;
 use crate::format::percent;
 use crate::markup::paragraph;
-use crate::page::{HtmlTable, TableCell, Tooltip, TooltipRow, figures_page, notes};
+use crate::page::{TableCell, Tooltip, TooltipRow, figures_page, notes, table};
 use crate::plot::{Axis, BarChart, BarGroup, ChartBar, SeriesStyle, stylesheet};
 
 impl Feed {
@@ -21,25 +21,23 @@ impl Feed {
     }
 
     fn header(&self) -> String {
-        let interrupted =
-            (!self.complete).then(|| format!("Interrupted: {}.", self.job.target.interrupted()));
-        let advice = interrupted
-            .into_iter()
-            .chain([format!("{}.", self.rates())])
-            .chain(self.advice());
-        let counts = self.counts();
-        let details = self.job.lines().into_iter();
-        let details = details
-            .chain(counts.lines().map(str::to_owned))
-            .chain(self.gpu_line());
-        let mut html: String = advice
-            .map(|sentence| paragraph("advice", &sentence))
-            .chain(details.map(|line| paragraph("dim", &line)))
-            .collect();
+        let mut advice = vec![format!("{}.", self.rates())];
+        if !self.complete {
+            let interrupted = self.job.target.interrupted();
+            advice.insert(0, format!("Interrupted: {interrupted}."));
+        }
+        advice.extend(self.advice());
+        let mut details = self.job.lines();
+        details.extend(self.counts().lines().map(str::to_owned));
+        details.extend(self.gpu_line());
         let host = self.host_line().into_iter();
         let notes_and_host: Vec<String> = host.chain(self.notes.iter().cloned()).collect();
-        html.push_str(&notes(&notes_and_host));
-        html
+        let advice = advice.iter().map(|sentence| paragraph("advice", sentence));
+        let details = details.iter().map(|line| paragraph("dim", line));
+        advice
+            .chain(details)
+            .chain([notes(&notes_and_host)])
+            .collect()
     }
 
     /// Whose time, spent on what, and its share.
@@ -99,13 +97,9 @@ impl Feed {
             let cells: Vec<TableCell> = vec![activity.into(), precise(share).into()];
             (owner.to_owned(), cells)
         };
-        let table = HtmlTable {
-            id: "figures",
-            caption: "Shares of the total time",
-            columns: vec!["Part", "Activity", "Share"],
-            rows: self.shares().into_iter().map(row).collect(),
-        };
-        table.html()
+        let columns = ["Part", "Activity", "Share"];
+        let rows = self.shares().into_iter().map(row);
+        table("figures", "Shares of the total time", &columns, rows)
     }
 }
 

@@ -139,9 +139,8 @@ impl FeedJob {
     /// Work on the device, if any, as a line without newline.
     fn device_line(&self) -> Option<String> {
         let normalize = self.normalize.as_ref().map(FeedNormalize::label);
-        let kernel = self
-            .kernel_ns
-            .map(|ns| format!("a kernel of {} per batch", duration(ns)));
+        let kernel = self.kernel_ns.map(duration);
+        let kernel = kernel.map(|time| format!("a kernel of {time} per batch"));
         let parts: Vec<String> = normalize.into_iter().chain(kernel).collect();
         (!parts.is_empty()).then(|| format!("On the device: {}", parts.join(", then ")))
     }
@@ -151,17 +150,13 @@ impl FeedTarget {
     /// What is left after an interruption, without a full stop.
     pub(super) fn interrupted(&self) -> String {
         let epochs = self.epochs.map(|epochs| counted(epochs, "epoch"));
-        let target: Vec<String> = epochs
-            .into_iter()
-            .chain(self.time_ns.map(duration))
-            .collect();
-        match target.is_empty() {
-            true => "results up to the interruption".to_owned(),
-            false => format!(
-                "results up to the interruption; target: {}",
-                target.join(" or ")
-            ),
-        }
+        let time = self.time_ns.map(duration);
+        let target: Vec<String> = epochs.into_iter().chain(time).collect();
+        let target = match target.is_empty() {
+            true => String::new(),
+            false => format!("; target: {}", target.join(" or ")),
+        };
+        format!("results up to the interruption{target}")
     }
 }
 
@@ -210,9 +205,8 @@ impl FeedShard {
         }
         if self.padding_samples > 0 {
             let repeated = counted(self.padding_samples, "sample");
-            line.push_str(&format!(
-                "; {repeated} per epoch repeated, so that all ranks have the same number"
-            ));
+            line +=
+                &format!("; {repeated} per epoch repeated, so that all ranks have the same number");
         }
         Some(line)
     }

@@ -183,12 +183,10 @@ impl Feed {
             let dtype = field.dtype.to_ascii_lowercase();
             ["u8", "i8", "bool"].contains(&dtype.as_str())
         });
-        match bytes_alone {
-            true => "Only fewer bytes per sample would help: use smaller samples.",
-            false => {
-                "Only fewer bytes per sample would help: use smaller elements, such as u8 with --normalize, which \
-                 converts them on the device."
-            }
+        if bytes_alone {
+            return "Only fewer bytes per sample would help: use smaller samples.";
         }
+        "Only fewer bytes per sample would help: use smaller elements, such as u8 with --normalize, which \
+         converts them on the device."
     }
 }

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 pub use self::job::{FeedField, FeedJob, FeedNormalize, FeedShard, FeedTarget};
 pub use self::limit::FeedLimit;
+use crate::Origin;
 use crate::format::{byte_rate, short_size};
-use crate::{Origin, SCHEMA_VERSION};
 
 /// Copies, by the device's clock.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
@@ -92,8 +92,7 @@ impl FeedDone {
     /// Rates of both, if known.
     pub(super) fn rates(&self, samples: Option<f64>, moved: Option<f64>) -> String {
         let label = |rate: Option<f64>, what: &str| {
-            let rate = rate.map(byte_rate);
-            rate.map_or(String::new(), |rate| format!(", {rate}{what}"))
+            rate.map_or(String::new(), |rate| format!(", {}{what}", byte_rate(rate)))
         };
         match self.sample_bytes == self.moved_bytes {
             true => label(samples, ""),
@@ -146,8 +145,6 @@ impl FeedStage {
 /// A dataset run through the loader.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Feed {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -206,7 +203,6 @@ impl Feed {
         };
         let elapsed_ns = done.elapsed_ns;
         let mut report = Self {
-            schema: SCHEMA_VERSION,
             samples_per_s: over(done.samples, elapsed_ns).map(|rate| rate * 1e9),
             sample_gb_per_s: over(done.sample_bytes, elapsed_ns)
                 .filter(|_| done.sample_batches == done.batches),
@@ -252,12 +248,10 @@ impl FeedHost {
     /// The known stages, and the rest.
     fn stages(&self) -> Vec<FeedStage> {
         let known = [self.read_ns, self.slot_wait_ns, self.held_back_ns];
-        let known_ns = known.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+        let known_ns = known.into_iter().fold(0, u64::saturating_add);
         // Clocks are read one after the other, so the parts may slightly exceed the whole.
-        let whole_ns = self
-            .wall_ns
-            .saturating_mul(self.threads.max(1))
-            .max(known_ns);
+        let all_ns = self.wall_ns.saturating_mul(self.threads.max(1));
+        let whole_ns = all_ns.max(known_ns);
         if whole_ns == 0 {
             return Vec::new();
         }

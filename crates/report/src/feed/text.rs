@@ -14,29 +14,25 @@ impl Feed {
     /// The job, rates, times, the limit, and advice.
     #[must_use]
     pub fn to_text(&self) -> String {
+        let interrupted = match self.complete {
+            true => String::new(),
+            false => format!("INTERRUPTED: {}\n", self.job.target.interrupted()),
+        };
         let mut text = format!(
-            "{TITLE}\n{}\n{}\n",
+            "{TITLE}\n{}\n{}\n\n{interrupted}{}\n{}{}Pinned memory: {}\n",
             sanitize(&self.origin.line()),
-            self.job.lines().join("\n")
+            self.job.lines().join("\n"),
+            self.rates(),
+            self.counts(),
+            self.time(),
+            short_size(self.pinned_bytes)
         );
-        text.push('\n');
-        if !self.complete {
-            let _ = writeln!(text, "INTERRUPTED: {}", self.job.target.interrupted());
-        }
-        let _ = writeln!(text, "{}", self.rates());
-        text.push_str(&self.counts());
-        text.push_str(&self.time());
-        let _ = writeln!(text, "Pinned memory: {}", short_size(self.pinned_bytes));
         let advice = self.advice();
         if !advice.is_empty() {
             text.push('\n');
         }
-        for line in advice {
-            let _ = writeln!(text, "{line}");
-        }
-        for note in &self.notes {
-            let _ = writeln!(text, "{}", sanitize(note));
-        }
+        let notes = self.notes.iter().map(|note| sanitize(note));
+        text.extend(advice.into_iter().chain(notes).map(|line| line + "\n"));
         text
     }
 
@@ -74,9 +70,7 @@ impl Feed {
             let _ = write!(text, "; {} skipped", counted(done.skipped, "sample"));
         }
         text.push('\n');
-        for FeedSkipped { index, why } in &self.first_skipped {
-            let _ = writeln!(text, "Skipped: sample {index}: {}", sanitize(why));
-        }
+        text.extend(self.first_skipped.iter().map(FeedSkipped::line));
         let unlisted = done.skipped.saturating_sub(self.first_skipped.len() as u64);
         if unlisted > 0 && !self.first_skipped.is_empty() {
             let _ = writeln!(text, "Skipped: {unlisted} more");
@@ -95,22 +89,16 @@ impl Feed {
             text.push('\n');
         }
         let lines = [self.link_line(), self.gpu_line(), self.host_line()];
-        for line in lines.into_iter().flatten() {
-            let _ = writeln!(text, "{line}");
-        }
+        text.extend(lines.into_iter().flatten().map(|line| line + "\n"));
         text
     }
 
     /// The link, if copies took time.
     fn link_line(&self) -> Option<String> {
         let rate = byte_rate(self.link_gb_per_s?);
-        Some(match self.link_busy_share {
-            Some(busy) => format!(
-                "Link: busy {} of the time, {rate} while busy",
-                percent(busy)
-            ),
-            None => format!("Link: {rate} while busy"),
-        })
+        let busy = self.link_busy_share.map(percent);
+        let busy = busy.map_or_else(String::new, |busy| format!("busy {busy} of the time, "));
+        Some(format!("Link: {busy}{rate} while busy"))
     }
 
     pub(super) fn gpu_line(&self) -> Option<String> {
@@ -138,6 +126,12 @@ impl Feed {
     }
 }
 
+impl FeedSkipped {
+    fn line(&self) -> String {
+        format!("Skipped: sample {}: {}\n", self.index, sanitize(&self.why))
+    }
+}
+
 impl FeedStage {
     fn line(&self) -> String {
         let bar = "█".repeat((self.share * BAR_COLUMNS).round() as usize);
@@ -148,8 +142,6 @@ impl FeedStage {
 
 /// One decimal below 100, none above.
 fn whole(number: f64) -> String {
-    match number {
-        number if number < 100.0 => format!("{number:.1}"),
-        number => format!("{number:.0}"),
-    }
+    let decimals = if number < 100.0 { 1 } else { 0 };
+    format!("{number:.decimals$}")
 }

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::text::tensors_in_files;
-use crate::SCHEMA_VERSION;
 use crate::format::{counted, display_width, padded_left, sanitize, short_size};
 
 /// A tensor in a file.
@@ -35,8 +34,6 @@ pub struct LoadListConverted {
 /// The tensors of files, from their headers alone. Needs no device.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct LoadList {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// Files with any of the tensors.
     pub files: u64,
     /// Bytes of all tensors.
@@ -52,7 +49,6 @@ impl LoadList {
     #[must_use]
     pub fn new(files: u64, unlisted: u64, tensors: Vec<LoadListTensor>) -> Self {
         Self {
-            schema: SCHEMA_VERSION,
             files,
             bytes: tensors.iter().map(|tensor| tensor.bytes).sum(),
             unlisted,
@@ -63,20 +59,10 @@ impl LoadList {
     /// A table with a line per tensor, and totals.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut rows = vec![["name", "dtype", "shape", "bytes", "file"].map(str::to_owned)];
-        for tensor in &self.tensors {
-            rows.push([
-                sanitize(&tensor.name),
-                tensor.types(),
-                format!("{:?}", tensor.shape),
-                tensor.bytes.to_string(),
-                sanitize(&tensor.file),
-            ]);
-        }
-        let mut text = String::new();
-        if !self.tensors.is_empty() {
-            text.push_str(&table(&rows));
-        }
+        let mut text = match self.tensors.is_empty() {
+            true => String::new(),
+            false => self.table(),
+        };
         let tensors = self.tensors.len() as u64;
         text.push_str(&tensors_in_files(tensors, self.files, self.bytes));
         if self.tensors.iter().any(|tensor| tensor.converted.is_some()) {
@@ -92,9 +78,34 @@ impl LoadList {
         }
         text
     }
+
+    /// Columns as wide as their content; bytes are right-aligned.
+    fn table(&self) -> String {
+        let mut rows = vec![["name", "dtype", "shape", "bytes", "file"].map(str::to_owned)];
+        rows.extend(self.tensors.iter().map(LoadListTensor::cells));
+        let width = |column: usize| rows.iter().map(|row| display_width(&row[column])).max();
+        let widths: [usize; 4] = std::array::from_fn(|column| width(column).unwrap_or(0));
+        let line = |[name, dtype, shape, bytes, file]: &[String; 5]| {
+            let [name, dtype, shape] = [(name, 0), (dtype, 1), (shape, 2)]
+                .map(|(cell, column)| padded_left(cell, widths[column]));
+            let padding = " ".repeat(widths[3] - display_width(bytes));
+            format!("{name}  {dtype}  {shape}  {padding}{bytes}  {file}\n")
+        };
+        rows.iter().map(line).collect()
+    }
 }
 
 impl LoadListTensor {
+    fn cells(&self) -> [String; 5] {
+        [
+            sanitize(&self.name),
+            self.types(),
+            format!("{:?}", self.shape),
+            self.bytes.to_string(),
+            sanitize(&self.file),
+        ]
+    }
+
     /// The type in the file, and after conversion.
     fn types(&self) -> String {
         let dtype = sanitize(&self.dtype);
@@ -105,26 +116,7 @@ impl LoadListTensor {
     }
 
     fn loaded_bytes(&self) -> u64 {
-        self.converted
-            .as_ref()
-            .map_or(self.bytes, |converted| converted.bytes)
+        let converted = self.converted.as_ref();
+        converted.map_or(self.bytes, |converted| converted.bytes)
     }
-}
-
-/// Columns as wide as their content; bytes are right-aligned.
-fn table(rows: &[[String; 5]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| display_width(&row[column])).max();
-    let [name, dtype, shape, bytes, _] = std::array::from_fn(|column| width(column).unwrap_or(0));
-    let line = |row: &[String; 5]| {
-        let padding = " ".repeat(bytes - display_width(&row[3]));
-        format!(
-            "{}  {}  {}  {padding}{}  {}\n",
-            padded_left(&row[0], name),
-            padded_left(&row[1], dtype),
-            padded_left(&row[2], shape),
-            row[3],
-            row[4]
-        )
-    };
-    rows.iter().map(line).collect()
 }

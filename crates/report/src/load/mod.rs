@@ -5,8 +5,8 @@ mod text;
 
 use serde::Serialize;
 
+use crate::Origin;
 use crate::stats::middle_by_key;
-use crate::{Origin, SCHEMA_VERSION};
 
 pub use list::{LoadList, LoadListConverted, LoadListTensor};
 
@@ -165,8 +165,6 @@ pub struct LoadMemory {
 /// Repeated loads of the same tensors.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Load {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The device.
     #[serde(flatten)]
     pub origin: Origin,
@@ -191,7 +189,6 @@ impl Load {
     #[must_use]
     pub fn new(origin: Origin, job: LoadJob) -> Self {
         Self {
-            schema: SCHEMA_VERSION,
             origin,
             job,
             complete: false,

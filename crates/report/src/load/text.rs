@@ -58,31 +58,25 @@ impl Load {
         if let Some(failure) = &verify.failure {
             return format!("NOT VERIFIED: {}\n", sanitize(failure));
         }
-        let (done, all) = (verify.tensors, self.job.tensors);
-        let (tensors, end) = match done < all {
-            true => (
-                format!("{done} of {}", counted(all, "tensor")),
-                "; then INTERRUPTED",
-            ),
+        let (done, all) = (verify.tensors, counted(self.job.tensors, "tensor"));
+        let (tensors, end) = match done < self.job.tensors {
+            true => (format!("{done} of {all}"), "; then INTERRUPTED"),
             false => (counted(done, "tensor"), ""),
         };
-        let mut conversions = self.conversion.iter();
-        let Some(LoadConversion { to, .. }) = conversions.find(|it| it.converted > 0) else {
-            return format!("Verified: {tensors} read back, all bytes match the files{end}.\n");
-        };
-        let to = sanitize(to);
-        format!(
-            "Verified: {tensors} read back, all bytes match the files after conversion to {to}{end}.\n"
-        )
+        let converted = self.conversion.as_ref().filter(|it| it.converted > 0);
+        let after = converted.map_or_else(String::new, |conversion| {
+            format!(" after conversion to {}", sanitize(&conversion.to))
+        });
+        format!("Verified: {tensors} read back, all bytes match the files{after}{end}.\n")
     }
 
     fn measured(&self) -> String {
         let names = ["run", "time", "rate", "page cache", "direct"];
         let mut text = table_row(&WIDTHS, &names);
-        for (number, run) in self.runs.iter().enumerate() {
+        for (number, run) in (1..).zip(&self.runs) {
             if let Some(times) = &run.times {
                 let cells = [
-                    (number + 1).to_string(),
+                    number.to_string(),
                     duration(times.total_ns),
                     byte_rate(times.gb_per_s),
                     short_size(times.page_cache_bytes),
@@ -102,14 +96,15 @@ impl Load {
         let Some(typical) = self.typical() else {
             return text;
         };
+        let [headers, context, load] =
+            [typical.headers_ns, typical.context_ns, typical.load_ns].map(duration);
+        let context = match typical.context_ns {
+            0 => String::new(),
+            _ => format!("context creation {context}, "),
+        };
         text.push_str(&format!(
-            "From open until all tensors are ready: headers {}, {}allocation and loading {}. GB is 10^9 bytes.\n",
-            duration(typical.headers_ns),
-            match typical.context_ns {
-                0 => String::new(),
-                ns => format!("context creation {}, ", duration(ns)),
-            },
-            duration(typical.load_ns)
+            "From open until all tensors are ready: headers {headers}, {context}allocation and loading {load}. \
+             GB is 10^9 bytes.\n",
         ));
         if typical.context_ns > 0 {
             let without_ns = typical.total_ns - typical.context_ns;
@@ -127,21 +122,19 @@ impl Load {
     fn simulated(&self) -> String {
         let names = ["run", "time", "rate", "copied", "copies"];
         let mut text = table_row(&WIDTHS, &names);
-        for (number, run) in self.runs.iter().enumerate() {
-            let mut cells = vec![(number + 1).to_string()];
-            match run.simulated_copies {
-                None => cells.push("not measured".to_owned()),
+        for (number, run) in (1..).zip(&self.runs) {
+            let number = number.to_string();
+            text.push_str(&match run.simulated_copies {
+                None => table_row(&WIDTHS, &[&number, "not measured"]),
                 Some(LoadCopies { count, bytes, ns }) => {
-                    let rate = (ns > 0).then(|| byte_rate(bytes as f64 / ns as f64));
-                    cells.extend([
-                        duration(ns),
-                        rate.unwrap_or_else(|| "–".to_owned()),
-                        short_size(bytes),
-                        count.to_string(),
-                    ]);
+                    let rate = match ns {
+                        0 => "–".to_owned(),
+                        ns => byte_rate(bytes as f64 / ns as f64),
+                    };
+                    let (copied, count) = (short_size(bytes), count.to_string());
+                    table_row(&WIDTHS, &[number, duration(ns), rate, copied, count])
                 }
-            }
-            text.push_str(&table_row(&WIDTHS, &cells));
+            });
         }
         text.push_str(
             "SIMULATED time of the copies only; reading files takes no simulated time, so no limit is reported. \
@@ -165,14 +158,8 @@ impl LoadHost {
         if self.converting_ns > 0 {
             line.push_str(&format!(", converting {}", duration(self.converting_ns)));
         }
-        let (cached, direct) = (
-            short_size(self.page_cache_bytes),
-            short_size(self.direct_bytes),
-        );
-        line.push_str(&format!(
-            "; {cached} through the page cache, {direct} direct.\n"
-        ));
-        line
+        let [cached, direct] = [self.page_cache_bytes, self.direct_bytes].map(short_size);
+        line + &format!("; {cached} through the page cache, {direct} direct.\n")
     }
 }
 
@@ -197,16 +184,16 @@ fn limit(times: &LoadTimes) -> String {
 
 fn converted(conversion: &LoadConversion) -> String {
     let tensors = counted(conversion.converted, "tensor");
-    let mut text = format!("Converted to {}: {tensors}", sanitize(&conversion.to));
-    if conversion.already > 0 {
-        text.push_str(&format!("; {} already had this type", conversion.already));
-    }
-    if conversion.left > 0 {
-        let left = conversion.left;
-        text.push_str(&format!("; {left} of other types left unchanged"));
-    }
-    text.push_str(".\n");
-    text
+    let already = match conversion.already {
+        0 => String::new(),
+        already => format!("; {already} already had this type"),
+    };
+    let left = match conversion.left {
+        0 => String::new(),
+        left => format!("; {left} of other types left unchanged"),
+    };
+    let to = sanitize(&conversion.to);
+    format!("Converted to {to}: {tensors}{already}{left}.\n")
 }
 
 /// `3 tensors in 2 files: 94 B`

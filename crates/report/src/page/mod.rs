@@ -9,20 +9,18 @@
 //!    tooltip  details of a picture's parts, by pointer or keyboard
 //! ```
 
-mod table;
-mod tooltip;
+use std::collections::BTreeMap;
 
-use std::io;
+use serde::Serialize;
 
-pub(crate) use self::table::{HtmlTable, TableCell};
-pub(crate) use self::tooltip::{Tooltip, TooltipRow};
 use crate::Origin;
+use crate::format::sanitize;
 use crate::markup::{escape, paragraph};
 
 const STYLE: &str = include_str!("style.css");
 
 /// These run before all other scripts.
-const FIRST_SCRIPTS: [&str; 2] = [include_str!("errors.js"), include_str!("hover.js")];
+const FIRST_SCRIPTS: &str = concat!(include_str!("errors.js"), include_str!("hover.js"));
 
 /// Shows the tooltips of a page's pictures.
 const TOOLTIPS_SCRIPT: &str = include_str!("tooltips.js");
@@ -50,35 +48,26 @@ pub(crate) struct Page<'a> {
 }
 
 impl Page<'_> {
-    pub(crate) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+    pub(crate) fn html(&self) -> String {
         let title = escape(self.title);
-        write!(
-            out,
+        format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}"
-        )?;
-        for style in self.styles {
-            out.write_all(style.as_bytes())?;
-        }
-        write!(
-            out,
-            "</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{}{}</header>\n{}\
+             <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}{}\
+             </style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{}{}</header>\n{}\
              <div id=\"hover\" hidden></div>\n\
              <script type=\"application/json\" id=\"data\">{}</script>\n\
-             <script>\n\"use strict\";\n",
+             <script>\n\"use strict\";\n{FIRST_SCRIPTS}{}</script>\n</body>\n</html>\n",
+            self.styles.concat(),
             origin_line(self.origin),
             self.header,
             self.body,
             // No text in the data may end its element.
             self.data.replace('<', "\\u003c"),
-        )?;
-        for script in FIRST_SCRIPTS.iter().chain(self.scripts) {
-            out.write_all(script.as_bytes())?;
-        }
-        writeln!(out, "</script>\n</body>\n</html>")
+            self.scripts.concat(),
+        )
     }
 }
 
@@ -91,18 +80,17 @@ pub(crate) fn figures_page(
     body: &str,
     tooltips: &[Tooltip],
 ) -> String {
+    let tips = serde_json::to_string(&BTreeMap::from([("tips", tooltips)]));
     let page = Page {
         title,
         origin,
         styles: &[plot_style, FIGURES_STYLE],
         header,
         body: &format!("<main>\n{body}</main>\n"),
-        data: &tooltip::to_json(tooltips),
+        data: &tips.expect("plain data serializes"),
         scripts: &[TOOLTIPS_SCRIPT],
     };
-    let mut out = Vec::new();
-    page.write(&mut out).expect("writing to memory succeeds");
-    String::from_utf8(out).expect("only text was written")
+    page.html()
 }
 
 /// Anything but a measurement is highlighted.
@@ -136,4 +124,89 @@ pub(crate) fn section(heading: &str, remark: &str, label: &str, drawings: &str) 
         escape(remark),
         escape(label)
     )
+}
+
+/// A captioned table, which scrolls on its own if the window is too narrow. Its `id` is unique in the
+/// page, and its first column names the rows.
+pub(crate) fn table(
+    id: &str,
+    caption: &str,
+    columns: &[&str],
+    rows: impl Iterator<Item = (String, Vec<TableCell>)>,
+) -> String {
+    let column = |name: &&str| format!("<th scope=\"col\">{}</th>", escape(name));
+    let columns: String = columns.iter().map(column).collect();
+    let row = |(name, cells): (String, Vec<TableCell>)| {
+        let cells: String = cells.iter().map(TableCell::html).collect();
+        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(&name))
+    };
+    let rows: String = rows.map(row).collect();
+    format!(
+        "<p id=\"{id}\" class=\"caption dim\">{}</p>\n\
+         <div class=\"table\" tabindex=\"0\" role=\"region\" aria-labelledby=\"{id}\">\n\
+         <table aria-labelledby=\"{id}\">\n<thead><tr>{columns}</tr></thead>\n\
+         <tbody>\n{rows}</tbody>\n</table>\n</div>\n",
+        escape(caption)
+    )
+}
+
+/// Plain text, and smaller text below it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct TableCell {
+    pub(crate) text: String,
+    pub(crate) below: String,
+}
+
+impl<T: Into<String>> From<T> for TableCell {
+    fn from(text: T) -> Self {
+        let (text, below) = (text.into(), String::new());
+        Self { text, below }
+    }
+}
+
+impl TableCell {
+    fn html(&self) -> String {
+        let text = escape(&self.text);
+        match self.below.as_str() {
+            "" => format!("<td>{text}</td>"),
+            below => format!("<td>{text}<small>{}</small></td>", escape(below)),
+        }
+    }
+}
+
+/// A heading and a small table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Tooltip {
+    pub(crate) title: String,
+    pub(crate) rows: Vec<TooltipRow>,
+}
+
+/// One line of a [`Tooltip`].
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct TooltipRow {
+    /// CSS class of its colour.
+    pub(crate) colour: Option<&'static str>,
+    pub(crate) name: String,
+    pub(crate) cells: Vec<String>,
+}
+
+impl TooltipRow {
+    pub(crate) fn plain(name: &str, value: impl Into<String>) -> Self {
+        Self {
+            colour: None,
+            name: name.to_owned(),
+            cells: vec![value.into()],
+        }
+    }
+}
+
+impl Tooltip {
+    /// As plain lines, for viewers that run no scripts.
+    pub(crate) fn text(&self) -> String {
+        let rows = self.rows.iter().map(|row| {
+            let cells = row.cells.join("  ");
+            format!("\n{}: {}", sanitize(&row.name), sanitize(&cells))
+        });
+        std::iter::once(sanitize(&self.title)).chain(rows).collect()
+    }
 }

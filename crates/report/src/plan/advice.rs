@@ -72,7 +72,8 @@ pub enum PlanAdvice {
 
 impl PlanAdvice {
     /// The advice as a sentence, for a plan that takes `best_ns`.
-    pub(super) fn sentence(self, best_ns: u64) -> String {
+    #[must_use]
+    pub fn sentence(self, best_ns: u64) -> String {
         let best = duration(best_ns);
         let saving = |what: &str, saves_ns: u64| {
             format!("{what}: it saves {} of {best}.", duration(saves_ns))

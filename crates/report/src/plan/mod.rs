@@ -8,9 +8,9 @@ pub use advice::{PlanAdvice, PlanBottleneck};
 use pinlane_model::pipeline::Memory;
 use serde::Serialize;
 
+use crate::Origin;
 use crate::format::{counted, duration, rounded_size, short_size};
 use crate::timeline::Chart;
-use crate::{Origin, SCHEMA_VERSION};
 
 /// Another way to run the job.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -25,11 +25,22 @@ pub struct PlanAlternative {
     pub times_best: f64,
 }
 
+impl PlanAlternative {
+    /// An alternative to a plan that takes `best_ns`.
+    #[must_use]
+    pub fn new(name: &str, shape: Option<PlanShape>, predicted_ns: u64, best_ns: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            shape,
+            predicted_ns,
+            times_best: ratio(predicted_ns, best_ns),
+        }
+    }
+}
+
 /// A prediction; nothing is measured.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Plan {
-    /// [`SCHEMA_VERSION`] of the writer.
-    pub schema: u32,
     /// The profile.
     #[serde(flatten)]
     pub origin: Origin,
@@ -55,64 +66,6 @@ pub struct Plan {
     pub timeline: Chart,
     /// Files that the timeline was written to.
     pub written: Vec<String>,
-}
-
-/// Input of [`Plan::new`].
-#[derive(Clone, PartialEq, Debug)]
-pub struct PlanParts {
-    /// The profile.
-    pub origin: Origin,
-    /// File of the profile; `None` for a built-in one.
-    pub profile_file: Option<String>,
-    /// The job.
-    pub job: PlanJob,
-    /// Time without overlap.
-    pub serial_ns: u64,
-    /// The requested shape and its time.
-    pub given: Option<(PlanShape, u64)>,
-    /// The best shape and its time.
-    pub best: (PlanShape, u64),
-    /// What limits it.
-    pub bottleneck: PlanBottleneck,
-    /// What would help.
-    pub advice: PlanAdvice,
-    /// Name, shape and time of other ways to run the job.
-    pub alternatives: Vec<(String, Option<PlanShape>, u64)>,
-    /// Predicted timeline.
-    pub timeline: Chart,
-}
-
-impl Plan {
-    /// A plan; rates and comparisons are computed.
-    #[must_use]
-    pub fn new(parts: PlanParts) -> Self {
-        let PlanParts { job, serial_ns, .. } = parts;
-        let run = |(shape, ns)| PlanRun::new(shape, ns, &job, serial_ns);
-        let best_ns = parts.best.1;
-        let alternatives = parts.alternatives.into_iter();
-        Self {
-            schema: SCHEMA_VERSION,
-            origin: parts.origin,
-            profile_file: parts.profile_file,
-            job,
-            serial_ns,
-            given: parts.given.map(run),
-            best: run(parts.best),
-            bottleneck: parts.bottleneck,
-            advice: parts.advice,
-            advice_text: parts.advice.sentence(best_ns),
-            alternatives: alternatives
-                .map(|(name, shape, ns)| PlanAlternative {
-                    name,
-                    shape,
-                    predicted_ns: ns,
-                    times_best: ratio(ns, best_ns),
-                })
-                .collect(),
-            timeline: parts.timeline,
-            written: Vec::new(),
-        }
-    }
 }
 
 /// The job: input bytes, a kernel, output bytes.
@@ -231,14 +184,16 @@ pub struct PlanRun {
 }
 
 impl PlanRun {
-    fn new(shape: PlanShape, ns: u64, job: &PlanJob, serial_ns: u64) -> Self {
+    /// A run of a job that takes `serial_ns` without overlap.
+    #[must_use]
+    pub fn new(shape: PlanShape, predicted_ns: u64, job: &PlanJob, serial_ns: u64) -> Self {
         Self {
             shape,
-            predicted_ns: ns,
+            predicted_ns,
             // Bytes per nanosecond are GB/s.
-            in_gb_per_s: ratio(job.bytes_in, ns),
-            out_gb_per_s: ratio(job.bytes_out, ns),
-            speedup: ratio(serial_ns, ns),
+            in_gb_per_s: ratio(job.bytes_in, predicted_ns),
+            out_gb_per_s: ratio(job.bytes_out, predicted_ns),
+            speedup: ratio(serial_ns, predicted_ns),
         }
     }
 }

@@ -15,27 +15,28 @@ impl Plan {
     #[must_use]
     pub fn to_text(&self, chart: &Text) -> String {
         let width = chart.width.clamp(Text::WIDTH_MIN, Text::WIDTH_MAX);
-        let mut text = format!("Plan: {}\n", self.job.title());
-        text.push_str(&sanitize(&self.origin.line()));
-        text.push_str("\n\n");
-        for (label, value) in self.lines() {
-            let label = format!("{label:<LABEL_COLUMNS$}");
-            text.push_str(&labelled(&label, &value, width));
-        }
-        text.push('\n');
-        text.push_str(&self.table());
-        text.push('\n');
+        let lines = self.lines().into_iter();
+        let lines: String = lines
+            .map(|(label, value)| labelled(&format!("{label:<LABEL_COLUMNS$}"), &value, width))
+            .collect();
         let mut picture = Vec::new();
-        chart
-            .export(&self.timeline, &mut picture)
-            .expect("writing to memory succeeds");
-        text.push_str(&String::from_utf8_lossy(&picture));
+        let written = chart.export(&self.timeline, &mut picture);
+        written.expect("writing to memory succeeds");
+        let mut text = format!(
+            "Plan: {}\n{}\n\n{lines}\n{}\n{}",
+            self.job.title(),
+            sanitize(&self.origin.line()),
+            self.table(),
+            String::from_utf8_lossy(&picture)
+        );
         if !self.written.is_empty() {
             text.push('\n');
         }
-        for file in &self.written {
-            text.push_str(&format!("Written to {file}\n"));
-        }
+        text.extend(
+            self.written
+                .iter()
+                .map(|file| format!("Written to {file}\n")),
+        );
         text
     }
 
@@ -48,64 +49,41 @@ impl Plan {
             lines.extend(run_lines("Given", given));
         }
         lines.extend(run_lines("Best", &self.best));
-        lines.push((
-            "Serial",
-            format!("{}, with plain driver copies", duration(self.serial_ns)),
-        ));
-        lines.push(("Bottleneck", self.bottleneck.sentence()));
-        lines.push(("Advice", self.advice_text.clone()));
+        let serial = duration(self.serial_ns);
+        lines.extend([
+            ("Serial", format!("{serial}, with plain driver copies")),
+            ("Bottleneck", self.bottleneck.sentence()),
+            ("Advice", self.advice_text.clone()),
+        ]);
         lines
     }
 
     fn table(&self) -> String {
         let best = &self.best;
-        let row = |name: &str, shape: Option<&PlanShape>, ns: u64, difference: String| {
-            let shape_cells = shape.map_or_else(Default::default, |shape| {
+        let row = |name: &str, shape: Option<&PlanShape>, ns: u64, difference: &str| {
+            let [chunks, streams, ring] = shape.map_or_else(Default::default, |shape| {
                 let chunks = format!("{} x {}", shape.chunks, rounded_size(shape.chunk_bytes));
-                [
-                    chunks,
-                    shape.streams.to_string(),
-                    shape.ring_slots.to_string(),
-                ]
+                let [streams, ring] = [shape.streams, shape.ring_slots].map(|it| it.to_string());
+                [chunks, streams, ring]
             });
-            let [chunks, streams, ring] = shape_cells;
-            let cells = [
-                name.to_owned(),
-                chunks,
-                streams,
-                ring,
-                duration(ns),
-                difference,
-            ];
-            table_row(&WIDTHS, &cells)
+            let time = duration(ns);
+            table_row(
+                &WIDTHS,
+                &[name, &chunks, &streams, &ring, &time, difference],
+            )
         };
-        let names = [
-            "alternatives",
-            "chunks",
-            "streams",
-            "ring",
-            "time",
-            "vs best",
-        ];
-        let mut text = table_row(&WIDTHS, &names);
+        let other_row = |name: &str, shape: Option<&PlanShape>, ns: u64| {
+            row(name, shape, ns, &against(ns, best.predicted_ns))
+        };
+        let names = ["chunks", "streams", "ring", "time", "vs best"];
+        let mut text = table_row(&WIDTHS, &[&["alternatives"], &names[..]].concat());
         if let Some(given) = &self.given {
-            let difference = against(given.predicted_ns, best.predicted_ns);
-            let shape = Some(&given.shape);
-            text.push_str(&row("given", shape, given.predicted_ns, difference));
+            text.push_str(&other_row("given", Some(&given.shape), given.predicted_ns));
         }
         let name = format!("best: {}", best.shape.order);
-        let no_difference = String::new();
-        text.push_str(&row(
-            &name,
-            Some(&best.shape),
-            best.predicted_ns,
-            no_difference,
-        ));
-        for other in &self.alternatives {
-            let difference = against(other.predicted_ns, best.predicted_ns);
-            let shape = other.shape.as_ref();
-            text.push_str(&row(&other.name, shape, other.predicted_ns, difference));
-        }
+        text.push_str(&row(&name, Some(&best.shape), best.predicted_ns, ""));
+        let others = self.alternatives.iter();
+        text.extend(others.map(|it| other_row(&it.name, it.shape.as_ref(), it.predicted_ns)));
         text
     }
 }
@@ -149,15 +127,11 @@ mod tests {
 
     #[test]
     fn the_difference_to_the_best_in_percent() {
-        for (ns, text) in [
-            (1_000, "same"),
-            (1_023, "+2.3%"),
-            (1_930, "+93%"),
-            (10_000, "+900%"),
-            (800, "-20%"),
-        ] {
-            assert_eq!(against(ns, 1_000), text);
-        }
+        assert_eq!(
+            [1_000, 1_023, 1_930, 10_000, 800].map(|ns| against(ns, 1_000)),
+            ["same", "+2.3%", "+93%", "+900%", "-20%"]
+        );
         assert_eq!(against(1_000_001, 1_000_000), "same");
+        assert_eq!(against(0, 0), "same");
     }
 }

@@ -1,6 +1,5 @@
 //! Axes: where values are drawn, and their ticks.
 
-use super::time_ticks::time_ticks;
 use crate::format::short_size;
 
 /// How values map to positions.
@@ -109,10 +108,8 @@ impl Axis {
 
     /// Times from 0 to `top_ns`.
     pub(crate) fn times(top_ns: u64, most: usize) -> Self {
-        let marks = time_ticks(top_ns.max(1), most);
-        let ticks = marks
-            .into_iter()
-            .map(|tick| AxisTick::new(tick.at_ns as f64, tick.label));
+        let ticks = time_ticks(top_ns.max(1), most).into_iter();
+        let ticks = ticks.map(|tick| AxisTick::new(tick.at_ns as f64, tick.label));
         Self::new(Scale::Linear, 0.0, top_ns.max(1) as f64, ticks)
     }
 
@@ -151,6 +148,44 @@ fn number(value: f64, step: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A round time with its label.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TimeTick {
+    pub(crate) at_ns: u64,
+    pub(crate) label: String,
+}
+
+/// Ticks at round times from 0 to `span_ns`, about `most` of them, all in one unit.
+pub(crate) fn time_ticks(span_ns: u64, most: usize) -> Vec<TimeTick> {
+    let step_ns = round_step_ns(span_ns, most);
+    let (unit_digits, unit) = match span_ns {
+        1_000_000_000.. => (9u32, "s"),
+        1_000_000.. => (6, "ms"),
+        1_000.. => (3, "µs"),
+        _ => (0, "ns"),
+    };
+    let unit_ns = 10f64.powi(unit_digits as i32);
+    // A step is 1, 2 or 5 times a power of ten.
+    let decimals = unit_digits.saturating_sub(step_ns.ilog10()) as usize;
+    let tick = |index: u128| {
+        let at_ns = u64::try_from(index * step_ns).expect("at most span_ns");
+        let label = match at_ns {
+            0 => "0".to_owned(),
+            _ => format!("{:.decimals$} {unit}", at_ns as f64 / unit_ns),
+        };
+        TimeTick { at_ns, label }
+    };
+    (0..=u128::from(span_ns) / step_ns).map(tick).collect()
+}
+
+/// The smallest of 1, 2, 5, 10, 20, … that divides the span into at most `most` parts.
+fn round_step_ns(span_ns: u64, most: usize) -> u128 {
+    let decades = (0..).map(|digits| 10u128.pow(digits));
+    let mut steps = decades.flat_map(|decade| [decade, 2 * decade, 5 * decade]);
+    let fits = |step_ns: &u128| step_ns * most.max(1) as u128 >= u128::from(span_ns);
+    steps.find(fits).expect("steps grow past any span")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,11 +199,8 @@ mod tests {
         let sweep = Axis::sizes(4 << 10, 256 << 20, 6);
         let marks = ["4 KiB", "64 KiB", "1 MiB", "16 MiB", "256 MiB"];
         assert_eq!(labels(&sweep), marks);
-        assert_eq!(
-            (sweep.share(4096.0), sweep.share(268_435_456.0)),
-            (0.0, 1.0)
-        );
-        assert_eq!(sweep.share((1u64 << 20) as f64), 0.5);
+        let sizes = [4096.0, 1_048_576.0, 268_435_456.0];
+        assert_eq!(sizes.map(|size| sweep.share(size)), [0.0, 0.5, 1.0]);
         let all = Axis::sizes(1, u64::MAX, 8);
         assert_eq!(labels(&all)[..3], ["1 B", "1 KiB", "1 MiB"]);
         assert!(all.ticks.len() <= 8);
@@ -186,14 +218,10 @@ mod tests {
 
     #[test]
     fn numbers_end_at_a_round_one() {
-        assert_eq!(
-            labels(&Axis::numbers(55.4, 6)),
-            ["0", "10", "20", "30", "40", "50", "60"]
-        );
-        assert_eq!(
-            labels(&Axis::numbers(0.23, 3)),
-            ["0.0", "0.1", "0.2", "0.3"]
-        );
+        let tens = ["0", "10", "20", "30", "40", "50", "60"];
+        assert_eq!(labels(&Axis::numbers(55.4, 6)), tens);
+        let tenths = ["0.0", "0.1", "0.2", "0.3"];
+        assert_eq!(labels(&Axis::numbers(0.23, 3)), tenths);
         assert_eq!(labels(&Axis::numbers(f64::NAN, 2)), ["0.0", "0.5", "1.0"]);
         assert!(Axis::numbers(1e300, 5).ticks.len() < 9);
     }
@@ -201,14 +229,30 @@ mod tests {
     #[test]
     fn factors_hold_all_values() {
         let axis = Axis::factors(0.34, 55.4, 10);
-        assert_eq!(
-            labels(&axis),
-            ["0.2", "0.5", "1", "2", "5", "10", "20", "50", "100"]
-        );
+        let round = ["0.2", "0.5", "1", "2", "5", "10", "20", "50", "100"];
+        assert_eq!(labels(&axis), round);
         assert_eq!((axis.share(0.2), axis.share(100.0)), (0.0, 1.0));
         assert_eq!(axis.share(0.0), 0.0);
         assert_eq!(labels(&Axis::factors(0.34, 55.4, 4)), ["1", "10", "100"]);
         assert_eq!(labels(&Axis::factors(0.0, 0.0, 3)), ["0.5", "1"]);
         assert!(Axis::factors(1e-300, 1e300, 6).ticks.len() <= 6);
+    }
+
+    #[test]
+    fn time_ticks_are_round_and_in_the_unit_of_the_span() {
+        for (span_ns, most, labels) in [
+            (24_500_000, 6, "0, 5 ms, 10 ms, 15 ms, 20 ms"),
+            (1_200, 4, "0, 0.5 µs, 1.0 µs"),
+            (999, 3, "0, 500 ns"),
+            (1_000_000_000, 4, "0, 0.5 s, 1.0 s"),
+            (3, 10, "0, 1 ns, 2 ns, 3 ns"),
+            (0, 5, "0"),
+            (u64::MAX, 2, "0, 10000000000 s"),
+            (7, 0, "0"),
+        ] {
+            let ticks = time_ticks(span_ns, most).into_iter();
+            let found: Vec<String> = ticks.map(|tick| tick.label).collect();
+            assert_eq!(found.join(", "), labels);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::axis::Axis;
 use super::canvas::{Canvas, Drawing, flag};
-use super::label_layout::spread_labels;
 use super::series_style::SeriesStyle;
 use crate::Origin;
 use crate::markup::{SvgElements, escape, length, point, text_px};
@@ -241,5 +240,59 @@ impl PlotArea {
 
     fn y_px(&self, axis: &Axis, value: f64) -> f64 {
         self.bottom_px - axis.share(value) * (self.bottom_px - self.top_px)
+    }
+}
+
+/// Positions close to `wanted`, at least `gap` apart, between `top` and `bottom` while there is room.
+/// `wanted` is sorted; so is the result.
+fn spread_labels(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {
+    // Neighbours that would touch become a block around their mean position: sum and count.
+    let mut blocks: Vec<(f64, usize)> = Vec::new();
+    let start = |(sum, count): (f64, usize)| sum / count as f64 - (count - 1) as f64 * gap / 2.0;
+    for &position in wanted {
+        let mut block = (position, 1);
+        while let Some(before) = blocks.pop() {
+            if start(before) + before.1 as f64 * gap <= start(block) {
+                blocks.push(before);
+                break;
+            }
+            block = (block.0 + before.0, block.1 + before.1);
+        }
+        blocks.push(block);
+    }
+    let positions =
+        |block: (f64, usize)| (0..block.1).map(move |index| start(block) + index as f64 * gap);
+    let mut positions: Vec<f64> = blocks.into_iter().flat_map(positions).collect();
+    let mut most = bottom;
+    for position in positions.iter_mut().rev() {
+        *position = position.min(most);
+        most = *position - gap;
+    }
+    let mut least = top;
+    for position in &mut positions {
+        *position = position.max(least);
+        least = *position + gap;
+    }
+    positions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_spread_around_their_mean_and_stay_inside() {
+        let spread = |wanted: &[f64], top| spread_labels(wanted, 16.0, top, 100.0);
+        assert!(spread(&[], 0.0).is_empty());
+        assert_eq!(spread(&[10.0, 40.0], 0.0), [10.0, 40.0]);
+        assert_eq!(spread(&[50.0, 50.0], 0.0), [42.0, 58.0]);
+        assert_eq!(spread(&[0.0, 0.0], 5.0), [5.0, 21.0]);
+        assert_eq!(spread(&[100.0, 100.0], 0.0), [84.0, 100.0]);
+        assert_eq!(
+            spread_labels(&[50.0, 50.0, 60.0, 90.0], 10.0, 0.0, 100.0),
+            [130.0 / 3.0, 160.0 / 3.0, 190.0 / 3.0, 90.0]
+        );
+        let crowd = spread_labels(&[5.0; 4], 16.0, 0.0, 20.0);
+        assert!(crowd.windows(2).all(|pair| pair[1] - pair[0] >= 16.0));
     }
 }

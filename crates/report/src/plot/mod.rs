@@ -2,9 +2,8 @@
 //!
 //! ```text
 //!  LinePlot, BarChart        what is drawn
-//!    axis, time_ticks        values to positions, ticks
+//!    axis                    values to positions, ticks
 //!    series_style            colour, marker and dashes of a series
-//!    label_layout            labels that do not overlap
 //!  canvas                    where it is drawn: wide or narrow, in a page or alone
 //!  picture                   title, origin and style of a standalone picture
 //!  stylesheet                CSS, the same in pictures and pages
@@ -15,17 +14,14 @@
 mod axis;
 mod bars;
 mod canvas;
-mod label_layout;
 mod lines;
 pub(crate) mod picture;
 mod series_style;
 mod stylesheet;
-mod time_ticks;
 
-pub(crate) use self::axis::{Axis, Scale};
+pub(crate) use self::axis::{Axis, Scale, TimeTick, time_ticks};
 pub(crate) use self::bars::{BarChart, BarGroup, BarLimit, ChartBar};
 pub(crate) use self::canvas::{NARROW, WIDE};
 pub(crate) use self::lines::{Line, LinePlot, LinePoint, LineStop};
 pub(crate) use self::series_style::SeriesStyle;
 pub(crate) use self::stylesheet::{DARK_RULES, RULES, stylesheet};
-pub(crate) use self::time_ticks::{TimeTick, time_ticks};

@@ -19,6 +19,7 @@ pub(crate) enum SeriesStyle {
 }
 
 impl SeriesStyle {
+    /// In the order of the [kinds of memory](MemoryKind) that they stand for.
     pub(crate) const ALL: [Self; 6] = [
         Self::Grey,
         Self::Blue,
@@ -30,14 +31,7 @@ impl SeriesStyle {
 
     /// The style of a kind of memory in all pictures.
     pub(crate) fn of(memory: MemoryKind) -> Self {
-        match memory {
-            MemoryKind::Pageable => Self::Grey,
-            MemoryKind::Pinned => Self::Blue,
-            MemoryKind::Registered => Self::Green,
-            MemoryKind::WriteCombined => Self::Pink,
-            MemoryKind::Mapped => Self::Ochre,
-            MemoryKind::Express => Self::Vermilion,
-        }
+        Self::ALL[memory as usize]
     }
 
     /// CSS class.
@@ -55,7 +49,7 @@ impl SeriesStyle {
             Self::Ochre => [[0x63, 0x45, 0x00], [0xf0, 0xdc, 0x5a]],
             Self::Vermilion => [[0xd5, 0x5e, 0x00], [0xff, 0x7a, 0x2e]],
         }
-        .map(Colour::new)
+        .map(Colour)
     }
 
     /// Lines on top of others have gaps that show those.
@@ -133,15 +127,12 @@ mod tests {
     fn styles_differ_for_every_kind_of_sight() {
         for (index, style) in SeriesStyle::ALL.iter().enumerate() {
             for other in &SeriesStyle::ALL[..index] {
-                for eye in &EYES {
-                    for theme in [0, 1] {
-                        let seen = |style: &SeriesStyle| {
-                            lab(product(eye, style.colours()[theme].linear()))
-                        };
-                        let pairs = seen(style).into_iter().zip(seen(other));
-                        let apart = pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                        assert!(apart > 12.0, "{style:?} and {other:?}: {apart}");
-                    }
+                for (eye, theme) in EYES.iter().flat_map(|eye| [(eye, 0), (eye, 1)]) {
+                    let seen =
+                        |style: &SeriesStyle| lab(product(eye, style.colours()[theme].linear()));
+                    let pairs = seen(style).into_iter().zip(seen(other));
+                    let apart = pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                    assert!(apart > 12.0, "{style:?} and {other:?}: {apart}");
                 }
             }
         }
@@ -151,7 +142,7 @@ mod tests {
     fn every_style_stands_out_from_its_page() {
         for style in SeriesStyle::ALL {
             let [on_white, on_black] = style.colours().map(Colour::luminance);
-            let page = Colour::new([0x14, 0x17, 0x1b]).luminance();
+            let page = Colour([0x14, 0x17, 0x1b]).luminance();
             // The contrast that WCAG requires of graphics.
             assert!(1.05 / (on_white + 0.05) >= 3.0, "{style:?}");
             assert!((on_black + 0.05) / (page + 0.05) >= 3.0, "{style:?}");

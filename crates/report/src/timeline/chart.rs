@@ -5,7 +5,8 @@ use std::io;
 use serde::{Serialize, Serializer};
 
 use super::{SpanKind, Timeline, Track};
-use crate::{Origin, SCHEMA_VERSION};
+use crate::Origin;
+use crate::json::{SCHEMA_VERSION, pretty_json};
 
 /// Runs of one job, shown below each other on one time scale.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +63,12 @@ impl Chart {
             spans.any(|span| span.kind == *kind)
         };
         SpanKind::ALL.into_iter().filter(occurs).collect()
+    }
+
+    /// The chart as indented JSON, with a final newline.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        pretty_json(self)
     }
 }
 

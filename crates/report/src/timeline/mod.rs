@@ -39,16 +39,16 @@ mod span;
 mod svg;
 mod text;
 mod trace;
-mod track;
 
 pub use chart::{Chart, Exporter};
 pub use html::Html;
 pub use run::{Gap, Timeline, TimelineError};
-pub use span::{Span, SpanKind};
+pub use span::{Span, SpanKind, Track};
 pub use svg::Svg;
 pub use text::Text;
 pub use trace::Trace;
-pub use track::Track;
+
+use span::TrackName;
 
 /// Legend of the two shades of a kind.
 const SHADES_NOTE: &str = "shades separate chunks";

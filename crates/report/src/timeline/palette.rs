@@ -7,7 +7,7 @@ use super::rows::Shade;
 use crate::colour::Colour;
 
 pub(crate) fn colour(kind: SpanKind, shade: Shade) -> Colour {
-    let strong = Colour::new(kind_colours(kind).0);
+    let strong = Colour(kind_colours(kind).0);
     match shade {
         Shade::Strong => strong,
         Shade::Soft => strong.soft(),

@@ -4,8 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use super::track::TrackName;
-use super::{Span, Timeline, Track};
+use super::{Span, Timeline, Track, TrackName};
 
 pub(crate) struct TrackRow<'a> {
     pub(crate) track: Track,

@@ -1,57 +1,28 @@
-//! One piece of work.
+//! One piece of work, and the engine or thread that does it.
 
 use serde::Serialize;
 
-use super::Track;
-
-/// What a span does. A kind has the same colour in every format.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SpanKind {
-    /// Work of the host while the device works.
-    HostWork,
-    /// Copying between ordinary and pinned memory.
-    Staging,
-    /// A copy to the device.
-    HostToDevice,
-    /// A kernel.
-    Kernel,
-    /// A copy from the device.
-    DeviceToHost,
-    /// Setting device memory.
-    Memset,
-    /// A copy within the device.
-    DeviceToDevice,
-    /// Waiting: the track does not count as busy.
-    Wait,
-}
-
-impl SpanKind {
-    /// All kinds, in the order of legends.
-    pub const ALL: [Self; 8] = [
-        Self::HostWork,
-        Self::Staging,
-        Self::HostToDevice,
-        Self::Kernel,
-        Self::DeviceToHost,
-        Self::Memset,
-        Self::DeviceToDevice,
-        Self::Wait,
-    ];
-
-    /// Name in legends.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::HostWork => "host work",
-            Self::Staging => "staging",
-            Self::HostToDevice => "host to device",
-            Self::Kernel => "kernel",
-            Self::DeviceToHost => "device to host",
-            Self::Memset => "memset",
-            Self::DeviceToDevice => "device to device",
-            Self::Wait => "wait",
-        }
+named_enum! {
+    /// What a span does. A kind has the same colour in every format.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SpanKind {
+        /// Work of the host while the device works.
+        HostWork = "host work",
+        /// Copying between ordinary and pinned memory.
+        Staging = "staging",
+        /// A copy to the device.
+        HostToDevice = "host to device",
+        /// A kernel.
+        Kernel = "kernel",
+        /// A copy from the device.
+        DeviceToHost = "device to host",
+        /// Setting device memory.
+        Memset = "memset",
+        /// A copy within the device.
+        DeviceToDevice = "device to device",
+        /// Waiting: the track does not count as busy.
+        Wait = "wait",
     }
 }
 
@@ -133,4 +104,74 @@ impl Span {
         // Bytes per nanosecond are GB/s.
         (self.bytes > 0 && duration_ns > 0).then(|| self.bytes as f64 / duration_ns as f64)
     }
+}
+
+/// A row of a chart: an engine or a thread. Rows are shown in this order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[serde(tag = "engine", content = "index", rename_all = "snake_case")]
+pub enum Track {
+    /// The thread that submits the job.
+    Host,
+    /// Another thread of the host.
+    HostThread(u32),
+    /// A lane that copies between ordinary and pinned memory.
+    Staging(u32),
+    /// A copy engine, host to device.
+    HostToDevice(u32),
+    /// An engine that runs kernels.
+    Compute(u32),
+    /// A copy engine, device to host.
+    DeviceToHost(u32),
+}
+
+impl Track {
+    /// Its name, with its number if its kind has numbers: `Host`, `Compute 0`.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.numbered(self.kind_names().0)
+    }
+
+    /// Names of sorted tracks, with numbers only where several are of one kind.
+    pub(crate) fn names(tracks: &[Self]) -> Vec<TrackName> {
+        let name = |track: &Self| {
+            let (long, short) = track.kind_names();
+            let same_kind = tracks.iter().filter(|other| other.kind_names().0 == long);
+            let [long, short] = match same_kind.count() {
+                1 => [long, short].map(str::to_owned),
+                _ => [long, short].map(|name| track.numbered(name)),
+            };
+            TrackName { long, short }
+        };
+        tracks.iter().map(name).collect()
+    }
+
+    /// Long and short name of its kind.
+    fn kind_names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Host => ("Host", "Host"),
+            Self::HostThread(_) => ("Host thread", "Thread"),
+            Self::Staging(_) => ("Staging", "Stage"),
+            Self::HostToDevice(_) => ("Host to device", "H2D"),
+            Self::Compute(_) => ("Compute", "Comp"),
+            Self::DeviceToHost(_) => ("Device to host", "D2H"),
+        }
+    }
+
+    fn numbered(self, name: &str) -> String {
+        match self {
+            Self::Host => name.to_owned(),
+            Self::HostThread(index)
+            | Self::Staging(index)
+            | Self::HostToDevice(index)
+            | Self::Compute(index)
+            | Self::DeviceToHost(index) => format!("{name} {index}"),
+        }
+    }
+}
+
+/// Labels of a row, for much and for little room.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackName {
+    pub(crate) long: String,
+    pub(crate) short: String,
 }

@@ -1,5 +1,6 @@
 //! Random charts from a seed.
 
+use pinlane_model::SplitMix64;
 use pinlane_report::Origin;
 use pinlane_report::timeline::{Chart, Span, SpanKind, Timeline, Track};
 
@@ -22,27 +23,19 @@ const LABELS: [&str; 14] = [
      so that everything that shows it has to cut it off somewhere",
 ];
 
-/// A generator of numbers (xorshift64*).
-pub struct Random(u64);
+/// A generator of numbers.
+pub struct Random(SplitMix64);
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        // Never zero, and different for similar seeds.
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+        Self(SplitMix64::new(seed))
     }
 
     /// From 0 to `most`, both included.
     pub fn up_to(&mut self, most: u64) -> u64 {
         match most.checked_add(1) {
-            None => self.next(),
-            Some(count) => self.next() % count,
+            None => self.0.next_u64(),
+            Some(count) => self.0.below(count),
         }
     }
 

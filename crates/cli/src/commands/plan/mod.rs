@@ -19,7 +19,7 @@ mod timeline;
 use pinlane_model::pipeline::Job;
 use pinlane_model::schedule::schedule;
 use pinlane_model::search::best;
-use pinlane_report::{Plan, PlanParts};
+use pinlane_report::{Plan, PlanRun};
 
 use crate::cli::Cli;
 use crate::terminal;
@@ -58,20 +58,24 @@ fn plan(args: &Args, job: &Job, source: &ProfileSource) -> anyhow::Result<Plan> 
     let serial = job.serial(profile).map_err(refused)?;
     let given_shape = given.as_ref().map(|(shape, _)| shape);
     let timeline = subject.chart(&source.origin, given_shape, &best.shape)?;
-    let given = match given {
-        Some((shape, ns)) => Some((subject.shape(&shape)?, ns)),
-        None => None,
+    let (job, serial_ns) = (subject.job()?, schedule(profile, &serial)?.end_ns);
+    let run = |shape, ns| {
+        let shape = subject.shape(&shape)?;
+        anyhow::Ok(PlanRun::new(shape, ns, &job, serial_ns))
     };
-    Ok(Plan::new(PlanParts {
+    let advice = subject.advice(&best, given.map(|(_, ns)| ns));
+    Ok(Plan {
         origin: source.origin.clone(),
         profile_file: source.file.clone(),
-        job: subject.job()?,
-        serial_ns: schedule(profile, &serial)?.end_ns,
-        advice: subject.advice(&best, given.as_ref().map(|(_, ns)| *ns)),
-        given,
-        best: (subject.shape(&best.shape)?, best.predicted_ns),
+        serial_ns,
+        given: given.map(|(shape, ns)| run(shape, ns)).transpose()?,
+        best: run(best.shape, best.predicted_ns)?,
         bottleneck: report::bottleneck(&best),
+        advice,
+        advice_text: advice.sentence(best.predicted_ns),
         alternatives: subject.alternatives(&best)?,
         timeline,
-    }))
+        written: Vec::new(),
+        job,
+    })
 }

@@ -4,7 +4,7 @@ use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
 use pinlane_model::search::{Advice, Alternative, Limits, Plan, best};
 use pinlane_report::timeline::{Chart, Timeline};
-use pinlane_report::{Origin, PlanAdvice, PlanBottleneck, PlanJob, PlanShape};
+use pinlane_report::{Origin, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanShape};
 
 use super::timeline;
 
@@ -87,15 +87,13 @@ impl Subject<'_> {
     }
 
     /// Alternatives to the best plan: those of the model, and the same job in other memory.
-    pub(super) fn alternatives(
-        &self,
-        plan: &Plan,
-    ) -> Result<Vec<(String, Option<PlanShape>, u64)>, PlanError> {
+    pub(super) fn alternatives(&self, plan: &Plan) -> Result<Vec<PlanAlternative>, PlanError> {
+        let best_ns = plan.predicted_ns;
         let mut all = Vec::new();
         for Alternative { name, shape, ns } in &plan.alternatives {
             if *shape != Some(plan.shape) {
                 let shape = shape.map(|shape| self.shape(&shape)).transpose()?;
-                all.push(((*name).to_owned(), shape, *ns));
+                all.push(PlanAlternative::new(name, shape, *ns, best_ns));
             }
         }
         for (name, memory) in [
@@ -109,8 +107,13 @@ impl Subject<'_> {
             }
             // Fails if the limits leave no room for this memory.
             if let Ok(plan) = best(&job, self.profile, self.limits) {
-                let shape = self.shape_of(&job, &plan.shape)?;
-                all.push((name.to_owned(), Some(shape), plan.predicted_ns));
+                let shape = Some(self.shape_of(&job, &plan.shape)?);
+                all.push(PlanAlternative::new(
+                    name,
+                    shape,
+                    plan.predicted_ns,
+                    best_ns,
+                ));
             }
         }
         Ok(all)

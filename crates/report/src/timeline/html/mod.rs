@@ -1,16 +1,16 @@
 //! A chart as a page.
 
-mod data;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 
+use serde_json::{Value, json};
+
 use super::palette::colour;
-use super::rows::Shade;
-use super::{Chart, Exporter, Timeline, Track};
-use crate::format::{duration, percent, speedup_label};
+use super::rows::{Shade, ShadedSpan, TrackRow, rows};
+use super::{Chart, Exporter, SHADES_NOTE, SpanKind, Timeline, Track};
+use crate::format::{duration, percent, sanitize, speedup_label};
 use crate::markup::escape;
-use crate::page::{HtmlTable, Page, TableCell};
+use crate::page::{self, Page, TableCell};
 
 const STYLE: &str = include_str!("assets/style.css");
 
@@ -38,36 +38,31 @@ impl Exporter for Html {
             styles: &[STYLE],
             header: &legend(chart),
             body: &format!("{}{}", timelines(chart), table(chart)),
-            data: &data::json(chart),
+            data: &data(chart),
             scripts: &SCRIPTS,
         };
-        page.write(out)
+        out.write_all(page.html().as_bytes())
     }
 }
 
 fn legend(chart: &Chart) -> String {
-    let kinds = chart.kinds();
-    if kinds.is_empty() {
+    let item = |kind: SpanKind| {
+        let [strong, soft] = Shade::ALL.map(|shade| colour(kind, shade).hex());
+        let name = kind.name();
+        format!(
+            "<li><i style=\"background:{strong}\"></i><i style=\"background:{soft}\"></i>{name}</li>\n"
+        )
+    };
+    let items: String = chart.kinds().into_iter().map(item).collect();
+    if items.is_empty() {
         return String::new();
     }
-    let mut html = "<ul class=\"legend\">\n".to_owned();
-    for kind in kinds {
-        let [strong, soft] = Shade::ALL.map(|shade| colour(kind, shade).hex());
-        html.push_str(&format!(
-            "<li><i style=\"background:{strong}\"></i><i style=\"background:{soft}\"></i>{}</li>\n",
-            kind.name()
-        ));
-    }
-    let note = super::SHADES_NOTE;
-    format!("{html}<li class=\"dim\">{note}</li>\n</ul>\n")
+    format!("<ul class=\"legend\">\n{items}<li class=\"dim\">{SHADES_NOTE}</li>\n</ul>\n")
 }
 
 fn timelines(chart: &Chart) -> String {
-    let runs: String = chart
-        .timelines
-        .iter()
-        .map(|timeline| run(chart, timeline))
-        .collect();
+    let runs = chart.timelines.iter();
+    let runs: String = runs.map(|timeline| section(chart, timeline)).collect();
     format!(
         "<main id=\"charts\" tabindex=\"0\" role=\"group\" aria-label=\"Timelines\" aria-describedby=\"help\">\n\
          <div id=\"axis\">\n<div class=\"tools\">\n\
@@ -82,7 +77,7 @@ fn timelines(chart: &Chart) -> String {
     )
 }
 
-fn run(chart: &Chart, timeline: &Timeline) -> String {
+fn section(chart: &Chart, timeline: &Timeline) -> String {
     let name = escape(timeline.name());
     let total = duration(timeline.total_ns());
     let speedup = speedup_label(chart.speedup(timeline));
@@ -112,11 +107,94 @@ fn table(chart: &Chart) -> String {
         }));
         (timeline.name().to_owned(), cells)
     };
-    let table = HtmlTable {
-        id: "figures",
-        caption: "Total times, speed-ups over the first run, and busy shares of the tracks",
-        columns,
-        rows: chart.timelines.iter().map(row).collect(),
+    let caption = "Total times, speed-ups over the first run, and busy shares of the tracks";
+    page::table(
+        "figures",
+        caption,
+        &columns,
+        chart.timelines.iter().map(row),
+    )
+}
+
+/// The data that the scripts draw.
+fn data(chart: &Chart) -> String {
+    let mut labels = Labels::default();
+    let runs = chart.timelines.iter();
+    let runs: Vec<Value> = runs.map(|timeline| run(timeline, &mut labels)).collect();
+    let data = json!({
+        "longest_ns": chart.longest_ns(),
+        "kinds": SpanKind::ALL.map(kind),
+        "labels": labels.list,
+        "timelines": runs,
+    });
+    data.to_string()
+}
+
+fn kind(kind: SpanKind) -> Value {
+    let colours = Shade::ALL.map(|shade| colour(kind, shade));
+    json!({
+        "name": kind.name(),
+        "fills": colours.map(|colour| colour.hex()),
+        "inks": colours.map(|colour| colour.ink().hex()),
+        "thin": kind == SpanKind::Wait,
+    })
+}
+
+fn run<'a>(timeline: &'a Timeline, labels: &mut Labels<'a>) -> Value {
+    let row = |row: TrackRow<'a>| {
+        json!({
+            "name": row.name.long,
+            "short": row.name.short,
+            "busy": percent(timeline.busy_share(row.track)),
+            "lanes": row.lanes.len(),
+            "spans": spans(&row.lanes, labels),
+        })
     };
-    table.html()
+    let rows: Vec<Value> = rows(timeline).into_iter().map(row).collect();
+    json!({
+        "name": timeline.name(),
+        "total_ns": timeline.total_ns(),
+        "rows": rows,
+    })
+}
+
+/// In order of their start. An array each, not an object, since there may be many; `span()` in `data.js`
+/// names the elements.
+fn spans<'a>(lanes: &[Vec<ShadedSpan<'a>>], labels: &mut Labels<'a>) -> Vec<Value> {
+    let lanes = lanes.iter().enumerate();
+    let mut spans: Vec<(usize, &ShadedSpan<'a>)> = lanes
+        .flat_map(|(lane, spans)| spans.iter().map(move |span| (lane, span)))
+        .collect();
+    spans.sort_by_key(|(_, shaded)| shaded.span.start_ns);
+    let array = |(lane, shaded): (usize, &ShadedSpan<'a>)| {
+        let span = shaded.span;
+        json!([
+            lane,
+            span.kind as usize,
+            shaded.shade as usize,
+            labels.index(&span.label),
+            span.stream,
+            span.chunk,
+            span.bytes,
+            span.start_ns,
+            span.duration_ns(),
+        ])
+    };
+    spans.into_iter().map(array).collect()
+}
+
+/// Each label once; spans refer to it by index.
+#[derive(Default)]
+struct Labels<'a> {
+    list: Vec<String>,
+    indices: HashMap<&'a str, usize>,
+}
+
+impl<'a> Labels<'a> {
+    fn index(&mut self, label: &'a str) -> usize {
+        *self.indices.entry(label).or_insert_with(|| {
+            self.list.push(sanitize(label).trim().to_owned());
+            self.list.len() - 1
+        })
+    }
 }

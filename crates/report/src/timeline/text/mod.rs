@@ -1,16 +1,15 @@
 //! A chart in the terminal.
 
 mod cells;
-mod frame;
 
 use std::io;
 
-use self::cells::TimeCell;
-use self::frame::Frame;
+use self::cells::{TimeCell, TimeGrid};
 use super::palette::terminal_colour;
-use super::rows::Shade;
-use super::{Chart, Exporter, SpanKind};
-use crate::format::sanitize;
+use super::rows::{Shade, by_track};
+use super::{Chart, Exporter, SpanKind, Timeline, Track, TrackName};
+use crate::format::{clip, display_width, duration, padded_left, percent, sanitize, speedup_label};
+use crate::plot::{TimeTick, time_ticks};
 
 const RESET: &str = "\u{1b}[0m";
 
@@ -35,10 +34,7 @@ impl Text {
 
     fn glyph(&self, cell: TimeCell) -> char {
         match cell {
-            TimeCell::Work(kind, shade) => {
-                let [strong, soft] = self.pair(kind);
-                if shade == Shade::Strong { strong } else { soft }
-            }
+            TimeCell::Work(kind, shade) => self.pair(kind)[shade as usize],
             TimeCell::Idle => self.pick('·', '.'),
             TimeCell::Over => ' ',
         }
@@ -92,10 +88,9 @@ impl Text {
     }
 
     fn bold(&self, text: &str) -> String {
-        if self.colour {
-            format!("\u{1b}[1m{text}{RESET}")
-        } else {
-            text.to_owned()
+        match self.colour {
+            true => format!("\u{1b}[1m{text}{RESET}"),
+            false => text.to_owned(),
         }
     }
 }
@@ -122,5 +117,154 @@ fn colour_code(cell: TimeCell) -> Option<u8> {
         TimeCell::Work(kind, shade) => Some(terminal_colour(kind, shade)),
         TimeCell::Idle => Some(240),
         TimeCell::Over => None,
+    }
+}
+
+/// Columns after the cells: a space and `100%`.
+const BUSY_COLUMNS: usize = 5;
+const TICK_COLUMNS: usize = 8;
+
+/// Columns of a chart: names, cells between two lines, busy share.
+struct Frame<'a> {
+    text: Text,
+    chart: &'a Chart,
+    width: usize,
+    name_columns: usize,
+    long_names: bool,
+    cells: usize,
+}
+
+impl<'a> Frame<'a> {
+    fn new(text: &Text, chart: &'a Chart) -> Self {
+        let width = text.width.clamp(Text::WIDTH_MIN, Text::WIDTH_MAX);
+        let runs = chart.timelines.iter();
+        let names: Vec<TrackName> = runs
+            .flat_map(|timeline| Track::names(&timeline.tracks()))
+            .collect();
+        let widest = |name: fn(&TrackName) -> &str| {
+            let widths = names.iter().map(|track| display_width(name(track)));
+            widths.max().unwrap_or(0) + 2
+        };
+        let most = width * 2 / 7;
+        let long = widest(|name| &name.long);
+        let long_names = long <= most;
+        let name_columns = match long_names {
+            true => long,
+            false => widest(|name| &name.short).min(most),
+        };
+        Self {
+            text: *text,
+            chart,
+            width,
+            name_columns,
+            long_names,
+            // A space and two lines.
+            cells: width - name_columns - 3 - BUSY_COLUMNS,
+        }
+    }
+
+    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let title = self.text.bold(&self.fit(&self.chart.title, self.width));
+        let origin = self.fit(&self.chart.origin.line(), self.width);
+        writeln!(out, "{title}\n{origin}\n")?;
+        if !self.chart.timelines.is_empty() {
+            self.write_axis(out)?;
+        }
+        for timeline in &self.chart.timelines {
+            self.write_timeline(timeline, out)?;
+        }
+        self.write_legend(out)
+    }
+
+    fn grid(&self) -> TimeGrid {
+        TimeGrid::new(self.cells, self.chart.longest_ns())
+    }
+
+    /// External text, in at most `most` columns.
+    fn fit(&self, text: &str, most: usize) -> String {
+        let ellipsis = self.text.pick('…', '~');
+        clip(self.text.printable(text).trim_end(), most, ellipsis)
+    }
+
+    fn write_axis(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let indent = " ".repeat(self.name_columns + 1);
+        let marks = time_ticks(self.chart.longest_ns(), (self.cells / TICK_COLUMNS).max(1));
+        let labels = self.tick_labels(&marks);
+        writeln!(out, "{}", format!("{indent}{labels}").trim_end())?;
+        let (left, right, line, mark) = self.text.pick(('┌', '┐', '─', '┬'), ('+', '+', '-', '+'));
+        let mut rule = vec![line; self.cells];
+        for tick in &marks {
+            rule[self.grid().cell_of(tick.at_ns)] = mark;
+        }
+        let rule: String = rule.into_iter().collect();
+        writeln!(out, "{indent}{left}{rule}{right} busy")
+    }
+
+    /// The labels, each above its tick, as many as fit.
+    fn tick_labels(&self, marks: &[TimeTick]) -> String {
+        let mut labels = String::new();
+        for tick in marks {
+            let label = self.text.printable(&tick.label);
+            let at = self.grid().cell_of(tick.at_ns) + 1;
+            let used = display_width(&labels);
+            let room = self.cells + 2 + BUSY_COLUMNS;
+            if (used == 0 || at > used) && at + display_width(&label) <= room {
+                labels.push_str(&" ".repeat(at - used));
+                labels.push_str(&label);
+            }
+        }
+        labels
+    }
+
+    fn write_timeline(&self, timeline: &Timeline, out: &mut dyn io::Write) -> io::Result<()> {
+        let total = self.text.printable(&duration(timeline.total_ns()));
+        let speedup = speedup_label(self.chart.speedup(timeline));
+        let figures = format!("{total:>9} {speedup:>8}");
+        let room = self.width.saturating_sub(display_width(&figures) + 1);
+        let name = self.fit(timeline.name(), room);
+        // Padded first: escape sequences have no width.
+        let padding = " ".repeat(room + 1 - display_width(&name));
+        let heading = format!("{}{padding}{figures}", self.text.bold(&name));
+        writeln!(out, "{}", heading.trim_end())?;
+
+        let by_track = by_track(timeline);
+        let tracks: Vec<Track> = by_track.keys().copied().collect();
+        let side = self.text.pick('│', '|');
+        for ((track, spans), name) in by_track.iter().zip(Track::names(&tracks)) {
+            let name = if self.long_names {
+                name.long
+            } else {
+                name.short
+            };
+            let name = self.fit(&format!("  {name}"), self.name_columns);
+            let name = padded_left(&name, self.name_columns + 1);
+            let cells = self.grid().cells(spans, timeline.total_ns());
+            let cells = self.text.paint(&cells);
+            let busy = percent(timeline.busy_share(*track));
+            writeln!(out, "{name}{side}{cells}{side} {busy:>4}")?;
+        }
+        Ok(())
+    }
+
+    fn write_legend(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let kinds = self.chart.kinds();
+        if kinds.is_empty() {
+            return Ok(());
+        }
+        let entries = kinds.into_iter().map(|kind| {
+            let cells = Shade::ALL.map(|shade| TimeCell::Work(kind, shade));
+            (cells, kind.name())
+        });
+        let mut used = 0;
+        for (cells, name) in entries.chain([([TimeCell::Idle; 2], "idle")]) {
+            let columns = cells.len() + 1 + name.len();
+            let (separator, start) = match used {
+                1.. if used + 3 + columns <= self.width => ("   ", used + 3),
+                _ => ("\n", 0),
+            };
+            write!(out, "{separator}{} {name}", self.text.paint(&cells))?;
+            used = start + columns;
+        }
+        writeln!(out)
     }
 }
