@@ -11,19 +11,19 @@ use pinlane_report::Origin;
 
 use crate::clock::HostClock;
 use crate::device::{self, Backend};
-use crate::{date, output, profile_cache};
+use crate::{clock, output, profile};
 
 /// The GPU's cached profile; if there is none, measures one and caches it.
 pub(crate) fn cached_or_measured(backend: &Backend, device: &Device) -> anyhow::Result<Profile> {
     let info = device.info();
-    let path = profile_cache::path(info).ok();
+    let path = profile::cache_path(info).ok();
     if path.as_deref().is_some_and(Path::exists) {
-        return Ok(profile_cache::read(info)?.profile);
+        return Ok(profile::read_cached(info)?.profile);
     }
     let (profile, _) = measure(backend, device)?;
     if let Some(path) = path {
-        let text = file_text(&profile, info, &device::origin(device), &date::now());
-        if let Err(error) = profile_cache::write(&path, &text) {
+        let text = file_text(&profile, info, &device::origin(device), &clock::utc_now());
+        if let Err(error) = profile::write_cached(&path, &text) {
             output::complain(&format!("cannot cache the calibration: {error:#}"));
         }
     }
@@ -52,24 +52,21 @@ pub(crate) fn measure(backend: &Backend, device: &Device) -> anyhow::Result<(Pro
 
 /// The text of a profile file, with a header that says when and on what it was measured.
 pub(crate) fn file_text(profile: &Profile, info: &DeviceInfo, origin: &Origin, at: &str) -> String {
-    let place = info
-        .pci
-        .map_or_else(String::new, |pci| format!(" at {pci}"));
-    let head = [
-        format!(
-            "Written by `pinlane calibrate`, version {}, on {at}.",
-            env!("CARGO_PKG_VERSION")
-        ),
-        format!("{}{place}, CUDA {}.", info.name, info.driver_version),
-        format!("{}.", origin.line()),
-    ];
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
     // A device name must not end the comment line.
-    let line = |text: &String| {
-        let text: String = text.chars().filter(|c| !c.is_control()).collect();
-        format!("# {text}\n")
-    };
-    let head: String = head.iter().map(line).collect();
-    format!("{head}{}", profile.to_toml())
+    let name = info.name.replace(char::is_control, "");
+    let place = info.pci.map_or(String::new(), |pci| format!(" at {pci}"));
+    let (cuda, origin) = (
+        info.driver_version,
+        origin.line().replace(char::is_control, ""),
+    );
+    format!(
+        "# Written by `pinlane calibrate`, version {VERSION}, on {at}.\n\
+         # {name}{place}, CUDA {cuda}.\n\
+         # {origin}.\n\
+         {}",
+        profile.to_toml()
+    )
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(crate) enum When {
 /// The error for a bad input file. This alone decides its exit status: 2 while opening, 1 later.
 pub(crate) fn failed(when: When, message: String) -> anyhow::Error {
     match when {
-        When::Opening => UsageError::new(message).into(),
+        When::Opening => UsageError(message).into(),
         When::Loading => anyhow::Error::msg(message),
     }
 }

@@ -5,11 +5,56 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use pinlane_report::timeline::{Chart, Exporter, Html, Svg, Trace};
 
 use crate::output::UsageError;
 
 /// Extensions of the files that commands read when an input is a folder.
 const INPUT_EXTENSIONS: [&str; 4] = ["json", "npy", "safetensors", "tar"];
+
+/// The flags that write a chart to files.
+#[derive(clap::Args)]
+pub(crate) struct ChartFiles {
+    /// Write the chart as an SVG image
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write the chart as an interactive HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write the chart as a trace for Perfetto (ui.perfetto.dev) or chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+impl ChartFiles {
+    /// See [`check`].
+    pub(crate) fn check<'a>(
+        &self,
+        inputs: impl IntoIterator<Item = &'a Path> + Clone,
+    ) -> Result<(), UsageError> {
+        let [svg, html, trace] = self.all();
+        check(
+            &[("--svg", svg), ("--html", html), ("--trace", trace)],
+            inputs,
+        )
+    }
+
+    pub(crate) fn write(&self, chart: &Chart) -> anyhow::Result<()> {
+        let exporters: [&dyn Exporter; 3] = [&Svg, &Html, &Trace];
+        for (path, exporter) in self.all().into_iter().zip(exporters) {
+            if let Some(path) = path {
+                write(path, |out| exporter.export(chart, out))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn all(&self) -> [&Option<PathBuf>; 3] {
+        [&self.svg, &self.html, &self.trace]
+    }
+}
 
 /// Parses the path of a flag that cannot write to standard output.
 pub(crate) fn parse(text: &str) -> Result<PathBuf, String> {
@@ -29,7 +74,7 @@ pub(crate) fn write_given(
     path: &Option<PathBuf>,
     text: impl FnOnce() -> String,
 ) -> anyhow::Result<()> {
-    path.as_deref()
+    path.as_ref()
         .map_or(Ok(()), |path| write_text(path, &text()))
 }
 
@@ -39,17 +84,13 @@ pub(crate) fn write(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let result = destination(path).and_then(|destination| match destination {
-        Destination::InPlace => OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|file| fill(file, content).map(drop)),
-        Destination::Replace(path) => replace(&path, content),
+    let result = target(path).and_then(|target| match target {
+        Some(target) => replace(&target, content),
+        None => fill(OpenOptions::new().write(true).open(path)?, content).map(drop),
     });
     // Drops the error kind: a closed named pipe is a failure, unlike a closed standard output.
-    result
-        .map_err(|error| anyhow::anyhow!("{error}"))
-        .with_context(|| format!("cannot write {}", path.display()))
+    let result = result.map_err(|error| anyhow::anyhow!("{error}"));
+    result.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Checks before any work is done that the files of these flags can be written and would not overwrite an
@@ -60,20 +101,19 @@ pub(crate) fn check<'a>(
 ) -> Result<(), UsageError> {
     for (flag, path) in flags {
         let Some(path) = path else { continue };
+        let name = path.display();
         if inputs
             .clone()
             .into_iter()
             .any(|input| is_input(path, input))
         {
-            return Err(UsageError::new(format!(
-                "{flag}: {} is an input and would be overwritten; name another file",
-                path.display()
+            return Err(UsageError(format!(
+                "{flag}: {name} is an input and would be overwritten; name another file"
             )));
         }
-        destination(path).and_then(try_create).map_err(|error| {
-            UsageError::new(format!(
-                "{flag}: cannot write {}: {error}; name a file in an existing, writable folder",
-                path.display()
+        try_create(path).map_err(|error| {
+            UsageError(format!(
+                "{flag}: cannot write {name}: {error}; name a file in an existing, writable folder"
             ))
         })?;
     }
@@ -90,25 +130,20 @@ fn is_input(path: &Path, input: &Path) -> bool {
     path == input || (is_read && path.parent() == Some(&input))
 }
 
-enum Destination {
-    /// Not a regular file.
-    InPlace,
-    Replace(PathBuf),
-}
-
-fn destination(path: &Path) -> io::Result<Destination> {
+/// The file to replace. `None` if the path is not a regular file.
+fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => Ok(Destination::InPlace),
+        Ok(found) if !found.is_file() => Ok(None),
         // Replaces the target of a symbolic link, not the link.
-        Ok(_) => fs::canonicalize(path).map(Destination::Replace),
-        Err(_) => Ok(Destination::Replace(path.to_owned())),
+        Ok(_) => fs::canonicalize(path).map(Some),
+        Err(_) => Ok(Some(path.to_owned())),
     }
 }
 
 /// Whether the temporary file can be created. Does not open a pipe, which would wait for its reader.
-fn try_create(destination: Destination) -> io::Result<()> {
-    let Destination::Replace(path) = destination else {
+fn try_create(path: &Path) -> io::Result<()> {
+    let Some(path) = target(path)? else {
         return Ok(());
     };
     let draft = draft_path(&path)?;
@@ -190,24 +225,13 @@ mod tests {
         let (there, new) = (folder.join("there"), folder.join("new"));
         fs::write(&there, "kept").expect("written");
         let flags = [&there, &new].map(|path| Some(path.clone()));
-        check(
-            &[
-                ("--svg", &flags[0]),
-                ("--html", &flags[1]),
-                ("--csv", &None),
-            ],
-            [],
-        )
-        .expect("fine");
+        let [old, created] = &flags;
+        check(&[("--svg", old), ("--html", created), ("--csv", &None)], []).expect("fine");
         assert_eq!(fs::read(&there).expect("still there"), b"kept");
         assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
         check(&[("--svg", &Some("/dev/null".into()))], []).expect("fine");
-        for wrong in [
-            folder.clone(),
-            folder.join("no/such"),
-            there.join("x"),
-            "".into(),
-        ] {
+        let missing = folder.join("no/such");
+        for wrong in [folder.clone(), missing, there.join("x"), "".into()] {
             let error = check(&[("--svg", &None), ("--html", &Some(wrong))], []);
             let error = error.expect_err("nothing to write to").to_string();
             assert!(error.starts_with("--html: ") && error.contains("name a file"));

@@ -10,7 +10,7 @@ use pinlane_report::{
 };
 
 use crate::cli::Cli;
-use crate::{calibration, date, device, output_file, profile_cache};
+use crate::{calibration, clock, device, output_file, profile};
 
 const GIB: u64 = 1 << 30;
 
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     output_file::check(&[("--output", &args.output)], cli.device.file())?;
     let backend = cli.device.open_for_timing()?;
     let device = backend.device()?;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
     // Found before measuring, so that a missing cache folder fails at once.
     let cached = match info.simulated {
         Some(_) => None,
-        None => match (profile_cache::path(info), &args.output) {
+        None => match (profile::cache_path(info), &args.output) {
             (Ok(path), _) => Some(path),
             (Err(_), Some(_)) => None,
             (Err(error), None) => return Err(error.context("use --output FILE")),
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
     };
     let (profile, elapsed_ns) = calibration::measure(&backend, &device)?;
     let origin = device::origin(&device);
-    let date = date::now();
+    let date = clock::utc_now();
     let text = calibration::file_text(&profile, info, &origin, &date);
     let as_data = serde_json::to_value(&profile).context("cannot convert the profile to JSON")?;
     let mut report = Calibration::new(origin, date, elapsed_ns, figures(&profile), as_data);
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
         Err(error) => failed = failed.take().or(Some(error)),
     };
     if let Some(path) = &cached {
-        note(path, profile_cache::write(path, &text));
+        note(path, profile::write_cached(path, &text));
     }
     if let Some(path) = &args.output {
         note(path, output_file::write_text(path, &text));

@@ -12,7 +12,7 @@ use crate::device::{self, Backend};
 use crate::measure::{Meter, is_refusal, link_limit};
 use crate::output_file::{self, write_given};
 use crate::parse::{number, size};
-use crate::progress::Progress;
+use crate::terminal::Progress;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let files = [("--svg", &args.svg), ("--html", &args.html)];
     output_file::check(&files, cli.device.file())?;
     let backend = cli.device.open_for_timing()?;

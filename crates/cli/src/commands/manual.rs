@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
+use crate::output;
 
 #[derive(clap::Args)]
 pub(crate) struct Completions {
@@ -24,29 +24,24 @@ pub(crate) struct Man {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn completions(
-    args: &Completions,
-    mut tool: clap::Command,
-    cli: &mut Cli<'_>,
-) -> anyhow::Result<bool> {
+pub(crate) fn completions(args: &Completions, mut tool: clap::Command) -> anyhow::Result<bool> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut tool, "pinlane", &mut script);
-    cli.output.print(&String::from_utf8_lossy(&script))?;
+    output::print(&String::from_utf8_lossy(&script))?;
     Ok(true)
 }
 
-pub(crate) fn man(args: &Man, tool: clap::Command, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn man(args: &Man, tool: clap::Command) -> anyhow::Result<bool> {
     let Some(folder) = &args.output else {
         let mut page = Vec::new();
         let tool = tool.disable_help_subcommand(true);
         clap_mangen::Man::new(tool).render(&mut page)?;
-        cli.output.print(&String::from_utf8_lossy(&page))?;
+        output::print(&String::from_utf8_lossy(&page))?;
         return Ok(true);
     };
     let context = || format!("cannot write --output {}", folder.display());
     fs::create_dir_all(folder).with_context(context)?;
     clap_mangen::generate_to(tool, folder).with_context(context)?;
-    let written = format!("Written to {}\n", folder.display());
-    cli.output.print(&written)?;
+    output::print(&format!("Written to {}\n", folder.display()))?;
     Ok(true)
 }

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use pinlane_conformance::{CaseResult, Verdict};
 use pinlane_report::{Origin, Selftest, SelftestCase, SelftestVerdict};
+use pinlane_sim::{Finding, Sim};
 
 use crate::cli::Cli;
 use crate::device::Backend;
-use crate::output::UsageError;
+use crate::output::{self, UsageError};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -20,40 +21,46 @@ pub(crate) struct Args {
     seed: Option<u64>,
 }
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let backend = cli.device.open(|sim| match args.seed {
         Some(seed) => sim.seed(seed),
         None => sim,
     })?;
     if args.seed.is_some() && backend.sim().is_none() {
-        return Err(UsageError::new("--seed needs a simulated device; add --device sim").into());
+        let reason = "--seed needs a simulated device; add --device sim";
+        return Err(UsageError(reason.to_owned()).into());
     }
     let report = run_suite(&backend, args.filter.as_deref(), cli)?;
     if report.cases.is_empty() {
         let text = args.filter.as_deref().unwrap_or_default();
-        return Err(UsageError::new(format!("no case matches --filter {text}")).into());
+        return Err(UsageError(format!("no case matches --filter {text}")).into());
     }
     cli.report(|| report.to_json(), || report.summary())?;
     Ok(report.is_good())
 }
 
-fn run_suite(
-    backend: &Backend,
-    filter: Option<&str>,
-    cli: &mut Cli<'_>,
-) -> anyhow::Result<Selftest> {
+fn run_suite(backend: &Backend, filter: Option<&str>, cli: &Cli<'_>) -> anyhow::Result<Selftest> {
     let (platform, ordinal) = (backend.platform(), backend.ordinal());
     let info = &platform.devices()?[ordinal as usize];
     let mut report = Selftest::new(Origin::new(&info.name, info.simulated.clone()));
-    let mut judge = Judge::new(backend);
+    let sim = backend.sim();
+    // Findings that no earlier case caused.
+    let mut known = 0;
+    let mut new = |all: Option<Vec<Finding>>| -> Vec<String> {
+        let new = all.iter().flatten().skip(known).map(ToString::to_string);
+        let new: Vec<_> = new.collect();
+        known += new.len();
+        new
+    };
     let mut printed = Ok(());
     pinlane_conformance::run(platform, ordinal, filter, &mut |result| {
+        let findings = new(sim.map(Sim::findings));
         let case = SelftestCase {
             name: result.name.to_owned(),
-            verdict: judge.verdict(result),
+            verdict: verdict(result, sim, &findings),
         };
         if !cli.json {
-            printed = cli.output.print(&case.to_text());
+            printed = output::print(&case.to_text());
         }
         report.push(case);
         // Stop when the reader of the output is gone.
@@ -63,56 +70,23 @@ fn run_suite(
         }
     });
     printed?;
-    report.findings = judge.leaks();
+    // Such as leaks.
+    report.findings = new(sim.map(Sim::finish));
     Ok(report)
 }
 
-/// Adds the simulator's findings to the verdict of each case.
-struct Judge<'b> {
-    backend: &'b Backend,
-    /// Findings already attributed to a case.
-    findings: usize,
-}
-
-impl<'b> Judge<'b> {
-    fn new(backend: &'b Backend) -> Self {
-        Self {
-            backend,
-            findings: 0,
+/// The verdict on a case, with the simulator's findings: one fails a case of correct use; a case of misuse must
+/// produce one.
+fn verdict(result: &CaseResult, sim: Option<&Sim>, findings: &[String]) -> SelftestVerdict {
+    match &result.verdict {
+        Verdict::Failed(reason) => SelftestVerdict::Failed(reason.clone()),
+        Verdict::Skipped(reason) => SelftestVerdict::Skipped((*reason).to_owned()),
+        Verdict::Passed if result.misuse && sim.is_some() && findings.is_empty() => {
+            SelftestVerdict::Failed("the simulator did not report the misuse".to_owned())
         }
-    }
-
-    /// A finding fails a case of correct use; a case of misuse must produce one.
-    fn verdict(&mut self, result: &CaseResult) -> SelftestVerdict {
-        let findings = self.new_findings();
-        match &result.verdict {
-            Verdict::Failed(reason) => SelftestVerdict::Failed(reason.clone()),
-            Verdict::Skipped(reason) => SelftestVerdict::Skipped((*reason).to_owned()),
-            Verdict::Passed if result.misuse => match (self.backend.sim(), findings.is_empty()) {
-                (Some(_), true) => {
-                    SelftestVerdict::Failed("the simulator did not report the misuse".to_owned())
-                }
-                _ => SelftestVerdict::Passed,
-            },
-            Verdict::Passed if findings.is_empty() => SelftestVerdict::Passed,
-            Verdict::Passed => {
-                SelftestVerdict::Failed(format!("the simulator found: {}", findings.join("; ")))
-            }
+        Verdict::Passed if result.misuse || findings.is_empty() => SelftestVerdict::Passed,
+        Verdict::Passed => {
+            SelftestVerdict::Failed(format!("the simulator found: {}", findings.join("; ")))
         }
-    }
-
-    /// Findings after the last case, such as leaks.
-    fn leaks(&mut self) -> Vec<String> {
-        let all = self.backend.sim().map(|sim| sim.finish());
-        let new = all.iter().flatten().skip(self.findings);
-        new.map(ToString::to_string).collect()
-    }
-
-    fn new_findings(&mut self) -> Vec<String> {
-        let all = self.backend.sim().map(|sim| sim.findings());
-        let new = all.iter().flatten().skip(self.findings);
-        let new: Vec<_> = new.map(ToString::to_string).collect();
-        self.findings += new.len();
-        new
     }
 }

@@ -5,10 +5,9 @@
 //!     Rig        the device's end: streams, events, device memory         (rig)
 //!     HostMemory the host's end, one implementation per kind of memory    (memory)
 //!       PageLockedMemory   pinned, registered, write-combined             (page_locked)
-//!       MappedMemory       a kernel reads or writes host memory           (mapped)
+//!       MappedMemory       a kernel reads or writes host memory           (page_locked)
 //!       PageableMemory     pageable and express                           (pageable)
-//!     CopyModel  times that a simulated clock does not show               (model)
-//!   link_limit   the limit of the link
+//!     times that a simulated clock does not show; limits of links         (model)
 //! ```
 //!
 //! Times are the device's own, taken by events. That is the right clock for a GPU, and the only one of a
@@ -24,8 +23,6 @@
 //! - Both directions: one stream each. Both wait for the start event; the end event is recorded when both
 //!   are done. Pageable memory needs two host threads for this.
 
-mod link_limit;
-mod mapped;
 mod memory;
 mod model;
 mod page_locked;
@@ -41,9 +38,8 @@ use pinlane_report::{MemoryKind, Route};
 
 use crate::clock::HostClock;
 use crate::system;
-pub(crate) use link_limit::link_limit;
-use memory::{Allocated, HostMemory};
-use model::CopyModel;
+use memory::HostMemory;
+pub(crate) use model::link_limit;
 use pageable::PageableMemory;
 use rig::Rig;
 
@@ -78,8 +74,8 @@ pub(crate) struct Meter<'a> {
     clock: HostClock<'a>,
     rig: Rig<'a>,
     memories: BTreeMap<MemoryKind, Box<dyn HostMemory>>,
-    /// On a simulated device.
-    model: Option<CopyModel>,
+    /// Of a simulated device, if known.
+    profile: Option<Profile>,
     simulated: bool,
 }
 
@@ -99,7 +95,7 @@ impl<'a> Meter<'a> {
             clock,
             rig: Rig::new(device, bytes)?,
             memories: BTreeMap::new(),
-            model: profile.map(|profile| CopyModel { profile }),
+            profile,
             simulated: name.is_some(),
         })
     }
@@ -107,24 +103,21 @@ impl<'a> Meter<'a> {
     /// Why this device cannot measure a kind of memory; `None` if it can.
     pub(crate) fn refusal(&self, kind: MemoryKind) -> Option<&'static str> {
         let info = self.rig.device.info();
-        let model = self.model.as_ref();
-        match kind {
-            MemoryKind::Registered if !info.can_register => {
-                Some("the device cannot register memory")
-            }
+        let profile = self.profile.as_ref();
+        let has_express = profile.is_some_and(|profile| profile.express.is_some());
+        Some(match kind {
+            MemoryKind::Registered if !info.can_register => "the device cannot register memory",
             MemoryKind::Mapped if !info.can_map_host => {
-                Some("kernels of this device cannot access host memory")
+                "kernels of this device cannot access host memory"
             }
-            MemoryKind::Mapped if self.simulated && model.is_none() => {
-                Some("the profile of this simulated device is unknown")
+            MemoryKind::Mapped if self.simulated && profile.is_none() => {
+                "the profile of this simulated device is unknown"
             }
-            MemoryKind::Express if self.simulated && !model.is_some_and(CopyModel::has_express) => {
-                Some(
-                    "the profile has no [express] section, and a simulated clock cannot time host threads",
-                )
+            MemoryKind::Express if self.simulated && !has_express => {
+                "the profile has no [express] section, and a simulated clock cannot time host threads"
             }
-            _ => None,
-        }
+            _ => return None,
+        })
     }
 
     /// Why this device cannot measure one direction and size of a kind that it can measure otherwise.
@@ -134,9 +127,9 @@ impl<'a> Meter<'a> {
         route: Route,
         bytes: usize,
     ) -> Option<&'static str> {
-        let by_driver = match (&self.model, kind) {
+        let by_driver = match (&self.profile, kind) {
             (_, MemoryKind::Pageable) => self.simulated,
-            (Some(model), MemoryKind::Express) => model.uses_driver(bytes as u64),
+            (Some(profile), MemoryKind::Express) => model::uses_driver(profile, bytes as u64),
             _ => false,
         };
         (by_driver && route == Route::Both)
@@ -158,9 +151,10 @@ impl<'a> Meter<'a> {
     /// Allocates memory of a kind. Returns the time on the host's clock.
     pub(crate) fn open(&mut self, kind: MemoryKind) -> anyhow::Result<u64> {
         let start_ns = self.clock.now_ns();
-        let memory = Allocated::new(kind, &self.rig)?;
+        let mut memory = memory::allocate(kind, &self.rig)?;
         let elapsed_ns = self.clock.now_ns().saturating_sub(start_ns);
-        self.memories.insert(kind, memory.prepare(&self.rig)?);
+        memory.fill(&self.rig)?;
+        self.memories.insert(kind, memory);
         Ok(elapsed_ns)
     }
 
@@ -195,7 +189,9 @@ impl<'a> Meter<'a> {
         let Self { memories, rig, .. } = self;
         let memory = memories.get_mut(&kind).context("memory is not open")?;
         rig.clear(bytes)?;
-        memory.clear(rig, route, bytes)?;
+        if route != Route::H2d {
+            memory.clear(rig, route, bytes)?;
+        }
         let measured_ns = memory.copy(rig, route, bytes)?;
         // The device first: checking the host may overwrite the target on the device.
         let good_on_device = route == Route::D2h || rig.arrived(bytes)?;
@@ -232,17 +228,17 @@ impl<'a> Meter<'a> {
         route: Route,
         bytes: usize,
     ) -> anyhow::Result<Option<u64>> {
-        let Some(model) = &self.model else {
+        let Some(profile) = &self.profile else {
             return Ok(None);
         };
         Ok(match kind {
-            MemoryKind::Mapped => Some(model.mapped_ns(route, bytes as u64)),
+            MemoryKind::Mapped => Some(model::mapped_ns(profile, route, bytes as u64)),
             MemoryKind::Express => {
                 let driver_ns = match route {
                     Route::Both => None,
                     _ => Some(PageableMemory::driver_copy(&mut self.rig, route, bytes)?),
                 };
-                Some(model.express_ns(route, bytes as u64, driver_ns))
+                Some(model::express_ns(profile, route, bytes as u64, driver_ns))
             }
             _ => None,
         })

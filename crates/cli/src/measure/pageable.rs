@@ -6,7 +6,7 @@ use std::thread;
 use pinlane_report::Route;
 
 use super::memory::HostMemory;
-use super::rig::Rig;
+use super::rig::{Rig, touched};
 use crate::copier::Copier;
 
 /// The target on the host, and who copies. The source is the rig's data, which is pageable too.
@@ -16,8 +16,9 @@ pub(super) struct PageableMemory {
 }
 
 impl PageableMemory {
-    pub(super) fn new(copier: Copier, target: Vec<u8>) -> Self {
-        Self { copier, target }
+    pub(super) fn allocate(copier: Copier, rig: &Rig<'_>) -> anyhow::Result<Box<dyn HostMemory>> {
+        let target = touched(rig.data.len())?;
+        Ok(Box::new(Self { copier, target }))
     }
 
     /// Times one copy by the driver.
@@ -26,7 +27,8 @@ impl PageableMemory {
         route: Route,
         bytes: usize,
     ) -> anyhow::Result<u64> {
-        let mut driver = Self::new(Copier::Driver, std::mem::take(&mut rig.scratch));
+        let (copier, target) = (Copier::Driver, std::mem::take(&mut rig.scratch));
+        let mut driver = Self { copier, target };
         let copied = driver.copy(rig, route, bytes);
         rig.scratch = driver.target;
         copied
@@ -92,21 +94,18 @@ impl Drop for RaiseOnDrop<'_> {
 
 impl HostMemory for PageableMemory {
     fn copy(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<u64> {
-        match route {
-            Route::Both => self.copy_both(rig, bytes)?,
-            Route::H2d => {
-                rig.start(route)?;
+        if route == Route::Both {
+            self.copy_both(rig, bytes)?;
+        } else {
+            rig.start(route)?;
+            if route == Route::H2d {
                 let target = rig.target.range_mut(..bytes);
                 self.copier.upload(&rig.up, &rig.data[..bytes], target)?;
-                rig.end(route)?;
+            } else {
+                let (source, target) = (rig.source.range(..bytes), &mut self.target[..bytes]);
+                self.copier.download(&rig.down, source, target)?;
             }
-            Route::D2h => {
-                rig.start(route)?;
-                let source = rig.source.range(..bytes);
-                self.copier
-                    .download(&rig.down, source, &mut self.target[..bytes])?;
-                rig.end(route)?;
-            }
+            rig.end(route)?;
         }
         let ns = rig.elapsed_ns()?;
         // The next copy must find idle streams.

@@ -29,10 +29,10 @@ fn find(text: &str) -> Option<Dtype> {
         .iter()
         .find_map(|package| name.strip_prefix(package))
         .unwrap_or(&name);
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == bare);
-    alias
-        .map(|(_, dtype)| *dtype)
-        .or_else(|| Dtype::from_name(&bare.to_ascii_uppercase()))
+    match ALIASES.iter().find(|(alias, _)| *alias == bare) {
+        Some((_, dtype)) => Some(*dtype),
+        None => Dtype::from_name(&bare.to_ascii_uppercase()),
+    }
 }
 
 pub(crate) fn any(text: &str) -> Result<Dtype, String> {
@@ -41,15 +41,11 @@ pub(crate) fn any(text: &str) -> Result<Dtype, String> {
 
 /// Parses one of these types.
 pub(crate) fn one_of(text: &str, choice: &[Dtype]) -> Result<Dtype, String> {
-    find(text)
-        .filter(|dtype| choice.contains(dtype))
-        .ok_or_else(|| {
-            let names: Vec<String> = choice
-                .iter()
-                .map(|dtype| dtype.name().to_ascii_lowercase())
-                .collect();
-            format!("use one of {}", names.join(", "))
-        })
+    let found = find(text).filter(|dtype| choice.contains(dtype));
+    found.ok_or_else(|| {
+        let names: Vec<_> = choice.iter().map(|dtype| dtype.name()).collect();
+        format!("use one of {}", names.join(", ").to_ascii_lowercase())
+    })
 }
 
 #[cfg(test)]

@@ -4,27 +4,23 @@ use std::ops::RangeInclusive;
 
 use clap::builder::{RangedI64ValueParser, TypedValueParser};
 
-/// Parses a number in a range.
-pub(crate) fn within(text: &str, allowed: RangeInclusive<u64>) -> Result<u64, String> {
-    let number = text.trim().parse::<u64>().ok();
-    number
-        .filter(|number| allowed.contains(number))
-        .ok_or_else(|| match (*allowed.start(), *allowed.end()) {
-            (least, u64::MAX) => format!("must be a whole number, at least {least}"),
+/// A parser of numbers in a range.
+pub(crate) fn within<T: TryFrom<u64>>(
+    allowed: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.trim().parse::<u64>().ok();
+        let number = number.filter(|number| allowed.contains(number));
+        let number = number.ok_or_else(|| match (allowed.start(), allowed.end()) {
+            (least, &u64::MAX) => format!("must be a whole number, at least {least}"),
             (least, most) => format!("must be a whole number from {least} to {most}"),
-        })
+        })?;
+        T::try_from(number).map_err(|_| "too large".to_owned())
+    }
 }
 
 pub(crate) fn at_least_1(text: &str) -> Result<usize, String> {
-    within(text, 1..=u64::MAX).and_then(to_usize)
-}
-
-pub(crate) fn at_least_0(text: &str) -> Result<usize, String> {
-    within(text, 0..=u64::MAX).and_then(to_usize)
-}
-
-pub(crate) fn to_usize(number: u64) -> Result<usize, String> {
-    usize::try_from(number).map_err(|_| "too large".to_owned())
+    within(1..=u64::MAX)(text)
 }
 
 /// A clap parser of numbers from 1.
@@ -60,14 +56,14 @@ mod tests {
             assert_eq!(result, Err("must be a whole number, at least 1".to_owned()));
         }
         for text in ["257", "-1", "x"] {
-            let result = within(text, 0..=256);
+            let result = within::<u64>(0..=256)(text);
             let from_to = "must be a whole number from 0 to 256";
             assert_eq!(result, Err(from_to.to_owned()), "{text}");
         }
-        assert_eq!(
-            (within("256", 1..=256), at_least_0(" 0 ")),
-            (Ok(256), Ok(0))
-        );
+        assert_eq!(within::<u64>(1..=256)("256"), Ok(256));
+        assert_eq!(within::<usize>(0..=u64::MAX)(" 0 "), Ok(0));
+        assert_eq!(within::<usize>(0..=256)("0"), Ok(0));
+        assert!(within::<usize>(1..=1024)("0").is_err());
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::num::IntErrorKind;
 
+use super::{List, split_unit};
+
 /// Units; `B` ends all others.
-const UNITS: [(&str, u64); 9] = [
+pub(super) const UNITS: [(&str, u64); 9] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
@@ -28,7 +30,8 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
 
 /// Parses a size that may be 0.
 pub(crate) fn parse_or_zero(text: &str) -> Result<usize, String> {
-    let (digits, unit) = super::split_unit(text, &UNITS).unwrap_or((text.trim(), 1));
+    let text = text.trim();
+    let (digits, unit) = split_unit(text, &UNITS).unwrap_or((text, 1));
     let too_large = || "too large for memory; use a smaller size".to_owned();
     let number = digits.parse::<u64>().map_err(|error| match error.kind() {
         IntErrorKind::PosOverflow => too_large(),
@@ -42,13 +45,10 @@ pub(crate) fn parse_or_zero(text: &str) -> Result<usize, String> {
         .ok_or_else(too_large)
 }
 
-/// Distinct sizes in ascending order.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Sizes(pub(crate) Vec<usize>);
-
-/// Parses a comma-separated list of sizes and ranges. `4KiB..1MiB` doubles from one size to the next,
-/// `4KiB..1MiB*4` grows by a factor of four. The end is included if a step reaches it exactly.
-pub(crate) fn parse_list(text: &str) -> Result<Sizes, String> {
+/// Parses a comma-separated list of sizes and ranges to distinct sizes in ascending order. `4KiB..1MiB`
+/// doubles from one size to the next, `4KiB..1MiB*4` grows by a factor of four. The end is included if a
+/// step reaches it exactly.
+pub(crate) fn parse_list(text: &str) -> Result<List<usize>, String> {
     let mut sizes = Vec::new();
     for item in text.split(',') {
         match item.split_once("..") {
@@ -61,7 +61,7 @@ pub(crate) fn parse_list(text: &str) -> Result<Sizes, String> {
     }
     sizes.sort_unstable();
     sizes.dedup();
-    Ok(Sizes(sizes))
+    Ok(sizes)
 }
 
 fn parse_item(text: &str) -> Result<usize, String> {
@@ -81,11 +81,8 @@ fn push_range(first: &str, rest: &str, sizes: &mut Vec<usize>) -> Result<(), Str
     if first > last {
         return Err("the range is descending; put the smaller size first".to_owned());
     }
-    let up_to_last = |bytes: &usize| *bytes <= last;
-    sizes.extend(
-        std::iter::successors(Some(first), |bytes| bytes.checked_mul(factor))
-            .take_while(up_to_last),
-    );
+    let all = std::iter::successors(Some(first), |bytes| bytes.checked_mul(factor));
+    sizes.extend(all.take_while(|bytes| *bytes <= last));
     Ok(())
 }
 
@@ -116,16 +113,8 @@ mod tests {
 
     #[test]
     fn invalid_sizes() {
-        for text in [
-            "",
-            "MiB",
-            "12XB",
-            "-1",
-            "1.5GiB",
-            "0",
-            "0MiB",
-            "99999999999GiB",
-        ] {
+        let huge = "99999999999GiB";
+        for text in ["", "MiB", "12XB", "-1", "1.5GiB", "0", "0MiB", huge] {
             assert!(parse(text).is_err(), "{text}");
         }
     }
@@ -141,10 +130,10 @@ mod tests {
             ("1KB..1MB*10", &[1000, 10_000, 100_000, 1_000_000]),
             ("7, 1..4", &[1, 2, 4, 7]),
         ] {
-            assert_eq!(parse_list(text), Ok(Sizes(sizes.to_vec())), "{text}");
+            assert_eq!(parse_list(text), Ok(sizes.to_vec()), "{text}");
         }
         let all = parse_list("1..8388607TiB").expect("a long range");
-        assert_eq!(all.0.len(), 63);
+        assert_eq!(all.len(), 63);
     }
 
     #[test]
@@ -174,28 +163,9 @@ mod tests {
     /// Random strings of the grammar's tokens never panic, and whatever parses is valid.
     #[test]
     fn random_strings() {
-        const TOKENS: [&str; 20] = [
-            "0",
-            "1",
-            "9",
-            "4",
-            "KiB",
-            "MiB",
-            "TiB",
-            "B",
-            "GB",
-            "..",
-            "...",
-            ".",
-            "*",
-            ",",
-            " ",
-            "-",
-            "µ",
-            "e",
-            "18446744073709551615",
-            "\0",
-        ];
+        const TOKENS: &str =
+            "0|1|9|4|KiB|MiB|TiB|B|GB|..|...|.|*|,| |-|µ|e|18446744073709551615|\0";
+        let tokens: Vec<_> = TOKENS.split('|').collect();
         let mut random = pinlane_model::SplitMix64::new(5);
         let rounds = if cfg!(debug_assertions) {
             100_000
@@ -203,10 +173,10 @@ mod tests {
             1_000_000
         };
         for _ in 0..rounds {
-            let tokens = (0..random.index(12)).map(|_| TOKENS[random.index(TOKENS.len())]);
-            let text: String = tokens.collect();
+            let chosen = (0..random.index(12)).map(|_| tokens[random.index(tokens.len())]);
+            let text: String = chosen.collect();
             let _ = parse(&text);
-            if let Ok(Sizes(sizes)) = parse_list(&text) {
+            if let Ok(sizes) = parse_list(&text) {
                 assert!(!sizes.is_empty() && sizes[0] > 0, "{text:?}");
                 assert!(sizes.windows(2).all(|pair| pair[0] < pair[1]), "{text:?}");
             }

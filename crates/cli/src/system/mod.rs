@@ -4,14 +4,13 @@
 pub(crate) mod files;
 pub(crate) mod nvml;
 pub(crate) mod pci;
-pub(crate) mod pcie;
 
 use pinlane::memory::ControlGroups;
 use pinlane_driver::PciAddress;
 
 use files::SystemRoot;
 use nvml::Management;
-use pcie::Link;
+use pci::Link;
 
 /// Memory that this process can still allocate: what the system has available, or what its control group
 /// leaves. `u64::MAX` if unknown.
@@ -45,11 +44,14 @@ mod tests {
 
     #[test]
     fn an_address_without_a_gpu_has_no_link() {
-        let nowhere = PciAddress {
-            domain: 0xffff,
-            bus: 0xff,
-            device: 0x1f,
-        };
-        assert_eq!(link(nowhere), None);
+        let (domain, bus, device) = (0xffff, 0xff, 0x1f);
+        assert_eq!(
+            link(PciAddress {
+                domain,
+                bus,
+                device
+            }),
+            None
+        );
     }
 }

@@ -7,9 +7,10 @@ use nvml_wrapper::Nvml;
 use nvml_wrapper::enum_wrappers::device::ComputeMode as Mode;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use pinlane_driver::PciAddress;
 
-use super::pcie::Link;
+use super::pci::Link;
 
 /// The name that the driver installs; only development packages have a shorter one.
 const LIBRARY: &str = "libnvidia-ml.so.1";
@@ -112,7 +113,7 @@ impl Management {
         }
     }
 
-    fn process(&self, info: &nvml_wrapper::struct_wrappers::device::ProcessInfo) -> GpuProcess {
+    fn process(&self, info: &ProcessInfo) -> GpuProcess {
         GpuProcess {
             pid: info.pid,
             name: self.0.sys_process_name(info.pid, PROCESS_NAME_BYTES).ok(),

@@ -1,13 +1,13 @@
 //! `pinlane bench`: copies of many sizes.
 
-mod against;
-mod parse;
 mod sweep;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use pinlane_report::Bench;
+use pinlane_report::{Bench, BenchComparison, MemoryKind, Route};
 
 use crate::cli::Cli;
 use crate::clock::HostClock;
@@ -15,17 +15,17 @@ use crate::interrupt::Interrupt;
 use crate::measure::Meter;
 use crate::output::{self, UsageError};
 use crate::output_file::{self, write_given};
-use crate::parse::duration;
-use crate::parse::size::{self, Sizes};
-use crate::progress::Progress;
-use crate::{date, device};
-use against::EarlierRun;
-use parse::{Kinds, Routes};
+use crate::parse::{List, duration, size};
+use crate::terminal::Progress;
+use crate::{clock, device};
 use sweep::Sweep;
 
 /// Default sizes. A simulated device moves real bytes, so its range is smaller.
 const SIZES: &str = "4KiB..256MiB*4";
 const SIZES_SIMULATED: &str = "4KiB..64MiB*4";
+
+/// The largest file that --against reads; far more than any report needs.
+const AGAINST_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -34,22 +34,22 @@ pub(crate) struct Args {
     /// A range doubles from one size to the next; 4KiB..256MiB*4 grows by a factor of four. Lists may
     /// contain ranges. [default: 4KiB..256MiB*4, on a simulated device 4KiB..64MiB*4]
     #[arg(long, value_name = "SIZES", value_parser = size::parse_list)]
-    sizes: Option<Sizes>,
+    sizes: Option<List<usize>>,
 
     /// Kinds of memory, separated by commas: pageable, pinned, registered, write-combined, mapped,
     /// express, or all
-    #[arg(long, default_value = "all", value_name = "KINDS", value_parser = parse::kinds)]
-    memory: Kinds,
+    #[arg(long, default_value = "all", value_name = "KINDS", value_parser = parse_kinds)]
+    memory: List<MemoryKind>,
 
     /// Directions, separated by commas: h2d, d2h, both, or all
-    #[arg(long, default_value = "all", value_name = "ROUTES", value_parser = parse::routes)]
-    routes: Routes,
+    #[arg(long, default_value = "all", value_name = "ROUTES", value_parser = parse_routes)]
+    routes: List<Route>,
 
     /// Total time to measure, such as 10s, shared equally by all combinations
     ///
     /// Each combination is measured 12 to 1920 times, or once on a simulated device, whose copies always
     /// take the same time.
-    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = duration::parse)]
+    #[arg(long, default_value = "30s", value_name = "TIME", value_parser = duration)]
     time: u64,
 
     /// Seed of the order in which combinations are measured
@@ -74,39 +74,36 @@ pub(crate) struct Args {
 
     /// Exit with status 1 if a copy is slower than in the earlier run by more than this percentage
     /// and by more than the noise of both runs
-    #[arg(long, value_name = "PERCENT", requires = "against", value_parser = parse::percent)]
+    #[arg(long, value_name = "PERCENT", requires = "against", value_parser = parse_percent)]
     fail_if_slower: Option<f64>,
 }
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let csv_to_stdout = args
         .csv
-        .as_deref()
+        .as_ref()
         .is_some_and(|path| path.as_os_str() == "-");
     if csv_to_stdout && cli.json {
-        return Err(UsageError::new(
-            "--csv - and --json cannot both use standard output; pass a file to --csv",
-        )
-        .into());
+        let reason = "--csv - and --json cannot both use standard output; pass a file to --csv";
+        return Err(UsageError(reason.to_owned()).into());
     }
     let csv = args.csv.clone().filter(|_| !csv_to_stdout);
-    output_file::check(
-        &[
-            ("--csv", &csv),
-            ("--svg", &args.svg),
-            ("--html", &args.html),
-        ],
-        cli.device.file().into_iter().chain(args.against.as_deref()),
-    )?;
-    let earlier = args.against.as_deref().map(EarlierRun::read).transpose()?;
+    let flags = [
+        ("--csv", &csv),
+        ("--svg", &args.svg),
+        ("--html", &args.html),
+    ];
+    let inputs = cli.device.file().into_iter().chain(args.against.as_deref());
+    output_file::check(&flags, inputs)?;
+    let earlier = args.against.as_deref().map(read_earlier).transpose()?;
     let interrupt = Interrupt::listen()?;
     let report = measure(args, cli, &interrupt)?;
     let written = write_given(&csv, || report.to_csv())
         .and_then(|()| write_given(&args.svg, || report.to_svg()))
         .and_then(|()| write_given(&args.html, || report.to_html()));
-    let compared = earlier.map(|earlier| earlier.compare(&report));
+    let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
     match &compared {
-        _ if csv_to_stdout => cli.output.print(&report.to_csv())?,
+        _ if csv_to_stdout => output::print(&report.to_csv())?,
         None => cli.report(|| report.to_json(), || report.to_text())?,
         Some(compared) => cli.report(
             || compared.to_json(&report),
@@ -147,19 +144,18 @@ fn measure(args: &Args, cli: &Cli<'_>, interrupt: &Interrupt) -> anyhow::Result<
     let device = backend.device()?;
     let simulated = device.info().simulated.is_some();
     let default_sizes = if simulated { SIZES_SIMULATED } else { SIZES };
-    let sizes = args.sizes.clone();
-    let Sizes(sizes) =
-        sizes.unwrap_or_else(|| size::parse_list(default_sizes).expect("valid sizes"));
+    let default_sizes = || size::parse_list(default_sizes).expect("valid sizes");
+    let sizes = args.sizes.clone().unwrap_or_else(default_sizes);
     let largest = sizes.last().copied().unwrap_or(1);
     // No date on a simulated device, where all runs are the same.
-    let date = (!simulated).then(date::now);
+    let date = (!simulated).then(clock::utc_now);
     let mut report = Bench::new(device::origin(&device), date, args.seed, 0);
     if interrupt.is_raised() {
         return Ok(report);
     }
     let clock = HostClock::of(&backend);
     let mut meter = Meter::new(&device, clock, backend.profile(), largest).context("--sizes")?;
-    let (memory, routes) = (&args.memory.0, &args.routes.0);
+    let (memory, routes) = (&args.memory, &args.routes);
     let kinds = sweep::open(&mut meter, memory, routes, interrupt, &mut report.notes)?;
     let cases = sweep::cases(&meter, &kinds, routes, &sizes, &mut report.notes);
     if !simulated {
@@ -171,4 +167,92 @@ fn measure(args: &Args, cli: &Cli<'_>, interrupt: &Interrupt) -> anyhow::Result<
     sweep.run(args.seed, budget_ns, &progress)?;
     sweep.fill(&mut report)?;
     Ok(report)
+}
+
+/// Reads an earlier run. Also returns its file name.
+fn read_earlier(path: &Path) -> Result<(String, Bench), UsageError> {
+    let file = path.display().to_string();
+    let invalid = |reason: String| UsageError(format!("--against {file}: {reason}"));
+    let unreadable = |error| invalid(format!("cannot be read: {error}"));
+    let mut text = Vec::new();
+    let opened = File::open(path).map_err(unreadable)?;
+    let mut limited = opened.take(AGAINST_BYTES_MAX + 1);
+    limited.read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > AGAINST_BYTES_MAX {
+        return Err(invalid("too large for a report".to_owned()));
+    }
+    let text = String::from_utf8(text).map_err(|_| invalid("not a text file".to_owned()))?;
+    let advice = "write one with `pinlane --json bench > FILE`";
+    let bench = Bench::from_json(&text);
+    let bench = bench.map_err(|error| invalid(format!("{error}; {advice}")))?;
+    Ok((file, bench))
+}
+
+fn parse_kinds(text: &str) -> Result<List<MemoryKind>, String> {
+    parse_list(text, &MemoryKind::ALL, MemoryKind::name)
+}
+
+fn parse_routes(text: &str) -> Result<List<Route>, String> {
+    parse_list(text, &Route::ALL, Route::name)
+}
+
+/// Parses names to distinct items, in the order of the tables.
+fn parse_list<T: Copy>(
+    text: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<List<T>, String> {
+    let names: Vec<_> = text.split(',').map(str::trim).collect();
+    let known: Vec<_> = all.iter().map(|item| name(*item)).collect();
+    let is_known = |wanted: &str| wanted == "all" || known.contains(&wanted);
+    if let Some(unknown) = names.iter().find(|wanted| !is_known(wanted)) {
+        let known = known.join(", ");
+        return Err(format!(
+            "`{unknown}` is unknown; use a comma-separated list of {known}, or all"
+        ));
+    }
+    let is_wanted = |item: &T| names.contains(&"all") || names.contains(&name(*item));
+    Ok(all.iter().copied().filter(is_wanted).collect())
+}
+
+/// Parses a percentage; more than 100 is allowed.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end().parse();
+    match number {
+        Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent),
+        _ => Err("must be a percentage of at least 0, such as 5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_come_in_any_order() {
+        let kinds = parse_kinds("express, pinned,pinned").expect("known");
+        assert_eq!(kinds, [MemoryKind::Pinned, MemoryKind::Express]);
+        for text in ["all", "both,all"] {
+            assert_eq!(parse_routes(text).expect("known"), Route::ALL);
+        }
+    }
+
+    #[test]
+    fn an_error_lists_the_known_names() {
+        for text in ["", "pinned,", "Pinned", "fast", "pinned express"] {
+            let error = parse_kinds(text).expect_err("rejected");
+            assert!(error.contains("write-combined"), "{text}: {error}");
+        }
+        assert!(parse_routes("up").is_err());
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(parse_percent("5"), Ok(5.0));
+        assert_eq!(parse_percent(" 2.5 %"), Ok(2.5));
+        for text in ["", "-1", "nan", "inf", "%", "5%%", "x"] {
+            assert!(parse_percent(text).is_err(), "{text}");
+        }
+    }
 }

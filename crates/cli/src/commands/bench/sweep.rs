@@ -9,7 +9,7 @@ use pinlane_report::{Bench, CopyStats, MemoryKind, Route};
 
 use crate::interrupt::Interrupt;
 use crate::measure::{Meter, is_refusal};
-use crate::progress::Progress;
+use crate::terminal::Progress;
 
 /// Rounds on a real device; each measures every combination.
 const ROUNDS: usize = 12;

@@ -19,7 +19,7 @@ use facts::Facts;
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(_args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let report = examine(&Facts::gather(cli.device));
     cli.report(
         || report.to_json(),

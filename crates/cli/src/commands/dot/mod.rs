@@ -2,8 +2,6 @@
 //! copied by the express lane.
 
 mod capacity;
-mod reduction;
-mod reference;
 mod runner;
 mod vectors;
 
@@ -14,34 +12,22 @@ use pinlane_report::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWa
 
 use crate::cli::Cli;
 use crate::clock::HostClock;
+use crate::copier::Copier;
 use crate::device::{self, Backend};
 use crate::median::median_by_key;
 use crate::output;
-use crate::parse::{names, number};
-use reference::Reference;
-use runner::{DotRun, DotRunner, Way};
+use crate::parse::{number, one_of};
+use runner::{DotRun, DotRunner};
+use vectors::Reference;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Elements of each vector, such as 10000000 or 10_000_000
-    #[arg(
-        short = 'n',
-        default_value = "10000000",
-        value_name = "N",
-        value_parser = parse_items,
-        allow_hyphen_values = true
-    )]
+    #[arg(short = 'n', default_value = "10000000", value_name = "N", value_parser = parse_items, allow_hyphen_values = true)]
     items: usize,
 
     /// How to add the products
-    #[arg(
-        long,
-        default_value = "tree",
-        value_parser = names::one_of(&[
-            ("tree", DotKernel::Tree, "A tree in double precision; the result is always the same"),
-            ("atomic", DotKernel::Atomic, "Atomic additions in single precision; shows their cost and error"),
-        ])
-    )]
+    #[arg(long, default_value = "tree", value_parser = one_of(&[DotKernel::Tree, DotKernel::Atomic], kernel_text))]
     kernel: DotKernel,
 
     /// Runs of each variant; the median run is shown; 1 on a simulated device
@@ -53,6 +39,15 @@ pub(crate) struct Args {
     seed: u64,
 }
 
+fn kernel_text(kernel: DotKernel) -> &'static str {
+    match kernel {
+        DotKernel::Tree => "tree: A tree in double precision; the result is always the same",
+        DotKernel::Atomic => {
+            "atomic: Atomic additions in single precision; shows their cost and error"
+        }
+    }
+}
+
 fn parse_items(text: &str) -> Result<usize, String> {
     let items = number::grouped(text)?;
     usize::try_from(items)
@@ -62,7 +57,7 @@ fn parse_items(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "too large for memory; use fewer elements".to_owned())
 }
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let backend = cli.device.open_for_timing()?;
     let device = backend.device()?;
     let simulated = device.info().simulated.is_some();
@@ -107,8 +102,8 @@ fn measure(backend: &Backend, device: &Device, job: DotJob) -> anyhow::Result<Do
     let mut runner = DotRunner::new(device, job.kernel, pinned, pageable)?;
     let mut values = Vec::new();
     let result = |run: &DotRun| DotResult::new(run.value, reference.relative_error(run.value));
-    let mut way = |way| -> anyhow::Result<DotWay> {
-        let runs = runner.runs(way, job.repeat)?;
+    let mut way = |copier| -> anyhow::Result<DotWay> {
+        let runs = runner.runs(copier, job.repeat)?;
         values.extend(runs.iter().map(|run| run.value.to_bits()));
         let run = median(runs);
         Ok(DotWay {
@@ -117,20 +112,15 @@ fn measure(backend: &Backend, device: &Device, job: DotJob) -> anyhow::Result<Do
         })
     };
     let mut ways = DotWays {
-        standard: way(Way::Pageable)?,
-        pinned: way(Way::Pinned)?,
-        express: way(Way::Express)?,
+        standard: way(Some(Copier::Driver))?,
+        pinned: way(None)?,
+        express: way(Some(Copier::Express))?,
     };
     if let Some(name) = &device.info().simulated {
         // A simulated libcuda reports only the name of its profile.
         let profile = backend.profile().cloned();
         let profile = profile.or_else(|| Profile::builtin(name));
-        let measured = ways.express.times.zip(ways.standard.times);
-        ways.express.times = measured
-            .zip(profile)
-            .and_then(|((express, standard), profile)| {
-                modelled_express(express, standard, job.items, &profile)
-            });
+        ways.express.times = modelled_express(&ways, job.items, profile);
     }
     let same_bits = values.iter().all(|bits| *bits == values[0]);
     let origin = device::origin(device);
@@ -170,19 +160,11 @@ fn allocate_pinned(
 
 /// A simulated clock does not time the threads of the express lane. Its copies take what the profile says,
 /// but never longer than the driver's, which the express lane uses for small copies.
-fn modelled_express(
-    express: DotTimes,
-    standard: DotTimes,
-    items: u64,
-    profile: &Profile,
-) -> Option<DotTimes> {
-    let lane = profile.express.as_ref()?;
-    let lane_ns = lane.ns(Direction::HostToDevice, items * 4);
-    Some(DotTimes::new(
-        lane_ns.saturating_mul(2).min(standard.copy_ns),
-        express.kernel_ns,
-        express.result_ns,
-    ))
+fn modelled_express(ways: &DotWays, items: u64, profile: Option<Profile>) -> Option<DotTimes> {
+    let lane_ns = profile?.express?.ns(Direction::HostToDevice, items * 4);
+    let (express, standard) = (ways.express.times?, ways.standard.times?);
+    let copy_ns = lane_ns.saturating_mul(2).min(standard.copy_ns);
+    Some(DotTimes::new(copy_ns, express.kernel_ns, express.result_ns))
 }
 
 #[cfg(test)]

@@ -1,19 +1,10 @@
 //! The three variants, timed by events.
 
 use anyhow::Context;
-use pinlane::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Result, Stream};
+use pinlane::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Pod, Result, Scope, Stream};
 use pinlane_report::{DotKernel, DotTimes};
 
-use super::reduction::Reduction;
 use crate::copier::Copier;
-
-/// Where the vectors are, and who copies them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Pageable,
-    Pinned,
-    Express,
-}
 
 /// Times and result of a run.
 #[derive(Clone, Copy)]
@@ -60,10 +51,22 @@ impl<'a> DotRunner<'a> {
         })
     }
 
-    /// Runs once to warm up, then `repeat` times.
-    pub(super) fn runs(&mut self, way: Way, repeat: u32) -> anyhow::Result<Vec<DotRun>> {
-        self.run_once(way)?;
-        (0..repeat).map(|_| self.run_once(way)).collect()
+    /// Runs once to warm up, then `repeat` times: from pageable memory with this copier, or from pinned memory.
+    pub(super) fn runs(
+        &mut self,
+        copier: Option<Copier>,
+        repeat: u32,
+    ) -> anyhow::Result<Vec<DotRun>> {
+        let mut run_once = || -> anyhow::Result<DotRun> {
+            let value = match copier {
+                Some(copier) => self.pageable(copier)?,
+                None => self.pinned()?,
+            };
+            let times = self.events.times()?;
+            Ok(DotRun { times, value })
+        };
+        run_once()?;
+        (0..repeat).map(|_| run_once()).collect()
     }
 
     /// Runs another kernel on the vectors that are on the device. Its times contain no copies.
@@ -86,16 +89,6 @@ impl<'a> DotRunner<'a> {
         };
         run_once()?;
         (0..repeat).map(|_| run_once()).collect()
-    }
-
-    fn run_once(&mut self, way: Way) -> anyhow::Result<DotRun> {
-        let value = match way {
-            Way::Pinned => self.pinned()?,
-            Way::Pageable => self.pageable(Copier::Driver)?,
-            Way::Express => self.pageable(Copier::Express)?,
-        };
-        let times = self.events.times()?;
-        Ok(DotRun { times, value })
     }
 
     /// Submits everything at once and waits at the end.
@@ -164,5 +157,96 @@ impl StageEvents {
             between(copied, added)?,
             between(added, end)?,
         ))
+    }
+}
+
+/// A kernel and its memory.
+enum Reduction {
+    Tree {
+        partials: DeviceBuf<f64>,
+        sum: Sum<f64>,
+    },
+    Atomic(Sum<f32>),
+}
+
+/// The result on the device, and pinned memory to copy it to.
+struct Sum<T> {
+    device: DeviceBuf<T>,
+    host: PinnedBuf<T>,
+}
+
+impl<T: Pod + Default + Send> Sum<T> {
+    fn new(device: &Device) -> Result<Self> {
+        Ok(Self {
+            device: device.alloc(1)?,
+            host: device.pinned(1)?,
+        })
+    }
+
+    fn download<'scope>(
+        &'scope mut self,
+        scope: &'scope Scope<'scope, '_>,
+        stream: &Stream,
+    ) -> Result<()> {
+        scope.download(stream, &self.device, &mut self.host)?;
+        Ok(())
+    }
+
+    fn copy(&self, stream: &Stream, copier: Copier) -> Result<T> {
+        let mut value = [T::default()];
+        copier.download(stream, &self.device, &mut value)?;
+        Ok(value[0])
+    }
+}
+
+impl Reduction {
+    fn new(device: &Device, kernel: DotKernel, items: usize) -> Result<Self> {
+        Ok(match kernel {
+            DotKernel::Tree => Self::Tree {
+                partials: device.alloc(Builtin::dot_partials(items))?,
+                sum: Sum::new(device)?,
+            },
+            DotKernel::Atomic => Self::Atomic(Sum::new(device)?),
+        })
+    }
+
+    fn launch(
+        &mut self,
+        kernels: &Builtin,
+        stream: &Stream,
+        x: &DeviceBuf<f32>,
+        y: &DeviceBuf<f32>,
+    ) -> Result<()> {
+        match self {
+            Self::Tree { partials, sum } => kernels.dot(stream, x, y, partials, &mut sum.device),
+            Self::Atomic(sum) => kernels.dot_atomic(stream, x, y, &mut sum.device),
+        }
+    }
+
+    /// Copies the result to pinned memory asynchronously; [`downloaded`](Self::downloaded) returns it.
+    fn download<'scope>(
+        &'scope mut self,
+        scope: &'scope Scope<'scope, '_>,
+        stream: &Stream,
+    ) -> Result<()> {
+        match self {
+            Self::Tree { sum, .. } => sum.download(scope, stream),
+            Self::Atomic(sum) => sum.download(scope, stream),
+        }
+    }
+
+    fn downloaded(&self) -> f64 {
+        match self {
+            Self::Tree { sum, .. } => sum.host[0],
+            Self::Atomic(sum) => sum.host[0].into(),
+        }
+    }
+
+    /// Copies the result to pageable memory.
+    fn copy(&self, stream: &Stream, copier: Copier) -> Result<f64> {
+        match self {
+            Self::Tree { sum, .. } => sum.copy(stream, copier),
+            Self::Atomic(sum) => sum.copy(stream, copier).map(f64::from),
+        }
     }
 }

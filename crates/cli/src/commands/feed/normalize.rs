@@ -4,44 +4,28 @@ use pinlane::Normalize;
 use pinlane::load::{DeviceTransform, Dtype, Field, FieldShape};
 use pinlane_report::FeedNormalize;
 
-use super::parse::MeanStd;
+use super::args::MeanStd;
 use crate::output::UsageError;
 
-/// A field to normalize on the device.
-pub(super) struct NormalizeStep {
-    field: String,
-    transform: DeviceTransform,
-    report: FeedNormalize,
-}
-
-impl NormalizeStep {
-    pub(super) fn new(factors: &MeanStd, to: Dtype, fields: &[Field]) -> Result<Self, UsageError> {
-        let field = find(factors.field.as_deref(), fields)?;
-        let channels = factors.mean.len();
-        let inner = inner(field, channels)?;
-        let normalize = Normalize::mean_std(&factors.mean, &factors.std, inner)
-            .map_err(|error| UsageError::new(format!("--normalize: {error}")))?;
-        Ok(Self {
-            field: field.name().to_owned(),
-            transform: DeviceTransform::Normalize { normalize, to },
-            report: FeedNormalize {
-                field: field.name().to_owned(),
-                to: to.name().to_owned(),
-                mean: factors.mean.clone(),
-                std: factors.std.clone(),
-                inner: inner as u64,
-            },
-        })
-    }
-
-    /// The loader's configuration.
-    pub(super) fn transform(&self) -> (String, DeviceTransform) {
-        (self.field.clone(), self.transform.clone())
-    }
-
-    pub(super) fn report(&self) -> FeedNormalize {
-        self.report.clone()
-    }
+/// The field to normalize on the device: for the loader's configuration, and for the report.
+pub(super) fn step(
+    factors: &MeanStd,
+    to: Dtype,
+    fields: &[Field],
+) -> Result<((String, DeviceTransform), FeedNormalize), UsageError> {
+    let field = find(factors.field.as_deref(), fields)?;
+    let inner = inner(field, factors.mean.len())?;
+    let normalize = Normalize::mean_std(&factors.mean, &factors.std, inner)
+        .map_err(|error| UsageError(format!("--normalize: {error}")))?;
+    let transform = DeviceTransform::Normalize { normalize, to };
+    let report = FeedNormalize {
+        field: field.name().to_owned(),
+        to: to.name().to_owned(),
+        mean: factors.mean.clone(),
+        std: factors.std.clone(),
+        inner: inner as u64,
+    };
+    Ok(((report.field.clone(), transform), report))
 }
 
 fn find<'a>(name: Option<&str>, fields: &'a [Field]) -> Result<&'a Field, UsageError> {
@@ -53,21 +37,21 @@ fn find<'a>(name: Option<&str>, fields: &'a [Field]) -> Result<&'a Field, UsageE
     if let Some(name) = name {
         let found = fields.iter().find(|field| field.name() == name);
         return found.ok_or_else(|| {
-            UsageError::new(format!(
+            UsageError(format!(
                 "--normalize: there is no field `{name}`; use one of {}",
                 names(&all)
             ))
         });
     }
-    let bytes = fields.iter().filter(|field| field.dtype() == Dtype::U8);
-    let bytes: Vec<&Field> = bytes.collect();
+    let mut bytes = all.clone();
+    bytes.retain(|field| field.dtype() == Dtype::U8);
     match bytes.as_slice() {
         [one] => Ok(one),
-        [] => Err(UsageError::new(format!(
+        [] => Err(UsageError(format!(
             "--normalize needs a u8 field, but there is none: {}; drop --normalize",
             names(&all)
         ))),
-        several => Err(UsageError::new(format!(
+        several => Err(UsageError(format!(
             "--normalize: several fields are u8; name one, such as --normalize {}=…: {}",
             several[0].name(),
             names(several)
@@ -87,7 +71,7 @@ fn inner(field: &Field, channels: usize) -> Result<usize, UsageError> {
     if channels == 1 || shape.last() == Some(&channels) {
         return Ok(1);
     }
-    Err(UsageError::new(format!(
+    Err(UsageError(format!(
         "--normalize has {channels} channels, but neither the first nor the last dimension of field \
          `{}` is {channels}: {shape:?}; give one mean and deviation per channel, or one for all",
         field.name()

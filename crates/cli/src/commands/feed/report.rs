@@ -1,15 +1,17 @@
 //! The report.
 
 use pinlane::Device;
-use pinlane::load::{Dataset, Field, FieldShape, Loader, LoaderConfig, SkippedSample};
+use pinlane::load::{
+    Batch, Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats, SkippedSample,
+};
+use pinlane_model::median;
 use pinlane_report::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedSkipped, FeedTarget,
+    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedNormalize, FeedSkipped, FeedTarget,
 };
 
-use super::normalize::NormalizeStep;
-use super::run::{End, FeedOutcome};
+use super::Args;
+use super::run::FeedOutcome;
 use super::shard::ShardChoice;
-use super::{Args, latency, sample_bytes};
 use crate::device::{self, Backend};
 
 /// The job. The number of workers is not known before the loader exists.
@@ -17,9 +19,9 @@ pub(super) fn job(
     args: &Args,
     dataset: &dyn Dataset,
     config: &LoaderConfig,
-    normalize: Option<&NormalizeStep>,
+    normalize: Option<FeedNormalize>,
     shard: &ShardChoice,
-    end: End,
+    target: FeedTarget,
 ) -> FeedJob {
     FeedJob {
         source: args.source.join(", "),
@@ -31,12 +33,9 @@ pub(super) fn job(
         workers: 0,
         prefetch: config.prefetch as u64,
         shard: shard.report(dataset.len(), config),
-        target: FeedTarget {
-            epochs: end.epochs,
-            time_ns: end.time_ns,
-        },
+        target,
         skip_bad: args.skip_bad,
-        normalize: normalize.map(NormalizeStep::report),
+        normalize,
         kernel_ns: args.kernel,
     }
 }
@@ -50,7 +49,7 @@ fn field(field: &Field) -> FeedField {
         name: field.name().to_owned(),
         dtype: field.dtype().name().to_owned(),
         shape,
-        bytes: sample_bytes::max_bytes(field),
+        bytes: max_bytes(field),
     }
 }
 
@@ -90,7 +89,7 @@ pub(super) fn feed(
         first_batch_ns: outcome.first_batch_ns.filter(|_| clock_is_valid),
     };
     let one_byte_ns = match outcome.complete && clock_is_valid {
-        true => latency::one_byte_ns(device).ok(),
+        true => one_byte_ns(device).ok(),
         false => None,
     };
     let link = FeedLink {
@@ -126,4 +125,88 @@ pub(super) fn feed(
     report.complete = outcome.complete;
     report.pinned_bytes = pinned_bytes;
     report
+}
+
+/// Copies whose median counts.
+const COPIES: usize = 15;
+
+/// Keeps the stream busy while the measured copy is submitted: the loader also submits its copies ahead.
+const AHEAD_BYTES: usize = 4 << 20;
+
+/// The time of a 1-byte copy to the device, by the device's clock.
+fn one_byte_ns(device: &Device) -> pinlane::Result<u64> {
+    let stream = device.stream()?;
+    let stopwatch = device.stopwatch()?;
+    let mut target = device.alloc::<u8>(1)?;
+    let mut source = device.pinned::<u8>(1)?;
+    let mut ahead_target = device.alloc::<u8>(AHEAD_BYTES)?;
+    let mut ahead_source = device.pinned::<u8>(AHEAD_BYTES)?;
+    let mut times = Vec::with_capacity(COPIES);
+    for _ in 0..COPIES {
+        let ahead = stream.upload(ahead_source, &mut ahead_target)?;
+        let copy = stream.timed(&stopwatch).upload(source, &mut target)?;
+        source = copy.wait()?;
+        ahead_source = ahead.wait()?;
+        times.push(stopwatch.elapsed_ns()?);
+    }
+    Ok(median(times))
+}
+
+/// Counts the bytes of samples, without the loader's padding.
+pub(super) struct SampleBytes {
+    /// The fields of the dataset: those of a batch may be converted.
+    fields: Vec<Field>,
+    batches: u64,
+    bytes: u64,
+}
+
+impl SampleBytes {
+    pub(super) fn new(fields: &[Field]) -> Self {
+        Self {
+            fields: fields.to_vec(),
+            batches: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Counts a batch.
+    pub(super) fn add(&mut self, batch: &Batch) {
+        self.batches += 1;
+        for (field, original) in batch.fields().zip(&self.fields) {
+            let last = field.offsets().and_then(|offsets| offsets.last());
+            self.bytes += match last {
+                Some(elements) => bytes(*elements, original),
+                None => max_bytes(original) * batch.len() as u64,
+            };
+        }
+    }
+
+    /// The bytes, and the batches that they are in: all batches if samples have a fixed size, otherwise only
+    /// those counted, because the sizes of the others are unknown.
+    pub(super) fn total(&self, stats: &LoaderStats) -> (u64, u64) {
+        let is_fixed = |field: &Field| matches!(field.shape(), FieldShape::Fixed(_));
+        match self.fields.iter().all(is_fixed) {
+            true => {
+                let sample_bytes: u64 = self.fields.iter().map(max_bytes).sum();
+                (stats.samples * sample_bytes, stats.batches)
+            }
+            false => (self.bytes, self.batches),
+        }
+    }
+}
+
+/// The most bytes that a field of one sample takes.
+fn max_bytes(field: &Field) -> u64 {
+    let elements = match field.shape() {
+        FieldShape::Fixed(shape) => {
+            let dims = shape.iter().map(|dim| *dim as u64);
+            dims.fold(1, u64::saturating_mul)
+        }
+        FieldShape::Variable { at_most } => *at_most as u64,
+    };
+    bytes(elements, field)
+}
+
+fn bytes(elements: u64, field: &Field) -> u64 {
+    elements.saturating_mul(field.dtype().bits()).div_ceil(8)
 }

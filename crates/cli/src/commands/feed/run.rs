@@ -1,16 +1,16 @@
 //! Runs epochs until it is time to stop.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use pinlane::Device;
-use pinlane::load::{Epoch, Loader, LoaderError, SkippedSample};
-use pinlane_report::FeedKernel;
+use pinlane::load::{Batch, Epoch, Loader, LoaderError, SkippedSample};
+use pinlane::{Builtin, Device, DeviceBuf, Event, Stream};
+use pinlane_report::{FeedKernel, FeedTarget};
 
-use super::consumer::{Consumer, POLL_INTERVAL};
-use super::sample_bytes::SampleBytes;
+use super::report::SampleBytes;
 use crate::clock::{HostClock, duration_ns};
 use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use crate::terminal::Progress;
 
 /// Bad samples that are reported one by one.
 const SKIPPED_MAX: usize = 3;
@@ -18,14 +18,18 @@ const SKIPPED_MAX: usize = 3;
 /// How often to update the progress bar.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// When to stop: whichever comes first.
-#[derive(Clone, Copy)]
-pub(super) struct End {
-    pub(super) epochs: Option<u64>,
-    pub(super) time_ns: Option<u64>,
-}
+/// How often to check for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Kernels in flight: enough that the GPU never waits for the host, few enough that Ctrl-C does not wait long
+/// for the GPU.
+const IN_FLIGHT_MAX: usize = 2;
+
+/// Bytes of a batch that are read.
+const READ_BYTES: usize = 64;
 
 /// The result of a run.
+#[derive(Default)]
 pub(super) struct FeedOutcome {
     /// Not interrupted.
     pub(super) complete: bool,
@@ -49,7 +53,7 @@ pub(super) struct FeedRun<'a> {
     pub(super) device: &'a Device,
     pub(super) loader: &'a Loader,
     pub(super) clock: &'a HostClock<'a>,
-    pub(super) end: End,
+    pub(super) end: FeedTarget,
     pub(super) consumer: Option<Consumer>,
     pub(super) sample_bytes: SampleBytes,
     pub(super) interrupt: &'a Interrupt,
@@ -61,48 +65,45 @@ impl FeedRun<'_> {
         let mut state = RunState {
             start: Instant::now(),
             start_ns: self.clock.now_ns(),
-            first_batch_ns: None,
-            first_skipped: Vec::new(),
             batches: 0,
             progress: Progress::share(),
             shown: Instant::now(),
+            outcome: FeedOutcome::default(),
         };
-        let (epochs, timeless) = self.run_epochs(&mut state)?;
+        self.run_epochs(&mut state)?;
         drop(state.progress);
         let kernel = self.consumer.take().map(Consumer::finish).transpose()?;
         self.device.synchronize()?;
         Ok(FeedOutcome {
             complete: !self.interrupt.is_raised(),
-            epochs,
             elapsed_ns: self.clock.now_ns().saturating_sub(state.start_ns),
-            first_batch_ns: state.first_batch_ns,
             wall_ns: duration_ns(state.start.elapsed()),
             kernel,
-            first_skipped: state.first_skipped,
             sample_bytes: self.sample_bytes.total(&self.loader.stats()),
-            timeless,
+            ..state.outcome
         })
     }
 
-    /// Returns the number of complete epochs, and whether they took no time.
-    fn run_epochs(&mut self, state: &mut RunState) -> anyhow::Result<(u64, bool)> {
-        let mut epochs = 0;
-        while self.end.epochs.is_none_or(|end| epochs < end) && !self.should_stop(state) {
-            let start_ns = self.clock.now_ns();
-            let epoch = self.loader.epoch(epochs)?;
-            if !self.run_epoch(epoch, state)? {
-                break;
+    fn run_epochs(&mut self, state: &mut RunState) -> anyhow::Result<()> {
+        loop {
+            let number = state.outcome.epochs;
+            if self.end.epochs.is_some_and(|end| number >= end) || self.should_stop(state) {
+                return Ok(());
             }
-            epochs += 1;
+            let start_ns = self.clock.now_ns();
+            if !self.run_epoch(self.loader.epoch(number)?, state)? {
+                return Ok(());
+            }
+            state.outcome.epochs += 1;
             // All samples are bad, and would be again.
             if self.loader.stats().samples == 0 {
-                break;
+                return Ok(());
             }
             if self.end.epochs.is_none() && self.clock.now_ns() == start_ns {
-                return Ok((epochs, true));
+                state.outcome.timeless = true;
+                return Ok(());
             }
         }
-        Ok((epochs, false))
     }
 
     /// Returns whether the epoch is complete.
@@ -125,12 +126,12 @@ impl FeedRun<'_> {
                 batch => batch?,
             };
             self.sample_bytes.add(&batch);
-            let room = SKIPPED_MAX - state.first_skipped.len();
+            let elapsed_ns = self.elapsed_ns(state);
+            let outcome = &mut state.outcome;
+            let room = SKIPPED_MAX - outcome.first_skipped.len();
             let skipped = batch.skipped().iter().take(room);
-            state.first_skipped.extend(skipped.cloned());
-            if state.first_batch_ns.is_none() {
-                state.first_batch_ns = Some(self.elapsed_ns(state));
-            }
+            outcome.first_skipped.extend(skipped.cloned());
+            outcome.first_batch_ns.get_or_insert(elapsed_ns);
             if let Some(consumer) = &mut self.consumer {
                 consumer.consume(&batch, || self.interrupt.is_raised())?;
             }
@@ -177,9 +178,111 @@ impl FeedRun<'_> {
 struct RunState {
     start: Instant,
     start_ns: u64,
-    first_batch_ns: Option<u64>,
-    first_skipped: Vec<SkippedSample>,
     batches: u64,
     progress: Progress,
     shown: Instant,
+    /// So far.
+    outcome: FeedOutcome,
+}
+
+/// Runs a kernel for each batch on its own stream, in place of a training step, and times it.
+pub(super) struct Consumer {
+    kernels: Builtin,
+    stream: Stream,
+    kernel_ns: u64,
+    scratch: DeviceBuf<u8>,
+    /// The start of the first kernel.
+    first_start: Event,
+    /// Events before and after each kernel.
+    in_flight: VecDeque<(Event, Event)>,
+    spare: Vec<(Event, Event)>,
+    submitted: u64,
+    done: FeedKernel,
+}
+
+impl Consumer {
+    pub(super) fn new(device: &Device, kernel_ns: u64) -> anyhow::Result<Self> {
+        let (count, busy_ns, span_ns) = (0, 0, 0);
+        let done = FeedKernel {
+            count,
+            busy_ns,
+            span_ns,
+        };
+        let mut spare = Vec::new();
+        for _ in 0..=IN_FLIGHT_MAX {
+            spare.push((device.event_with_timing()?, device.event_with_timing()?));
+        }
+        Ok(Self {
+            kernels: Builtin::load(device)?,
+            stream: device.stream()?,
+            kernel_ns,
+            scratch: device.alloc(READ_BYTES)?,
+            first_start: device.event_with_timing()?,
+            in_flight: VecDeque::new(),
+            spare,
+            submitted: 0,
+            done,
+        })
+    }
+
+    /// Submits a kernel for this batch. Waits while too many are in flight, unless `stop` returns true.
+    pub(super) fn consume(&mut self, batch: &Batch, stop: impl Fn() -> bool) -> anyhow::Result<()> {
+        // Reading the batch before and after the kernel makes the stream wait for the batch outside of the
+        // kernel's time, and keeps the batch in use until the kernel is done.
+        self.read(batch)?;
+        let (start, end) = self.spare.pop().expect("one more than may be in flight");
+        if self.submitted == 0 {
+            self.stream.record(&self.first_start)?;
+        }
+        self.stream.record(&start)?;
+        self.kernels.spin(&self.stream, self.kernel_ns)?;
+        self.stream.record(&end)?;
+        self.read(batch)?;
+        self.submitted += 1;
+        self.in_flight.push_back((start, end));
+        while self.in_flight.len() > IN_FLIGHT_MAX {
+            let (_, end) = self.in_flight.front().expect("not empty");
+            if end.wait_timeout(POLL_INTERVAL)? {
+                self.count_first()?;
+            } else if stop() {
+                // Nothing is submitted after this.
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the last kernels. Returns the times of all.
+    pub(super) fn finish(mut self) -> anyhow::Result<FeedKernel> {
+        while let Some((_, end)) = self.in_flight.front() {
+            end.synchronize()?;
+            self.count_first()?;
+        }
+        self.stream.synchronize()?;
+        Ok(self.done)
+    }
+
+    fn count_first(&mut self) -> pinlane::Result<()> {
+        let Some((start, end)) = self.in_flight.pop_front() else {
+            return Ok(());
+        };
+        let ns = |from: &Event, to: &Event| -> pinlane::Result<u64> {
+            Ok(u64::try_from(from.elapsed_ns(to)?).unwrap_or(0))
+        };
+        self.done.count += 1;
+        self.done.busy_ns += ns(&start, &end)?;
+        self.done.span_ns = ns(&self.first_start, &end)?;
+        self.spare.push((start, end));
+        Ok(())
+    }
+
+    fn read(&mut self, batch: &Batch) -> pinlane::Result<()> {
+        let mut fields = batch.fields().map(|field| field.bytes());
+        let Some(bytes) = fields.find(|bytes| !bytes.is_empty()) else {
+            return Ok(());
+        };
+        let len = bytes.len().min(READ_BYTES);
+        self.stream
+            .copy_on_device(bytes.range(..len), self.scratch.range_mut(..len))
+    }
 }

@@ -23,22 +23,16 @@ pub(super) struct ShardChoice {
 
 /// The shard of the flags, or else of a launcher.
 pub(super) fn choose(args: &Args) -> Result<ShardChoice, UsageError> {
-    match args.rank.zip(args.world) {
-        Some((rank, world)) => {
-            let shard = Shard::new(rank, world).map_err(|error| {
-                UsageError::new(format!("--rank {rank} --world {world}: {error}"))
-            })?;
-            Ok(ShardChoice {
-                shard,
-                from: ["--rank", "--world"].map(str::to_owned).into(),
-                note: None,
-            })
-        }
-        None => from_launcher(|name| {
-            let value = env::var_os(name)?;
-            Some(value.to_string_lossy().into_owned())
-        }),
-    }
+    let Some((rank, world)) = args.rank.zip(args.world) else {
+        return from_launcher(|name| Some(env::var_os(name)?.to_string_lossy().into_owned()));
+    };
+    let shard = Shard::new(rank, world)
+        .map_err(|error| UsageError(format!("--rank {rank} --world {world}: {error}")))?;
+    Ok(ShardChoice {
+        shard,
+        from: ["--rank", "--world"].map(str::to_owned).into(),
+        note: None,
+    })
 }
 
 /// The shard of the launcher's variables.
@@ -50,7 +44,7 @@ fn from_launcher(var: impl Fn(&str) -> Option<String>) -> Result<ShardChoice, Us
         Some(value)
     });
     let found =
-        found.map_err(|error| UsageError::new(format!("{error}; or pass --rank and --world")))?;
+        found.map_err(|error| UsageError(format!("{error}; or pass --rank and --world")))?;
     let seen = seen.into_inner();
     Ok(match found {
         Some(shard) => ShardChoice {
@@ -105,11 +99,8 @@ mod tests {
     use super::*;
 
     fn shard(vars: &[(&str, &str)]) -> ShardChoice {
-        let var = |name: &str| {
-            let found = vars.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        from_launcher(var).unwrap_or_else(|error| panic!("{vars:?}: {error}"))
+        let found = from_launcher(crate::test_variables(vars));
+        found.unwrap_or_else(|error| panic!("{vars:?}: {error}"))
     }
 
     #[test]

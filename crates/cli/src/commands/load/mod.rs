@@ -1,35 +1,33 @@
 //! `pinlane load`: weights from files to the device.
 
 mod errors;
-mod list;
-mod parse;
 mod runs;
-mod sim_copies;
 mod verify;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use pinlane::Device;
-use pinlane::load::{Dtype, Io, LoadConfig, LoadError, Selection, Shard, Weights};
-use pinlane_report::{Load, LoadVerify};
+use pinlane::load::{
+    Dtype, FileInfo, Glob, Io, LoadConfig, LoadError, Selection, Shard, TensorInfo, Weights,
+};
+use pinlane_report::{Load, LoadList, LoadListConverted, LoadListTensor, LoadVerify};
 
 use crate::cli::Cli;
 use crate::input_error::When;
 use crate::interrupt::Interrupt;
-use crate::parse::{names, number};
-use crate::{output, profile_cache};
+use crate::parse::{dtype, number, one_of};
+use crate::{output, profile};
 use runs::Runs;
 
-const IO: [(&str, Io, &str); 3] = [
-    (
-        "auto",
-        Io::Auto,
-        "Buffered for cached data, direct for the rest",
-    ),
-    ("buffered", Io::Buffered, "Through the page cache"),
-    ("direct", Io::Direct, "Bypassing the page cache"),
-];
+const IO: [Io; 3] = [Io::Auto, Io::Buffered, Io::Direct];
+
+/// Floating-point types that can be converted to each other.
+const FLOATS: [Dtype; 4] = [Dtype::Bf16, Dtype::F16, Dtype::F32, Dtype::F64];
+
+/// The most ranks. No tensor has this many rows to share.
+const WORLD_MAX: usize = 1 << 20;
 
 #[derive(clap::Args)]
 #[command(mut_args(number::allow_negative))]
@@ -42,14 +40,14 @@ pub(crate) struct Args {
     ///
     /// In a pattern, * matches any text, ? one character, [0-9] one character of a set. May be repeated to
     /// load tensors that match any of the patterns. A pattern that matches nothing is an error.
-    #[arg(long, value_name = "GLOB", value_parser = parse::pattern)]
+    #[arg(long, value_name = "GLOB", value_parser = parse_pattern)]
     select: Vec<String>,
 
     /// Convert floating-point tensors to this type: bf16, f16, f32 or f64
     ///
     /// Names of torch work too, such as torch.bfloat16 or half. Tensors of other types, such as integers,
     /// are not converted.
-    #[arg(long, value_name = "TYPE", value_parser = parse::float)]
+    #[arg(long, value_name = "TYPE", value_parser = parse_float)]
     dtype: Option<Dtype>,
 
     /// Read every tensor back and compare each byte with its file
@@ -61,20 +59,20 @@ pub(crate) struct Args {
     verify: bool,
 
     /// How to read files
-    #[arg(long, default_value = "auto", value_name = "MODE", value_parser = names::one_of(&IO))]
+    #[arg(long, default_value = "auto", value_name = "MODE", value_parser = one_of(&IO, io_text))]
     io: Io,
 
     /// Threads that read [default: the best number found by `pinlane calibrate`, or the lanes of the
     /// express lane]
-    #[arg(long, value_name = "N", value_parser = parse::threads)]
+    #[arg(long, value_name = "N", value_parser = number::within::<usize>(1..=256))]
     threads: Option<usize>,
 
     /// Load only the rows of one rank, such as 0/8 for the first of eight
-    #[arg(long, value_name = "RANK/WORLD", value_parser = parse::shard)]
+    #[arg(long, value_name = "RANK/WORLD", value_parser = parse_shard)]
     shard: Option<Shard>,
 
     /// Load this many times; each run frees its tensors first and reuses their device memory
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = parse::repeat)]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = number::within::<u64>(1..=1000))]
     repeat: u64,
 
     /// List the names, types, shapes, sizes and files of the tensors, without loading them
@@ -114,23 +112,20 @@ impl Args {
 /// The configuration of a calibrated GPU, or the default.
 fn calibrated(device: &Device) -> LoadConfig {
     let info = device.info();
-    let cached = match info.simulated {
-        Some(_) => None,
-        None => profile_cache::read(info).ok(),
-    };
-    cached.map_or_else(LoadConfig::default, |cached| {
-        LoadConfig::calibrated(&cached.profile)
-    })
+    match profile::read_cached(info) {
+        Ok(cached) if info.simulated.is_none() => LoadConfig::calibrated(&cached.profile),
+        _ => LoadConfig::default(),
+    }
 }
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let start = Instant::now();
     let weights = args
         .open()
         .map_err(|error| errors::explain(error, args, When::Opening))?;
     let headers = start.elapsed();
     if args.list {
-        let list = list::list(&weights, args.dtype);
+        let list = list(&weights, args.dtype);
         cli.report(|| list.to_json(), || list.to_text())?;
         return Ok(true);
     }
@@ -155,7 +150,7 @@ pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
 
 /// Compares the loaded tensors with their files. Returns whether all were compared.
 fn verify(runs: &Runs<'_>, device: &Device, interrupt: &Interrupt, report: &mut Load) -> bool {
-    let Some((weights, tensors)) = runs.loaded() else {
+    let Some((weights, tensors)) = &runs.loaded else {
         return false;
     };
     let verified = verify::verify(weights, device, tensors, interrupt);
@@ -164,4 +159,92 @@ fn verify(runs: &Runs<'_>, device: &Device, interrupt: &Interrupt, report: &mut 
         failure: verified.failure.map(|error| error.to_string()),
     });
     verified.tensors == tensors.len()
+}
+
+fn io_text(io: Io) -> &'static str {
+    match io {
+        Io::Auto => "auto: Buffered for cached data, direct for the rest",
+        Io::Buffered => "buffered: Through the page cache",
+        _ => "direct: Bypassing the page cache",
+    }
+}
+
+fn parse_float(text: &str) -> Result<Dtype, String> {
+    dtype::one_of(text, &FLOATS)
+}
+
+fn parse_shard(text: &str) -> Result<Shard, String> {
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    let (rank, world) = text
+        .split_once('/')
+        .and_then(|(rank, world)| Some((number(rank)?, number(world)?)))
+        .ok_or("must be a rank and the number of ranks, such as 0/8 for the first of eight")?;
+    if world == 0 || world > WORLD_MAX {
+        return Err(format!("must have 1 to {WORLD_MAX} ranks, such as 0/8"));
+    }
+    Shard::new(rank, world)
+        .map_err(|_| format!("rank {rank} of {world} must be from 0 to {}", world - 1))
+}
+
+fn parse_pattern(text: &str) -> Result<String, String> {
+    let parsed = Glob::new(text);
+    parsed
+        .map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
+}
+
+/// The tensors, and what floating-point types become on the way.
+fn list(weights: &Weights, to: Option<Dtype>) -> LoadList {
+    let files = weights.catalog().files();
+    let tensors = weights.tensors().iter().map(|tensor| LoadListTensor {
+        name: tensor.name().to_owned(),
+        dtype: tensor.dtype().to_string(),
+        shape: tensor.shape().to_vec(),
+        bytes: tensor.len_bytes(),
+        converted: converted(tensor, to),
+        file: files[tensor.file()].path().display().to_string(),
+    });
+    let unlisted: usize = files.iter().map(FileInfo::unlisted).sum();
+    LoadList::new(file_count(weights), unlisted as u64, tensors.collect())
+}
+
+fn converted(tensor: &TensorInfo, to: Option<Dtype>) -> Option<LoadListConverted> {
+    let from = tensor.dtype();
+    let to = to.filter(|to| *to != from && FLOATS.contains(&from))?;
+    Some(LoadListConverted {
+        to: to.to_string(),
+        bytes: (tensor.len_bytes() / (from.bits() / 8)).saturating_mul(to.bits() / 8),
+    })
+}
+
+/// The number of files that the selected tensors are in.
+fn file_count(weights: &Weights) -> u64 {
+    let files: BTreeSet<_> = weights.tensors().iter().map(TensorInfo::file).collect();
+    files.len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards() {
+        let parsed = |text| parse_shard(text).map(|shard| (shard.rank(), shard.world()));
+        assert_eq!(parsed("0/1"), Ok((0, 1)));
+        assert_eq!(parsed(" 7 / 8 "), Ok((7, 8)));
+        for (text, part) in [
+            ("", "such as 0/8"),
+            ("3", "such as 0/8"),
+            ("1/2/3", "such as 0/8"),
+            ("-1/2", "such as 0/8"),
+            ("a/b", "such as 0/8"),
+            ("3/2", "from 0 to 1"),
+            ("2/2", "from 0 to 1"),
+            ("0/0", "1 to 1048576"),
+            ("0/1048577", "1 to 1048576"),
+        ] {
+            let error = parse_shard(text).expect_err(text);
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
 }

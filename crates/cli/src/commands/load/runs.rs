@@ -8,19 +8,20 @@ use pinlane::Device;
 use pinlane::load::{
     LoadConfig, LoadError, LoadLimit, LoadStats, Plan, PlanOptions, Tensor, TensorInfo, Weights,
 };
+use pinlane_model::{Direction, HostKind, Profile};
 use pinlane_report::{
-    Load, LoadConversion, LoadHost, LoadJob, LoadLimitedBy, LoadMemory, LoadRun, LoadShard,
-    LoadTimes, short_size,
+    Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadMemory, LoadRun,
+    LoadShard, LoadTimes, short_size,
 };
+use pinlane_sim::{Sim, SpanKind};
 
-use super::sim_copies::SimCopies;
-use super::{Args, errors, list};
+use super::{Args, errors, file_count};
 use crate::clock::duration_ns;
 use crate::device::{self, Backend};
 use crate::input_error::When;
 use crate::interrupt::Interrupt;
-use crate::progress::Progress;
 use crate::system;
+use crate::terminal::Progress;
 
 /// How often to check for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -29,10 +30,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Runs<'a> {
     args: &'a Args,
     device: &'a Device,
-    sim_copies: Option<SimCopies<'a>>,
+    /// A simulated machine and its profile.
+    sim: Option<(&'a Sim, &'a Profile)>,
     interrupt: &'a Interrupt,
     config: LoadConfig,
-    loaded: Option<(Weights, Vec<Tensor>)>,
+    /// The tensors on the device, in the order of the files.
+    pub(super) loaded: Option<(Weights, Vec<Tensor>)>,
 }
 
 impl<'a> Runs<'a> {
@@ -44,21 +47,14 @@ impl<'a> Runs<'a> {
     ) -> Self {
         // Copies are slow right after device memory is freed.
         device.keep_device_memory(u64::MAX);
-        let simulated = backend.sim().zip(backend.profile());
         Self {
             args,
             device,
-            sim_copies: simulated.map(|(sim, profile)| SimCopies { sim, profile }),
+            sim: backend.sim().zip(backend.profile()),
             interrupt,
             config: args.config(device),
             loaded: None,
         }
-    }
-
-    /// The tensors on the device, in the order of the files.
-    pub(super) fn loaded(&self) -> Option<(&Weights, &[Tensor])> {
-        let (weights, tensors) = self.loaded.as_ref()?;
-        Some((weights, tensors))
     }
 
     /// Runs everything. `weights` were opened in the time `headers`. Stops early on an interrupt; the report
@@ -105,7 +101,7 @@ impl<'a> Runs<'a> {
             runs => format!("run {number} of {runs}"),
         };
         let progress = Progress::bytes(label, total_bytes(weights.tensors()));
-        let position = self.sim_copies.map(|copies| copies.position());
+        let position = self.sim.map_or(0, |(sim, _)| sim.timeline().len());
         let context = match number {
             1 => self.create_context()?,
             _ => Duration::ZERO,
@@ -123,9 +119,8 @@ impl<'a> Runs<'a> {
         let run = LoadRun {
             times: (!is_simulated).then(|| times(headers, context, elapsed, &stats)),
             simulated_copies: self
-                .sim_copies
-                .zip(position)
-                .map(|(copies, position)| copies.since(position)),
+                .sim
+                .map(|(sim, profile)| copies_since(position, sim, profile)),
             host: is_simulated.then(|| host(headers, &stats)),
         };
         Ok(Some((run, tensors)))
@@ -192,7 +187,7 @@ impl<'a> Runs<'a> {
 
     fn job(&self, weights: &Weights) -> LoadJob {
         LoadJob {
-            files: list::file_count(weights),
+            files: file_count(weights),
             tensors: weights.tensors().len() as u64,
             bytes: total_bytes(weights.tensors()),
             shard: self.args.shard.map(|shard| LoadShard {
@@ -271,4 +266,19 @@ fn times(headers: Duration, context: Duration, load: Duration, stats: &LoadStats
             _ => LoadLimitedBy::Link,
         },
     }
+}
+
+/// The copies after a position of the simulator's timeline, each with the time that it takes alone. The clock
+/// also counts switches between streams, which depend on how this machine scheduled the threads.
+fn copies_since(position: usize, sim: &Sim, profile: &Profile) -> LoadCopies {
+    let (mut count, mut bytes, mut ns) = (0, 0, 0u64);
+    for span in sim.timeline().get(position..).unwrap_or(&[]) {
+        if span.kind == SpanKind::HostToDevice {
+            let (up, pinned) = (Direction::HostToDevice, HostKind::Pinned);
+            count += 1;
+            bytes += span.bytes;
+            ns = ns.saturating_add(profile.copy_ns(up, pinned, span.bytes));
+        }
+    }
+    LoadCopies { count, bytes, ns }
 }

@@ -8,7 +8,7 @@ use pinlane::Device;
 use pinlane::load::{LoadError, Tensor, Weights};
 
 use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use crate::terminal::Progress;
 
 /// Each thread needs about ten MiB of memory.
 const THREADS: usize = 4;

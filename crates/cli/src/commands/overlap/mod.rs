@@ -7,10 +7,10 @@ mod variants;
 use pinlane_report::Overlap;
 use pinlane_report::timeline::{Chart, Exporter};
 
-use crate::chart_files::ChartFiles;
 use crate::cli::Cli;
 use crate::clock::HostClock;
 use crate::output::UsageError;
+use crate::output_file::ChartFiles;
 use crate::parse::{duration, number, size};
 use crate::{calibration, device, terminal};
 use job::OverlapJob;
@@ -54,14 +54,14 @@ fn parse_length(text: &str) -> Result<Length, String> {
     match text {
         "light" => Ok(Length::Light),
         "copy" => Ok(Length::Copy),
-        other => duration::parse(other).map(Length::Ns),
+        other => duration(other).map(Length::Ns),
     }
 }
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     if let Length::Light = args.host {
         let reason = "--host cannot be `light`; use a time such as 2ms, copy or 0s";
-        return Err(UsageError::new(reason).into());
+        return Err(UsageError(reason.to_owned()).into());
     }
     args.files.check(cli.device.file())?;
     let backend = cli.device.open_for_timing()?;
@@ -72,15 +72,13 @@ pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
     };
     let mut job = OverlapJob::new(&device, HostClock::of(&backend), args.size)?;
     let copy_ns = job.upload_ns()?;
-    job.set_kernel(match args.kernel {
+    let ns = |length| match length {
         Length::Light => 0,
         Length::Copy => copy_ns,
         Length::Ns(ns) => ns,
-    })?;
-    job.host_ns = match args.host {
-        Length::Ns(ns) => ns,
-        _ => copy_ns,
     };
+    job.set_kernel(ns(args.kernel))?;
+    job.host_ns = ns(args.host);
     // All runs of a simulated device take the same time.
     let simulated = device.info().simulated.is_some();
     let repeat = if simulated { 1 } else { args.repeat };

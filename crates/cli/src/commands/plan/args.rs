@@ -1,73 +1,70 @@
-//! Arguments of `pinlane plan`.
+//! Arguments of `pinlane plan`, the job they describe, and errors that name them.
 
-use pinlane_model::pipeline::{Memory, PipelineOrder};
+use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError};
+use pinlane_model::search::Limits;
+use pinlane_model::{Direction, HostKind, Profile};
 
-use crate::chart_files::ChartFiles;
-use crate::parse::{duration, names, number, rate, size};
+use crate::output::UsageError;
+use crate::output_file::ChartFiles;
+use crate::parse::{DURATION_NS_MAX, duration, number, one_of, rate, size};
 use crate::profile::{self, ProfileFile};
 
 /// More streams never help, and drivers slow down.
 const STREAMS_MAX: u32 = 128;
 
-const MEMORY: [(&str, Memory, &str); 4] = [
-    ("pinned", Memory::Pinned, "Page-locked memory"),
-    (
-        "pageable",
-        Memory::Pageable,
-        "Pageable memory, copied by the driver",
-    ),
-    (
-        "express",
-        Memory::Express,
-        "Pageable memory, copied by the express lane",
-    ),
-    ("device", Memory::Device, "Device memory; nothing is copied"),
+const GIB: u128 = 1 << 30;
+const NS_PER_S: u128 = 1_000_000_000;
+
+const MEMORY: [Memory; 4] = [
+    Memory::Pinned,
+    Memory::Pageable,
+    Memory::Express,
+    Memory::Device,
 ];
 
-const ORDERS: [(&str, PipelineOrder, &str); 3] = [
-    (
-        "depth-first",
-        PipelineOrder::DepthFirst,
-        "Chunk by chunk, alternating between the streams",
-    ),
-    (
-        "breadth-first",
-        PipelineOrder::BreadthFirst,
-        "Stage by stage, with one chunk per stream",
-    ),
-    (
-        "stage-streams",
-        PipelineOrder::StageStreams,
-        "Three streams: uploads, kernels, downloads",
-    ),
-];
+fn memory_text(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Pinned => "pinned: Page-locked memory",
+        Memory::Pageable => "pageable: Pageable memory, copied by the driver",
+        Memory::Express => "express: Pageable memory, copied by the express lane",
+        Memory::Device => "device: Device memory; nothing is copied",
+    }
+}
+
+fn order_text(order: PipelineOrder) -> &'static str {
+    match order {
+        PipelineOrder::DepthFirst => "depth-first: Chunk by chunk, alternating between the streams",
+        PipelineOrder::BreadthFirst => "breadth-first: Stage by stage, with one chunk per stream",
+        PipelineOrder::StageStreams => "stage-streams: Three streams: uploads, kernels, downloads",
+    }
+}
 
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("kernel_time").args(["kernel", "kernel_rate"]).required(true)))]
 pub(crate) struct Args {
     /// Bytes that the kernel reads, such as 1GiB
     #[arg(long = "in", value_name = "BYTES", value_parser = size::parse, allow_hyphen_values = true)]
-    pub(super) bytes_in: usize,
+    bytes_in: usize,
 
     /// Bytes that the kernel writes; 0 if nothing is copied back
     #[arg(long = "out", value_name = "BYTES", value_parser = size::parse_or_zero, allow_hyphen_values = true)]
-    pub(super) bytes_out: usize,
+    bytes_out: usize,
 
     /// Time of the kernel for the whole input, such as 4ms, 850us or 1.5s
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
-    pub(super) kernel: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    kernel: Option<u64>,
 
     /// Rate at which the kernel reads its input, such as 250GB/s or 1.2TB/s
-    #[arg(long, value_name = "RATE", value_parser = rate::parse, allow_hyphen_values = true)]
-    pub(super) kernel_rate: Option<u64>,
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true)]
+    kernel_rate: Option<u64>,
 
     /// Memory of the input
-    #[arg(long, default_value = "pinned", value_name = "MEMORY", value_parser = names::one_of(&MEMORY))]
-    pub(super) input: Memory,
+    #[arg(long, default_value = "pinned", value_name = "MEMORY", value_parser = one_of(&MEMORY, memory_text))]
+    input: Memory,
 
     /// Memory of the output
-    #[arg(long, default_value = "pinned", value_name = "MEMORY", value_parser = names::one_of(&MEMORY))]
-    pub(super) output: Memory,
+    #[arg(long, default_value = "pinned", value_name = "MEMORY", value_parser = one_of(&MEMORY, memory_text))]
+    output: Memory,
 
     /// Use this chunk size, and show the best plan for comparison
     #[arg(long, value_name = "BYTES", value_parser = size::parse, allow_hyphen_values = true)]
@@ -78,16 +75,16 @@ pub(crate) struct Args {
     pub(super) streams: Option<u32>,
 
     /// Use this order, and show the best plan for comparison
-    #[arg(long, value_name = "ORDER", value_parser = names::one_of(&ORDERS))]
+    #[arg(long, value_name = "ORDER", value_parser = one_of(&PipelineOrder::ALL, order_text))]
     pub(super) order: Option<PipelineOrder>,
 
     /// Limit of device memory for chunk buffers [default: all memory of the profile]
     #[arg(long, value_name = "BYTES", value_parser = size::parse, allow_hyphen_values = true)]
-    pub(super) device_memory: Option<usize>,
+    device_memory: Option<usize>,
 
     /// Limit of pinned memory for the rings of the express lane [default: none]
     #[arg(long, value_name = "BYTES", value_parser = size::parse, allow_hyphen_values = true)]
-    pub(super) pinned_memory: Option<usize>,
+    pinned_memory: Option<usize>,
 
     /// Plan for this profile, a built-in name or a file, instead of --device
     #[arg(long, value_name = "NAME|FILE", value_parser = profile::named)]
@@ -95,4 +92,118 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(super) files: ChartFiles,
+}
+
+impl Args {
+    pub(super) fn job(&self) -> Result<Job, UsageError> {
+        let (bytes_in, flag) = (self.bytes_in as u64, self.kernel_flag());
+        let ns_per_gib = match (self.kernel, self.kernel_rate) {
+            // Rounded up, so that the whole input takes no less than given.
+            (Some(ns), _) => (u128::from(ns) * GIB).div_ceil(u128::from(bytes_in.max(1))),
+            (None, rate) => rate.map_or(0, |rate| GIB * NS_PER_S / u128::from(rate.max(1))),
+        };
+        let ns_per_gib = u64::try_from(ns_per_gib).map_err(|_| {
+            UsageError(format!(
+                "{flag}: too slow for this few bytes; use a faster kernel or a larger --in"
+            ))
+        })?;
+        let fixed_ns = 0;
+        let kernel = KernelTime {
+            fixed_ns,
+            ns_per_gib,
+        };
+        if !kernel.ns(bytes_in).is_ok_and(|ns| ns <= DURATION_NS_MAX) {
+            return Err(UsageError(format!(
+                "{flag}: the kernel takes more than 1000 hours in total; use a faster one or a smaller --in"
+            )));
+        }
+        Ok(Job {
+            bytes_in,
+            bytes_out: self.bytes_out as u64,
+            kernel,
+            input: self.input,
+            output: self.output,
+            host_ns_per_chunk: 0,
+        })
+    }
+
+    fn kernel_flag(&self) -> &'static str {
+        match self.kernel {
+            Some(_) => "--kernel",
+            None => "--kernel-rate",
+        }
+    }
+
+    /// The limits of a plan.
+    pub(super) fn limits(&self, profile: &Profile) -> Limits {
+        let or = |given: Option<usize>, otherwise| given.map_or(otherwise, |bytes| bytes as u64);
+        Limits {
+            device_bytes: or(self.device_memory, profile.device.memory_bytes),
+            pinned_bytes: or(self.pinned_memory, u64::MAX),
+            ..Limits::default()
+        }
+    }
+
+    /// The model's error, with the flag that caused it.
+    pub(super) fn refusal(&self, error: PlanError) -> UsageError {
+        let PlanError::Invalid { field, reason } = &error else {
+            return UsageError(format!(
+                "--in, --out, --profile: cannot compute a schedule: {error}"
+            ));
+        };
+        let flag = match *field {
+            "bytes_in" => "--in",
+            "bytes_out" => "--out",
+            "kernel" => self.kernel_flag(),
+            "input" => "--input",
+            "output" => "--output",
+            "chunk_bytes" => "--chunk",
+            "streams" | "streams_at_most" => "--streams",
+            "device_bytes" if self.device_memory.is_none() => {
+                "--in, --out: device memory of the profile"
+            }
+            "device_bytes" => "--device-memory",
+            "pinned_bytes" => "--pinned-memory",
+            other => other,
+        };
+        let remedy = match *field {
+            "input" | "output" => "; use pinned or pageable, or another --profile",
+            _ => "",
+        };
+        UsageError(format!("{flag}: {reason}{remedy}"))
+    }
+}
+
+/// Fails if the time is too long to represent. `flags` are the cause.
+pub(super) fn check_time(ns: u64, flags: &str) -> Result<(), UsageError> {
+    match ns {
+        u64::MAX => Err(UsageError(format!(
+            "{flags}: the job takes too long to represent"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Fails if the job's copies take no time on the profile: there is nothing to overlap.
+pub(super) fn check_profile(job: &Job, profile: &Profile) -> Result<(), UsageError> {
+    let ends = [
+        (Direction::HostToDevice, job.input, job.bytes_in),
+        (Direction::DeviceToHost, job.output, job.bytes_out),
+    ];
+    let copies = ends.into_iter().filter_map(|(direction, memory, bytes)| {
+        let kind = match memory {
+            Memory::Device => return None,
+            Memory::Pageable => HostKind::Pageable,
+            Memory::Pinned | Memory::Express => HostKind::Pinned,
+        };
+        (bytes > 0).then(|| profile.copy_ns(direction, kind, bytes))
+    });
+    // The slowest copy, if there is one.
+    if copies.max() == Some(0) {
+        return Err(UsageError(format!(
+            "--profile {}: copies take no time on it, so there is nothing to plan",
+            profile.name
+        )));
+    }
+    Ok(())
 }

@@ -1,81 +1,110 @@
 //! `pinlane plan`: the best way to run a job, by the model.
 //!
 //! ```text
-//!   args            the flags
-//!   profile_source  which profile
-//!   job             the job and its limits, and errors that name the flags
-//!   given_shape     the best shape with what the user fixed
-//!   report          the model's answer as a report
-//!   timeline        schedules as timelines
+//!   args         the flags, the job they describe, and errors that name them
+//!   given_shape  the best shape with what the user fixed
+//!   report       the model's answer as a report
+//!   timeline     schedules as timelines
 //! ```
 
 mod args;
 mod given_shape;
-mod job;
-mod profile_source;
 mod report;
 mod timeline;
 
+use pinlane_driver::Platform;
+use pinlane_model::Profile;
 use pinlane_model::pipeline::Job;
 use pinlane_model::schedule::schedule;
 use pinlane_model::search::best;
-use pinlane_report::{Plan, PlanRun};
+use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
 
 use crate::cli::Cli;
+use crate::device::{Backend, DeviceChoice};
+use crate::output::UsageError;
+use crate::profile::{self, ProfileFile};
 use crate::terminal;
 pub(crate) use args::Args;
-use profile_source::ProfileSource;
 use report::Subject;
 
-pub(crate) fn run(args: &Args, cli: &mut Cli<'_>) -> anyhow::Result<bool> {
-    let job = job::job(args)?;
+/// How profiles that were measured on a simulated device name it.
+const SIMULATED_NAME: &str = "Simulated GPU";
+
+pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+    let job = args.job()?;
     let profile = args.profile.as_ref().and_then(|it| it.file.as_deref());
-    args.files
-        .check(cli.device.file().into_iter().chain(profile))?;
-    let source = ProfileSource::find(cli.device, args)?;
-    let mut plan = plan(args, &job, &source)?;
+    let inputs = cli.device.file().into_iter().chain(profile);
+    args.files.check(inputs)?;
+    let (profile, simulated) = find_profile(cli.device, args)?;
+    let mut plan = plan(args, &job, &profile, simulated)?;
     args.files.write(&plan.timeline)?;
-    for path in args.files.all().into_iter().flatten() {
-        plan.written.push(path.display().to_string());
-    }
+    let written = args.files.all().into_iter().flatten();
+    plan.written = written.map(|path| path.display().to_string()).collect();
     cli.report(|| plan.to_json(), || plan.to_text(&terminal::chart_look()))?;
     Ok(true)
 }
 
-fn plan(args: &Args, job: &Job, source: &ProfileSource) -> anyhow::Result<Plan> {
-    let profile = &source.profile;
-    let limits = job::limits(args, profile);
-    let refused = |error| job::refusal(&error, args);
-    job::check_profile(job, profile)?;
-    let best = best(job, profile, &limits).map_err(refused)?;
-    job::check_time(best.predicted_ns, "--in, --out, --profile")?;
+/// The profile of `--profile`, of the simulated device, or of the calibrated GPU, and whether the device is
+/// known to be simulated.
+fn find_profile(choice: &DeviceChoice, args: &Args) -> anyhow::Result<(ProfileFile, bool)> {
+    if let Some(named) = &args.profile {
+        return Ok((named.clone(), false));
+    }
+    let profile = match choice.open_for_timing()? {
+        Backend::Sim { profile, .. } => *profile,
+        Backend::Cuda { platform, ordinal } => {
+            let info = platform.devices()?.swap_remove(ordinal as usize);
+            let Some(profile) = &info.simulated else {
+                return Ok((profile::read_cached(&info)?, false));
+            };
+            // A simulated libcuda reports only the name of its profile.
+            let name = &info.name;
+            let unknown = || format!("the profile of {name} is not built in; pass --profile");
+            Profile::builtin(profile).ok_or_else(|| UsageError(unknown()))?
+        }
+    };
+    let file = None;
+    Ok((ProfileFile { profile, file }, true))
+}
+
+fn plan(args: &Args, job: &Job, named: &ProfileFile, simulated: bool) -> anyhow::Result<Plan> {
+    let profile = &named.profile;
+    let device = &profile.device.name;
+    let simulated = simulated || device.starts_with(SIMULATED_NAME);
+    let origin = Origin::computed(device, &profile.name, simulated);
+    let limits = args.limits(profile);
+    args::check_profile(job, profile)?;
+    let best = best(job, profile, &limits).map_err(|error| args.refusal(error))?;
+    args::check_time(best.predicted_ns, "--in, --out, --profile")?;
     let given = given_shape::find(args, job, profile, &limits, &best.shape)?;
     let subject = Subject {
         job,
         profile,
         limits: &limits,
     };
-    let serial = job.serial(profile).map_err(refused)?;
-    let given_shape = given.as_ref().map(|(shape, _)| shape);
-    let timeline = subject.chart(&source.origin, given_shape, &best.shape)?;
-    let (job, serial_ns) = (subject.job()?, schedule(profile, &serial)?.end_ns);
+    let serial = job.serial(profile).map_err(|error| args.refusal(error))?;
+    let timeline = subject.chart(&origin, given.map(|(shape, _)| shape), &best.shape)?;
+    let (plan_job, serial_ns) = (subject.job()?, schedule(profile, &serial)?.end_ns);
     let run = |shape, ns| {
-        let shape = subject.shape(&shape)?;
-        anyhow::Ok(PlanRun::new(shape, ns, &job, serial_ns))
+        let shape = subject.shape(job, &shape)?;
+        anyhow::Ok(PlanRun::new(shape, ns, &plan_job, serial_ns))
     };
     let advice = subject.advice(&best, given.map(|(_, ns)| ns));
     Ok(Plan {
-        origin: source.origin.clone(),
-        profile_file: source.file.clone(),
+        origin,
+        profile_file: named.file.as_ref().map(|path| path.display().to_string()),
         serial_ns,
         given: given.map(|(shape, ns)| run(shape, ns)).transpose()?,
         best: run(best.shape, best.predicted_ns)?,
-        bottleneck: report::bottleneck(&best),
+        bottleneck: PlanBottleneck {
+            part: best.bottleneck.resource,
+            busy_share: best.bottleneck.busy_permille as f64 / 1000.0,
+        },
         advice,
         advice_text: advice.sentence(best.predicted_ns),
         alternatives: subject.alternatives(&best)?,
         timeline,
         written: Vec::new(),
-        job,
+        job: plan_job,
     })
 }

@@ -4,7 +4,7 @@ use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
 use pinlane_model::search::{Advice, Alternative, Limits, Plan, best};
 use pinlane_report::timeline::{Chart, Timeline};
-use pinlane_report::{Origin, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanShape};
+use pinlane_report::{Origin, PlanAdvice, PlanAlternative, PlanJob, PlanShape};
 
 use super::timeline;
 
@@ -30,11 +30,7 @@ impl Subject<'_> {
         })
     }
 
-    pub(super) fn shape(&self, shape: &Shape) -> Result<PlanShape, PlanError> {
-        self.shape_of(self.job, shape)
-    }
-
-    fn shape_of(&self, job: &Job, shape: &Shape) -> Result<PlanShape, PlanError> {
+    pub(super) fn shape(&self, job: &Job, shape: &Shape) -> Result<PlanShape, PlanError> {
         let uses_lanes =
             job.input == Memory::Express || (job.output == Memory::Express && job.bytes_out > 0);
         let lanes = self.profile.express.as_ref().map(|express| express.lanes);
@@ -52,11 +48,9 @@ impl Subject<'_> {
 
     /// What would help, or that the given shape is not the best.
     pub(super) fn advice(&self, plan: &Plan, given_ns: Option<u64>) -> PlanAdvice {
-        if let Some(given_ns) = given_ns {
-            let saves_ns = given_ns.saturating_sub(plan.predicted_ns);
-            if saves_ns > given_ns / WORTHWHILE {
-                return PlanAdvice::TakeBest { saves_ns };
-            }
+        let saves_ns = given_ns.map_or(0, |ns| ns.saturating_sub(plan.predicted_ns));
+        if given_ns.is_some_and(|ns| saves_ns > ns / WORTHWHILE) {
+            return PlanAdvice::TakeBest { saves_ns };
         }
         match plan.advice {
             Advice::Pin { saves_ns } => PlanAdvice::Pin {
@@ -76,14 +70,11 @@ impl Subject<'_> {
     fn pinning_ns(&self) -> u64 {
         let job = self.job;
         let register = &self.profile.host_memory.register;
-        [(job.input, job.bytes_in), (job.output, job.bytes_out)]
-            .into_iter()
-            .filter(|(memory, bytes)| {
-                matches!(memory, Memory::Pageable | Memory::Express) && *bytes > 0
-            })
-            .fold(0, |sum: u64, (_, bytes)| {
-                sum.saturating_add(register.ns(bytes))
-            })
+        let ns = |memory, bytes| match memory {
+            Memory::Pageable | Memory::Express if bytes > 0 => register.ns(bytes),
+            _ => 0,
+        };
+        ns(job.input, job.bytes_in).saturating_add(ns(job.output, job.bytes_out))
     }
 
     /// Alternatives to the best plan: those of the model, and the same job in other memory.
@@ -92,7 +83,9 @@ impl Subject<'_> {
         let mut all = Vec::new();
         for Alternative { name, shape, ns } in &plan.alternatives {
             if *shape != Some(plan.shape) {
-                let shape = shape.map(|shape| self.shape(&shape)).transpose()?;
+                let shape = shape
+                    .map(|shape| self.shape(self.job, &shape))
+                    .transpose()?;
                 all.push(PlanAlternative::new(name, shape, *ns, best_ns));
             }
         }
@@ -107,7 +100,7 @@ impl Subject<'_> {
             }
             // Fails if the limits leave no room for this memory.
             if let Ok(plan) = best(&job, self.profile, self.limits) {
-                let shape = Some(self.shape_of(&job, &plan.shape)?);
+                let shape = Some(self.shape(&job, &plan.shape)?);
                 all.push(PlanAlternative::new(
                     name,
                     shape,
@@ -123,17 +116,17 @@ impl Subject<'_> {
     pub(super) fn chart(
         &self,
         origin: &Origin,
-        given: Option<&Shape>,
+        given: Option<Shape>,
         best: &Shape,
     ) -> anyhow::Result<Chart> {
         let run = |label: &str, shape: &Shape| {
-            let title = self.shape(shape)?.title();
+            let title = self.shape(self.job, shape)?.title();
             timeline::pipelined(label, &title, self.job, self.profile, shape)
         };
         let title = format!("Predicted timeline: {}", self.job()?.title());
         let chart = |runs: Vec<Timeline>| Chart::new(&title, origin.clone(), runs);
         let best = run("Best", best)?;
-        let given = given.map(|shape| run("Given", shape)).transpose()?;
+        let given = given.map(|shape| run("Given", &shape)).transpose()?;
         // An incomplete run cannot be compared with complete ones.
         let (first, second) = match given {
             Some(given) => (given, Some(best)),
@@ -145,13 +138,6 @@ impl Subject<'_> {
         let mut runs = vec![timeline::serial(self.job, self.profile)?, first.timeline];
         runs.extend(second.filter(|run| run.is_whole).map(|run| run.timeline));
         Ok(chart(runs))
-    }
-}
-
-pub(super) fn bottleneck(plan: &Plan) -> PlanBottleneck {
-    PlanBottleneck {
-        part: plan.bottleneck.resource,
-        busy_share: plan.bottleneck.busy_permille as f64 / 1000.0,
     }
 }
 

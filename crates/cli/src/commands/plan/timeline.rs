@@ -27,12 +27,11 @@ pub(super) fn pipelined(
 ) -> anyhow::Result<PredictedRun> {
     let chunks = job.bytes_in.div_ceil(shape.chunk_bytes.max(1));
     let is_whole = chunks <= WHOLE_CHUNKS_MAX;
-    let (job, name) = match is_whole {
-        true => (*job, format!("{name}: {title}")),
-        false => (
-            first_chunks(job, shape),
-            format!("{name}, the first {FIRST_CHUNKS} of {chunks} chunks"),
-        ),
+    let (job, name) = if is_whole {
+        (*job, format!("{name}: {title}"))
+    } else {
+        let name = format!("{name}, the first {FIRST_CHUNKS} of {chunks} chunks");
+        (first_chunks(job, shape), name)
     };
     let schedule = schedule(profile, &shape.program(&job, profile)?)?;
     Ok(PredictedRun {
@@ -72,15 +71,11 @@ fn device_span(span: &pinlane_model::schedule::Span) -> Span {
     };
     let (kind, label, bytes) = match span.work {
         Work::Copy {
-            direction: Direction::HostToDevice,
-            bytes,
-            ..
-        } => (SpanKind::HostToDevice, "copy in", bytes),
-        Work::Copy {
-            direction: Direction::DeviceToHost,
-            bytes,
-            ..
-        } => (SpanKind::DeviceToHost, "copy out", bytes),
+            direction, bytes, ..
+        } => match direction {
+            Direction::HostToDevice => (SpanKind::HostToDevice, "copy in", bytes),
+            Direction::DeviceToHost => (SpanKind::DeviceToHost, "copy out", bytes),
+        },
         Work::Kernel { .. } => (SpanKind::Kernel, "kernel", 0),
         Work::Fill { bytes } => (SpanKind::Memset, "fill", bytes),
     };
@@ -117,10 +112,8 @@ fn host_span(job: &Job, host: &HostSpan) -> Span {
     let (track, work) = match host.thread {
         0 => (Track::Host, (SpanKind::HostWork, "host work")),
         1 if fills => (Track::Staging(0), (SpanKind::Staging, "fill the ring")),
-        _ => (
-            Track::Staging(u32::from(fills)),
-            (SpanKind::Staging, "empty the ring"),
-        ),
+        _ if fills => (Track::Staging(1), (SpanKind::Staging, "empty the ring")),
+        _ => (Track::Staging(0), (SpanKind::Staging, "empty the ring")),
     };
     let (kind, label) = match host.state {
         HostState::Call => (SpanKind::HostWork, "driver calls"),

@@ -1,11 +1,8 @@
 //! The driver, its kernel module, and the GPUs it shows.
 
 use pinlane_driver::{Error, ErrorKind};
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, DoctorStatus};
 
-use super::{Check, remedies};
-use crate::commands::doctor::facts::gpu::GpuFacts;
-use crate::commands::doctor::facts::host::HostFacts;
+use super::{Check, DoctorGroup, DoctorStatus, Finding, GpuFacts, HostFacts};
 
 const DRIVER: Check = Check(DoctorGroup::Gpu, "CUDA driver");
 const MODULE: Check = Check(DoctorGroup::Gpu, "kernel module");
@@ -71,7 +68,7 @@ fn no_gpu(host: &HostFacts, required: bool, kind: ErrorKind, detail: &str) -> Fi
     }
     let remedy = match &host.variables.visible_devices {
         Some(value) if is_loaded && hides_all(value) => "unset CUDA_VISIBLE_DEVICES".to_owned(),
-        _ => remedies::find_gpu(host),
+        _ => find_gpu(host),
     };
     let seen = match required {
         true => seen,
@@ -105,7 +102,7 @@ fn module(host: &HostFacts, gpus: &GpuFacts) -> Finding {
             let seen = format!("not loaded, but the PCI bus has {gpus_on_bus}");
             MODULE
                 .finding(severity(gpus.required), seen)
-                .remedy(remedies::find_gpu(host), 100)
+                .remedy(find_gpu(host), 100)
         }
     }
 }
@@ -131,7 +128,7 @@ fn device_files(host: &HostFacts, gpus: &GpuFacts) -> Option<Finding> {
         return Some(DEVICE_FILES.skip(format!("{missing}, but CUDA works without")));
     }
     let remedy = match host.container {
-        true => remedies::find_gpu(host),
+        true => find_gpu(host),
         false => "sudo nvidia-modprobe -c 0 -u".to_owned(),
     };
     let finding = DEVICE_FILES.finding(severity(gpus.required), missing);
@@ -161,5 +158,28 @@ fn gpus_text(count: usize) -> String {
     match count {
         1 => "1 GPU".to_owned(),
         count => format!("{count} GPUs"),
+    }
+}
+
+/// What to do if the process finds no GPU.
+fn find_gpu(host: &HostFacts) -> String {
+    let is_present = !host.pci.is_empty() || host.kernel_module.is_some();
+    if host.wsl {
+        "install NVIDIA's driver on Windows (not in Linux), then run `wsl --update`".to_owned()
+    } else if host.container && !host.device_files.control {
+        let start = "`docker run --gpus all …` (needs the NVIDIA Container Toolkit)";
+        match is_present {
+            true => format!("start the container with its GPUs: {start}"),
+            false => format!("if the machine has a GPU, start the container with it: {start}"),
+        }
+    } else if !is_present {
+        "nothing to do on a machine without an NVIDIA GPU; `--device sim` simulates one".to_owned()
+    } else if host.kernel_module.is_none() {
+        "install NVIDIA's driver (`sudo ubuntu-drivers install` on Ubuntu, or \
+         https://www.nvidia.com/drivers), or load it with `sudo modprobe nvidia`"
+            .to_owned()
+    } else {
+        "check `nvidia-smi`; libcuda.so.1 is part of the driver's package (libnvidia-compute on Ubuntu)"
+            .to_owned()
     }
 }

@@ -1,9 +1,6 @@
 //! A single GPU.
 
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup};
-
-use super::Check;
-use crate::commands::doctor::facts::gpu::Gpu;
+use super::{Check, DoctorGroup, Finding, Gpu};
 use crate::system::nvml::ComputeMode;
 
 const USABLE: Check = Check(DoctorGroup::Gpu, "usable");
@@ -15,9 +12,7 @@ const CONFIDENTIAL: Check = Check(DoctorGroup::Gpu, "confidential computing");
 pub(super) fn all(gpu: &Gpu) -> Vec<Finding> {
     let mut findings = vec![usable(gpu), memory(gpu)];
     if gpu.info.simulated.is_none() {
-        findings.push(compute_mode(gpu));
-        findings.push(persistence(gpu));
-        findings.push(confidential(gpu));
+        findings.extend([compute_mode(gpu), persistence(gpu), confidential(gpu)]);
     }
     findings
 }
@@ -66,18 +61,16 @@ fn compute_mode(gpu: &Gpu) -> Finding {
 }
 
 fn persistence(gpu: &Gpu) -> Finding {
+    let turn_on = format!(
+        "sudo nvidia-smi -i {} -pm 1 (or run nvidia-persistenced)",
+        id(gpu)
+    );
     match gpu.state.persistence {
         None => PERSISTENCE.unknown(),
         Some(true) => PERSISTENCE.ok("on"),
         Some(false) => PERSISTENCE
             .warn("off: the driver unloads an unused GPU, which delays the next first call")
-            .remedy(
-                format!(
-                    "sudo nvidia-smi -i {} -pm 1 (or run nvidia-persistenced)",
-                    id(gpu)
-                ),
-                20,
-            ),
+            .remedy(turn_on, 20),
     }
 }
 

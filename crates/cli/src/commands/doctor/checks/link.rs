@@ -1,12 +1,7 @@
 //! The link between host and GPU.
 
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup};
-
-use super::{Check, gpu, numa};
-use crate::commands::doctor::facts::gpu::{Gpu, GpuFacts};
-use crate::commands::doctor::facts::host::HostFacts;
-use crate::system::pci::LinkSpeed;
-use crate::system::pcie::{Link, payload_limit_gb_per_s};
+use super::{Check, DoctorGroup, Finding, Gpu, GpuFacts, HostFacts, gpu};
+use crate::system::pci::{Link, LinkSpeed, payload_limit_gb_per_s};
 
 const SIMULATED_LINK: Check = Check(DoctorGroup::Link, "link");
 const PCIE_LINK: Check = Check(DoctorGroup::Link, "PCIe link");
@@ -15,6 +10,7 @@ const WIDTH: Check = Check(DoctorGroup::Link, "link width");
 const SLOT: Check = Check(DoctorGroup::Link, "slot");
 const ERRORS: Check = Check(DoctorGroup::Link, "link errors");
 const IOMMU: Check = Check(DoctorGroup::Link, "IOMMU");
+const NUMA_NODE: Check = Check(DoctorGroup::Link, "NUMA node");
 
 const RESEAT: &str = "reseat the card, and check riser, cable and the slot's firmware settings \
                       (bifurcation, link speed: auto)";
@@ -24,9 +20,7 @@ pub(super) fn of_gpu(gpu: &Gpu, host: &HostFacts) -> Vec<Finding> {
         return vec![simulated(gpu)];
     }
     let mut findings = speed(gpu);
-    findings.push(slot(gpu));
-    findings.push(errors(gpu));
-    findings.push(numa::node(gpu, host));
+    findings.extend([slot(gpu), errors(gpu), numa_node(gpu, host)]);
     findings
 }
 
@@ -73,15 +67,13 @@ fn generation(link: Link, under_load: bool) -> Finding {
         return GENERATION.ok(format!("PCIe {now} x{}{limit}", link.width));
     }
     let seen = format!("PCIe {now}, but card and slot support PCIe {most}");
-    match under_load {
-        true => GENERATION
-            .warn(format!("{seen}, under load"))
-            .remedy(RESEAT, 90),
-        // Idle GPUs lower the generation to save power.
-        false => GENERATION.skip(format!(
-            "{seen}; idle GPUs slow down, and this one could not be put under load"
-        )),
+    if under_load {
+        let seen = format!("{seen}, under load");
+        return GENERATION.warn(seen).remedy(RESEAT, 90);
     }
+    // Idle GPUs lower the generation to save power.
+    let why = "idle GPUs slow down, and this one could not be put under load";
+    GENERATION.skip(format!("{seen}; {why}"))
 }
 
 fn width(link: Link) -> Finding {
@@ -126,17 +118,12 @@ fn errors(gpu: &Gpu) -> Finding {
 fn iommu(host: &HostFacts, gpus: &GpuFacts) -> Finding {
     const REMEDY: &str = "add iommu=pt to the kernel's command line (GRUB_CMDLINE_LINUX in \
                           /etc/default/grub, then `sudo update-grub`) and reboot";
-    let modes: Vec<&str> = gpus
-        .gpus
-        .iter()
-        .filter_map(|gpu| gpu.pci.as_ref()?.iommu.as_deref())
-        .collect();
+    let gpus = gpus.gpus.iter();
+    let modes = gpus.filter_map(|gpu| gpu.pci.as_ref()?.iommu.as_deref());
+    let modes: Vec<&str> = modes.collect();
     if let Some(mode) = modes.iter().find(|mode| mode.starts_with("DMA")) {
-        return IOMMU
-            .warn(format!(
-                "translates the GPU's accesses ({mode}), which slows pinning down"
-            ))
-            .remedy(REMEDY, 35);
+        let seen = format!("translates the GPU's accesses ({mode}), which slows pinning down");
+        return IOMMU.warn(seen).remedy(REMEDY, 35);
     }
     if modes.contains(&"identity") {
         return IOMMU.ok("on, in passthrough mode for the GPU (identity)");
@@ -147,16 +134,49 @@ fn iommu(host: &HostFacts, gpus: &GpuFacts) -> Finding {
     let Some(args) = &host.kernel_args else {
         return IOMMU.skip("on; mode unknown");
     };
-    let passthrough = [
-        "iommu=pt",
-        "iommu.passthrough=1",
-        "intel_iommu=off",
-        "amd_iommu=off",
-    ];
-    if args.iter().any(|arg| passthrough.contains(&arg.as_str())) {
+    let passes = |arg: &str| {
+        let off = ["intel_iommu=off", "amd_iommu=off"].contains(&arg);
+        off || ["iommu=pt", "iommu.passthrough=1"].contains(&arg)
+    };
+    if args.split_whitespace().any(passes) {
         return IOMMU.ok("on, in passthrough mode (iommu=pt)");
     }
-    IOMMU
-        .warn("on, may translate the GPU's accesses")
-        .remedy(REMEDY, 15)
+    let seen = "on, may translate the GPU's accesses";
+    IOMMU.warn(seen).remedy(REMEDY, 15)
+}
+
+/// Whether the process runs on the GPU's NUMA node.
+fn numa_node(gpu: &Gpu, host: &HostFacts) -> Finding {
+    if host.nodes.len() == 1 {
+        return NUMA_NODE.ok("the machine has only one");
+    }
+    let by_kernel = gpu.pci.as_ref().and_then(|pci| pci.numa_node);
+    let Some(number) = by_kernel.or(gpu.info.numa_node) else {
+        return NUMA_NODE.unknown();
+    };
+    let (Some(node), Some(cpus)) = (host.node(number), &host.cpus) else {
+        let seen = format!("the GPU is on node {number}, whose CPUs are unknown");
+        return NUMA_NODE.skip(seen);
+    };
+    let (near, all) = (cpus.count_common(&node.cpus), cpus.count());
+    let memory_nodes = host.memory_nodes.as_ref();
+    let (problem, weight) = if near == 0 {
+        (format!("but this process runs elsewhere (CPUs {cpus})"), 88)
+    } else if memory_nodes.is_some_and(|nodes| !nodes.contains(number)) {
+        ("whose memory this process may not use".to_owned(), 87)
+    } else if near < all {
+        (
+            format!("as are {near} of the {all} CPUs that this process may use"),
+            30,
+        )
+    } else {
+        return NUMA_NODE.ok(format!("the process runs on the GPU's node {number}"));
+    };
+    let remedy = format!(
+        "numactl --cpunodebind={number} --membind={number} pinlane …; for a container: `docker run \
+         --cpuset-cpus={} --cpuset-mems={number} …`",
+        node.cpus
+    );
+    let seen = format!("the GPU is on node {number}, {problem}");
+    NUMA_NODE.warn(seen).remedy(remedy, weight)
 }

@@ -2,16 +2,15 @@
 
 mod driver;
 mod gpu;
-mod limits;
+mod host;
 mod link;
-mod memory;
-mod numa;
 mod process;
-mod remedies;
 
 use pinlane_report::{DoctorFinding as Finding, DoctorGroup, DoctorStatus};
 
 use super::facts::Facts;
+use super::facts::gpu::{Gpu, GpuFacts};
+use super::facts::host::HostFacts;
 
 /// A named check of a group.
 #[derive(Clone, Copy)]
@@ -58,8 +57,7 @@ pub(super) fn run_all(facts: &Facts) -> Vec<Finding> {
         findings.extend(of_gpu);
     }
     findings.extend(link::of_host(host, gpus));
-    findings.extend(memory::all(host));
-    findings.extend(limits::all(host));
+    findings.extend(host::all(host));
     findings.extend(process::of_host(host, gpus));
     findings
 }

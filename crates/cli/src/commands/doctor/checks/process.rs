@@ -1,11 +1,9 @@
 //! The process's settings, and other processes.
 
 use pinlane_driver::ErrorKind;
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, short_size};
+use pinlane_report::short_size;
 
-use super::{Check, driver, gpu};
-use crate::commands::doctor::facts::gpu::{Gpu, GpuFacts};
-use crate::commands::doctor::facts::host::HostFacts;
+use super::{Check, DoctorGroup, Finding, Gpu, GpuFacts, HostFacts, driver, gpu};
 use crate::system::nvml::GpuProcess;
 
 const OTHERS: Check = Check(DoctorGroup::Process, "other processes");

@@ -10,8 +10,7 @@ use super::host::HostFacts;
 use crate::device::{self, Backend, DeviceChoice};
 use crate::system::files::SystemRoot;
 use crate::system::nvml::{GpuState, Management};
-use crate::system::pci::{self, PciGpu};
-use crate::system::pcie::Link;
+use crate::system::pci::{self, Link, PciGpu};
 
 /// The size of the copies that load the link.
 const LOAD_BYTES: usize = 16 << 20;
@@ -62,19 +61,13 @@ impl GpuFacts {
     /// `auto` means all GPUs.
     pub(crate) fn find(choice: &DeviceChoice, host: &HostFacts, root: SystemRoot<'_>) -> Self {
         match choice {
-            DeviceChoice::Auto => match device::cuda(0) {
-                Ok(platform) => Self::real(&platform, None, false, host, root),
-                Err(error) => Self::none(error, false),
-            },
-            DeviceChoice::Cuda(ordinal) => match device::cuda(*ordinal) {
-                Ok(platform) => Self::real(&platform, Some(*ordinal), true, host, root),
-                Err(error) => Self::none(error, true),
-            },
+            DeviceChoice::Auto => Self::real(None, host, root),
+            DeviceChoice::Cuda(ordinal) => Self::real(Some(*ordinal), host, root),
             DeviceChoice::Sim(named) => Self::simulated(&named.profile),
         }
     }
 
-    fn none(error: Error, required: bool) -> Self {
+    pub(crate) fn none(error: Error, required: bool) -> Self {
         Self {
             gpus: Vec::new(),
             count: 0,
@@ -84,22 +77,17 @@ impl GpuFacts {
         }
     }
 
-    fn real(
-        platform: &dyn Platform,
-        only: Option<u32>,
-        required: bool,
-        host: &HostFacts,
-        root: SystemRoot<'_>,
-    ) -> Self {
-        let infos = match platform.devices() {
-            Ok(infos) => infos,
+    fn real(only: Option<u32>, host: &HostFacts, root: SystemRoot<'_>) -> Self {
+        let required = only.is_some();
+        let opened = device::cuda(only.unwrap_or(0));
+        let (platform, infos) = match opened.and_then(|it| Ok((it.devices()?, it))) {
+            Ok((infos, platform)) => (platform, infos),
             Err(error) => return Self::none(error, required),
         };
         let management = Management::open();
         let count = infos.len();
-        let wanted = infos
-            .into_iter()
-            .filter(|info| only.is_none_or(|only| info.ordinal == only));
+        let is_wanted = |info: &DeviceInfo| only.is_none_or(|only| info.ordinal == only);
+        let wanted = infos.into_iter().filter(is_wanted);
         let gpus = wanted.map(|info| {
             // A simulated libcuda makes up its PCI address.
             let real = info.pci.filter(|_| info.simulated.is_none());
@@ -109,20 +97,15 @@ impl GpuFacts {
                 link.or_else(|| pci::read(root, real?.to_string()).link())
             };
             let state = queried.map_or_else(GpuState::default, |(pci, library)| library.state(pci));
-            let load = load_link(platform, info.ordinal, &query_link).map(|link| {
-                let replays = queried.and_then(|(pci, library)| library.replays(pci));
-                LoadedLink {
-                    link,
-                    replays: replays
-                        .zip(state.replays)
-                        .map(|(after, before)| after.saturating_sub(before)),
-                }
-            });
+            let load = load_link(&platform, info.ordinal, &query_link);
+            let after = queried.and_then(|(pci, library)| library.replays(pci));
+            let replays = after.zip(state.replays);
+            let replays = replays.map(|(after, before)| after.saturating_sub(before));
             Gpu {
                 pci: real.and_then(|pci| host.pci_gpu(&pci.to_string()).cloned()),
                 info,
                 state,
-                load,
+                load: loaded(load, replays),
                 rates_gb_per_s: None,
             }
         });
@@ -145,10 +128,7 @@ impl GpuFacts {
         };
         let rates = [rate(Direction::HostToDevice), rate(Direction::DeviceToHost)];
         let gpus = devices.into_iter().map(|info| Gpu {
-            load: load_link(backend.platform(), info.ordinal, &|| None).map(|link| LoadedLink {
-                link,
-                replays: None,
-            }),
+            load: loaded(load_link(backend.platform(), info.ordinal, &|| None), None),
             info,
             pci: None,
             state: GpuState::default(),
@@ -165,26 +145,29 @@ impl GpuFacts {
     }
 }
 
+fn loaded(link: pinlane::Result<Option<Link>>, replays: Option<u32>) -> Result<LoadedLink, String> {
+    match link {
+        Ok(link) => Ok(LoadedLink { link, replays }),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Copies until the link is at full speed, which an idle link is not, or the time is over.
 fn load_link(
     platform: &dyn Platform,
     ordinal: u32,
     link: &dyn Fn() -> Option<Link>,
-) -> Result<Option<Link>, String> {
-    let text = |error: pinlane::Error| error.to_string();
-    let driver = platform.open(ordinal).map_err(|error| error.to_string())?;
+) -> pinlane::Result<Option<Link>> {
+    let driver = platform.open(ordinal)?;
     // Another check reports an invalid PINLANE_PINNED_LIMIT.
     let budget = Budget::with_limit(2 * LOAD_BYTES as u64);
     let device = Device::with_budget(driver, &budget);
-    let stream = device.stream().map_err(text)?;
-    let mut target = device.alloc::<u8>(LOAD_BYTES).map_err(text)?;
-    let mut source = device.pinned::<u8>(LOAD_BYTES).map_err(text)?;
+    let stream = device.stream()?;
+    let mut target = device.alloc::<u8>(LOAD_BYTES)?;
+    let mut source = device.pinned::<u8>(LOAD_BYTES)?;
     let start = Instant::now();
     loop {
-        let copy = stream
-            .upload(source, &mut target)
-            .map_err(|e| e.to_string())?;
-        source = copy.wait().map_err(|e| e.to_string())?;
+        source = stream.upload(source, &mut target)?.wait()?;
         let link = link();
         let at_best = link.is_none_or(|link| link.generation >= link.max_generation);
         if at_best || start.elapsed() > LOAD_TIME {

@@ -69,7 +69,7 @@ pub(crate) struct HostFacts {
     pub(crate) memlock: Option<Memlock>,
     pub(crate) may_lock: bool,
     pub(crate) iommus: Vec<String>,
-    pub(crate) kernel_args: Option<Vec<String>>,
+    pub(crate) kernel_args: Option<String>,
     pub(crate) mps_daemon: bool,
     pub(crate) variables: Variables,
     /// The library's limit of pinned memory, or why it is unknown.
@@ -85,14 +85,13 @@ impl HostFacts {
         let status = root.text("proc/self/status").unwrap_or_default();
         let ids = |name| IdSet::parse(field(&status, name)?);
         let meminfo = root.text("proc/meminfo").unwrap_or_default();
+        let kernel = root.text("proc/version").unwrap_or_default();
         let groups = ControlGroups::find(root.0);
         let setting =
             |name| Some(active_setting(&root.text(&format!("{HUGE_PAGES}/{name}"))?)?.to_owned());
         Self {
-            wsl: is_wsl(root),
-            container: ["run/.containerenv", ".dockerenv"]
-                .iter()
-                .any(|file| root.has(file)),
+            wsl: kernel.to_ascii_lowercase().contains("microsoft"),
+            container: root.has("run/.containerenv") || root.has(".dockerenv"),
             kernel_module: kernel_module(root),
             device_files: device_files(root),
             pci: pci::gpus(root),
@@ -110,9 +109,7 @@ impl HostFacts {
                 .and_then(|bits| u64::from_str_radix(bits, 16).ok())
                 .is_some_and(|bits| bits >> CAP_IPC_LOCK & 1 == 1),
             iommus: root.names("sys/class/iommu"),
-            kernel_args: root
-                .text("proc/cmdline")
-                .map(|line| line.split_whitespace().map(str::to_owned).collect()),
+            kernel_args: root.text("proc/cmdline"),
             mps_daemon: mps_daemon(root),
             variables: Variables {
                 visible_devices: variable("CUDA_VISIBLE_DEVICES"),
@@ -131,11 +128,6 @@ impl HostFacts {
     pub(crate) fn pci_gpu(&self, address: &str) -> Option<&PciGpu> {
         self.pci.iter().find(|gpu| gpu.address == address)
     }
-}
-
-fn is_wsl(root: SystemRoot<'_>) -> bool {
-    let version = root.text("proc/version").unwrap_or_default();
-    version.to_ascii_lowercase().contains("microsoft")
 }
 
 /// `NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.03  Tue …`; the open module has `for x86_64` before
@@ -180,9 +172,8 @@ fn active_setting(text: &str) -> Option<&str> {
 
 /// `Max locked memory  8388608  8388608  bytes`: the first is the soft limit, which applies.
 fn memlock(limits: &str) -> Option<Memlock> {
-    let rest = limits
-        .lines()
-        .find_map(|line| line.strip_prefix("Max locked memory"))?;
+    let mut lines = limits.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("Max locked memory"))?;
     match rest.split_whitespace().next()? {
         "unlimited" => Some(Memlock::Unlimited),
         bytes => bytes.parse().ok().map(Memlock::Bytes),

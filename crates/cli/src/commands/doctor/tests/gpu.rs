@@ -1,91 +1,74 @@
-//! A single GPU.
+//! A single GPU, and the processes on it.
 
 use super::*;
-
-fn with(change: impl FnOnce(&mut Gpu)) -> Facts {
-    let mut gpu = healthy_gpu();
-    change(&mut gpu);
-    facts(&Tree::healthy(), gpu)
-}
+use crate::system::nvml::GpuProcess;
 
 #[test]
 fn a_gpu_that_does_not_open_fails() {
-    let facts = with(|gpu| gpu.load = Err("the GPU is lost".to_owned()));
-    fails(&facts, "usable", ["the GPU is lost", "nvidia-smi"]);
-    good(&with(|_| ()), "usable", ["NVIDIA H200"]);
+    let lost = with_gpu(|gpu| gpu.load = Err("the GPU is lost".to_owned()));
+    found(&lost, "usable").fails(["the GPU is lost", "nvidia-smi"]);
+    found(&machine(Tree::healthy()), "usable").good(["NVIDIA H200"]);
 }
 
 #[test]
 fn pinning_gains_nothing_with_shared_memory() {
-    warns(
-        &with(|gpu| gpu.info.integrated = true),
-        "GPU memory",
-        ["shared", "mapped"],
-    );
-    warns(
-        &with(|gpu| gpu.info.coherent = true),
-        "GPU memory",
-        ["C2C", "compare"],
-    );
-    good(&with(|_| ()), "GPU memory", []);
+    let integrated = with_gpu(|gpu| gpu.info.integrated = true);
+    found(&integrated, "GPU memory").warns(["shared", "mapped"]);
+    let coherent = with_gpu(|gpu| gpu.info.coherent = true);
+    found(&coherent, "GPU memory").warns(["C2C", "compare"]);
+    found(&machine(Tree::healthy()), "GPU memory").good([]);
 }
 
 #[test]
 fn compute_modes() {
-    let mode = |mode| with(|gpu| gpu.state.compute_mode = mode);
+    let mode = |mode| {
+        found(
+            &with_gpu(|gpu| gpu.state.compute_mode = mode),
+            "compute mode",
+        )
+    };
     let remedy = "nvidia-smi -i 0000:01:00.0 -c DEFAULT";
-    good(&mode(Some(ComputeMode::Shared)), "compute mode", []);
-    warns(
-        &mode(Some(ComputeMode::Exclusive)),
-        "compute mode",
-        ["one process", remedy],
-    );
-    fails(
-        &mode(Some(ComputeMode::Prohibited)),
-        "compute mode",
-        ["no process", remedy],
-    );
-    skips(&mode(None), "compute mode", []);
+    mode(Some(ComputeMode::Shared)).good([]);
+    mode(Some(ComputeMode::Exclusive)).warns(["one process", remedy]);
+    mode(Some(ComputeMode::Prohibited)).fails(["no process", remedy]);
+    mode(None).skips([]);
 }
 
 #[test]
 fn persistence() {
-    let on = |on| with(|gpu| gpu.state.persistence = on);
-    good(&on(Some(true)), "persistence mode", ["on"]);
-    warns(
-        &on(Some(false)),
-        "persistence mode",
-        ["-i 0000:01:00.0 -pm 1"],
-    );
-    skips(&on(None), "persistence mode", []);
+    let on = |on| {
+        found(
+            &with_gpu(|gpu| gpu.state.persistence = on),
+            "persistence mode",
+        )
+    };
+    on(Some(true)).good(["on"]);
+    on(Some(false)).warns(["-i 0000:01:00.0 -pm 1"]);
+    on(None).skips([]);
 }
 
 #[test]
 fn confidential_computing() {
-    let on = |on| with(|gpu| gpu.state.confidential = on);
-    good(&on(Some(false)), "confidential computing", ["off"]);
-    warns(
-        &on(Some(true)),
-        "confidential computing",
-        ["encrypted", "pinlane compare"],
-    );
-    skips(&on(None), "confidential computing", []);
+    let on = |on| {
+        let facts = with_gpu(|gpu| gpu.state.confidential = on);
+        found(&facts, "confidential computing")
+    };
+    on(Some(false)).good(["off"]);
+    on(Some(true)).warns(["encrypted", "pinlane compare"]);
+    on(None).skips([]);
 }
 
 #[test]
 fn findings_about_a_simulated_gpu_are_marked() {
-    let mut facts = with(|gpu| {
+    let mut facts = with_gpu(|gpu| {
         gpu.info.simulated = Some("pcie3-x16".to_owned());
         gpu.rates_gb_per_s = Some([Some(12.0), None]);
     });
     for finding in checks::run_all(&facts) {
         assert_eq!(finding.simulated, finding.gpu.is_some(), "{finding:?}");
     }
-    good(&facts, "link", ["12.0 GB/s", "no cost", "profile"]);
-    let names: Vec<_> = checks::run_all(&facts)
-        .into_iter()
-        .map(|f| f.check)
-        .collect();
+    found(&facts, "link").good(["12.0 GB/s", "no cost", "profile"]);
+    let names = names(&facts);
     for real_only in [
         "CUDA driver",
         "persistence mode",
@@ -95,5 +78,44 @@ fn findings_about_a_simulated_gpu_are_marked() {
         assert!(!names.iter().any(|name| name == real_only), "{real_only}");
     }
     facts.gpus.gpus[0].rates_gb_per_s = None;
-    skips(&facts, "link", []);
+    found(&facts, "link").skips([]);
+}
+
+#[test]
+fn other_processes_on_the_gpu() {
+    let check = |processes| {
+        let facts = with_gpu(|gpu| gpu.state.processes = processes);
+        found(&facts, "other processes")
+    };
+    let processes = |count| {
+        let process = |pid| GpuProcess {
+            pid,
+            name: Some("/usr/bin/python3".to_owned()),
+            memory_bytes: Some(20 << 30),
+        };
+        check(Some((1..=count).map(process).collect()))
+    };
+    processes(0).good(["none"]);
+    processes(1).warns(["python3 (pid 1, 20 GiB)", "nvidia-smi -i 0000:01:00.0"]);
+    processes(1000).warns(["997 more"]);
+    check(None).skips([]);
+}
+
+#[test]
+fn mps_by_its_server_its_clients_and_its_variable() {
+    found(&machine(Tree::healthy()), "MPS").good(["off"]);
+    let server = with_file("proc/812/comm", "nvidia-cuda-mps\n");
+    found(&server, "MPS").warns(["on", "echo quit"]);
+    found(&with_gpu(|gpu| gpu.state.mps = Some(true)), "MPS").warns(["on"]);
+    let variable = with_variable("CUDA_MPS_PIPE_DIRECTORY", "/tmp/mps");
+    found(&variable, "MPS").warns(["CUDA_MPS_PIPE_DIRECTORY"]);
+}
+
+#[test]
+fn blocking_launches() {
+    const NAME: &str = "CUDA_LAUNCH_BLOCKING";
+    for off in ["0", ""] {
+        found(&with_variable(NAME, off), NAME).good([]);
+    }
+    found(&with_variable(NAME, "1"), NAME).warns(["unset CUDA_LAUNCH_BLOCKING"]);
 }

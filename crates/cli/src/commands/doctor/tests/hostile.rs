@@ -5,50 +5,27 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use pinlane_report::DoctorStyle;
 
-use super::tree::{GPU, SLOT};
+use super::tree::{GPU, healthy_files};
 use super::*;
 
-const FILES: &[&str] = &[
-    "proc/version",
-    "proc/cmdline",
-    "proc/meminfo",
-    "proc/self/status",
-    "proc/self/limits",
-    "proc/self/cgroup",
-    "proc/self/mountinfo",
-    "proc/1/comm",
-    "proc/driver/nvidia/version",
-    "sys/kernel/mm/transparent_hugepage/enabled",
-    "sys/kernel/mm/transparent_hugepage/defrag",
-    "sys/devices/system/node/node0/cpulist",
-    "sys/devices/system/node/node1/cpulist",
-    "sys/fs/cgroup/memory.max",
-    "sys/fs/cgroup/cpu.max",
-];
-
-const GPU_FILES: &[&str] = &[
-    "vendor",
-    "class",
-    "numa_node",
-    "current_link_speed",
-    "current_link_width",
-    "max_link_speed",
-    "max_link_width",
-    "iommu_group/type",
-];
-
+/// Every file that a check reads.
 fn paths() -> Vec<String> {
-    let gpu = GPU_FILES.iter().map(|name| format!("{GPU}/{name}"));
-    let slot = ["max_link_speed", "max_link_width"].map(|name| format!("{SLOT}/{name}"));
-    let host = FILES.iter().map(|path| (*path).to_owned());
-    host.chain(gpu).chain(slot).collect()
+    let in_a_group = [
+        "proc/self/cgroup",
+        "proc/self/mountinfo",
+        "sys/fs/cgroup/memory.max",
+    ];
+    let others = in_a_group.into_iter().chain(["sys/fs/cgroup/cpu.max"]);
+    let healthy = healthy_files().map(|(path, _)| path);
+    let all = healthy.chain(others.map(str::to_owned));
+    all.chain([format!("{GPU}/iommu_group/type")]).collect()
 }
 
 /// Every check finishes, and the report can be printed.
 fn survives(tree: &Tree) {
     let mut gpu = healthy_gpu();
     gpu.state = GpuState::default();
-    let report = crate::commands::doctor::examine(&facts(tree, gpu));
+    let report = examine(&facts(tree, gpu));
     assert!(report.findings.len() > 15);
     let text = report.to_text(DoctorStyle::default());
     assert!(!text.contains('\u{1b}') && text.len() < 1 << 20);
@@ -97,7 +74,7 @@ fn each_file_missing_unreadable_or_special() {
     for path in paths() {
         let tree = Tree::healthy();
         tree.write(&path, "1");
-        let place = tree.root().join(&path);
+        let place = tree.0.join(&path);
         // Root can still read it, which does no harm.
         fs::set_permissions(&place, fs::Permissions::from_mode(0o000)).expect("it is there");
         survives(&tree);
@@ -107,37 +84,34 @@ fn each_file_missing_unreadable_or_special() {
         survives(&tree);
         fs::remove_dir(&place).expect("it is there");
         // A link to an endless file, and one to itself.
-        symlink("/dev/zero", &place).expect("nothing is there");
-        survives(&tree);
-        fs::remove_file(&place).expect("it is there");
-        symlink(&place, &place).expect("nothing is there");
-        survives(&tree);
+        for target in ["/dev/zero".as_ref(), place.as_path()] {
+            symlink(target, &place).expect("nothing is there");
+            survives(&tree);
+            fs::remove_file(&place).expect("it is there");
+        }
     }
 }
 
 #[test]
 fn facts_of_a_gpu_at_their_limits() {
+    const MAX: u32 = u32::MAX;
     let mut gpu = healthy_gpu();
     let huge = Link {
-        generation: u32::MAX,
-        width: u32::MAX,
-        max_generation: u32::MAX,
-        max_width: u32::MAX,
+        generation: MAX,
+        width: MAX,
+        max_generation: MAX,
+        max_width: MAX,
     };
-    let mut info = DeviceInfo::new(u32::MAX, "\u{1b}[2J\n");
-    info.pci = Some(PciAddress {
-        domain: u32::MAX,
-        bus: u32::MAX,
-        device: u32::MAX,
+    gpu.info = DeviceInfo::new(MAX, "\u{1b}[2J\n");
+    gpu.info.pci = Some(PciAddress {
+        domain: MAX,
+        bus: MAX,
+        device: MAX,
     });
-    info.numa_node = Some(u32::MAX);
-    gpu.info = info;
+    gpu.info.numa_node = Some(MAX);
     gpu.state.link = Some(huge);
-    gpu.state.replays = Some(u32::MAX);
-    gpu.load = Ok(LoadedLink {
-        link: Some(huge),
-        replays: Some(u32::MAX),
-    });
-    let report = crate::commands::doctor::examine(&facts(&Tree::healthy(), gpu));
+    gpu.state.replays = Some(MAX);
+    gpu.load = loaded(Some(huge), Some(MAX));
+    let report = examine(&facts(&Tree::healthy(), gpu));
     assert!(!report.to_text(DoctorStyle::default()).contains('\u{1b}'));
 }

@@ -4,175 +4,134 @@ use super::tree::{GPU, SLOT};
 use super::*;
 
 fn with_link(link: Link) -> Facts {
-    let mut gpu = healthy_gpu();
-    gpu.state.link = Some(link);
-    gpu.load = Ok(LoadedLink {
-        link: Some(link),
-        replays: Some(0),
-    });
-    facts(&Tree::healthy(), gpu)
+    with_gpu(|gpu| {
+        gpu.state.link = Some(link);
+        gpu.load = loaded(Some(link), Some(0));
+    })
 }
 
-/// A GPU that only the kernel knows.
-fn by_kernel(tree: &Tree) -> Facts {
+/// A check of a GPU that only the kernel knows.
+fn by_kernel(tree: &Tree, check: &str) -> Found {
     let mut gpu = healthy_gpu();
     gpu.state = GpuState::default();
-    gpu.load = Ok(LoadedLink {
-        link: None,
-        replays: None,
-    });
-    facts(tree, gpu)
+    gpu.load = loaded(None, None);
+    found(&facts(tree, gpu), check)
 }
 
 #[test]
 fn a_link_at_full_speed_shows_its_limit() {
-    good(
-        &with_link(LINK),
-        "link generation",
-        ["PCIe 5 x16", "57 GB/s"],
-    );
-    good(&with_link(LINK), "link width", ["x16"]);
+    found(&with_link(LINK), "link generation").good(["PCIe 5 x16", "57 GB/s"]);
+    found(&with_link(LINK), "link width").good(["x16"]);
 }
 
 #[test]
 fn a_narrow_or_slow_link_is_a_warning() {
-    let narrow = Link { width: 8, ..LINK };
-    warns(
-        &with_link(narrow),
-        "link width",
-        ["x8 of x16", "50%", "reseat"],
-    );
-    let slow = Link {
-        generation: 3,
-        ..LINK
-    };
-    warns(
-        &with_link(slow),
-        "link generation",
-        ["PCIe 3", "PCIe 5", "under load"],
-    );
+    let (width, generation) = (8, 3);
+    let narrow = with_link(Link { width, ..LINK });
+    found(&narrow, "link width").warns(["x8 of x16", "50%", "reseat"]);
+    let slow = with_link(Link { generation, ..LINK });
+    found(&slow, "link generation").warns(["PCIe 3", "PCIe 5", "under load"]);
 }
 
 #[test]
 fn an_idle_gpu_may_slow_its_link_down() {
     let mut gpu = healthy_gpu();
-    gpu.state.link = Some(Link {
-        generation: 1,
-        ..LINK
-    });
+    let generation = 1;
+    gpu.state.link = Some(Link { generation, ..LINK });
     let idle = facts(&Tree::healthy(), gpu.clone());
-    good(&idle, "link generation", ["PCIe 5"]);
+    found(&idle, "link generation").good(["PCIe 5"]);
     gpu.load = Err("busy".to_owned());
     let unseen = facts(&Tree::healthy(), gpu);
-    skips(
-        &unseen,
-        "link generation",
-        ["PCIe 1", "idle GPUs slow down"],
-    );
+    found(&unseen, "link generation").skips(["PCIe 1", "idle GPUs slow down"]);
 }
 
 #[test]
 fn the_kernel_replaces_a_missing_library() {
     let tree = Tree::healthy();
-    good(&by_kernel(&tree), "link generation", ["PCIe 5 x16"]);
+    by_kernel(&tree, "link generation").good(["PCIe 5 x16"]);
     tree.write(&format!("{GPU}/current_link_width"), "4\n");
-    warns(&by_kernel(&tree), "link width", ["x4 of x16"]);
+    by_kernel(&tree, "link width").warns(["x4 of x16"]);
     // The slot limits what is expected of the link.
     tree.write(&format!("{SLOT}/max_link_width"), "4\n");
-    good(&by_kernel(&tree), "link width", ["x4"]);
+    by_kernel(&tree, "link width").good(["x4"]);
     let tree = tree.without(&format!("{GPU}/current_link_speed"));
-    skips(&by_kernel(&tree), "PCIe link", []);
+    by_kernel(&tree, "PCIe link").skips([]);
 }
 
 #[test]
 fn a_slot_slower_than_the_card() {
     let tree = Tree::healthy();
-    good(&by_kernel(&tree), "slot", ["PCIe 5 x16"]);
+    by_kernel(&tree, "slot").good(["PCIe 5 x16"]);
     tree.write(&format!("{SLOT}/max_link_speed"), "16.0 GT/s PCIe\n");
     tree.write(&format!("{GPU}/current_link_speed"), "16.0 GT/s PCIe\n");
-    warns(
-        &by_kernel(&tree),
-        "slot",
-        ["PCIe 4 x16", "PCIe 5 x16", "faster slot"],
-    );
+    by_kernel(&tree, "slot").warns(["PCIe 4 x16", "PCIe 5 x16", "faster slot"]);
     // A slot slower than its link is made up.
     tree.write(&format!("{SLOT}/max_link_speed"), "2.5 GT/s PCIe\n");
-    skips(&by_kernel(&tree), "slot", []);
-    good(&by_kernel(&tree), "link width", ["x16"]);
+    by_kernel(&tree, "slot").skips([]);
+    by_kernel(&tree, "link width").good(["x16"]);
 }
 
 #[test]
 fn resent_packets() {
     let replays = |before, during| {
-        let mut gpu = healthy_gpu();
-        gpu.state.replays = before;
-        gpu.load = Ok(LoadedLink {
-            link: Some(LINK),
-            replays: during,
+        let facts = with_gpu(|gpu| {
+            gpu.state.replays = before;
+            gpu.load = loaded(Some(LINK), during);
         });
-        facts(&Tree::healthy(), gpu)
+        found(&facts, "link errors")
     };
-    good(&replays(Some(3), Some(0)), "link errors", ["3 before"]);
-    warns(&replays(Some(3), Some(9)), "link errors", ["9 packets"]);
-    skips(&replays(None, None), "link errors", []);
+    replays(Some(3), Some(0)).good(["3 before"]);
+    replays(Some(3), Some(9)).warns(["9 packets"]);
+    replays(None, None).skips([]);
 }
 
 #[test]
 fn the_process_should_run_on_the_gpus_node() {
     let status = |cpus: &str, nodes: &str| {
         let text = format!("Cpus_allowed_list:\t{cpus}\nMems_allowed_list:\t{nodes}\n");
-        let tree = Tree::healthy().with("proc/self/status", &text);
-        facts(&tree, healthy_gpu())
+        found(&with_file("proc/self/status", &text), "NUMA node")
     };
     let bind = "numactl --cpunodebind=1 --membind=1";
-    good(&status("8-15", "0-1"), "NUMA node", ["1"]);
-    warns(
-        &status("0-7", "0-1"),
-        "NUMA node",
-        ["node 1", "elsewhere", bind, "8-15"],
-    );
-    warns(&status("0-15", "0-1"), "NUMA node", ["8 of the 16", bind]);
-    warns(
-        &status("8-15", "0"),
-        "NUMA node",
-        ["may not use", "--cpuset-mems=1"],
-    );
-    skips(&status("junk", "0-1"), "NUMA node", []);
-    let elsewhere = found(&status("0-7", "0-1"), "NUMA node").weight;
-    assert!(elsewhere > found(&status("0-15", "0-1"), "NUMA node").weight);
+    status("8-15", "0-1").good(["1"]);
+    let (elsewhere, partly) = (status("0-7", "0-1"), status("0-15", "0-1"));
+    elsewhere.warns(["node 1", "elsewhere", bind, "8-15"]);
+    partly.warns(["8 of the 16", bind]);
+    assert!(elsewhere.0.weight > partly.0.weight);
+    status("8-15", "0").warns(["may not use", "--cpuset-mems=1"]);
+    status("junk", "0-1").skips([]);
 }
 
 #[test]
 fn a_single_or_unknown_node() {
     let one = Tree::healthy().without("sys/devices/system/node/node1");
-    good(&facts(&one, healthy_gpu()), "NUMA node", ["one"]);
+    found(&machine(one), "NUMA node").good(["one"]);
     let unknown = Tree::healthy().with(&format!("{GPU}/numa_node"), "-1\n");
-    skips(&facts(&unknown, healthy_gpu()), "NUMA node", []);
+    found(&facts(&unknown, healthy_gpu()), "NUMA node").skips([]);
     // The driver may know what the kernel does not.
     let mut gpu = healthy_gpu();
     gpu.info.numa_node = Some(1);
-    good(&facts(&unknown, gpu), "NUMA node", ["1"]);
+    found(&facts(&unknown, gpu), "NUMA node").good(["1"]);
 }
 
 #[test]
 fn the_iommu_by_the_gpus_group() {
-    let kind = |kind: &str| {
-        let tree = Tree::healthy().with(&format!("{GPU}/iommu_group/type"), kind);
-        facts(&tree, healthy_gpu())
+    let mode = |mode| {
+        found(
+            &with_file(&format!("{GPU}/iommu_group/type"), mode),
+            "IOMMU",
+        )
     };
-    good(&kind("identity\n"), "IOMMU", ["identity"]);
-    for translating in ["DMA\n", "DMA-FQ\n"] {
-        warns(&kind(translating), "IOMMU", ["DMA", "iommu=pt"]);
-    }
+    mode("identity\n").good(["identity"]);
+    mode("DMA\n").warns(["DMA", "iommu=pt"]);
+    mode("DMA-FQ\n").warns(["DMA", "iommu=pt"]);
 }
 
 #[test]
 fn the_iommu_by_the_command_line() {
-    let iommu = |tree: Tree| facts(&tree, healthy_gpu());
-    good(&iommu(Tree::healthy()), "IOMMU", ["none"]);
+    let iommu = |tree: Tree| found(&machine(tree), "IOMMU");
+    iommu(Tree::healthy()).good(["none"]);
     let on = || Tree::healthy().with("sys/class/iommu/dmar0/name", "");
-    warns(&iommu(on()), "IOMMU", ["may translate", "iommu=pt"]);
-    let passing = on().with("proc/cmdline", "quiet intel_iommu=on iommu=pt");
-    good(&iommu(passing), "IOMMU", ["iommu=pt"]);
-    skips(&iommu(on().without("proc/cmdline")), "IOMMU", []);
+    iommu(on()).warns(["may translate", "iommu=pt"]);
+    iommu(on().with("proc/cmdline", "quiet intel_iommu=on iommu=pt")).good(["iommu=pt"]);
+    iommu(on().without("proc/cmdline")).skips([]);
 }

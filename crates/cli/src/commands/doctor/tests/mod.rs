@@ -2,28 +2,19 @@
 
 mod driver;
 mod gpu;
+mod host;
 mod hostile;
-mod limits;
 mod link;
-mod memory;
-mod process;
 mod tree;
 
 use pinlane_driver::{DeviceInfo, PciAddress, Version};
 use pinlane_report::{DoctorFinding, DoctorStatus};
 
-use super::checks;
-use super::facts::Facts;
 use super::facts::gpu::{Gpu, GpuFacts, LoadedLink};
+use super::{Facts, checks, examine};
 use crate::system::nvml::{ComputeMode, GpuState};
-use crate::system::pcie::Link;
+use crate::system::pci::Link;
 use tree::Tree;
-
-const PCI: PciAddress = PciAddress {
-    domain: 0,
-    bus: 1,
-    device: 0,
-};
 
 /// A link at full speed.
 const LINK: Link = Link {
@@ -36,11 +27,14 @@ const LINK: Link = Link {
 /// A GPU without problems.
 fn healthy_gpu() -> Gpu {
     let mut info = DeviceInfo::new(0, "NVIDIA H200");
-    info.pci = Some(PCI);
-    info.driver_version = Version {
-        major: 13,
-        minor: 0,
-    };
+    let (domain, bus, device) = (0, 1, 0);
+    info.pci = Some(PciAddress {
+        domain,
+        bus,
+        device,
+    });
+    let (major, minor) = (13, 0);
+    info.driver_version = Version { major, minor };
     Gpu {
         info,
         pci: None,
@@ -53,96 +47,122 @@ fn healthy_gpu() -> Gpu {
             processes: Some(Vec::new()),
             mps: Some(false),
         },
-        load: Ok(LoadedLink {
-            link: Some(LINK),
-            replays: Some(0),
-        }),
+        load: loaded(Some(LINK), Some(0)),
         rates_gb_per_s: None,
     }
 }
 
-fn gpus(gpus: Vec<Gpu>) -> GpuFacts {
-    GpuFacts {
-        count: gpus.len(),
-        gpus,
-        error: None,
-        required: false,
-        management: Ok(Some("580.159.03".to_owned())),
-    }
+fn loaded(link: Option<Link>, replays: Option<u32>) -> Result<LoadedLink, String> {
+    Ok(LoadedLink { link, replays })
 }
 
 /// The machine in the folder with this GPU, whose PCI facts are read from the folder.
 fn facts(tree: &Tree, mut gpu: Gpu) -> Facts {
     let host = tree.host(&[]);
-    gpu.pci = host.pci_gpu(&PCI.to_string()).cloned();
-    Facts {
-        host,
-        gpus: gpus(vec![gpu]),
-    }
+    let address = gpu.info.pci.expect("an address").to_string();
+    gpu.pci = host.pci_gpu(&address).cloned();
+    let gpus = GpuFacts {
+        count: 1,
+        gpus: vec![gpu],
+        error: None,
+        required: false,
+        management: Ok(Some("580.159.03".to_owned())),
+    };
+    Facts { host, gpus }
+}
+
+/// The machine in the folder with a healthy GPU.
+fn machine(tree: Tree) -> Facts {
+    facts(&tree, healthy_gpu())
+}
+
+/// A healthy machine with this change to its GPU.
+fn with_gpu(change: impl FnOnce(&mut Gpu)) -> Facts {
+    let mut gpu = healthy_gpu();
+    change(&mut gpu);
+    facts(&Tree::healthy(), gpu)
+}
+
+/// A healthy machine with one file replaced.
+fn with_file(path: &str, text: &str) -> Facts {
+    machine(Tree::healthy().with(path, text))
+}
+
+/// A healthy machine with an environment variable.
+fn with_variable(name: &str, value: &str) -> Facts {
+    let mut facts = machine(Tree::healthy());
+    facts.host = Tree::healthy().host(&[(name, value)]);
+    facts
 }
 
 /// The finding of a check.
 #[track_caller]
-fn found(facts: &Facts, check: &str) -> DoctorFinding {
+fn found(facts: &Facts, check: &str) -> Found {
     let mut all = checks::run_all(facts).into_iter();
     let finding = all.find(|finding| finding.check == check);
-    finding.unwrap_or_else(|| panic!("no check is called {check}"))
+    Found(finding.unwrap_or_else(|| panic!("no check is called {check}")))
 }
 
-#[track_caller]
-fn good<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
-    expect(facts, check, DoctorStatus::Ok, &parts);
-}
+struct Found(DoctorFinding);
 
-#[track_caller]
-fn warns<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
-    expect(facts, check, DoctorStatus::Warn, &parts);
-}
-
-#[track_caller]
-fn fails<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
-    expect(facts, check, DoctorStatus::Fail, &parts);
-}
-
-#[track_caller]
-fn skips<const N: usize>(facts: &Facts, check: &str, parts: [&str; N]) {
-    expect(facts, check, DoctorStatus::Skip, &parts);
-}
-
-/// The check has this status, and its finding and remedy contain all parts.
-#[track_caller]
-fn expect(facts: &Facts, check: &str, status: DoctorStatus, parts: &[&str]) {
-    let finding = found(facts, check);
-    let remedy = finding.remedy.clone().unwrap_or_default();
-    let text = format!("{}\n{remedy}", finding.seen);
-    assert_eq!(finding.status, status, "{text}");
-    for part in parts {
-        assert!(text.contains(part), "`{part}` is not in: {text}");
+impl Found {
+    #[track_caller]
+    fn good<const N: usize>(&self, parts: [&str; N]) {
+        self.has(DoctorStatus::Ok, &parts);
     }
-    let needs_remedy = matches!(status, DoctorStatus::Warn | DoctorStatus::Fail);
-    assert_eq!(finding.remedy.is_some(), needs_remedy, "{text}");
-    assert_eq!(finding.weight > 0, needs_remedy, "{text}");
+
+    #[track_caller]
+    fn warns<const N: usize>(&self, parts: [&str; N]) {
+        self.has(DoctorStatus::Warn, &parts);
+    }
+
+    #[track_caller]
+    fn fails<const N: usize>(&self, parts: [&str; N]) {
+        self.has(DoctorStatus::Fail, &parts);
+    }
+
+    #[track_caller]
+    fn skips<const N: usize>(&self, parts: [&str; N]) {
+        self.has(DoctorStatus::Skip, &parts);
+    }
+
+    /// The check has this status, and its finding and remedy contain all parts.
+    #[track_caller]
+    fn has(&self, status: DoctorStatus, parts: &[&str]) {
+        let Self(finding) = self;
+        let remedy = finding.remedy.clone().unwrap_or_default();
+        let text = format!("{}\n{remedy}", finding.seen);
+        assert_eq!(finding.status, status, "{text}");
+        for part in parts {
+            assert!(text.contains(part), "`{part}` is not in: {text}");
+        }
+        let needs_remedy = matches!(status, DoctorStatus::Warn | DoctorStatus::Fail);
+        assert_eq!(finding.remedy.is_some(), needs_remedy, "{text}");
+        assert_eq!(finding.weight > 0, needs_remedy, "{text}");
+    }
+}
+
+/// The names of all checks that have a finding.
+fn names(facts: &Facts) -> Vec<String> {
+    let findings = checks::run_all(facts).into_iter();
+    findings.map(|finding| finding.check).collect()
 }
 
 #[test]
 fn a_healthy_machine_has_no_warnings() {
-    let facts = facts(&Tree::healthy(), healthy_gpu());
+    let facts = machine(Tree::healthy());
     for finding in checks::run_all(&facts) {
         assert_eq!(finding.status, DoctorStatus::Ok, "{finding:?}");
         assert_eq!(finding.remedy, None, "{finding:?}");
     }
-    let report = super::examine(&facts);
+    let report = examine(&facts);
     assert!(report.is_good());
     assert_eq!(report.devices, ["NVIDIA H200"]);
 }
 
 #[test]
 fn check_names_are_unique() {
-    let facts = facts(&Tree::healthy(), healthy_gpu());
-    let mut names: Vec<_> = checks::run_all(&facts)
-        .into_iter()
-        .map(|f| f.check)
-        .collect();
+    let mut names = names(&machine(Tree::healthy()));
     names.sort();
     let count = names.len();
     names.dedup();

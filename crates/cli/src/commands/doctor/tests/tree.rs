@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::commands::doctor::facts::host::HostFacts;
@@ -12,57 +12,44 @@ use crate::system::files::SystemRoot;
 pub(super) const GPU: &str = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
 pub(super) const SLOT: &str = "sys/devices/pci0000:00/0000:00:01.0";
 
-/// Two NUMA nodes with eight CPUs each; process and GPU are on the second.
-const HEALTHY: &[(&str, &str)] = &[
-    (
-        "proc/version",
-        "Linux version 6.8.0-45-generic (gcc) #1 SMP\n",
-    ),
-    ("proc/cmdline", "BOOT_IMAGE=/vmlinuz root=/dev/sda1 quiet\n"),
-    (
-        "proc/meminfo",
-        "MemTotal: 134217728 kB\nMemFree: 1 kB\nMemAvailable: 67108864 kB\n",
-    ),
-    (
-        "proc/self/status",
-        "Name:\tpinlane\nCapEff:\t0000000000000000\nCpus_allowed_list:\t8-15\nMems_allowed_list:\t0-1\n",
-    ),
-    (
-        "proc/self/limits",
-        "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         unlimited            unlimited            bytes     \n",
-    ),
-    ("proc/1/comm", "systemd\n"),
-    (
-        "proc/driver/nvidia/version",
-        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build\nGCC version: 12\n",
-    ),
-    ("dev/nvidiactl", ""),
-    ("dev/nvidia-uvm", ""),
-    ("dev/nvidia0", ""),
-    (
-        "sys/kernel/mm/transparent_hugepage/enabled",
-        "always [madvise] never\n",
-    ),
-    (
-        "sys/kernel/mm/transparent_hugepage/defrag",
-        "always defer defer+madvise [madvise] never\n",
-    ),
-    ("sys/devices/system/node/node0/cpulist", "0-7\n"),
-    ("sys/devices/system/node/node1/cpulist", "8-15\n"),
-];
+/// Each line is a path and its contents: two NUMA nodes with eight CPUs each; process and GPU are on the
+/// second.
+const HEALTHY: &str = r"
+proc/version Linux version 6.8.0-45-generic (gcc) #1 SMP\n
+proc/cmdline BOOT_IMAGE=/vmlinuz root=/dev/sda1 quiet\n
+proc/meminfo MemTotal: 134217728 kB\nMemFree: 1 kB\nMemAvailable: 67108864 kB\n
+proc/self/status CapEff:\t0000000000000000\nCpus_allowed_list:\t8-15\nMems_allowed_list:\t0-1\n
+proc/self/limits Limit  Soft\nMax locked memory         unlimited            unlimited            bytes     \n
+proc/1/comm systemd\n
+proc/driver/nvidia/version NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.03  Release Build\nGCC version: 12\n
+dev/nvidiactl
+dev/nvidia-uvm
+dev/nvidia0
+sys/kernel/mm/transparent_hugepage/enabled always [madvise] never\n
+sys/kernel/mm/transparent_hugepage/defrag always defer defer+madvise [madvise] never\n
+sys/devices/system/node/node0/cpulist 0-7\n
+sys/devices/system/node/node1/cpulist 8-15\n
+GPU/vendor 0x10de\n
+GPU/class 0x030200\n
+GPU/numa_node 1\n
+GPU/current_link_speed 32.0 GT/s PCIe\n
+GPU/current_link_width 16\n
+GPU/max_link_speed 32.0 GT/s PCIe\n
+GPU/max_link_width 16\n
+SLOT/max_link_speed 32.0 GT/s PCIe\n
+SLOT/max_link_width 16\n";
 
-const HEALTHY_GPU: &[(&str, &str)] = &[
-    ("vendor", "0x10de\n"),
-    ("class", "0x030200\n"),
-    ("numa_node", "1\n"),
-    ("current_link_speed", "32.0 GT/s PCIe\n"),
-    ("current_link_width", "16\n"),
-    ("max_link_speed", "32.0 GT/s PCIe\n"),
-    ("max_link_width", "16\n"),
-];
+/// The paths and contents of a machine without problems.
+pub(super) fn healthy_files() -> impl Iterator<Item = (String, String)> {
+    HEALTHY.trim().lines().map(|line| {
+        let (path, text) = line.split_once(' ').unwrap_or((line, ""));
+        let path = path.replace("GPU", GPU).replace("SLOT", SLOT);
+        (path, text.replace(r"\n", "\n").replace(r"\t", "\t"))
+    })
+}
 
 /// The folder, removed when dropped.
-pub(super) struct Tree(PathBuf);
+pub(super) struct Tree(pub(super) PathBuf);
 
 impl Tree {
     /// A machine without any files.
@@ -78,22 +65,13 @@ impl Tree {
     /// A machine without problems, with a GPU.
     pub(super) fn healthy() -> Self {
         let tree = Self::empty();
-        for (path, text) in HEALTHY {
-            tree.write(path, text);
+        for (path, text) in healthy_files() {
+            tree.write(&path, text);
         }
-        for (name, text) in HEALTHY_GPU {
-            tree.write(&format!("{GPU}/{name}"), text);
-        }
-        tree.write(&format!("{SLOT}/max_link_speed"), "32.0 GT/s PCIe\n");
-        tree.write(&format!("{SLOT}/max_link_width"), "16\n");
         let bus = tree.0.join("sys/bus/pci/devices");
         fs::create_dir_all(&bus).expect("a folder");
         symlink(tree.0.join(GPU), bus.join("0000:01:00.0")).expect("a link");
         tree
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        &self.0
     }
 
     pub(super) fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
@@ -121,19 +99,8 @@ impl Tree {
 
     /// The host, with these variables and a budget of 8 GiB.
     pub(super) fn host(&self, variables: &[(&str, &str)]) -> HostFacts {
-        self.host_with_budget(variables, Ok(8 << 30))
-    }
-
-    pub(super) fn host_with_budget(
-        &self,
-        variables: &[(&str, &str)],
-        budget_bytes: Result<u64, String>,
-    ) -> HostFacts {
-        let variable = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        HostFacts::read(SystemRoot(&self.0), &variable, budget_bytes)
+        let variable = crate::test_variables(variables);
+        HostFacts::read(SystemRoot(&self.0), &variable, Ok(8 << 30))
     }
 }
 
