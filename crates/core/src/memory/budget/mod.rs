@@ -2,15 +2,13 @@
 //!
 //! ```text
 //!   Budget      usage, and waiting for memory               (this file, notifier)
-//!   rule        where the limit comes from
-//!     setting   environment variables
-//!     machine   memory available now: /proc/meminfo
-//!     cgroup                          and control groups
+//!   rule        where the limit comes from: memory available now in /proc/meminfo
+//!     setting   and environment variables
+//!     cgroup    and control groups
 //!   memlock     mentions RLIMIT_MEMLOCK when a pin fails
 //! ```
 
 mod cgroup;
-mod machine;
 mod memlock;
 mod notifier;
 mod rule;

@@ -17,6 +17,7 @@ pub(in crate::memory) struct Errno(pub(super) i32);
 
 /// System calls for memory, and the clock.
 ///
+/// # Safety
 /// The unsafe calls take a range returned by `map`, or whole pages of one.
 pub(in crate::memory) trait Pages: Sync {
     /// Whether these calls work on this system.
@@ -36,21 +37,12 @@ pub(in crate::memory) trait Pages: Sync {
     fn have_huge(&self) -> bool;
 
     /// Turns huge pages on or off for the range.
-    ///
-    /// # Safety
-    /// See the trait.
     unsafe fn advise_huge(&self, start: NonNull<u8>, bytes: usize, yes: bool) -> Result<(), Errno>;
 
     /// Prefers memory of this NUMA node.
-    ///
-    /// # Safety
-    /// See the trait.
     unsafe fn prefer_node(&self, start: NonNull<u8>, bytes: usize, node: u32) -> Result<(), Errno>;
 
     /// Faults in all pages for writing, in one call.
-    ///
-    /// # Safety
-    /// See the trait.
     unsafe fn populate(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Errno>;
 
     /// Faults in all pages, one by one.

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!   PinnedPool       what users hold                                       (this file)
-//!   buffer           PoolBuf: one block, returned to the pool when dropped
-//!   host_buf         HostBuf: a block, or pageable memory
+//!   buffer           PoolBuf: one block, returned to the pool when dropped; HostBuf: that, or pageable
 //!   store            takes, grows, trims
 //!     shard          free blocks behind one lock; each thread has its own shard
 //!     slabs          the memory that blocks are cut from; the pool with all shards locked
@@ -16,15 +15,13 @@
 
 mod block_sizes;
 mod buffer;
-mod host_buf;
 mod shard;
 mod slabs;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::PoolBuf;
-pub use host_buf::HostBuf;
+pub use buffer::{HostBuf, PoolBuf};
 
 use std::fmt;
 use std::ops::RangeInclusive;
