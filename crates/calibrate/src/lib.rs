@@ -82,8 +82,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Restores the usual size of the device memory cache, which is disabled meanwhile because allocation is
-/// measured too.
+/// Restores the usual cache of device memory, disabled meanwhile to measure allocation.
 struct NothingKept<'a>(&'a Device, u64);
 
 impl Drop for NothingKept<'_> {

@@ -13,8 +13,7 @@ use pinlane_core::{DeviceBuf, Error, Result, Scope};
 pub(super) struct ChunkBuffers {
     /// `None` if the input is on the device already, and while the drain thread has the buffer.
     inputs: Vec<Option<DeviceBuf<u8>>>,
-    /// `None` if the kernel works in place or writes to its final place, and while the drain thread has
-    /// the buffer.
+    /// `None` if the kernel works in place or writes to its final place, and while it is drained.
     output: Option<DeviceBuf<u8>>,
 }
 
@@ -157,8 +156,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         }
     }
 
-    /// Device buffers for a chunk: new ones, or those of an earlier chunk. Streams wait for the earlier
-    /// chunk by themselves.
+    /// Device buffers for a chunk: new ones, or those of an earlier chunk, which streams wait for.
     fn slot_for(&mut self, number: u64) -> RunResult<usize> {
         if self.buffers.len() < self.slots {
             match self.allocate_buffers() {

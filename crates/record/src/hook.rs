@@ -90,8 +90,7 @@ impl EventHook {
     }
 
     fn destroy(&self, event: EventHandle) {
-        // SAFETY: created by this hook and taken out of its state, so it is destroyed once and not used
-        // again.
+        // SAFETY: created by this hook and taken out of its state, so this is its only use.
         let destroyed = unsafe { self.driver.event_destroy(event) };
         drop(destroyed); // a failure leaks an event, which the context frees
     }

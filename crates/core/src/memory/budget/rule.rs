@@ -117,8 +117,7 @@ impl Machine {
         }
     }
 
-    /// Available memory of the machine or of the process's control groups, whichever is less; `None` if
-    /// neither is known.
+    /// Available memory of the machine or of the control groups, whichever is less, if known.
     pub(super) fn available_bytes(&self) -> Option<u64> {
         let machine = fs::read_to_string(&self.meminfo).ok();
         let machine = machine.and_then(|text| mem_available(&text));

@@ -23,8 +23,7 @@ pub(in crate::memory) trait Pages: Sync {
     /// Whether these calls work on this system.
     fn work(&self) -> bool;
 
-    /// Maps `bytes` of private zeroed memory without faulting it in, aligned to a huge page where that can
-    /// help.
+    /// Maps `bytes` of private zeroed memory without faulting it in, aligned to a huge page.
     fn map(&self, bytes: usize) -> Result<NonNull<u8>, Errno>;
 
     /// Undoes `map`.
@@ -126,8 +125,7 @@ impl Pages for System {
         *nodes.get_mut(word).ok_or(Errno(libc::EINVAL))? |= 1 << bit;
         // The kernel expects one more than the number of bits.
         let count = nodes.len() * WORD_BITS + 1;
-        // SAFETY: the caller's own mapping, and `nodes` outlives the call. libc has no wrapper for this
-        // call.
+        // SAFETY: the caller's own mapping, and `nodes` outlives the call. libc has no wrapper.
         check(unsafe {
             libc::syscall(
                 libc::SYS_mbind,
@@ -184,8 +182,7 @@ pub(super) struct Mapping {
 
 // SAFETY: it owns the mapped memory, as a `Box<[u8]>` would.
 unsafe impl Send for Mapping {}
-// SAFETY: shared access only returns the address and passes ranges of it to system calls that any thread
-// may make.
+// SAFETY: shared access only passes ranges of it to system calls that any thread may make.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

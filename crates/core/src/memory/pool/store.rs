@@ -212,8 +212,7 @@ impl Store {
         device_bytes + own_bytes > 0
     }
 
-    /// Frees at least `bytes` of idle memory if that much exists, longest idle first. Returns how many
-    /// bytes.
+    /// Frees at least `bytes` of idle memory if there is so much, longest idle first. Returns how much.
     pub(super) fn free_idle(&self, bytes: u64) -> u64 {
         let freed = self.whole().remove_idle(bytes);
         freed.iter().map(Block::bytes).sum()
