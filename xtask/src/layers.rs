@@ -157,8 +157,7 @@ fn check_order(
     wrong
 }
 
-/// Prints the order of a crate's modules for `layers.toml`, and to stderr the imports that form
-/// cycles.
+/// Prints the order of a crate's modules for `layers.toml`, and the imports in cycles to stderr.
 pub(crate) fn print_order(package: &str) -> StepResult {
     let (_, packages) = read()?;
     let found = packages.iter().find(|found| found.name == package);
@@ -175,8 +174,7 @@ pub(crate) fn print_order(package: &str) -> StepResult {
     Ok(Outcome::Passed)
 }
 
-/// Rows of nodes, each as far down as its imports allow. Nodes that reach each other form a row in
-/// parentheses.
+/// Rows of nodes, each as far down as its imports allow. A cycle is a row in parentheses.
 fn find_order(mut nodes: BTreeSet<String>, imports: &BTreeSet<Import>) -> Vec<String> {
     let reach = |node: &String| {
         let mut reached = BTreeSet::from([node]);

@@ -4,8 +4,6 @@
 
 mod command;
 mod layers;
-mod lints;
-mod miri;
 mod mutants;
 mod setup;
 mod simcuda;
@@ -99,7 +97,7 @@ fn seeds(count: Option<u64>, first: Option<u64>, seed: Option<u64>) -> StepResul
 fn check(filter: &str) -> bool {
     let mut steps = Steps::new(filter);
     lint(&mut steps);
-    steps.run("fast tests", tests::fast);
+    steps.run("fast tests", cargo_step("test --workspace"));
     steps.finish()
 }
 
@@ -107,7 +105,8 @@ fn check(filter: &str) -> bool {
 fn test(filter: &str) -> bool {
     let mut steps = Steps::new(filter);
     lint(&mut steps);
-    steps.run("clippy, feature cudarc", lints::clippy_cudarc);
+    let cudarc = "clippy -p pinlane-core --features cudarc --all-targets -- -D warnings";
+    steps.run("clippy, feature cudarc", cargo_step(cudarc));
     steps.run("build simcuda", simcuda::build);
     steps.run("set up Python", setup::python);
     steps.run("set up a browser", setup::install_browser);
@@ -117,16 +116,24 @@ fn test(filter: &str) -> bool {
     steps.run("conformance over simcuda", simcuda::conformance);
     steps.run("random programs", tests::random_programs);
     steps.run("mutants", || mutants::run(""));
-    steps.run("miri", miri::tests);
+    steps.run("miri", tests::miri);
     steps.finish()
 }
 
 /// The steps that run no tests.
 fn lint(steps: &mut Steps<'_>) {
-    steps.run("format", lints::format);
+    steps.run("format", cargo_step("fmt --all --check"));
     steps.run("layers", layers::check);
     steps.run("type names", layers::check_type_names);
     steps.run("mutant list", mutants::check_list);
-    steps.run("clippy", lints::clippy);
-    steps.run("docs", lints::docs);
+    let clippy = "clippy --workspace --all-targets -- -D warnings";
+    steps.run("clippy", cargo_step(clippy));
+    steps.run("docs", || {
+        // A broken link is an error.
+        run(cargo("doc --workspace --no-deps --quiet").env("RUSTDOCFLAGS", "-D warnings"))
+    });
+}
+
+fn cargo_step(args: &str) -> impl FnOnce() -> StepResult {
+    move || run(&mut cargo(args))
 }

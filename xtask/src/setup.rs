@@ -75,8 +75,7 @@ pub(crate) fn install_browser() -> StepResult {
     )
 }
 
-/// A Chromium that runs. Ubuntu's package is a stub that only asks for snap, so finding the
-/// program is not enough.
+/// A Chromium that runs. Ubuntu's package is only a stub that asks for snap.
 pub(crate) fn browser() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("PINLANE_CHROMIUM") {
         return Some(named.into());

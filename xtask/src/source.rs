@@ -297,8 +297,7 @@ mod tests {
             .collect()
     }
 
-    /// What module `a` imports in a crate with modules `a`, `b` and `c`, where the root exports
-    /// `b::Thing`.
+    /// What module `a` imports beside `b` and `c`, where the root exports `b::Thing`.
     fn imports_of(a: &str) -> Vec<String> {
         imports(&[
             (

@@ -1,5 +1,4 @@
-//! Common parts of all measurements. Everything goes through the library's public calls, so the figures are
-//! what a program pays.
+//! Common parts of all measurements, through public calls only: the figures are what a program pays.
 
 use std::cell::Cell;
 
@@ -56,8 +55,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Device time of each of `count` operations that `submit` puts on the stream back to back: the median
-    /// of all rounds.
+    /// Median device time of each of `count` operations that `submit` puts on the stream.
     pub(super) fn device_ns(
         &mut self,
         count: usize,
@@ -162,8 +160,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Measures several things round-robin, so that a busy moment of the machine spoils one sample of each
-    /// instead of all samples of one. Returns the median of each. In real time, the first round does not
-    /// count.
+    /// instead of all samples of one. Returns the medians, in real time without the first round.
     pub(super) fn medians<const N: usize>(
         &mut self,
         mut measure: impl FnMut(&mut Self) -> Result<[u64; N]>,

@@ -1,9 +1,10 @@
-//! Host cost of driver calls.
+//! Host cost of driver calls, and of page-locking.
 
-use pinlane_model::{CallCosts, CostCurve};
+use pinlane_model::{CallCosts, CostCurve, HostMemoryCosts};
 
-use super::bench::{Bench, KIB, MIB};
-use pinlane_core::Result;
+use super::bench::{BYTES, Bench, KIB, MIB};
+use super::fit::area;
+use pinlane_core::{Error, Result};
 
 const SMALL: usize = 4 * KIB;
 const CALLS: usize = 100;
@@ -43,5 +44,38 @@ pub(super) fn measure(bench: &mut Bench<'_>, up: &CostCurve) -> Result<CallCosts
         stream_ns: stream_ns / 2,
         module_ns: module_ns / 2,
         other_ns,
+    })
+}
+
+/// Cost of page-locking.
+pub(super) fn page_locking(bench: &Bench<'_>) -> Result<HostMemoryCosts> {
+    let sizes = [MIB, BYTES];
+    let mut times = [[0; 2]; 4];
+    for (at, bytes) in sizes.into_iter().enumerate() {
+        // The first of each is a warm-up.
+        for _ in 0..2 {
+            // The one kind that always uses the driver's own allocation.
+            let (pinned, alloc_ns) = bench.timed(|| bench.device.write_combined::<u8>(bytes));
+            let pinned = pinned?;
+            let ((), free_ns) = bench.timed(|| drop(pinned));
+            [times[0][at], times[1][at]] = [alloc_ns, free_ns];
+            if bench.device.info().can_register {
+                let memory = vec![1u8; bytes];
+                let (registered, register_ns) = bench.timed(|| bench.device.register(memory));
+                let registered = registered?;
+                let (memory, unregister_ns) =
+                    bench.timed(|| registered.into_inner().map_err(Error::from));
+                memory?;
+                [times[2][at], times[3][at]] = [register_ns, unregister_ns];
+            }
+        }
+    }
+    let [alloc, free, register, unregister] =
+        times.map(|[small, large]| area((sizes[0], small), (sizes[1], large)));
+    Ok(HostMemoryCosts {
+        alloc,
+        free,
+        register,
+        unregister,
     })
 }

@@ -23,8 +23,7 @@ const ROUNDS: usize = 9;
 /// Prefer fewer threads if they lose no more than this.
 const LOSS_PERCENT: u64 = 2;
 
-/// Returns `None` if it cannot be measured: no such file, or no room on the device. The profile is valid
-/// without it.
+/// Returns `None` if it cannot be measured: no such file, or no room on the device.
 pub(super) fn measure(bench: &Bench<'_>) -> Option<FileCosts> {
     if bench.device.info().simulated.is_some() {
         return None;

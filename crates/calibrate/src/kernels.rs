@@ -62,8 +62,7 @@ pub(super) fn switch_ns(bench: &mut Bench<'_>) -> Result<u64> {
 }
 
 /// Gap from the end of one stage of a chunk to the start of the next on one stream, as in a pipeline: a
-/// copy, a kernel and a copy back of the size of small chunks. The times of the three alone are measured
-/// alongside in every round.
+/// copy, a kernel and a copy back of the size of small chunks, minus the three alone.
 pub(super) fn handover_ns(bench: &mut Bench<'_>) -> Result<u64> {
     const CHUNK: usize = MIB;
     const CHUNKS: usize = 50;

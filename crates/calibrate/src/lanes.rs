@@ -52,8 +52,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Option<ExpressCosts>> {
         }
     }
     let [up, down, few, many] = times.map(|times| times.map(undisturbed));
-    // Time of a chunk that is uploaded while another is downloaded: the time added by more chunks, divided
-    // by their number.
+    // Time of a chunk that is uploaded while another is downloaded: what one more chunk adds.
     let both = std::array::from_fn(|index| {
         let (_, counts) = KNOTS[index];
         many[index].saturating_sub(few[index]) / (counts[1] - counts[0]) as u64

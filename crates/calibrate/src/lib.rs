@@ -5,8 +5,7 @@
 //!     bench     streams, buffers, events, the host's clock
 //!     copies    pinned and pageable curves, both directions at once
 //!     kernels   launches, device memory, hand-over between engines
-//!     calls     host cost of driver calls
-//!     pinning   cost of page-locking
+//!     calls     host cost of driver calls, and of page-locking
 //!     lanes     the express lane
 //!     files     threads that read files
 //!     fit       fits curves to times
@@ -20,7 +19,6 @@ mod files;
 mod fit;
 mod kernels;
 mod lanes;
-mod pinning;
 
 use pinlane_model::{DeviceFacts, DirectionCosts, PciFacts, Profile};
 
@@ -72,7 +70,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
         d2h: direction(d2h, down),
         kernel: kernels,
         calls,
-        host_memory: pinning::measure(&bench)?,
+        host_memory: calls::page_locking(&bench)?,
         express: lanes::measure(&bench)?,
         #[cfg(feature = "load")]
         files: files::measure(&bench),
@@ -84,8 +82,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Restores the usual size of the device memory cache, which is disabled meanwhile because allocation is
-/// measured too.
+/// Restores the usual cache of device memory, disabled meanwhile to measure allocation.
 struct NothingKept<'a>(&'a Device, u64);
 
 impl Drop for NothingKept<'_> {

@@ -6,8 +6,7 @@ use std::sync::Mutex;
 use pinlane_core::internal::{exact_pool, keep_stray_error, lock, take_idle};
 use pinlane_core::{Device, DeviceBuf, Error, PinnedPool, PoolBuf, Result};
 
-/// Idle buffers. The device may still use a device buffer, which tracks that itself. Pinned buffers return
-/// by being dropped.
+/// Idle buffers. The device may still use a device buffer, which tracks that itself.
 #[derive(Debug)]
 pub(super) struct BufferCache {
     device: Device,
@@ -25,8 +24,7 @@ impl BufferCache {
     }
 
     /// A device buffer of at least this many bytes: the smallest that fits, since the others may fit
-    /// another input or output. If none fits, frees them all, since the next run will want the same sizes
-    /// as this one.
+    /// another input or output. If none fits, frees them all: the next run will want these sizes.
     pub(super) fn device(&self, bytes: usize) -> Result<DeviceBuf<u8>> {
         let mut buffers = lock(&self.device_buffers);
         let fitting = (0..buffers.len()).filter(|at| fitting(bytes).contains(&buffers[*at].len()));

@@ -13,8 +13,7 @@ use pinlane_core::{DeviceBuf, Error, Result, Scope};
 pub(super) struct ChunkBuffers {
     /// `None` if the input is on the device already, and while the drain thread has the buffer.
     inputs: Vec<Option<DeviceBuf<u8>>>,
-    /// `None` if the kernel works in place or writes to its final place, and while the drain thread has
-    /// the buffer.
+    /// `None` if the kernel works in place or writes to its final place, and while it is drained.
     output: Option<DeviceBuf<u8>>,
 }
 
@@ -39,7 +38,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         let mut ended = self.pipeline.device.scope(|scope| {
             let chunks = self.chunks(scope);
             self.store.close(); // so that the drain thread does not wait for `work`
-            flowed = Some(chunks.map(|counts| (counts, work())));
+            flowed = Some(chunks.map(|summary| (summary, work())));
             Ok(())
         });
         let streams = self.pipeline.streams.iter();
@@ -55,29 +54,18 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
             let buffers = slot.inputs.into_iter().chain([slot.output]).flatten();
             buffers.for_each(|buffer| self.pipeline.cache.put_device(buffer));
         }
-        let ((chunks, items), worked) = match (flowed.expect("set in the scope"), ended) {
-            (Ok(flowed), Ok(())) => flowed,
-            (Ok(_), Err(error)) => return Err(error),
-            (Err(first), ended) => {
-                if let Err(PipelineError {
-                    cause: Cause::Pinlane(error),
-                    ..
-                }) = ended
-                {
+        match (flowed.expect("set in the scope"), ended) {
+            (Err(first), Err(error)) => {
+                if let Cause::Pinlane(error) = error.cause {
                     self.pipeline.cache.note(error);
                 }
-                return Err(first);
+                Err(first)
             }
-        };
-        let flow = RunSummary {
-            chunks,
-            items,
-            spans: Vec::new(),
-        };
-        Ok((flow, worked))
+            (flowed, ended) => flowed.and_then(|flowed| ended.map(|()| flowed)),
+        }
     }
 
-    fn chunks<'scope>(&mut self, scope: &'scope Scope<'scope, 'a>) -> RunResult<(u64, u64)> {
+    fn chunks<'scope>(&mut self, scope: &'scope Scope<'scope, 'a>) -> RunResult<RunSummary> {
         let (mut number, mut first_item) = (0, 0);
         let mut group = Vec::with_capacity(self.pipeline.config.group());
         loop {
@@ -100,14 +88,16 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
                 number += 1;
                 first_item += items;
             }
-            for chunk in &group {
-                self.launch(chunk)?;
-            }
-            for chunk in &group {
-                self.store(chunk, scope)?;
-            }
+            group.iter().try_for_each(|chunk| self.launch(chunk))?;
+            group
+                .iter()
+                .try_for_each(|chunk| self.store(chunk, scope))?;
             if group.len() < self.pipeline.config.group() {
-                return Ok((number, first_item as u64));
+                return Ok(RunSummary {
+                    chunks: number,
+                    items: first_item as u64,
+                    spans: Vec::new(),
+                });
             }
         }
     }
@@ -118,6 +108,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
             return Ok(0);
         }
         let [stream, ..] = self.pipeline.config.streams_of(number);
+        let direct = self.stage_stream(stream);
         let slot = self.slot_for(number)?;
         let in_place = matches!(self.middle, KernelCall::InPlace(_));
         let input = &mut self.buffers[slot].inputs[0];
@@ -139,28 +130,19 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
             slots: pipeline.config.slots,
         };
         let mut all = None;
-        for index in 0..self.sources.len() {
-            context.stage_stream = match self.sources[index].uses_express_lane() {
+        for (source, buffer) in self.sources.iter_mut().zip(&mut self.buffers[slot].inputs) {
+            context.stage_stream = match source.uses_express_lane() {
                 true => lanes,
-                false => self.stage_stream(stream),
+                false => direct,
             };
-            let source = &mut self.sources[index];
-            let target = self.buffers[slot].inputs[index].as_mut();
             // The first input decides how many items the others load.
-            let most = match all {
-                None | Some(0) => self.items_at_most,
-                Some(items) => items,
-            };
-            let items = source.load(number, most, target.map(DeviceBuf::whole_mut), &context)?;
-            match all {
-                Some(first) if first != items => {
-                    let error = Error::InputsDiffer {
-                        items: first,
-                        other_items: items,
-                    };
-                    return Err(PipelineError::at(number, StageKind::Read, error));
-                }
-                _ => all = Some(items),
+            let most = all.filter(|&items| items > 0).unwrap_or(self.items_at_most);
+            let target = buffer.as_mut().map(DeviceBuf::whole_mut);
+            let other_items = source.load(number, most, target, &context)?;
+            let items = *all.get_or_insert(other_items);
+            if items != other_items {
+                let error = Error::InputsDiffer { items, other_items };
+                return Err(PipelineError::at(number, StageKind::Read, error));
             }
         }
         Ok(all.unwrap_or(0))
@@ -174,8 +156,7 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
         }
     }
 
-    /// Device buffers for a chunk: new ones, or those of an earlier chunk. Streams wait for the earlier
-    /// chunk by themselves.
+    /// Device buffers for a chunk: new ones, or those of an earlier chunk, which streams wait for.
     fn slot_for(&mut self, number: u64) -> RunResult<usize> {
         if self.buffers.len() < self.slots {
             match self.allocate_buffers() {
@@ -252,13 +233,10 @@ impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
                         None => source.device_chunk(chunk.first_item, chunk.items),
                     })
                     .collect();
-                let output = match kept {
-                    Some(kept) => kept,
-                    None => {
-                        let output = slot.output.as_mut().expect("there, as was seen to");
-                        output.range_mut(..bytes)
-                    }
-                };
+                let output = kept.unwrap_or_else(|| {
+                    let output = slot.output.as_mut().expect("there, as was seen to");
+                    output.range_mut(..bytes)
+                });
                 let mut touches: Vec<_> = inputs.iter().map(DeviceSlice::touch).collect();
                 touches.push(output.touch());
                 stage_stream.submit(StageKind::Kernel, chunk.number, &touches, |_| {

@@ -12,8 +12,7 @@ use pinlane_core::{Error, Result};
 pub struct PipelineConfig {
     /// Bytes of a chunk of the widest input or output. The last chunk may be smaller.
     pub chunk_bytes: usize,
-    /// Streams that chunks use in turn. Ignored by [`PipelineOrder::StageStreams`], which has
-    /// three.
+    /// Streams that chunks use in turn. [`PipelineOrder::StageStreams`] always has three.
     pub streams: usize,
     /// The order in which stages are submitted.
     pub order: PipelineOrder,

@@ -67,8 +67,7 @@ pub(super) struct DrainThread<'r, 'a> {
 }
 
 impl DrainThread<'_, '_> {
-    /// Handles chunks until there are no more or one fails. The submitting thread then finds its channels
-    /// closed.
+    /// Handles chunks until none is left or one fails, which closes the channels.
     pub(super) fn run(
         mut self,
         finished: &Receiver<FinishedChunk>,

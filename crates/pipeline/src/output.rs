@@ -35,8 +35,7 @@ impl<'a, T: Pod> Output<'a, T> {
         })))
     }
 
-    /// Calls `take` with the results of each chunk, in order, on another thread, while later chunks are in
-    /// flight.
+    /// Calls `take` with the results of each chunk, in order, on another thread.
     pub fn each(mut take: impl FnMut(&[T]) -> io::Result<()> + Send + 'a) -> Self {
         Self::new(TargetKind::Each(Box::new(move |chunk| match chunk {
             Some(chunk) => take(bytemuck::cast_slice(chunk)),

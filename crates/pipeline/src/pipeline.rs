@@ -11,8 +11,7 @@ use super::input::{Inputs, IntoInput};
 use super::output::Output;
 use super::stage::{KernelCall, RunSummary, Stage};
 
-/// A pipeline with its streams and buffers. Reusable, also by several runs at the same
-/// time.
+/// A pipeline with its streams and buffers. Reusable, also by several runs at once.
 #[derive(Debug)]
 pub struct Pipeline {
     pub(super) device: Device,
@@ -46,8 +45,7 @@ impl Pipeline {
         &self.config
     }
 
-    /// Runs `inputs` through `kernel` and stores the results in `output`. Returns when all results are
-    /// there.
+    /// Runs `inputs` through `kernel` and stores the results in `output`, which it waits for.
     ///
     /// `inputs` is one [`Input`](super::Input) or a tuple of up to four with the same number of items. `kernel` is called
     /// for each chunk, in order, to submit work to [`Stage::stream`]; it gets the chunk of each input and

@@ -50,15 +50,12 @@ impl EventHook {
 
     /// All work recorded so far, which is done. Recording starts anew.
     pub(crate) fn spans(&self) -> Result<Vec<Span>> {
-        let (work, failed) = {
-            let mut state = lock(&self.state);
-            (std::mem::take(&mut state.work), state.failed.take())
-        };
+        let mut state = lock(&self.state);
+        let (work, failed) = (std::mem::take(&mut state.work), state.failed.take());
+        drop(state);
         let spans = failed.map_or_else(|| self.read(&work), Err);
-        for work in work {
-            self.destroy(work.start);
-            self.destroy(work.end);
-        }
+        let events = work.iter().flat_map(|work| [work.start, work.end]);
+        events.for_each(|event| self.destroy(event));
         spans
     }
 
@@ -81,20 +78,19 @@ impl EventHook {
         });
         let mut spans: Vec<Span> = spans.collect();
         spans.sort_by_key(|span| span.end_ns);
-        for engine in [
-            Track::HostToDevice(0),
-            Track::Compute(0),
-            Track::DeviceToHost(0),
+        for kind in [
+            SpanKind::HostToDevice,
+            SpanKind::Kernel,
+            SpanKind::DeviceToHost,
         ] {
-            let work = spans.iter_mut().filter(|span| span.track == engine);
+            let work = spans.iter_mut().filter(|span| span.track == track(kind));
             start_after_previous(work.map(|span| (&mut span.start_ns, span.end_ns)));
         }
         Ok(spans)
     }
 
     fn destroy(&self, event: EventHandle) {
-        // SAFETY: created by this hook and taken out of its state, so it is destroyed once and not used
-        // again.
+        // SAFETY: created by this hook and taken out of its state, so this is its only use.
         let destroyed = unsafe { self.driver.event_destroy(event) };
         drop(destroyed); // a failure leaks an event, which the context frees
     }
@@ -164,15 +160,15 @@ unsafe impl Hook for EventHook {
             }
         };
         let (kind, bytes) = match work {
-            StreamWork::Copies(copies @ [first, ..]) => (
-                copy_kind(first.source, first.target),
-                copies.iter().map(|copy: &CopyOp| copy.bytes as u64).sum(),
-            ),
-            StreamWork::Rows(copy) => (
-                copy_kind(copy.source, copy.target),
-                (copy.rows * copy.row_bytes) as u64,
-            ),
-            StreamWork::Memset { bytes } => (SpanKind::Memset, bytes as u64),
+            StreamWork::Copies(copies @ [first, ..]) => {
+                let bytes = copies.iter().map(|copy: &CopyOp| copy.bytes).sum();
+                (copy_kind(first.source, first.target), bytes)
+            }
+            StreamWork::Rows(copy) => {
+                let kind = copy_kind(copy.source, copy.target);
+                (kind, copy.rows * copy.row_bytes)
+            }
+            StreamWork::Memset { bytes } => (SpanKind::Memset, bytes),
             _ => (SpanKind::Kernel, 0),
         };
         let label = match work {
@@ -190,7 +186,7 @@ unsafe impl Hook for EventHook {
             stream,
             kind,
             label: label.unwrap_or_default(),
-            bytes,
+            bytes: bytes as u64,
         });
     }
 

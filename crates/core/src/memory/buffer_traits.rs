@@ -1,7 +1,6 @@
 //! Common API of pinned buffers and of slices.
 
-/// Implements [`PinnedSource`](crate::memory::PinnedSource) and `part` for a buffer. The generics are in
-/// brackets.
+/// Implements `PinnedSource` and `part` for a buffer. The generics are in brackets.
 ///
 /// The buffer's `raw` returns all its elements, which are page-locked and initialised, do not move with the
 /// value, and are only reachable through it.
@@ -37,8 +36,7 @@ macro_rules! pinned_source {
     };
 }
 
-/// Implements [`PinnedTarget`](crate::memory::PinnedTarget) for a `pinned_source` whose elements may be
-/// written.
+/// Implements `PinnedTarget` for a `pinned_source` whose elements may be written.
 macro_rules! pinned_target {
     ($buffer:ty, $element:ty, [$($generics:tt)*]) => {
         // SAFETY: as for `PinnedSource`, and the elements may be written.
@@ -112,8 +110,7 @@ macro_rules! slice_like {
     };
 }
 
-/// Implements the traits of a slice for a value whose `raw` returns its elements. Writing them needs
-/// `&mut` access or ownership.
+/// Implements slices for a value whose `raw` returns its elements. Only its owner writes them.
 macro_rules! raw_slice {
     ($buffer:ty, $element:ty, [$($shared:tt)*], [$($exclusive:tt)*]) => {
         impl<$($shared)*> std::ops::Deref for $buffer {

@@ -60,8 +60,7 @@ impl Device {
         }
     }
 
-    /// Allocates pinned memory with a copy of `values`. [`to_pinned`](crate::ToPinned::to_pinned) does the
-    /// same.
+    /// Allocates pinned memory with a copy of `values`, as [`to_pinned`](crate::ToPinned::to_pinned).
     pub fn pinned_from<T: Pod>(&self, values: &[T]) -> Result<PinnedBuf<T>> {
         let mut buffer = self.pinned(values.len())?;
         to_pinned::copy(values, &mut buffer);

@@ -164,8 +164,7 @@ impl<M: StableMemory> Registered<M> {
         let mut this = ManuallyDrop::new(self);
         this.core.counters.registered_bytes.subtract(this.bytes());
         drop(this.reservation.take());
-        // SAFETY: `this` is never used or dropped again; `core` and `memory` are each moved out once, and
-        // `reservation` is empty.
+        // SAFETY: `this` is never used again; `core` and `memory` are moved out once.
         unsafe {
             std::ptr::drop_in_place(&mut this.core);
             Ok(this.memory.assume_init_read())
@@ -194,8 +193,7 @@ impl<M: StableMemory> Drop for Registered<M> {
     fn drop(&mut self) {
         let (bytes, base) = (self.bytes(), self.base());
         let unregister = |driver: &dyn Driver| {
-            // SAFETY: a transfer in flight would own the registration, or it would be parked, so nothing
-            // uses it.
+            // SAFETY: a transfer in flight would own the registration or have parked it.
             unsafe { driver.host_unregister(base) }
         };
         if bytes == 0 || self.core.give_back(unregister) {
@@ -203,8 +201,7 @@ impl<M: StableMemory> Drop for Registered<M> {
             // SAFETY: initialised, and dropped only here.
             unsafe { self.memory.assume_init_drop() };
         } else if let Some(reservation) = self.reservation.take() {
-            // The pages are still locked at this address, so the memory must stay and keep counting against
-            // the budget.
+            // The pages are still locked at this address, so the memory stays, and counts.
             reservation.keep();
         }
     }

@@ -93,8 +93,7 @@ impl<T: Pod + Send> WriteCombinedBuf<T> {
 
 /// Write-combined memory that downloads may write to.
 ///
-/// The CPU cannot read it either, only send it on. Useful for measurements, and for passing bytes from one
-/// device to another.
+/// The CPU can only send it on. For measurements, and to pass bytes from one device to another.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {

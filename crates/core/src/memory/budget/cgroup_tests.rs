@@ -18,49 +18,54 @@ fn headroom(tree: &Tree) -> Option<u64> {
     Some(memory.headroom_bytes)
 }
 
+/// Writes files one after the other, and compares the headroom after each.
+#[track_caller]
+fn write_each(tree: &Tree, steps: &[(&str, &str, Option<u64>)]) {
+    for (path, text, expected) in steps {
+        tree.write(&format!("sys/fs/cgroup/{path}"), &format!("{text}\n"));
+        assert_eq!(headroom(tree), *expected, "{path} = {text}");
+    }
+}
+
 #[test]
 fn version_2_counts_reclaimable_cache_as_free() {
     let tree = tree("v2", "0::/a/b\n", V2_MOUNT);
-    tree.write("sys/fs/cgroup/a/b/memory.max", "1000\n");
-    tree.write("sys/fs/cgroup/a/b/memory.current", "700\n");
-    assert_eq!(
-        headroom(&tree),
-        Some(300),
-        "no statistics: nothing to reclaim"
-    );
-    let stat = "anon 1\nfile 600\ninactive_file 500\nactive_file 100\n";
-    tree.write("sys/fs/cgroup/a/b/memory.stat", stat);
-    assert_eq!(headroom(&tree), Some(800));
-    tree.write("sys/fs/cgroup/a/b/memory.current", "5000\n");
-    assert_eq!(headroom(&tree), Some(0), "over its limit");
+    let stat = "anon 1\nfile 600\ninactive_file 500\nactive_file 100";
+    let steps = [
+        ("a/b/memory.max", "1000", Some(1000)),
+        ("a/b/memory.current", "700", Some(300)), // no statistics: nothing to reclaim
+        ("a/b/memory.stat", stat, Some(800)),
+        ("a/b/memory.current", "5000", Some(0)), // over its limit
+    ];
+    write_each(&tree, &steps);
 }
 
 #[test]
 fn the_least_of_all_ancestors_counts() {
     let tree = tree("nested", "0::/a/b/c\n", V2_MOUNT);
-    tree.write("sys/fs/cgroup/a/b/c/memory.max", "max\n");
-    tree.write("sys/fs/cgroup/a/b/c/memory.current", "10\n");
-    assert_eq!(headroom(&tree), None);
-    tree.write("sys/fs/cgroup/a/memory.max", "1000\n");
-    tree.write("sys/fs/cgroup/a/memory.current", "100\n");
-    assert_eq!(headroom(&tree), Some(900));
-    tree.write("sys/fs/cgroup/a/b/memory.max", "400\n");
-    tree.write("sys/fs/cgroup/a/b/memory.current", "100\n");
-    assert_eq!(headroom(&tree), Some(300));
-    tree.write("sys/fs/cgroup/memory.max", "50\n");
-    assert_eq!(headroom(&tree), Some(50), "the top, with no usage told");
+    let steps = [
+        ("a/b/c/memory.max", "max", None),
+        ("a/b/c/memory.current", "10", None),
+        ("a/memory.max", "1000", Some(1000)),
+        ("a/memory.current", "100", Some(900)),
+        ("a/b/memory.max", "400", Some(400)),
+        ("a/b/memory.current", "100", Some(300)),
+        ("memory.max", "50", Some(50)), // the top, with no usage told
+    ];
+    write_each(&tree, &steps);
 }
 
 #[test]
 fn version_1_has_other_names() {
     let tree = tree("v1", "5:cpu,cpuacct:/x\n4:memory:/job\n", V1_MOUNT);
-    tree.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n");
-    tree.write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "600\n");
-    let stat = "inactive_file 7\ntotal_inactive_file 200\n";
-    tree.write("sys/fs/cgroup/memory/job/memory.stat", stat);
-    assert_eq!(headroom(&tree), Some(600));
-    tree.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "500\n");
-    assert_eq!(headroom(&tree), Some(500));
+    let stat = "inactive_file 7\ntotal_inactive_file 200";
+    let steps = [
+        ("memory/job/memory.limit_in_bytes", "1000", Some(1000)),
+        ("memory/job/memory.usage_in_bytes", "600", Some(400)),
+        ("memory/job/memory.stat", stat, Some(600)),
+        ("memory/memory.limit_in_bytes", "500", Some(500)),
+    ];
+    write_each(&tree, &steps);
 }
 
 #[test]
@@ -102,23 +107,22 @@ fn a_mount_may_have_spaces_in_its_name() {
 #[test]
 fn garbage_and_missing_files_limit_nothing() {
     assert_eq!(headroom(&Tree::new("nothing")), None);
-    let garbage = tree(
-        "garbage",
-        "what\n::\n0::\n:memory:\n",
-        "25 - cgroup2\n - - -\n",
-    );
+    let memberships = "what\n::\n0::\n:memory:\n";
+    let garbage = tree("garbage", memberships, "25 - cgroup2\n - - -\n");
     assert_eq!(headroom(&garbage), None);
     let tree = tree("words", "0::/job\n", V2_MOUNT);
     assert_eq!(headroom(&tree), None, "no files");
-    tree.write("sys/fs/cgroup/job/memory.max", "a lot\n");
-    assert_eq!(headroom(&tree), None);
-    tree.write("sys/fs/cgroup/job/memory.max", "1000\n");
-    tree.write("sys/fs/cgroup/job/memory.current", "some\n");
-    tree.write(
-        "sys/fs/cgroup/job/memory.stat",
-        "inactive_file\ninactive_file x\n",
-    );
-    assert_eq!(headroom(&tree), Some(1000));
+    let steps = [
+        ("job/memory.max", "a lot", None),
+        ("job/memory.max", "1000", Some(1000)),
+        ("job/memory.current", "some", Some(1000)),
+        (
+            "job/memory.stat",
+            "inactive_file\ninactive_file x",
+            Some(1000),
+        ),
+    ];
+    write_each(&tree, &steps);
 }
 
 #[test]

@@ -2,15 +2,13 @@
 //!
 //! ```text
 //!   Budget      usage, and waiting for memory               (this file, notifier)
-//!   rule        where the limit comes from
-//!     setting   environment variables
-//!     machine   memory available now: /proc/meminfo
-//!     cgroup                          and control groups
+//!   rule        where the limit comes from: memory available now in /proc/meminfo
+//!     setting   and environment variables
+//!     cgroup    and control groups
 //!   memlock     mentions RLIMIT_MEMLOCK when a pin fails
 //! ```
 
 mod cgroup;
-mod machine;
 mod memlock;
 mod notifier;
 mod rule;
@@ -78,8 +76,7 @@ pub struct Reservation {
     bytes: u64,
 }
 
-/// Polling interval of a wait, for changes that send no notification: memory freed by other processes, and
-/// transfers that have completed.
+/// Polling interval of a wait, since completed transfers and other processes send no notification.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 impl Budget {
@@ -117,8 +114,7 @@ impl Budget {
         *self.account.in_use()
     }
 
-    /// Reserves `bytes` for memory that is page-locked outside this library. The library's own buffers
-    /// reserve theirs themselves.
+    /// Reserves `bytes` for memory that something else than this library page-locks.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
         let rule = &self.account.rule;
         let limit = rule.limit()?;

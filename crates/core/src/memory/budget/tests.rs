@@ -93,10 +93,8 @@ fn what_is_reserved_counts_until_it_is_given_back() {
 fn asking_for_everything_overflows_nothing() {
     let budget = Budget::with_limit(100);
     let _some = budget.reserve(1).unwrap();
-    assert_eq!(
-        budget.reserve(u64::MAX).unwrap_err(),
-        over(u64::MAX, 1, 100)
-    );
+    let error = budget.reserve(u64::MAX).unwrap_err();
+    assert_eq!(error, over(u64::MAX, 1, 100));
     let unlimited = Budget::with_limit(u64::MAX);
     let _some = unlimited.reserve(1).unwrap();
     assert!(unlimited.reserve(u64::MAX).is_err());
@@ -123,10 +121,8 @@ fn what_others_took_meanwhile_counts() {
 
 #[test]
 fn a_chosen_limit_is_taken_as_it_is() {
-    let (budget, available) = fake(
-        1000,
-        &[("PINLANE_PINNED_LIMIT", "2K"), ("LOCAL_WORLD_SIZE", "4")],
-    );
+    let variables = [("PINLANE_PINNED_LIMIT", "2K"), ("LOCAL_WORLD_SIZE", "4")];
+    let (budget, available) = fake(1000, &variables);
     available.store(0, Ordering::Relaxed);
     assert_eq!(budget.limit_bytes(), Ok(2048));
     assert_eq!(budget.reserve(2048).unwrap().bytes(), 2048);

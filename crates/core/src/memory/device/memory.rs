@@ -8,8 +8,7 @@ use pinlane_driver::{DevicePtr, ErrorKind, Result, StreamHandle};
 use super::cache::Block;
 use crate::device_core::DeviceCore;
 
-/// Device memory, freed the way it was allocated. Its owner ensures that nothing uses it when it is
-/// dropped.
+/// Device memory, freed the way it was allocated. Its owner drops it only when nothing uses it.
 pub(crate) struct DeviceMemory {
     core: Arc<DeviceCore>,
     ptr: DevicePtr,
@@ -131,8 +130,7 @@ impl DeviceMemory {
     pub(crate) fn free_on(mut self, stream: StreamHandle) -> std::result::Result<(), Self> {
         debug_assert!(self.is_ordered());
         let ptr = self.ptr;
-        // SAFETY: it came from `device_alloc_async`, was not freed, and the caller has ordered `stream`
-        // behind all uses.
+        // SAFETY: from `device_alloc_async`, not freed, and `stream` is behind all uses.
         let freed = self
             .core
             .give_back(|driver| unsafe { driver.device_free_async(ptr, stream) });

@@ -74,8 +74,7 @@ impl<T: Pod> DeviceBuf<T> {
         self.region.ptr()
     }
 
-    /// A sub-range that can be written while other ranges of the same buffer are. The ledger orders uses
-    /// that overlap.
+    /// A sub-range to write while others of the same buffer are. The ledger orders those that overlap.
     ///
     /// # Panics
     /// If the range is out of bounds.
@@ -103,8 +102,7 @@ impl<T: Pod> DeviceBuf<T> {
         DeviceSliceMut::new(&self.region, 0, self.len)
     }
 
-    /// An owned sub-range, for code that takes and returns buffers. [`Part::into_whole`] returns the
-    /// buffer.
+    /// An owned sub-range, for code that returns buffers. [`Part::into_whole`] undoes it.
     ///
     /// # Panics
     /// If the range is out of bounds.
@@ -188,8 +186,7 @@ impl<T: Pod> DeviceBuf<T> {
         self.region.memory.owner_mut()
     }
 
-    /// Gives up the memory without freeing it. The caller has ordered the owner's later work behind all
-    /// uses so far.
+    /// Gives up the memory. The caller has ordered the owner's later work behind all uses so far.
     pub(crate) fn take_owner(&mut self) -> Option<Owner> {
         let owner = self.region.memory.take_owner()?;
         self.region.forget_uses();

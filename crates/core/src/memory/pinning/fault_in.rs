@@ -14,8 +14,7 @@ pub(super) const PIECE_BYTES: usize = 4 << 20;
 /// memory for each huge page.
 pub(super) const SLOW_PIECE_NS: u64 = PIECE_BYTES as u64 * 4;
 
-/// Number of slow pieces after which huge pages are given up. A single one may be a thread that waited for
-/// a CPU.
+/// Number of slow pieces after which huge pages are given up. One may be a thread without a CPU.
 pub(super) const SLOW_PIECES_MAX: u32 = 2;
 
 /// State shared by the threads.

@@ -100,16 +100,14 @@ impl Drop for Block {
     fn drop(&mut self) {
         let (ptr, mapped) = (self.start, self.mapping.is_some());
         // SAFETY: as `mapping` records, it came from `host_alloc` or was registered at this address. This
-        // was its only owner, and a buffer in flight is owned by its transfer or parked, so nothing uses
-        // it.
+        // was its only owner, and a buffer in flight is owned by its transfer or parked.
         let gone = self.core.give_back(|driver| unsafe {
             match mapped {
                 false => driver.host_free(ptr),
                 true => driver.host_unregister(ptr),
             }
         });
-        // Otherwise, and if the driver panics, the pages may still be locked at this address, so they stay
-        // mapped and counted.
+        // Otherwise, and if the driver panics, the pages may still be locked: they stay mapped and counted.
         if gone {
             self.core.counters.pinned_bytes.subtract(self.bytes);
             // SAFETY: dropped only here.
@@ -162,8 +160,7 @@ fn try_to_register(
     Ok(None)
 }
 
-/// Whether to map and register. Only the driver can allocate write-combined memory, and not every device
-/// can register.
+/// Whether to map and register. Only the driver can allocate write-combined memory.
 fn may_be_fast(bytes: usize, flags: HostFlags, info: &DeviceInfo, refused: bool) -> bool {
     bytes >= FAST_FROM_BYTES && !flags.write_combined && info.can_register && !refused
 }

@@ -17,13 +17,13 @@ pub(in crate::memory) struct Errno(pub(super) i32);
 
 /// System calls for memory, and the clock.
 ///
+/// # Safety
 /// The unsafe calls take a range returned by `map`, or whole pages of one.
 pub(in crate::memory) trait Pages: Sync {
     /// Whether these calls work on this system.
     fn work(&self) -> bool;
 
-    /// Maps `bytes` of private zeroed memory without faulting it in, aligned to a huge page where that can
-    /// help.
+    /// Maps `bytes` of private zeroed memory without faulting it in, aligned to a huge page.
     fn map(&self, bytes: usize) -> Result<NonNull<u8>, Errno>;
 
     /// Undoes `map`.
@@ -36,21 +36,12 @@ pub(in crate::memory) trait Pages: Sync {
     fn have_huge(&self) -> bool;
 
     /// Turns huge pages on or off for the range.
-    ///
-    /// # Safety
-    /// See the trait.
     unsafe fn advise_huge(&self, start: NonNull<u8>, bytes: usize, yes: bool) -> Result<(), Errno>;
 
     /// Prefers memory of this NUMA node.
-    ///
-    /// # Safety
-    /// See the trait.
     unsafe fn prefer_node(&self, start: NonNull<u8>, bytes: usize, node: u32) -> Result<(), Errno>;
 
     /// Faults in all pages for writing, in one call.
-    ///
-    /// # Safety
-    /// See the trait.
     unsafe fn populate(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Errno>;
 
     /// Faults in all pages, one by one.
@@ -134,8 +125,7 @@ impl Pages for System {
         *nodes.get_mut(word).ok_or(Errno(libc::EINVAL))? |= 1 << bit;
         // The kernel expects one more than the number of bits.
         let count = nodes.len() * WORD_BITS + 1;
-        // SAFETY: the caller's own mapping, and `nodes` outlives the call. libc has no wrapper for this
-        // call.
+        // SAFETY: the caller's own mapping, and `nodes` outlives the call. libc has no wrapper.
         check(unsafe {
             libc::syscall(
                 libc::SYS_mbind,
@@ -192,8 +182,7 @@ pub(super) struct Mapping {
 
 // SAFETY: it owns the mapped memory, as a `Box<[u8]>` would.
 unsafe impl Send for Mapping {}
-// SAFETY: shared access only returns the address and passes ranges of it to system calls that any thread
-// may make.
+// SAFETY: shared access only passes ranges of it to system calls that any thread may make.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

@@ -190,6 +190,14 @@ impl PinningRig {
     }
 }
 
+/// Pins and drops memory on a device without faults.
+#[track_caller]
+fn pin_and_drop(bytes: usize, pages: &'static FakePages, calls: &[Call]) {
+    let rig = rig(&[]);
+    rig.pin_and_drop(bytes, pages, calls);
+    rig.assert_nothing_is_left();
+}
+
 /// Sixteen pieces.
 const LARGE_BYTES: usize = 16 * PIECE_BYTES;
 
@@ -202,14 +210,8 @@ fn what_is_mapped_and_registered() {
     let mut info = DeviceInfo::new(0, "any");
     info.can_register = true;
     let plain = HostFlags::default();
-    let mapped = HostFlags {
-        mapped: true,
-        ..plain
-    };
-    let combined = HostFlags {
-        write_combined: true,
-        ..plain
-    };
+    let (mut mapped, mut combined) = (plain, plain);
+    (mapped.mapped, combined.write_combined) = (true, true);
     assert!(may_be_fast(FAST_FROM_BYTES, plain, &info, false));
     assert!(may_be_fast(FAST_FROM_BYTES, mapped, &info, false));
     assert!(!may_be_fast(FAST_FROM_BYTES - 1, plain, &info, false));
@@ -257,9 +259,7 @@ fn the_mapping_goes_with_the_block() {
 
 #[test]
 fn small_memory_is_the_drivers() {
-    let rig = rig(&[]);
-    rig.pin_and_drop(FAST_FROM_BYTES - 1, fake(|_| {}), &ALLOCATED);
-    rig.assert_nothing_is_left();
+    pin_and_drop(FAST_FROM_BYTES - 1, fake(|_| {}), &ALLOCATED);
 }
 
 /// The calls when registering fails.
@@ -310,11 +310,8 @@ fn when_both_ways_fail_the_error_is_the_drivers_and_nothing_is_left() {
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn a_lost_device_is_not_asked_again() {
     let faults = Faults::none().with(FaultKind::LostDevice, 1000);
-    let sim = Sim::builder()
-        .profile(profile())
-        .seed(1)
-        .faults(faults)
-        .build();
+    let sim = Sim::builder().profile(profile()).seed(1).faults(faults);
+    let sim = sim.build();
     let device = Device::with_budget(sim.driver(), &Budget::with_limit(1 << 30));
     let pages = fake(|_| {});
     let core = &device.shared.core;
@@ -334,9 +331,7 @@ fn memory_that_the_system_does_not_give_is_left_to_the_driver() {
     let no_map = fake(|pages| pages.map_fails = true);
     let no_pages = fake(|pages| pages.populate_fails = Some(libc::ENOMEM));
     for pages in [no_map, no_pages] {
-        let rig = rig(&[]);
-        rig.pin_and_drop(LARGE_BYTES, pages, &ALLOCATED);
-        rig.assert_nothing_is_left();
+        pin_and_drop(LARGE_BYTES, pages, &ALLOCATED);
     }
 }
 
@@ -346,11 +341,9 @@ fn without_huge_pages_small_ones_do() {
     let off = fake(|pages| pages.no_huge = true);
     let refused = fake(|pages| pages.advise_fails = true);
     for pages in [off, refused] {
-        let rig = rig(&[]);
-        rig.pin_and_drop(LARGE_BYTES, pages, &REGISTERED);
+        pin_and_drop(LARGE_BYTES, pages, &REGISTERED);
         assert!(!pages.advised_huge.load(Ordering::Relaxed));
         assert_eq!(count(&pages.populated_bytes), LARGE_BYTES);
-        rig.assert_nothing_is_left();
     }
 }
 
@@ -358,9 +351,8 @@ fn without_huge_pages_small_ones_do() {
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn huge_pages_that_crawl_are_given_up_for_the_rest() {
     let pages = fake(|pages| pages.slow_huge_pieces = u64::MAX);
-    let rig = rig(&[]);
     let bytes = LARGE_BYTES * 4;
-    rig.pin_and_drop(bytes, pages, &REGISTERED);
+    pin_and_drop(bytes, pages, &REGISTERED);
     let huge = pages.huge_pieces.load(Ordering::Relaxed);
     let small = pages.small_pieces.lock().unwrap().len() as u64;
     assert_eq!(huge + small, (bytes / PIECE_BYTES) as u64);
@@ -369,28 +361,23 @@ fn huge_pages_that_crawl_are_given_up_for_the_rest() {
     let at_least = u64::from(SLOW_PIECES_MAX);
     assert!((at_least..at_least + threads).contains(&huge), "{huge}");
     assert_eq!(count(&pages.populated_bytes), bytes);
-    rig.assert_nothing_is_left();
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn one_slow_piece_is_forgiven() {
     let pages = fake(|pages| pages.slow_huge_pieces = u64::from(SLOW_PIECES_MAX) - 1);
-    let rig = rig(&[]);
-    rig.pin_and_drop(LARGE_BYTES, pages, &REGISTERED);
+    pin_and_drop(LARGE_BYTES, pages, &REGISTERED);
     assert_eq!(pages.small_pieces.lock().unwrap().len(), 0);
-    rig.assert_nothing_is_left();
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "miri maps no memory")]
 fn a_kernel_that_cannot_populate_is_helped_by_touching() {
     let pages = fake(|pages| pages.populate_fails = Some(libc::EINVAL));
-    let rig = rig(&[]);
-    rig.pin_and_drop(LARGE_BYTES + 1, pages, &REGISTERED);
+    pin_and_drop(LARGE_BYTES + 1, pages, &REGISTERED);
     let touched = count(&pages.touched_bytes);
     assert_eq!(touched, LARGE_BYTES + page_bytes());
-    rig.assert_nothing_is_left();
 }
 
 #[test]
@@ -418,12 +405,8 @@ fn memory_that_cannot_be_unregistered_stays_mapped_and_counted() {
     let rig = rig(&[(Call::HostUnregister, ErrorKind::InvalidValue)]);
     let pages = fake(|_| {});
     drop(rig.pin(LARGE_BYTES, pages).unwrap());
-    let twice = [
-        Call::HostRegister,
-        Call::HostUnregister,
-        Call::HostUnregister,
-    ];
-    assert_eq!(rig.calls(), twice);
+    let [register, unregister] = REGISTERED;
+    assert_eq!(rig.calls(), [register, unregister, unregister], "twice");
     assert_eq!(count(&pages.mapped_bytes), LARGE_BYTES);
     assert_eq!(rig.in_use_bytes(), LARGE_BYTES as u64);
     assert_eq!(rig.device.stats().pinned_bytes, LARGE_BYTES as u64);

@@ -1,14 +1,17 @@
-//! A block of a pool, for elements of one type.
+//! A block of a pool, for elements of one type, or pageable memory as a fallback.
 
 use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use bytemuck::Pod;
+use pinlane_driver::ErrorKind;
 
 use super::store::{ShardRef, TakenBlock};
-use crate::memory::PinnedSlice;
-use crate::memory::buffer_traits::slice_like;
+use crate::memory::buffer_traits::{slice_like, slice_traits};
+use crate::memory::{PinnedSlice, bytes_of};
+use crate::{Error, Result};
 
 /// Pinned memory from a [`PinnedPool`](super::PinnedPool), used like a slice. Returns to the pool on drop;
 /// if it is in flight, once its transfer is done. It may outlive the pool's handles.
@@ -53,6 +56,72 @@ impl<T> Drop for PoolBuf<T> {
     fn drop(&mut self) {
         if let Some(taken) = self.taken.take() {
             self.shard_ref.store.give_back(taken);
+        }
+    }
+}
+
+/// Host memory that is pinned if there was room for it. Used like a slice.
+#[derive(Debug)]
+pub enum HostBuf<T> {
+    /// From the pool. Asynchronous copies accept it.
+    Pinned(PoolBuf<T>),
+    /// Ordinary memory. Copies from and to it are slower, and block.
+    Pageable(Vec<T>),
+}
+
+impl<T> HostBuf<T> {
+    /// Whether it is pinned.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        matches!(self, Self::Pinned(_))
+    }
+}
+
+impl<T: Pod> HostBuf<T> {
+    pub(super) fn or_pageable(pinned: Result<PoolBuf<T>>, len: usize) -> Result<Self> {
+        let error = match pinned {
+            Ok(buffer) => return Ok(Self::Pinned(buffer)),
+            Err(error) => error,
+        };
+        let no_room = match &error {
+            Error::OverBudget { .. } => true,
+            Error::Driver(error) => error.kind == ErrorKind::OutOfMemory,
+            _ => false,
+        };
+        if !no_room {
+            return Err(error);
+        }
+        // Repeating the warning would add nothing.
+        static WARNED: Once = Once::new();
+        let warning = "using pageable memory, copies will be slower";
+        WARNED.call_once(|| log::warn!("{warning}: {error}"));
+        let mut values = Vec::new();
+        if bytes_of::<T>(len)? > 0 && values.try_reserve_exact(len).is_err() {
+            return Err(error);
+        }
+        values.resize(len, T::zeroed());
+        Ok(Self::Pageable(values))
+    }
+}
+
+slice_traits!(HostBuf<T>, T, [T], [T]);
+
+impl<T> Deref for HostBuf<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Self::Pinned(buffer) => buffer,
+            Self::Pageable(values) => values,
+        }
+    }
+}
+
+impl<T> DerefMut for HostBuf<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match self {
+            Self::Pinned(buffer) => buffer,
+            Self::Pageable(values) => values,
         }
     }
 }

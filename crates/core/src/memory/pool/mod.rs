@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!   PinnedPool       what users hold                                       (this file)
-//!   buffer           PoolBuf: one block, returned to the pool when dropped
-//!   host_buf         HostBuf: a block, or pageable memory
+//!   buffer           PoolBuf: one block, returned to the pool when dropped; HostBuf: that, or pageable
 //!   store            takes, grows, trims
 //!     shard          free blocks behind one lock; each thread has its own shard
 //!     slabs          the memory that blocks are cut from; the pool with all shards locked
@@ -16,15 +15,13 @@
 
 mod block_sizes;
 mod buffer;
-mod host_buf;
 mod shard;
 mod slabs;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::PoolBuf;
-pub use host_buf::HostBuf;
+pub use buffer::{HostBuf, PoolBuf};
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -160,8 +157,7 @@ impl PinnedPool {
         Ok(PoolBuf::new(Arc::clone(shard_ref), taken, len))
     }
 
-    /// Like [`take`](Self::take), but if over budget, waits up to `timeout` for a block to return or for
-    /// memory to be unpinned.
+    /// Like [`take`](Self::take), but if over budget, waits up to `timeout` for memory.
     pub fn take_within<T: Pod>(&self, len: usize, timeout: Duration) -> Result<PoolBuf<T>> {
         let budget = &self.store().core.budget;
         budget.retry_within(timeout, || self.take(len))

@@ -94,8 +94,7 @@ impl PoolShards {
         self.0.iter().map(bytes).sum()
     }
 
-    /// Locks all shards. Always in the same order, so two callers cannot deadlock; all other code locks one
-    /// at a time.
+    /// Locks all shards, always in the same order; all other code locks one at a time.
     pub(super) fn open_all(&self) -> [LockedShard<'_>; SHARDS] {
         self.0.each_ref().map(PoolShard::open)
     }
@@ -123,8 +122,7 @@ impl LockedShard<'_> {
     ///
     /// The high-water mark covers all shards, but a shared counter would be a point of contention. So each
     /// shard may hand out `spare_bytes` more; the sum over all shards is the high-water mark minus the
-    /// bytes in use. Spare bytes leave and return with the blocks. If a shard runs short, all shards are
-    /// locked and searched.
+    /// bytes in use. Spare bytes leave and return with the blocks. A shard that runs short locks all.
     fn take(&mut self, block_bytes: usize) -> Option<BlockRef> {
         let left_bytes = self.stock.spare_bytes.checked_sub(block_bytes as u64)?;
         let piece = self.take_idle(block_bytes)?;

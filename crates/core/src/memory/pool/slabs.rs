@@ -116,8 +116,7 @@ impl LockedPool<'_> {
         piece(0)
     }
 
-    /// Counts one more block as in use. Spare bytes of the shards cover it first; the rest raises the
-    /// high-water mark.
+    /// Counts a block as in use. What the spare bytes do not cover raises the high-water mark.
     fn count_out(&mut self, block_bytes: usize) {
         let mut short_bytes = block_bytes as u64;
         short_bytes -= self.shards[shard::own()].take_spare(short_bytes);

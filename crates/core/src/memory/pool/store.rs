@@ -173,22 +173,20 @@ impl Store {
     fn pin_with_room(&self, bytes: usize) -> Result<Block> {
         let pin = || Block::pin(&self.core, bytes, HostFlags::default());
         match pin() {
-            Err(Error::OverBudget {
-                requested_bytes,
-                in_use_bytes,
-                limit_bytes,
-            }) => {
+            Err(
+                over @ Error::OverBudget {
+                    requested_bytes,
+                    in_use_bytes,
+                    limit_bytes,
+                },
+            ) => {
                 let short_bytes = in_use_bytes
                     .saturating_add(requested_bytes)
                     .saturating_sub(limit_bytes);
                 // If it would not fit anyway, freeing does not help.
                 let hopeless = requested_bytes > limit_bytes;
                 if hopeless || !self.make_room(short_bytes) {
-                    return Err(Error::OverBudget {
-                        requested_bytes,
-                        in_use_bytes,
-                        limit_bytes,
-                    });
+                    return Err(over);
                 }
                 pin()
             }
@@ -214,8 +212,7 @@ impl Store {
         device_bytes + own_bytes > 0
     }
 
-    /// Frees at least `bytes` of idle memory if that much exists, longest idle first. Returns how many
-    /// bytes.
+    /// Frees at least `bytes` of idle memory if there is so much, longest idle first. Returns how much.
     pub(super) fn free_idle(&self, bytes: u64) -> u64 {
         let freed = self.whole().remove_idle(bytes);
         freed.iter().map(Block::bytes).sum()
