@@ -14,13 +14,7 @@ impl Bench {
         let field = |name: &str| quoted(origin[name].as_str().unwrap_or_default());
         let origin = ["origin", "device", "profile"].map(field).join(",");
         let mut text = format!("{HEADER}\n");
-        let lines = self.lines.iter();
-        let lines = lines.map(|line| ("bandwidth", line.point, line.stats, line.noisy));
-        let latencies = self.latencies.iter().map(|latency| {
-            let noisy = Bench::is_noisy(&latency.stats);
-            ("latency", latency.point, latency.stats, noisy)
-        });
-        for (figure, point, stats, noisy) in lines.chain(latencies) {
+        for (figure, point, stats, noisy) in self.figures() {
             let (memory, route, bytes) = (point.memory.name(), point.route.name(), point.bytes);
             let times = [stats.median_ns, stats.best_ns, stats.p5_ns, stats.p95_ns];
             let times = times.map(|ns| ns.to_string()).join(",");
