@@ -136,13 +136,13 @@ impl Calibration {
     fn ending(&self) -> String {
         let took = duration(self.took_ns);
         let simulated = matches!(self.origin, Origin::Simulated { .. });
-        let mut text = match simulated {
-            true => format!("Took       {took} of simulated time\n"),
-            false => format!("Took       {took}\n"),
-        };
-        for file in &self.written {
-            text.push_str(&format!("Written to {file}\n"));
-        }
+        let clock = if simulated { " of simulated time" } else { "" };
+        let mut text = format!("Took       {took}{clock}\n");
+        text.extend(
+            self.written
+                .iter()
+                .map(|file| format!("Written to {file}\n")),
+        );
         if self.written.is_empty() {
             text.push_str(match simulated && !self.write_failed {
                 true => "Written to no file: profiles of simulated devices are not stored; use --output FILE\n",
@@ -191,7 +191,7 @@ impl CalibrationFigures {
     }
 
     fn costs(&self) -> String {
-        let pinning = &self.pinning;
+        let pin = &self.pinning;
         let costs = [
             ("kernel launch", self.launch_ns),
             ("hand-over between engines", self.handover_ns),
@@ -200,9 +200,9 @@ impl CalibrationFigures {
             ("waking a waiting thread", self.wake_ns),
             (
                 "allocating 1 GiB pinned by the driver",
-                pinning.alloc_ns_per_gib,
+                pin.alloc_ns_per_gib,
             ),
-            ("pinning 1 GiB in place", pinning.register_ns_per_gib),
+            ("pinning 1 GiB in place", pin.register_ns_per_gib),
         ];
         let costs = costs.map(|(name, ns)| (name, duration(ns)));
         let kernels = ("kernels in device memory", rate(self.kernel_gb_per_s));
@@ -213,8 +213,6 @@ impl CalibrationFigures {
 }
 
 fn rate(gb_per_s: Option<f64>) -> String {
-    gb_per_s.map_or_else(
-        || "takes no time".to_owned(),
-        |rate| format!("{rate:.1} GB/s"),
-    )
+    let rate = gb_per_s.map(|rate| format!("{rate:.1} GB/s"));
+    rate.unwrap_or_else(|| "takes no time".to_owned())
 }

@@ -202,6 +202,12 @@ pub(crate) fn table_row<C: AsRef<str>>(widths: &[usize], cells: &[C]) -> String 
     format!("{}\n", line.trim_end())
 }
 
+/// Notes for the reader, a line each.
+pub(crate) fn notes_as_text(notes: &[String]) -> String {
+    let line = |note: &String| format!("{}.\n", sanitize(note));
+    notes.iter().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

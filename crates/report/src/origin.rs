@@ -68,17 +68,13 @@ impl Origin {
     pub fn line(&self) -> String {
         match self {
             Self::Measured { device } => format!("Measured on {device}"),
-            Self::Simulated { profile, .. } => {
-                format!("SIMULATED: sim:{profile}, not a real GPU")
-            }
+            Self::Simulated { profile, .. } => format!("SIMULATED: sim:{profile}, not a real GPU"),
             Self::Computed {
-                profile,
-                simulated: true,
-                ..
-            } => format!("SIMULATED: sim:{profile}, computed by the model, not measured"),
-            Self::Computed { profile, .. } => {
-                format!("Computed by the model from profile {profile}, not measured")
-            }
+                profile, simulated, ..
+            } => match simulated {
+                true => format!("SIMULATED: sim:{profile}, computed by the model, not measured"),
+                false => format!("Computed by the model from profile {profile}, not measured"),
+            },
         }
     }
 }

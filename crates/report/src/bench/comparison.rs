@@ -112,12 +112,10 @@ impl BenchComparison {
                 "WARNING: different devices. Before: {before}. Now: {now}.\n"
             ));
         }
-        for change in self.of(BenchVerdict::Slower) {
-            text.push_str(&format!("SLOWER  {}\n", line(change)));
-        }
-        for change in self.of(BenchVerdict::Faster) {
-            text.push_str(&format!("faster  {}\n", line(change)));
-        }
+        let slower = self.of(BenchVerdict::Slower);
+        text.extend(slower.map(|change| format!("SLOWER  {}\n", line(change))));
+        let faster = self.of(BenchVerdict::Faster);
+        text.extend(faster.map(|change| format!("faster  {}\n", line(change))));
         let count = |verdict| self.of(verdict).count();
         text.push_str(&match self.changes.is_empty() {
             true => "Nothing to compare: the runs have no combination in common.\n".to_owned(),
@@ -158,10 +156,8 @@ impl BenchComparison {
 
 /// All figures of a run. The smallest copy occurs once, even if it is one of the sizes.
 fn figures(bench: &Bench) -> BTreeMap<BenchPoint, CopyStats> {
-    let latencies = bench.latencies.iter();
-    let latencies = latencies.map(|line| (line.point, line.stats));
-    let lines = bench.lines.iter().map(|line| (line.point, line.stats));
-    latencies.chain(lines).collect()
+    let figures = bench.figures().rev();
+    figures.map(|(_, point, stats, _)| (point, stats)).collect()
 }
 
 fn change(point: BenchPoint, before: &CopyStats, now: &CopyStats) -> BenchChange {
@@ -184,12 +180,8 @@ fn change(point: BenchPoint, before: &CopyStats, now: &CopyStats) -> BenchChange
 }
 
 fn name(point: &BenchPoint) -> String {
-    format!(
-        "{}, {}, {}",
-        point.memory.name(),
-        point.route.words(),
-        exact_size(point.bytes)
-    )
+    let (memory, route) = (point.memory.name(), point.route.words());
+    format!("{memory}, {route}, {}", exact_size(point.bytes))
 }
 
 fn line(change: &BenchChange) -> String {

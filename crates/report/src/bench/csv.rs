@@ -1,9 +1,6 @@
 //! A sweep as comma-separated values.
 
-use std::fmt::Write;
-
 use super::Bench;
-use crate::CopyStats;
 
 const HEADER: &str = "origin,device,profile,figure,memory,route,bytes,samples,median_ns,best_ns,\
                       p5_ns,p95_ns,gb_per_s,noisy";
@@ -17,28 +14,14 @@ impl Bench {
         let field = |name: &str| quoted(origin[name].as_str().unwrap_or_default());
         let origin = ["origin", "device", "profile"].map(field).join(",");
         let mut text = format!("{HEADER}\n");
-        let lines = self.lines.iter();
-        let lines = lines.map(|line| ("bandwidth", line.point, line.stats, line.noisy));
-        let latencies = self.latencies.iter().map(|latency| {
-            let noisy = Bench::is_noisy(&latency.stats);
-            ("latency", latency.point, latency.stats, noisy)
-        });
-        for (figure, point, stats, noisy) in lines.chain(latencies) {
-            let CopyStats {
-                samples,
-                median_ns,
-                best_ns,
-                p5_ns,
-                p95_ns,
-                gb_per_s,
-            } = stats;
-            let (memory, route) = (point.memory.name(), point.route.name());
-            let _ = writeln!(
-                text,
-                "{origin},{figure},{memory},{route},{},{samples},{median_ns},{best_ns},{p5_ns},\
-                 {p95_ns},{gb_per_s},{noisy}",
-                point.bytes
-            );
+        for (figure, point, stats, noisy) in self.figures() {
+            let (memory, route, bytes) = (point.memory.name(), point.route.name(), point.bytes);
+            let times = [stats.median_ns, stats.best_ns, stats.p5_ns, stats.p95_ns];
+            let times = times.map(|ns| ns.to_string()).join(",");
+            let (samples, rate) = (stats.samples, stats.gb_per_s);
+            text.push_str(&format!(
+                "{origin},{figure},{memory},{route},{bytes},{samples},{times},{rate},{noisy}\n"
+            ));
         }
         text
     }

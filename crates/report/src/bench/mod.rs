@@ -104,8 +104,7 @@ impl Bench {
 
     /// Whether the times vary too much: the 5th and 95th percentile differ by more than a quarter of
     /// the median.
-    #[must_use]
-    pub fn is_noisy(stats: &CopyStats) -> bool {
+    fn is_noisy(stats: &CopyStats) -> bool {
         stats.spread_percent() > 25.0
     }
 
@@ -129,6 +128,19 @@ impl Bench {
             .latencies
             .partition_point(|entry| (entry.point.memory, entry.point.route) <= (memory, route));
         self.latencies.insert(at, BenchLatency { point, stats });
+    }
+
+    /// Bandwidths, then latencies: list, combination, statistics, and whether they are noisy.
+    fn figures(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (&'static str, BenchPoint, CopyStats, bool)> {
+        let lines = self.lines.iter();
+        let lines = lines.map(|line| ("bandwidth", line.point, line.stats, line.noisy));
+        let latencies = self.latencies.iter().map(|BenchLatency { point, stats }| {
+            let noisy = Self::is_noisy(stats);
+            ("latency", *point, *stats, noisy)
+        });
+        lines.chain(latencies)
     }
 
     fn routes(&self) -> Vec<Route> {

@@ -59,20 +59,14 @@ impl Bench {
         if self.lines.len().saturating_add(self.latencies.len()) > FIGURES_MAX {
             return refuse(format!("more than {FIGURES_MAX} figures"));
         }
-        let lines = self
-            .lines
-            .iter()
-            .map(|line| ("line", line.point, &line.stats));
-        let latencies = self.latencies.iter();
-        let latencies = latencies.map(|line| ("latency", line.point, &line.stats));
         let mut seen = HashSet::new();
-        for (list, point, stats) in lines.chain(latencies) {
+        for (list, point, stats, _) in self.figures() {
             let (memory, route) = (point.memory.name(), point.route.words());
             let name = format!("{memory}, {route}, {} bytes", point.bytes);
             if !seen.insert((list, point)) {
                 return refuse(format!("{name} occurs twice"));
             }
-            if point.bytes == 0 || !is_sound(stats) {
+            if point.bytes == 0 || !is_sound(&stats) {
                 return refuse(name);
             }
         }

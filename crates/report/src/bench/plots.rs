@@ -24,10 +24,8 @@ impl Bench {
     #[must_use]
     pub fn to_svg(&self) -> String {
         let mut picture = Picture::new(TITLE, &self.origin);
-        picture.text("dim", &self.about());
-        for warning in self.warnings() {
-            picture.text("", &warning);
-        }
+        picture.texts("dim", &[self.about()]);
+        picture.texts("", &self.warnings());
         for route in self.routes() {
             let drawing = self.plot(route, Scale::Linear, 8).draw(&Picture::CANVAS);
             picture.drawing(&capitalized(route.words()), &drawing);
@@ -36,9 +34,7 @@ impl Bench {
             let drawing = chart.draw(&Picture::CANVAS);
             picture.drawing(&self.latency_heading(), &drawing);
         }
-        for note in &self.notes {
-            picture.text("dim", note);
-        }
+        picture.texts("dim", &self.notes);
         picture.finish()
     }
 
@@ -75,15 +71,11 @@ impl Bench {
     }
 
     pub(super) fn latency_heading(&self) -> String {
-        let mut sizes: Vec<u64> = self
-            .latencies
-            .iter()
-            .map(|entry| entry.point.bytes)
-            .collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        match sizes.as_slice() {
-            [bytes] => format!("Latency of the smallest copy ({})", short_size(*bytes)),
+        let mut sizes = self.latencies.iter().map(|entry| entry.point.bytes);
+        match sizes.next() {
+            Some(bytes) if sizes.all(|other| other == bytes) => {
+                format!("Latency of the smallest copy ({})", short_size(bytes))
+            }
             _ => "Latency of the smallest copy".to_owned(),
         }
     }
@@ -154,10 +146,9 @@ impl Bench {
 
     /// All kinds at one size, the fastest first.
     fn tooltip(&self, route: Route, bytes: u64) -> Tooltip {
-        let kinds = self.kinds(route);
-        let mut lines: Vec<&BenchLine> = kinds
-            .iter()
-            .filter_map(|memory| self.line(route, *memory, bytes))
+        let lines = self.lines.iter();
+        let mut lines: Vec<&BenchLine> = lines
+            .filter(|line| (line.point.route, line.point.bytes) == (route, bytes))
             .collect();
         lines.sort_by(|a, b| b.stats.gb_per_s.total_cmp(&a.stats.gb_per_s));
         Tooltip {

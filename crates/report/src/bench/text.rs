@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Bench, BenchLine};
-use crate::format::{duration, exact_size, sanitize, table_row};
+use crate::format::{duration, exact_size, notes_as_text, sanitize, table_row};
 use crate::{MemoryKind, Route};
 
 /// Width of the first column.
@@ -19,12 +19,8 @@ impl Bench {
         if !self.complete {
             text.push_str("INCOMPLETE: interrupted before the end\n");
         }
-        for route in self.routes() {
-            text.push_str(&self.table(route));
-        }
-        text.push_str(&self.latency_table());
-        text.push_str(&self.footer());
-        text
+        text.extend(self.routes().into_iter().map(|route| self.table(route)));
+        text + &self.latency_table() + &self.footer() + &notes_as_text(&self.notes)
     }
 
     /// Sizes down, kinds across.
@@ -37,9 +33,8 @@ impl Bench {
         let kinds = self.kinds(route);
         let mut text = format!("\n{title}, GB/s\n{}", header("size", &kinds));
         for bytes in self.sizes(route) {
-            text.push_str(&row(&exact_size(bytes), &kinds, |kind| {
-                self.line(route, kind, bytes).map(|line| self.cell(line))
-            }));
+            let cell = |kind| Some(self.cell(self.line(route, kind, bytes)?));
+            text.push_str(&row(&exact_size(bytes), &kinds, cell));
         }
         text
     }
@@ -63,27 +58,19 @@ impl Bench {
         let Some(first) = self.latencies.first() else {
             return String::new();
         };
-        let has = |kind: &MemoryKind| {
-            self.latencies
-                .iter()
-                .any(|entry| entry.point.memory == *kind)
+        let measured = |kind| {
+            Route::ALL
+                .into_iter()
+                .any(|it| self.latency(kind, it).is_some())
         };
-        let kinds: Vec<MemoryKind> = MemoryKind::ALL.into_iter().filter(has).collect();
-        let head = header("direction", &kinds);
-        let mut text = format!(
-            "\nLatency: a copy of {}\n{head}",
-            exact_size(first.point.bytes)
-        );
+        let mut kinds = MemoryKind::ALL.to_vec();
+        kinds.retain(|kind| measured(*kind));
+        let (bytes, head) = (exact_size(first.point.bytes), header("direction", &kinds));
+        let mut text = format!("\nLatency: a copy of {bytes}\n{head}");
         for route in Route::ALL {
-            if self
-                .latencies
-                .iter()
-                .any(|entry| entry.point.route == route)
-            {
-                text.push_str(&row(route.words(), &kinds, |kind| {
-                    let latency = self.latency(kind, route)?;
-                    Some(duration(latency.stats.median_ns))
-                }));
+            let cell = |kind| Some(duration(self.latency(kind, route)?.stats.median_ns));
+            if kinds.iter().any(|kind| cell(*kind).is_some()) {
+                text.push_str(&row(route.words(), &kinds, cell));
             }
         }
         text
@@ -91,7 +78,7 @@ impl Bench {
 
     fn footer(&self) -> String {
         if self.lines.is_empty() {
-            return self.with_notes("\nNothing was measured.\n".to_owned());
+            return "\nNothing was measured.\n".to_owned();
         }
         let mut text = match self.origin.is_measured() {
             false => "\nOne copy each, by the simulated clock. GB is 10^9 bytes".to_owned(),
@@ -116,32 +103,26 @@ impl Bench {
                 self.lines.len()
             );
         }
-        self.with_notes(text)
-    }
-
-    fn with_notes(&self, mut text: String) -> String {
-        for note in &self.notes {
-            let _ = writeln!(text, "{}.", sanitize(note));
-        }
         text
     }
 }
 
 fn header(first: &str, kinds: &[MemoryKind]) -> String {
-    row(first, kinds, |kind| {
-        Some(match kind {
-            MemoryKind::WriteCombined => "write-comb".to_owned(),
-            other => other.name().to_owned(),
-        })
-    })
+    let name = |kind: MemoryKind| match kind {
+        MemoryKind::WriteCombined => "write-comb",
+        other => other.name(),
+    };
+    row(first, kinds, |kind| Some(name(kind).to_owned()))
 }
 
 fn row(first: &str, kinds: &[MemoryKind], cell: impl Fn(MemoryKind) -> Option<String>) -> String {
-    let mut widths = vec![HEAD_COLUMNS];
+    let mut widths = vec![KIND_COLUMNS; kinds.len() + 1];
+    widths[0] = HEAD_COLUMNS;
     let mut cells = vec![first.to_owned()];
-    for kind in kinds {
-        widths.push(KIND_COLUMNS);
-        cells.push(cell(*kind).unwrap_or_else(|| "-".to_owned()));
-    }
+    cells.extend(
+        kinds
+            .iter()
+            .map(|kind| cell(*kind).unwrap_or_else(|| "-".to_owned())),
+    );
     table_row(&widths, &cells)
 }

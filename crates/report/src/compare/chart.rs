@@ -16,13 +16,9 @@ impl Compare {
         let title = self.title();
         let mut picture = Picture::new(&title, &self.origin);
         picture.drawing("", &self.chart().draw(&Picture::CANVAS));
-        for sentence in self.advice() {
-            picture.text("", &sentence);
-        }
-        picture.text("dim", &self.about());
-        for note in &self.notes {
-            picture.text("dim", note);
-        }
+        picture.texts("", &self.advice());
+        picture.texts("dim", &[self.about()]);
+        picture.texts("dim", &self.notes);
         picture.finish()
     }
 
@@ -71,16 +67,14 @@ impl Compare {
     }
 
     fn title(&self) -> String {
-        format!(
-            "Copies of {} by kind of host memory",
-            short_size(self.bytes)
-        )
+        let size = short_size(self.bytes);
+        format!("Copies of {size} by kind of host memory")
     }
 
     fn about(&self) -> String {
+        let copies = self.copies_label();
         format!(
-            "{}; × is relative to pageable memory in the same direction; GB is 10⁹ bytes.",
-            self.copies_label()
+            "{copies}; × is relative to pageable memory in the same direction; GB is 10⁹ bytes."
         )
     }
 
@@ -120,29 +114,22 @@ impl Compare {
     }
 
     fn bar(&self, row: &CompareRow, route: Route) -> ChartBar {
-        let stats = row.stats(route);
+        let value = row.stats(route).gb_per_s;
+        let label = format!("{} GB/s\u{2002}{}", rate(value), self.times(row, route));
         ChartBar {
             caption: route.words().to_owned(),
-            value: stats.gb_per_s,
+            value,
             style: SeriesStyle::of(row.memory),
             soft: route == Route::D2h,
-            label: format!(
-                "{} GB/s\u{2002}{}",
-                rate(stats.gb_per_s),
-                self.times(row, route)
-            )
-            .trim_end()
-            .to_owned(),
+            label: label.trim_end().to_owned(),
             tooltip: self.tooltip(row, route),
         }
     }
 
     fn tooltip(&self, row: &CompareRow, route: Route) -> Tooltip {
         let stats = row.stats(route);
-        let mut rows = vec![TooltipRow::plain(
-            "median",
-            format!("{} GB/s", rate(stats.gb_per_s)),
-        )];
+        let median = format!("{} GB/s", rate(stats.gb_per_s));
+        let mut rows = vec![TooltipRow::plain("median", median)];
         let range = stats.rate_range(self.bytes);
         if !range.is_empty() {
             rows.push(TooltipRow::plain("5% – 95%", format!("{range} GB/s")));

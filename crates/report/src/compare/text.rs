@@ -1,27 +1,21 @@
 //! A comparison as text.
 
-use std::fmt::Write;
-
 use super::{Compare, CompareRow, LinkBasis};
-use crate::format::{one_decimal, sanitize, table_row};
+use crate::format::{notes_as_text, one_decimal, sanitize, table_row};
 use crate::{MemoryKind, Route};
 
 impl Compare {
     /// The classic block, the origin, a table of all figures, and advice.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut text = self.block();
-        text.push_str(&sanitize(&self.origin.line()));
-        text.push_str("\n\n");
-        text.push_str(&self.table());
-        text.push_str(&self.footer());
+        let (block, origin) = (self.block(), sanitize(&self.origin.line()));
+        let (table, footer) = (self.table(), self.footer());
+        let mut text = format!("{block}{origin}\n\n{table}{footer}");
         let advice = self.advice();
         if !advice.is_empty() {
             text.push('\n');
         }
-        for sentence in advice {
-            let _ = writeln!(text, "{sentence}");
-        }
+        text.extend(advice.into_iter().map(|sentence| sentence + "\n"));
         text
     }
 
@@ -63,10 +57,9 @@ Don't over-allocate: OS needs pageable memory too
         let names = [&["memory"][..], &columns, &columns, &["allocation"]];
         text.push_str(&table_row(&WIDTHS, &names.concat()));
         for row in &self.rows {
-            let mut cells = vec![row.memory.name().to_owned()];
-            cells.extend(self.cells(row, Route::H2d));
-            cells.extend(self.cells(row, Route::D2h));
-            cells.push(row.allocation());
+            let [up, down] = [Route::H2d, Route::D2h].map(|route| self.cells(row, route));
+            let (name, allocation) = ([row.memory.name().to_owned()], [row.allocation()]);
+            let cells = [&name[..], &up, &down, &allocation].concat();
             text.push_str(&table_row(&WIDTHS, &cells));
         }
         text
@@ -92,24 +85,19 @@ Don't over-allocate: OS needs pageable memory too
                 "PCIe {generation}.0 x{width} carries {limit:.1} GB/s after packet overhead"
             ),
             LinkBasis::Profile => format!("the link of the profile carries {limit:.1} GB/s"),
-            LinkBasis::Fastest => {
-                format!(
-                    "the link is unknown; its limit is assumed to be the fastest copy, {limit:.1} GB/s"
-                )
-            }
+            LinkBasis::Fastest => format!(
+                "the link is unknown; its limit is assumed to be the fastest copy, {limit:.1} GB/s"
+            ),
         };
         let unmeasured = match self.rows.iter().any(|row| row.get_ns == 0) {
             true => " (–: not measured)",
             false => "",
         };
-        let mut text = format!(
+        format!(
             "{copies}; GB is 10^9 bytes; speed is relative to pageable.\n\
              Allocation: allocating and touching memory for one copy, once{unmeasured}.\n\
-             Of link: {link}.\n"
-        );
-        for note in &self.notes {
-            let _ = writeln!(text, "{}.", sanitize(note));
-        }
-        text
+             Of link: {link}.\n{}",
+            notes_as_text(&self.notes)
+        )
     }
 }

@@ -42,28 +42,22 @@ impl Doctor {
     /// The devices, the findings by group, the first remedy, and the verdict as the last line.
     #[must_use]
     pub fn to_text(&self, style: DoctorStyle) -> String {
-        let width = style
-            .width
-            .clamp(DoctorStyle::WIDTH_MIN, DoctorStyle::WIDTH_MAX);
+        let DoctorStyle { width, colour } = style;
+        let width = width.clamp(DoctorStyle::WIDTH_MIN, DoctorStyle::WIDTH_MAX);
+        let style = DoctorStyle { width, colour };
         let mut text = format!("Doctor\n{}", labelled("", &self.head(), width));
         let name_columns = self.name_columns(width);
         for group in DoctorGroup::ALL {
             let lines = self.lines(group);
-            if lines.is_empty() {
-                continue;
+            if !lines.is_empty() {
+                text.push_str(&format!("\n{}\n", style.styled(group.name(), BOLD)));
             }
-            text.push_str(&format!("\n{}\n", styled(group.name(), BOLD, style.colour)));
-            for (name, finding) in lines {
-                push_finding(&mut text, finding, &name, name_columns, width, style.colour);
-            }
+            let lines = lines.into_iter();
+            text.extend(lines.map(|(name, finding)| style.finding(finding, &name, name_columns)));
         }
-        text.push('\n');
-        if let Some(first) = &self.first {
-            text.push_str(&labelled("First: ", &sanitize(first), width));
-        }
-        text.push_str(&self.verdict());
-        text.push('\n');
-        text
+        let first = self.first.as_ref();
+        let first = first.map(|first| labelled("First: ", &sanitize(first), width));
+        format!("{text}\n{}{}\n", first.unwrap_or_default(), self.verdict())
     }
 
     /// Names and findings of a group. Findings that several GPUs share are merged.
@@ -108,14 +102,10 @@ impl Doctor {
 
     /// Columns of the names; 0 if they do not fit beside the observations.
     fn name_columns(&self, width: usize) -> usize {
-        let lines = DoctorGroup::ALL
-            .into_iter()
-            .flat_map(|group| self.lines(group));
-        let longest = lines
-            .map(|(name, _)| display_width(&name))
-            .max()
-            .unwrap_or(0)
-            + 2;
+        let groups = DoctorGroup::ALL.into_iter();
+        let lines = groups.flat_map(|group| self.lines(group));
+        let names = lines.map(|(name, _)| display_width(&name));
+        let longest = names.max().unwrap_or(0) + 2;
         match width.checked_sub(STATUS_COLUMNS + longest) {
             Some(rest) if rest >= SEEN_COLUMNS_MIN => longest,
             _ => 0,
@@ -135,50 +125,37 @@ fn counted(names: &[String]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn push_finding(
-    text: &mut String,
-    finding: &DoctorFinding,
-    name: &str,
-    name_columns: usize,
-    width: usize,
-    colour: bool,
-) {
-    let word = finding.status.name();
-    let gap = " ".repeat(STATUS_COLUMNS - 2 - word.len());
-    let status = styled(word, status_code(finding.status), colour);
-    text.push_str(&format!("  {status}{gap}"));
-    let indent = STATUS_COLUMNS + name_columns;
-    let room = width.saturating_sub(indent).max(1);
-    let mut lines = Vec::new();
-    if name_columns == 0 {
-        lines.push(name.to_owned());
+impl DoctorStyle {
+    fn finding(self, finding: &DoctorFinding, name: &str, name_columns: usize) -> String {
+        let word = finding.status.name();
+        let gap = " ".repeat(STATUS_COLUMNS - 2 - word.len());
+        let code = match finding.status {
+            DoctorStatus::Ok => 32,
+            DoctorStatus::Warn => 33,
+            DoctorStatus::Fail => 31,
+            DoctorStatus::Skip => 2,
+        };
+        let indent = STATUS_COLUMNS + name_columns;
+        let room = self.width.saturating_sub(indent).max(1);
+        let (beside, mut lines) = match name_columns {
+            0 => (String::new(), vec![name.to_owned()]),
+            columns => (padded_left(name, columns), Vec::new()),
+        };
+        let mark = if finding.simulated { "SIMULATED: " } else { "" };
+        lines.extend(wrap(&format!("{mark}{}", sanitize(&finding.seen)), room));
+        if let Some(remedy) = &finding.remedy {
+            let remedy = labelled("-> ", &sanitize(remedy), room);
+            lines.extend(remedy.lines().map(str::to_owned));
+        }
+        let lines = lines.join(&format!("\n{}", " ".repeat(indent)));
+        format!("  {}{gap}{beside}{lines}\n", self.styled(word, code))
     }
-    let mark = if finding.simulated { "SIMULATED: " } else { "" };
-    lines.extend(wrap(&format!("{mark}{}", sanitize(&finding.seen)), room));
-    if let Some(remedy) = &finding.remedy {
-        let remedy = labelled("-> ", &sanitize(remedy), room);
-        lines.extend(remedy.lines().map(str::to_owned));
-    }
-    if name_columns > 0 {
-        text.push_str(&padded_left(name, name_columns));
-    }
-    text.push_str(&lines.join(&format!("\n{}", " ".repeat(indent))));
-    text.push('\n');
-}
 
-fn status_code(status: DoctorStatus) -> u8 {
-    match status {
-        DoctorStatus::Ok => 32,
-        DoctorStatus::Warn => 33,
-        DoctorStatus::Fail => 31,
-        DoctorStatus::Skip => 2,
-    }
-}
-
-/// With an ANSI style, if colours are enabled.
-fn styled(text: &str, code: u8, colour: bool) -> String {
-    match colour {
-        true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-        false => text.to_owned(),
+    /// With an ANSI style, if colours are enabled.
+    fn styled(self, text: &str, code: u8) -> String {
+        match self.colour {
+            true => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            false => text.to_owned(),
+        }
     }
 }

@@ -14,13 +14,9 @@ impl Dot {
             sanitize(&self.origin.line())
         );
         if self.job.items > 0 {
-            text.push_str(&self.table());
-            text.push('\n');
-            text.push_str(&self.speedups());
-            text.push('\n');
+            text.push_str(&format!("{}\n{}\n", self.table(), self.speedups()));
         }
-        text.push_str(&self.results());
-        text
+        text + &self.results()
     }
 
     fn headline(&self) -> String {
@@ -45,10 +41,9 @@ impl Dot {
         for (name, way) in self.named_ways() {
             text.push_str(&match way.times {
                 None => table_row(&WIDTHS, &[name, "not modelled", "", "", "not modelled"]),
-                Some(times) => {
-                    let [copy_ns, kernel_ns] = [times.copy_ns, times.kernel_ns];
-                    let [result_ns, total_ns] = [times.result_ns, times.total_ns];
-                    let cells = [copy_ns, kernel_ns, result_ns, total_ns].map(duration);
+                Some(it) => {
+                    let times_ns = [it.copy_ns, it.kernel_ns, it.result_ns, it.total_ns];
+                    let cells = times_ns.map(duration);
                     table_row(&WIDTHS, &[&[name.to_owned()], &cells[..]].concat())
                 }
             });
@@ -89,23 +84,21 @@ impl Dot {
     }
 
     fn results(&self) -> String {
-        let mut text = String::new();
         let same = self.same_bits;
-        if same {
-            let pinned = &self.ways.pinned.result;
-            text.push_str(&format!("Result: {}\n", pinned.value));
-            text.push_str(&self.reference_line());
-            let error = relative(pinned.relative_error);
-            text.push_str(&format!("Relative error: {error}\n"));
-        } else {
-            for (name, way) in self.named_ways() {
-                let (value, error) = (way.result.value, relative(way.result.relative_error));
-                text.push_str(&format!(
-                    "Result, {name}: {value}, relative error {error}\n"
-                ));
+        let value = self.reference;
+        let reference = format!("Reference: {value} (double precision, compensated)\n");
+        let line = |(name, way): (&str, &DotWay)| {
+            let (value, error) = (way.result.value, relative(way.result.relative_error));
+            format!("Result, {name}: {value}, relative error {error}\n")
+        };
+        let mut text = match same {
+            true => {
+                let pinned = &self.ways.pinned.result;
+                let (value, error) = (pinned.value, relative(pinned.relative_error));
+                format!("Result: {value}\n{reference}Relative error: {error}\n")
             }
-            text.push_str(&self.reference_line());
-        }
+            false => self.named_ways().map(line).concat() + &reference,
+        };
         text.push_str(match (same, self.job.kernel) {
             (_, _) if self.job.items == 0 => "",
             (true, _) => "All runs of all three ways gave the same bits.\n",
@@ -118,11 +111,6 @@ impl Dot {
             text.push_str(&self.tree_line(tree));
         }
         text
-    }
-
-    fn reference_line(&self) -> String {
-        let value = self.reference;
-        format!("Reference: {value} (double precision, compensated)\n")
     }
 
     fn named_ways(&self) -> [(&'static str, &DotWay); 3] {

@@ -114,8 +114,7 @@ pub struct FeedKernel {
 
 impl FeedKernel {
     /// Share of `span_ns` in which no kernel ran.
-    #[must_use]
-    pub fn idle_share(&self) -> f64 {
+    fn idle_share(&self) -> f64 {
         match self.span_ns {
             0 => 0.0,
             span_ns => (1.0 - self.busy_ns as f64 / span_ns as f64).max(0.0),

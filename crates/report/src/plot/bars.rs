@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::canvas::{Canvas, Drawing, NARROW, WIDE, flag};
 use super::series_style::SeriesStyle;
 use crate::Origin;
-use crate::markup::{SvgElements, length, text_px};
+use crate::markup::{SvgElements, length, point, text_px};
 use crate::page::{Tooltip, section};
 
 const BAR_PX: f64 = 21.0;
@@ -51,21 +51,6 @@ pub(crate) struct BarLimit {
     pub(crate) label: String,
 }
 
-/// Horizontal positions, from left to right, and the top of the first group.
-struct Columns {
-    caption_end_px: f64,
-    left_px: f64,
-    right_px: f64,
-    top_px: f64,
-    has_notes: bool,
-}
-
-impl Columns {
-    fn x_px(&self, axis: &Axis, value: f64) -> f64 {
-        self.left_px + axis.share(value) * (self.right_px - self.left_px)
-    }
-}
-
 impl BarChart<'_> {
     /// A section of a page: the chart for wide and for narrow windows. Appends its tooltips.
     pub(crate) fn section(
@@ -88,22 +73,21 @@ impl BarChart<'_> {
     }
 
     pub(crate) fn draw(&self, canvas: &Canvas) -> Drawing {
-        let columns = self.columns(canvas);
+        let layout = BarLayout::new(self, canvas);
         let mut svg = flag(self.origin, canvas.left_px, 1.0, canvas.width_px);
         let heights_px = self.groups.iter().map(|group| group.height_px(canvas));
-        let bottom_px = columns.top_px + heights_px.sum::<f64>();
-        let stretches = self.stretches(canvas, &columns);
-        self.draw_axis(canvas, &columns, &stretches, bottom_px + 10.0, &mut svg);
+        let bottom_px = layout.top_px + heights_px.sum::<f64>();
+        layout.draw_axis(bottom_px + 10.0, &mut svg);
         if let Some(limit) = &self.limit {
-            self.draw_limit(limit, &columns, &stretches, &mut svg);
+            layout.draw_limit(limit, &mut svg);
         }
-        let (mut top_px, mut index) = (columns.top_px, 0);
+        let (mut top_px, mut index) = (layout.top_px, 0);
         for group in &self.groups {
             group.draw_name(self.note_title, canvas, top_px, &mut svg);
             let mut bar_px = top_px + group.name_px(canvas);
             for bar in &group.bars {
                 svg.raw(canvas.part("part", index, &bar.tooltip));
-                self.draw_bar(bar, canvas, &columns, bar_px, &mut svg);
+                layout.draw_bar(bar, bar_px, &mut svg);
                 svg.raw("</g>\n");
                 bar_px += BAR_PX + BAR_GAP_PX;
                 index += 1;
@@ -113,39 +97,6 @@ impl BarChart<'_> {
         Drawing {
             svg,
             height_px: bottom_px + 26.0,
-        }
-    }
-
-    fn columns(&self, canvas: &Canvas) -> Columns {
-        let widest = |texts: &mut dyn Iterator<Item = &str>| {
-            texts.map(|text| text_px(text, FONT_PX)).fold(0.0, f64::max)
-        };
-        let caption_px = widest(&mut self.bars().map(|bar| bar.caption.as_str()));
-        let names = &mut self.groups.iter().map(|group| group.name.as_str());
-        let name_px = match canvas.narrow {
-            true => 0.0,
-            false => widest(names) * 1.08 + 14.0,
-        };
-        let has_notes = !canvas.narrow && self.groups.iter().any(|group| !group.note.is_empty());
-        let note_px = match has_notes {
-            true => text_px(self.note_title, FONT_PX) + 14.0,
-            false => 0.0,
-        };
-        let label_px = self.bars().map(|bar| self.label_overhang_px(bar));
-        let caption_end_px = canvas.left_px + name_px + caption_px;
-        let mut top_px = 4.0;
-        if self.limit.is_some() || has_notes {
-            top_px += 26.0;
-        }
-        if !self.origin.is_measured() {
-            top_px += 28.0;
-        }
-        Columns {
-            caption_end_px,
-            left_px: caption_end_px + if caption_px > 0.0 { 10.0 } else { 0.0 },
-            right_px: canvas.right_px() - note_px - label_px.fold(self.unit_px(), f64::max),
-            top_px,
-            has_notes,
         }
     }
 
@@ -163,82 +114,115 @@ impl BarChart<'_> {
             share => (text_px(&bar.label, FONT_PX) * 1.1 + 12.0) * share,
         }
     }
+}
 
-    /// Vertical extents of grid lines: the whole chart, or the bars only if names are between them.
-    fn stretches(&self, canvas: &Canvas, columns: &Columns) -> Vec<(f64, f64)> {
-        let mut top_px = columns.top_px;
-        let mut stretches = Vec::new();
-        for group in &self.groups {
-            let end_px = top_px + group.height_px(canvas);
-            stretches.push((
-                top_px + group.name_px(canvas) - 4.0,
-                end_px - GROUP_GAP_PX + 4.0,
-            ));
-            top_px = end_px;
+/// A chart on a canvas: horizontal positions, from left to right, and the top of the first group.
+struct BarLayout<'a> {
+    chart: &'a BarChart<'a>,
+    canvas: &'a Canvas,
+    caption_end_px: f64,
+    left_px: f64,
+    right_px: f64,
+    top_px: f64,
+    has_notes: bool,
+}
+
+impl<'a> BarLayout<'a> {
+    fn new(chart: &'a BarChart<'a>, canvas: &'a Canvas) -> Self {
+        let widest = |texts: &mut dyn Iterator<Item = &str>| {
+            texts.map(|text| text_px(text, FONT_PX)).fold(0.0, f64::max)
+        };
+        let caption_px = widest(&mut chart.bars().map(|bar| bar.caption.as_str()));
+        let (mut name_px, mut note_px, mut has_notes) = (0.0, 0.0, false);
+        if !canvas.narrow {
+            name_px =
+                widest(&mut chart.groups.iter().map(|group| group.name.as_str())) * 1.08 + 14.0;
+            has_notes = chart.groups.iter().any(|group| !group.note.is_empty());
         }
-        match (canvas.narrow, stretches.first(), stretches.last()) {
-            (false, Some(first), Some(last)) => vec![(first.0, last.1)],
-            _ => stretches,
+        if has_notes {
+            note_px = text_px(chart.note_title, FONT_PX) + 14.0;
+        }
+        let label_px = chart.bars().map(|bar| chart.label_overhang_px(bar));
+        let caption_end_px = canvas.left_px + name_px + caption_px;
+        let mut top_px = 4.0;
+        if chart.limit.is_some() || has_notes {
+            top_px += 26.0;
+        }
+        if !chart.origin.is_measured() {
+            top_px += 28.0;
+        }
+        Self {
+            chart,
+            canvas,
+            caption_end_px,
+            left_px: caption_end_px + if caption_px > 0.0 { 10.0 } else { 0.0 },
+            right_px: canvas.right_px() - note_px - label_px.fold(chart.unit_px(), f64::max),
+            top_px,
+            has_notes,
         }
     }
 
-    fn draw_axis(
-        &self,
-        canvas: &Canvas,
-        columns: &Columns,
-        stretches: &[(f64, f64)],
-        base_px: f64,
-        svg: &mut SvgElements,
-    ) {
-        for tick in &self.axis.ticks {
-            let x_px = columns.x_px(&self.axis, tick.at);
-            svg.path("grid", &vertical_line(x_px, stretches));
+    fn x_px(&self, value: f64) -> f64 {
+        self.left_px + self.chart.axis.share(value) * (self.right_px - self.left_px)
+    }
+
+    /// Path data of a vertical line: over the whole chart, or over the bars only if names are between
+    /// them.
+    fn vertical_line(&self, x_px: f64) -> String {
+        let mut top_px = self.top_px;
+        let mut stretches = Vec::new();
+        for group in &self.chart.groups {
+            let start_px = top_px + group.name_px(self.canvas) - 4.0;
+            top_px += group.height_px(self.canvas);
+            stretches.push((start_px, top_px - GROUP_GAP_PX + 4.0));
+        }
+        if let (false, [first, .., last]) = (self.canvas.narrow, &stretches[..]) {
+            stretches = vec![(first.0, last.1)];
+        }
+        let stretch = |(top_px, bottom_px): (f64, f64)| {
+            format!("M{}V{}", point(x_px, top_px), length(bottom_px))
+        };
+        stretches.into_iter().map(stretch).collect()
+    }
+
+    fn draw_axis(&self, base_px: f64, svg: &mut SvgElements) {
+        let chart = self.chart;
+        for tick in &chart.axis.ticks {
+            let x_px = self.x_px(tick.at);
+            svg.path("grid", &self.vertical_line(x_px));
             svg.text("dim mid", x_px, base_px, &tick.label);
         }
-        if let Some(last) = self.axis.ticks.last() {
-            let end_px = columns.x_px(&self.axis, last.at) + text_px(&last.label, FONT_PX) / 2.0;
-            svg.text("dim", end_px + 3.0, base_px, self.unit);
+        if let Some(last) = chart.axis.ticks.last() {
+            let end_px = self.x_px(last.at) + text_px(&last.label, FONT_PX) / 2.0;
+            svg.text("dim", end_px + 3.0, base_px, chart.unit);
         }
-        if columns.has_notes {
-            let y_px = columns.top_px - 14.0;
-            svg.text("dim end", canvas.right_px(), y_px, self.note_title);
+        if self.has_notes {
+            let (x_px, y_px) = (self.canvas.right_px(), self.top_px - 14.0);
+            svg.text("dim end", x_px, y_px, chart.note_title);
         }
     }
 
-    fn draw_limit(
-        &self,
-        limit: &BarLimit,
-        columns: &Columns,
-        stretches: &[(f64, f64)],
-        svg: &mut SvgElements,
-    ) {
-        let x_px = columns.x_px(&self.axis, limit.at);
+    fn draw_limit(&self, limit: &BarLimit, svg: &mut SvgElements) {
+        let x_px = self.x_px(limit.at);
         let half_px = text_px(&limit.label, FONT_PX) / 2.0;
-        let middle_px = x_px.min(columns.right_px + 20.0 - half_px).max(half_px);
-        let (x, top) = (length(x_px), length(columns.top_px - 9.0));
-        let line = format!("M{x} {top}v6{}", vertical_line(x_px, stretches));
-        svg.path("limit", &line);
-        svg.text("mid", middle_px, columns.top_px - 14.0, &limit.label);
+        let middle_px = x_px.min(self.right_px + 20.0 - half_px).max(half_px);
+        let start = point(x_px, self.top_px - 9.0);
+        svg.path("limit", &format!("M{start}v6{}", self.vertical_line(x_px)));
+        svg.text("mid", middle_px, self.top_px - 14.0, &limit.label);
     }
 
-    fn draw_bar(
-        &self,
-        bar: &ChartBar,
-        canvas: &Canvas,
-        columns: &Columns,
-        top_px: f64,
-        svg: &mut SvgElements,
-    ) {
+    fn draw_bar(&self, bar: &ChartBar, top_px: f64, svg: &mut SvgElements) {
         let base_px = top_px + BAR_PX / 2.0 + 4.5;
-        svg.rect("hit", [canvas.left_px, top_px, canvas.width_px, BAR_PX]);
-        svg.text("dim end", columns.caption_end_px, base_px, &bar.caption);
-        let (start_px, end_px) = (columns.left_px, columns.x_px(&self.axis, bar.value));
+        let Canvas {
+            left_px, width_px, ..
+        } = *self.canvas;
+        svg.rect("hit", [left_px, top_px, width_px, BAR_PX]);
+        svg.text("dim end", self.caption_end_px, base_px, &bar.caption);
+        let (start_px, end_px) = (self.left_px, self.x_px(bar.value));
         let class = format!("{}{}", if bar.soft { "s" } else { "" }, bar.style.class());
         let width_px = (end_px - start_px).max(1.0);
-        svg.rect(
-            &format!("bar {class}"),
-            [start_px, top_px, width_px, BAR_PX],
-        );
+        let area_px = [start_px, top_px, width_px, BAR_PX];
+        svg.rect(&format!("bar {class}"), area_px);
         // A label that does not fit into the bar follows it.
         let label_px = text_px(&bar.label, FONT_PX) * 1.1 + 14.0;
         let (class, x_px) = match end_px - start_px >= label_px {
@@ -271,13 +255,4 @@ impl BarGroup {
         svg.text("fig", canvas.left_px, base_px, &self.name);
         svg.text("dim end halo", canvas.right_px(), base_px, &note);
     }
-}
-
-/// Path data of a vertical line in several stretches.
-fn vertical_line(x_px: f64, stretches: &[(f64, f64)]) -> String {
-    let x = length(x_px);
-    let stretch = |(top_px, bottom_px): &(f64, f64)| {
-        format!("M{x} {}V{}", length(*top_px), length(*bottom_px))
-    };
-    stretches.iter().map(stretch).collect()
 }

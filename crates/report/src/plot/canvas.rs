@@ -10,7 +10,7 @@ pub(crate) const WIDE: Canvas = Canvas {
     left_px: 0.0,
     width_px: 920.0,
     narrow: false,
-    tooltips: Tooltips::Numbers(0),
+    first_tooltip: Some(0),
 };
 
 /// For phones.
@@ -27,16 +27,9 @@ pub(crate) struct Canvas {
     pub(crate) width_px: f64,
     /// Little width: names are above, not beside, what they name.
     pub(crate) narrow: bool,
-    tooltips: Tooltips,
-}
-
-/// How parts of a plot refer to their tooltips.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tooltips {
-    /// As text in the drawing, which viewers show on their own.
-    Texts,
-    /// As numbers of the page's tooltips, starting at this one.
-    Numbers(usize),
+    /// The page's number of the first tooltip. Without numbers, tooltips are texts in the drawing, which
+    /// viewers show on their own.
+    first_tooltip: Option<usize>,
 }
 
 /// SVG elements and their height.
@@ -51,7 +44,7 @@ impl Canvas {
     pub(crate) const fn standalone(margin_px: f64) -> Self {
         Self {
             left_px: margin_px,
-            tooltips: Tooltips::Texts,
+            first_tooltip: None,
             ..WIDE
         }
     }
@@ -59,7 +52,7 @@ impl Canvas {
     /// With tooltips numbered from `first`.
     pub(crate) fn tooltips_from(self, first: usize) -> Self {
         Self {
-            tooltips: Tooltips::Numbers(first),
+            first_tooltip: Some(first),
             ..self
         }
     }
@@ -70,14 +63,12 @@ impl Canvas {
 
     /// Opens the `index`th part of a plot that has a tooltip; close it with `</g>`.
     pub(super) fn part(&self, class: &str, index: usize, tooltip: &Tooltip) -> String {
-        match self.tooltips {
-            Tooltips::Texts => {
+        match self.first_tooltip {
+            None => {
                 let lines: Vec<String> = tooltip.text().lines().map(escape).collect();
                 format!("<g class=\"{class}\"><title>{}</title>", lines.join("\n"))
             }
-            Tooltips::Numbers(first) => {
-                format!("<g class=\"{class}\" data-tip=\"{}\">", first + index)
-            }
+            Some(first) => format!("<g class=\"{class}\" data-tip=\"{}\">", first + index),
         }
     }
 }

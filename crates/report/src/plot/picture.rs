@@ -69,11 +69,14 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// A paragraph of a class.
-    pub(crate) fn text(&mut self, class: &str, text: &str) {
+    /// Paragraphs of a class.
+    pub(crate) fn texts(&mut self, class: &str, texts: &[String]) {
         let width_px = Self::CANVAS.width_px;
         let fits = |line: &str| text_px(line, FONT_PX) <= width_px;
-        for mut line in wrap_where(&sanitize(text), fits) {
+        for mut line in texts
+            .iter()
+            .flat_map(|text| wrap_where(&sanitize(text), fits))
+        {
             if !fits(&line) {
                 line = clip(&line, (width_px / FONT_PX) as usize, '…');
             }

@@ -84,10 +84,7 @@ impl Shade {
     pub(crate) const ALL: [Self; 2] = [Self::Strong, Self::Soft];
 
     pub(crate) fn other(self) -> Self {
-        match self {
-            Self::Strong => Self::Soft,
-            Self::Soft => Self::Strong,
-        }
+        Self::ALL[1 - self as usize]
     }
 }
 
@@ -102,10 +99,7 @@ pub(crate) struct Shading<'a> {
 
 impl<'a> Shading<'a> {
     pub(crate) fn next(&mut self, span: &'a Span) -> Shade {
-        let own = match span.chunk {
-            Some(chunk) if chunk % 2 == 1 => Shade::Soft,
-            _ => Shade::Strong,
-        };
+        let own = Shade::ALL[(span.chunk.unwrap_or(0) % 2) as usize];
         let shade = match self.last {
             Some((last, shade)) if last.kind == span.kind => {
                 let same_chunk = span.chunk.is_some() && span.chunk == last.chunk;
@@ -125,18 +119,12 @@ mod tests {
     use crate::timeline::SpanKind;
 
     fn lanes_of(times: &[(u64, u64)]) -> Vec<Vec<(u64, u64)>> {
-        let spans = times
-            .iter()
-            .map(|(start, end)| Span::new(Track::Host, SpanKind::HostWork, *start, *end))
-            .collect();
-        let run = Timeline::new("", u64::MAX, spans).expect("in order");
-        let rows = rows(&run);
-        let times = |lane: &Vec<ShadedSpan<'_>>| {
-            lane.iter()
-                .map(|shaded| (shaded.span.start_ns, shaded.span.end_ns))
-                .collect()
-        };
-        rows[0].lanes.iter().map(times).collect()
+        let span =
+            |(start, end): &(u64, u64)| Span::new(Track::Host, SpanKind::HostWork, *start, *end);
+        let run = Timeline::new("", u64::MAX, times.iter().map(span).collect()).expect("in order");
+        let times = |shaded: &ShadedSpan<'_>| (shaded.span.start_ns, shaded.span.end_ns);
+        let lanes = rows(&run).remove(0).lanes.into_iter();
+        lanes.map(|lane| lane.iter().map(times).collect()).collect()
     }
 
     #[test]
@@ -156,13 +144,11 @@ mod tests {
     }
 
     fn shades(chunks: &[Option<u64>]) -> Vec<Shade> {
-        let spans: Vec<Span> = chunks
-            .iter()
-            .map(|chunk| Span {
-                chunk: *chunk,
-                ..Span::new(Track::Compute(0), SpanKind::Kernel, 0, 1)
-            })
-            .collect();
+        let span = |chunk: &Option<u64>| Span {
+            chunk: *chunk,
+            ..Span::new(Track::Compute(0), SpanKind::Kernel, 0, 1)
+        };
+        let spans: Vec<Span> = chunks.iter().map(span).collect();
         let mut shading = Shading::default();
         spans.iter().map(|span| shading.next(span)).collect()
     }

@@ -109,19 +109,15 @@ impl Timeline {
     /// How long a track was busy. Overlapping spans count once; waiting does not count.
     #[must_use]
     pub fn busy_ns(&self, track: Track) -> u64 {
-        self.busy_times(track)
-            .iter()
-            .map(|(start_ns, end_ns)| end_ns - start_ns)
-            .sum()
+        let times = self.busy_times(track).into_iter();
+        times.map(|(start_ns, end_ns)| end_ns - start_ns).sum()
     }
 
     /// Share of the run in which a track was busy, from 0 to 1.
     #[must_use]
     pub fn busy_share(&self, track: Track) -> f64 {
-        if self.total_ns() == 0 {
-            return 0.0;
-        }
-        self.busy_ns(track) as f64 / self.total_ns() as f64
+        // Without time, nothing was busy.
+        self.busy_ns(track) as f64 / self.total_ns.max(1) as f64
     }
 
     /// When a track was idle, from the start of the run to its end.

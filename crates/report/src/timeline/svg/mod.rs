@@ -46,15 +46,24 @@ const LANE_PX: f64 = 12.0;
 
 struct SvgChart<'a> {
     chart: &'a Chart,
-    rows: Vec<Vec<TrackRow<'a>>>,
+    runs: Vec<SvgRun<'a>>,
     px_per_ns: f64,
+}
+
+struct SvgRun<'a> {
+    timeline: &'a Timeline,
+    rows: Vec<TrackRow<'a>>,
 }
 
 impl<'a> SvgChart<'a> {
     fn new(chart: &'a Chart) -> Self {
+        let run = |timeline: &'a Timeline| SvgRun {
+            timeline,
+            rows: rows(timeline),
+        };
         Self {
             chart,
-            rows: chart.timelines.iter().map(rows).collect(),
+            runs: chart.timelines.iter().map(run).collect(),
             px_per_ns: (PLOT_RIGHT_PX - PLOT_LEFT_PX) / chart.longest_ns().max(1) as f64,
         }
     }
@@ -63,8 +72,8 @@ impl<'a> SvgChart<'a> {
         let Chart { title, origin, .. } = self.chart;
         let mut svg = picture::heading(title, origin, LEFT_PX, RIGHT_PX);
         let top_px = self.draw_legend(picture::HEADING_PX, &mut svg);
-        let plot_px: f64 = self.rows.iter().map(|rows| timeline_px(rows)).sum();
-        if !self.rows.is_empty() {
+        let plot_px: f64 = self.runs.iter().map(SvgRun::height_px).sum();
+        if !self.runs.is_empty() {
             self.draw_plot(top_px, &mut svg);
         }
         let size_px = (WIDTH_PX, top_px + AXIS_PX + plot_px + 12.0);
@@ -85,9 +94,12 @@ impl<'a> SvgChart<'a> {
             if x_px > LEFT_PX && x_px + width_px > RIGHT_PX {
                 (x_px, y_px) = (LEFT_PX, y_px + LEGEND_LINE_PX);
             }
-            for (kind, index) in kind.into_iter().flat_map(|kind| [(kind, 0), (kind, 1)]) {
-                let left_px = x_px + index as f64 * SWATCH_PX;
-                let class = class(kind, Shade::ALL[index]);
+            for (kind, shade) in kind
+                .into_iter()
+                .flat_map(|kind| Shade::ALL.map(|it| (kind, it)))
+            {
+                let left_px = x_px + shade as usize as f64 * SWATCH_PX;
+                let class = class(kind, shade);
                 svg.rect(&class, [left_px, y_px, SWATCH_PX, SWATCH_PX]);
             }
             let class = if kind.is_some() { "kind" } else { "dim" };
@@ -101,15 +113,15 @@ impl<'a> SvgChart<'a> {
         let ticks = time_ticks(self.chart.longest_ns(), 10);
         self.draw_axis(&ticks, top_px, svg);
         let mut y_px = top_px + AXIS_PX;
-        for (timeline, rows) in self.chart.timelines.iter().zip(&self.rows) {
-            self.draw_strips(timeline, rows, y_px, svg);
-            let end = length(y_px + timeline_px(rows) - TIMELINE_GAP_PX);
+        for run in &self.runs {
+            self.draw_strips(run, y_px, svg);
+            let end = length(y_px + run.height_px() - TIMELINE_GAP_PX);
             for tick in &ticks {
                 let start = point(self.x_px(tick.at_ns), y_px + TIMELINE_HEADING_PX);
                 svg.path("grid", &format!("M{start}V{end}"));
             }
-            self.draw_timeline(timeline, rows, y_px, svg);
-            y_px += timeline_px(rows);
+            self.draw_run(run, y_px, svg);
+            y_px += run.height_px();
         }
     }
 
@@ -130,28 +142,17 @@ impl<'a> SvgChart<'a> {
     }
 
     /// The background of each row, as long as the run.
-    fn draw_strips(
-        &self,
-        timeline: &Timeline,
-        rows: &[TrackRow<'_>],
-        top_px: f64,
-        svg: &mut SvgElements,
-    ) {
-        let width_px = self.x_px(timeline.total_ns()) - PLOT_LEFT_PX;
+    fn draw_strips(&self, run: &SvgRun<'_>, top_px: f64, svg: &mut SvgElements) {
+        let width_px = self.x_px(run.timeline.total_ns()) - PLOT_LEFT_PX;
         let mut y_px = top_px + TIMELINE_HEADING_PX;
-        for row in rows {
+        for row in &run.rows {
             svg.rect("strip", [PLOT_LEFT_PX, y_px, width_px, row_px(row)]);
             y_px += row_px(row) + ROW_GAP_PX;
         }
     }
 
-    fn draw_timeline(
-        &self,
-        timeline: &Timeline,
-        rows: &[TrackRow<'_>],
-        top_px: f64,
-        svg: &mut SvgElements,
-    ) {
+    fn draw_run(&self, run: &SvgRun<'_>, top_px: f64, svg: &mut SvgElements) {
+        let timeline = run.timeline;
         let base_px = top_px + 21.0;
         let name = clip(&sanitize(timeline.name()), 110, '…');
         let total = duration(timeline.total_ns());
@@ -160,7 +161,7 @@ impl<'a> SvgChart<'a> {
         svg.text("name end", PLOT_RIGHT_PX, base_px, &total);
         svg.text("name end", RIGHT_PX, base_px, &speedup);
         let mut y_px = top_px + TIMELINE_HEADING_PX;
-        for row in rows {
+        for row in &run.rows {
             let height_px = row_px(row);
             let base_px = y_px + height_px / 2.0 + 4.5;
             let busy = percent(timeline.busy_share(row.track));
@@ -173,10 +174,8 @@ impl<'a> SvgChart<'a> {
 
     fn draw_lanes(&self, row: &TrackRow<'_>, top_px: f64, svg: &mut SvgElements) {
         let lane_px = row_px(row) / row.lanes.len() as f64;
-        let gap_px = match lane_px > 4.0 && row.lanes.len() > 1 {
-            true => 1.0,
-            false => 0.0,
-        };
+        let has_gap = lane_px > 4.0 && row.lanes.len() > 1;
+        let gap_px = if has_gap { 1.0 } else { 0.0 };
         for (index, spans) in row.lanes.iter().enumerate() {
             let lane = SvgLane {
                 left_px: PLOT_LEFT_PX,
@@ -189,9 +188,11 @@ impl<'a> SvgChart<'a> {
     }
 }
 
-fn timeline_px(rows: &[TrackRow<'_>]) -> f64 {
-    let rows_px: f64 = rows.iter().map(|row| row_px(row) + ROW_GAP_PX).sum();
-    TIMELINE_HEADING_PX + rows_px + TIMELINE_GAP_PX
+impl SvgRun<'_> {
+    fn height_px(&self) -> f64 {
+        let rows_px: f64 = self.rows.iter().map(|row| row_px(row) + ROW_GAP_PX).sum();
+        TIMELINE_HEADING_PX + rows_px + TIMELINE_GAP_PX
+    }
 }
 
 fn row_px(row: &TrackRow<'_>) -> f64 {
@@ -199,10 +200,7 @@ fn row_px(row: &TrackRow<'_>) -> f64 {
 }
 
 fn class(kind: SpanKind, shade: Shade) -> String {
-    let letter = match shade {
-        Shade::Strong => 'a',
-        Shade::Soft => 'b',
-    };
+    let letter = ['a', 'b'][shade as usize];
     format!("{letter}{}", kind as usize)
 }
 

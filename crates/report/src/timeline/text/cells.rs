@@ -67,10 +67,9 @@ impl TimeGrid {
 
     fn empty(self, index: usize, total_ns: u64) -> TimeCell {
         let twice_middle = (2 * index as u128 + 1) * self.cell;
-        if twice_middle > 2 * self.place(total_ns) {
-            TimeCell::Over
-        } else {
-            TimeCell::Idle
+        match twice_middle > 2 * self.place(total_ns) {
+            true => TimeCell::Over,
+            false => TimeCell::Idle,
         }
     }
 
@@ -102,11 +101,7 @@ impl CellFill {
         }
         let kind = SpanKind::ALL.into_iter().max_by_key(|kind| filled(*kind))?;
         let [strong, soft] = self.0[kind as usize];
-        let own = if soft > strong {
-            Shade::Soft
-        } else {
-            Shade::Strong
-        };
+        let own = Shade::ALL[usize::from(soft > strong)];
         let shade = match last {
             // A cell of two chunks differs from the previous one, so that chunks about as short as a
             // cell alternate and do not look like a few long ones.
@@ -170,64 +165,63 @@ fn segments(spans: &[&Span]) -> Vec<SpanSegment> {
 
 #[cfg(test)]
 mod tests {
+    use SpanKind::{Kernel, Wait};
+
     use super::*;
     use crate::timeline::Track;
 
-    fn span(kind: SpanKind, start_ns: u64, end_ns: u64) -> Span {
-        Span::new(Track::Host, kind, start_ns, end_ns)
-    }
-
-    fn letters(spans: &[Span], count: usize, total_ns: u64) -> String {
+    /// The cells of spans, as letters: kind, start, end and chunk.
+    fn letters(spans: &[(SpanKind, u64, u64, Option<u64>)], total_ns: u64) -> String {
+        let span = |&(kind, start_ns, end_ns, chunk)| Span {
+            chunk,
+            ..Span::new(Track::Host, kind, start_ns, end_ns)
+        };
+        let spans: Vec<Span> = spans.iter().map(span).collect();
         let spans: Vec<&Span> = spans.iter().collect();
-        TimeGrid::new(count, 100)
-            .cells(&spans, total_ns)
-            .into_iter()
-            .map(|cell| match cell {
-                TimeCell::Work(SpanKind::Kernel, Shade::Strong) => 'K',
-                TimeCell::Work(SpanKind::Kernel, Shade::Soft) => 'k',
-                TimeCell::Work(..) => 'W',
-                TimeCell::Idle => '.',
-                TimeCell::Over => ' ',
-            })
-            .collect()
+        let letter = |cell| match cell {
+            TimeCell::Work(Kernel, Shade::Strong) => 'K',
+            TimeCell::Work(Kernel, Shade::Soft) => 'k',
+            TimeCell::Work(..) => 'W',
+            TimeCell::Idle => '.',
+            TimeCell::Over => ' ',
+        };
+        let cells = TimeGrid::new(10, 100).cells(&spans, total_ns);
+        cells.into_iter().map(letter).collect()
     }
 
     #[test]
     fn a_cell_shows_what_fills_most_of_it() {
-        let spans = [
-            span(SpanKind::Kernel, 0, 14),
-            span(SpanKind::Wait, 14, 30),
-            span(SpanKind::Kernel, 55, 75),
-        ];
-        assert_eq!(letters(&spans, 10, 80), "KWW..KKK  ");
+        let (first, wait, last) = (
+            (Kernel, 0, 14, None),
+            (Wait, 14, 30, None),
+            (Kernel, 55, 75, None),
+        );
+        assert_eq!(letters(&[first, wait, last], 80), "KWW..KKK  ");
     }
 
     #[test]
     fn short_spans_are_not_lost() {
-        let spans = [
-            span(SpanKind::Kernel, 12, 13),
-            span(SpanKind::Wait, 50, 50),
-            span(SpanKind::Wait, 100, 100),
-        ];
-        assert_eq!(letters(&spans, 10, 100), ".K...W...W");
+        let (kernel, wait, last) = (
+            (Kernel, 12, 13, None),
+            (Wait, 50, 50, None),
+            (Wait, 100, 100, None),
+        );
+        assert_eq!(letters(&[kernel, wait, last], 100), ".K...W...W");
     }
 
     #[test]
     fn chunks_shorter_than_a_cell_alternate() {
-        let spans: Vec<Span> = (0..16)
-            .map(|chunk| span(SpanKind::Kernel, chunk * 6, chunk * 6 + 6).chunk(chunk))
+        let spans: Vec<_> = (0..16)
+            .map(|chunk| (Kernel, chunk * 6, chunk * 6 + 6, Some(chunk)))
             .collect();
-        assert_eq!(letters(&spans, 10, 100), "KkKkKkKkKk");
+        assert_eq!(letters(&spans, 100), "KkKkKkKkKk");
     }
 
     #[test]
     fn the_later_of_two_spans_is_shown() {
-        let spans = [span(SpanKind::Kernel, 0, 100), span(SpanKind::Wait, 20, 40)];
-        assert_eq!(letters(&spans, 10, 100), "KKWWKKKKKK");
-        let spans = [
-            span(SpanKind::Kernel, 0, 60),
-            span(SpanKind::Kernel, 30, 100),
-        ];
-        assert_eq!(letters(&spans, 10, 100), "KKKkkkkkkk");
+        let inside = [(Kernel, 0, 100, None), (Wait, 20, 40, None)];
+        assert_eq!(letters(&inside, 100), "KKWWKKKKKK");
+        let overlapping = [(Kernel, 0, 60, None), (Kernel, 30, 100, None)];
+        assert_eq!(letters(&overlapping, 100), "KKKkkkkkkk");
     }
 }
