@@ -2,18 +2,14 @@
 //! lane), so the same protocol runs in production, under loom and under miri.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use loom::sync;
 #[cfg(not(loom))]
-pub(crate) use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync;
 
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
+pub(crate) use sync::atomic::{AtomicUsize, Ordering};
+pub(crate) use sync::{Arc, Mutex};
 
 /// `std::cell::UnsafeCell` with loom's interface.
 #[cfg(not(loom))]

@@ -27,22 +27,16 @@ const QUERIES: usize = 2000;
 /// One chunk of pinned memory.
 pub(super) struct Slot {
     memory: PoolBuf<u8>,
-    scratch: Option<Scratch>,
+    /// As many bytes on the device, for chunks that kernels scatter, gather or convert, and the
+    /// kernels that may be running on it.
+    scratch: Option<(DeviceMemory, Arc<StagingKernels>)>,
     /// The last use by the device.
     pub(super) fence: Option<DeviceFence>,
     /// It is unknown whether the device still uses it, so nothing may touch or free it.
     pub(super) stranded: bool,
 }
 
-/// As many bytes on the device as the slot has, for chunks that kernels scatter, gather or convert.
-struct Scratch {
-    memory: DeviceMemory,
-    /// Kernels that may be running on it.
-    _kernels: Arc<StagingKernels>,
-}
-
 impl Slot {
-    /// The byte at `offset`.
     pub(super) fn at(&self, offset: usize) -> *mut u8 {
         self.memory.start().cast_mut().wrapping_add(offset)
     }
@@ -53,22 +47,15 @@ impl Slot {
         core: &Arc<DeviceCore>,
         kernels: &Arc<StagingKernels>,
     ) -> Result<DevicePtr> {
-        let bytes = self.memory.len();
-        let scratch = match &mut self.scratch {
-            Some(scratch) => {
-                // The slot is idle here: kernels of its last use are done.
-                scratch._kernels = Arc::clone(kernels);
-                scratch
-            }
-            none => none.insert(Scratch {
-                memory: DeviceMemory::plain(core, bytes)?,
-                _kernels: Arc::clone(kernels),
-            }),
+        let memory = match self.scratch.take() {
+            // The slot is idle here: kernels of its last use are done.
+            Some((memory, _)) => memory,
+            None => DeviceMemory::plain(core, self.memory.len())?,
         };
-        Ok(scratch.memory.ptr())
+        let scratch = self.scratch.insert((memory, Arc::clone(kernels)));
+        Ok(scratch.0.ptr())
     }
 
-    /// Whether the device may still use it.
     fn is_in_use(&self) -> bool {
         self.fence.as_ref().is_some_and(|fence| !fence.has_let_go())
     }
@@ -160,9 +147,17 @@ impl Ring {
         }))
     }
 
-    /// A free slot. Waits for one if all are in use.
     pub(super) fn claim(&self) -> Result<Slot> {
-        let _waiting = Waiting::new(&self.waiting);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waited = || {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        };
+        let claimed = on_unwind(waited, || self.wait_and_claim());
+        waited();
+        claimed
+    }
+
+    fn wait_and_claim(&self) -> Result<Slot> {
         loop {
             let refused = match self.try_claim() {
                 Ok(Some(slot)) => return Ok(slot),
@@ -269,28 +264,11 @@ impl Drop for Ring {
         let mut idle = ManuallyDrop::new(std::mem::take(&mut self.state().idle));
         while let Some(slot) = idle.pop_front() {
             let (mut slot, in_use) = self.with_slot(slot, |slot| slot.is_in_use());
-            let fence = slot.fence.take();
-            if let (true, Some(fence)) = (in_use, fence) {
+            if let (true, Some(fence)) = (in_use, slot.fence.take()) {
                 self.deferred.defer(vec![fence], Box::new(slot));
             }
         }
         drop(ManuallyDrop::into_inner(idle));
-    }
-}
-
-/// Counts a copy that waits.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::sync::{lock, pause};
+use crate::sync::{lock, wait_until};
+use crate::unwind::on_unwind;
 
 /// Work that several threads do at once. Each calls it once and returns when nothing is left to do,
 /// or when its ticket has expired.
@@ -158,19 +159,20 @@ impl HelperPool {
 
     fn run(&'static self, helpers: usize, work: &Work<'_>) {
         let gate = Arc::new(Gate::default());
-        // SAFETY: only the lifetime changes. `OpenJob` closes the job and waits until the gate is
-        // empty before this function ends, by return or by panic.
+        // SAFETY: only the lifetime changes. `close` waits until the gate is empty before this
+        // function ends, by return or by panic.
         let work_ptr = unsafe { std::mem::transmute::<&Work<'_>, &Work<'static>>(work) };
-        let open = self.post(helpers, SharedWork(work_ptr), &gate);
-        work(&HelperTicket(None));
-        drop(open);
+        let id = self.post(helpers, SharedWork(work_ptr), &gate);
+        on_unwind(|| self.close(id, &gate), || work(&HelperTicket(None)));
+        self.close(id, &gate);
         let panic = lock(&gate.panic).take();
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
     }
 
-    fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> OpenJob {
+    /// Posts a job and returns its number.
+    fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> usize {
         let mut state = self.state();
         let id = state.next_id;
         state.next_id += 1;
@@ -190,11 +192,21 @@ impl HelperPool {
         }
         drop(state);
         self.wake_some();
-        OpenJob {
-            pool: self,
-            id,
-            gate: Arc::clone(gate),
+        id
+    }
+
+    /// Closes a job and waits until all helpers have left.
+    fn close(&self, id: usize, gate: &Gate) {
+        let mut state = self.state();
+        if let Some(at) = state.jobs.iter().position(|job| job.id == id) {
+            let job = state.jobs.swap_remove(at);
+            self.wanted.fetch_sub(job.free, Ordering::SeqCst);
         }
+        self.callers.store(state.jobs.len(), Ordering::Relaxed);
+        drop(state);
+        wait_until(|| gate.inside.load(Ordering::Acquire) == 0, || false);
+        // These helpers are free for other jobs now.
+        self.wake_some();
     }
 
     /// Joins the job that has the fewest helpers.
@@ -331,31 +343,6 @@ impl State {
 
     fn free_cpus(&self, cpus: usize) -> usize {
         cpus.saturating_sub(self.threads_at_work())
-    }
-}
-
-/// A posted job. Dropping it closes the job and waits until all helpers have left.
-struct OpenJob {
-    pool: &'static HelperPool,
-    id: usize,
-    gate: Arc<Gate>,
-}
-
-impl Drop for OpenJob {
-    fn drop(&mut self) {
-        let mut state = self.pool.state();
-        if let Some(at) = state.jobs.iter().position(|job| job.id == self.id) {
-            let job = state.jobs.swap_remove(at);
-            self.pool.wanted.fetch_sub(job.free, Ordering::SeqCst);
-        }
-        self.pool.callers.store(state.jobs.len(), Ordering::Relaxed);
-        drop(state);
-        let mut spins = 0;
-        while self.gate.inside.load(Ordering::Acquire) > 0 {
-            pause(&mut spins);
-        }
-        // These helpers are free for other jobs now.
-        self.pool.wake_some();
     }
 }
 
