@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use pinlane_driver::DevicePtr;
@@ -117,7 +117,7 @@ impl Ring {
 
     /// Pinned bytes of all slots, idle or not.
     pub(super) fn pinned_bytes(&self) -> usize {
-        self.state().made * self.slot_bytes
+        lock(&self.state).made * self.slot_bytes
     }
 
     /// Whether a copy waits for its first slot.
@@ -127,7 +127,7 @@ impl Ring {
 
     /// A free slot, or a new one. `Ok(None)` if all are in use.
     fn try_claim(&self) -> Result<Option<Slot>> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
             return Ok(state.idle.pop_front());
         }
@@ -164,7 +164,7 @@ impl Ring {
                 Ok(None) => None,
                 Err(error) => Some(error),
             };
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             match (state.idle.pop_front(), refused) {
                 (None, Some(error)) if state.made == 0 => return Err(error),
                 (slot, refused) => {
@@ -220,7 +220,7 @@ impl Ring {
     }
 
     pub(super) fn give_back(&self, slot: Slot) {
-        self.state().idle.push_back(slot);
+        lock(&self.state).idle.push_back(slot);
         self.returned.notify_one();
     }
 
@@ -231,14 +231,14 @@ impl Ring {
     }
 
     fn lost_one(&self) {
-        self.state().made -= 1;
+        lock(&self.state).made -= 1;
         self.returned.notify_one();
     }
 
     /// Frees idle slots that the device does not use. Returns their bytes.
     pub(super) fn trim(&self) -> usize {
         let mut free = Vec::new();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let mut at = 0;
         while at < state.idle.len() {
             if state.idle[at].is_in_use() {
@@ -251,17 +251,13 @@ impl Ring {
         drop(state); // freeing calls the driver
         free.len() * self.slot_bytes
     }
-
-    fn state(&self) -> MutexGuard<'_, RingState> {
-        lock(&self.state)
-    }
 }
 
 impl Drop for Ring {
     /// Slots in flight stay with the device until it is done with them.
     fn drop(&mut self) {
         // If the driver panics, all slots that are left are leaked.
-        let mut idle = ManuallyDrop::new(std::mem::take(&mut self.state().idle));
+        let mut idle = ManuallyDrop::new(std::mem::take(&mut lock(&self.state).idle));
         while let Some(slot) = idle.pop_front() {
             let (mut slot, in_use) = self.with_slot(slot, |slot| slot.is_in_use());
             if let (true, Some(fence)) = (in_use, slot.fence.take()) {
@@ -303,16 +299,18 @@ impl<'a> RingShare<'a> {
     /// A free slot. Waits for one; `None` if `stopped` was true before that.
     pub(super) fn take(&self, stopped: impl Fn() -> bool) -> Result<Option<Slot>> {
         loop {
-            let free = self.state().idle.pop_front_if(|slot| !slot.is_in_use());
+            let free = lock(&self.state)
+                .idle
+                .pop_front_if(|slot| !slot.is_in_use());
             if let Some(slot) = free.or_else(|| self.take_another()) {
                 return Ok(Some(slot));
             }
-            let idle = self.state().idle.pop_front();
+            let idle = lock(&self.state).idle.pop_front();
             if let Some(slot) = idle {
                 return self.settled(slot).map(Some);
             }
             // Other lanes work on all of them, and do not wait for this one.
-            if !wait_until(|| !self.state().idle.is_empty(), &stopped) {
+            if !wait_until(|| !lock(&self.state).idle.is_empty(), &stopped) {
                 return Ok(None);
             }
         }
@@ -321,7 +319,7 @@ impl<'a> RingShare<'a> {
     /// One more slot, if the share may grow and one is free now. More slots only add speed: without
     /// them the copy continues with those it has.
     pub(super) fn take_another(&self) -> Option<Slot> {
-        if self.state().held >= self.slots_at_most || self.ring.is_short() {
+        if lock(&self.state).held >= self.slots_at_most || self.ring.is_short() {
             return None;
         }
         let slot = self.ring.try_claim().unwrap_or_else(|error| {
@@ -330,7 +328,7 @@ impl<'a> RingShare<'a> {
         })?;
         // Counted only now: if the share seemed to have a slot more than it has, another lane could
         // give away the last one.
-        self.state().held += 1;
+        lock(&self.state).held += 1;
         Some(slot)
     }
 
@@ -338,19 +336,19 @@ impl<'a> RingShare<'a> {
     pub(super) fn settled(&self, slot: Slot) -> Result<Slot> {
         self.ring
             .settled(slot)
-            .inspect_err(|_| self.state().held -= 1)
+            .inspect_err(|_| lock(&self.state).held -= 1)
     }
 
     /// Returns a slot to the share, or to a copy that has none.
     pub(super) fn put(&self, slot: Slot) {
         if let Some(slot) = self.spare(slot) {
-            self.state().idle.push_back(slot);
+            lock(&self.state).idle.push_back(slot);
         }
     }
 
     /// Gives a slot to another copy that has none. The last slot of the share comes back instead.
     pub(super) fn spare(&self, slot: Slot) -> Option<Slot> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.held == 1 || !self.ring.is_short() {
             return Some(slot);
         }
@@ -395,22 +393,18 @@ impl<'a> RingShare<'a> {
             }
         };
         if slot.stranded {
-            self.state().held -= 1;
+            lock(&self.state).held -= 1;
             self.ring.leak(slot);
         } else {
             self.put(slot);
         }
         Err(error)
     }
-
-    fn state(&self) -> MutexGuard<'_, ShareState> {
-        lock(&self.state)
-    }
 }
 
 impl Drop for RingShare<'_> {
     fn drop(&mut self) {
-        for slot in self.state().idle.drain(..) {
+        for slot in lock(&self.state).idle.drain(..) {
             self.ring.give_back(slot);
         }
     }

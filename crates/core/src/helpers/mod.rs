@@ -17,7 +17,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
@@ -173,7 +173,7 @@ impl HelperPool {
 
     /// Posts a job and returns its number.
     fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> usize {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let id = state.next_id;
         state.next_id += 1;
         state.jobs.push(Job {
@@ -197,7 +197,7 @@ impl HelperPool {
 
     /// Closes a job and waits until all helpers have left.
     fn close(&self, id: usize, gate: &Gate) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if let Some(at) = state.jobs.iter().position(|job| job.id == id) {
             let job = state.jobs.swap_remove(at);
             self.wanted.fetch_sub(job.free, Ordering::SeqCst);
@@ -211,7 +211,7 @@ impl HelperPool {
 
     /// Joins the job that has the fewest helpers.
     fn join_job(&self) -> Option<(usize, SharedWork, Arc<Gate>)> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.free_cpus(self.cpus) == 0 {
             return None;
         }
@@ -240,7 +240,7 @@ impl HelperPool {
             lock(&gate.panic).get_or_insert(panic);
         }
         if !ticket.has_expired() {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             if let Some(job) = state.jobs.iter_mut().find(|job| job.id == id) {
                 job.working -= 1;
             }
@@ -251,7 +251,7 @@ impl HelperPool {
     /// Whether a helper should leave job `id`: there are more working threads than CPUs, or another
     /// job has far fewer helpers. If so, its place is free again.
     fn is_needed_elsewhere(&self, id: usize) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let crowded = state.threads_at_work() > self.cpus;
         let most = state.jobs.iter().map(|job| job.working).max();
         let least = state.jobs.iter().filter(|job| job.free > 0);
@@ -267,10 +267,6 @@ impl HelperPool {
         job.working -= 1;
         self.wanted.fetch_add(1, Ordering::SeqCst);
         true
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
     }
 }
 
@@ -292,7 +288,7 @@ impl HelperPool {
 
     fn wake(&self, threads: usize) {
         for _ in 0..threads {
-            let sleeper = self.state().sleepers.pop();
+            let sleeper = lock(&self.state).sleepers.pop();
             match sleeper {
                 Some(thread) => thread.unpark(),
                 None => return,
@@ -324,13 +320,15 @@ impl HelperPool {
     }
 
     fn sleep(&self) {
-        self.state().sleepers.push(std::thread::current());
+        lock(&self.state).sleepers.push(std::thread::current());
         // A job may have been posted before the push; later posts wake this thread.
-        if self.wanted.load(Ordering::SeqCst) == 0 || self.state().free_cpus(self.cpus) == 0 {
+        if self.wanted.load(Ordering::SeqCst) == 0 || lock(&self.state).free_cpus(self.cpus) == 0 {
             std::thread::park();
         }
         let me = std::thread::current().id();
-        self.state().sleepers.retain(|thread| thread.id() != me);
+        lock(&self.state)
+            .sleepers
+            .retain(|thread| thread.id() != me);
     }
 }
 
