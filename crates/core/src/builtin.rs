@@ -192,7 +192,7 @@ impl Builtin {
     }
 
     /// `target[i] = source[i] * scale + offset`, with the factors of element `i`'s channel: see
-    /// [`Normalize`].
+    /// [`Normalize`](crate::Normalize).
     ///
     /// Rounds after the multiplication and after the addition, and once more to bf16: to nearest, ties to
     /// even. The result is bit-identical on every GPU and on the simulator. The first element is the first

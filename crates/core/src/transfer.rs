@@ -34,7 +34,7 @@ impl Stream {
     /// Copies pinned memory to the device, asynchronously. The transfer owns the buffer until it is done.
     ///
     /// A failed upload returns the buffer in [`TransferError::buffer`]. **`?` drops it:** the conversion to
-    /// [`Error`] keeps only the reason. Match on the error to keep the buffer:
+    /// [`Error`](crate::Error) keeps only the reason. Match on the error to keep the buffer:
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
