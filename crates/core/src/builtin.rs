@@ -4,7 +4,7 @@ use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
 
 use crate::copy::same_len;
 use crate::kernel::{In, Out};
-use crate::normalize;
+use crate::normalize::{self, NormalizeTarget, Normalizer};
 use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, Stream};
 
 /// Small kernels that come with Pinlane: PTX for a GPU, Rust for the simulator.
@@ -25,15 +25,18 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, St
 /// ```
 #[derive(Debug)]
 pub struct Builtin {
-    add_u32: Kernel<(u64, u32, Out<u32>)>,
+    add_u32: Kernel<Update>,
     saxpy_f32: Kernel<(u64, f32, In<f32>, Out<f32>)>,
-    churn_u32: Kernel<(u64, u32, Out<u32>)>,
+    churn_u32: Kernel<Update>,
     dot_partials_f32: Kernel<TwoVectors<f64>>,
     dot_sum_f64: Kernel<(u64, In<f64>, Out<f64>)>,
     dot_atomic_f32: Kernel<TwoVectors<f32>>,
     pub(crate) normalize: normalize::Kernels,
     spin: Kernel<(u64,)>,
 }
+
+/// Number of elements, an operand, and what is updated.
+type Update = (u64, u32, Out<u32>);
 
 /// Number of elements, two input vectors, and the output.
 type TwoVectors<T> = (u64, In<f32>, In<f32>, Out<T>);
@@ -61,11 +64,8 @@ impl Builtin {
         value: u32,
         data: impl Into<DeviceSliceMut<'a, u32>>,
     ) -> Result<()> {
-        let data = data.into();
-        let items = data.len();
-        let values = (items as u64, value, data);
-        // SAFETY: these are its parameters, and it only accesses the first `items` elements.
-        unsafe { stream.launch(&self.add_u32, LaunchShape::for_items(items), values) }
+        // SAFETY: it accesses the elements of `data` only.
+        unsafe { update(&self.add_u32, stream, value, data.into()) }
     }
 
     /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, wrapping. Keeps the arithmetic units of
@@ -76,11 +76,8 @@ impl Builtin {
         rounds: u32,
         data: impl Into<DeviceSliceMut<'a, u32>>,
     ) -> Result<()> {
-        let data = data.into();
-        let items = data.len();
-        let values = (items as u64, rounds, data);
-        // SAFETY: these are its parameters, and it only accesses the first `items` elements.
-        unsafe { stream.launch(&self.churn_u32, LaunchShape::for_items(items), values) }
+        // SAFETY: it accesses the elements of `data` only.
+        unsafe { update(&self.churn_u32, stream, rounds, data.into()) }
     }
 
     /// `y[i] = a * x[i] + y[i]`, rounded once.
@@ -193,4 +190,57 @@ impl Builtin {
         // SAFETY: this is its only parameter; it accesses no memory.
         unsafe { stream.launch(&self.spin, shape, (nanoseconds,)) }
     }
+
+    /// `target[i] = source[i] * scale + offset`, with the factors of element `i`'s channel: see
+    /// [`Normalize`](crate::Normalize).
+    ///
+    /// Rounds after the multiplication and after the addition, and once more to bf16: to nearest, ties to
+    /// even. The result is bit-identical on every GPU and on the simulator. The first element is the first
+    /// of channel 0; any number of elements is allowed. Slices of different lengths return an
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch). Does not block the host.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// # let stream = device.stream()?;
+    /// use pinlane::{Builtin, Normalize};
+    ///
+    /// let kernels = Builtin::load(&device)?;
+    /// // Images of 224 × 224 pixels, one plane for each colour.
+    /// let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
+    /// let normalizer = Normalize::mean_std(&mean, &std, 224 * 224)?.upload(&stream)?;
+    ///
+    /// let mut pixels = device.alloc::<u8>(3 * 224 * 224)?;
+    /// stream.fill_bytes(&mut pixels, 255)?;
+    /// let mut numbers = device.alloc::<f32>(pixels.len())?;
+    /// kernels.normalize(&stream, &normalizer, &pixels, &mut numbers)?;
+    /// let numbers = stream.copy_to_vec(&numbers)?;
+    /// assert!((numbers[0] - (1.0 - 0.485) / 0.229).abs() < 1e-6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn normalize<'a, 'b, T: NormalizeTarget>(
+        &self,
+        stream: &Stream,
+        normalizer: &Normalizer,
+        source: impl Into<DeviceSlice<'a, u8>>,
+        target: impl Into<DeviceSliceMut<'b, T>>,
+    ) -> Result<()> {
+        let (source, target) = (source.into(), target.into());
+        self.normalize.run(stream, normalizer, source, target)
+    }
+}
+
+/// # Safety
+/// The kernel accesses the first elements of its slice only, as many as its first parameter says.
+unsafe fn update(
+    kernel: &Kernel<Update>,
+    stream: &Stream,
+    operand: u32,
+    data: DeviceSliceMut<'_, u32>,
+) -> Result<()> {
+    let items = data.len();
+    let values = (items as u64, operand, data);
+    // SAFETY: these are its parameters; the caller vouches for its accesses.
+    unsafe { stream.launch(kernel, LaunchShape::for_items(items), values) }
 }

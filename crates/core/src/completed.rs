@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use crate::Result;
 use crate::device::Shared;
@@ -23,8 +23,8 @@ pub struct Completed {
 
 enum State {
     Pending(InFlight<(), DeviceFence>, Arc<Shared>),
-    Ready(Result<()>),
-    Taken,
+    /// `None` once it was returned.
+    Ready(Option<Result<()>>),
 }
 
 impl Completed {
@@ -37,7 +37,7 @@ impl Completed {
 
     pub(crate) fn ready(result: Result<()>) -> Self {
         Self {
-            state: State::Ready(result),
+            state: State::Ready(Some(result)),
         }
     }
 }
@@ -48,17 +48,16 @@ impl Future for Completed {
     /// # Panics
     /// If polled again after it returned `Ready`.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        if let State::Pending(in_flight, shared) = &mut self.state {
-            let polled = in_flight.poll(context, |fence, told| shared.notify_when(fence, told));
-            let Poll::Ready(landed) = polled else {
-                return Poll::Pending;
-            };
-            self.state = State::Ready(landed.map_err(|(error, _)| error.into()));
-        }
-        match std::mem::replace(&mut self.state, State::Taken) {
-            State::Ready(result) => Poll::Ready(result),
-            _ => panic!("polled again after it was ready"),
-        }
+        let result = match &mut self.state {
+            State::Pending(in_flight, shared) => {
+                let tell = |fence: &_, told| shared.notifier.tell(fence, told);
+                let landed = ready!(in_flight.poll(context, tell));
+                landed.map_err(|(error, _)| error.into())
+            }
+            State::Ready(result) => result.take().expect("polled again after it was ready"),
+        };
+        self.state = State::Ready(None);
+        Poll::Ready(result)
     }
 }
 

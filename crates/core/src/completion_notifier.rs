@@ -9,7 +9,7 @@ use std::task::Waker;
 
 use pinlane_driver::{Result, StreamHandle};
 
-use crate::device_core::{DeviceCore, OwnStream};
+use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
 use crate::fence::DeviceFence;
 use crate::protocol::{Completion, FreeList};
 use crate::sync::{Arc as CoreArc, lock};
@@ -58,7 +58,7 @@ impl CompletionNotifier {
     }
 
     fn make(&self) -> Result<StreamHandle> {
-        let stream = OwnStream::non_blocking(&self.core)?;
+        let stream = OwnStream::create(&self.core, NON_BLOCKING)?;
         let handle = stream.handle;
         lock(&self.made).push(stream);
         Ok(handle)

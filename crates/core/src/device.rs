@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use pinlane_driver::{
@@ -11,11 +11,11 @@ use pinlane_driver::{
 };
 
 use crate::completion_notifier::CompletionNotifier;
-use crate::device_core::{DeviceCore, OwnStream};
+use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::memory::{DeviceMemory, PinnedPool};
-use crate::protocol::{Completion, DeferredFree, Fence};
+use crate::protocol::{DeferredFree, Fence};
 use crate::sync::{Arc as CoreArc, lock};
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 
@@ -144,10 +144,7 @@ impl Device {
 
     /// Creates a stream that does not synchronize with the default stream.
     pub fn stream(&self) -> Result<Stream> {
-        self.stream_with(StreamFlags {
-            non_blocking: true,
-            priority: 0,
-        })
+        self.stream_with(NON_BLOCKING)
     }
 
     /// Creates a stream with the given flags.
@@ -168,13 +165,11 @@ impl Device {
 
     /// Creates an event that records when it fires.
     pub fn event_with_timing(&self) -> Result<Event> {
-        Event::create(
-            &self.shared,
-            EventFlags {
-                timing: true,
-                ..EventFlags::default()
-            },
-        )
+        let flags = EventFlags {
+            timing: true,
+            ..EventFlags::default()
+        };
+        Event::create(&self.shared, flags)
     }
 
     /// Waits until all work on all streams is done. Also frees the buffers of dropped transfers.
@@ -210,7 +205,7 @@ impl Device {
         let shared = &self.shared;
         let pool = PinnedPool::uncached(&shared.core, Arc::downgrade(shared));
         let express = Express::new(&shared.core, &shared.deferred, &pool, config)?;
-        let old = shared.express_slot().replace(Arc::new(express));
+        let old = lock(&shared.express).replace(Arc::new(express));
         drop(old); // not under the lock: this calls the driver
         Ok(())
     }
@@ -292,7 +287,6 @@ impl fmt::Debug for Device {
 }
 
 impl Shared {
-    /// ID of the default stream.
     pub(crate) const DEFAULT_STREAM_ID: u64 = 0;
 
     /// A stream ID that is unique in this process.
@@ -301,23 +295,9 @@ impl Shared {
         NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The express lane.
     pub(crate) fn express(&self) -> Arc<Express> {
-        let express = self.express_slot();
+        let express = lock(&self.express);
         Arc::clone(express.as_ref().expect("there until the shutdown"))
-    }
-
-    fn express_slot(&self) -> MutexGuard<'_, Option<Arc<Express>>> {
-        lock(&self.express)
-    }
-
-    /// Completes `told` and wakes its task once `fence` has fired.
-    pub(crate) fn notify_when(
-        &self,
-        fence: &DeviceFence,
-        told: CoreArc<Completion<pinlane_driver::Result<()>>>,
-    ) -> pinlane_driver::Result<()> {
-        self.notifier.tell(fence, told)
     }
 
     /// Frees device memory once `uses` have fired, without blocking.
@@ -366,7 +346,7 @@ impl Shared {
         let mut returns = lock(&self.returns);
         let stream = match returns.take() {
             Some(stream) => stream,
-            None => OwnStream::non_blocking(&self.core)?,
+            None => OwnStream::create(&self.core, NON_BLOCKING)?,
         };
         Ok(returns.insert(stream).handle)
     }
@@ -380,7 +360,7 @@ impl Drop for Shared {
         // still released.
         let freed = catch_unwind(AssertUnwindSafe(|| self.core.set_cache_limit(0)));
         // Its slots in flight are parked like any other buffer.
-        drop(self.express_slot().take());
+        drop(lock(&self.express).take());
         let closed = self.deferred.close(SHUTDOWN_PATIENCE);
         if closed.abandoned > 0 {
             log::error!(

@@ -13,11 +13,9 @@ use crate::sync::lock;
 pub(crate) struct DeviceCore {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) counters: MemoryCounters,
-    /// Limit on page-locked memory.
     pub(crate) budget: Budget,
     /// The driver permanently refuses to register memory.
     pub(crate) registration_refused: AtomicBool,
-    /// Unused device memory.
     pub(crate) device_cache: DeviceMemoryCache,
     stray: Mutex<Vec<Error>>,
 }
@@ -30,7 +28,6 @@ pub(crate) struct MemoryCounters {
     pub(crate) device_bytes: ByteCounter,
 }
 
-/// An atomic byte count.
 #[derive(Default)]
 pub(crate) struct ByteCounter(AtomicU64);
 
@@ -106,6 +103,12 @@ impl DeviceCore {
     }
 }
 
+/// Flags of a stream that does not synchronize with the default stream.
+pub(crate) const NON_BLOCKING: StreamFlags = StreamFlags {
+    non_blocking: true,
+    priority: 0,
+};
+
 /// A stream, destroyed on drop. Its work still runs to completion.
 pub(crate) struct OwnStream {
     core: Arc<DeviceCore>,
@@ -118,15 +121,6 @@ impl OwnStream {
             handle: core.driver.stream_create(flags)?,
             core: Arc::clone(core),
         })
-    }
-
-    /// A stream that does not synchronize with the default stream.
-    pub(crate) fn non_blocking(core: &Arc<DeviceCore>) -> Result<Self> {
-        let flags = StreamFlags {
-            non_blocking: true,
-            priority: 0,
-        };
-        Self::create(core, flags)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pinlane_driver::{Error, EventFlags, EventHandle, Result, StreamHandle};
+use pinlane_driver::{Driver, Error, EventFlags, EventHandle, Result, StreamHandle};
 
 use crate::device_core::{DeviceCore, OwnEvent};
 use crate::protocol::{Fence, FreeList};
@@ -95,12 +95,14 @@ impl DeviceFence {
         self.0.done.load(Ordering::Acquire)
     }
 
-    /// Remembers that the fence has fired, if `done`.
-    fn learned(&self, done: bool) -> bool {
-        if done {
-            self.0.done.store(true, Ordering::Release);
+    /// Asks the driver, unless it is known to have fired.
+    fn ask(&self, ask: impl FnOnce(&dyn Driver, EventHandle) -> Result<bool>) -> Result<bool> {
+        if self.known_done() {
+            return Ok(true);
         }
-        done
+        let done = ask(&*self.core().driver, self.event())?;
+        self.0.done.fetch_or(done, Ordering::Release);
+        Ok(done)
     }
 
     fn core(&self) -> &DeviceCore {
@@ -110,36 +112,20 @@ impl DeviceFence {
 
 impl Fence for DeviceFence {
     fn is_done(&self) -> Result<bool> {
-        if self.known_done() {
-            return Ok(true);
-        }
-        let done = self.core().driver.event_query(self.event())?;
-        Ok(self.learned(done))
+        self.ask(|driver, event| driver.event_query(event))
     }
 
     fn wait(&self) -> Result<()> {
-        if self.known_done() {
-            return Ok(());
-        }
-        self.core().driver.event_synchronize(self.event())?;
-        self.learned(true);
+        self.ask(|driver, event| driver.event_synchronize(event).map(|()| true))?;
         Ok(())
     }
 
     fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
-        if self.known_done() {
-            return Ok(true);
-        }
-        let done = self
-            .core()
-            .driver
-            .event_wait_timeout(self.event(), timeout)?;
-        Ok(self.learned(done))
+        self.ask(|driver, event| driver.event_wait_timeout(event, timeout))
     }
 
     fn wait_hard(&self) -> Result<()> {
-        self.core().driver.synchronize()?;
-        self.learned(true);
+        self.ask(|driver, _| driver.synchronize().map(|()| true))?;
         Ok(())
     }
 

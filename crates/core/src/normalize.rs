@@ -6,7 +6,7 @@ use pinlane_kernels::{MAX_CHANNELS, normalize_shape};
 use crate::copy::same_len;
 use crate::kernel::{In, Out};
 use crate::{
-    Builtin, DeviceBuf, DeviceSlice, DeviceSliceMut, Error, Kernel, Module, Pod, Result, Stream,
+    DeviceBuf, DeviceSlice, DeviceSliceMut, Error, Kernel, Module, Pod, Result, Sealed, Stream,
 };
 
 /// Scale and offset of a channel.
@@ -132,33 +132,22 @@ pub struct Normalizer {
 type KernelParams<T> = (u64, u64, u32, In<Factors>, In<u8>, Out<T>);
 
 /// Element types that bytes can be normalised to: `f32` and `half::bf16`.
-pub trait NormalizeTarget: Pod + sealed::Sealed {}
+pub trait NormalizeTarget: Pod + Sealed {
+    #[doc(hidden)]
+    fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>>;
+}
 
-impl NormalizeTarget for f32 {}
-impl NormalizeTarget for bf16 {}
-
-mod sealed {
-    use super::{KernelParams, Kernels, bf16};
-    use crate::Kernel;
-
-    pub trait Sealed: Sized {
-        #[doc(hidden)]
-        #[allow(private_interfaces)]
-        fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>>;
+impl NormalizeTarget for f32 {
+    fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>> {
+        &kernels.to_f32
     }
+}
 
-    #[allow(private_interfaces)]
-    impl Sealed for f32 {
-        fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>> {
-            &kernels.to_f32
-        }
-    }
+impl Sealed for bf16 {}
 
-    #[allow(private_interfaces)]
-    impl Sealed for bf16 {
-        fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>> {
-            &kernels.to_bf16
-        }
+impl NormalizeTarget for bf16 {
+    fn kernel(kernels: &Kernels) -> &Kernel<KernelParams<Self>> {
+        &kernels.to_bf16
     }
 }
 
@@ -178,7 +167,7 @@ impl Kernels {
         })
     }
 
-    /// See [`Builtin::normalize`].
+    /// See [`Builtin::normalize`](crate::Builtin::normalize).
     #[doc(hidden)]
     pub fn run<T: NormalizeTarget>(
         &self,
@@ -206,46 +195,5 @@ impl Normalizer {
     #[doc(hidden)]
     pub fn is_sound(&self) -> bool {
         !self.table.is_stranded()
-    }
-}
-
-impl Builtin {
-    /// `target[i] = source[i] * scale + offset`, with the factors of element `i`'s channel: see
-    /// [`Normalize`].
-    ///
-    /// Rounds after the multiplication and after the addition, and once more to bf16: to nearest, ties to
-    /// even. The result is bit-identical on every GPU and on the simulator. The first element is the first
-    /// of channel 0; any number of elements is allowed. Slices of different lengths return an
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch). Does not block the host.
-    ///
-    /// ```
-    /// # fn main() -> pinlane::Result<()> {
-    /// # let device = pinlane::Device::sim("pcie3-x16")?;
-    /// # let stream = device.stream()?;
-    /// use pinlane::{Builtin, Normalize};
-    ///
-    /// let kernels = Builtin::load(&device)?;
-    /// // Images of 224 × 224 pixels, one plane for each colour.
-    /// let (mean, std) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
-    /// let normalizer = Normalize::mean_std(&mean, &std, 224 * 224)?.upload(&stream)?;
-    ///
-    /// let mut pixels = device.alloc::<u8>(3 * 224 * 224)?;
-    /// stream.fill_bytes(&mut pixels, 255)?;
-    /// let mut numbers = device.alloc::<f32>(pixels.len())?;
-    /// kernels.normalize(&stream, &normalizer, &pixels, &mut numbers)?;
-    /// let numbers = stream.copy_to_vec(&numbers)?;
-    /// assert!((numbers[0] - (1.0 - 0.485) / 0.229).abs() < 1e-6);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn normalize<'a, 'b, T: NormalizeTarget>(
-        &self,
-        stream: &Stream,
-        normalizer: &Normalizer,
-        source: impl Into<DeviceSlice<'a, u8>>,
-        target: impl Into<DeviceSliceMut<'b, T>>,
-    ) -> Result<()> {
-        let (source, target) = (source.into(), target.into());
-        self.normalize.run(stream, normalizer, source, target)
     }
 }

@@ -322,21 +322,17 @@ impl<S: Unpin> Future for ScopedTransfer<'_, S> {
     /// If polled again after it returned `Ready`.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<S>> {
         let this = self.get_mut();
-        let fence = match this.completed {
-            None => this.fence(),
-            Some(_) => None,
-        };
-        let completed = this.completed.get_or_insert_with(|| {
-            match (fence, this.shared.upgrade()) {
-                (Some(fence), Some(shared)) => Completed::new(fence, shared),
-                // The device is closed, so nothing would wake the task.
-                (Some(fence), None) => {
-                    Completed::ready(settle_borrowed(&fence).map_err(Into::into))
-                }
-                (None, _) => Completed::ready(Ok(())),
+        let completed = match (this.completed.take(), this.fence(), this.shared.upgrade()) {
+            (Some(completed), ..) => completed,
+            (None, None, _) => Completed::ready(Ok(())),
+            (None, Some(fence), Some(shared)) => Completed::new(fence, shared),
+            // The device is closed, so nothing would wake the task.
+            (None, Some(fence), None) => {
+                Completed::ready(settle_borrowed(&fence).map_err(Into::into))
             }
-        });
-        Pin::new(completed).poll(context).map_ok(|()| {
+        };
+        let completed = Pin::new(this.completed.insert(completed));
+        completed.poll(context).map_ok(|()| {
             let memory = this.memory.take();
             memory.expect("polled again after it was ready")
         })

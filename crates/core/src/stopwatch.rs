@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use bytemuck::Pod;
 use pinlane_driver::{Driver, StreamHandle};
 
 use crate::device_core::DeviceCore;
-use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget};
-use crate::{Device, Event, Result, Stream, Transfer, TransferError};
+use crate::{Device, Event, Result, Stream};
 
 /// Times one copy by the device's clock, from when its stream reaches the copy until it is done. Nothing
 /// else is included.
@@ -34,8 +32,8 @@ pub struct Stopwatch {
 /// A stream that times its next copy, see [`Stream::timed`].
 #[derive(Clone, Copy, Debug)]
 pub struct Timed<'s> {
-    stream: &'s Stream,
-    stopwatch: &'s Stopwatch,
+    pub(crate) stream: &'s Stream,
+    pub(crate) stopwatch: &'s Stopwatch,
 }
 
 impl Device {
@@ -83,27 +81,5 @@ impl Stream {
             stream: self,
             stopwatch,
         }
-    }
-}
-
-impl Timed<'_> {
-    /// Like [`Stream::upload`], timed.
-    pub fn upload<'a, T: Pod, B: PinnedSource<T>>(
-        &self,
-        source: B,
-        target: impl Into<DeviceSliceMut<'a, T>>,
-    ) -> Result<Transfer<B>, TransferError<B>> {
-        self.stream
-            .upload_timed(source, target.into(), Some(self.stopwatch))
-    }
-
-    /// Like [`Stream::download`], timed.
-    pub fn download<'a, T: Pod, B: PinnedTarget<T>>(
-        &self,
-        source: impl Into<DeviceSlice<'a, T>>,
-        target: B,
-    ) -> Result<Transfer<B>, TransferError<B>> {
-        self.stream
-            .download_timed(source.into(), target, Some(self.stopwatch))
     }
 }

@@ -35,7 +35,7 @@ impl Stream {
         let fence = self.shared().events.claim().map_err(refused)?;
         let _guard = self.begin_submit();
         let _order = self.submit_order();
-        self.wait_for_all_conflicts(touches)?;
+        self.wait_for_conflicts(touches)?;
         let enqueue = || enqueue(self.driver(), self.handle());
         on_unwind(|| strand(touches), enqueue).map_err(refused)?;
         let fence = self.mark(touches, fence)?;
@@ -53,7 +53,7 @@ impl Stream {
         self.admit(touches)?;
         let begin_submit = self.begin_submit();
         // There is no ledger entry to keep in order, so no lock is needed.
-        self.wait_for_all_conflicts(touches)?;
+        self.wait_for_conflicts(touches)?;
         let enqueue_and_drain = || {
             let enqueued = enqueue(self.driver(), self.handle());
             drop(begin_submit);
@@ -68,13 +68,10 @@ impl Stream {
     fn admit(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
         let shared = self.shared();
         shared.deferred.reclaim();
-        for touch in touches {
-            touch
-                .region
-                .may_be_used_by(shared)
-                .map_err(SubmitError::Refused)?;
-        }
-        self.refuse_capture().map_err(SubmitError::Refused)
+        let usable = |touch: &Touch<'_>| touch.region.may_be_used_by(shared);
+        let usable = touches.iter().try_for_each(usable);
+        let admitted = usable.and_then(|()| self.refuse_capture());
+        admitted.map_err(SubmitError::Refused)
     }
 
     /// Makes the stream wait for everything that work on this memory would wait for.
@@ -82,12 +79,19 @@ impl Stream {
     pub fn wait_for_uses(&self, touches: &[Touch<'_>]) -> Result<(), Error> {
         self.admit(touches)?;
         let _guard = self.begin_submit();
-        Ok(self.wait_for_all_conflicts(touches)?)
+        Ok(self.wait_for_conflicts(touches)?)
     }
 
-    fn wait_for_all_conflicts(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
+    fn wait_for_conflicts(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
+        let (driver, stream) = (self.driver(), self.handle());
         for touch in touches {
-            self.wait_for_conflicts(touch).map_err(refused)?;
+            let access = touch.access(self.id());
+            for fence in touch.region.ledger().conflicts(&access) {
+                if !fence.known_done() {
+                    let waits = driver.stream_wait_event(stream, fence.event());
+                    waits.map_err(refused)?;
+                }
+            }
         }
         Ok(())
     }
@@ -118,24 +122,13 @@ impl Stream {
         self.admit(touches)?;
         let fence = self.shared().events.claim().map_err(refused)?;
         let begin_submit = self.begin_submit();
-        self.wait_for_all_conflicts(touches)?;
+        self.wait_for_conflicts(touches)?;
         Ok(Submission {
             stream: self,
             touches,
             fence: Some(fence),
             _guard: begin_submit,
         })
-    }
-
-    fn wait_for_conflicts(&self, touch: &Touch<'_>) -> pinlane_driver::Result<()> {
-        let access = touch.access(self.id());
-        for fence in touch.region.ledger().conflicts(&access) {
-            if !fence.known_done() {
-                self.driver()
-                    .stream_wait_event(self.handle(), fence.event())?;
-            }
-        }
-        Ok(())
     }
 
     /// Whether work on this memory would have to wait for other streams.

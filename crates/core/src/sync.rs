@@ -2,18 +2,14 @@
 //! lane), so the same protocol runs in production, under loom and under miri.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use loom::sync;
 #[cfg(not(loom))]
-pub(crate) use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync;
 
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
+pub(crate) use sync::atomic::{AtomicUsize, Ordering};
+pub(crate) use sync::{Arc, Mutex};
 
 /// `std::cell::UnsafeCell` with loom's interface.
 #[cfg(not(loom))]
@@ -94,18 +90,13 @@ pub(crate) fn wait_until(done: impl Fn() -> bool, stopped: impl Fn() -> bool) ->
 }
 
 /// Backs off while waiting for another thread: spins at first, then yields.
-#[cfg(not(loom))]
-pub(crate) fn pause(spins: &mut u32) {
+fn pause(spins: &mut u32) {
     *spins = spins.saturating_add(1);
-    if *spins < 500 && !cfg!(miri) {
-        std::hint::spin_loop();
-    } else {
-        std::thread::yield_now();
-    }
-}
-
-/// Yields to other threads.
-#[cfg(loom)]
-pub(crate) fn pause(_: &mut u32) {
+    #[cfg(loom)]
     loom::thread::yield_now();
+    #[cfg(not(loom))]
+    match *spins < 500 && !cfg!(miri) {
+        true => std::hint::spin_loop(),
+        false => std::thread::yield_now(),
+    }
 }

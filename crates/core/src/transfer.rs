@@ -17,7 +17,7 @@ use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget, Tou
 use crate::protocol::{InFlight, Landed};
 use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
-use crate::{Result, Stopwatch, Stream, TransferError};
+use crate::{Result, Stopwatch, Stream, Timed, TransferError};
 
 /// A copy in flight that owns its host buffer.
 ///
@@ -34,7 +34,7 @@ impl Stream {
     /// Copies pinned memory to the device, asynchronously. The transfer owns the buffer until it is done.
     ///
     /// A failed upload returns the buffer in [`TransferError::buffer`]. **`?` drops it:** the conversion to
-    /// [`Error`] keeps only the reason. Match on the error to keep the buffer:
+    /// [`Error`](crate::Error) keeps only the reason. Match on the error to keep the buffer:
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
@@ -221,6 +221,28 @@ impl Stream {
     }
 }
 
+impl Timed<'_> {
+    /// Like [`Stream::upload`], timed.
+    pub fn upload<'a, T: Pod, B: PinnedSource<T>>(
+        &self,
+        source: B,
+        target: impl Into<DeviceSliceMut<'a, T>>,
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        self.stream
+            .upload_timed(source, target.into(), Some(self.stopwatch))
+    }
+
+    /// Like [`Stream::download`], timed.
+    pub fn download<'a, T: Pod, B: PinnedTarget<T>>(
+        &self,
+        source: impl Into<DeviceSlice<'a, T>>,
+        target: B,
+    ) -> Result<Transfer<B>, TransferError<B>> {
+        self.stream
+            .download_timed(source.into(), target, Some(self.stopwatch))
+    }
+}
+
 impl<B: Send + 'static> Transfer<B> {
     /// Waits until the copy is done and returns the buffer, on failure too.
     pub fn wait(mut self) -> Result<B, TransferError<B>> {
@@ -248,12 +270,11 @@ impl<B: Send + 'static> Future for Transfer<B> {
     /// If polled again after it returned `Ready`.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let stream = &this.stream;
-        this.flight
-            .poll(context, |fence, told| {
-                stream.shared().notify_when(fence, told)
-            })
-            .map(finish)
+        let notifier = &this.stream.shared().notifier;
+        let landed = this
+            .flight
+            .poll(context, |fence, told| notifier.tell(fence, told));
+        landed.map(finish)
     }
 }
 

@@ -9,15 +9,19 @@ use super::pieces::PieceList;
 use super::staged_copy::StagedCopy;
 use crate::copy::{Direction, same_len};
 use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
-use crate::{Result, Stream};
+use crate::{Result, Sealed, Stream};
 
 /// A conversion that a copy can do on the way. Host and device produce the same bits: numbers are
 /// rounded to nearest, ties to even; a NaN keeps its sign and becomes quiet.
-pub trait Conversion: sealed::Sealed + Copy {
+pub trait Conversion: Sealed + Copy {
     /// Elements of the source.
     type From: Pod;
     /// Elements of the target.
     type To: Pod;
+
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    fn cast(self) -> Cast;
 }
 
 /// f32 to bf16: half the bytes over the link.
@@ -39,13 +43,13 @@ pub struct U8ToF32 {
 
 macro_rules! conversions {
     ($($name:ident: $from:ty => $to:ty, |$self:ident| $cast:expr;)*) => {$(
+        impl Sealed for $name {}
+
         impl Conversion for $name {
             type From = $from;
             type To = $to;
-        }
 
-        #[allow(private_interfaces)]
-        impl sealed::Sealed for $name {
+            #[allow(private_interfaces)]
             fn cast($self) -> Cast {
                 $cast
             }
@@ -57,14 +61,6 @@ conversions! {
     F32ToBf16: f32 => bf16, |self| Cast::F32ToBf16;
     F32ToF16: f32 => f16, |self| Cast::F32ToF16;
     U8ToF32: u8 => f32, |self| Cast::U8ToF32(self);
-}
-
-mod sealed {
-    pub trait Sealed {
-        #[doc(hidden)]
-        #[allow(private_interfaces)]
-        fn cast(self) -> super::Cast;
-    }
 }
 
 /// The conversions, as a value. One side is f32. The other is smaller, and is what goes through the
@@ -104,7 +100,6 @@ impl Cast {
         self.items(staged_bytes) * size_of::<f32>()
     }
 
-    /// Whether the source is f32.
     fn narrows(self) -> bool {
         !matches!(self, Self::U8ToF32(_))
     }

@@ -9,7 +9,7 @@ use super::pieces::PieceList;
 use crate::copy::{Direction, enqueue, same_len};
 use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
 use crate::protocol::Extent;
-use crate::{Result, Stream};
+use crate::{Result, Stream, helpers};
 
 /// Capacity for more pieces than this is not reserved in advance: size hints may be wrong.
 const RESERVED_PIECES_AT_MOST: usize = 1 << 16;
@@ -63,7 +63,9 @@ impl Stream {
         direction: Direction,
     ) -> Result<()> {
         let express = self.express();
-        express.wake_helpers();
+        if express.config.lanes > 1 {
+            helpers::wake();
+        }
         let mut collector = PieceCollector::with_capacity(pieces.size_hint().0);
         for piece in pieces {
             let (host, device) = piece?;

@@ -53,7 +53,7 @@ use crate::fence::DeviceFence;
 use crate::memory::{PinnedPool, Touch, is_fresh, prefault};
 use crate::protocol::DeferredFree;
 use crate::sync::{Arc as CoreArc, lock};
-use crate::{Error, Result, Stream, helpers};
+use crate::{Error, Result, Stream};
 use conversion::ElementConversion;
 use pieces::PieceList;
 use ring::{Ring, RingShare, Slot};
@@ -112,13 +112,6 @@ impl Express {
         // Slots that kernels have used keep those for themselves.
         drop(lock(&self.kernels).take());
         self.ring.trim() + self.small_ring.trim()
-    }
-
-    /// Wakes helpers for a copy that is about to start.
-    fn wake_helpers(&self) {
-        if self.config.lanes > 1 {
-            helpers::wake();
-        }
     }
 
     /// The first slot of a copy. `None` if no memory can be pinned; then the driver has to copy.

@@ -90,7 +90,6 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// How many slices lanes work on.
     pub(super) fn slices(&self) -> usize {
         slices(self.staged.len())
     }
@@ -276,7 +275,6 @@ fn slice_bytes(bytes: usize) -> usize {
         .clamp(SLICE_BYTES.start, SLICE_BYTES.end)
 }
 
-/// Slices of a chunk of `bytes`.
 fn slices(bytes: usize) -> usize {
     bytes.div_ceil(slice_bytes(bytes)).max(1)
 }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use pinlane_driver::DevicePtr;
@@ -27,22 +27,16 @@ const QUERIES: usize = 2000;
 /// One chunk of pinned memory.
 pub(super) struct Slot {
     memory: PoolBuf<u8>,
-    scratch: Option<Scratch>,
+    /// As many bytes on the device, for chunks that kernels scatter, gather or convert, and the
+    /// kernels that may be running on it.
+    scratch: Option<(DeviceMemory, Arc<StagingKernels>)>,
     /// The last use by the device.
     pub(super) fence: Option<DeviceFence>,
     /// It is unknown whether the device still uses it, so nothing may touch or free it.
     pub(super) stranded: bool,
 }
 
-/// As many bytes on the device as the slot has, for chunks that kernels scatter, gather or convert.
-struct Scratch {
-    memory: DeviceMemory,
-    /// Kernels that may be running on it.
-    _kernels: Arc<StagingKernels>,
-}
-
 impl Slot {
-    /// The byte at `offset`.
     pub(super) fn at(&self, offset: usize) -> *mut u8 {
         self.memory.start().cast_mut().wrapping_add(offset)
     }
@@ -53,22 +47,15 @@ impl Slot {
         core: &Arc<DeviceCore>,
         kernels: &Arc<StagingKernels>,
     ) -> Result<DevicePtr> {
-        let bytes = self.memory.len();
-        let scratch = match &mut self.scratch {
-            Some(scratch) => {
-                // The slot is idle here: kernels of its last use are done.
-                scratch._kernels = Arc::clone(kernels);
-                scratch
-            }
-            none => none.insert(Scratch {
-                memory: DeviceMemory::plain(core, bytes)?,
-                _kernels: Arc::clone(kernels),
-            }),
+        let memory = match self.scratch.take() {
+            // The slot is idle here: kernels of its last use are done.
+            Some((memory, _)) => memory,
+            None => DeviceMemory::plain(core, self.memory.len())?,
         };
-        Ok(scratch.memory.ptr())
+        let scratch = self.scratch.insert((memory, Arc::clone(kernels)));
+        Ok(scratch.0.ptr())
     }
 
-    /// Whether the device may still use it.
     fn is_in_use(&self) -> bool {
         self.fence.as_ref().is_some_and(|fence| !fence.has_let_go())
     }
@@ -130,7 +117,7 @@ impl Ring {
 
     /// Pinned bytes of all slots, idle or not.
     pub(super) fn pinned_bytes(&self) -> usize {
-        self.state().made * self.slot_bytes
+        lock(&self.state).made * self.slot_bytes
     }
 
     /// Whether a copy waits for its first slot.
@@ -140,7 +127,7 @@ impl Ring {
 
     /// A free slot, or a new one. `Ok(None)` if all are in use.
     fn try_claim(&self) -> Result<Option<Slot>> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
             return Ok(state.idle.pop_front());
         }
@@ -160,16 +147,24 @@ impl Ring {
         }))
     }
 
-    /// A free slot. Waits for one if all are in use.
     pub(super) fn claim(&self) -> Result<Slot> {
-        let _waiting = Waiting::new(&self.waiting);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waited = || {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        };
+        let claimed = on_unwind(waited, || self.wait_and_claim());
+        waited();
+        claimed
+    }
+
+    fn wait_and_claim(&self) -> Result<Slot> {
         loop {
             let refused = match self.try_claim() {
                 Ok(Some(slot)) => return Ok(slot),
                 Ok(None) => None,
                 Err(error) => Some(error),
             };
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             match (state.idle.pop_front(), refused) {
                 (None, Some(error)) if state.made == 0 => return Err(error),
                 (slot, refused) => {
@@ -225,7 +220,7 @@ impl Ring {
     }
 
     pub(super) fn give_back(&self, slot: Slot) {
-        self.state().idle.push_back(slot);
+        lock(&self.state).idle.push_back(slot);
         self.returned.notify_one();
     }
 
@@ -236,14 +231,14 @@ impl Ring {
     }
 
     fn lost_one(&self) {
-        self.state().made -= 1;
+        lock(&self.state).made -= 1;
         self.returned.notify_one();
     }
 
     /// Frees idle slots that the device does not use. Returns their bytes.
     pub(super) fn trim(&self) -> usize {
         let mut free = Vec::new();
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let mut at = 0;
         while at < state.idle.len() {
             if state.idle[at].is_in_use() {
@@ -256,41 +251,20 @@ impl Ring {
         drop(state); // freeing calls the driver
         free.len() * self.slot_bytes
     }
-
-    fn state(&self) -> MutexGuard<'_, RingState> {
-        lock(&self.state)
-    }
 }
 
 impl Drop for Ring {
     /// Slots in flight stay with the device until it is done with them.
     fn drop(&mut self) {
         // If the driver panics, all slots that are left are leaked.
-        let mut idle = ManuallyDrop::new(std::mem::take(&mut self.state().idle));
+        let mut idle = ManuallyDrop::new(std::mem::take(&mut lock(&self.state).idle));
         while let Some(slot) = idle.pop_front() {
             let (mut slot, in_use) = self.with_slot(slot, |slot| slot.is_in_use());
-            let fence = slot.fence.take();
-            if let (true, Some(fence)) = (in_use, fence) {
+            if let (true, Some(fence)) = (in_use, slot.fence.take()) {
                 self.deferred.defer(vec![fence], Box::new(slot));
             }
         }
         drop(ManuallyDrop::into_inner(idle));
-    }
-}
-
-/// Counts a copy that waits.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -325,16 +299,18 @@ impl<'a> RingShare<'a> {
     /// A free slot. Waits for one; `None` if `stopped` was true before that.
     pub(super) fn take(&self, stopped: impl Fn() -> bool) -> Result<Option<Slot>> {
         loop {
-            let free = self.state().idle.pop_front_if(|slot| !slot.is_in_use());
+            let free = lock(&self.state)
+                .idle
+                .pop_front_if(|slot| !slot.is_in_use());
             if let Some(slot) = free.or_else(|| self.take_another()) {
                 return Ok(Some(slot));
             }
-            let idle = self.state().idle.pop_front();
+            let idle = lock(&self.state).idle.pop_front();
             if let Some(slot) = idle {
                 return self.settled(slot).map(Some);
             }
             // Other lanes work on all of them, and do not wait for this one.
-            if !wait_until(|| !self.state().idle.is_empty(), &stopped) {
+            if !wait_until(|| !lock(&self.state).idle.is_empty(), &stopped) {
                 return Ok(None);
             }
         }
@@ -343,7 +319,7 @@ impl<'a> RingShare<'a> {
     /// One more slot, if the share may grow and one is free now. More slots only add speed: without
     /// them the copy continues with those it has.
     pub(super) fn take_another(&self) -> Option<Slot> {
-        if self.state().held >= self.slots_at_most || self.ring.is_short() {
+        if lock(&self.state).held >= self.slots_at_most || self.ring.is_short() {
             return None;
         }
         let slot = self.ring.try_claim().unwrap_or_else(|error| {
@@ -352,7 +328,7 @@ impl<'a> RingShare<'a> {
         })?;
         // Counted only now: if the share seemed to have a slot more than it has, another lane could
         // give away the last one.
-        self.state().held += 1;
+        lock(&self.state).held += 1;
         Some(slot)
     }
 
@@ -360,19 +336,19 @@ impl<'a> RingShare<'a> {
     pub(super) fn settled(&self, slot: Slot) -> Result<Slot> {
         self.ring
             .settled(slot)
-            .inspect_err(|_| self.state().held -= 1)
+            .inspect_err(|_| lock(&self.state).held -= 1)
     }
 
     /// Returns a slot to the share, or to a copy that has none.
     pub(super) fn put(&self, slot: Slot) {
         if let Some(slot) = self.spare(slot) {
-            self.state().idle.push_back(slot);
+            lock(&self.state).idle.push_back(slot);
         }
     }
 
     /// Gives a slot to another copy that has none. The last slot of the share comes back instead.
     pub(super) fn spare(&self, slot: Slot) -> Option<Slot> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.held == 1 || !self.ring.is_short() {
             return Some(slot);
         }
@@ -417,22 +393,18 @@ impl<'a> RingShare<'a> {
             }
         };
         if slot.stranded {
-            self.state().held -= 1;
+            lock(&self.state).held -= 1;
             self.ring.leak(slot);
         } else {
             self.put(slot);
         }
         Err(error)
     }
-
-    fn state(&self) -> MutexGuard<'_, ShareState> {
-        lock(&self.state)
-    }
 }
 
 impl Drop for RingShare<'_> {
     fn drop(&mut self) {
-        for slot in self.state().idle.drain(..) {
+        for slot in lock(&self.state).idle.drain(..) {
             self.ring.give_back(slot);
         }
     }

@@ -34,7 +34,6 @@ pub(super) struct ChunkScheduler<B> {
 }
 
 impl<B: Send + Sync> ChunkScheduler<B> {
-    /// For chunks with the given numbers of slices.
     pub(super) fn new(slices: impl Iterator<Item = usize>) -> Self {
         Self {
             chunks: slices.map(SharedSlot::unopened).collect(),
@@ -44,7 +43,6 @@ impl<B: Send + Sync> ChunkScheduler<B> {
         }
     }
 
-    /// Slices of all chunks.
     pub(super) fn slices(&self) -> usize {
         self.chunks.iter().map(SharedSlot::units).sum()
     }

@@ -42,7 +42,6 @@ impl StagedCopy<'_> {
         matches!(self.conversion, ElementConversion::OnDevice(_)) || self.pieces.list.len() > 1
     }
 
-    /// Host memory of a part.
     fn host_memory(&self, part: &PiecePart<'_>) -> *mut u8 {
         let before = self.conversion.host_bytes(part.skip);
         part.piece.host.wrapping_add(before)
@@ -68,7 +67,6 @@ impl StagedCopy<'_> {
     }
 }
 
-/// How the CPU writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stores {
     /// Through the caches: best if the bytes fit and are soon read again.
@@ -147,10 +145,6 @@ impl<'a> ActiveCopy<'a> {
         })
     }
 
-    fn is_stopped(&self) -> bool {
-        self.scheduler.is_stopped()
-    }
-
     /// Parts of a slice, each with its place in the slot.
     fn parts(
         &self,
@@ -186,7 +180,6 @@ pub(super) struct Upload<'a> {
 }
 
 impl<'a> Upload<'a> {
-    /// Returns when the host memory may be reused.
     pub(super) fn run(active: ActiveCopy<'a>, lanes: usize) -> Result<()> {
         let demotes = lanes >= DEMOTING_LANES && can_demote();
         let upload = Self { active, demotes };
@@ -212,7 +205,9 @@ impl<'a> Upload<'a> {
 
 impl ChunkWork<Slot> for Upload<'_> {
     fn open(&self, _: usize) -> Result<Option<Slot>> {
-        self.active.share.take(|| self.active.is_stopped())
+        self.active
+            .share
+            .take(|| self.active.scheduler.is_stopped())
     }
 
     fn slice(&self, chunk: usize, slice: usize, slot: &Slot) {
@@ -266,7 +261,7 @@ impl<'a> Download<'a> {
     /// Submits the first chunks, as many as there are slots for.
     fn submit_first(&self) -> Result<()> {
         let share = &self.active.share;
-        let mut slot = share.take(|| self.active.is_stopped())?;
+        let mut slot = share.take(|| self.active.scheduler.is_stopped())?;
         while let Some(free) = slot {
             if !self.submit_next(free)? {
                 break;
@@ -294,10 +289,9 @@ impl<'a> Download<'a> {
     fn stores(&self) -> Stores {
         let copy = &self.active.device.copy;
         let host_bytes = copy.conversion.host_bytes(copy.pieces.staged_bytes);
-        if host_bytes >= STREAMED_DOWNLOAD_BYTES {
-            Stores::Streaming
-        } else {
-            Stores::Cached
+        match host_bytes >= STREAMED_DOWNLOAD_BYTES {
+            true => Stores::Streaming,
+            false => Stores::Cached,
         }
     }
 }
@@ -306,7 +300,7 @@ impl ChunkWork<Slot> for Download<'_> {
     fn open(&self, chunk: usize) -> Result<Option<Slot>> {
         let arrival = &self.arrivals[chunk];
         let submitted = || arrival.submitted.load(Ordering::Acquire);
-        if !wait_until(submitted, || self.active.is_stopped()) {
+        if !wait_until(submitted, || self.active.scheduler.is_stopped()) {
             return Ok(None);
         }
         let slot = lock(&arrival.slot).take().expect("submitted before");

@@ -13,7 +13,7 @@ use super::pieces::{Chunk, Run};
 use super::ring::Slot;
 use super::staged_copy::DeviceSide;
 use crate::copy::Direction;
-use crate::device_core::{DeviceCore, OwnStream};
+use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
 use crate::kernel::Code;
 use crate::{Result, Stream};
 
@@ -51,7 +51,7 @@ impl StagingKernels {
             to_bf16: function("pinlane_f32_to_bf16")?,
             to_f16: function("pinlane_f32_to_f16")?,
             from_u8: function("pinlane_u8_to_f32")?,
-            copy_stream: OwnStream::non_blocking(core)?,
+            copy_stream: OwnStream::create(core, NON_BLOCKING)?,
             code,
         })
     }

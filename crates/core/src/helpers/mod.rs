@@ -17,11 +17,12 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::sync::{lock, pause};
+use crate::sync::{lock, wait_until};
+use crate::unwind::on_unwind;
 
 /// Work that several threads do at once. Each calls it once and returns when nothing is left to do,
 /// or when its ticket has expired.
@@ -158,20 +159,21 @@ impl HelperPool {
 
     fn run(&'static self, helpers: usize, work: &Work<'_>) {
         let gate = Arc::new(Gate::default());
-        // SAFETY: only the lifetime changes. `OpenJob` closes the job and waits until the gate is
-        // empty before this function ends, by return or by panic.
+        // SAFETY: only the lifetime changes. `close` waits until the gate is empty before this
+        // function ends, by return or by panic.
         let work_ptr = unsafe { std::mem::transmute::<&Work<'_>, &Work<'static>>(work) };
-        let open = self.post(helpers, SharedWork(work_ptr), &gate);
-        work(&HelperTicket(None));
-        drop(open);
+        let id = self.post(helpers, SharedWork(work_ptr), &gate);
+        on_unwind(|| self.close(id, &gate), || work(&HelperTicket(None)));
+        self.close(id, &gate);
         let panic = lock(&gate.panic).take();
         if let Some(panic) = panic {
             resume_unwind(panic);
         }
     }
 
-    fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> OpenJob {
-        let mut state = self.state();
+    /// Posts a job and returns its number.
+    fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> usize {
+        let mut state = lock(&self.state);
         let id = state.next_id;
         state.next_id += 1;
         state.jobs.push(Job {
@@ -190,16 +192,26 @@ impl HelperPool {
         }
         drop(state);
         self.wake_some();
-        OpenJob {
-            pool: self,
-            id,
-            gate: Arc::clone(gate),
+        id
+    }
+
+    /// Closes a job and waits until all helpers have left.
+    fn close(&self, id: usize, gate: &Gate) {
+        let mut state = lock(&self.state);
+        if let Some(at) = state.jobs.iter().position(|job| job.id == id) {
+            let job = state.jobs.swap_remove(at);
+            self.wanted.fetch_sub(job.free, Ordering::SeqCst);
         }
+        self.callers.store(state.jobs.len(), Ordering::Relaxed);
+        drop(state);
+        wait_until(|| gate.inside.load(Ordering::Acquire) == 0, || false);
+        // These helpers are free for other jobs now.
+        self.wake_some();
     }
 
     /// Joins the job that has the fewest helpers.
     fn join_job(&self) -> Option<(usize, SharedWork, Arc<Gate>)> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.free_cpus(self.cpus) == 0 {
             return None;
         }
@@ -228,7 +240,7 @@ impl HelperPool {
             lock(&gate.panic).get_or_insert(panic);
         }
         if !ticket.has_expired() {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             if let Some(job) = state.jobs.iter_mut().find(|job| job.id == id) {
                 job.working -= 1;
             }
@@ -239,7 +251,7 @@ impl HelperPool {
     /// Whether a helper should leave job `id`: there are more working threads than CPUs, or another
     /// job has far fewer helpers. If so, its place is free again.
     fn is_needed_elsewhere(&self, id: usize) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let crowded = state.threads_at_work() > self.cpus;
         let most = state.jobs.iter().map(|job| job.working).max();
         let least = state.jobs.iter().filter(|job| job.free > 0);
@@ -255,10 +267,6 @@ impl HelperPool {
         job.working -= 1;
         self.wanted.fetch_add(1, Ordering::SeqCst);
         true
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
     }
 }
 
@@ -280,7 +288,7 @@ impl HelperPool {
 
     fn wake(&self, threads: usize) {
         for _ in 0..threads {
-            let sleeper = self.state().sleepers.pop();
+            let sleeper = lock(&self.state).sleepers.pop();
             match sleeper {
                 Some(thread) => thread.unpark(),
                 None => return,
@@ -312,13 +320,15 @@ impl HelperPool {
     }
 
     fn sleep(&self) {
-        self.state().sleepers.push(std::thread::current());
+        lock(&self.state).sleepers.push(std::thread::current());
         // A job may have been posted before the push; later posts wake this thread.
-        if self.wanted.load(Ordering::SeqCst) == 0 || self.state().free_cpus(self.cpus) == 0 {
+        if self.wanted.load(Ordering::SeqCst) == 0 || lock(&self.state).free_cpus(self.cpus) == 0 {
             std::thread::park();
         }
         let me = std::thread::current().id();
-        self.state().sleepers.retain(|thread| thread.id() != me);
+        lock(&self.state)
+            .sleepers
+            .retain(|thread| thread.id() != me);
     }
 }
 
@@ -331,31 +341,6 @@ impl State {
 
     fn free_cpus(&self, cpus: usize) -> usize {
         cpus.saturating_sub(self.threads_at_work())
-    }
-}
-
-/// A posted job. Dropping it closes the job and waits until all helpers have left.
-struct OpenJob {
-    pool: &'static HelperPool,
-    id: usize,
-    gate: Arc<Gate>,
-}
-
-impl Drop for OpenJob {
-    fn drop(&mut self) {
-        let mut state = self.pool.state();
-        if let Some(at) = state.jobs.iter().position(|job| job.id == self.id) {
-            let job = state.jobs.swap_remove(at);
-            self.pool.wanted.fetch_sub(job.free, Ordering::SeqCst);
-        }
-        self.pool.callers.store(state.jobs.len(), Ordering::Relaxed);
-        drop(state);
-        let mut spins = 0;
-        while self.gate.inside.load(Ordering::Acquire) > 0 {
-            pause(&mut spins);
-        }
-        // These helpers are free for other jobs now.
-        self.pool.wake_some();
     }
 }
 

@@ -69,7 +69,6 @@ pub struct Module {
 /// Shared by a module and its kernels.
 struct Loaded {
     shared: Arc<Shared>,
-    /// Taken once, by `drop`.
     code: ManuallyDrop<Code>,
     /// The last launch on each stream.
     launches: Mutex<Ledger<DeviceFence>>,

@@ -11,8 +11,8 @@ pub(crate) struct Completion<R> {
 
 enum State<R> {
     Pending(Option<Waker>),
-    Done(R),
-    Taken,
+    /// `None` once it was returned.
+    Done(Option<R>),
 }
 
 impl<R> Completion<R> {
@@ -27,14 +27,12 @@ impl<R> Completion<R> {
     #[must_use = "the task must be woken"]
     pub(crate) fn complete(&self, value: R) -> Option<Waker> {
         let mut state = lock(&self.state);
-        match &mut *state {
-            State::Pending(waker) => {
-                let waker = waker.take();
-                *state = State::Done(value);
-                waker
-            }
-            State::Done(_) | State::Taken => None,
-        }
+        let State::Pending(waker) = &mut *state else {
+            return None;
+        };
+        let waker = waker.take();
+        *state = State::Done(Some(value));
+        waker
     }
 
     /// Returns the value, or registers the task to be woken.
@@ -53,11 +51,9 @@ impl<R> Completion<R> {
                 drop(mine);
                 Poll::Pending
             }
-            State::Done(_) => match std::mem::replace(&mut *state, State::Taken) {
-                State::Done(value) => Poll::Ready(value),
-                State::Pending(_) | State::Taken => unreachable!("matched above"),
-            },
-            State::Taken => panic!("polled again after it was ready"),
+            State::Done(value) => {
+                Poll::Ready(value.take().expect("polled again after it was ready"))
+            }
         }
     }
 }

@@ -68,7 +68,6 @@ impl<F: Fence> DeferredFree<F> {
         self.count.store(parked.len(), Ordering::Release);
     }
 
-    /// Number of parked payloads.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Acquire)
     }

@@ -6,10 +6,8 @@ use pinlane_driver::{Error, Result};
 
 /// A fence fires once, when all work before it is done, and stays fired.
 pub(crate) trait Fence: Send + 'static {
-    /// Whether the fence has fired.
     fn is_done(&self) -> Result<bool>;
 
-    /// Waits until the fence has fired.
     fn wait(&self) -> Result<()>;
 
     /// Waits until the fence has fired or `timeout` has passed. Returns whether it has fired.

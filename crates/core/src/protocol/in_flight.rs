@@ -1,6 +1,6 @@
 //! A buffer in flight.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use pinlane_driver::{Error, Result as DriverResult};
@@ -34,7 +34,6 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
         }
     }
 
-    /// Whether the fence has fired.
     pub(crate) fn is_done(&self) -> DriverResult<bool> {
         let is_done = |(_, fence): &(B, F)| fence.is_done();
         self.load.as_ref().map_or(Ok(true), is_done)
@@ -81,11 +80,10 @@ impl<B: Send + 'static, F: Fence> InFlight<B, F> {
             self.told = Some(told);
         }
         let told = self.told.as_ref().expect("set above");
-        match told.poll(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(())) => Poll::Ready(self.landed(Ok(()))),
-            Poll::Ready(Err(error)) => Poll::Ready(self.land_after(error)),
-        }
+        Poll::Ready(match ready!(told.poll(context)) {
+            Ok(()) => self.landed(Ok(())),
+            Err(error) => self.land_after(error),
+        })
     }
 
     /// Waits here after an error, and reports it.

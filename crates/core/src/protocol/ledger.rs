@@ -119,7 +119,6 @@ impl Extent {
         }
     }
 
-    /// Whether the two share a byte.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let (few, many) = match self.ranges().len() <= other.ranges().len() {
             true => (self.ranges(), other.ranges()),
@@ -146,7 +145,6 @@ impl Extent {
 mod tests {
     use super::*;
 
-    /// Lists every byte of an extent.
     fn bytes(extent: &Extent) -> Vec<usize> {
         extent.ranges().iter().cloned().flatten().collect()
     }
