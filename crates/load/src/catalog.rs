@@ -24,9 +24,6 @@ impl Catalog {
     /// - A folder: its `….safetensors.index.json` if it has one, otherwise all its `.safetensors`
     ///   and `.npy` files.
     /// - Anything else: a safetensors file.
-    ///
-    /// # Errors
-    /// [`LoadError`] for the first problem found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         Self::open_all([path])
     }
@@ -93,14 +90,12 @@ impl Catalog {
         if names.is_empty() && globs.is_empty() {
             return Ok(self.tensors.clone());
         }
-        let mut selected = HashSet::new();
-        for name in names {
-            selected.insert(self.tensor(name)?.name());
-        }
+        let named = names.iter().map(|name| Ok(self.tensor(name)?.name()));
+        let mut selected = named.collect::<Result<HashSet<_>, LoadError>>()?;
         for glob in globs {
-            let names = self.tensors.iter().map(TensorInfo::name);
-            let mut matches = names.filter(|name| glob.matches(name)).peekable();
-            if matches.peek().is_none() {
+            let mut matches: Vec<_> = self.tensors.iter().map(TensorInfo::name).collect();
+            matches.retain(|name| glob.matches(name));
+            if matches.is_empty() {
                 let pattern = glob.pattern().to_owned();
                 return Err(LoadErrorKind::NoMatch { pattern }.into());
             }

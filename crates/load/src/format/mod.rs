@@ -12,6 +12,7 @@ mod npy;
 mod safetensors;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -51,9 +52,9 @@ pub(crate) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorI
 }
 
 /// Reads `bytes` bytes. The caller has checked that the file is long enough to allocate them.
-fn read_exactly(source: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
+fn read_exactly(file: &mut File, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
     let mut read = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
-    match source.take(bytes).read_to_end(&mut read) {
+    match file.take(bytes).read_to_end(&mut read) {
         Ok(len) if len as u64 == bytes => Ok(read),
         Ok(_) => Err(LoadErrorKind::FileChanged),
         Err(error) => Err(LoadErrorKind::io("read", &error)),
