@@ -134,10 +134,14 @@ impl Catalog {
 
     fn add_folder(&mut self, folder: &Path) -> Result<(), LoadError> {
         let failed = |kind: LoadErrorKind| LoadError::from(kind).with_file(folder);
-        let paths = visible_files(folder);
-        let mut paths = paths.map_err(|error| failed(LoadErrorKind::io("list", &error)))?;
+        let list = |entries: fs::ReadDir| entries.map(|entry| Ok(entry?.path())).collect();
+        let listed: io::Result<Vec<PathBuf>> = fs::read_dir(folder).and_then(list);
+        let mut paths = listed.map_err(|error| failed(LoadErrorKind::io("list", &error)))?;
+        // Some systems leave a hidden file beside every real one.
+        paths.retain(|path| !name_bytes(path).starts_with(b"."));
         paths.sort();
-        let mut indexes = paths.iter().filter(|path| is_index(path)).cloned();
+        let is_index = |path: &&PathBuf| name_bytes(path).ends_with(b".safetensors.index.json");
+        let mut indexes = paths.iter().filter(is_index).cloned();
         match (indexes.next(), indexes.next()) {
             (Some(index), None) => return self.add_index(&index),
             (Some(first), Some(second)) => {
@@ -208,18 +212,6 @@ impl Catalog {
         }
         Ok(())
     }
-}
-
-/// The entries of a folder, without hidden files: some systems leave one beside every real file.
-fn visible_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
-    paths.retain(|path| !name_bytes(path).starts_with(b"."));
-    Ok(paths)
-}
-
-fn is_index(path: &Path) -> bool {
-    name_bytes(path).ends_with(b".safetensors.index.json")
 }
 
 fn name_bytes(path: &Path) -> &[u8] {

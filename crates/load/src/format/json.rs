@@ -89,8 +89,7 @@ pub(super) fn object<'a>(field: &'static str, raw: &'a RawValue) -> Result<&'a s
 }
 
 pub(super) fn is_object(text: &str) -> bool {
-    text.trim_start_matches([' ', '\n', '\r', '\t'])
-        .starts_with('{')
+    text.trim_ascii_start().starts_with('{')
 }
 
 /// The parser's message, truncated: it may quote any amount of the input.

@@ -110,7 +110,11 @@ impl<'a> DictParser<'a> {
             let key = self.string()?;
             self.expect(":")?;
             let repeated = match key {
-                "descr" => descr.replace(self.descr()?).is_some(),
+                // A list of fields, or a subarray.
+                "descr" if self.rest().starts_with(['[', '(']) => {
+                    return Err(NpyError::Structured.into());
+                }
+                "descr" => descr.replace(self.string()?).is_some(),
                 "fortran_order" => fortran_order.replace(self.bool()?).is_some(),
                 "shape" => shape.replace(self.shape()?).is_some(),
                 _ => {
@@ -135,14 +139,6 @@ impl<'a> DictParser<'a> {
             fortran_order.ok_or(missing("fortran_order"))?,
             shape.ok_or(missing("shape"))?,
         ))
-    }
-
-    fn descr(&mut self) -> Result<&'a str, NpyError> {
-        match self.rest().starts_with(['[', '(']) {
-            // A list of fields, or a subarray.
-            true => Err(NpyError::Structured),
-            false => self.string(),
-        }
     }
 
     fn bool(&mut self) -> Result<bool, NpyError> {
@@ -219,9 +215,7 @@ impl<'a> DictParser<'a> {
     }
 
     fn expected(&self, expected: &'static str) -> NpyError {
-        NpyError::Header {
-            at_bytes: self.at,
-            expected,
-        }
+        let at_bytes = self.at;
+        NpyError::Header { at_bytes, expected }
     }
 }

@@ -106,9 +106,7 @@ mod tests {
         let profile = pinlane_model::Profile::builtin("pcie3-x16").expect("built in");
         let sim = pinlane_sim::Sim::new(profile);
         let device = Device::open(&sim, 0).expect("it opens");
-        let slot = pinned_store(&device)
-            .take(SLOT_BYTES)
-            .expect("enough memory");
+        let slot = pinned_store(&device).take(SLOT_BYTES).unwrap();
         let piece = Piece {
             file: 0,
             bytes,
