@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::HeaderError;
-use crate::LoadError;
 use crate::error::truncated;
+use crate::{HeaderError, LoadError};
 
 /// Calls `take` for each entry of an object. Does not check for duplicate keys.
 pub(super) fn for_each_entry<'a>(

@@ -6,7 +6,6 @@
 //! are made here too, and a test compares the two on thousands of damaged files.
 
 mod detect;
-mod error;
 mod json;
 mod npy;
 mod safetensors;
@@ -16,12 +15,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-pub use detect::OtherFormat;
-pub use error::{HeaderError, NpyError};
 pub(crate) use safetensors::read_index;
 
 use crate::file_info::{self, FileInfo, Format};
-use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
+use crate::{Dtype, HeaderError, LoadError, LoadErrorKind, TensorInfo};
 
 /// Header size limit of the reference implementation.
 const HEADER_BYTES_MAX: u64 = 100_000_000;

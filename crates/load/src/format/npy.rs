@@ -3,10 +3,8 @@
 use std::fs::File;
 use std::ops::Range;
 
-use super::{
-    DIMS_MAX, HeaderError, NpyError, check_length, check_size, data_start, read_exactly, utf8,
-};
-use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo};
+use super::{DIMS_MAX, check_length, check_size, data_start, read_exactly, utf8};
+use crate::{Dtype, FileInfo, HeaderError, LoadError, LoadErrorKind, NpyError, TensorInfo};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 

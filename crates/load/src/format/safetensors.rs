@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 
 use super::json::{fields, for_each_entry, is_object, object, string_map, value};
 use super::{
-    DIMS_MAX, HEADER_BYTES_MAX, HeaderError, check_length, check_names, check_size, data_start,
-    detect, read_exactly, utf8,
+    DIMS_MAX, HEADER_BYTES_MAX, check_length, check_names, check_size, data_start, detect,
+    read_exactly, utf8,
 };
-use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo, file_info};
+use crate::{Dtype, FileInfo, HeaderError, LoadError, LoadErrorKind, TensorInfo, file_info};
 
 const LENGTH_BYTES: u64 = 8;
 
