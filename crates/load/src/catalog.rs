@@ -24,9 +24,6 @@ impl Catalog {
     /// - A folder: its `….safetensors.index.json` if it has one, otherwise all its `.safetensors`
     ///   and `.npy` files.
     /// - Anything else: a safetensors file.
-    ///
-    /// # Errors
-    /// [`LoadError`] for the first problem found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         Self::open_all([path])
     }
@@ -93,14 +90,12 @@ impl Catalog {
         if names.is_empty() && globs.is_empty() {
             return Ok(self.tensors.clone());
         }
-        let mut selected = HashSet::new();
-        for name in names {
-            selected.insert(self.tensor(name)?.name());
-        }
+        let named = names.iter().map(|name| Ok(self.tensor(name)?.name()));
+        let mut selected = named.collect::<Result<HashSet<_>, LoadError>>()?;
         for glob in globs {
-            let names = self.tensors.iter().map(TensorInfo::name);
-            let mut matches = names.filter(|name| glob.matches(name)).peekable();
-            if matches.peek().is_none() {
+            let mut matches: Vec<_> = self.tensors.iter().map(TensorInfo::name).collect();
+            matches.retain(|name| glob.matches(name));
+            if matches.is_empty() {
                 let pattern = glob.pattern().to_owned();
                 return Err(LoadErrorKind::NoMatch { pattern }.into());
             }
@@ -139,10 +134,14 @@ impl Catalog {
 
     fn add_folder(&mut self, folder: &Path) -> Result<(), LoadError> {
         let failed = |kind: LoadErrorKind| LoadError::from(kind).with_file(folder);
-        let paths = visible_files(folder);
-        let mut paths = paths.map_err(|error| failed(LoadErrorKind::io("list", &error)))?;
+        let list = |entries: fs::ReadDir| entries.map(|entry| Ok(entry?.path())).collect();
+        let listed: io::Result<Vec<PathBuf>> = fs::read_dir(folder).and_then(list);
+        let mut paths = listed.map_err(|error| failed(LoadErrorKind::io("list", &error)))?;
+        // Some systems leave a hidden file beside every real one.
+        paths.retain(|path| !name_bytes(path).starts_with(b"."));
         paths.sort();
-        let mut indexes = paths.iter().filter(|path| is_index(path)).cloned();
+        let is_index = |path: &&PathBuf| name_bytes(path).ends_with(b".safetensors.index.json");
+        let mut indexes = paths.iter().filter(is_index).cloned();
         match (indexes.next(), indexes.next()) {
             (Some(index), None) => return self.add_index(&index),
             (Some(first), Some(second)) => {
@@ -213,18 +212,6 @@ impl Catalog {
         }
         Ok(())
     }
-}
-
-/// The entries of a folder, without hidden files: some systems leave one beside every real file.
-fn visible_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
-    paths.retain(|path| !name_bytes(path).starts_with(b"."));
-    Ok(paths)
-}
-
-fn is_index(path: &Path) -> bool {
-    name_bytes(path).ends_with(b".safetensors.index.json")
 }
 
 fn name_bytes(path: &Path) -> &[u8] {

@@ -58,9 +58,8 @@ pub use dataset::{
     TarConfig, TarError, TarField,
 };
 pub use dtype::Dtype;
-pub use error::{LoadError, LoadErrorKind};
+pub use error::{HeaderError, LoadError, LoadErrorKind, NpyError, OtherFormat};
 pub use file_info::{FileInfo, Format};
-pub use format::{HeaderError, NpyError, OtherFormat};
 pub use loader::{
     Batch, BatchField, DeviceTransform, Epoch, Loader, LoaderConfig, LoaderError, LoaderStats,
     NextBatch, OnError, SkippedSample,

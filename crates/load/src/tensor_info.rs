@@ -140,3 +140,29 @@ impl TensorInfo {
         LoadError::from(kind).with_tensor(&self.name)
     }
 }
+
+impl Dtype {
+    /// Size of a tensor of this shape. The product of its dimensions other than 0 must not overflow.
+    pub(super) fn bytes_of(self, shape: &[u64]) -> Result<u64, LoadErrorKind> {
+        let overflow = || LoadErrorKind::SizeOverflow {
+            dtype: self,
+            shape: shape.to_vec(),
+        };
+        let elements = shape
+            .iter()
+            .filter(|dim| **dim != 0)
+            .try_fold(1, |elements: u64, dim| elements.checked_mul(*dim))
+            .ok_or_else(overflow)?;
+        if shape.contains(&0) {
+            return Ok(0);
+        }
+        let bits = u128::from(elements) * u128::from(self.bits());
+        if !bits.is_multiple_of(8) {
+            return Err(LoadErrorKind::PartialByte {
+                dtype: self,
+                shape: shape.to_vec(),
+            });
+        }
+        u64::try_from(bits / 8).map_err(|_| overflow())
+    }
+}

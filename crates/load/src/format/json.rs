@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::HeaderError;
-use crate::LoadError;
 use crate::error::truncated;
+use crate::{HeaderError, LoadError};
 
 /// Calls `take` for each entry of an object. Does not check for duplicate keys.
 pub(super) fn for_each_entry<'a>(
@@ -89,8 +88,7 @@ pub(super) fn object<'a>(field: &'static str, raw: &'a RawValue) -> Result<&'a s
 }
 
 pub(super) fn is_object(text: &str) -> bool {
-    text.trim_start_matches([' ', '\n', '\r', '\t'])
-        .starts_with('{')
+    text.trim_ascii_start().starts_with('{')
 }
 
 /// The parser's message, truncated: it may quote any amount of the input.

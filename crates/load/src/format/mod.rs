@@ -6,21 +6,19 @@
 //! are made here too, and a test compares the two on thousands of damaged files.
 
 mod detect;
-mod error;
 mod json;
 mod npy;
 mod safetensors;
 
 use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-pub use detect::OtherFormat;
-pub use error::{HeaderError, NpyError};
 pub(crate) use safetensors::read_index;
 
 use crate::file_info::{self, FileInfo, Format};
-use crate::{Dtype, LoadError, LoadErrorKind, TensorInfo};
+use crate::{Dtype, HeaderError, LoadError, LoadErrorKind, TensorInfo};
 
 /// Header size limit of the reference implementation.
 const HEADER_BYTES_MAX: u64 = 100_000_000;
@@ -51,9 +49,9 @@ pub(crate) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorI
 }
 
 /// Reads `bytes` bytes. The caller has checked that the file is long enough to allocate them.
-fn read_exactly(source: &mut impl Read, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
+fn read_exactly(file: &mut File, bytes: u64) -> Result<Vec<u8>, LoadErrorKind> {
     let mut read = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
-    match source.take(bytes).read_to_end(&mut read) {
+    match file.take(bytes).read_to_end(&mut read) {
         Ok(len) if len as u64 == bytes => Ok(read),
         Ok(_) => Err(LoadErrorKind::FileChanged),
         Err(error) => Err(LoadErrorKind::io("read", &error)),

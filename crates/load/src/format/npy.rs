@@ -1,12 +1,10 @@
 //! Headers of npy files: magic, version, length, and a Python dict literal.
 
-use std::io::Read;
+use std::fs::File;
 use std::ops::Range;
 
-use super::{
-    DIMS_MAX, HeaderError, NpyError, check_length, check_size, data_start, read_exactly, utf8,
-};
-use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo};
+use super::{DIMS_MAX, check_length, check_size, data_start, read_exactly, utf8};
+use crate::{Dtype, FileInfo, HeaderError, LoadError, LoadErrorKind, NpyError, TensorInfo};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -16,30 +14,27 @@ const PREFIX_BYTES: u64 = 10;
 /// Header size limit. Plain arrays need about a hundred bytes; only structured arrays need more.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 
-pub(super) fn read(
-    source: &mut impl Read,
-    file: &mut FileInfo,
-) -> Result<Vec<TensorInfo>, LoadError> {
-    let file_bytes = file.len_bytes();
-    let (header_bytes, prefix_bytes, latin1) = length(source, file_bytes)?;
+pub(super) fn read(file: &mut File, info: &mut FileInfo) -> Result<Vec<TensorInfo>, LoadError> {
+    let file_bytes = info.len_bytes();
+    let (header_bytes, prefix_bytes, latin1) = length(file, file_bytes)?;
     let data_start = data_start(prefix_bytes, header_bytes, HEADER_BYTES_MAX, file_bytes)?;
-    let header = read_exactly(source, header_bytes)?;
+    let header = read_exactly(file, header_bytes)?;
     // Versions before 3 are Latin-1. It only differs from UTF-8 in field names of structured arrays.
     let header = match utf8(&header) {
         Err(_) if latin1 => return Err(NpyError::Structured.into()),
         header => header?,
     };
-    let name = file.path.file_stem().and_then(|stem| stem.to_str());
+    let name = info.path.file_stem().and_then(|stem| stem.to_str());
     let name = name.ok_or(NpyError::NameNotUtf8)?;
     let tensor = tensor(name, header, data_start..file_bytes)
         .map_err(|kind| LoadError::from(kind).with_tensor(name))?;
-    file.data_start = data_start;
+    info.data_start = data_start;
     Ok(vec![tensor])
 }
 
 /// Length of the header, length of the prefix before it, and whether the header is Latin-1.
-fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), LoadErrorKind> {
-    let start = read_exactly(source, PREFIX_BYTES.min(file_bytes))?;
+fn length(file: &mut File, file_bytes: u64) -> Result<(u64, u64, bool), LoadErrorKind> {
+    let start = read_exactly(file, PREFIX_BYTES.min(file_bytes))?;
     if !start.starts_with(&MAGIC[..MAGIC.len().min(start.len())]) {
         return Err(NpyError::Magic.into());
     }
@@ -49,7 +44,7 @@ fn length(source: &mut impl Read, file_bytes: u64) -> Result<(u64, u64, bool), L
         (1, 0) => Ok((u16::from_le_bytes([low, high]).into(), PREFIX_BYTES, true)),
         (2 | 3, 0) => {
             check_length(file_bytes, PREFIX_BYTES + 2)?;
-            let rest = read_exactly(source, 2)?;
+            let rest = read_exactly(file, 2)?;
             let length = u32::from_le_bytes([low, high, rest[0], rest[1]]);
             Ok((length.into(), PREFIX_BYTES + 2, major == 2))
         }
@@ -113,7 +108,11 @@ impl<'a> DictParser<'a> {
             let key = self.string()?;
             self.expect(":")?;
             let repeated = match key {
-                "descr" => descr.replace(self.descr()?).is_some(),
+                // A list of fields, or a subarray.
+                "descr" if self.rest().starts_with(['[', '(']) => {
+                    return Err(NpyError::Structured.into());
+                }
+                "descr" => descr.replace(self.string()?).is_some(),
                 "fortran_order" => fortran_order.replace(self.bool()?).is_some(),
                 "shape" => shape.replace(self.shape()?).is_some(),
                 _ => {
@@ -138,14 +137,6 @@ impl<'a> DictParser<'a> {
             fortran_order.ok_or(missing("fortran_order"))?,
             shape.ok_or(missing("shape"))?,
         ))
-    }
-
-    fn descr(&mut self) -> Result<&'a str, NpyError> {
-        match self.rest().starts_with(['[', '(']) {
-            // A list of fields, or a subarray.
-            true => Err(NpyError::Structured),
-            false => self.string(),
-        }
     }
 
     fn bool(&mut self) -> Result<bool, NpyError> {
@@ -222,9 +213,7 @@ impl<'a> DictParser<'a> {
     }
 
     fn expected(&self, expected: &'static str) -> NpyError {
-        NpyError::Header {
-            at_bytes: self.at,
-            expected,
-        }
+        let at_bytes = self.at;
+        NpyError::Header { at_bytes, expected }
     }
 }

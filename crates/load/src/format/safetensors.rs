@@ -4,7 +4,6 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::{Component, Path};
 
@@ -13,28 +12,25 @@ use serde_json::value::RawValue;
 
 use super::json::{fields, for_each_entry, is_object, object, string_map, value};
 use super::{
-    DIMS_MAX, HEADER_BYTES_MAX, HeaderError, check_length, check_names, check_size, data_start,
-    detect, read_exactly, utf8,
+    DIMS_MAX, HEADER_BYTES_MAX, check_length, check_names, check_size, data_start, detect,
+    read_exactly, utf8,
 };
-use crate::{Dtype, FileInfo, LoadError, LoadErrorKind, TensorInfo, file_info};
+use crate::{Dtype, FileInfo, HeaderError, LoadError, LoadErrorKind, TensorInfo, file_info};
 
 const LENGTH_BYTES: u64 = 8;
 
 const METADATA: &str = "__metadata__";
 
-pub(super) fn read(
-    source: &mut impl Read,
-    file: &mut FileInfo,
-) -> Result<Vec<TensorInfo>, LoadError> {
-    let file_bytes = file.len_bytes();
+pub(super) fn read(file: &mut File, info: &mut FileInfo) -> Result<Vec<TensorInfo>, LoadError> {
+    let file_bytes = info.len_bytes();
     check_length(file_bytes, LENGTH_BYTES)?;
-    let length = read_exactly(source, LENGTH_BYTES)?;
+    let length = read_exactly(file, LENGTH_BYTES)?;
     let header_bytes = u64::from_le_bytes(length.try_into().expect("8 bytes were read"));
     if header_bytes == 0 {
         return Err(HeaderError::Empty.into());
     }
     let data_start = data_start(LENGTH_BYTES, header_bytes, HEADER_BYTES_MAX, file_bytes)?;
-    let header = read_exactly(source, header_bytes)?;
+    let header = read_exactly(file, header_bytes)?;
     let mut metadata = None;
     let mut tensors = Vec::new();
     for_each_entry(utf8(&header)?, |name, raw| {
@@ -53,8 +49,8 @@ pub(super) fn read(
     check_names(tensors.iter().map(TensorInfo::name))?;
     // Empty tensors come before the one that starts at the same byte, sorted by name.
     tensors.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
-    check_coverage(&tensors, data_start, file_bytes)?;
-    (file.data_start, file.metadata) = (data_start, metadata.unwrap_or_default());
+    check_coverage(&tensors, data_start..file_bytes)?;
+    (info.data_start, info.metadata) = (data_start, metadata.unwrap_or_default());
     Ok(tensors)
 }
 
@@ -140,16 +136,12 @@ fn comma_count(raw: &RawValue) -> usize {
 }
 
 /// Every data byte must belong to exactly one tensor.
-fn check_coverage(
-    tensors: &[TensorInfo],
-    data_start: u64,
-    file_bytes: u64,
-) -> Result<(), LoadError> {
+fn check_coverage(tensors: &[TensorInfo], data: Range<u64>) -> Result<(), LoadError> {
     let hole = |start, end| HeaderError::Hole {
-        start: start - data_start,
-        end: end - data_start,
+        start: start - data.start,
+        end: end - data.start,
     };
-    let (mut end, mut previous) = (data_start, "");
+    let (mut end, mut previous) = (data.start, "");
     for tensor in tensors {
         let bytes = tensor.bytes();
         let error = match bytes.start.cmp(&end) {
@@ -158,17 +150,17 @@ fn check_coverage(
                 continue;
             }
             Ordering::Less => HeaderError::Overlap {
-                start: bytes.start - data_start,
+                start: bytes.start - data.start,
                 other: previous.to_owned(),
-                other_end: end - data_start,
+                other_end: end - data.start,
             },
             Ordering::Greater => hole(end, bytes.start),
         };
-        return Err(LoadError::from(error).with_tensor(tensor.name()));
+        return Err(tensor.error(error.into()));
     }
-    match end == file_bytes {
+    match end == data.end {
         true => Ok(()),
-        false => Err(hole(end, file_bytes).into()),
+        false => Err(hole(end, data.end).into()),
     }
 }
 

@@ -71,7 +71,7 @@ impl Job {
         let plan = Plan::converting(tensors, config.convert, options)?;
         // No more threads than reads.
         let pieces = plan.pieces().take(threads);
-        let reads = pieces.map(|piece| read_count(&piece, sizes.bytes_per_read));
+        let reads = pieces.map(|piece| read_count(&piece, sizes.read_bytes));
         let threads = threads.min(reads.sum());
         let mut files = HashMap::new();
         for tensor in tensors {
@@ -162,7 +162,7 @@ pub(super) struct BufferSizes {
     /// File bytes per piece.
     pub(super) piece_bytes: usize,
     /// File bytes that one thread reads at once. `u64::MAX`: whole pieces.
-    pub(super) bytes_per_read: u64,
+    pub(super) read_bytes: u64,
 }
 
 impl BufferSizes {
@@ -217,7 +217,7 @@ impl BufferSizes {
             slot_bytes,
             slots: slots_max.min(pinned_bytes / slot_bytes).max(1),
             piece_bytes: slot_bytes / growth / PAGE_BYTES * PAGE_BYTES,
-            bytes_per_read: match config.convert {
+            read_bytes: match config.convert {
                 None => (slot_bytes / READS_PER_PIECE).next_multiple_of(PAGE_BYTES) as u64,
                 Some(_) => u64::MAX,
             },

@@ -65,10 +65,7 @@ impl LoadStream {
         Ok(stream)
     }
 
-    /// Waits for all tensors.
-    ///
-    /// # Errors
-    /// The first error of the load.
+    /// Waits for all tensors, or the first error of the load.
     pub fn all(mut self) -> Result<Tensors, LoadError> {
         let tensors = self.by_ref().collect::<Result<Vec<_>, _>>()?;
         Ok(Tensors::new(tensors, self.stats()))

@@ -64,17 +64,11 @@ pub struct Weights {
 
 impl Weights {
     /// Opens a file, a folder or an index, as [`Catalog::open`] does. Selects all tensors.
-    ///
-    /// # Errors
-    /// As [`Catalog::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         Ok(Self::of(Catalog::open(path)?))
     }
 
-    /// Opens several files, folders or indexes. Selects all tensors.
-    ///
-    /// # Errors
-    /// As [`Catalog::open_all`].
+    /// Opens several files, folders or indexes, as [`Catalog::open_all`] does. Selects all tensors.
     pub fn open_all(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, LoadError> {
         Ok(Self::of(Catalog::open_all(paths)?))
     }
@@ -86,10 +80,7 @@ impl Weights {
         Self { catalog, tensors }
     }
 
-    /// Narrows the tensors to a selection. Rows chosen before stay chosen.
-    ///
-    /// # Errors
-    /// As [`Catalog::select`].
+    /// Narrows the tensors to a selection, as [`Catalog::select`] does. Rows chosen before stay chosen.
     pub fn select(mut self, selection: &Selection) -> Result<Self, LoadError> {
         let selected = self.catalog.select(selection)?;
         let names: HashSet<&str> = selected.iter().map(TensorInfo::name).collect();
@@ -104,10 +95,8 @@ impl Weights {
         self
     }
 
-    /// Selects the rows of one of `world` ranks of each tensor. Every rank gets all scalars.
-    ///
-    /// # Errors
-    /// As [`TensorInfo::shard`].
+    /// Selects [the rows of one of `world` ranks](TensorInfo::shard) of each tensor. Every rank gets all
+    /// scalars.
     pub fn shard(mut self, rank: u64, world: u64) -> Result<Self, LoadError> {
         for tensor in &mut self.tensors {
             if !tensor.shape().is_empty() {

@@ -16,7 +16,7 @@ type PieceSlot = Arc<SharedSlot<SlotBuf>>;
 pub(super) struct OpenPiece {
     pub(super) piece: Piece,
     pub(super) mode: ReadMode,
-    bytes_per_read: u64,
+    read_bytes: u64,
     pub(super) slot: PieceSlot,
 }
 
@@ -27,27 +27,22 @@ pub(super) struct PieceRead {
 }
 
 impl OpenPiece {
-    /// `bytes_per_read` is a multiple of [`ALIGN_BYTES`], or `u64::MAX` for one read.
-    pub(super) fn new(
-        piece: Piece,
-        mode: ReadMode,
-        bytes_per_read: u64,
-        slot: SlotBuf,
-    ) -> Arc<Self> {
+    /// `read_bytes` is a multiple of [`ALIGN_BYTES`], or `u64::MAX` for one read.
+    pub(super) fn new(piece: Piece, mode: ReadMode, read_bytes: u64, slot: SlotBuf) -> Arc<Self> {
         let len = (piece.bytes.end - aligned_start(&piece)) as usize;
         assert!(len <= slot.len(), "a piece fits its slot");
-        assert!(bytes_per_read == u64::MAX || bytes_per_read.is_multiple_of(ALIGN_BYTES));
+        assert!(read_bytes == u64::MAX || read_bytes.is_multiple_of(ALIGN_BYTES));
         let stride = Stride {
             // Direct I/O reads up to an aligned end.
             range: 0..len.next_multiple_of(ALIGN_BYTES as usize).min(slot.len()),
-            unit_bytes: usize::try_from(bytes_per_read).unwrap_or(usize::MAX),
+            unit_bytes: usize::try_from(read_bytes).unwrap_or(usize::MAX),
         };
-        let units = read_count(&piece, bytes_per_read);
+        let units = read_count(&piece, read_bytes);
         Arc::new(Self {
             slot: Arc::new(SharedSlot::new(slot, units, vec![stride])),
             piece,
             mode,
-            bytes_per_read,
+            read_bytes,
         })
     }
 
@@ -74,8 +69,8 @@ impl PieceRead {
     pub(super) fn bytes(&self) -> Range<u64> {
         let piece = &self.open.piece;
         let unit = self.claim.units().start as u64;
-        let start = aligned_start(piece) + unit * self.open.bytes_per_read;
-        let end = start.saturating_add(self.open.bytes_per_read);
+        let start = aligned_start(piece) + unit * self.open.read_bytes;
+        let end = start.saturating_add(self.open.read_bytes);
         start.max(piece.bytes.start)..end.min(piece.bytes.end)
     }
 
@@ -92,8 +87,8 @@ fn aligned_start(piece: &Piece) -> u64 {
 }
 
 /// Number of reads of a piece.
-pub(super) fn read_count(piece: &Piece, bytes_per_read: u64) -> usize {
-    (piece.bytes.end - aligned_start(piece)).div_ceil(bytes_per_read) as usize
+pub(super) fn read_count(piece: &Piece, read_bytes: u64) -> usize {
+    (piece.bytes.end - aligned_start(piece)).div_ceil(read_bytes) as usize
 }
 
 #[cfg(test)]
@@ -107,19 +102,17 @@ mod tests {
 
     const SLOT_BYTES: usize = 5 * 4096;
 
-    fn open_piece(bytes: std::ops::Range<u64>, bytes_per_read: u64) -> Arc<OpenPiece> {
+    fn open_piece(bytes: std::ops::Range<u64>, read_bytes: u64) -> Arc<OpenPiece> {
         let profile = pinlane_model::Profile::builtin("pcie3-x16").expect("built in");
         let sim = pinlane_sim::Sim::new(profile);
         let device = Device::open(&sim, 0).expect("it opens");
-        let slot = pinned_store(&device)
-            .take(SLOT_BYTES)
-            .expect("enough memory");
+        let slot = pinned_store(&device).take(SLOT_BYTES).unwrap();
         let piece = Piece {
             file: 0,
             bytes,
             parts: Vec::new(),
         };
-        OpenPiece::new(piece, ReadMode::Buffered, bytes_per_read, slot)
+        OpenPiece::new(piece, ReadMode::Buffered, read_bytes, slot)
     }
 
     /// Fills every read it can claim. Returns the slot if it finishes the last one.
@@ -145,8 +138,8 @@ mod tests {
             false => &[4096, 8192, u64::MAX],
         };
         for bytes in [0..1, 4096..3 * 4096, 8200..24_000, 4095..4095 + 4097] {
-            for bytes_per_read in read_sizes.iter().copied() {
-                let open = open_piece(bytes.clone(), bytes_per_read);
+            for read_bytes in read_sizes.iter().copied() {
+                let open = open_piece(bytes.clone(), read_bytes);
                 let slots: Vec<_> = thread::scope(|scope| {
                     let threads = [(); 3].map(|()| scope.spawn(|| fill(&open)));
                     let ends = threads.map(|thread| thread.join().expect("no panic"));

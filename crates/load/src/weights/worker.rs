@@ -83,7 +83,7 @@ impl Worker<'_> {
                 }
             },
         };
-        let piece = OpenPiece::new(piece, mode, job.sizes.bytes_per_read, slot);
+        let piece = OpenPiece::new(piece, mode, job.sizes.read_bytes, slot);
         job.scheduler.piece_opened(piece);
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Errors of loading: what went wrong, in which file and tensor.
 
+mod header;
+mod other_format;
+
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -7,7 +10,10 @@ use std::path::{Path, PathBuf};
 
 use pinlane_core::ErrorKind;
 
-use crate::{Dtype, HeaderError, NpyError, OtherFormat, TarError};
+pub use header::{HeaderError, NpyError};
+pub use other_format::OtherFormat;
+
+use crate::{Dtype, TarError};
 
 /// A file that cannot be loaded, or an invalid selection, plan or setting.
 ///

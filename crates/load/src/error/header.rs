@@ -1,7 +1,7 @@
 //! Errors of headers.
 
+use super::{Quoted, Shape};
 use crate::Dtype;
-use crate::error::{Quoted, Shape};
 
 /// An invalid header of a safetensors, index or npy file, or an invalid entry in it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
