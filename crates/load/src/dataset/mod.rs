@@ -11,7 +11,6 @@
 
 mod arrays;
 mod error;
-mod field;
 mod functions;
 mod sample;
 mod tar;
@@ -20,9 +19,8 @@ use std::sync::Arc;
 
 pub use arrays::Arrays;
 pub use error::SampleError;
-pub use field::{Field, FieldShape};
 pub use functions::{FnDataset, Map, from_fn};
-pub use sample::{SampleMut, SampleRef};
+pub use sample::{Field, FieldShape, SampleMut, SampleRef};
 pub use tar::{Tar, TarConfig, TarError, TarField};
 
 /// Samples with random access, readable from several threads at once.

@@ -65,7 +65,6 @@ pub(super) struct CopyInFlight {
     pub(super) stale: bool,
 }
 
-#[derive(Debug)]
 pub(super) struct DeviceBatch {
     /// The fields as they were read.
     pub(super) raw: DeviceBuf<u8>,
@@ -149,14 +148,14 @@ impl BatchBuffers {
             return Ok(Some(slot));
         }
         // Without any slot, none will come back: then try again, and report the error.
-        let alive = self.slots_alive();
-        if alive >= self.slots_max || (lists.pinning_failed && alive > 0) {
+        let alive = || Arc::strong_count(&self.alive) - 1;
+        if alive() >= self.slots_max || (lists.pinning_failed && alive() > 0) {
             return Ok(None);
         }
         drop(lists);
         match self.new_slot() {
             Ok(slot) => Ok(Some(slot)),
-            Err(error) if self.slots_alive() == 0 || is_fatal(&error) => Err(error.into()),
+            Err(error) if alive() == 0 || is_fatal(&error) => Err(error.into()),
             Err(error) => {
                 self.keep_stray(error);
                 lock(&self.lists).pinning_failed = true;
@@ -172,10 +171,6 @@ impl BatchBuffers {
             _alive: Arc::clone(&self.alive),
         };
         Ok((buffer, timer))
-    }
-
-    fn slots_alive(&self) -> usize {
-        Arc::strong_count(&self.alive) - 1
     }
 
     fn take_oldest_copy(&self) -> Option<CopyInFlight> {

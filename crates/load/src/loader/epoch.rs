@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use pinlane_core::internal::lock;
 
-use crate::dataset::SampleMut;
 use crate::{EpochState, SampleOrder, panic};
 
 use super::scheduler::EpochScheduler;
@@ -153,8 +152,7 @@ impl Epoch {
 
 /// Read and submit. A panic is reported to the consumer.
 fn work(scheduler: &EpochScheduler, wait: bool) {
-    let work = AssertUnwindSafe(|| scheduler.work(SampleMut::new(), wait));
-    if let Err(panic) = catch_unwind(work) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| scheduler.work(wait))) {
         scheduler.panicked(panic::text(panic));
     }
 }

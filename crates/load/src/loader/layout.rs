@@ -18,7 +18,6 @@ use super::{LoaderError, Result};
 /// Every field starts at a multiple of this.
 const ALIGN_BYTES: usize = 256;
 
-#[derive(Debug)]
 pub(super) struct BatchLayout {
     pub(super) fields: Arc<[Field]>,
     /// Bytes that a sample reserves in each field.
@@ -30,14 +29,12 @@ pub(super) struct BatchLayout {
 }
 
 /// Where the fields of a batch start while its samples are written.
-#[derive(Debug)]
 pub(super) struct FieldPlaces {
     pub(super) starts: Vec<usize>,
     /// Bytes in total.
     pub(super) bytes: usize,
 }
 
-#[derive(Debug)]
 pub(super) struct PackedBatch {
     pub(super) spans: Vec<FieldSpan>,
     /// Bytes in total.
@@ -45,7 +42,6 @@ pub(super) struct PackedBatch {
 }
 
 /// Where a field of a packed batch lies.
-#[derive(Debug)]
 pub(super) struct FieldSpan {
     pub(super) dtype: Dtype,
     /// Whether it is in the memory for transformed fields.

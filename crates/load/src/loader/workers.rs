@@ -16,9 +16,9 @@ use super::stats::elapsed_ns;
 use super::{Batch, LoaderError, OnError, Result, SkippedSample};
 
 impl EpochScheduler {
-    /// Work until nothing is left to do; without `wait`, only until it would have to wait. Reuses `sample`.
-    pub(super) fn work(&self, mut sample: SampleMut<'static>, wait: bool) {
-        let core = &*self.core;
+    /// Work until nothing is left to do; without `wait`, only until it would have to wait.
+    pub(super) fn work(&self, wait: bool) {
+        let (core, mut sample) = (&*self.core, SampleMut::new());
         while let Some(batch) = self.next_batch(wait) {
             while let Some(mut claim) = batch.slot.claim(core.claim_len) {
                 let start = Instant::now();

@@ -15,7 +15,6 @@ const WINDOW_BYTES: u64 = 8 << 10;
 /// Limit of a long name or a pax header. Real ones have a few hundred bytes.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 
-#[derive(Debug)]
 pub(super) struct TarEntry {
     pub(super) name: Vec<u8>,
     pub(super) data: EntryData,
@@ -214,7 +213,6 @@ const KIND: usize = 156;
 const MAGIC: Range<usize> = 257..263;
 const PREFIX: Range<usize> = 345..500;
 
-#[derive(Debug)]
 struct TarHeader {
     /// Type of the entry: `b'0'` for a file.
     kind: u8,
@@ -287,7 +285,7 @@ fn name(block: &Block) -> Vec<u8> {
 }
 
 /// The fields of a pax header that matter here. A pax header has lines of `length key=value`.
-#[derive(Default, Debug, PartialEq, Eq)]
+#[derive(Default)]
 struct PaxHeader {
     path: Option<Vec<u8>>,
     bytes: Option<u64>,

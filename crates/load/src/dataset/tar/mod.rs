@@ -8,12 +8,12 @@ mod entries;
 mod error;
 mod index;
 
-use std::fs::File;
 use std::path::Path;
 
 pub use error::TarError;
 
 use self::archive::{TarArchive, read_exact};
+use self::entries::EntryData;
 use super::{Dataset, Field, SampleError, SampleMut};
 use crate::error::Quoted;
 use crate::setters::setters;
@@ -146,15 +146,13 @@ impl Tar {
         (archive, index + archive.index.len() - self.ends[number])
     }
 
-    fn read_field(
+    /// Where the bytes of a field are, which fit the field.
+    fn data(
         &self,
         archive: &TarArchive,
-        file: &File,
         number: usize,
         field: usize,
-        sample: &mut SampleMut<'_>,
-    ) -> Result<(), LoadError> {
-        const FITS: &str = "no more than the room";
+    ) -> Result<EntryData, LoadError> {
         let entry_name = || {
             let key = String::from_utf8_lossy(archive.index.key(number));
             format!("{key}.{}", self.extensions[field])
@@ -173,19 +171,14 @@ impl Tar {
             true => data.bytes == room_bytes,
             false => data.bytes <= room_bytes && bits.is_multiple_of(element_bits),
         };
-        if !fits {
-            return Err(archive.error(TarError::Length {
+        match fits {
+            true => Ok(data),
+            false => Err(archive.error(TarError::Length {
                 entry: entry_name(),
                 bytes: data.bytes,
                 field: kind.clone(),
-            }));
+            })),
         }
-        let bytes = usize::try_from(data.bytes).expect(FITS);
-        let target = match kind.is_fixed() {
-            true => sample.fixed(field),
-            false => sample.variable(field, bytes).expect(FITS),
-        };
-        read_exact(file, target, data.start.get()).map_err(|fault| archive.error(fault))
     }
 }
 
@@ -200,10 +193,18 @@ impl Dataset for Tar {
 
     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
         let (archive, number) = self.locate(index);
-        let mut fields = 0..self.fields.len();
-        Ok(archive.with_file(|file| {
-            fields.try_for_each(|field| self.read_field(archive, file, number, field, sample))
-        })?)
+        archive.with_file(|file| {
+            for (field, kind) in self.fields.iter().enumerate() {
+                let EntryData { start, bytes } = self.data(archive, number, field)?;
+                let target = match kind.is_fixed() {
+                    true => sample.fixed(field),
+                    false => sample.variable(field, bytes as usize).expect("it fits"),
+                };
+                read_exact(file, target, start.get()).map_err(|fault| archive.error(fault))?;
+            }
+            Ok(())
+        })?;
+        Ok(())
     }
 
     fn origin(&self, index: usize) -> String {
