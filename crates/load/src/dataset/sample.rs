@@ -1,10 +1,12 @@
-//! The fields of a sample, and one sample to write or to read.
+//! The fields of a sample, one sample to write or to read, and why it could not be read.
 
-use std::ops::Range;
+use std::error::Error;
+use std::ops::{Deref, Range};
+use std::{fmt, iter};
 
 use bytemuck::{NoUninit, Pod};
 
-use super::SampleError;
+use super::Result;
 use crate::{Dtype, LoadError, LoadErrorKind};
 
 /// One part of every sample, such as an image or a label.
@@ -151,7 +153,7 @@ impl<'a> SampleMut<'a> {
     ///
     /// # Errors
     /// If there is no such field, its elements are not of the size of `T`, or it does not take this many.
-    pub fn write<T: NoUninit>(&mut self, name: &str, values: &[T]) -> Result<(), SampleError> {
+    pub fn write<T: NoUninit>(&mut self, name: &str, values: &[T]) -> Result<()> {
         let slot = self.slots.iter_mut().find(|slot| slot.field.name() == name);
         let slot = slot.ok_or_else(|| no_such_field(name))?;
         check_element::<T>(slot.field)?;
@@ -182,7 +184,7 @@ impl<'a> SampleMut<'a> {
     ///
     /// # Panics
     /// If there is no such field, or it is fixed.
-    pub fn variable(&mut self, field: usize, bytes: usize) -> Result<&mut [u8], SampleError> {
+    pub fn variable(&mut self, field: usize, bytes: usize) -> Result<&mut [u8]> {
         let slot = &mut self.slots[field];
         assert!(!slot.field.is_fixed(), "field {field} is fixed");
         slot.take(bytes)
@@ -212,7 +214,7 @@ impl<'a> SampleMut<'a> {
     }
 
     /// Check that it is still the sample that was sealed, and that every field was written.
-    pub(crate) fn check(&self) -> Result<(), SampleError> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !self.sealed {
             return Err("the dataset replaced the sample it was given by another one".into());
         }
@@ -224,12 +226,11 @@ impl<'a> SampleMut<'a> {
 }
 
 impl FieldSlot<'_> {
-    fn take(&mut self, bytes: usize) -> Result<&mut [u8], SampleError> {
+    fn take(&mut self, bytes: usize) -> Result<&mut [u8]> {
         let (name, room_bytes) = (self.field.name(), self.room.len());
         if bytes > room_bytes {
-            return Err(
-                format!("field `{name}` has {bytes} bytes; the limit is {room_bytes}").into(),
-            );
+            let reason = format!("field `{name}` has {bytes} bytes; the limit is {room_bytes}");
+            return Err(reason.into());
         }
         self.written = Some(bytes);
         Ok(&mut self.room[..bytes])
@@ -259,7 +260,7 @@ impl<'a> SampleRef<'a> {
     ///
     /// # Errors
     /// If there is no such field, or its elements are not of the size of `T`.
-    pub fn values<T: Pod>(self, name: &str) -> Result<&'a [T], SampleError> {
+    pub fn values<T: Pod>(self, name: &str) -> Result<&'a [T]> {
         let at = self.fields.iter().position(|field| field.name() == name);
         let at = at.ok_or_else(|| no_such_field(name))?;
         check_element::<T>(&self.fields[at])?;
@@ -278,10 +279,65 @@ fn no_such_field(name: &str) -> SampleError {
     format!("the sample has no field `{name}`").into()
 }
 
-fn check_element<T>(field: &Field) -> Result<(), SampleError> {
+fn check_element<T>(field: &Field) -> Result<()> {
     let (name, dtype, bytes) = (field.name(), field.dtype(), size_of::<T>());
     if bytes as u64 * 8 == dtype.bits() {
         return Ok(());
     }
     Err(format!("field `{name}` holds {dtype}, not elements of {bytes} bytes").into())
+}
+
+/// Why a sample could not be read. Converts from any error and from text, and derefs to the original error.
+///
+/// ```
+/// use std::error::Error;
+/// use pinlane::load::SampleError;
+///
+/// let error = SampleError::from(std::io::Error::other("disk failure"));
+/// assert!(error.is::<std::io::Error>() && error.source().is_none());
+/// assert_eq!(error.to_string(), "disk failure");
+/// ```
+#[derive(Debug)]
+pub struct SampleError(Box<dyn Error + Send + Sync>);
+
+impl SampleError {
+    /// The original error.
+    #[must_use]
+    pub fn cause(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0
+    }
+
+    /// The error and its sources in one line. A source that its error already quotes is not repeated.
+    pub(crate) fn chain(&self) -> String {
+        /// Stops cycles.
+        const DEPTH_MAX: usize = 16;
+        let sources = iter::successors(self.0.source(), |&error| error.source());
+        let mut text = self.0.to_string();
+        for source in sources.take(DEPTH_MAX).map(ToString::to_string) {
+            if !text.ends_with(&source) {
+                text = format!("{text}: {source}");
+            }
+        }
+        text
+    }
+}
+
+impl Deref for SampleError {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        self.cause()
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for SampleError {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl fmt::Display for SampleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }

@@ -9,7 +9,7 @@ use pinlane_core::{
     Device, DeviceBuf, Error, Part, PinnedPool, PoolBuf, Stopwatch, Stream, Transfer,
 };
 
-use super::stats::{LoaderStats, elapsed_ns};
+use super::{LoaderStats, elapsed_ns};
 
 /// How often a waiting thread checks whether to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -195,8 +195,7 @@ impl BatchBuffers {
     }
 
     pub(super) fn device_batch(&self) -> pinlane_core::Result<DeviceBatch> {
-        let idle = lock(&self.lists).device_batches.pop_front();
-        if let Some(batch) = idle {
+        if let Some(batch) = lock(&self.lists).device_batches.pop_front() {
             return Ok(batch);
         }
         Ok(DeviceBatch {
@@ -234,9 +233,7 @@ impl BatchBuffers {
     /// Take the slot of a copy that is done, or for which waiting failed. If another look cannot tell whether
     /// it is done, leave it to the device, which frees the memory later: waiting might take forever.
     fn complete(&self, copy: CopyInFlight, waited: pinlane_core::Result<bool>) -> SlotResult {
-        let CopyInFlight {
-            transfer, timer, ..
-        } = copy;
+        let (transfer, timer) = (copy.transfer, copy.timer);
         let done = waited.as_ref().err().is_none_or(|error| {
             is_fatal(error) || matches!(transfer.wait_timeout(POLL_INTERVAL), Ok(true))
         });

@@ -168,9 +168,8 @@ impl DeviceTransforms {
                 return Err(invalid("it has two transforms"));
             }
             let stride = layout.strides[field];
-            transform
-                .check(&fields[field], stride)
-                .map_err(|reason| invalid(&reason))?;
+            let checked = transform.check(&fields[field], stride);
+            checked.map_err(|reason| invalid(&reason))?;
             let place = || {
                 let start = aligned(bytes)?;
                 let elements = stride.checked_mul(samples)?;
@@ -208,7 +207,7 @@ impl DeviceTransforms {
             let span = &mut spans[step.field];
             let end = step.start + span.bytes.len() * step.dtype.bits() as usize / 8;
             let raw = mem::replace(&mut span.bytes, step.start..end);
-            (span.dtype, span.transformed) = (step.dtype, true);
+            span.transformed = Some(step.dtype);
             if !raw.is_empty() {
                 let target = memory.transformed.range_mut(span.bytes.clone());
                 (step.work)(stream, memory.raw.range(raw), target)?;

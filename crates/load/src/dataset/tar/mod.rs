@@ -6,7 +6,6 @@
 mod archive;
 mod entries;
 mod error;
-mod index;
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ pub use error::TarError;
 
 use self::archive::{TarArchive, read_exact};
 use self::entries::EntryData;
-use super::{Dataset, Field, SampleError, SampleMut};
+use super::{Dataset, Field, Result, SampleMut};
 use crate::error::Quoted;
 use crate::setters::setters;
 use crate::{LoadError, LoadErrorKind};
@@ -123,7 +122,7 @@ impl Tar {
             return Err(LoadErrorKind::NoFields.into());
         }
         let archives = archive::open_all(paths, &extensions)?;
-        index::check_extensions(&archives, &extensions)?;
+        archive::check_extensions(&archives, &extensions)?;
         let ends = archives.iter().scan(0, |end, archive| {
             *end += archive.index.len();
             Some(*end)
@@ -159,9 +158,9 @@ impl Tar {
         };
         let Some(data) = archive.index.fields(number)[field] else {
             let entry = entry_name();
-            let fault = match archive.index.is_scattered(number, field) {
-                true => TarError::Scattered { entry },
-                false => TarError::Missing { entry },
+            let fault = match archive.index.scattered.binary_search(&(number, field)) {
+                Ok(_) => TarError::Scattered { entry },
+                Err(_) => TarError::Missing { entry },
             };
             return Err(archive.error(fault));
         };
@@ -191,9 +190,9 @@ impl Dataset for Tar {
         &self.fields
     }
 
-    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()> {
         let (archive, number) = self.locate(index);
-        archive.with_file(|file| {
+        Ok(archive.with_file(|file| {
             for (field, kind) in self.fields.iter().enumerate() {
                 let EntryData { start, bytes } = self.data(archive, number, field)?;
                 let target = match kind.is_fixed() {
@@ -203,8 +202,7 @@ impl Dataset for Tar {
                 read_exact(file, target, start.get()).map_err(|fault| archive.error(fault))?;
             }
             Ok(())
-        })?;
-        Ok(())
+        })?)
     }
 
     fn origin(&self, index: usize) -> String {
