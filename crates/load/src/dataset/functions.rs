@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use pinlane_core::internal::lock;
 
-use super::{Dataset, Field, SampleError, SampleMut, SampleRef};
+use super::{Dataset, Field, Result, SampleMut, SampleRef};
 use crate::{LoadError, LoadErrorKind};
 
 /// A dataset whose samples a function writes. Made by [`from_fn`].
@@ -37,7 +37,7 @@ pub struct FnDataset<F> {
 /// ```
 pub fn from_fn<F>(len: usize, fields: impl Into<Vec<Field>>, read: F) -> FnDataset<F>
 where
-    F: Fn(usize, &mut SampleMut<'_>) -> Result<(), SampleError> + Send + Sync + 'static,
+    F: Fn(usize, &mut SampleMut<'_>) -> Result<()> + Send + Sync + 'static,
 {
     let fields = fields.into();
     FnDataset { len, fields, read }
@@ -45,7 +45,7 @@ where
 
 impl<F> Dataset for FnDataset<F>
 where
-    F: Fn(usize, &mut SampleMut<'_>) -> Result<(), SampleError> + Send + Sync + 'static,
+    F: Fn(usize, &mut SampleMut<'_>) -> Result<()> + Send + Sync + 'static,
 {
     fn len(&self) -> usize {
         self.len
@@ -55,7 +55,7 @@ where
         &self.fields
     }
 
-    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()> {
         (self.read)(index, sample)
     }
 }
@@ -93,10 +93,7 @@ impl<D: Dataset, F> Map<D, F> {
 impl<D, F> Dataset for Map<D, F>
 where
     D: Dataset,
-    F: Fn(usize, SampleRef<'_>, &mut SampleMut<'_>) -> Result<(), SampleError>
-        + Send
-        + Sync
-        + 'static,
+    F: Fn(usize, SampleRef<'_>, &mut SampleMut<'_>) -> Result<()> + Send + Sync + 'static,
 {
     fn len(&self) -> usize {
         self.source.len()
@@ -106,10 +103,9 @@ where
         &self.fields
     }
 
-    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()> {
         let places = self.places.as_ref().map_err(Clone::clone)?;
-        let idle = lock(&self.buffers).pop();
-        let mut buffer = idle.unwrap_or_default();
+        let mut buffer = lock(&self.buffers).pop().unwrap_or_default();
         let done = buffer
             .read(&self.source, places, index)
             .and_then(|input| (self.transform)(index, input, sample));
@@ -157,7 +153,7 @@ impl SampleBuffer {
         source: &'a impl Dataset,
         places: &[Range<usize>],
         index: usize,
-    ) -> Result<SampleRef<'a>, SampleError> {
+    ) -> Result<SampleRef<'a>> {
         self.ranges.clear();
         let end = places.last().map_or(0, |last| last.end);
         self.memory.resize(end.div_ceil(UNIT_BYTES), 0);

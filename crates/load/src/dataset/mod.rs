@@ -10,8 +10,6 @@
 //! Implement [`Dataset`] for anything else.
 
 mod arrays;
-mod error;
-mod field;
 mod functions;
 mod sample;
 mod tar;
@@ -19,11 +17,11 @@ mod tar;
 use std::sync::Arc;
 
 pub use arrays::Arrays;
-pub use error::SampleError;
-pub use field::{Field, FieldShape};
 pub use functions::{FnDataset, Map, from_fn};
-pub use sample::{SampleMut, SampleRef};
+pub use sample::{Field, FieldShape, SampleError, SampleMut, SampleRef};
 pub use tar::{Tar, TarConfig, TarError, TarField};
+
+type Result<T, E = SampleError> = std::result::Result<T, E>;
 
 /// Samples with random access, readable from several threads at once.
 ///
@@ -46,7 +44,7 @@ pub trait Dataset: Send + Sync + 'static {
     ///
     /// # Errors
     /// Anything that prevents this sample from being read. Other samples are not affected.
-    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError>;
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()>;
 
     /// Where a sample comes from, for error messages: a file, or an entry of an archive.
     fn origin(&self, index: usize) -> String {
@@ -77,10 +75,7 @@ pub trait Dataset: Send + Sync + 'static {
     fn map<F>(self, fields: impl Into<Vec<Field>>, transform: F) -> Map<Self, F>
     where
         Self: Sized,
-        F: Fn(usize, SampleRef<'_>, &mut SampleMut<'_>) -> Result<(), SampleError>
-            + Send
-            + Sync
-            + 'static,
+        F: Fn(usize, SampleRef<'_>, &mut SampleMut<'_>) -> Result<()> + Send + Sync + 'static,
     {
         Map::new(self, fields.into(), transform)
     }
@@ -101,7 +96,7 @@ macro_rules! pointer_to_dataset {
                 (**self).fields()
             }
 
-            fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+            fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()> {
                 (**self).read(index, sample)
             }
 

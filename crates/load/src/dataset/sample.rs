@@ -1,10 +1,102 @@
-//! One sample, to write or to read.
+//! The fields of a sample, one sample to write or to read, and why it could not be read.
 
-use std::ops::Range;
+use std::error::Error;
+use std::ops::{Deref, Range};
+use std::{fmt, iter};
 
 use bytemuck::{NoUninit, Pod};
 
-use super::{Field, SampleError};
+use super::Result;
+use crate::{Dtype, LoadError, LoadErrorKind};
+
+/// One part of every sample, such as an image or a label.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Field {
+    name: String,
+    dtype: Dtype,
+    shape: FieldShape,
+}
+
+/// Shape of a field in one sample.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FieldShape {
+    /// The same in every sample.
+    Fixed(Vec<usize>),
+    /// One dimension, with a different length in each sample.
+    Variable {
+        /// The most elements that a sample may have.
+        at_most: usize,
+    },
+}
+
+impl Field {
+    /// An array with the same shape in every sample. Without dimensions it is a single value.
+    #[must_use]
+    pub fn fixed(name: impl Into<String>, dtype: Dtype, shape: impl Into<Vec<usize>>) -> Self {
+        let (name, shape) = (name.into(), FieldShape::Fixed(shape.into()));
+        Self { name, dtype, shape }
+    }
+
+    /// Up to `at_most` elements in each sample.
+    ///
+    /// Choose the smallest limit that fits: while a batch is read, every sample reserves `at_most` elements
+    /// in pinned and in device memory. Only the actual elements are copied.
+    #[must_use]
+    pub fn variable(name: impl Into<String>, dtype: Dtype, at_most: usize) -> Self {
+        let (name, shape) = (name.into(), FieldShape::Variable { at_most });
+        Self { name, dtype, shape }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Type of its elements.
+    #[must_use]
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// Its shape in one sample.
+    #[must_use]
+    pub fn shape(&self) -> &FieldShape {
+        &self.shape
+    }
+
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self.shape, FieldShape::Fixed(_))
+    }
+
+    /// Bytes that a sample reserves for the field.
+    pub(crate) fn room_bytes(&self) -> Result<usize, LoadErrorKind> {
+        let dtype = self.dtype;
+        let shape: Vec<u64> = match &self.shape {
+            FieldShape::Fixed(shape) => shape.iter().map(|dim| *dim as u64).collect(),
+            FieldShape::Variable { at_most } => vec![*at_most as u64],
+        };
+        let bytes = match self.is_fixed() {
+            true => u128::from(dtype.bytes_of(&shape)?),
+            // May end inside a byte: no sample has to have this many elements.
+            false => (u128::from(shape[0]) * u128::from(dtype.bits())).div_ceil(8),
+        };
+        isize::try_from(bytes)
+            .map(isize::unsigned_abs)
+            .map_err(|_| LoadErrorKind::SizeOverflow { dtype, shape })
+    }
+
+    /// An error that names the field.
+    pub(crate) fn error(&self, fault: LoadErrorKind) -> LoadError {
+        LoadError::from(fault).with_tensor(&self.name)
+    }
+
+    /// The number of elements in `bytes` bytes, if it is whole.
+    pub(crate) fn elements_in(&self, bytes: usize) -> Option<u64> {
+        let (bits, size) = (bytes as u64 * 8, self.dtype.bits());
+        bits.is_multiple_of(size).then(|| bits / size)
+    }
+}
 
 /// The memory of one sample's fields, to be written.
 ///
@@ -61,7 +153,7 @@ impl<'a> SampleMut<'a> {
     ///
     /// # Errors
     /// If there is no such field, its elements are not of the size of `T`, or it does not take this many.
-    pub fn write<T: NoUninit>(&mut self, name: &str, values: &[T]) -> Result<(), SampleError> {
+    pub fn write<T: NoUninit>(&mut self, name: &str, values: &[T]) -> Result<()> {
         let slot = self.slots.iter_mut().find(|slot| slot.field.name() == name);
         let slot = slot.ok_or_else(|| no_such_field(name))?;
         check_element::<T>(slot.field)?;
@@ -92,7 +184,7 @@ impl<'a> SampleMut<'a> {
     ///
     /// # Panics
     /// If there is no such field, or it is fixed.
-    pub fn variable(&mut self, field: usize, bytes: usize) -> Result<&mut [u8], SampleError> {
+    pub fn variable(&mut self, field: usize, bytes: usize) -> Result<&mut [u8]> {
         let slot = &mut self.slots[field];
         assert!(!slot.field.is_fixed(), "field {field} is fixed");
         slot.take(bytes)
@@ -122,7 +214,7 @@ impl<'a> SampleMut<'a> {
     }
 
     /// Check that it is still the sample that was sealed, and that every field was written.
-    pub(crate) fn check(&self) -> Result<(), SampleError> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !self.sealed {
             return Err("the dataset replaced the sample it was given by another one".into());
         }
@@ -134,12 +226,11 @@ impl<'a> SampleMut<'a> {
 }
 
 impl FieldSlot<'_> {
-    fn take(&mut self, bytes: usize) -> Result<&mut [u8], SampleError> {
+    fn take(&mut self, bytes: usize) -> Result<&mut [u8]> {
         let (name, room_bytes) = (self.field.name(), self.room.len());
         if bytes > room_bytes {
-            return Err(
-                format!("field `{name}` has {bytes} bytes; the limit is {room_bytes}").into(),
-            );
+            let reason = format!("field `{name}` has {bytes} bytes; the limit is {room_bytes}");
+            return Err(reason.into());
         }
         self.written = Some(bytes);
         Ok(&mut self.room[..bytes])
@@ -169,7 +260,7 @@ impl<'a> SampleRef<'a> {
     ///
     /// # Errors
     /// If there is no such field, or its elements are not of the size of `T`.
-    pub fn values<T: Pod>(self, name: &str) -> Result<&'a [T], SampleError> {
+    pub fn values<T: Pod>(self, name: &str) -> Result<&'a [T]> {
         let at = self.fields.iter().position(|field| field.name() == name);
         let at = at.ok_or_else(|| no_such_field(name))?;
         check_element::<T>(&self.fields[at])?;
@@ -188,10 +279,65 @@ fn no_such_field(name: &str) -> SampleError {
     format!("the sample has no field `{name}`").into()
 }
 
-fn check_element<T>(field: &Field) -> Result<(), SampleError> {
+fn check_element<T>(field: &Field) -> Result<()> {
     let (name, dtype, bytes) = (field.name(), field.dtype(), size_of::<T>());
     if bytes as u64 * 8 == dtype.bits() {
         return Ok(());
     }
     Err(format!("field `{name}` holds {dtype}, not elements of {bytes} bytes").into())
+}
+
+/// Why a sample could not be read. Converts from any error and from text, and derefs to the original error.
+///
+/// ```
+/// use std::error::Error;
+/// use pinlane::load::SampleError;
+///
+/// let error = SampleError::from(std::io::Error::other("disk failure"));
+/// assert!(error.is::<std::io::Error>() && error.source().is_none());
+/// assert_eq!(error.to_string(), "disk failure");
+/// ```
+#[derive(Debug)]
+pub struct SampleError(Box<dyn Error + Send + Sync>);
+
+impl SampleError {
+    /// The original error.
+    #[must_use]
+    pub fn cause(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.0
+    }
+
+    /// The error and its sources in one line. A source that its error already quotes is not repeated.
+    pub(crate) fn chain(&self) -> String {
+        /// Stops cycles.
+        const DEPTH_MAX: usize = 16;
+        let sources = iter::successors(self.0.source(), |&error| error.source());
+        let mut text = self.0.to_string();
+        for source in sources.take(DEPTH_MAX).map(ToString::to_string) {
+            if !text.ends_with(&source) {
+                text = format!("{text}: {source}");
+            }
+        }
+        text
+    }
+}
+
+impl Deref for SampleError {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        self.cause()
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for SampleError {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl fmt::Display for SampleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }

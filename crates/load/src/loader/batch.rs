@@ -93,8 +93,8 @@ impl Batch {
         let span = &self.spans[field];
         let memory = self.memory.as_mut().expect("present until dropped");
         let memory = match span.transformed {
-            true => &mut memory.transformed,
-            false => &mut memory.raw,
+            Some(_) => &mut memory.transformed,
+            None => &mut memory.raw,
         };
         memory.range_mut(span.bytes.clone())
     }
@@ -107,7 +107,8 @@ impl Batch {
     /// # Panics
     /// If there is no such field.
     pub fn typed_mut<T: Pod>(&mut self, field: usize) -> Result<DeviceSliceMut<'_, T>> {
-        check_element::<T>(self.fields[field].name(), self.spans[field].dtype)?;
+        let checked = self.fields().nth(field).expect("no such field");
+        checked.check_element::<T>()?;
         Ok(self.bytes_mut(field).cast())
     }
 
@@ -143,7 +144,7 @@ impl<'a> BatchField<'a> {
     /// Type of its elements, after its device transform.
     #[must_use]
     pub fn dtype(&self) -> Dtype {
-        self.span.dtype
+        self.span.transformed.unwrap_or(self.field.dtype())
     }
 
     /// The number of samples, then the shape of a sample. For a variable field, the number of all elements.
@@ -163,8 +164,8 @@ impl<'a> BatchField<'a> {
     pub fn bytes(&self) -> DeviceSlice<'a, u8> {
         let memory = self.batch.memory();
         let memory = match self.span.transformed {
-            true => &memory.transformed,
-            false => &memory.raw,
+            Some(_) => &memory.transformed,
+            None => &memory.raw,
         };
         memory.range(self.span.bytes.clone())
     }
@@ -174,8 +175,20 @@ impl<'a> BatchField<'a> {
     /// # Errors
     /// If an element has another size.
     pub fn typed<T: Pod>(&self) -> Result<DeviceSlice<'a, T>> {
-        check_element::<T>(self.name(), self.dtype())?;
+        self.check_element::<T>()?;
         Ok(self.bytes().cast())
+    }
+
+    fn check_element<T>(&self) -> Result<()> {
+        let (dtype, element_bytes) = (self.dtype(), size_of::<T>());
+        if element_bytes as u64 * 8 == dtype.bits() {
+            return Ok(());
+        }
+        Err(LoaderError::ElementSize {
+            field: self.name().to_owned(),
+            dtype,
+            element_bytes,
+        })
     }
 
     /// Where each sample starts, and the end of the last, in elements. `None` for a fixed field.
@@ -201,16 +214,4 @@ impl fmt::Debug for BatchField<'_> {
             .field("shape", &self.shape())
             .finish()
     }
-}
-
-fn check_element<T>(field: &str, dtype: Dtype) -> Result<()> {
-    let element_bytes = size_of::<T>();
-    if element_bytes as u64 * 8 == dtype.bits() {
-        return Ok(());
-    }
-    Err(LoaderError::ElementSize {
-        field: field.to_owned(),
-        dtype,
-        element_bytes,
-    })
 }

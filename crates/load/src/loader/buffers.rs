@@ -9,7 +9,7 @@ use pinlane_core::{
     Device, DeviceBuf, Error, Part, PinnedPool, PoolBuf, Stopwatch, Stream, Transfer,
 };
 
-use super::stats::{LoaderStats, elapsed_ns};
+use super::{LoaderStats, elapsed_ns};
 
 /// How often a waiting thread checks whether to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -65,7 +65,6 @@ pub(super) struct CopyInFlight {
     pub(super) stale: bool,
 }
 
-#[derive(Debug)]
 pub(super) struct DeviceBatch {
     /// The fields as they were read.
     pub(super) raw: DeviceBuf<u8>,
@@ -149,14 +148,14 @@ impl BatchBuffers {
             return Ok(Some(slot));
         }
         // Without any slot, none will come back: then try again, and report the error.
-        let alive = self.slots_alive();
-        if alive >= self.slots_max || (lists.pinning_failed && alive > 0) {
+        let alive = || Arc::strong_count(&self.alive) - 1;
+        if alive() >= self.slots_max || (lists.pinning_failed && alive() > 0) {
             return Ok(None);
         }
         drop(lists);
         match self.new_slot() {
             Ok(slot) => Ok(Some(slot)),
-            Err(error) if self.slots_alive() == 0 || is_fatal(&error) => Err(error.into()),
+            Err(error) if alive() == 0 || is_fatal(&error) => Err(error.into()),
             Err(error) => {
                 self.keep_stray(error);
                 lock(&self.lists).pinning_failed = true;
@@ -172,10 +171,6 @@ impl BatchBuffers {
             _alive: Arc::clone(&self.alive),
         };
         Ok((buffer, timer))
-    }
-
-    fn slots_alive(&self) -> usize {
-        Arc::strong_count(&self.alive) - 1
     }
 
     fn take_oldest_copy(&self) -> Option<CopyInFlight> {
@@ -200,8 +195,7 @@ impl BatchBuffers {
     }
 
     pub(super) fn device_batch(&self) -> pinlane_core::Result<DeviceBatch> {
-        let idle = lock(&self.lists).device_batches.pop_front();
-        if let Some(batch) = idle {
+        if let Some(batch) = lock(&self.lists).device_batches.pop_front() {
             return Ok(batch);
         }
         Ok(DeviceBatch {
@@ -239,9 +233,7 @@ impl BatchBuffers {
     /// Take the slot of a copy that is done, or for which waiting failed. If another look cannot tell whether
     /// it is done, leave it to the device, which frees the memory later: waiting might take forever.
     fn complete(&self, copy: CopyInFlight, waited: pinlane_core::Result<bool>) -> SlotResult {
-        let CopyInFlight {
-            transfer, timer, ..
-        } = copy;
+        let (transfer, timer) = (copy.transfer, copy.timer);
         let done = waited.as_ref().err().is_none_or(|error| {
             is_fatal(error) || matches!(transfer.wait_timeout(POLL_INTERVAL), Ok(true))
         });

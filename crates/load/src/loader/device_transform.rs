@@ -168,13 +168,12 @@ impl DeviceTransforms {
                 return Err(invalid("it has two transforms"));
             }
             let stride = layout.strides[field];
-            transform
-                .check(&fields[field], stride)
-                .map_err(|reason| invalid(&reason))?;
+            let checked = transform.check(&fields[field], stride);
+            checked.map_err(|reason| invalid(&reason))?;
             let place = || {
                 let start = aligned(bytes)?;
                 let elements = stride.checked_mul(samples)?;
-                let end = elements.checked_mul(element_bytes(transform.dtype()))?;
+                let end = elements.checked_mul(transform.dtype().bits() as usize / 8)?;
                 Some((start, end.checked_add(start)?))
             };
             let (start, end) = place().ok_or_else(|| invalid("its result is too large"))?;
@@ -206,9 +205,9 @@ impl DeviceTransforms {
     ) -> pinlane_core::Result<()> {
         for step in &self.steps {
             let span = &mut spans[step.field];
-            let end = step.start + span.bytes.len() * element_bytes(step.dtype);
+            let end = step.start + span.bytes.len() * step.dtype.bits() as usize / 8;
             let raw = mem::replace(&mut span.bytes, step.start..end);
-            (span.dtype, span.transformed) = (step.dtype, true);
+            span.transformed = Some(step.dtype);
             if !raw.is_empty() {
                 let target = memory.transformed.range_mut(span.bytes.clone());
                 (step.work)(stream, memory.raw.range(raw), target)?;
@@ -216,9 +215,4 @@ impl DeviceTransforms {
         }
         Ok(())
     }
-}
-
-/// Bytes of the element that results from one byte.
-fn element_bytes(dtype: Dtype) -> usize {
-    dtype.bits() as usize / 8
 }

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use pinlane_core::internal::lock;
 
-use crate::dataset::SampleMut;
 use crate::{EpochState, SampleOrder, panic};
 
 use super::scheduler::EpochScheduler;
@@ -79,9 +78,8 @@ impl Epoch {
     }
 
     /// Wait until the next batch is ready, or the end is known, at most for `timeout`. Returns whether it is:
-    /// then [`next`](Iterator::next) does not wait for samples. Always true without workers.
-    ///
-    /// For consumers that do something else in between, such as checking for interrupts.
+    /// then [`next`](Iterator::next) does not wait for samples. Always true without workers. For consumers
+    /// that do something else in between, such as checking for interrupts.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.ended || self.reads_itself() || self.scheduler.wait_timeout(timeout)
     }
@@ -119,8 +117,7 @@ impl Epoch {
     }
 
     fn hand_out(&self, batch: Batch) -> Batch {
-        let core = &self.scheduler.core;
-        *lock(&core.position) = (self.number, batch.number + 1);
+        *lock(&self.scheduler.core.position) = (self.number, batch.number + 1);
         batch
     }
 
@@ -153,8 +150,7 @@ impl Epoch {
 
 /// Read and submit. A panic is reported to the consumer.
 fn work(scheduler: &EpochScheduler, wait: bool) {
-    let work = AssertUnwindSafe(|| scheduler.work(SampleMut::new(), wait));
-    if let Err(panic) = catch_unwind(work) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| scheduler.work(wait))) {
         scheduler.panicked(panic::text(panic));
     }
 }
@@ -178,7 +174,11 @@ fn close(
         Some(_) => wait_for_copies(scheduler, PATIENCE_AFTER_ERROR),
         None => wait_for_copies(scheduler, PATIENCE),
     };
-    core.release(scheduler.lost.load(Ordering::Relaxed));
+    // Batches from the first lost one on come again.
+    let mut position = lock(&core.position);
+    position.1 = position.1.min(scheduler.lost.load(Ordering::Relaxed));
+    drop(position);
+    core.busy.store(false, Ordering::Release);
     match (error, failed) {
         (Some(error), Some(LoaderError::Device { error: stray, .. })) => {
             core.buffers.keep_stray(stray);
@@ -191,7 +191,7 @@ fn close(
 /// Wait for the last copies, so that their errors are reported.
 fn wait_for_copies(scheduler: &EpochScheduler, patience: Duration) -> Option<LoaderError> {
     let buffers = &scheduler.core.buffers;
-    let batch = scheduler.core.state().batch;
+    let batch = lock(&scheduler.core.position).1;
     match catch_unwind(AssertUnwindSafe(|| buffers.wait_for_all(patience))) {
         Ok(failure) => failure.map(|failure| scheduler.device_error(batch, failure)),
         Err(panic) => {

@@ -18,7 +18,6 @@ use super::{LoaderError, Result};
 /// Every field starts at a multiple of this.
 const ALIGN_BYTES: usize = 256;
 
-#[derive(Debug)]
 pub(super) struct BatchLayout {
     pub(super) fields: Arc<[Field]>,
     /// Bytes that a sample reserves in each field.
@@ -29,15 +28,6 @@ pub(super) struct BatchLayout {
     pub(super) variable: Vec<usize>,
 }
 
-/// Where the fields of a batch start while its samples are written.
-#[derive(Debug)]
-pub(super) struct FieldPlaces {
-    pub(super) starts: Vec<usize>,
-    /// Bytes in total.
-    pub(super) bytes: usize,
-}
-
-#[derive(Debug)]
 pub(super) struct PackedBatch {
     pub(super) spans: Vec<FieldSpan>,
     /// Bytes in total.
@@ -45,11 +35,10 @@ pub(super) struct PackedBatch {
 }
 
 /// Where a field of a packed batch lies.
-#[derive(Debug)]
+#[derive(Default)]
 pub(super) struct FieldSpan {
-    pub(super) dtype: Dtype,
-    /// Whether it is in the memory for transformed fields.
-    pub(super) transformed: bool,
+    /// The type of its elements in the memory for transformed fields, if it is there.
+    pub(super) transformed: Option<Dtype>,
     pub(super) bytes: Range<usize>,
     /// For a variable field: where its offsets start, and the offsets in elements.
     pub(super) offsets: Option<(usize, Vec<u64>)>,
@@ -60,10 +49,8 @@ impl BatchLayout {
         let mut strides = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
             let invalid = |reason: &str| LoaderError::field("dataset", field.name(), reason);
-            if fields[..at]
-                .iter()
-                .any(|other| other.name() == field.name())
-            {
+            let same = |other: &Field| other.name() == field.name();
+            if fields[..at].iter().any(same) {
                 return Err(invalid("another field has the same name"));
             }
             let stride = field.room_bytes().map_err(|error| match error {
@@ -83,8 +70,8 @@ impl BatchLayout {
         })
     }
 
-    /// Places for this many samples. `None` if they do not fit into the address space.
-    pub(super) fn places(&self, samples: usize) -> Option<FieldPlaces> {
+    /// Where each field starts while samples are written, and the bytes of all; `None` if there are too many.
+    pub(super) fn places(&self, samples: usize) -> Option<(Vec<usize>, usize)> {
         let mut starts = vec![0; self.fields.len()];
         let mut place = |end: usize, &field: &usize| {
             starts[field] = aligned(end)?;
@@ -94,15 +81,13 @@ impl BatchLayout {
         let end = self.offsets_end(end, samples)?;
         let bytes = self.variable.iter().try_fold(end, &mut place)?;
         isize::try_from(bytes).ok()?;
-        Some(FieldPlaces { starts, bytes })
+        Some((starts, bytes))
     }
 
     /// Where the offsets of all variable fields end, after fixed fields that end at `end`.
     fn offsets_end(&self, end: usize, samples: usize) -> Option<usize> {
-        let mut variable = self.variable.iter();
-        variable.try_fold(end, |end, _| {
-            aligned(end)?.checked_add(offsets_bytes(samples)?)
-        })
+        let add = |end, _: &usize| aligned(end)?.checked_add(offsets_bytes(samples)?);
+        self.variable.iter().try_fold(end, add)
     }
 
     /// Which variable field reserves the most memory, for an error message.
@@ -123,31 +108,25 @@ impl BatchLayout {
     /// Everything moves down or stays, in memory order, so nothing is overwritten before it has moved.
     pub(super) fn pack(
         &self,
-        places: &FieldPlaces,
+        starts: &[usize],
         memory: &mut [u8],
         kept: &[usize],
         length: impl Fn(usize, usize) -> usize,
     ) -> PackedBatch {
         const FITS: &str = "a packed batch is no larger than its places";
-        let span = |field: &Field| FieldSpan {
-            dtype: field.dtype(),
-            transformed: false,
-            bytes: 0..0,
-            offsets: None,
-        };
-        let mut spans: Vec<FieldSpan> = self.fields.iter().map(span).collect();
-        let mut shift = |from: usize, to: usize, bytes: usize| {
+        fn shift(memory: &mut [u8], from: usize, to: usize, bytes: usize) {
             if from != to {
                 memory.copy_within(from..from + bytes, to);
             }
-        };
+        }
+        let mut spans: Vec<_> = self.fields.iter().map(|_| FieldSpan::default()).collect();
         let mut end = 0;
         for &field in &self.fixed {
             let stride = self.strides[field];
             let start = aligned(end).expect(FITS);
             for (to, &sample) in kept.iter().enumerate() {
-                let from = places.starts[field] + sample * stride;
-                shift(from, start + to * stride, stride);
+                let from = starts[field] + sample * stride;
+                shift(memory, from, start + to * stride, stride);
             }
             end = start + kept.len() * stride;
             spans[field].bytes = start..end;
@@ -159,21 +138,19 @@ impl BatchLayout {
             end = start;
             let mut offsets = vec![0];
             for &sample in kept {
-                let from = places.starts[field] + sample * self.strides[field];
+                let from = starts[field] + sample * self.strides[field];
                 let bytes = length(field, sample);
-                shift(from, end, bytes);
+                shift(memory, from, end, bytes);
                 end += bytes;
                 let elements = self.fields[field].elements_in(end - start);
                 offsets.push(elements.expect("whole elements were written"));
             }
             spans[field].bytes = start..end;
             offsets_start = aligned(offsets_start).expect(FITS);
+            let bytes: &[u8] = bytemuck::cast_slice(&offsets);
+            memory[offsets_start..][..bytes.len()].copy_from_slice(bytes);
             spans[field].offsets = Some((offsets_start, offsets));
             offsets_start += offsets_bytes(kept.len()).expect(FITS);
-        }
-        for (start, offsets) in spans.iter().filter_map(|span| span.offsets.as_ref()) {
-            let bytes: &[u8] = bytemuck::cast_slice(offsets);
-            memory[*start..][..bytes.len()].copy_from_slice(bytes);
         }
         PackedBatch { spans, bytes: end }
     }

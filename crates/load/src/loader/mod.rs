@@ -20,7 +20,6 @@ mod error;
 mod layout;
 mod pending_batch;
 mod scheduler;
-mod stats;
 mod workers;
 
 pub use batch::{Batch, BatchField};
@@ -28,11 +27,11 @@ pub use config::{LoaderConfig, OnError};
 pub use device_transform::DeviceTransform;
 pub use epoch::{Epoch, NextBatch};
 pub use error::{LoaderError, SkippedSample};
-pub use stats::LoaderStats;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex};
+use std::time::Instant;
 
 use pinlane_core::Device;
 use pinlane_core::internal::{exact_pool, lock};
@@ -93,6 +92,38 @@ pub struct Loader {
     core: Arc<LoaderCore>,
 }
 
+/// What a loader has done so far, over all epochs, and how long each stage took.
+///
+/// The largest of the workers' times shows the bottleneck: [`held_back_ns`](Self::held_back_ns) the consumer
+/// ([`consumer_wait_ns`](Self::consumer_wait_ns) is small), [`slot_wait_ns`](Self::slot_wait_ns) the link,
+/// [`read_ns`](Self::read_ns) the dataset.
+///
+/// Times are those of the host's clock, also on a simulated device, except [`copy_ns`](Self::copy_ns).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct LoaderStats {
+    /// Batches submitted to the device.
+    pub batches: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// Samples left out.
+    pub skipped: u64,
+    /// Bytes copied.
+    pub bytes: u64,
+    /// Time the consumer waited for batches.
+    pub consumer_wait_ns: u64,
+    /// Time spent in the dataset, summed over workers.
+    pub read_ns: u64,
+    /// Time spent waiting for pinned memory that was being copied, summed over workers.
+    pub slot_wait_ns: u64,
+    /// Time spent waiting because enough batches were ready, summed over workers.
+    pub held_back_ns: u64,
+    /// Time of completed copies, by the device's clock.
+    pub copy_ns: u64,
+    /// Bytes of these copies.
+    pub copy_bytes: u64,
+}
+
 /// What a loader, its epoch and the workers share.
 struct LoaderCore {
     order: OrderConfig,
@@ -123,11 +154,10 @@ impl Loader {
         // No batch is larger than the first.
         let batch = SampleOrder::new(samples, 0, &order)?.batch_len(0);
         let layout = BatchLayout::new(dataset.fields())?;
-        let places = layout.places(batch).ok_or_else(|| LoaderError::Config {
+        let (_, slot_bytes) = layout.places(batch).ok_or_else(|| LoaderError::Config {
             field: "batch",
             reason: format!("{batch} samples do not fit into the address space"),
         })?;
-        let slot_bytes = places.bytes;
         let stream = device.stream()?;
         let transforms =
             DeviceTransforms::new(device, &stream, &layout, &config.device_transforms, batch)?;
@@ -232,13 +262,6 @@ impl LoaderCore {
         let (epoch, batch) = *lock(&self.position);
         EpochState::new(epoch, batch, &self.order, self.samples)
     }
-
-    /// The epoch is over. Its batches from `lost` on did not reach the device.
-    fn release(&self, lost: u64) {
-        let mut position = lock(&self.position);
-        position.1 = position.1.min(lost);
-        self.busy.store(false, Ordering::Release);
-    }
 }
 
 impl fmt::Debug for Loader {
@@ -257,4 +280,8 @@ fn claim_len(layout: &BatchLayout, batch: usize, workers: usize) -> usize {
     let add = |sum: usize, bytes: &usize| sum.saturating_add(*bytes);
     let by_bytes = CLAIM_BYTES / layout.strides.iter().fold(0, add).max(1);
     by_bytes.min(batch / (4 * workers.max(1))).max(1)
+}
+
+fn elapsed_ns(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pinlane_core::internal::{SharedSlot, Stride, lock};
 
-use crate::Sample;
 use crate::dataset::{SampleError, SampleMut};
+use crate::{Sample, SampleOrder};
 
 use super::buffers::BatchSlot;
-use super::layout::{BatchLayout, FieldPlaces, PackedBatch};
+use super::layout::{BatchLayout, PackedBatch};
 use super::{LoaderError, SkippedSample};
 
 /// A batch whose samples are being read: where they are written, and the outcome of each.
@@ -17,7 +17,8 @@ pub(super) struct PendingBatch {
     pub(super) number: u64,
     pub(super) samples: Vec<Sample>,
     pub(super) slot: SharedSlot<BatchSlot>,
-    places: FieldPlaces,
+    /// Where each field starts in the slot.
+    starts: Vec<usize>,
     /// Samples that were read.
     kept: Box<[AtomicBool]>,
     /// Bytes of each field in each sample.
@@ -32,13 +33,14 @@ pub(super) struct PendingBatch {
 impl PendingBatch {
     pub(super) fn new(
         layout: &BatchLayout,
+        order: &SampleOrder,
         number: u64,
-        samples: Vec<Sample>,
         slot: BatchSlot,
     ) -> Self {
+        let samples: Vec<Sample> = order.batch(number as usize).collect();
         let places = layout.places(samples.len());
-        let places = places.expect("the largest batch has places");
-        let fields = places.starts.iter().zip(&layout.strides);
+        let (starts, _) = places.expect("the largest batch has places");
+        let fields = starts.iter().zip(&layout.strides);
         let stride = |(&start, &unit_bytes): (&usize, &usize)| Stride {
             range: start..start + samples.len() * unit_bytes,
             unit_bytes,
@@ -48,7 +50,7 @@ impl PendingBatch {
         Self {
             number,
             slot: SharedSlot::new(slot, samples.len(), strides),
-            places,
+            starts,
             kept: samples.iter().map(|_| AtomicBool::new(false)).collect(),
             lengths: lengths.map(|_| AtomicUsize::new(0)).collect(),
             failed_at: AtomicUsize::new(usize::MAX),
@@ -88,7 +90,7 @@ impl PendingBatch {
     }
 
     fn length(&self, sample: usize, field: usize) -> &AtomicUsize {
-        &self.lengths[sample * self.places.starts.len() + field]
+        &self.lengths[sample * self.starts.len() + field]
     }
 
     pub(super) fn skip(&self, sample: usize, skipped: SkippedSample) {
@@ -118,7 +120,7 @@ impl PendingBatch {
     ) -> (PackedBatch, Vec<Sample>) {
         let is_kept = |sample: &usize| self.kept[*sample].load(Ordering::Relaxed);
         let kept: Vec<_> = (0..self.samples.len()).filter(is_kept).collect();
-        let packed = layout.pack(&self.places, memory, &kept, |field, sample| {
+        let packed = layout.pack(&self.starts, memory, &kept, |field, sample| {
             self.length(sample, field).load(Ordering::Relaxed)
         });
         let samples = kept.iter().map(|&sample| self.samples[sample]).collect();

@@ -1,11 +1,7 @@
 //! One running epoch: which batch to open next, which are ready, and when to stop.
 //!
-//! ```text
-//!   workers.rs   take a batch with unclaimed samples, or open the next one: one thread waits for a slot,
-//!                the others wait for that thread. All threads read samples into the slot.
-//!   submit.rs    the thread that finishes the last sample packs the batch and submits its copy
-//!   take         the consumer takes the batches in order
-//! ```
+//! One worker opens a batch, while the others wait for it; all read samples into its slot; the one that
+//! finishes the last sample packs the batch and submits its copy; the consumer takes batches in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,8 +16,7 @@ use crate::SampleOrder;
 
 use super::buffers::CopyFailure;
 use super::pending_batch::PendingBatch;
-use super::stats::elapsed_ns;
-use super::{Batch, LoaderCore, LoaderError, Result};
+use super::{Batch, LoaderCore, LoaderError, Result, elapsed_ns};
 
 pub(super) struct EpochScheduler {
     pub(super) core: Arc<LoaderCore>,
@@ -194,7 +189,6 @@ impl EpochScheduler {
         self.wake_consumer();
     }
 
-    /// The error that the epoch was closed with.
     pub(super) fn poll_closed(&self, context: &Context<'_>) -> Poll<Option<LoaderError>> {
         let mut schedule = self.schedule();
         match schedule.closed.take() {

@@ -12,13 +12,12 @@ use crate::panic;
 use super::buffers::{BatchSlot, CopyInFlight};
 use super::pending_batch::PendingBatch;
 use super::scheduler::{EpochScheduler, Schedule};
-use super::stats::elapsed_ns;
-use super::{Batch, LoaderError, OnError, Result, SkippedSample};
+use super::{Batch, LoaderError, OnError, Result, SkippedSample, elapsed_ns};
 
 impl EpochScheduler {
-    /// Work until nothing is left to do; without `wait`, only until it would have to wait. Reuses `sample`.
-    pub(super) fn work(&self, mut sample: SampleMut<'static>, wait: bool) {
-        let core = &*self.core;
+    /// Work until nothing is left to do; without `wait`, only until it would have to wait.
+    pub(super) fn work(&self, wait: bool) {
+        let (core, mut sample) = (&*self.core, SampleMut::new());
         while let Some(batch) = self.next_batch(wait) {
             while let Some(mut claim) = batch.slot.claim(core.claim_len) {
                 let start = Instant::now();
@@ -153,12 +152,8 @@ impl EpochScheduler {
             true => core.buffers.slot(|| self.is_cancelled(number)),
             false => core.buffers.try_slot(),
         };
-        let Some(slot) = slot.map_err(|failure| self.device_error(number, failure))? else {
-            return Ok(None);
-        };
-        let samples = self.order.batch(number as usize).collect();
-        let batch = PendingBatch::new(&core.layout, number, samples, slot);
-        Ok(Some(batch))
+        let slot = slot.map_err(|failure| self.device_error(number, failure))?;
+        Ok(slot.map(|slot| PendingBatch::new(&core.layout, &self.order, number, slot)))
     }
 
     /// All samples of a batch are finished: submit it.
@@ -167,17 +162,15 @@ impl EpochScheduler {
         if self.is_cancelled(number) {
             return buffers.return_slot(slot);
         }
-        let failure = lock(&pending.failure).take();
-        let outcome = match failure {
-            Some(error) => {
-                buffers.return_slot(slot);
-                Err(error)
-            }
-            None => self
-                .submit_copy(pending, slot)
-                .map_err(|error| self.device_error(number, error.into())),
-        };
-        self.put(number, outcome);
+        if let Some(error) = lock(&pending.failure).take() {
+            buffers.return_slot(slot);
+            return self.put(number, Err(error));
+        }
+        let submitted = self.submit_copy(pending, slot);
+        self.put(
+            number,
+            submitted.map_err(|error| self.device_error(number, error.into())),
+        );
     }
 
     /// Pack a batch, and submit its copy and its device transforms.

@@ -198,9 +198,8 @@ fn samples_per_rank(samples: usize, config: &OrderConfig) -> Result<usize, Order
         Tail::Drop => Ok(samples / world / batch * batch),
         Tail::Pad => {
             let samples = samples.div_ceil(world);
-            samples
-                .checked_next_multiple_of(batch)
-                .ok_or(OrderError::TooManySamples { samples, batch })
+            let padded = samples.checked_next_multiple_of(batch);
+            padded.ok_or(OrderError::TooManySamples { samples, batch })
         }
     }
 }

@@ -33,10 +33,7 @@ const WIDE_BITS: u32 = 12;
 
 impl Permutation {
     pub(super) fn new(count: u64, seed: u64, epoch: u64) -> Self {
-        let bits = match count {
-            0 | 1 => 0,
-            _ => u64::BITS - (count - 1).leading_zeros(),
-        };
+        let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let low_bits = bits / 2;
         // `mix` is a permutation, so two epochs of one seed never collide.
         let start = SplitMix64::mix(SplitMix64::mix(seed.wrapping_add(SplitMix64::STEP)) ^ epoch);
@@ -46,10 +43,7 @@ impl Permutation {
             low_bits,
             low_mask: (1 << low_bits) - 1,
             high_mask: (1 << (bits - low_bits)) - 1,
-            rounds: match bits < WIDE_BITS {
-                true => ROUNDS_MAX,
-                false => ROUNDS,
-            },
+            rounds: if bits < WIDE_BITS { ROUNDS_MAX } else { ROUNDS },
             keys: array::from_fn(|_| random.next_u64()),
         }
     }

@@ -7,15 +7,13 @@ use std::fmt;
 #[cfg(feature = "mmap")]
 use std::sync::Arc;
 
-use super::{Dataset, Field, SampleError, SampleMut};
+use super::{Dataset, Field, Result, SampleMut};
 use crate::{LoadError, LoadErrorKind};
 
 /// Samples that are rows of arrays: sample `i` is row `i` of each array, and each array is a field.
 ///
 /// Arrays of npy and safetensors files are memory-mapped ([`open`](Self::open), [`of`](Self::of)); arrays in
 /// memory are used in place ([`from_memory`](Self::from_memory)). [`and`](Self::and) combines both.
-///
-/// # Files that change
 ///
 /// Files are checked for changes before and after a sample is read, in a microsecond each; a changed file is
 /// an error of the sample. But if another process truncates a file in the middle of a read, or the disk
@@ -149,7 +147,7 @@ impl Dataset for Arrays {
         &self.fields
     }
 
-    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()> {
         let samples = self.samples;
         assert!(index < samples, "there is no sample {index} of {samples}");
         self.check()?;

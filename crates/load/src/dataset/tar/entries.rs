@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::num::NonZeroU64;
 use std::ops::Range;
-use std::str;
 
 use super::TarError;
 use super::archive::read_exact;
@@ -15,7 +14,6 @@ const WINDOW_BYTES: u64 = 8 << 10;
 /// Limit of a long name or a pax header. Real ones have a few hundred bytes.
 const EXTENSION_BYTES_MAX: u64 = 1 << 20;
 
-#[derive(Debug)]
 pub(super) struct TarEntry {
     pub(super) name: Vec<u8>,
     pub(super) data: EntryData,
@@ -38,13 +36,6 @@ pub(super) struct TarEntries<'a> {
     window_start: u64,
 }
 
-/// What preceding headers say about an entry.
-#[derive(Default)]
-struct EntryExtensions {
-    long_name: Option<Vec<u8>>,
-    pax: PaxHeader,
-}
-
 impl<'a> TarEntries<'a> {
     pub(super) fn new(file: &'a File, len_bytes: u64) -> Self {
         Self {
@@ -58,7 +49,7 @@ impl<'a> TarEntries<'a> {
 
     /// The next file. `None` at the end, which is a block of zeros or the end of the archive.
     pub(super) fn next(&mut self) -> Result<Option<TarEntry>, LoadErrorKind> {
-        let mut extensions: Option<EntryExtensions> = None;
+        let mut extensions: Option<TarExtensions> = None;
         loop {
             let at_bytes = self.at;
             let Some(header) = self.header()? else {
@@ -73,9 +64,10 @@ impl<'a> TarEntries<'a> {
                     extensions.get_or_insert_default().long_name = Some(name);
                 }
                 b'x' | b'X' => {
-                    let pax = PaxHeader::parse(&self.extension(&header)?);
+                    let long_name = extensions.and_then(|before| before.long_name);
+                    let pax = TarExtensions::parse_pax(&self.extension(&header)?);
                     let pax = pax.ok_or(TarError::Pax { at_bytes })?;
-                    extensions.get_or_insert_default().pax = pax;
+                    extensions = Some(TarExtensions { long_name, ..pax });
                 }
                 // The target of a link with a long name.
                 b'K' => {
@@ -111,17 +103,18 @@ impl<'a> TarEntries<'a> {
     fn entry(
         &mut self,
         mut header: TarHeader,
-        EntryExtensions { long_name, pax }: EntryExtensions,
+        extensions: TarExtensions,
     ) -> Result<Option<TarEntry>, LoadErrorKind> {
-        header.bytes = pax.bytes.unwrap_or(header.bytes);
-        header.name = pax.path.or(long_name).unwrap_or(header.name);
+        header.bytes = extensions.bytes.unwrap_or(header.bytes);
+        let long_name = extensions.path.or(extensions.long_name);
+        header.name = long_name.unwrap_or(header.name);
         // Links, devices, folders and pipes have no data, whatever their size says.
         let old_folder = header.kind == 0 && header.name.ends_with(b"/");
         if matches!(header.kind, b'1'..=b'6') || old_folder {
             self.at += BLOCK_BYTES;
             return Ok(None);
         }
-        if header.kind == b'S' || pax.sparse {
+        if header.kind == b'S' || extensions.sparse {
             let entry = header.display_name();
             return Err(TarError::Sparse { entry }.into());
         }
@@ -214,7 +207,6 @@ const KIND: usize = 156;
 const MAGIC: Range<usize> = 257..263;
 const PREFIX: Range<usize> = 345..500;
 
-#[derive(Debug)]
 struct TarHeader {
     /// Type of the entry: `b'0'` for a file.
     kind: u8,
@@ -286,18 +278,19 @@ fn name(block: &Block) -> Vec<u8> {
     }
 }
 
-/// The fields of a pax header that matter here. A pax header has lines of `length key=value`.
-#[derive(Default, Debug, PartialEq, Eq)]
-struct PaxHeader {
+/// What preceding headers say about an entry: a long name in GNU format, the rest in a pax header.
+#[derive(Default)]
+struct TarExtensions {
+    long_name: Option<Vec<u8>>,
     path: Option<Vec<u8>>,
     bytes: Option<u64>,
     /// The data of the entry is stored without its holes.
     sparse: bool,
 }
 
-impl PaxHeader {
-    /// If a key is repeated, the last line counts. `None` if the text is invalid.
-    fn parse(mut text: &[u8]) -> Option<Self> {
+impl TarExtensions {
+    /// Lines of `length key=value`, of which the last counts. `None` if the text is invalid.
+    fn parse_pax(mut text: &[u8]) -> Option<Self> {
         let mut pax = Self::default();
         while !text.is_empty() {
             let space = text.iter().position(|byte| *byte == b' ')?;

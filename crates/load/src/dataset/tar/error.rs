@@ -117,7 +117,6 @@ pub enum TarError {
     },
 }
 
-/// The size that a field takes.
 fn expected(field: &Field) -> String {
     let (name, dtype) = (Quoted(field.name()), field.dtype());
     match field.shape() {

@@ -6,15 +6,14 @@
 mod archive;
 mod entries;
 mod error;
-mod index;
 
-use std::fs::File;
 use std::path::Path;
 
 pub use error::TarError;
 
 use self::archive::{TarArchive, read_exact};
-use super::{Dataset, Field, SampleError, SampleMut};
+use self::entries::EntryData;
+use super::{Dataset, Field, Result, SampleMut};
 use crate::error::Quoted;
 use crate::setters::setters;
 use crate::{LoadError, LoadErrorKind};
@@ -123,7 +122,7 @@ impl Tar {
             return Err(LoadErrorKind::NoFields.into());
         }
         let archives = archive::open_all(paths, &extensions)?;
-        index::check_extensions(&archives, &extensions)?;
+        archive::check_extensions(&archives, &extensions)?;
         let ends = archives.iter().scan(0, |end, archive| {
             *end += archive.index.len();
             Some(*end)
@@ -146,24 +145,22 @@ impl Tar {
         (archive, index + archive.index.len() - self.ends[number])
     }
 
-    fn read_field(
+    /// Where the bytes of a field are, which fit the field.
+    fn data(
         &self,
         archive: &TarArchive,
-        file: &File,
         number: usize,
         field: usize,
-        sample: &mut SampleMut<'_>,
-    ) -> Result<(), LoadError> {
-        const FITS: &str = "no more than the room";
+    ) -> Result<EntryData, LoadError> {
         let entry_name = || {
             let key = String::from_utf8_lossy(archive.index.key(number));
             format!("{key}.{}", self.extensions[field])
         };
         let Some(data) = archive.index.fields(number)[field] else {
             let entry = entry_name();
-            let fault = match archive.index.is_scattered(number, field) {
-                true => TarError::Scattered { entry },
-                false => TarError::Missing { entry },
+            let fault = match archive.index.scattered.binary_search(&(number, field)) {
+                Ok(_) => TarError::Scattered { entry },
+                Err(_) => TarError::Missing { entry },
             };
             return Err(archive.error(fault));
         };
@@ -173,19 +170,14 @@ impl Tar {
             true => data.bytes == room_bytes,
             false => data.bytes <= room_bytes && bits.is_multiple_of(element_bits),
         };
-        if !fits {
-            return Err(archive.error(TarError::Length {
+        match fits {
+            true => Ok(data),
+            false => Err(archive.error(TarError::Length {
                 entry: entry_name(),
                 bytes: data.bytes,
                 field: kind.clone(),
-            }));
+            })),
         }
-        let bytes = usize::try_from(data.bytes).expect(FITS);
-        let target = match kind.is_fixed() {
-            true => sample.fixed(field),
-            false => sample.variable(field, bytes).expect(FITS),
-        };
-        read_exact(file, target, data.start.get()).map_err(|fault| archive.error(fault))
     }
 }
 
@@ -198,11 +190,18 @@ impl Dataset for Tar {
         &self.fields
     }
 
-    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<(), SampleError> {
+    fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()> {
         let (archive, number) = self.locate(index);
-        let mut fields = 0..self.fields.len();
         Ok(archive.with_file(|file| {
-            fields.try_for_each(|field| self.read_field(archive, file, number, field, sample))
+            for (field, kind) in self.fields.iter().enumerate() {
+                let EntryData { start, bytes } = self.data(archive, number, field)?;
+                let target = match kind.is_fixed() {
+                    true => sample.fixed(field),
+                    false => sample.variable(field, bytes as usize).expect("it fits"),
+                };
+                read_exact(file, target, start.get()).map_err(|fault| archive.error(fault))?;
+            }
+            Ok(())
         })?)
     }
 
