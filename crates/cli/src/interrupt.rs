@@ -15,7 +15,6 @@ const KILLED: i32 = 130;
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Installs the signal handlers.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {

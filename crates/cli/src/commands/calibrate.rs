@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
         },
     };
     let (profile, elapsed_ns) = calibration::measure(&backend, &device)?;
-    let origin = device::origin(&device);
+    let origin = device::origin(device.info());
     let date = clock::utc_now();
     let text = calibration::file_text(&profile, info, &origin, &date);
     let as_data = serde_json::to_value(&profile).context("cannot convert the profile to JSON")?;
@@ -120,7 +120,6 @@ fn figures(profile: &Profile) -> CalibrationFigures {
     }
 }
 
-/// A suggested next command.
 fn next(info: &DeviceInfo, output: Option<&Path>) -> String {
     match (&info.simulated, output) {
         (None, _) if info.ordinal == 0 => format!("pinlane plan {NEXT_JOB}"),

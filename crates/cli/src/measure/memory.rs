@@ -9,7 +9,6 @@ use super::pageable::PageableMemory;
 use super::rig::Rig;
 use crate::copier::Copier;
 
-/// Host memory that takes part in copies.
 pub(super) trait HostMemory {
     /// Fills new memory, and adds what copies need besides it.
     fn fill(&mut self, _rig: &Rig<'_>) -> anyhow::Result<()> {

@@ -17,7 +17,6 @@ pub(super) const UNITS: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// The most sizes in a list.
 const SIZES_MAX: usize = 256;
 
 /// Parses a size such as `256MiB`; at least 1 byte.

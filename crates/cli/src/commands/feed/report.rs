@@ -71,7 +71,7 @@ pub(super) fn feed(
     let pinned_bytes = device.stats().pinned_bytes;
     let workers = loader.workers() as u64;
     // A simulated clock does not time real worker threads, and that of a simulated libcuda cannot be read.
-    let clock_is_valid = match (&info.simulated, backend.sim()) {
+    let clock_is_valid = match (&info.simulated, backend.sim.as_ref()) {
         (None, _) => true,
         (Some(_), Some(_)) => workers == 0,
         (Some(_), None) => false,
@@ -107,7 +107,7 @@ pub(super) fn feed(
     };
     let job = FeedJob { workers, ..job };
     let kernel = outcome.kernel.filter(|_| clock_is_valid);
-    let mut report = Feed::new(device::origin(device), job, done, link, host, kernel);
+    let mut report = Feed::new(device::origin(device.info()), job, done, link, host, kernel);
     report.first_skipped = outcome.first_skipped.iter().map(skipped).collect();
     if info.simulated.is_some() && !clock_is_valid {
         report.notes.push(
@@ -169,7 +169,6 @@ impl SampleBytes {
         }
     }
 
-    /// Counts a batch.
     pub(super) fn add(&mut self, batch: &Batch) {
         self.batches += 1;
         for (field, original) in batch.fields().zip(&self.fields) {

@@ -11,7 +11,6 @@ use super::timeline;
 /// Savings below 1 in this many are not worth advice.
 const WORTHWHILE: u64 = 50;
 
-/// The job, the profile and the limits of a plan.
 pub(super) struct Subject<'a> {
     pub(super) job: &'a Job,
     pub(super) profile: &'a Profile,
@@ -85,10 +84,8 @@ impl Subject<'_> {
         let mut all = Vec::new();
         for Alternative { name, shape, ns } in &plan.alternatives {
             if *shape != Some(plan.shape) {
-                let shape = shape
-                    .map(|shape| self.shape(self.job, &shape))
-                    .transpose()?;
-                all.push(((*name).to_owned(), shape, *ns));
+                let shape = shape.map(|shape| self.shape(self.job, &shape));
+                all.push(((*name).to_owned(), shape.transpose()?, *ns));
             }
         }
         for (name, memory) in [
@@ -109,7 +106,6 @@ impl Subject<'_> {
         Ok(all)
     }
 
-    /// The serial, given and best runs.
     pub(super) fn chart(
         &self,
         origin: &Origin,

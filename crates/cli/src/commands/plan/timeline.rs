@@ -11,7 +11,6 @@ use pinlane_report::timeline::{Span, SpanKind, Timeline, Track};
 const WHOLE_CHUNKS_MAX: u64 = 1024;
 const FIRST_CHUNKS: u64 = 512;
 
-/// A predicted run, and whether it is complete.
 pub(super) struct PredictedRun {
     pub(super) timeline: Timeline,
     pub(super) is_whole: bool,

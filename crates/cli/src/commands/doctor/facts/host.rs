@@ -3,8 +3,8 @@
 use pinlane::memory::{ControlGroups, GroupMemory};
 
 use super::id_set::IdSet;
-use crate::system::files::{SystemRoot, field, kib_field};
 use crate::system::pci::{self, PciGpu};
+use crate::system::{SystemRoot, field, kib_field};
 
 const NODES: &str = "sys/devices/system/node";
 const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage";
@@ -15,21 +15,18 @@ const CAP_IPC_LOCK: u32 = 14;
 /// The kernel cuts process names to 15 characters.
 const MPS_NAME: &str = "nvidia-cuda-mps";
 
-/// A NUMA node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NumaNode {
     pub(crate) number: u32,
     pub(crate) cpus: IdSet,
 }
 
-/// RLIMIT_MEMLOCK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Memlock {
     Unlimited,
     Bytes(u64),
 }
 
-/// The device files of the driver's kernel module.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct DeviceFiles {
     pub(crate) control: bool,
@@ -37,7 +34,6 @@ pub(crate) struct DeviceFiles {
     pub(crate) gpus: usize,
 }
 
-/// Environment variables.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Variables {
     pub(crate) visible_devices: Option<String>,
@@ -51,7 +47,6 @@ pub(crate) struct Variables {
 pub(crate) struct HostFacts {
     pub(crate) wsl: bool,
     pub(crate) container: bool,
-    /// The version of the driver's kernel module.
     pub(crate) kernel_module: Option<String>,
     pub(crate) device_files: DeviceFiles,
     pub(crate) pci: Vec<PciGpu>,
@@ -180,7 +175,6 @@ fn memlock(limits: &str) -> Option<Memlock> {
     }
 }
 
-/// Whether a process of MPS is running.
 fn mps_daemon(root: SystemRoot<'_>) -> bool {
     let is_process = |name: &&String| name.bytes().all(|byte| byte.is_ascii_digit());
     let names = root.names("proc");

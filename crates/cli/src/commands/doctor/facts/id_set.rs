@@ -32,11 +32,8 @@ impl IdSet {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        let lengths = self
-            .0
-            .iter()
-            .map(|(first, last)| u64::from(last - first) + 1);
-        lengths.sum()
+        let length = |(first, last): &(u32, u32)| u64::from(last - first) + 1;
+        self.0.iter().map(length).sum()
     }
 
     pub(crate) fn contains(&self, number: u32) -> bool {
