@@ -3,7 +3,7 @@
 //! ```text
 //!   Meter        one copy of a kind of memory, a direction and a size     (this file)
 //!     Rig        the device's end: streams, events, device memory         (rig)
-//!     HostMemory the host's end, one implementation per kind of memory    (memory)
+//!     HostMemory the host's end, one implementation per kind of memory    (this file)
 //!       PageLockedMemory   pinned, registered, write-combined             (page_locked)
 //!       MappedMemory       a kernel reads or writes host memory           (page_locked)
 //!       PageableMemory     pageable and express                           (pageable)
@@ -20,7 +20,6 @@
 //! - Both directions: one stream each, and for pageable memory one host thread each. Both wait for the start
 //!   event; the end event is recorded when both are done.
 
-mod memory;
 mod model;
 mod page_locked;
 mod pageable;
@@ -29,15 +28,16 @@ mod rig;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use pinlane::Device;
+use pinlane::{Device, PinnedBuf, Registered, WriteCombinedSink};
 use pinlane_model::Profile;
 use pinlane_report::{MemoryKind, Route};
 
 use crate::clock::HostClock;
+use crate::copier::Copier;
 use crate::device::Backend;
 use crate::system;
-use memory::HostMemory;
 pub(crate) use model::link_limit;
+use page_locked::{MappedMemory, PageLockedMemory};
 use pageable::PageableMemory;
 use rig::Rig;
 
@@ -63,6 +63,35 @@ pub(crate) struct CopyCase {
     pub(crate) memory: MemoryKind,
     pub(crate) route: Route,
     pub(crate) bytes: usize,
+}
+
+/// The host's end of copies: one kind of memory.
+trait HostMemory {
+    /// Fills new memory, and adds what copies need besides it.
+    fn fill(&mut self, _rig: &Rig<'_>) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Copies once. Returns the time on the device's clock.
+    fn copy(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<u64>;
+
+    fn clear(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<()>;
+
+    /// Whether the target on the host holds the bytes of the device.
+    fn arrived(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<bool>;
+}
+
+/// Allocates memory for the largest copy, with all pages touched.
+fn allocate(kind: MemoryKind, rig: &Rig<'_>) -> anyhow::Result<Box<dyn HostMemory>> {
+    let memory = match kind {
+        MemoryKind::Pageable => return PageableMemory::allocate(Copier::Driver, rig),
+        MemoryKind::Express => return PageableMemory::allocate(Copier::Express, rig),
+        MemoryKind::Pinned => PageLockedMemory::<PinnedBuf<u8>>::allocate(rig),
+        MemoryKind::Registered => PageLockedMemory::<Registered<Vec<u8>>>::allocate(rig),
+        MemoryKind::WriteCombined => PageLockedMemory::<WriteCombinedSink<u8>>::allocate(rig),
+        MemoryKind::Mapped => MappedMemory::allocate(rig),
+    };
+    memory.with_context(|| format!("cannot allocate {} memory; use smaller copies", kind.name()))
 }
 
 /// Whether the device or the budget refused the memory, so that other kinds can still be measured.
@@ -174,7 +203,7 @@ impl<'a> Meter<'a> {
     /// Allocates memory of a kind. Returns the time on the host's clock.
     pub(crate) fn open(&mut self, kind: MemoryKind) -> anyhow::Result<u64> {
         let start_ns = self.clock.now_ns();
-        let mut memory = memory::allocate(kind, &self.rig)?;
+        let mut memory = allocate(kind, &self.rig)?;
         let elapsed_ns = self.clock.now_ns().saturating_sub(start_ns);
         memory.fill(&self.rig)?;
         self.memories.insert(kind, memory);

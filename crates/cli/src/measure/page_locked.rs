@@ -6,7 +6,7 @@ use pinlane::{
 };
 use pinlane_report::Route;
 
-use super::memory::HostMemory;
+use super::HostMemory;
 use super::rig::{Rig, touched};
 
 /// A buffer for copies in one direction, and a second one for copies in both. A slot is empty while its
@@ -130,7 +130,6 @@ pub(super) trait PageLockedBuffer: PinnedTarget<u8> + Sized {
 
     fn prefix(self, bytes: usize) -> Part<Self>;
 
-    /// Writes to the start of the buffer.
     fn write(self, values: &[u8]) -> Self;
 
     /// The contents, if the CPU can read them.

@@ -5,7 +5,7 @@ use std::thread;
 
 use pinlane_report::Route;
 
-use super::memory::HostMemory;
+use super::HostMemory;
 use super::rig::{Rig, touched};
 use crate::copier::Copier;
 
@@ -21,7 +21,6 @@ impl PageableMemory {
         Ok(Box::new(Self { copier, target }))
     }
 
-    /// Times one copy by the driver.
     pub(super) fn driver_copy(
         rig: &mut Rig<'_>,
         route: Route,

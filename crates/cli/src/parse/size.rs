@@ -27,7 +27,6 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a size that may be 0.
 pub(crate) fn parse_or_zero(text: &str) -> Result<usize, String> {
     let text = text.trim();
     let (digits, unit) = split_unit(text, &UNITS).unwrap_or((text, 1));

@@ -21,12 +21,9 @@ pub(crate) struct LinkSpeed {
 pub(crate) struct PciGpu {
     /// Such as `0000:01:00.0`.
     pub(crate) address: String,
-    /// The NUMA node, if the kernel knows it.
     pub(crate) numa_node: Option<u32>,
     pub(crate) now: Option<LinkSpeed>,
-    /// The maximum of the card.
     pub(crate) card: Option<LinkSpeed>,
-    /// The maximum of the slot.
     pub(crate) slot: Option<LinkSpeed>,
     /// The mode of the IOMMU: `identity`, `DMA`, `DMA-FQ`, …
     pub(crate) iommu: Option<String>,

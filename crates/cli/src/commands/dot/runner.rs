@@ -235,7 +235,6 @@ impl Reduction {
         }
     }
 
-    /// Copies the result to pageable memory.
     fn copy(&self, stream: &Stream, copier: Copier) -> Result<f64> {
         match self {
             Self::Tree { sum, .. } => sum.copy(stream, copier),

@@ -1,9 +1,7 @@
 //! The report.
 
 use pinlane::Device;
-use pinlane::load::{
-    Batch, Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats, SkippedSample,
-};
+use pinlane::load::{Batch, Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats};
 use pinlane_model::median;
 use pinlane_report::{
     Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedNormalize, FeedSkipped, FeedTarget,
@@ -50,13 +48,6 @@ fn field(field: &Field) -> FeedField {
         dtype: field.dtype().name().to_owned(),
         shape,
         bytes: max_bytes(field),
-    }
-}
-
-fn skipped(skipped: &SkippedSample) -> FeedSkipped {
-    FeedSkipped {
-        index: skipped.index as u64,
-        why: skipped.reason.clone(),
     }
 }
 
@@ -108,7 +99,11 @@ pub(super) fn feed(
     let job = FeedJob { workers, ..job };
     let kernel = outcome.kernel.filter(|_| clock_is_valid);
     let mut report = Feed::new(device::origin(device.info()), job, done, link, host, kernel);
-    report.first_skipped = outcome.first_skipped.iter().map(skipped).collect();
+    let skipped = outcome.first_skipped.iter().map(|skipped| FeedSkipped {
+        index: skipped.index as u64,
+        why: skipped.reason.clone(),
+    });
+    report.first_skipped = skipped.collect();
     if info.simulated.is_some() && !clock_is_valid {
         report.notes.push(
             "No rates, because real worker threads ran beside the simulated clock; drop --workers to get \

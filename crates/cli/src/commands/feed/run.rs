@@ -15,7 +15,6 @@ use crate::terminal::Progress;
 /// Bad samples that are reported one by one.
 const SKIPPED_MAX: usize = 3;
 
-/// How often to update the progress bar.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often to check for an interrupt.
@@ -30,7 +29,6 @@ const READ_BYTES: usize = 64;
 
 #[derive(Default)]
 pub(super) struct FeedOutcome {
-    /// Not interrupted.
     pub(super) complete: bool,
     pub(super) epochs: u64,
     /// On the host's clock, which may be simulated.

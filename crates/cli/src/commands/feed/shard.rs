@@ -33,7 +33,6 @@ pub(super) fn choose(args: &Args) -> Result<ShardChoice, UsageError> {
     })
 }
 
-/// The shard of the launcher's variables.
 fn from_launcher(var: impl Fn(&str) -> Option<String>) -> Result<ShardChoice, UsageError> {
     let seen = RefCell::new(Vec::new());
     let found = Shard::from_vars(|name| {

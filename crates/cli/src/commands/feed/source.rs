@@ -282,14 +282,15 @@ mod tests {
     use pinlane_model::Profile;
     use pinlane_sim::Sim;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     #[test]
     fn an_interrupt_is_noticed_in_the_middle_of_a_batch() {
         let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
         let device = Device::open(&sim, 0).expect("a device");
         for on_error in [OnError::Fail, OnError::Skip] {
-            let (interrupt, raised) = Interrupt::manual();
+            let raised = Arc::new(AtomicBool::new(false));
+            let interrupt = Interrupt(Arc::clone(&raised));
             let read = Arc::new(AtomicUsize::new(0));
             let count = Arc::clone(&read);
             let fields = [Field::fixed("a", Dtype::U8, [])];

@@ -117,7 +117,6 @@ impl Args {
     }
 }
 
-/// The configuration of a calibrated GPU, or the default.
 fn calibrated(device: &Device) -> LoadConfig {
     let info = device.info();
     match profile::read_cached(info) {

@@ -225,7 +225,6 @@ fn total_bytes(tensors: &[TensorInfo]) -> u64 {
     tensors.iter().map(TensorInfo::len_bytes).sum()
 }
 
-/// Device memory that the tensors need.
 fn device_bytes(args: &Args, weights: &Weights) -> Option<u64> {
     let plan = Plan::converting(weights.tensors(), args.dtype, PlanOptions::default()).ok()?;
     Some(plan.allocations().iter().sum())

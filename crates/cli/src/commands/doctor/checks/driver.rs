@@ -65,7 +65,7 @@ fn no_gpu(host: &HostFacts, required: bool, kind: ErrorKind, detail: &str) -> Fi
     if !detail.is_empty() {
         seen += &format!(" ({detail})");
     }
-    let remedy = match &host.variables.visible_devices {
+    let remedy = match &host.visible_devices {
         Some(value) if is_loaded && hides_all(value) => "unset CUDA_VISIBLE_DEVICES".to_owned(),
         _ => find_gpu(host),
     };
@@ -141,7 +141,7 @@ fn count(host: &HostFacts, gpus: &GpuFacts) -> Finding {
         seen.push_str(&format!(" (only number {number} is checked)"));
     }
     let on_bus = host.pci.len();
-    if let Some(value) = &host.variables.visible_devices
+    if let Some(value) = &host.visible_devices
         && on_bus > gpus.count
     {
         let hides = format!("hides others of the {on_bus} on the PCI bus");

@@ -164,7 +164,7 @@ fn locked_memory(host: &HostFacts) -> Finding {
 }
 
 fn budget(host: &HostFacts) -> Finding {
-    let chosen = host.variables.pinned_limit.as_deref();
+    let chosen = host.pinned_limit.as_deref();
     let chosen = chosen.filter(|value| !value.trim().is_empty());
     let bytes = match &host.budget_bytes {
         Ok(bytes) => *bytes,

@@ -59,7 +59,7 @@ fn mps(host: &HostFacts, gpus: &GpuFacts) -> Finding {
     let has_clients = gpus.gpus.iter().any(|gpu| gpu.state.mps == Some(true));
     let seen = if host.mps_daemon || has_clients {
         "on: processes share the GPU through one server, so their copies wait for each other"
-    } else if host.variables.mps_pipe.is_some() {
+    } else if host.mps_pipe.is_some() {
         "CUDA_MPS_PIPE_DIRECTORY is set, but no server is visible from here"
     } else {
         return MPS.ok("off");
@@ -68,7 +68,7 @@ fn mps(host: &HostFacts, gpus: &GpuFacts) -> Finding {
 }
 
 fn visible(host: &HostFacts, gpus: &GpuFacts) -> Finding {
-    let Some(value) = &host.variables.visible_devices else {
+    let Some(value) = &host.visible_devices else {
         return VISIBLE.ok("not set");
     };
     let shown = match value.trim() {
@@ -84,7 +84,7 @@ fn visible(host: &HostFacts, gpus: &GpuFacts) -> Finding {
 }
 
 fn blocking(host: &HostFacts) -> Finding {
-    match host.variables.launch_blocking.as_deref().map(str::trim) {
+    match host.launch_blocking.as_deref().map(str::trim) {
         None | Some("" | "0") => BLOCKING.ok("not set"),
         Some(value) => BLOCKING.warn(
             format!("`{value}`: every launch waits for its kernel, so nothing overlaps"),

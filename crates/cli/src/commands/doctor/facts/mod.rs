@@ -2,7 +2,6 @@
 
 pub(super) mod gpu;
 pub(super) mod host;
-pub(super) mod id_set;
 
 use pinlane::Budget;
 

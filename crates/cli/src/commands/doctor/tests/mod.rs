@@ -136,7 +136,6 @@ impl Found {
     }
 }
 
-/// The names of all checks that have a finding.
 fn names(facts: &Facts) -> Vec<String> {
     let findings = checks::run_all(facts).into_iter();
     findings.map(|finding| finding.check).collect()

@@ -39,7 +39,6 @@ GPU/max_link_width 16\n
 SLOT/max_link_speed 32.0 GT/s PCIe\n
 SLOT/max_link_width 16\n";
 
-/// The paths and contents of a machine without problems.
 pub(super) fn healthy_files() -> impl Iterator<Item = (String, String)> {
     HEALTHY.trim().lines().map(|line| {
         let (path, text) = line.split_once(' ').unwrap_or((line, ""));
@@ -59,7 +58,6 @@ impl Tree {
         self.0.folder().join(path)
     }
 
-    /// A machine without problems, with a GPU.
     pub(super) fn healthy() -> Self {
         let tree = Self::empty();
         for (path, text) in healthy_files() {
