@@ -22,7 +22,12 @@ pub(crate) fn cached_or_measured(backend: &Backend, device: &Device) -> anyhow::
     }
     let (profile, _) = measure(backend, device)?;
     if let Some(path) = path {
-        let text = file_text(&profile, info, &device::origin(device), &clock::utc_now());
+        let text = file_text(
+            &profile,
+            info,
+            &device::origin(device.info()),
+            &clock::utc_now(),
+        );
         if let Err(error) = profile::write_cached(&path, &text) {
             output::complain(&format!("cannot cache the calibration: {error:#}"));
         }
@@ -32,7 +37,7 @@ pub(crate) fn cached_or_measured(backend: &Backend, device: &Device) -> anyhow::
 
 /// Measures a profile. Also returns the time it took, on the clock of the measured machine.
 pub(crate) fn measure(backend: &Backend, device: &Device) -> anyhow::Result<(Profile, u64)> {
-    if backend.sim().is_none() {
+    if backend.sim.is_none() {
         if let Some(profile) = &device.info().simulated {
             bail!(
                 "this libcuda simulates its GPU, and its clock cannot be read through it; use \
@@ -56,10 +61,8 @@ pub(crate) fn file_text(profile: &Profile, info: &DeviceInfo, origin: &Origin, a
     // A device name must not end the comment line.
     let name = info.name.replace(char::is_control, "");
     let place = info.pci.map_or(String::new(), |pci| format!(" at {pci}"));
-    let (cuda, origin) = (
-        info.driver_version,
-        origin.line().replace(char::is_control, ""),
-    );
+    let cuda = info.driver_version;
+    let origin = origin.line().replace(char::is_control, "");
     format!(
         "# Written by `pinlane calibrate`, version {VERSION}, on {at}.\n\
          # {name}{place}, CUDA {cuda}.\n\

@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use crate::device::DeviceChoice;
 use crate::output;
 
-/// The global flags.
 pub(crate) struct Cli<'a> {
     pub(crate) device: &'a DeviceChoice,
     pub(crate) json: bool,
 }
 
 impl Cli<'_> {
-    /// Prints a report as JSON or as text.
     pub(crate) fn report(
         &self,
         json: impl FnOnce() -> String,

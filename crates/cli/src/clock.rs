@@ -14,7 +14,7 @@ pub(crate) enum HostClock<'a> {
 
 impl<'a> HostClock<'a> {
     pub(crate) fn of(backend: &'a Backend) -> Self {
-        match backend.sim() {
+        match &backend.sim {
             Some(sim) => Self::Simulated(sim),
             None => Self::Real(Instant::now()),
         }

@@ -2,7 +2,6 @@
 
 use pinlane::{DeviceSlice, DeviceSliceMut, Pod, Result, Stream};
 
-/// Who copies.
 #[derive(Clone, Copy)]
 pub(crate) enum Copier {
     Driver,

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use pinlane::Device;
 use pinlane_cuda::Cuda;
-use pinlane_driver::{Error, ErrorKind, Platform};
+use pinlane_driver::{DeviceInfo, Error, ErrorKind, Platform};
 use pinlane_model::Profile;
 use pinlane_report::Origin;
 use pinlane_sim::{Sim, SimBuilder};
@@ -16,7 +16,6 @@ use crate::profile::{self, ProfileFile};
 /// The profile that `auto` simulates without a GPU.
 const FALLBACK_PROFILE: &str = "pcie3-x16";
 
-/// The value of `--device`.
 #[derive(Clone)]
 pub(crate) enum DeviceChoice {
     Auto,
@@ -24,14 +23,14 @@ pub(crate) enum DeviceChoice {
     Sim(Box<ProfileFile>),
 }
 
-/// The platform a command runs on.
-pub(crate) enum Backend {
-    Cuda { platform: Cuda, ordinal: u32 },
-    Sim { sim: Sim, profile: Box<Profile> },
+pub(crate) struct Backend {
+    pub(crate) platform: Box<dyn Platform>,
+    pub(crate) ordinal: u32,
+    pub(crate) sim: Option<Sim>,
+    pub(crate) profile: Option<Profile>,
 }
 
 impl DeviceChoice {
-    /// The profile file to simulate.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::Sim(profile) => profile.file.as_deref(),
@@ -45,33 +44,23 @@ impl DeviceChoice {
         configure: impl FnOnce(SimBuilder) -> SimBuilder,
     ) -> anyhow::Result<Backend> {
         match self {
-            Self::Cuda(ordinal) => Ok(Backend::Cuda {
-                platform: cuda(*ordinal).with_context(|| {
-                    let number = match ordinal {
-                        0 => String::new(),
-                        number => format!(":{number}"),
-                    };
-                    format!("cannot use --device cuda{number}; use --device sim to simulate a GPU")
-                })?,
-                ordinal: *ordinal,
+            Self::Cuda(ordinal) => Backend::cuda(*ordinal).with_context(|| {
+                let number = match ordinal {
+                    0 => String::new(),
+                    number => format!(":{number}"),
+                };
+                format!("cannot use --device cuda{number}; use --device sim to simulate a GPU")
             }),
             Self::Sim(named) => Ok(Backend::simulated(named.profile.clone(), configure)),
-            Self::Auto => match cuda(0) {
-                Ok(platform) => Ok(Backend::Cuda {
-                    platform,
-                    ordinal: 0,
-                }),
-                Err(error) => {
-                    let reason = error.to_string().replace('\n', " ");
-                    output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
-                    let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
-                    Ok(Backend::simulated(profile, configure))
-                }
-            },
+            Self::Auto => Ok(Backend::cuda(0).unwrap_or_else(|error| {
+                let reason = error.to_string().replace('\n', " ");
+                output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
+                let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
+                Backend::simulated(profile, configure)
+            })),
         }
     }
 
-    /// Opens the backend for measurements.
     pub(crate) fn open_for_timing(&self) -> anyhow::Result<Backend> {
         self.open(for_timing)
     }
@@ -88,49 +77,37 @@ impl Backend {
         profile: Profile,
         configure: impl FnOnce(SimBuilder) -> SimBuilder,
     ) -> Self {
-        Self::Sim {
-            sim: configure(Sim::builder().profile(profile.clone())).build(),
-            profile: Box::new(profile),
+        let sim = configure(Sim::builder().profile(profile.clone())).build();
+        Self {
+            platform: Box::new(sim.clone()),
+            ordinal: 0,
+            sim: Some(sim),
+            profile: Some(profile),
         }
     }
 
-    pub(crate) fn platform(&self) -> &dyn Platform {
-        match self {
-            Self::Cuda { platform, .. } => platform,
-            Self::Sim { sim, .. } => sim,
-        }
-    }
-
-    pub(crate) fn ordinal(&self) -> u32 {
-        match self {
-            Self::Cuda { ordinal, .. } => *ordinal,
-            Self::Sim { .. } => 0,
-        }
+    fn cuda(ordinal: u32) -> pinlane_driver::Result<Self> {
+        Ok(Self {
+            platform: Box::new(cuda(ordinal)?),
+            ordinal,
+            sim: None,
+            profile: None,
+        })
     }
 
     pub(crate) fn device(&self) -> pinlane::Result<Device> {
-        Device::open(self.platform(), self.ordinal())
+        Device::open(&*self.platform, self.ordinal)
     }
 
-    pub(crate) fn sim(&self) -> Option<&Sim> {
-        match self {
-            Self::Cuda { .. } => None,
-            Self::Sim { sim, .. } => Some(sim),
-        }
-    }
-
-    /// The profile of a simulated machine.
-    pub(crate) fn profile(&self) -> Option<&Profile> {
-        match self {
-            Self::Cuda { .. } => None,
-            Self::Sim { profile, .. } => Some(profile),
-        }
+    /// The profile of a simulated device, if known: a simulated libcuda reports only its name.
+    pub(crate) fn profile_of(&self, device: &Device) -> Option<Profile> {
+        let name = device.info().simulated.as_ref()?;
+        self.profile.clone().or_else(|| Profile::builtin(name))
     }
 }
 
 /// The device as reports name it.
-pub(crate) fn origin(device: &Device) -> Origin {
-    let info = device.info();
+pub(crate) fn origin(info: &DeviceInfo) -> Origin {
     Origin::new(&info.name, info.simulated.clone())
 }
 
@@ -183,17 +160,9 @@ mod tests {
 
     #[test]
     fn invalid_devices_are_rejected() {
-        for text in [
-            "",
-            "gpu",
-            "cuda:",
-            "cuda:x",
-            "cuda:-1",
-            "auto:1",
-            "sim:",
-            "sim:no-such",
-        ] {
+        for text in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "auto:1", "sim:"] {
             assert!(parse(text).is_err(), "{text}");
         }
+        assert!(parse("sim:no-such").is_err());
     }
 }

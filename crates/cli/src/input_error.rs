@@ -64,14 +64,11 @@ pub(crate) fn other_format_in(folder: &Path) -> Option<String> {
     paths.iter().find_map(|path| {
         let name = path.file_name()?.to_str()?;
         let found = OtherFormat::of(path)?;
-        Some(format!(
-            "{name} in it {}",
-            LoadErrorKind::OtherFormat { found }
-        ))
+        let error = LoadErrorKind::OtherFormat { found };
+        Some(format!("{name} in it {error}"))
     })
 }
 
-/// Whether both paths name the same file.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).ok();
     real(one).is_some_and(|one| Some(one) == real(other))

@@ -12,10 +12,9 @@ const KILLED: i32 = 130;
 
 /// Whether the user asked to stop. The first Ctrl-C sets it; the second ends the process.
 #[derive(Clone)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt(pub(crate) Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Installs the signal handlers.
     pub(crate) fn listen() -> anyhow::Result<Self> {
         let raised = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
@@ -25,13 +24,6 @@ impl Interrupt {
                 .context("cannot install signal handlers")?;
         }
         Ok(Self(raised))
-    }
-
-    /// An interrupt that a test raises.
-    #[cfg(test)]
-    pub(crate) fn manual() -> (Self, Arc<AtomicBool>) {
-        let raised = Arc::new(AtomicBool::new(false));
-        (Self(Arc::clone(&raised)), raised)
     }
 
     pub(crate) fn is_raised(&self) -> bool {

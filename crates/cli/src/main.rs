@@ -117,7 +117,7 @@ Examples:
 Examples:
   pinlane doctor
   pinlane --device cuda:1 --json doctor")]
-    Doctor(doctor::Args),
+    Doctor,
 
     /// Compute a dot product from pageable memory, pinned memory and through the express lane
     #[command(after_help = "\
@@ -215,7 +215,7 @@ fn run(command: &Command, cli: &Cli<'_>) -> anyhow::Result<bool> {
         Command::Compare(args) => compare::run(args, cli),
         Command::Bench(args) => bench::run(args, cli),
         Command::Calibrate(args) => calibrate::run(args, cli),
-        Command::Doctor(args) => doctor::run(args, cli),
+        Command::Doctor => doctor::run(cli),
         Command::Dot(args) => dot::run(args, cli),
         Command::Load(args) => load::run(args, cli),
         Command::Feed(args) => feed::run(args, cli),
@@ -226,6 +226,10 @@ fn run(command: &Command, cli: &Cli<'_>) -> anyhow::Result<bool> {
         Command::Selftest(args) => selftest::run(args, cli),
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/support/scratch.rs"]
+mod scratch;
 
 /// Environment variables for tests.
 #[cfg(test)]

@@ -35,10 +35,8 @@ impl ChartFiles {
         inputs: impl IntoIterator<Item = &'a Path> + Clone,
     ) -> Result<(), UsageError> {
         let [svg, html, trace] = self.all();
-        check(
-            &[("--svg", svg), ("--html", html), ("--trace", trace)],
-            inputs,
-        )
+        let flags = [("--svg", svg), ("--html", html), ("--trace", trace)];
+        check(&flags, inputs)
     }
 
     pub(crate) fn write(&self, chart: &Chart) -> anyhow::Result<()> {
@@ -102,11 +100,8 @@ pub(crate) fn check<'a>(
     for (flag, path) in flags {
         let Some(path) = path else { continue };
         let name = path.display();
-        if inputs
-            .clone()
-            .into_iter()
-            .any(|input| is_input(path, input))
-        {
+        let mut inputs = inputs.clone().into_iter();
+        if inputs.any(|input| is_input(path, input)) {
             return Err(UsageError(format!(
                 "{flag}: {name} is an input and would be overwritten; name another file"
             )));
@@ -182,17 +177,12 @@ fn draft_path(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn folder(name: &str) -> PathBuf {
-        let name = format!("pinlane-file-{name}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        folder
-    }
+    use crate::scratch::Scratch;
 
     #[test]
     fn a_failed_write_keeps_the_old_file_and_leaves_no_draft() {
-        let folder = folder("failed");
+        let scratch = Scratch::new();
+        let folder = scratch.folder();
         let path = folder.join("kept.toml");
         write(&path, |out| out.write_all(b"first")).expect("written");
         let error = write(&path, |out| {
@@ -203,45 +193,45 @@ mod tests {
         assert!(error.contains("kept.toml"), "{error}");
         assert!(error.contains("the disk is full"), "{error}");
         assert_eq!(fs::read(&path).expect("still there"), b"first");
-        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
-        fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(fs::read_dir(folder).expect("a folder").count(), 1);
     }
 
     #[test]
     fn a_link_stays_a_link() {
-        let folder = folder("link");
+        let scratch = Scratch::new();
+        let folder = scratch.folder();
         let (target, link) = (folder.join("target"), folder.join("link"));
         fs::write(&target, "old").expect("written");
         std::os::unix::fs::symlink(&target, &link).expect("a link");
         write(&link, |out| out.write_all(b"new")).expect("written");
         assert!(link.is_symlink());
         assert_eq!(fs::read(&target).expect("there"), b"new");
-        fs::remove_dir_all(&folder).expect("removed");
     }
 
     #[test]
     fn the_check_changes_nothing() {
-        let folder = folder("check");
+        let scratch = Scratch::new();
+        let folder = scratch.folder();
         let (there, new) = (folder.join("there"), folder.join("new"));
         fs::write(&there, "kept").expect("written");
         let flags = [&there, &new].map(|path| Some(path.clone()));
         let [old, created] = &flags;
         check(&[("--svg", old), ("--html", created), ("--csv", &None)], []).expect("fine");
         assert_eq!(fs::read(&there).expect("still there"), b"kept");
-        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+        assert_eq!(fs::read_dir(folder).expect("a folder").count(), 1);
         check(&[("--svg", &Some("/dev/null".into()))], []).expect("fine");
         let missing = folder.join("no/such");
-        for wrong in [folder.clone(), missing, there.join("x"), "".into()] {
+        for wrong in [folder.to_owned(), missing, there.join("x"), "".into()] {
             let error = check(&[("--svg", &None), ("--html", &Some(wrong))], []);
             let error = error.expect_err("nothing to write to").to_string();
             assert!(error.starts_with("--html: ") && error.contains("name a file"));
         }
-        fs::remove_dir_all(&folder).expect("removed");
     }
 
     #[test]
     fn an_input_is_not_overwritten() {
-        let folder = folder("input");
+        let scratch = Scratch::new();
+        let folder = scratch.folder();
         let (input, link) = (folder.join("a.npy"), folder.join("link"));
         fs::write(&input, "kept").expect("written");
         std::os::unix::fs::symlink(&input, &link).expect("a link");
@@ -252,17 +242,16 @@ mod tests {
             check(&[("--html", &path)], [Path::new("/no/such"), input])
         };
         for path in [&input, &link, &folder.join("./a.npy")] {
-            for input in [&input, &folder] {
+            for input in [&input, folder] {
                 let error = check(path, input).expect_err("read from").to_string();
                 assert!(error.contains("--html") && error.contains("name another"));
             }
         }
         // An earlier report, and a new one.
         for path in [&report, &folder.join("b.npy")] {
-            check(path, &folder).expect("fine");
+            check(path, folder).expect("fine");
             check(path, &input).expect("fine");
         }
-        fs::remove_dir_all(&folder).expect("removed");
     }
 
     #[test]

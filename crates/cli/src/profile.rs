@@ -16,7 +16,6 @@ use crate::output_file;
 /// Far more than any profile needs.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// A profile and its file.
 #[derive(Clone, Debug)]
 pub(crate) struct ProfileFile {
     pub(crate) profile: Profile,

@@ -17,7 +17,6 @@ const GIB: u64 = 1 << 30;
 /// The size of the copies whose rates are reported, if the curve has no measured points.
 const COPY_BYTES: u64 = 32 << 20;
 
-/// The job of the suggested next command.
 const NEXT_JOB: &str = "--in 1GiB --out 1GiB --kernel 4ms";
 
 #[derive(clap::Args)]
@@ -36,16 +35,14 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let device = backend.device()?;
     let info = device.info();
     // Found before measuring, so that a missing cache folder fails at once.
-    let cached = match info.simulated {
-        Some(_) => None,
-        None => match (profile::cache_path(info), &args.output) {
-            (Ok(path), _) => Some(path),
-            (Err(_), Some(_)) => None,
-            (Err(error), None) => return Err(error.context("use --output FILE")),
-        },
+    let cached = match (profile::cache_path(info), &args.output) {
+        _ if info.simulated.is_some() => None,
+        (Ok(path), _) => Some(path),
+        (Err(_), Some(_)) => None,
+        (Err(error), None) => return Err(error.context("use --output FILE")),
     };
     let (profile, elapsed_ns) = calibration::measure(&backend, &device)?;
-    let origin = device::origin(&device);
+    let origin = device::origin(device.info());
     let date = clock::utc_now();
     let text = calibration::file_text(&profile, info, &origin, &date);
     let as_data = serde_json::to_value(&profile).context("cannot convert the profile to JSON")?;
@@ -120,7 +117,6 @@ fn figures(profile: &Profile) -> CalibrationFigures {
     }
 }
 
-/// A suggested next command.
 fn next(info: &DeviceInfo, output: Option<&Path>) -> String {
     match (&info.simulated, output) {
         (None, _) if info.ordinal == 0 => format!("pinlane plan {NEXT_JOB}"),
@@ -137,7 +133,6 @@ fn next(info: &DeviceInfo, output: Option<&Path>) -> String {
     }
 }
 
-/// The argument quoted for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

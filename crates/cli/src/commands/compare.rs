@@ -7,9 +7,8 @@ use pinlane::Device;
 use pinlane_report::{Compare, CompareRow, CopyStats, MemoryKind, Route};
 
 use crate::cli::Cli;
-use crate::clock::HostClock;
 use crate::device::{self, Backend};
-use crate::measure::{Meter, is_refusal, link_limit};
+use crate::measure::{CopyCase, Meter, is_refusal, link_limit};
 use crate::output_file::{self, write_given};
 use crate::parse::{number, size};
 use crate::terminal::Progress;
@@ -51,40 +50,27 @@ fn measure(backend: &Backend, device: &Device, args: &Args) -> anyhow::Result<Co
     let info = device.info();
     // All copies of a simulated device take the same time.
     let repeat = info.simulated.is_none().then_some(args.repeat);
-    let clock = HostClock::of(backend);
-    let mut meter = Meter::new(device, clock, backend.profile(), args.size).context("--size")?;
+    let mut meter = Meter::new(backend, device, args.size).context("--size")?;
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
     let progress = Progress::steps(MemoryKind::ALL.len());
     for (index, kind) in MemoryKind::ALL.into_iter().enumerate() {
-        let name = kind.name();
         if index > 0 {
             progress.advance();
         }
-        progress.message(|| name.to_owned());
-        if let Some(reason) = meter.refusal(kind) {
-            notes.push(format!("{name}: not measured: {reason}"));
-            continue;
-        }
+        progress.message(|| kind.name().to_owned());
         let required = matches!(kind, MemoryKind::Pageable | MemoryKind::Pinned);
-        match row(&mut meter, kind, args.size, repeat) {
-            Ok(row) => rows.push(row),
-            Err(error) if is_refusal(&error) && !required => {
-                meter.close(kind);
-                notes.push(format!("{name}: not measured: {error:#}"));
-                continue;
-            }
-            Err(error) if is_refusal(&error) => return Err(error.context("--size")),
-            Err(error) => return Err(error),
-        }
-        if let Some(remark) = meter.remark(kind) {
-            notes.push(format!("{name}: {remark}"));
-        }
+        let row = |meter: &mut Meter<'_>| row(meter, kind, args.size, repeat);
+        let measured = meter.try_kind(kind, required, &mut notes, row);
+        rows.extend(measured.map_err(|error| match is_refusal(&error) {
+            true => error.context("--size"),
+            false => error,
+        })?);
         meter.close(kind);
     }
     drop(progress);
-    let limit = link_limit(info, backend.profile());
+    let limit = link_limit(info, backend.profile.as_ref());
     let (bytes, repeat) = (args.size as u64, repeat.unwrap_or(1));
-    let report = Compare::new(device::origin(device), bytes, repeat, limit, rows);
+    let report = Compare::new(device::origin(device.info()), bytes, repeat, limit, rows);
     let mut report = report.context("neither pageable nor pinned memory was measured")?;
     report.notes = notes;
     Ok(report)
@@ -98,12 +84,17 @@ fn row(
 ) -> anyhow::Result<CompareRow> {
     let get_ns = meter.open(memory)?;
     let mut figure = |route| {
-        let first_ns = meter.check(memory, route, bytes)?;
+        let case = CopyCase {
+            memory,
+            route,
+            bytes,
+        };
+        let first_ns = meter.check(case)?;
         let times = match repeat {
             None => vec![first_ns],
             // The first copy is a warm-up.
             Some(repeat) => {
-                let times = (0..repeat).map(|_| meter.sample(memory, route, bytes));
+                let times = (0..repeat).map(|_| meter.sample(case));
                 times.collect::<anyhow::Result<Vec<_>>>()?
             }
         };

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use pinlane_conformance::{CaseResult, Verdict};
-use pinlane_report::{Origin, Selftest, SelftestCase, SelftestVerdict};
+use pinlane_report::{Selftest, SelftestCase, SelftestVerdict};
 use pinlane_sim::{Finding, Sim};
 
 use crate::cli::Cli;
-use crate::device::Backend;
+use crate::device::{self, Backend};
 use crate::output::{self, UsageError};
 
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
         Some(seed) => sim.seed(seed),
         None => sim,
     })?;
-    if args.seed.is_some() && backend.sim().is_none() {
+    if args.seed.is_some() && backend.sim.is_none() {
         let reason = "--seed needs a simulated device; add --device sim";
         return Err(UsageError(reason.to_owned()).into());
     }
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
 }
 
 fn run_suite(backend: &Backend, filter: Option<&str>, cli: &Cli<'_>) -> anyhow::Result<Selftest> {
-    let (platform, ordinal) = (backend.platform(), backend.ordinal());
+    let (platform, ordinal) = (&*backend.platform, backend.ordinal);
     let info = &platform.devices()?[ordinal as usize];
-    let mut report = Selftest::new(Origin::new(&info.name, info.simulated.clone()));
-    let sim = backend.sim();
+    let mut report = Selftest::new(device::origin(info));
+    let sim = backend.sim.as_ref();
     // Findings that no earlier case caused.
     let mut known = 0;
     let mut new = |all: Option<Vec<Finding>>| -> Vec<String> {

@@ -3,7 +3,7 @@
 //! ```text
 //!   Meter        one copy of a kind of memory, a direction and a size     (this file)
 //!     Rig        the device's end: streams, events, device memory         (rig)
-//!     HostMemory the host's end, one implementation per kind of memory    (memory)
+//!     HostMemory the host's end, one implementation per kind of memory    (this file)
 //!       PageLockedMemory   pinned, registered, write-combined             (page_locked)
 //!       MappedMemory       a kernel reads or writes host memory           (page_locked)
 //!       PageableMemory     pageable and express                           (pageable)
@@ -13,17 +13,13 @@
 //! Times are the device's own, taken by events. That is the right clock for a GPU, and the only one of a
 //! simulated device.
 //!
-//! - Page-locked memory: one copy between two events on an idle stream, as a program would time its own
-//!   copy. A kernel in front would hide the submission, but the switch from the compute engine to the copy
-//!   engine takes longer and varies more.
-//! - Mapped memory: the same with a kernel, after another kernel that keeps the stream busy until
-//!   everything is submitted.
-//! - Pageable memory: the host copies, so its work is part of the time. Start event on an idle stream, the
-//!   copy call, end event.
-//! - Both directions: one stream each. Both wait for the start event; the end event is recorded when both
-//!   are done. Pageable memory needs two host threads for this.
+//! - Page-locked memory: one copy between two events on an idle stream. A kernel in front would hide the
+//!   submission, but the switch to the copy engine takes longer and varies more.
+//! - Mapped memory: a kernel, after another one that keeps the stream busy until everything is submitted.
+//! - Pageable memory: the host copies, so its work is part of the time.
+//! - Both directions: one stream each, and for pageable memory one host thread each. Both wait for the start
+//!   event; the end event is recorded when both are done.
 
-mod memory;
 mod model;
 mod page_locked;
 mod pageable;
@@ -32,16 +28,20 @@ mod rig;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use pinlane::Device;
+use pinlane::{Device, PinnedBuf, Registered, WriteCombinedSink};
 use pinlane_model::Profile;
 use pinlane_report::{MemoryKind, Route};
 
 use crate::clock::HostClock;
+use crate::copier::Copier;
+use crate::device::Backend;
 use crate::system;
-use memory::HostMemory;
 pub(crate) use model::link_limit;
+use page_locked::{MappedMemory, PageLockedMemory};
 use pageable::PageableMemory;
 use rig::Rig;
+
+const NOT_OPEN: &str = "memory is not open";
 
 /// Fails if the measurement would exhaust the host's memory: source, target, and memory for pageable and
 /// express copies. Everything else is pinned, which the budget limits.
@@ -52,13 +52,46 @@ fn check_host_memory(bytes: usize, simulated: bool) -> anyhow::Result<()> {
     let free_bytes = system::available_bytes();
     if needed_bytes > system::usable_bytes(free_bytes) {
         let gb = |bytes: u64| format!("{:.1} GB", bytes as f64 / 1e9);
-        bail!(
-            "not enough host memory: {} needed, {} available; use smaller copies",
-            gb(needed_bytes),
-            gb(free_bytes)
-        );
+        let (needed, free) = (gb(needed_bytes), gb(free_bytes));
+        bail!("not enough host memory: {needed} needed, {free} available; use smaller copies");
     }
     Ok(())
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct CopyCase {
+    pub(crate) memory: MemoryKind,
+    pub(crate) route: Route,
+    pub(crate) bytes: usize,
+}
+
+/// The host's end of copies: one kind of memory.
+trait HostMemory {
+    /// Fills new memory, and adds what copies need besides it.
+    fn fill(&mut self, _rig: &Rig<'_>) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Copies once. Returns the time on the device's clock.
+    fn copy(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<u64>;
+
+    fn clear(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<()>;
+
+    /// Whether the target on the host holds the bytes of the device.
+    fn arrived(&mut self, rig: &mut Rig<'_>, route: Route, bytes: usize) -> anyhow::Result<bool>;
+}
+
+/// Allocates memory for the largest copy, with all pages touched.
+fn allocate(kind: MemoryKind, rig: &Rig<'_>) -> anyhow::Result<Box<dyn HostMemory>> {
+    let memory = match kind {
+        MemoryKind::Pageable => return PageableMemory::allocate(Copier::Driver, rig),
+        MemoryKind::Express => return PageableMemory::allocate(Copier::Express, rig),
+        MemoryKind::Pinned => PageLockedMemory::<PinnedBuf<u8>>::allocate(rig),
+        MemoryKind::Registered => PageLockedMemory::<Registered<Vec<u8>>>::allocate(rig),
+        MemoryKind::WriteCombined => PageLockedMemory::<WriteCombinedSink<u8>>::allocate(rig),
+        MemoryKind::Mapped => MappedMemory::allocate(rig),
+    };
+    memory.with_context(|| format!("cannot allocate {} memory; use smaller copies", kind.name()))
 }
 
 /// Whether the device or the budget refused the memory, so that other kinds can still be measured.
@@ -69,7 +102,6 @@ pub(crate) fn is_refusal(error: &anyhow::Error) -> bool {
     }
 }
 
-/// Measures copies of up to some size.
 pub(crate) struct Meter<'a> {
     clock: HostClock<'a>,
     rig: Rig<'a>,
@@ -80,28 +112,54 @@ pub(crate) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// For copies of at most `bytes`. `profile` is that of a simulated device, if known.
+    /// For copies of at most `bytes`.
     pub(crate) fn new(
+        backend: &'a Backend,
         device: &'a Device,
-        clock: HostClock<'a>,
-        profile: Option<&Profile>,
         bytes: usize,
     ) -> anyhow::Result<Self> {
-        let name = device.info().simulated.as_deref();
-        check_host_memory(bytes, name.is_some())?;
-        // A simulated libcuda reports only the name of its profile.
-        let profile = name.and_then(|name| profile.cloned().or_else(|| Profile::builtin(name)));
+        let simulated = device.info().simulated.is_some();
+        check_host_memory(bytes, simulated)?;
         Ok(Self {
-            clock,
+            clock: HostClock::of(backend),
             rig: Rig::new(device, bytes)?,
             memories: BTreeMap::new(),
-            profile,
-            simulated: name.is_some(),
+            profile: backend.profile_of(device),
+            simulated,
         })
     }
 
+    /// Calls `measure` for a kind of memory. `None` if the device cannot measure it. Notes why, or how its times
+    /// are obtained.
+    pub(crate) fn try_kind<T>(
+        &mut self,
+        kind: MemoryKind,
+        required: bool,
+        notes: &mut Vec<String>,
+        measure: impl FnOnce(&mut Self) -> anyhow::Result<T>,
+    ) -> anyhow::Result<Option<T>> {
+        let name = kind.name();
+        if let Some(reason) = self.refusal(kind) {
+            notes.push(format!("{name}: not measured: {reason}"));
+            return Ok(None);
+        }
+        match measure(self) {
+            Ok(measured) => {
+                let remark = self.remark(kind);
+                notes.extend(remark.map(|remark| format!("{name}: {remark}")));
+                Ok(Some(measured))
+            }
+            Err(error) if is_refusal(&error) && !required => {
+                self.close(kind);
+                notes.push(format!("{name}: not measured: {error:#}"));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Why this device cannot measure a kind of memory; `None` if it can.
-    pub(crate) fn refusal(&self, kind: MemoryKind) -> Option<&'static str> {
+    fn refusal(&self, kind: MemoryKind) -> Option<&'static str> {
         let info = self.rig.device.info();
         let profile = self.profile.as_ref();
         let has_express = profile.is_some_and(|profile| profile.express.is_some());
@@ -121,37 +179,31 @@ impl<'a> Meter<'a> {
     }
 
     /// Why this device cannot measure one direction and size of a kind that it can measure otherwise.
-    pub(crate) fn route_refusal(
-        &self,
-        kind: MemoryKind,
-        route: Route,
-        bytes: usize,
-    ) -> Option<&'static str> {
-        let by_driver = match (&self.profile, kind) {
+    pub(crate) fn route_refusal(&self, case: CopyCase) -> Option<&'static str> {
+        let by_driver = match (&self.profile, case.memory) {
             (_, MemoryKind::Pageable) => self.simulated,
-            (Some(profile), MemoryKind::Express) => model::uses_driver(profile, bytes as u64),
+            (Some(profile), MemoryKind::Express) => model::uses_driver(profile, case.bytes as u64),
             _ => false,
         };
-        (by_driver && route == Route::Both)
+        (by_driver && case.route == Route::Both)
             .then_some("the driver's copies need two host threads, and a simulated clock has one")
     }
 
     /// How the times of a kind are obtained, if not from the device's clock.
-    pub(crate) fn remark(&self, kind: MemoryKind) -> Option<&'static str> {
-        match kind {
-            _ if !self.simulated => None,
-            MemoryKind::Mapped => Some("modelled as a kernel launch plus a copy of pinned memory"),
-            MemoryKind::Express => Some(
-                "modelled from the profile's [express] section, or the driver's copy if faster",
-            ),
-            _ => None,
-        }
+    fn remark(&self, kind: MemoryKind) -> Option<&'static str> {
+        self.simulated.then_some(match kind {
+            MemoryKind::Mapped => "modelled as a kernel launch plus a copy of pinned memory",
+            MemoryKind::Express => {
+                "modelled from the profile's [express] section, or the driver's copy if faster"
+            }
+            _ => return None,
+        })
     }
 
     /// Allocates memory of a kind. Returns the time on the host's clock.
     pub(crate) fn open(&mut self, kind: MemoryKind) -> anyhow::Result<u64> {
         let start_ns = self.clock.now_ns();
-        let mut memory = memory::allocate(kind, &self.rig)?;
+        let mut memory = allocate(kind, &self.rig)?;
         let elapsed_ns = self.clock.now_ns().saturating_sub(start_ns);
         memory.fill(&self.rig)?;
         self.memories.insert(kind, memory);
@@ -159,35 +211,35 @@ impl<'a> Meter<'a> {
     }
 
     /// Allocates all memory of a kind that these routes need, and tries it.
-    pub(crate) fn prepare(&mut self, kind: MemoryKind, routes: &[Route]) -> anyhow::Result<()> {
-        self.open(kind)?;
+    pub(crate) fn prepare(&mut self, memory: MemoryKind, routes: &[Route]) -> anyhow::Result<()> {
+        self.open(memory)?;
         // The express lane pins its ring with the first large copy.
-        let bytes = match kind {
+        let bytes = match memory {
             MemoryKind::Express => self.rig.data.len(),
             _ => 1,
         };
         for &route in routes {
-            if self.route_refusal(kind, route, bytes).is_none() {
-                self.check(kind, route, bytes)?;
+            let case = CopyCase {
+                memory,
+                route,
+                bytes,
+            };
+            if self.route_refusal(case).is_none() {
+                self.check(case)?;
             }
         }
         Ok(())
     }
 
-    /// Frees memory of a kind.
     pub(crate) fn close(&mut self, kind: MemoryKind) {
         self.memories.remove(&kind);
     }
 
     /// Copies once and checks the result. Returns the time as [`sample`](Self::sample) does.
-    pub(crate) fn check(
-        &mut self,
-        kind: MemoryKind,
-        route: Route,
-        bytes: usize,
-    ) -> anyhow::Result<u64> {
+    pub(crate) fn check(&mut self, case: CopyCase) -> anyhow::Result<u64> {
+        let CopyCase { route, bytes, .. } = case;
         let Self { memories, rig, .. } = self;
-        let memory = memories.get_mut(&kind).context("memory is not open")?;
+        let memory = memories.get_mut(&case.memory).context(NOT_OPEN)?;
         rig.clear(bytes)?;
         if route != Route::H2d {
             memory.clear(rig, route, bytes)?;
@@ -197,41 +249,29 @@ impl<'a> Meter<'a> {
         let good_on_device = route == Route::D2h || rig.arrived(bytes)?;
         let good_on_host = route == Route::H2d || memory.arrived(rig, route, bytes)?;
         if !good_on_device || !good_on_host {
-            bail!(
-                "{} memory, {}: the copy delivered wrong bytes",
-                kind.name(),
-                route.words()
-            );
+            let (kind, direction) = (case.memory.name(), route.words());
+            bail!("{kind} memory, {direction}: the copy delivered wrong bytes");
         }
-        Ok(self.modelled_ns(kind, route, bytes)?.unwrap_or(measured_ns))
+        Ok(self.modelled_ns(case)?.unwrap_or(measured_ns))
     }
 
     /// Copies once. Returns the time in nanoseconds.
-    pub(crate) fn sample(
-        &mut self,
-        kind: MemoryKind,
-        route: Route,
-        bytes: usize,
-    ) -> anyhow::Result<u64> {
-        if let Some(ns) = self.modelled_ns(kind, route, bytes)? {
+    pub(crate) fn sample(&mut self, case: CopyCase) -> anyhow::Result<u64> {
+        if let Some(ns) = self.modelled_ns(case)? {
             return Ok(ns);
         }
         let Self { memories, rig, .. } = self;
-        let memory = memories.get_mut(&kind).context("memory is not open")?;
-        memory.copy(rig, route, bytes)
+        let memory = memories.get_mut(&case.memory).context(NOT_OPEN)?;
+        memory.copy(rig, case.route, case.bytes)
     }
 
     /// The time by the model, where a simulated clock would be wrong.
-    fn modelled_ns(
-        &mut self,
-        kind: MemoryKind,
-        route: Route,
-        bytes: usize,
-    ) -> anyhow::Result<Option<u64>> {
+    fn modelled_ns(&mut self, case: CopyCase) -> anyhow::Result<Option<u64>> {
+        let CopyCase { route, bytes, .. } = case;
         let Some(profile) = &self.profile else {
             return Ok(None);
         };
-        Ok(match kind {
+        Ok(match case.memory {
             MemoryKind::Mapped => Some(model::mapped_ns(profile, route, bytes as u64)),
             MemoryKind::Express => {
                 let driver_ns = match route {

@@ -6,7 +6,7 @@ use pinlane::{
 };
 use pinlane_report::Route;
 
-use super::memory::HostMemory;
+use super::HostMemory;
 use super::rig::{Rig, touched};
 
 /// A buffer for copies in one direction, and a second one for copies in both. A slot is empty while its
@@ -44,7 +44,6 @@ impl<B> BufferPair<B> {
     }
 }
 
-/// Takes a buffer out of its slot.
 fn take<B>(slot: &mut Option<B>) -> anyhow::Result<B> {
     slot.take().context("a failed copy lost its buffer")
 }
@@ -125,15 +124,12 @@ impl<B: PageLockedBuffer> HostMemory for PageLockedMemory<B> {
     }
 }
 
-/// A kind of page-locked buffer.
 pub(super) trait PageLockedBuffer: PinnedTarget<u8> + Sized {
     /// Allocates a buffer for the largest copy.
     fn allocate(rig: &Rig<'_>) -> anyhow::Result<Self>;
 
-    /// The first bytes of the buffer.
     fn prefix(self, bytes: usize) -> Part<Self>;
 
-    /// Writes to the start of the buffer.
     fn write(self, values: &[u8]) -> Self;
 
     /// The contents, if the CPU can read them.
@@ -210,10 +206,9 @@ impl MappedMemory {
 impl HostMemory for MappedMemory {
     fn fill(&mut self, rig: &Rig<'_>) -> anyhow::Result<()> {
         self.kernels = Some(MappedCopies::load(rig.device)?);
-        let buffer = self.buffers.first.as_mut();
-        buffer
-            .context("no copy is in flight")?
-            .copy_from_slice(&rig.data);
+        let mut buffer = take(&mut self.buffers.first)?;
+        buffer.copy_from_slice(&rig.data);
+        self.buffers.first = Some(buffer);
         Ok(())
     }
 
@@ -225,11 +220,8 @@ impl HostMemory for MappedMemory {
         let (mut up, mut down) = (None, None);
         if route != Route::D2h {
             let target = rig.target.range_mut(..bytes);
-            up = Some(ok(kernels.to_device(
-                &rig.up,
-                take(&mut buffers.first)?,
-                target,
-            ))?);
+            let source = take(&mut buffers.first)?;
+            up = Some(ok(kernels.to_device(&rig.up, source, target))?);
         }
         if route != Route::H2d {
             let source = rig.source.range(..bytes);

@@ -5,7 +5,7 @@ use std::thread;
 
 use pinlane_report::Route;
 
-use super::memory::HostMemory;
+use super::HostMemory;
 use super::rig::{Rig, touched};
 use crate::copier::Copier;
 
@@ -21,7 +21,6 @@ impl PageableMemory {
         Ok(Box::new(Self { copier, target }))
     }
 
-    /// Times one copy by the driver.
     pub(super) fn driver_copy(
         rig: &mut Rig<'_>,
         route: Route,
@@ -37,14 +36,13 @@ impl PageableMemory {
     /// Copies in both directions, each on its own thread, timed from when both threads run.
     fn copy_both(&mut self, rig: &mut Rig<'_>, bytes: usize) -> anyhow::Result<()> {
         let mut device_target = std::mem::replace(&mut rig.target, rig.device.alloc(0)?);
-        let (ready, go, done) = (Flag::default(), Flag::default(), Flag::default());
+        let (ready, go) = (Flag::default(), Flag::default());
         let copier = self.copier;
         let result = thread::scope(|scope| {
             let (stream, source) = (rig.down.clone(), rig.source.range(..bytes));
             let target = &mut self.target[..bytes];
-            let (ready, go, done) = (&ready, &go, &done);
+            let (ready, go) = (&ready, &go);
             let helper = scope.spawn(move || {
-                let _done = RaiseOnDrop(done);
                 ready.raise();
                 go.wait();
                 copier.download(&stream, source, target)
@@ -57,7 +55,9 @@ impl PageableMemory {
                 Ok(copier.upload(&rig.up, &rig.data[..bytes], target)?)
             });
             // The time to join the thread is not part of the copy.
-            done.wait();
+            while !helper.is_finished() {
+                std::hint::spin_loop();
+            }
             let ended = rig.end(Route::Both);
             let down = helper.join().expect("copying does not panic");
             up.and(ended).and(down.map_err(Into::into))
@@ -80,15 +80,6 @@ impl Flag {
         while !self.0.load(Ordering::Acquire) {
             std::hint::spin_loop();
         }
-    }
-}
-
-/// Raises a flag even if its thread panics.
-struct RaiseOnDrop<'a>(&'a Flag);
-
-impl Drop for RaiseOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.raise();
     }
 }
 

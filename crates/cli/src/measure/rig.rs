@@ -8,7 +8,6 @@ use pinlane_report::Route;
 const DELAY_NS: u64 = 40_000;
 const DELAY_BOTH_NS: u64 = 80_000;
 
-/// Streams, events, device memory, and the bytes to send.
 pub(super) struct Rig<'a> {
     pub(super) device: &'a Device,
     /// The stream of everything that touches `target`.
@@ -68,7 +67,6 @@ impl<'a> Rig<'a> {
         self.start(route)
     }
 
-    /// Records the start.
     pub(super) fn start(&self, route: Route) -> anyhow::Result<()> {
         self.timed_stream(route).record(&self.start)?;
         if route == Route::Both {
@@ -93,7 +91,6 @@ impl<'a> Rig<'a> {
         u64::try_from(ns).context("the device's clock ran backwards")
     }
 
-    /// Clears the target on the device.
     pub(super) fn clear(&mut self, bytes: usize) -> anyhow::Result<()> {
         self.up.fill_bytes(self.target.range_mut(..bytes), 0)?;
         self.up.synchronize()?;
@@ -113,9 +110,8 @@ impl<'a> Rig<'a> {
 /// Pageable memory with all pages touched.
 pub(super) fn touched(bytes: usize) -> anyhow::Result<Vec<u8>> {
     let mut memory = Vec::new();
-    memory
-        .try_reserve_exact(bytes)
-        .context("not enough host memory; use smaller copies")?;
+    let reserved = memory.try_reserve_exact(bytes);
+    reserved.context("not enough host memory; use smaller copies")?;
     // Ones, because the system would not back zeros with memory; in blocks, which is fast in debug builds.
     let block = [1; 1 << 16];
     while memory.len() < bytes {
@@ -127,9 +123,8 @@ pub(super) fn touched(bytes: usize) -> anyhow::Result<Vec<u8>> {
 
 /// Bytes that no other buffer holds by chance.
 fn pattern(bytes: usize) -> anyhow::Result<Vec<u8>> {
-    let block: Vec<u8> = (0..65_521u32)
-        .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8 | 1)
-        .collect();
+    let byte = |i: u32| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8 | 1;
+    let block: Vec<u8> = (0..65_521).map(byte).collect();
     let mut data = touched(bytes)?;
     for part in data.chunks_mut(block.len()) {
         part.copy_from_slice(&block[..part.len()]);

@@ -25,10 +25,9 @@ const ALIASES: [(&str, Dtype); 16] = [
 /// Finds `bf16`, `BF16`, `bfloat16`, `torch.bfloat16`, …
 fn find(text: &str) -> Option<Dtype> {
     let name = text.trim().to_ascii_lowercase();
-    let bare = ["torch.", "numpy.", "np."]
-        .iter()
-        .find_map(|package| name.strip_prefix(package))
-        .unwrap_or(&name);
+    let mut packages = ["torch.", "numpy.", "np."].iter();
+    let bare = packages.find_map(|package| name.strip_prefix(package));
+    let bare = bare.unwrap_or(&name);
     match ALIASES.iter().find(|(alias, _)| *alias == bare) {
         Some((_, dtype)) => Some(*dtype),
         None => Dtype::from_name(&bare.to_ascii_uppercase()),
@@ -39,7 +38,6 @@ pub(crate) fn any(text: &str) -> Result<Dtype, String> {
     one_of(text, &Dtype::ALL)
 }
 
-/// Parses one of these types.
 pub(crate) fn one_of(text: &str, choice: &[Dtype]) -> Result<Dtype, String> {
     let found = find(text).filter(|dtype| choice.contains(dtype));
     found.ok_or_else(|| {

@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 
 use clap::builder::{RangedI64ValueParser, TypedValueParser};
 
-/// A parser of numbers in a range.
 pub(crate) fn within<T: TryFrom<u64>>(
     allowed: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {

@@ -17,7 +17,6 @@ pub(super) const UNITS: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// The most sizes in a list.
 const SIZES_MAX: usize = 256;
 
 /// Parses a size such as `256MiB`; at least 1 byte.
@@ -28,7 +27,6 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a size that may be 0.
 pub(crate) fn parse_or_zero(text: &str) -> Result<usize, String> {
     let text = text.trim();
     let (digits, unit) = split_unit(text, &UNITS).unwrap_or((text, 1));

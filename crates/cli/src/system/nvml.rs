@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 
 use nvml_wrapper::Nvml;
-use nvml_wrapper::enum_wrappers::device::ComputeMode as Mode;
+pub(crate) use nvml_wrapper::enum_wrappers::device::ComputeMode;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
@@ -17,16 +17,6 @@ const LIBRARY: &str = "libnvidia-ml.so.1";
 
 const PROCESS_NAME_BYTES: usize = 256;
 
-/// Who may use a GPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ComputeMode {
-    Shared,
-    /// One process at a time.
-    Exclusive,
-    Prohibited,
-}
-
-/// A process that computes on a GPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct GpuProcess {
     pub(crate) pid: u32,
@@ -34,7 +24,6 @@ pub(crate) struct GpuProcess {
     pub(crate) memory_bytes: Option<u64>,
 }
 
-/// The current state of a GPU.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct GpuState {
     pub(crate) link: Option<Link>,
@@ -49,7 +38,6 @@ pub(crate) struct GpuState {
     pub(crate) mps: Option<bool>,
 }
 
-/// The opened library.
 pub(crate) struct Management(Nvml);
 
 impl Management {
@@ -92,11 +80,7 @@ impl Management {
         GpuState {
             link: self.link(pci),
             replays: self.replays(pci),
-            compute_mode: device.compute_mode().ok().map(|mode| match mode {
-                Mode::Default => ComputeMode::Shared,
-                Mode::ExclusiveThread | Mode::ExclusiveProcess => ComputeMode::Exclusive,
-                Mode::Prohibited => ComputeMode::Prohibited,
-            }),
+            compute_mode: device.compute_mode().ok(),
             persistence: device.is_in_persistent_mode().ok(),
             confidential: match device.is_cc_enabled() {
                 Ok(on) => Some(on),

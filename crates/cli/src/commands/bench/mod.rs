@@ -10,15 +10,12 @@ use anyhow::Context;
 use pinlane_report::{Bench, BenchComparison, MemoryKind, Route};
 
 use crate::cli::Cli;
-use crate::clock::HostClock;
 use crate::interrupt::Interrupt;
 use crate::measure::Meter;
 use crate::output::{self, UsageError};
 use crate::output_file::{self, write_given};
 use crate::parse::{List, duration, size};
-use crate::terminal::Progress;
 use crate::{clock, device};
-use sweep::Sweep;
 
 /// Default sizes. A simulated device moves real bytes, so its range is smaller.
 const SIZES: &str = "4KiB..256MiB*4";
@@ -79,28 +76,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
-    let csv_to_stdout = args
-        .csv
-        .as_ref()
-        .is_some_and(|path| path.as_os_str() == "-");
+    let csv_to_stdout = args.csv.as_deref() == Some(Path::new("-"));
     if csv_to_stdout && cli.json {
         let reason = "--csv - and --json cannot both use standard output; pass a file to --csv";
         return Err(UsageError(reason.to_owned()).into());
     }
     let csv = args.csv.clone().filter(|_| !csv_to_stdout);
-    let flags = [
-        ("--csv", &csv),
-        ("--svg", &args.svg),
-        ("--html", &args.html),
-    ];
+    let (svg, html) = (&args.svg, &args.html);
+    let flags = [("--csv", &csv), ("--svg", svg), ("--html", html)];
     let inputs = cli.device.file().into_iter().chain(args.against.as_deref());
     output_file::check(&flags, inputs)?;
     let earlier = args.against.as_deref().map(read_earlier).transpose()?;
     let interrupt = Interrupt::listen()?;
     let report = measure(args, cli, &interrupt)?;
     let written = write_given(&csv, || report.to_csv())
-        .and_then(|()| write_given(&args.svg, || report.to_svg()))
-        .and_then(|()| write_given(&args.html, || report.to_html()));
+        .and_then(|()| write_given(svg, || report.to_svg()))
+        .and_then(|()| write_given(html, || report.to_html()));
     let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
     match &compared {
         _ if csv_to_stdout => output::print(&report.to_csv())?,
@@ -149,23 +140,20 @@ fn measure(args: &Args, cli: &Cli<'_>, interrupt: &Interrupt) -> anyhow::Result<
     let largest = sizes.last().copied().unwrap_or(1);
     // No date on a simulated device, where all runs are the same.
     let date = (!simulated).then(clock::utc_now);
-    let mut report = Bench::new(device::origin(&device), date, args.seed, 0);
+    let mut report = Bench::new(device::origin(device.info()), date, args.seed, 0);
     if interrupt.is_raised() {
         return Ok(report);
     }
-    let clock = HostClock::of(&backend);
-    let mut meter = Meter::new(&device, clock, backend.profile(), largest).context("--sizes")?;
+    let mut meter = Meter::new(&backend, &device, largest).context("--sizes")?;
     let (memory, routes) = (&args.memory, &args.routes);
     let kinds = sweep::open(&mut meter, memory, routes, interrupt, &mut report.notes)?;
-    let cases = sweep::cases(&meter, &kinds, routes, &sizes, &mut report.notes);
+    let mut cases = sweep::cases(&meter, &kinds, routes, &sizes, &mut report.notes);
     if !simulated {
         report.budget_ns = args.time / cases.len().max(1) as u64;
     }
-    let progress = Progress::steps(sweep::steps(cases.len(), simulated));
-    let mut sweep = Sweep::new(&mut meter, cases, interrupt);
     let budget_ns = (!simulated).then_some(report.budget_ns);
-    sweep.run(args.seed, budget_ns, &progress)?;
-    sweep.fill(&mut report)?;
+    report.complete = sweep::run(&mut meter, &mut cases, args.seed, budget_ns, interrupt)?;
+    sweep::fill(&mut report, &cases)?;
     Ok(report)
 }
 

@@ -8,31 +8,21 @@ use pinlane_model::SplitMix64;
 use pinlane_report::{Bench, CopyStats, MemoryKind, Route};
 
 use crate::interrupt::Interrupt;
-use crate::measure::{Meter, is_refusal};
+use crate::measure::{CopyCase, Meter};
 use crate::terminal::Progress;
 
 /// Rounds on a real device; each measures every combination.
 const ROUNDS: usize = 12;
 
-/// The most copies of one combination in one round.
 const COPIES_PER_ROUND: usize = 160;
 
-/// The size of a copy that measures latency.
 const LATENCY_BYTES: usize = 1;
 
-/// One combination to measure.
-#[derive(Clone, Copy)]
-pub(super) struct Case {
-    memory: MemoryKind,
-    route: Route,
-    bytes: usize,
+pub(super) struct Combination {
+    case: CopyCase,
     /// Measures latency, apart from the sizes.
     latency: bool,
-}
-
-/// The number of measurement steps.
-pub(super) fn steps(cases: usize, simulated: bool) -> usize {
-    if simulated { cases } else { cases * ROUNDS }
+    times: Vec<u64>,
 }
 
 /// Allocates memory of each kind. Kinds that cannot be allocated are left out, with a note.
@@ -52,23 +42,9 @@ pub(super) fn open(
         if interrupt.is_raised() {
             break;
         }
-        let name = kind.name();
-        if let Some(reason) = meter.refusal(kind) {
-            notes.push(format!("{name}: not measured: {reason}"));
-            continue;
-        }
-        match meter.prepare(kind, routes) {
-            Ok(()) => kinds.push(kind),
-            Err(error) if is_refusal(&error) => {
-                meter.close(kind);
-                notes.push(format!("{name}: not measured: {error:#}"));
-                continue;
-            }
-            Err(error) => return Err(error),
-        }
-        if let Some(remark) = meter.remark(kind) {
-            notes.push(format!("{name}: {remark}"));
-        }
+        let prepare = |meter: &mut Meter<'_>| meter.prepare(kind, routes);
+        let prepared = meter.try_kind(kind, false, notes, prepare)?;
+        kinds.extend(prepared.map(|()| kind));
     }
     kinds.sort_unstable();
     Ok(kinds)
@@ -81,21 +57,24 @@ pub(super) fn cases(
     routes: &[Route],
     sizes: &[usize],
     notes: &mut Vec<String>,
-) -> Vec<Case> {
+) -> Vec<Combination> {
     let mut cases = Vec::new();
     for &memory in kinds {
         for &route in routes {
-            let case = |bytes, latency| Case {
-                memory,
-                route,
-                bytes,
+            let combination = |bytes, latency| Combination {
+                case: CopyCase {
+                    memory,
+                    route,
+                    bytes,
+                },
                 latency,
+                times: Vec::new(),
             };
-            let mut wanted = vec![case(LATENCY_BYTES, true)];
-            wanted.extend(sizes.iter().map(|bytes| case(*bytes, false)));
+            let mut wanted = vec![combination(LATENCY_BYTES, true)];
+            wanted.extend(sizes.iter().map(|bytes| combination(*bytes, false)));
             let mut refused = None;
-            wanted.retain(|case| {
-                let reason = meter.route_refusal(memory, route, case.bytes);
+            wanted.retain(|wanted| {
+                let reason = meter.route_refusal(wanted.case);
                 refused = refused.or(reason);
                 reason.is_none()
             });
@@ -113,107 +92,82 @@ pub(super) fn cases(
     cases
 }
 
-/// The cases and the times of their copies.
-pub(super) struct Sweep<'m, 'd> {
-    meter: &'m mut Meter<'d>,
-    interrupt: &'m Interrupt,
-    cases: Vec<Case>,
-    times: Vec<Vec<u64>>,
-    complete: bool,
+/// Measures each case for `budget_ns`, or once without a budget. Returns whether no interrupt stopped it early.
+pub(super) fn run(
+    meter: &mut Meter<'_>,
+    cases: &mut [Combination],
+    seed: u64,
+    budget_ns: Option<u64>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<bool> {
+    let mut random = SplitMix64::new(seed);
+    let rounds = budget_ns.map_or(1, |_| ROUNDS);
+    let progress = Progress::steps(cases.len() * rounds);
+    let mut order: Vec<usize> = (0..cases.len()).collect();
+    for round in 0..rounds {
+        random.shuffle(&mut order);
+        for &index in &order {
+            if interrupt.is_raised() {
+                return Ok(false);
+            }
+            let Combination { case, times, .. } = &mut cases[index];
+            progress.message(|| format!("{}, {}", case.memory.name(), case.route.words()));
+            // The first copy is checked; with a budget it warms up.
+            let ns = match round {
+                0 => meter.check(*case)?,
+                _ => meter.sample(*case)?,
+            };
+            match budget_ns {
+                None => times.push(ns),
+                Some(budget_ns) => {
+                    let time = Duration::from_nanos(budget_ns / ROUNDS as u64);
+                    sample_for(time, meter, *case, times, interrupt)?;
+                }
+            }
+            progress.advance();
+        }
+    }
+    Ok(!interrupt.is_raised())
 }
 
-impl<'m, 'd> Sweep<'m, 'd> {
-    pub(super) fn new(
-        meter: &'m mut Meter<'d>,
-        cases: Vec<Case>,
-        interrupt: &'m Interrupt,
-    ) -> Self {
-        Self {
-            meter,
-            interrupt,
-            times: vec![Vec::new(); cases.len()],
-            cases,
-            complete: false,
+/// Copies as often as the time allows, but at least once.
+fn sample_for(
+    time: Duration,
+    meter: &mut Meter<'_>,
+    case: CopyCase,
+    times: &mut Vec<u64>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let start = Instant::now();
+    for _ in 0..COPIES_PER_ROUND {
+        if interrupt.is_raised() {
+            break;
+        }
+        times.push(meter.sample(case)?);
+        if start.elapsed() >= time {
+            break;
         }
     }
+    Ok(())
+}
 
-    /// Measures each case for `budget_ns`, or once without a budget. Stops early on an interrupt.
-    pub(super) fn run(
-        &mut self,
-        seed: u64,
-        budget_ns: Option<u64>,
-        progress: &Progress,
-    ) -> anyhow::Result<()> {
-        let mut random = SplitMix64::new(seed);
-        let rounds = budget_ns.map_or(1, |_| ROUNDS);
-        let mut order: Vec<usize> = (0..self.cases.len()).collect();
-        for round in 0..rounds {
-            random.shuffle(&mut order);
-            for &index in &order {
-                if self.interrupt.is_raised() {
-                    return Ok(());
-                }
-                let case = self.cases[index];
-                progress.message(|| format!("{}, {}", case.memory.name(), case.route.words()));
-                match budget_ns {
-                    None => self.measure_once(index)?,
-                    Some(budget_ns) => {
-                        let time = Duration::from_nanos(budget_ns / ROUNDS as u64);
-                        self.measure_for(index, time, round == 0)?;
-                    }
-                }
-                progress.advance();
-            }
+pub(super) fn fill(report: &mut Bench, cases: &[Combination]) -> anyhow::Result<()> {
+    let measured = cases
+        .iter()
+        .filter(|combination| !combination.times.is_empty());
+    for Combination {
+        case,
+        latency,
+        times,
+    } in measured
+    {
+        let (memory, route, bytes) = (case.memory, case.route, case.bytes as u64);
+        let figure = CopyStats::from_times(route.moved(bytes), times)
+            .context("a copy took no time on this device's clock; choose another device")?;
+        match latency {
+            true => report.push_latency(memory, route, bytes, figure),
+            false => report.push(memory, route, bytes, figure),
         }
-        self.complete = true;
-        Ok(())
     }
-
-    /// Uses the time of the one copy that is checked.
-    fn measure_once(&mut self, index: usize) -> anyhow::Result<()> {
-        let case = self.cases[index];
-        let ns = self.meter.check(case.memory, case.route, case.bytes)?;
-        self.times[index].push(ns);
-        Ok(())
-    }
-
-    /// After a warm-up copy, copies as often as the time allows, but at least once.
-    fn measure_for(&mut self, index: usize, time: Duration, first: bool) -> anyhow::Result<()> {
-        let case = self.cases[index];
-        let (memory, route, bytes) = (case.memory, case.route, case.bytes);
-        match first {
-            true => self.meter.check(memory, route, bytes)?,
-            false => self.meter.sample(memory, route, bytes)?,
-        };
-        let start = Instant::now();
-        for _ in 0..COPIES_PER_ROUND {
-            if self.interrupt.is_raised() {
-                break;
-            }
-            let ns = self.meter.sample(memory, route, bytes)?;
-            self.times[index].push(ns);
-            if start.elapsed() >= time {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the results to the report.
-    pub(super) fn fill(&self, report: &mut Bench) -> anyhow::Result<()> {
-        for (case, times) in self.cases.iter().zip(&self.times) {
-            if times.is_empty() {
-                continue;
-            }
-            let bytes = case.bytes as u64;
-            let figure = CopyStats::from_times(case.route.moved(bytes), times)
-                .context("a copy took no time on this device's clock; choose another device")?;
-            match case.latency {
-                true => report.push_latency(case.memory, case.route, bytes, figure),
-                false => report.push(case.memory, case.route, bytes, figure),
-            }
-        }
-        report.complete = self.complete && !self.interrupt.is_raised();
-        Ok(())
-    }
+    Ok(())
 }

@@ -10,30 +10,22 @@ mod facts;
 #[cfg(test)]
 mod tests;
 
-use pinlane_report::{Doctor, Origin};
+use pinlane_report::Doctor;
 
 use crate::cli::Cli;
-use crate::terminal;
+use crate::{device, terminal};
 use facts::Facts;
 
-#[derive(clap::Args)]
-pub(crate) struct Args {}
-
-pub(crate) fn run(_args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(cli: &Cli<'_>) -> anyhow::Result<bool> {
     let report = examine(&Facts::gather(cli.device));
-    cli.report(
-        || report.to_json(),
-        || report.to_text(terminal::doctor_look()),
-    )?;
+    let text = || report.to_text(terminal::doctor_look());
+    cli.report(|| report.to_json(), text)?;
     Ok(report.is_good())
 }
 
 fn examine(facts: &Facts) -> Doctor {
     let gpus = &facts.gpus.gpus;
-    let origin = gpus.first().map(|gpu| {
-        let info = &gpu.info;
-        Origin::new(&info.name, info.simulated.clone())
-    });
+    let origin = gpus.first().map(|gpu| device::origin(&gpu.info));
     let names = gpus.iter().map(|gpu| gpu.info.name.clone()).collect();
     Doctor::new(origin, names, checks::run_all(facts))
 }

@@ -11,7 +11,6 @@ const ITEM_BYTES: u64 = 8;
 /// For partial sums, the result, and rounding of allocations.
 const OVERHEAD_BYTES: u64 = 8 << 20;
 
-/// Memory that holds vectors.
 struct Capacity {
     what: &'static str,
     free_bytes: u64,
@@ -41,33 +40,22 @@ pub(super) fn check(device: &Device, items: usize) -> anyhow::Result<()> {
     }
 }
 
-fn capacities(
-    device_bytes: u64,
-    budget_bytes: u64,
-    host_bytes: u64,
-    simulated: bool,
-) -> [Capacity; 3] {
+fn capacities(device: u64, budget: u64, host: u64, simulated: bool) -> [Capacity; 3] {
+    let capacity = |what, free_bytes, copies, advice| Capacity {
+        what,
+        free_bytes,
+        copies,
+        advice,
+    };
+    let on_device = device.saturating_sub(OVERHEAD_BYTES);
+    // Leaves some for the result, the express lane and rounding.
+    let pinned = budget / 3 * 2;
+    // Pinned and pageable, plus the memory of a simulated device.
+    let copies = if simulated { 3 } else { 2 };
     [
-        Capacity {
-            what: "device memory",
-            free_bytes: device_bytes.saturating_sub(OVERHEAD_BYTES),
-            copies: 1,
-            advice: "",
-        },
-        Capacity {
-            what: "pinned memory",
-            // Leaves some for the result, the express lane and rounding.
-            free_bytes: budget_bytes / 3 * 2,
-            copies: 1,
-            advice: ", or set PINLANE_PINNED_LIMIT",
-        },
-        Capacity {
-            what: "host memory",
-            free_bytes: system::usable_bytes(host_bytes),
-            // Pinned and pageable, plus the memory of a simulated device.
-            copies: if simulated { 3 } else { 2 },
-            advice: "",
-        },
+        capacity("device memory", on_device, 1, ""),
+        capacity("pinned memory", pinned, 1, ", or set PINLANE_PINNED_LIMIT"),
+        capacity("host memory", system::usable_bytes(host), copies, ""),
     ]
 }
 
@@ -105,8 +93,8 @@ mod tests {
         ] {
             let capacities = capacities(141 * GB, budget_bytes, host_bytes, simulated);
             let message = refusal(&capacities, u64::MAX / 8).expect("too many");
-            let suggested = message.split("use -n ").nth(1).expect("a suggestion");
-            let suggested = suggested.split(' ').next().expect("a number");
+            let (_, suggested) = message.split_once("use -n ").expect("a suggestion");
+            let (suggested, _) = suggested.split_once(' ').expect("a number");
             let suggested = suggested.parse().expect("a number");
             assert_eq!(refusal(&capacities, suggested), None, "{message}");
             assert!(refusal(&capacities, suggested + 1).is_some(), "{message}");
@@ -118,9 +106,7 @@ mod tests {
         // The budget allows it, but the memory is missing.
         let capacities = capacities(141 * GB, u64::MAX, 16 * GB, true);
         let message = refusal(&capacities, GB).expect("too many");
-        assert!(
-            message.contains("needs 24.00 GB of host memory"),
-            "{message}"
-        );
+        let needs = "needs 24.00 GB of host memory";
+        assert!(message.contains(needs), "{message}");
     }
 }

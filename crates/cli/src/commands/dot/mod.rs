@@ -17,7 +17,7 @@ use crate::device::{self, Backend};
 use crate::median::median_by_key;
 use crate::output;
 use crate::parse::{number, one_of};
-use runner::{DotRun, DotRunner};
+use runner::{DotRun, DotRunner, Way};
 use vectors::Reference;
 
 #[derive(clap::Args)]
@@ -90,7 +90,7 @@ fn empty(device: &Device, job: DotJob) -> Dot {
         pinned: way.clone(),
         express: way,
     };
-    Dot::new(device::origin(device), job, None, 0.0, ways, true)
+    Dot::new(device::origin(device.info()), job, None, 0.0, ways, true)
 }
 
 fn measure(backend: &Backend, device: &Device, job: DotJob) -> anyhow::Result<Dot> {
@@ -102,8 +102,8 @@ fn measure(backend: &Backend, device: &Device, job: DotJob) -> anyhow::Result<Do
     let mut runner = DotRunner::new(device, job.kernel, pinned, pageable)?;
     let mut values = Vec::new();
     let result = |run: &DotRun| DotResult::new(run.value, reference.relative_error(run.value));
-    let mut way = |copier| -> anyhow::Result<DotWay> {
-        let runs = runner.runs(copier, job.repeat)?;
+    let mut way = |way: Way| -> anyhow::Result<DotWay> {
+        let runs = runner.runs(job.repeat, way)?;
         values.extend(runs.iter().map(|run| run.value.to_bits()));
         let run = median(runs);
         Ok(DotWay {
@@ -112,18 +112,15 @@ fn measure(backend: &Backend, device: &Device, job: DotJob) -> anyhow::Result<Do
         })
     };
     let mut ways = DotWays {
-        standard: way(Some(Copier::Driver))?,
-        pinned: way(None)?,
-        express: way(Some(Copier::Express))?,
+        standard: way(|runner| runner.pageable(Copier::Driver))?,
+        pinned: way(|runner| runner.pinned())?,
+        express: way(|runner| runner.pageable(Copier::Express))?,
     };
-    if let Some(name) = &device.info().simulated {
-        // A simulated libcuda reports only the name of its profile.
-        let profile = backend.profile().cloned();
-        let profile = profile.or_else(|| Profile::builtin(name));
-        ways.express.times = modelled_express(&ways, job.items, profile);
+    if device.info().simulated.is_some() {
+        ways.express.times = modelled_express(&ways, job.items, backend.profile_of(device));
     }
     let same_bits = values.iter().all(|bits| *bits == values[0]);
-    let origin = device::origin(device);
+    let origin = device::origin(device.info());
     let mut report = Dot::new(origin, job, pinned_ns, reference.value, ways, same_bits);
     if job.kernel == DotKernel::Atomic {
         let run = median(runner.kernel_alone(DotKernel::Tree, job.repeat)?);
@@ -154,7 +151,7 @@ fn allocate_pinned(
     let both = [allocate()?, allocate()?];
     let elapsed_ns = clock.now_ns().saturating_sub(start_ns);
     // The clock of a simulated libcuda cannot be read.
-    let known = backend.sim().is_some() || device.info().simulated.is_none();
+    let known = backend.sim.is_some() || device.info().simulated.is_none();
     Ok((both, known.then_some(elapsed_ns)))
 }
 

@@ -6,12 +6,14 @@ use pinlane_report::{DotKernel, DotTimes};
 
 use crate::copier::Copier;
 
-/// Times and result of a run.
 #[derive(Clone, Copy)]
 pub(super) struct DotRun {
     pub(super) times: DotTimes,
     pub(super) value: f64,
 }
+
+/// Where the vectors are, and who copies them.
+pub(super) type Way = fn(&mut DotRunner<'_>) -> Result<f64>;
 
 pub(super) struct DotRunner<'a> {
     device: &'a Device,
@@ -51,17 +53,10 @@ impl<'a> DotRunner<'a> {
         })
     }
 
-    /// Runs once to warm up, then `repeat` times: from pageable memory with this copier, or from pinned memory.
-    pub(super) fn runs(
-        &mut self,
-        copier: Option<Copier>,
-        repeat: u32,
-    ) -> anyhow::Result<Vec<DotRun>> {
+    /// Runs once to warm up, then `repeat` times.
+    pub(super) fn runs(&mut self, repeat: u32, run: Way) -> anyhow::Result<Vec<DotRun>> {
         let mut run_once = || -> anyhow::Result<DotRun> {
-            let value = match copier {
-                Some(copier) => self.pageable(copier)?,
-                None => self.pinned()?,
-            };
+            let value = run(self)?;
             let times = self.events.times()?;
             Ok(DotRun { times, value })
         };
@@ -91,8 +86,8 @@ impl<'a> DotRunner<'a> {
         (0..repeat).map(|_| run_once()).collect()
     }
 
-    /// Submits everything at once and waits at the end.
-    fn pinned(&mut self) -> Result<f64> {
+    /// From pinned memory: submits everything at once and waits at the end.
+    pub(super) fn pinned(&mut self) -> Result<f64> {
         let Self {
             kernels,
             stream,
@@ -117,14 +112,16 @@ impl<'a> DotRunner<'a> {
         Ok(reduction.downloaded())
     }
 
-    fn pageable(&mut self, copier: Copier) -> Result<f64> {
-        let (stream, events, [x, y]) = (&self.stream, &self.events, &self.pageable);
+    /// From pageable memory.
+    pub(super) fn pageable(&mut self, copier: Copier) -> Result<f64> {
+        let (stream, [x, y]) = (&self.stream, &self.pageable);
+        let (events, kernels) = (&self.events, &self.kernels);
         events.record(stream, 0)?;
         copier.upload(stream, x, &mut self.device_x)?;
         copier.upload(stream, y, &mut self.device_y)?;
         events.record(stream, 1)?;
         self.reduction
-            .launch(&self.kernels, stream, &self.device_x, &self.device_y)?;
+            .launch(kernels, stream, &self.device_x, &self.device_y)?;
         events.record(stream, 2)?;
         let value = self.reduction.copy(stream, copier)?;
         events.record(stream, 3)?;
@@ -152,15 +149,11 @@ impl StageEvents {
         let between = |from: &Event, to: &Event| {
             u64::try_from(from.elapsed_ns(to)?).context("the device's clock ran backwards")
         };
-        Ok(DotTimes::new(
-            between(start, copied)?,
-            between(copied, added)?,
-            between(added, end)?,
-        ))
+        let (copy_ns, kernel_ns) = (between(start, copied)?, between(copied, added)?);
+        Ok(DotTimes::new(copy_ns, kernel_ns, between(added, end)?))
     }
 }
 
-/// A kernel and its memory.
 enum Reduction {
     Tree {
         partials: DeviceBuf<f64>,
@@ -242,7 +235,6 @@ impl Reduction {
         }
     }
 
-    /// Copies the result to pageable memory.
     fn copy(&self, stream: &Stream, copier: Copier) -> Result<f64> {
         match self {
             Self::Tree { sum, .. } => sum.copy(stream, copier),

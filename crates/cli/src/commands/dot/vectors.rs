@@ -12,9 +12,8 @@ pub(super) fn random(items: usize, seed: u64) -> anyhow::Result<[Vec<f32>; 2]> {
 
 fn vector(items: usize, seed: u64, offset: u64) -> anyhow::Result<Vec<f32>> {
     let mut vector = Vec::new();
-    vector
-        .try_reserve_exact(items)
-        .context("not enough memory for the vectors; use a smaller -n")?;
+    let reserved = vector.try_reserve_exact(items);
+    reserved.context("not enough memory for the vectors; use a smaller -n")?;
     vector.extend((0..items as u64).map(|i| element(seed, 2 * i + offset)));
     Ok(vector)
 }
@@ -47,7 +46,6 @@ impl Reference {
         Self { value, rest }
     }
 
-    /// The relative error of a result.
     pub(super) fn relative_error(&self, result: f64) -> f64 {
         let error = ((result - self.value) - self.rest).abs();
         match self.value {

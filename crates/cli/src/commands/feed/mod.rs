@@ -94,7 +94,6 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     Ok(report.complete && !report.all_skipped())
 }
 
-/// The error of a loader, with its flag and remedy.
 fn explain(error: LoaderError, args: &Args) -> anyhow::Error {
     let remedy = match &error {
         LoaderError::Config { field, reason } => {
@@ -131,7 +130,6 @@ fn explain(error: LoaderError, args: &Args) -> anyhow::Error {
     anyhow::anyhow!("{error}; {remedy}")
 }
 
-/// The error if all samples were bad.
 fn all_skipped(report: &Feed, args: &Args) -> String {
     let first = report.first_skipped.first();
     let first = first.map_or(String::new(), |first| {

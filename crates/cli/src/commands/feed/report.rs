@@ -1,9 +1,7 @@
 //! The report.
 
 use pinlane::Device;
-use pinlane::load::{
-    Batch, Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats, SkippedSample,
-};
+use pinlane::load::{Batch, Dataset, Field, FieldShape, Loader, LoaderConfig, LoaderStats};
 use pinlane_model::median;
 use pinlane_report::{
     Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedLink, FeedNormalize, FeedSkipped, FeedTarget,
@@ -53,13 +51,6 @@ fn field(field: &Field) -> FeedField {
     }
 }
 
-fn skipped(skipped: &SkippedSample) -> FeedSkipped {
-    FeedSkipped {
-        index: skipped.index as u64,
-        why: skipped.reason.clone(),
-    }
-}
-
 pub(super) fn feed(
     backend: &Backend,
     device: &Device,
@@ -71,7 +62,7 @@ pub(super) fn feed(
     let pinned_bytes = device.stats().pinned_bytes;
     let workers = loader.workers() as u64;
     // A simulated clock does not time real worker threads, and that of a simulated libcuda cannot be read.
-    let clock_is_valid = match (&info.simulated, backend.sim()) {
+    let clock_is_valid = match (&info.simulated, backend.sim.as_ref()) {
         (None, _) => true,
         (Some(_), Some(_)) => workers == 0,
         (Some(_), None) => false,
@@ -107,8 +98,12 @@ pub(super) fn feed(
     };
     let job = FeedJob { workers, ..job };
     let kernel = outcome.kernel.filter(|_| clock_is_valid);
-    let mut report = Feed::new(device::origin(device), job, done, link, host, kernel);
-    report.first_skipped = outcome.first_skipped.iter().map(skipped).collect();
+    let mut report = Feed::new(device::origin(device.info()), job, done, link, host, kernel);
+    let skipped = outcome.first_skipped.iter().map(|skipped| FeedSkipped {
+        index: skipped.index as u64,
+        why: skipped.reason.clone(),
+    });
+    report.first_skipped = skipped.collect();
     if info.simulated.is_some() && !clock_is_valid {
         report.notes.push(
             "No rates, because real worker threads ran beside the simulated clock; drop --workers to get \
@@ -169,7 +164,6 @@ impl SampleBytes {
         }
     }
 
-    /// Counts a batch.
     pub(super) fn add(&mut self, batch: &Batch) {
         self.batches += 1;
         for (field, original) in batch.fields().zip(&self.fields) {

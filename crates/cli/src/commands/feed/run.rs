@@ -15,7 +15,6 @@ use crate::terminal::Progress;
 /// Bad samples that are reported one by one.
 const SKIPPED_MAX: usize = 3;
 
-/// How often to update the progress bar.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often to check for an interrupt.
@@ -28,12 +27,9 @@ const IN_FLIGHT_MAX: usize = 2;
 /// Bytes of a batch that are read.
 const READ_BYTES: usize = 64;
 
-/// The result of a run.
 #[derive(Default)]
 pub(super) struct FeedOutcome {
-    /// Not interrupted.
     pub(super) complete: bool,
-    /// Complete epochs.
     pub(super) epochs: u64,
     /// On the host's clock, which may be simulated.
     pub(super) elapsed_ns: u64,
@@ -106,7 +102,6 @@ impl FeedRun<'_> {
         }
     }
 
-    /// Returns whether the epoch is complete.
     fn run_epoch(&mut self, mut epoch: Epoch, state: &mut RunState) -> anyhow::Result<bool> {
         let number = epoch.number();
         loop {
@@ -159,9 +154,8 @@ impl FeedRun<'_> {
         state.progress.set_share(share);
         let bytes = self.loader.stats().bytes;
         let rate = bytes as f64 / state.start.elapsed().as_nanos().max(1) as f64;
-        state
-            .progress
-            .message(|| format!("epoch {epoch}, {rate:.1} GB/s"));
+        let message = || format!("epoch {epoch}, {rate:.1} GB/s");
+        state.progress.message(message);
     }
 
     fn elapsed_ns(&self, state: &RunState) -> u64 {
@@ -174,7 +168,6 @@ impl FeedRun<'_> {
     }
 }
 
-/// What changes during a run.
 struct RunState {
     start: Instant,
     start_ns: u64,
@@ -191,12 +184,10 @@ pub(super) struct Consumer {
     stream: Stream,
     kernel_ns: u64,
     scratch: DeviceBuf<u8>,
-    /// The start of the first kernel.
     first_start: Event,
     /// Events before and after each kernel.
     in_flight: VecDeque<(Event, Event)>,
     spare: Vec<(Event, Event)>,
-    submitted: u64,
     done: FeedKernel,
 }
 
@@ -220,7 +211,6 @@ impl Consumer {
             first_start: device.event_with_timing()?,
             in_flight: VecDeque::new(),
             spare,
-            submitted: 0,
             done,
         })
     }
@@ -231,14 +221,13 @@ impl Consumer {
         // kernel's time, and keeps the batch in use until the kernel is done.
         self.read(batch)?;
         let (start, end) = self.spare.pop().expect("one more than may be in flight");
-        if self.submitted == 0 {
+        if self.done.count == 0 && self.in_flight.is_empty() {
             self.stream.record(&self.first_start)?;
         }
         self.stream.record(&start)?;
         self.kernels.spin(&self.stream, self.kernel_ns)?;
         self.stream.record(&end)?;
         self.read(batch)?;
-        self.submitted += 1;
         self.in_flight.push_back((start, end));
         while self.in_flight.len() > IN_FLIGHT_MAX {
             let (_, end) = self.in_flight.front().expect("not empty");

@@ -12,12 +12,10 @@ use crate::output::UsageError;
 /// Without this variable, SLURM's other variables describe other processes.
 const STEP: &str = "SLURM_STEP_ID";
 
-/// A shard, and where it comes from.
 pub(super) struct ShardChoice {
     pub(super) shard: Shard,
     /// The flags or variables.
     from: Vec<String>,
-    /// A note for the user.
     pub(super) note: Option<String>,
 }
 
@@ -35,7 +33,6 @@ pub(super) fn choose(args: &Args) -> Result<ShardChoice, UsageError> {
     })
 }
 
-/// The shard of the launcher's variables.
 fn from_launcher(var: impl Fn(&str) -> Option<String>) -> Result<ShardChoice, UsageError> {
     let seen = RefCell::new(Vec::new());
     let found = Shard::from_vars(|name| {
@@ -105,29 +102,18 @@ mod tests {
 
     #[test]
     fn the_variables_used_are_reported() {
-        for (vars, from) in [
-            (
-                &[("RANK", "1"), ("WORLD_SIZE", "2"), ("PMI_RANK", "0")][..],
-                ["RANK", "WORLD_SIZE"],
-            ),
-            (
-                &[("RANK", "1"), ("PMI_RANK", "0"), ("PMI_SIZE", "3")],
-                ["PMI_RANK", "PMI_SIZE"],
-            ),
-            (
-                &[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "3")],
-                ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
-            ),
-            (
-                &[
-                    ("SLURM_STEP_ID", "0"),
-                    ("SLURM_PROCID", "1"),
-                    ("SLURM_NTASKS", "2"),
-                ],
-                ["SLURM_PROCID", "SLURM_NTASKS"],
-            ),
+        let torch = ["RANK", "WORLD_SIZE"];
+        let pmi = ["PMI_RANK", "PMI_SIZE"];
+        let open_mpi = ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"];
+        let slurm = ["SLURM_PROCID", "SLURM_NTASKS"];
+        for (from, other) in [
+            (torch, ("PMI_RANK", "0")),
+            (pmi, ("RANK", "1")),
+            (open_mpi, ("SLURM_JOB_ID", "7")),
+            (slurm, ("SLURM_STEP_ID", "0")),
         ] {
-            assert_eq!(shard(vars).from, from);
+            let vars = [(from[0], "1"), (from[1], "3"), other];
+            assert_eq!(shard(&vars).from, from);
         }
         assert!(shard(&[]).from.is_empty());
     }

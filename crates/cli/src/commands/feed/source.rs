@@ -73,7 +73,6 @@ fn no_archive(args: &Args) -> String {
     format!("--field is only for tar archives, but SOURCE {folder} has no .tar file; {remedy}")
 }
 
-/// Fails if a file is missing, or given twice.
 fn check_paths(args: &Args, kind: &SourceKind) -> Result<(), UsageError> {
     for (number, word) in args.source.iter().enumerate() {
         let path = Path::new(word);
@@ -91,16 +90,13 @@ fn check_paths(args: &Args, kind: &SourceKind) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// The error for an empty dataset.
 pub(super) fn no_samples(args: &Args) -> UsageError {
     let remedy = match args.field.is_empty() {
         true => "name files with rows",
         false => "name archives with files such as 0001.jpg and 0001.cls",
     };
-    UsageError(format!(
-        "SOURCE {} has no samples; {remedy}",
-        args.source.join(", ")
-    ))
+    let source = args.source.join(", ");
+    UsageError(format!("SOURCE {source} has no samples; {remedy}"))
 }
 
 fn explain(error: LoadError) -> anyhow::Error {
@@ -191,12 +187,9 @@ fn synthetic(args: &Args, simulated: bool, interrupt: &Interrupt) -> anyhow::Res
     });
     let sample_bytes = sample_bytes(dtype, &shape)?;
     let bytes = total_bytes(samples, sample_bytes)?;
-    let mut memory = Vec::<u8>::new();
-    memory
-        .try_reserve_exact(bytes)
-        .context("--samples: not enough memory; use fewer samples")?;
+    let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
+    reserved.context("--samples: not enough memory; use fewer samples")?;
     // Zeroed pages are allocated when the threads below touch them.
-    drop(memory);
     let mut memory = vec![0; bytes];
     fill(&mut memory, interrupt);
     let field = Field::fixed("data", dtype, shape);
@@ -289,14 +282,15 @@ mod tests {
     use pinlane_model::Profile;
     use pinlane_sim::Sim;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     #[test]
     fn an_interrupt_is_noticed_in_the_middle_of_a_batch() {
         let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
         let device = Device::open(&sim, 0).expect("a device");
         for on_error in [OnError::Fail, OnError::Skip] {
-            let (interrupt, raised) = Interrupt::manual();
+            let raised = Arc::new(AtomicBool::new(false));
+            let interrupt = Interrupt(Arc::clone(&raised));
             let read = Arc::new(AtomicUsize::new(0));
             let count = Arc::clone(&read);
             let fields = [Field::fixed("a", Dtype::U8, [])];

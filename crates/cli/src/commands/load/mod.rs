@@ -1,21 +1,23 @@
 //! `pinlane load`: weights from files to the device.
 
-mod errors;
 mod runs;
 mod verify;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use pinlane::Device;
 use pinlane::load::{
-    Dtype, FileInfo, Glob, Io, LoadConfig, LoadError, Selection, Shard, TensorInfo, Weights,
+    Dtype, FileInfo, Glob, HeaderError, Io, LoadConfig, LoadError, LoadErrorKind, NpyError,
+    Selection, Shard, TensorInfo, Weights,
 };
-use pinlane_report::{Load, LoadList, LoadListConverted, LoadListTensor, LoadVerify};
+use pinlane::{Device, Error};
+use pinlane_driver as driver;
+use pinlane_report::{Load, LoadList, LoadListConverted, LoadListTensor, LoadVerify, short_size};
 
 use crate::cli::Cli;
-use crate::input_error::When;
+use crate::input_error::{self, When, failed};
 use crate::interrupt::Interrupt;
 use crate::parse::{dtype, number, one_of};
 use crate::{output, profile};
@@ -28,6 +30,12 @@ const FLOATS: [Dtype; 4] = [Dtype::Bf16, Dtype::F16, Dtype::F32, Dtype::F64];
 
 /// The most ranks. No tensor has this many rows to share.
 const WORLD_MAX: usize = 1 << 20;
+
+const NAME_A_FILE: &str =
+    "name a .safetensors or .npy file, an index (.json), or a folder with such files";
+
+const LOAD_LESS: &str =
+    "select fewer tensors with --select, rows with --shard, or a smaller type with --dtype";
 
 #[derive(clap::Args)]
 #[command(mut_args(number::allow_negative))]
@@ -109,7 +117,6 @@ impl Args {
     }
 }
 
-/// The configuration of a calibrated GPU, or the default.
 fn calibrated(device: &Device) -> LoadConfig {
     let info = device.info();
     match profile::read_cached(info) {
@@ -120,9 +127,8 @@ fn calibrated(device: &Device) -> LoadConfig {
 
 pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let start = Instant::now();
-    let weights = args
-        .open()
-        .map_err(|error| errors::explain(error, args, When::Opening))?;
+    let opened = args.open();
+    let weights = opened.map_err(|error| explain(error, args, When::Opening))?;
     let headers = start.elapsed();
     if args.list {
         let list = list(&weights, args.dtype);
@@ -187,10 +193,8 @@ fn parse_shard(text: &str) -> Result<Shard, String> {
 }
 
 fn parse_pattern(text: &str) -> Result<String, String> {
-    let parsed = Glob::new(text);
-    parsed
-        .map(|_| text.to_owned())
-        .map_err(|error| error.to_string())
+    Glob::new(text).map_err(|error| error.to_string())?;
+    Ok(text.to_owned())
 }
 
 /// The tensors, and what floating-point types become on the way.
@@ -217,10 +221,82 @@ fn converted(tensor: &TensorInfo, to: Option<Dtype>) -> Option<LoadListConverted
     })
 }
 
-/// The number of files that the selected tensors are in.
 fn file_count(weights: &Weights) -> u64 {
     let files: BTreeSet<_> = weights.tensors().iter().map(TensorInfo::file).collect();
     files.len() as u64
+}
+
+fn explain(error: LoadError, args: &Args, when: When) -> anyhow::Error {
+    failed(when, message(&error, args))
+}
+
+fn message(error: &LoadError, args: &Args) -> String {
+    if let Some(message) = input_error::message(error) {
+        return message;
+    }
+    match error.kind() {
+        LoadErrorKind::NoMatch { .. } | LoadErrorKind::InvalidGlob { .. } => {
+            format!("--select: {error}; --list shows the names")
+        }
+        LoadErrorKind::RowsSplitByte { .. } => {
+            let shard = args.shard.unwrap_or_default();
+            let (rank, world) = (shard.rank(), shard.world());
+            format!(
+                "--shard {rank}/{world}: {error}; use fewer ranks, or select other tensors with --select"
+            )
+        }
+        LoadErrorKind::Io {
+            kind: ErrorKind::NotFound | ErrorKind::NotADirectory,
+            ..
+        }
+        | LoadErrorKind::NotAFile
+        | LoadErrorKind::EmptyFolder
+        | LoadErrorKind::Header(
+            HeaderError::TooShort { .. }
+            | HeaderError::Empty
+            | HeaderError::TooLarge { .. }
+            | HeaderError::NotUtf8 { .. }
+            | HeaderError::NotJson { .. }
+            | HeaderError::NotAnObject,
+        )
+        | LoadErrorKind::Npy(NpyError::Magic) => with_remedy(&error.to_string(), NAME_A_FILE),
+        LoadErrorKind::DirectIoUnsupported { .. } => {
+            format!("--io direct: {error}; use --io auto or --io buffered")
+        }
+        LoadErrorKind::FileChanged => format!("{error}; load it again when it no longer changes"),
+        // These already say what to do.
+        _ => error.to_string(),
+    }
+}
+
+fn with_remedy(message: &str, remedy: &str) -> String {
+    match message.ends_with('?') {
+        true => format!("{message} If not, {remedy}"),
+        false => format!("{message}; {remedy}"),
+    }
+}
+
+fn is_out_of_memory(error: &LoadError) -> bool {
+    let LoadErrorKind::Device { error } = error.kind() else {
+        return false;
+    };
+    matches!(&**error, Error::Driver(error) if error.kind == driver::ErrorKind::OutOfMemory)
+}
+
+/// The error of a load that does not fit on the device.
+fn out_of_memory(error: LoadError, device: &Device, needed_bytes: Option<u64>) -> anyhow::Error {
+    // Frees what the failed load allocated and the device kept.
+    device.trim();
+    let memory = match (needed_bytes, device.memory_info()) {
+        (Some(needed), Ok(memory)) => format!(
+            "the tensors take {} of device memory, but {} of {} are free; ",
+            short_size(needed),
+            short_size(memory.free_bytes),
+            short_size(memory.total_bytes)
+        ),
+        _ => String::new(),
+    };
+    anyhow::anyhow!("{error}; {memory}{LOAD_LESS}")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use pinlane_report::{
 };
 use pinlane_sim::{Sim, SpanKind};
 
-use super::{Args, errors, file_count};
+use super::{Args, explain, file_count, is_out_of_memory, out_of_memory};
 use crate::clock::duration_ns;
 use crate::device::{self, Backend};
 use crate::input_error::When;
@@ -26,7 +26,6 @@ use crate::terminal::Progress;
 /// How often to check for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs of one job, and the tensors of the last run.
 pub(super) struct Runs<'a> {
     args: &'a Args,
     device: &'a Device,
@@ -50,7 +49,7 @@ impl<'a> Runs<'a> {
         Self {
             args,
             device,
-            sim: backend.sim().zip(backend.profile()),
+            sim: backend.sim.as_ref().zip(backend.profile.as_ref()),
             interrupt,
             config: args.config(device),
             loaded: None,
@@ -61,7 +60,7 @@ impl<'a> Runs<'a> {
     /// is then incomplete.
     pub(super) fn run_all(&mut self, weights: Weights, headers: Duration) -> anyhow::Result<Load> {
         self.check_host_memory(&weights)?;
-        let mut report = Load::new(device::origin(self.device), self.job(&weights));
+        let mut report = Load::new(device::origin(self.device.info()), self.job(&weights));
         let mut opened = Some((weights, headers));
         for number in 1..=self.args.repeat {
             // Frees the tensors of the previous run.
@@ -85,7 +84,7 @@ impl<'a> Runs<'a> {
     fn reopen(&self) -> anyhow::Result<(Weights, Duration)> {
         let start = Instant::now();
         let opened = self.args.open();
-        let weights = opened.map_err(|error| errors::explain(error, self.args, When::Loading))?;
+        let weights = opened.map_err(|error| explain(error, self.args, When::Loading))?;
         Ok((weights, start.elapsed()))
     }
 
@@ -116,11 +115,11 @@ impl<'a> Runs<'a> {
         // In file order, not in order of completion.
         tensors.sort_by_key(|tensor| (tensor.info().file(), tensor.info().bytes().start));
         let is_simulated = self.device.info().simulated.is_some();
+        let sim = self.sim;
+        let simulated_copies = sim.map(|(sim, profile)| copies_since(position, sim, profile));
         let run = LoadRun {
             times: (!is_simulated).then(|| times(headers, context, elapsed, &stats)),
-            simulated_copies: self
-                .sim
-                .map(|(sim, profile)| copies_since(position, sim, profile)),
+            simulated_copies,
             host: is_simulated.then(|| host(headers, &stats)),
         };
         Ok(Some((run, tensors)))
@@ -160,9 +159,9 @@ impl<'a> Runs<'a> {
     }
 
     fn explain(&self, error: LoadError, weights: &Weights) -> anyhow::Error {
-        match errors::is_out_of_memory(&error) {
-            true => errors::out_of_memory(error, self.device, device_bytes(self.args, weights)),
-            false => errors::explain(error, self.args, When::Loading),
+        match is_out_of_memory(&error) {
+            true => out_of_memory(error, self.device, device_bytes(self.args, weights)),
+            false => explain(error, self.args, When::Loading),
         }
     }
 
@@ -226,7 +225,6 @@ fn total_bytes(tensors: &[TensorInfo]) -> u64 {
     tensors.iter().map(TensorInfo::len_bytes).sum()
 }
 
-/// Device memory that the tensors need.
 fn device_bytes(args: &Args, weights: &Weights) -> Option<u64> {
     let plan = Plan::converting(weights.tensors(), args.dtype, PlanOptions::default()).ok()?;
     Some(plan.allocations().iter().sum())

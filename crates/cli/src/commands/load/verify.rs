@@ -14,7 +14,6 @@ use crate::terminal::Progress;
 const THREADS: usize = 4;
 
 pub(super) struct Verified {
-    /// Tensors that match their files.
     pub(super) tensors: usize,
     /// The first failure, in the order of the tensors.
     pub(super) failure: Option<LoadError>,
@@ -76,24 +75,23 @@ mod tests {
     use pinlane::load::{LoadConfig, LoadErrorKind};
     use pinlane_model::Profile;
     use pinlane_sim::Sim;
+    use serde_json::json;
 
     use super::*;
+    use crate::scratch::Scratch;
 
     const TENSORS: usize = 40;
     const TENSOR_BYTES: usize = 1000;
 
     /// A file of tensors, each filled with its number.
     fn file() -> Vec<u8> {
-        let entries: Vec<_> = (0..TENSORS)
-            .map(|number| {
-                let start = number * TENSOR_BYTES;
-                let end = start + TENSOR_BYTES;
-                format!(
-                    "\"t{number}\":{{\"dtype\":\"U8\",\"shape\":[{TENSOR_BYTES}],\"data_offsets\":[{start},{end}]}}"
-                )
-            })
-            .collect();
-        let header = format!("{{{}}}", entries.join(","));
+        let entry = |number| {
+            let offsets = [number * TENSOR_BYTES, (number + 1) * TENSOR_BYTES];
+            let info = json!({"dtype": "U8", "shape": [TENSOR_BYTES], "data_offsets": offsets});
+            (format!("t{number}"), info)
+        };
+        let header = (0..TENSORS).map(entry).collect::<serde_json::Map<_, _>>();
+        let header = serde_json::Value::from(header).to_string();
         let mut file = (header.len() as u64).to_le_bytes().to_vec();
         file.extend(header.as_bytes());
         file.extend((0..TENSORS).flat_map(|number| [number as u8; TENSOR_BYTES]));
@@ -102,8 +100,8 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_reported_with_file_tensor_and_byte() {
-        let name = format!("pinlane-verify-{}.safetensors", std::process::id());
-        let path = std::env::temp_dir().join(name);
+        let scratch = Scratch::new();
+        let path = scratch.folder().join("t.safetensors");
         fs::write(&path, file()).expect("written");
         let sim = Sim::new(Profile::builtin("pcie3-x16").expect("built in"));
         let device = Device::open(&sim, 0).expect("a device");
@@ -137,6 +135,5 @@ mod tests {
         };
         assert_eq!(failure.kind(), &byte);
         assert!(result.tensors < TENSORS);
-        fs::remove_file(&path).expect("there");
     }
 }

@@ -19,9 +19,7 @@ pub(super) struct OverlapJob<'a> {
     pub(super) input: PinnedBuf<u32>,
     pub(super) output: PinnedBuf<u32>,
     pub(super) on_device: DeviceBuf<u32>,
-    /// Rounds of the kernel.
     pub(super) rounds: u32,
-    /// Time of the kernel alone.
     pub(super) kernel_ns: u64,
     pub(super) host_ns: u64,
 }
@@ -57,7 +55,6 @@ impl<'a> OverlapJob<'a> {
         self.input.len() * 4
     }
 
-    /// Times the upload alone.
     pub(super) fn upload_ns(&mut self) -> anyhow::Result<u64> {
         self.shortest_ns(|job, start, end| {
             // The end is recorded inside the scope, which waits for the copy when it closes.

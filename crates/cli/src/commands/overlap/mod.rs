@@ -1,7 +1,6 @@
 //! `pinlane overlap`: one job in five ways, each with its timeline.
 
 mod job;
-mod recorder;
 mod variants;
 
 use pinlane_report::Overlap;
@@ -42,7 +41,6 @@ pub(crate) struct Args {
     files: ChartFiles,
 }
 
-/// How long something takes.
 #[derive(Clone, Copy)]
 enum Length {
     Light,
@@ -66,7 +64,7 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     args.files.check(cli.device.file())?;
     let backend = cli.device.open_for_timing()?;
     let device = backend.device()?;
-    let profile = match backend.profile() {
+    let profile = match &backend.profile {
         Some(profile) => profile.clone(),
         None => calibration::cached_or_measured(&backend, &device)?,
     };
@@ -84,7 +82,7 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let repeat = if simulated { 1 } else { args.repeat };
     let timelines = variants::run_all(&mut job, args.streams, &profile, repeat)?;
     let report = Overlap::new(
-        device::origin(&device),
+        device::origin(device.info()),
         job.bytes() as u64,
         job.kernel_ns,
         job.host_ns,

@@ -1,15 +1,15 @@
-//! The five variants.
+//! The five variants, and recording what ran when.
 
 use anyhow::ensure;
 use pinlane::pipeline::{Pipeline, PipelineConfig, PipelineOrder, RunSummary, StageKind};
+use pinlane::{Device, Event, Result, Stream};
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::search::{Limits, best};
 use pinlane_report::Overlap;
-use pinlane_report::timeline::{Span, SpanKind, Timeline};
+use pinlane_report::timeline::{Span, SpanKind, Timeline, Track};
 
 use super::job::OverlapJob;
-use super::recorder::{SpanRecorder, track};
 use crate::median::median_by_key;
 
 /// Chunks per stream of the breadth-first and depth-first variants.
@@ -44,10 +44,8 @@ pub(super) fn run_all(
         job.output.fill(0);
         pipelined(job, &pipeline, &name)?; // the first run allocates
         timelines.push(median(repeat, || pipelined(job, &pipeline, &name))?);
-        ensure!(
-            expected == job.output[..],
-            "{name}: the result differs from that of one stream"
-        );
+        let same = expected == job.output[..];
+        ensure!(same, "{name}: the result differs from that of one stream");
     }
     Ok(timelines)
 }
@@ -142,7 +140,6 @@ fn config(job: &OverlapJob<'_>, streams: usize, order: PipelineOrder) -> Pipelin
     config
 }
 
-/// The best configuration by the model.
 fn planned(job: &OverlapJob<'_>, profile: &Profile) -> anyhow::Result<PipelineConfig> {
     let bytes = job.bytes() as u64;
     let kernel_ns = job.kernel_ns.saturating_sub(profile.kernel.launch_ns);
@@ -162,4 +159,76 @@ fn planned(job: &OverlapJob<'_>, profile: &Profile) -> anyhow::Result<PipelineCo
     let mut config = PipelineConfig::planned(&shape, size_of::<u32>())?;
     config.record = true;
     Ok(config)
+}
+
+struct SpanRecorder<'a> {
+    device: &'a Device,
+    idle: &'a Stream,
+    start: Event,
+    steps: Vec<(SpanKind, Event, Event)>,
+}
+
+impl<'a> SpanRecorder<'a> {
+    /// Starts a run. `idle` is an otherwise unused stream.
+    fn start(device: &'a Device, idle: &'a Stream) -> Result<Self> {
+        let start = device.event_with_timing()?;
+        idle.record(&start)?;
+        Ok(Self {
+            device,
+            idle,
+            start,
+            steps: Vec::new(),
+        })
+    }
+
+    /// Submits a step between two events on its stream.
+    fn record<R>(
+        &mut self,
+        kind: SpanKind,
+        stream: &Stream,
+        step: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let before = self.device.event_with_timing()?;
+        let after = self.device.event_with_timing()?;
+        stream.record(&before)?;
+        let done = step()?;
+        stream.record(&after)?;
+        self.steps.push((kind, before, after));
+        Ok(done)
+    }
+
+    /// Records work of the CPU, timed by events on the idle stream.
+    fn record_host(&mut self, work: impl FnOnce()) -> Result<()> {
+        self.record(SpanKind::HostWork, self.idle, || {
+            work();
+            Ok(())
+        })
+    }
+
+    /// The timeline of the run, which must be finished. `spans` adds spans recorded elsewhere.
+    fn finish(self, name: &str, bytes: u64, mut spans: Vec<Span>) -> anyhow::Result<Timeline> {
+        self.idle.synchronize()?;
+        let at = |event: &Event| -> Result<u64> {
+            Ok(u64::try_from(self.start.elapsed_ns(event)?).unwrap_or(0))
+        };
+        for (kind, before, after) in &self.steps {
+            let (start_ns, end_ns) = (at(before)?, at(after)?);
+            let span = Span::new(track(*kind), *kind, start_ns, end_ns.max(start_ns));
+            spans.push(match kind {
+                SpanKind::HostWork => span.label("CPU work"),
+                _ => span.bytes(bytes),
+            });
+        }
+        let end_ns = spans.iter().map(|span| span.end_ns).max().unwrap_or(0);
+        Ok(Timeline::new(name, end_ns, spans)?)
+    }
+}
+
+fn track(kind: SpanKind) -> Track {
+    match kind {
+        SpanKind::HostToDevice => Track::HostToDevice(0),
+        SpanKind::DeviceToHost => Track::DeviceToHost(0),
+        SpanKind::Kernel => Track::Compute(0),
+        _ => Track::Host,
+    }
 }

@@ -147,9 +147,8 @@ impl Args {
     /// The model's error, with the flag that caused it.
     pub(super) fn refusal(&self, error: PlanError) -> UsageError {
         let PlanError::Invalid { field, reason } = &error else {
-            return UsageError(format!(
-                "--in, --out, --profile: cannot compute a schedule: {error}"
-            ));
+            let flags = "--in, --out, --profile";
+            return UsageError(format!("{flags}: cannot compute a schedule: {error}"));
         };
         let flag = match *field {
             "bytes_in" => "--in",
@@ -176,12 +175,8 @@ impl Args {
 
 /// Fails if the time is too long to represent. `flags` are the cause.
 pub(super) fn check_time(ns: u64, flags: &str) -> Result<(), UsageError> {
-    match ns {
-        u64::MAX => Err(UsageError(format!(
-            "{flags}: the job takes too long to represent"
-        ))),
-        _ => Ok(()),
-    }
+    let too_long = || UsageError(format!("{flags}: the job takes too long to represent"));
+    (ns < u64::MAX).then_some(()).ok_or_else(too_long)
 }
 
 /// Fails if the job's copies take no time on the profile: there is nothing to overlap.

@@ -58,11 +58,9 @@ pub(super) fn find(
     Ok(Some((shape, ns)))
 }
 
-/// All shapes with everything that was given.
 fn candidates(args: &Args, job: &Job, best: &Shape) -> Vec<Shape> {
-    let streams = args
-        .streams
-        .map_or(1..=STREAMS_MAX, |streams| streams..=streams);
+    let given = args.streams;
+    let streams = given.unwrap_or(1)..=given.unwrap_or(STREAMS_MAX);
     let chunks: Vec<u64> = match args.chunk {
         Some(bytes) => vec![bytes as u64],
         None => {

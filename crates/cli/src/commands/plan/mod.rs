@@ -12,7 +12,6 @@ mod given_shape;
 mod report;
 mod timeline;
 
-use pinlane_driver::Platform;
 use pinlane_model::Profile;
 use pinlane_model::pipeline::Job;
 use pinlane_model::schedule::schedule;
@@ -20,7 +19,7 @@ use pinlane_model::search::best;
 use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
 
 use crate::cli::Cli;
-use crate::device::{Backend, DeviceChoice};
+use crate::device::DeviceChoice;
 use crate::output::UsageError;
 use crate::profile::{self, ProfileFile};
 use crate::terminal;
@@ -50,20 +49,20 @@ fn find_profile(choice: &DeviceChoice, args: &Args) -> anyhow::Result<(ProfileFi
     if let Some(named) = &args.profile {
         return Ok((named.clone(), false));
     }
-    let profile = match choice.open_for_timing()? {
-        Backend::Sim { profile, .. } => *profile,
-        Backend::Cuda { platform, ordinal } => {
-            let info = platform.devices()?.swap_remove(ordinal as usize);
-            let Some(profile) = &info.simulated else {
-                return Ok((profile::read_cached(&info)?, false));
-            };
-            // A simulated libcuda reports only the name of its profile.
-            let name = &info.name;
-            let unknown = || format!("the profile of {name} is not built in; pass --profile");
-            Profile::builtin(profile).ok_or_else(|| UsageError(unknown()))?
-        }
+    let backend = choice.open_for_timing()?;
+    let (known, file) = (backend.profile, None);
+    if let Some(profile) = known {
+        return Ok((ProfileFile { profile, file }, true));
+    }
+    let mut devices = backend.platform.devices()?;
+    let info = devices.swap_remove(backend.ordinal as usize);
+    let Some(profile) = &info.simulated else {
+        return Ok((profile::read_cached(&info)?, false));
     };
-    let file = None;
+    // A simulated libcuda reports only the name of its profile.
+    let name = &info.name;
+    let unknown = || format!("the profile of {name} is not built in; pass --profile");
+    let profile = Profile::builtin(profile).ok_or_else(|| UsageError(unknown()))?;
     Ok((ProfileFile { profile, file }, true))
 }
 

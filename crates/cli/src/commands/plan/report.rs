@@ -3,7 +3,7 @@
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
 use pinlane_model::search::{Advice, Alternative, Limits, Plan, best};
-use pinlane_report::timeline::{Chart, Timeline};
+use pinlane_report::timeline::Chart;
 use pinlane_report::{Origin, PlanAdvice, PlanAlternative, PlanJob, PlanShape};
 
 use super::timeline;
@@ -11,7 +11,6 @@ use super::timeline;
 /// Savings below 1 in this many are not worth advice.
 const WORTHWHILE: u64 = 50;
 
-/// The job, the profile and the limits of a plan.
 pub(super) struct Subject<'a> {
     pub(super) job: &'a Job,
     pub(super) profile: &'a Profile,
@@ -83,10 +82,8 @@ impl Subject<'_> {
         let mut all = Vec::new();
         for Alternative { name, shape, ns } in &plan.alternatives {
             if *shape != Some(plan.shape) {
-                let shape = shape
-                    .map(|shape| self.shape(self.job, &shape))
-                    .transpose()?;
-                all.push(PlanAlternative::new(name, shape, *ns, best_ns));
+                let shape = shape.map(|shape| self.shape(self.job, &shape));
+                all.push(PlanAlternative::new(name, shape.transpose()?, *ns, best_ns));
             }
         }
         for (name, memory) in [
@@ -112,7 +109,6 @@ impl Subject<'_> {
         Ok(all)
     }
 
-    /// The serial, given and best runs.
     pub(super) fn chart(
         &self,
         origin: &Origin,
@@ -124,20 +120,18 @@ impl Subject<'_> {
             timeline::pipelined(label, &title, self.job, self.profile, shape)
         };
         let title = format!("Predicted timeline: {}", self.job()?.title());
-        let chart = |runs: Vec<Timeline>| Chart::new(&title, origin.clone(), runs);
         let best = run("Best", best)?;
-        let given = given.map(|shape| run("Given", &shape)).transpose()?;
-        // An incomplete run cannot be compared with complete ones.
-        let (first, second) = match given {
-            Some(given) => (given, Some(best)),
+        let ((first, first_is_whole), second) = match given {
+            Some(given) => (run("Given", &given)?, Some(best)),
             None => (best, None),
         };
-        if !first.is_whole {
-            return Ok(chart(vec![first.timeline]));
+        let mut runs = vec![first];
+        // An incomplete run cannot be compared with complete ones.
+        if first_is_whole {
+            runs.insert(0, timeline::serial(self.job, self.profile)?);
+            runs.extend(second.filter(|(_, is_whole)| *is_whole).map(|(run, _)| run));
         }
-        let mut runs = vec![timeline::serial(self.job, self.profile)?, first.timeline];
-        runs.extend(second.filter(|run| run.is_whole).map(|run| run.timeline));
-        Ok(chart(runs))
+        Ok(Chart::new(&title, origin.clone(), runs))
     }
 }
 

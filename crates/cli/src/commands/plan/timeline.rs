@@ -11,20 +11,14 @@ use pinlane_report::timeline::{Span, SpanKind, Timeline, Track};
 const WHOLE_CHUNKS_MAX: u64 = 1024;
 const FIRST_CHUNKS: u64 = 512;
 
-/// A predicted run, and whether it is complete.
-pub(super) struct PredictedRun {
-    pub(super) timeline: Timeline,
-    pub(super) is_whole: bool,
-}
-
-/// The run of a job in a shape; only the first chunks of a long run.
+/// The run of a job in a shape, and whether it is whole: of a long run, only the first chunks.
 pub(super) fn pipelined(
     name: &str,
     title: &str,
     job: &Job,
     profile: &Profile,
     shape: &Shape,
-) -> anyhow::Result<PredictedRun> {
+) -> anyhow::Result<(Timeline, bool)> {
     let chunks = job.bytes_in.div_ceil(shape.chunk_bytes.max(1));
     let is_whole = chunks <= WHOLE_CHUNKS_MAX;
     let (job, name) = if is_whole {
@@ -34,10 +28,7 @@ pub(super) fn pipelined(
         (first_chunks(job, shape), name)
     };
     let schedule = schedule(profile, &shape.program(&job, profile)?)?;
-    Ok(PredictedRun {
-        timeline: timeline(&name, &job, &schedule)?,
-        is_whole,
-    })
+    Ok((timeline(&name, &job, &schedule)?, is_whole))
 }
 
 /// The run of a job without overlap.

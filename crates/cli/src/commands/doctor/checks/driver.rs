@@ -2,7 +2,7 @@
 
 use pinlane_driver::{Error, ErrorKind};
 
-use super::{Check, DoctorGroup, DoctorStatus, Finding, GpuFacts, HostFacts};
+use super::{Check, DoctorGroup, Finding, GpuFacts, HostFacts};
 
 const DRIVER: Check = Check(DoctorGroup::Gpu, "CUDA driver");
 const MODULE: Check = Check(DoctorGroup::Gpu, "kernel module");
@@ -47,14 +47,13 @@ fn driver_error(host: &HostFacts, required: bool, error: &Error) -> Finding {
     }
     // The text of the error ends with the remedy.
     let text = error.kind.to_string();
-    let (seen, remedy) = text
-        .split_once("; ")
-        .unwrap_or((&text, "choose a GPU that `nvidia-smi` lists"));
-    let seen = match error.detail.is_empty() {
-        true => seen.to_owned(),
-        false => format!("{seen}: {}", error.detail),
+    let otherwise = (&*text, "choose a GPU that `nvidia-smi` lists");
+    let (seen, remedy) = text.split_once("; ").unwrap_or(otherwise);
+    let seen = match error.detail.as_str() {
+        "" => seen.to_owned(),
+        detail => format!("{seen}: {detail}"),
     };
-    DRIVER.fail(seen).remedy(remedy, 100)
+    DRIVER.fail(seen, remedy, 100)
 }
 
 fn no_gpu(host: &HostFacts, required: bool, kind: ErrorKind, detail: &str) -> Finding {
@@ -64,24 +63,25 @@ fn no_gpu(host: &HostFacts, required: bool, kind: ErrorKind, detail: &str) -> Fi
         false => "no CUDA driver library".to_owned(),
     };
     if !detail.is_empty() {
-        seen.push_str(&format!(" ({detail})"));
+        seen += &format!(" ({detail})");
     }
-    let remedy = match &host.variables.visible_devices {
+    let remedy = match &host.visible_devices {
         Some(value) if is_loaded && hides_all(value) => "unset CUDA_VISIBLE_DEVICES".to_owned(),
         _ => find_gpu(host),
     };
-    let seen = match required {
-        true => seen,
-        false => format!("no GPU, simulated devices only: {seen}"),
-    };
-    DRIVER.finding(severity(required), seen).remedy(remedy, 100)
+    if !required {
+        seen.insert_str(0, "no GPU, simulated devices only: ");
+    }
+    DRIVER.missing(required, seen, remedy, 100)
 }
 
-/// A missing GPU is an error only if `--device` names one.
-fn severity(required: bool) -> DoctorStatus {
-    match required {
-        true => DoctorStatus::Fail,
-        false => DoctorStatus::Warn,
+impl Check {
+    /// A missing GPU is an error only if `--device` names one.
+    fn missing(self, required: bool, seen: String, remedy: String, weight: u8) -> Finding {
+        match required {
+            true => self.fail(seen, remedy, weight),
+            false => self.warn(seen, remedy, weight),
+        }
     }
 }
 
@@ -100,9 +100,7 @@ fn module(host: &HostFacts, gpus: &GpuFacts) -> Finding {
         (None, Some(_)) => {
             let gpus_on_bus = gpus_text(host.pci.len());
             let seen = format!("not loaded, but the PCI bus has {gpus_on_bus}");
-            MODULE
-                .finding(severity(gpus.required), seen)
-                .remedy(find_gpu(host), 100)
+            MODULE.missing(gpus.required, seen, find_gpu(host), 100)
         }
     }
 }
@@ -131,8 +129,7 @@ fn device_files(host: &HostFacts, gpus: &GpuFacts) -> Option<Finding> {
         true => find_gpu(host),
         false => "sudo nvidia-modprobe -c 0 -u".to_owned(),
     };
-    let finding = DEVICE_FILES.finding(severity(gpus.required), missing);
-    Some(finding.remedy(remedy, 99))
+    Some(DEVICE_FILES.missing(gpus.required, missing, remedy, 99))
 }
 
 fn count(host: &HostFacts, gpus: &GpuFacts) -> Finding {
@@ -144,12 +141,11 @@ fn count(host: &HostFacts, gpus: &GpuFacts) -> Finding {
         seen.push_str(&format!(" (only number {number} is checked)"));
     }
     let on_bus = host.pci.len();
-    if let Some(value) = &host.variables.visible_devices
+    if let Some(value) = &host.visible_devices
         && on_bus > gpus.count
     {
-        seen.push_str(&format!(
-            "; CUDA_VISIBLE_DEVICES={value} hides others of the {on_bus} on the PCI bus"
-        ));
+        let hides = format!("hides others of the {on_bus} on the PCI bus");
+        seen += &format!("; CUDA_VISIBLE_DEVICES={value} {hides}");
     }
     GPUS.ok(seen)
 }

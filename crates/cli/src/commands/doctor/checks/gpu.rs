@@ -21,26 +21,24 @@ fn usable(gpu: &Gpu) -> Finding {
     let name = &gpu.info.name;
     match &gpu.load {
         Ok(_) => USABLE.ok(format!("{name} opens and copies")),
-        Err(reason) => USABLE.fail(format!("cannot use {name}: {reason}")).remedy(
-            "check memory, processes and errors of the GPU with `nvidia-smi`, and the kernel log with \
-             `sudo dmesg | grep -i xid`",
-            95,
-        ),
+        Err(reason) => USABLE.fail(format!("cannot use {name}: {reason}"), "check memory, processes and errors of the GPU with `nvidia-smi`, and the kernel log with \
+             `sudo dmesg | grep -i xid`", 95),
     }
 }
 
 fn memory(gpu: &Gpu) -> Finding {
     if gpu.info.integrated {
-        MEMORY
-            .warn("shared with the host: pinning gains little or nothing")
-            .remedy(
-                "do not copy; let kernels access host memory (`Device::mapped`, cudaHostAllocMapped)",
-                70,
-            )
+        MEMORY.warn(
+            "shared with the host: pinning gains little or nothing",
+            "do not copy; let kernels access host memory (`Device::mapped`, cudaHostAllocMapped)",
+            70,
+        )
     } else if gpu.info.coherent {
-        MEMORY
-            .warn("coherent link to host memory (NVLink-C2C): pinning gains little or nothing")
-            .remedy("measure what pinning gains with `pinlane compare`", 40)
+        MEMORY.warn(
+            "coherent link to host memory (NVLink-C2C): pinning gains little or nothing",
+            "measure what pinning gains with `pinlane compare`",
+            40,
+        )
     } else {
         MEMORY.ok("separate from host memory: pinning pays")
     }
@@ -50,27 +48,27 @@ fn compute_mode(gpu: &Gpu) -> Finding {
     let reset = format!("sudo nvidia-smi -i {} -c DEFAULT", id(gpu));
     match gpu.state.compute_mode {
         None => COMPUTE_MODE.unknown(),
-        Some(ComputeMode::Shared) => COMPUTE_MODE.ok("shared by all processes"),
-        Some(ComputeMode::Exclusive) => COMPUTE_MODE
-            .warn("exclusive: only one process at a time")
-            .remedy(reset, 25),
-        Some(ComputeMode::Prohibited) => COMPUTE_MODE
-            .fail("prohibited: no process may use the GPU")
-            .remedy(reset, 98),
+        Some(ComputeMode::Default) => COMPUTE_MODE.ok("shared by all processes"),
+        Some(ComputeMode::ExclusiveThread | ComputeMode::ExclusiveProcess) => {
+            COMPUTE_MODE.warn("exclusive: only one process at a time", reset, 25)
+        }
+        Some(ComputeMode::Prohibited) => {
+            COMPUTE_MODE.fail("prohibited: no process may use the GPU", reset, 98)
+        }
     }
 }
 
 fn persistence(gpu: &Gpu) -> Finding {
-    let turn_on = format!(
-        "sudo nvidia-smi -i {} -pm 1 (or run nvidia-persistenced)",
-        id(gpu)
-    );
+    let id = id(gpu);
+    let turn_on = format!("sudo nvidia-smi -i {id} -pm 1 (or run nvidia-persistenced)");
     match gpu.state.persistence {
         None => PERSISTENCE.unknown(),
         Some(true) => PERSISTENCE.ok("on"),
-        Some(false) => PERSISTENCE
-            .warn("off: the driver unloads an unused GPU, which delays the next first call")
-            .remedy(turn_on, 20),
+        Some(false) => PERSISTENCE.warn(
+            "off: the driver unloads an unused GPU, which delays the next first call",
+            turn_on,
+            20,
+        ),
     }
 }
 
@@ -78,13 +76,12 @@ fn confidential(gpu: &Gpu) -> Finding {
     match gpu.state.confidential {
         None => CONFIDENTIAL.unknown(),
         Some(false) => CONFIDENTIAL.ok("off"),
-        Some(true) => CONFIDENTIAL
-            .warn("on: copies are encrypted, and memory cannot be registered")
-            .remedy(
-                "expect only a part of the link's rate (measure it with `pinlane compare`), or ask the \
+        Some(true) => CONFIDENTIAL.warn(
+            "on: copies are encrypted, and memory cannot be registered",
+            "expect only a part of the link's rate (measure it with `pinlane compare`), or ask the \
                  administrator to turn confidential computing off",
-                75,
-            ),
+            75,
+        ),
     }
 }
 

@@ -49,25 +49,23 @@ fn available(host: &HostFacts) -> Finding {
     if bytes >= LOW_BYTES && bytes >= all / LOW_SHARE {
         return AVAILABLE.ok(seen);
     }
-    AVAILABLE
-        .warn(format!("{seen}: little is left to pin"))
-        .remedy(
-            "stop the processes that use the most memory (`ps -eo pid,rss,comm --sort=-rss | head`), \
+    AVAILABLE.warn(
+        format!("{seen}: little is left to pin"),
+        "stop the processes that use the most memory (`ps -eo pid,rss,comm --sort=-rss | head`), \
              or use a machine with more",
-            65,
-        )
+        65,
+    )
 }
 
 fn huge_pages(host: &HostFacts) -> Finding {
     match host.huge_pages.as_deref() {
         None => HUGE_PAGES.unknown(),
         Some(setting @ ("always" | "madvise")) => HUGE_PAGES.ok(setting),
-        Some("never") => HUGE_PAGES
-            .warn("never: pinning large buffers takes many times as long")
-            .remedy(
-                "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
-                55,
-            ),
+        Some("never") => HUGE_PAGES.warn(
+            "never: pinning large buffers takes many times as long",
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+            55,
+        ),
         Some(setting) => HUGE_PAGES.skip(format!("unknown setting `{setting}`")),
     }
 }
@@ -78,12 +76,11 @@ fn defrag(host: &HostFacts) -> Option<Finding> {
         return None;
     }
     Some(match host.huge_page_defrag.as_deref()? {
-        "never" => DEFRAG
-            .warn("never: on a machine with a long uptime, few large buffers get huge pages")
-            .remedy(
-                "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/defrag",
-                18,
-            ),
+        "never" => DEFRAG.warn(
+            "never: on a machine with a long uptime, few large buffers get huge pages",
+            "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/defrag",
+            18,
+        ),
         setting @ ("always" | "defer" | "defer+madvise" | "madvise") => DEFRAG.ok(setting),
         setting => DEFRAG.skip(format!("unknown setting `{setting}`")),
     })
@@ -92,7 +89,8 @@ fn defrag(host: &HostFacts) -> Option<Finding> {
 fn wsl(host: &HostFacts) -> Finding {
     match host.wsl {
         false => WSL.ok("no"),
-        true => WSL.warn("yes: Windows limits pinned memory").remedy(
+        true => WSL.warn(
+            "yes: Windows limits pinned memory",
             "use native Linux for large pinned buffers, or give WSL more memory (memory= in \
              %UserProfile%\\.wslconfig, then `wsl --shutdown`)",
             45,
@@ -111,13 +109,12 @@ fn group_memory(host: &HostFacts) -> Finding {
     if left >= (limit / GROUP_LOW_SHARE).max(1) {
         return GROUP_MEMORY.ok(seen);
     }
-    GROUP_MEMORY
-        .warn(format!("{seen}; pinned memory counts towards it"))
-        .remedy(
-            "request more memory: `docker run --memory=…`, `sbatch --mem=…`, \
+    GROUP_MEMORY.warn(
+        format!("{seen}; pinned memory counts towards it"),
+        "request more memory: `docker run --memory=…`, `sbatch --mem=…`, \
              resources.limits.memory of a pod",
-            64,
-        )
+        64,
+    )
 }
 
 fn cpus(host: &HostFacts) -> Finding {
@@ -134,10 +131,8 @@ fn cpus(host: &HostFacts) -> Finding {
     if usable >= CPUS_ENOUGH {
         return CPUS.ok(seen);
     }
-    CPUS.warn(format!(
-        "{seen}: too few to saturate a fast link from pageable memory"
-    ))
-    .remedy(
+    CPUS.warn(
+        format!("{seen}: too few to saturate a fast link from pageable memory"),
         "give the process at least 8 CPUs (`docker run --cpus=8`, `sbatch --cpus-per-task=8`, \
          `taskset`), or keep data in pinned memory, which needs none",
         42,
@@ -160,7 +155,8 @@ fn locked_memory(host: &HostFacts) -> Finding {
         return LOCKED_MEMORY.ok(size);
     }
     let but = "limits RDMA, io_uring and mlock, but on ordinary Linux not NVIDIA's driver";
-    LOCKED_MEMORY.warn(format!("{size}: {but}")).remedy(
+    LOCKED_MEMORY.warn(
+        format!("{size}: {but}"),
         "ulimit -l unlimited (for all sessions: `* - memlock unlimited` in \
          /etc/security/limits.conf; `docker run --ulimit memlock=-1`)",
         10,
@@ -168,15 +164,13 @@ fn locked_memory(host: &HostFacts) -> Finding {
 }
 
 fn budget(host: &HostFacts) -> Finding {
-    let chosen = host.variables.pinned_limit.as_deref();
+    let chosen = host.pinned_limit.as_deref();
     let chosen = chosen.filter(|value| !value.trim().is_empty());
     let bytes = match &host.budget_bytes {
         Ok(bytes) => *bytes,
         Err(reason) => {
-            return BUDGET.fail(reason.clone()).remedy(
-                "unset PINLANE_PINNED_LIMIT, or export PINLANE_PINNED_LIMIT=8GiB",
-                97,
-            );
+            let remedy = "unset PINLANE_PINNED_LIMIT, or export PINLANE_PINNED_LIMIT=8GiB";
+            return BUDGET.fail(reason.clone(), remedy, 97);
         }
     };
     let size = match bytes {
@@ -191,19 +185,18 @@ fn budget(host: &HostFacts) -> Finding {
     let left = host.group_memory.map(|memory| memory.headroom_bytes);
     let left = host.available_bytes.into_iter().chain(left).min();
     if chosen.is_some() && left.is_some_and(|left| bytes > left) {
-        return BUDGET
-            .warn(format!("{seen}, more than is available"))
-            .remedy(
-                "unset PINLANE_PINNED_LIMIT, or set it to what the machine can spare",
-                62,
-            );
+        return BUDGET.warn(
+            format!("{seen}, more than is available"),
+            "unset PINLANE_PINNED_LIMIT, or set it to what the machine can spare",
+            62,
+        );
     }
     if bytes < BUDGET_ENOUGH {
         let remedy = match chosen {
             Some(_) => "raise or unset PINLANE_PINNED_LIMIT",
             None => "free memory, or set the limit: export PINLANE_PINNED_LIMIT=2GiB",
         };
-        return BUDGET.warn(format!("{seen}: low")).remedy(remedy, 63);
+        return BUDGET.warn(format!("{seen}: low"), remedy, 63);
     }
     BUDGET.ok(seen)
 }

@@ -37,23 +37,19 @@ fn simulated(gpu: &Gpu) -> Finding {
         Some(rate) => format!("{rate:.1} GB/s"),
         None => "no cost".to_owned(),
     };
-    match gpu.rates_gb_per_s {
-        Some([up, down]) => SIMULATED_LINK.ok(format!(
-            "pinned memory, by the profile: {} to the device, {} from it",
-            rate(up),
-            rate(down)
-        )),
-        None => SIMULATED_LINK.skip("the simulated libcuda does not report it"),
-    }
+    let Some(rates) = gpu.rates_gb_per_s else {
+        return SIMULATED_LINK.skip("the simulated libcuda does not report it");
+    };
+    let [up, down] = rates.map(rate);
+    let rates = format!("{up} to the device, {down} from it");
+    SIMULATED_LINK.ok(format!("pinned memory, by the profile: {rates}"))
 }
 
 /// The link under load, or else idle; from the management library, or else from the kernel.
 fn speed(gpu: &Gpu) -> Vec<Finding> {
     let loaded = gpu.load.as_ref().ok().and_then(|load| load.link);
-    let link = loaded
-        .or(gpu.state.link)
-        .or_else(|| gpu.pci.as_ref()?.link());
-    match link {
+    let known = loaded.or(gpu.state.link);
+    match known.or_else(|| gpu.pci.as_ref()?.link()) {
         Some(link) => vec![generation(link, loaded.is_some()), width(link)],
         None => vec![PCIE_LINK.unknown()],
     }
@@ -69,7 +65,7 @@ fn generation(link: Link, under_load: bool) -> Finding {
     let seen = format!("PCIe {now}, but card and slot support PCIe {most}");
     if under_load {
         let seen = format!("{seen}, under load");
-        return GENERATION.warn(seen).remedy(RESEAT, 90);
+        return GENERATION.warn(seen, RESEAT, 90);
     }
     // Idle GPUs lower the generation to save power.
     let why = "idle GPUs slow down, and this one could not be put under load";
@@ -83,7 +79,7 @@ fn width(link: Link) -> Finding {
     }
     let share = f64::from(now) / f64::from(most) * 100.0;
     let seen = format!("x{now} of x{most}: {share:.0}% of the rate that card and slot support");
-    WIDTH.warn(seen).remedy(RESEAT, 92)
+    WIDTH.warn(seen, RESEAT, 92)
 }
 
 fn slot(gpu: &Gpu) -> Finding {
@@ -97,19 +93,15 @@ fn slot(gpu: &Gpu) -> Finding {
         return SLOT.ok(format!("{}, as fast as the card", text(slot)));
     }
     let seen = format!("{}, slower than the card's {}", text(slot), text(card));
-    SLOT.warn(seen)
-        .remedy("move the card to a faster slot, if there is one", 60)
+    SLOT.warn(seen, "move the card to a faster slot, if there is one", 60)
 }
 
 fn errors(gpu: &Gpu) -> Finding {
     let under_load = gpu.load.as_ref().ok().and_then(|load| load.replays);
+    let resent = |count| format!("{count} packets resent during a short copy");
     match (under_load, gpu.state.replays) {
-        (Some(count @ 1..), _) => ERRORS
-            .warn(format!("{count} packets resent during a short copy"))
-            .remedy(RESEAT, 85),
-        (Some(0), Some(before)) => ERRORS.ok(format!(
-            "no packets resent during a short copy, {before} before"
-        )),
+        (Some(count @ 1..), _) => ERRORS.warn(resent(count.to_string()), RESEAT, 85),
+        (Some(0), Some(before)) => ERRORS.ok(resent("no".into()) + &format!(", {before} before")),
         _ => ERRORS.skip(format!("GPU {} does not report them", gpu::id(gpu))),
     }
 }
@@ -123,7 +115,7 @@ fn iommu(host: &HostFacts, gpus: &GpuFacts) -> Finding {
     let modes: Vec<&str> = modes.collect();
     if let Some(mode) = modes.iter().find(|mode| mode.starts_with("DMA")) {
         let seen = format!("translates the GPU's accesses ({mode}), which slows pinning down");
-        return IOMMU.warn(seen).remedy(REMEDY, 35);
+        return IOMMU.warn(seen, REMEDY, 35);
     }
     if modes.contains(&"identity") {
         return IOMMU.ok("on, in passthrough mode for the GPU (identity)");
@@ -142,7 +134,7 @@ fn iommu(host: &HostFacts, gpus: &GpuFacts) -> Finding {
         return IOMMU.ok("on, in passthrough mode (iommu=pt)");
     }
     let seen = "on, may translate the GPU's accesses";
-    IOMMU.warn(seen).remedy(REMEDY, 15)
+    IOMMU.warn(seen, REMEDY, 15)
 }
 
 /// Whether the process runs on the GPU's NUMA node.
@@ -165,10 +157,8 @@ fn numa_node(gpu: &Gpu, host: &HostFacts) -> Finding {
     } else if memory_nodes.is_some_and(|nodes| !nodes.contains(number)) {
         ("whose memory this process may not use".to_owned(), 87)
     } else if near < all {
-        (
-            format!("as are {near} of the {all} CPUs that this process may use"),
-            30,
-        )
+        let seen = format!("as are {near} of the {all} CPUs that this process may use");
+        (seen, 30)
     } else {
         return NUMA_NODE.ok(format!("the process runs on the GPU's node {number}"));
     };
@@ -178,5 +168,5 @@ fn numa_node(gpu: &Gpu, host: &HostFacts) -> Finding {
         node.cpus
     );
     let seen = format!("the GPU is on node {number}, {problem}");
-    NUMA_NODE.warn(seen).remedy(remedy, weight)
+    NUMA_NODE.warn(seen, remedy, weight)
 }

@@ -6,43 +6,37 @@ mod host;
 mod link;
 mod process;
 
-use pinlane_report::{DoctorFinding as Finding, DoctorGroup, DoctorStatus};
+use pinlane_report::{DoctorFinding as Finding, DoctorGroup};
 
 use super::facts::Facts;
 use super::facts::gpu::{Gpu, GpuFacts};
 use super::facts::host::HostFacts;
 
-/// A named check of a group.
 #[derive(Clone, Copy)]
 struct Check(DoctorGroup, &'static str);
 
 impl Check {
     fn ok(self, seen: impl Into<String>) -> Finding {
-        self.finding(DoctorStatus::Ok, seen)
-    }
-
-    fn warn(self, seen: impl Into<String>) -> Finding {
-        self.finding(DoctorStatus::Warn, seen)
-    }
-
-    fn fail(self, seen: impl Into<String>) -> Finding {
-        self.finding(DoctorStatus::Fail, seen)
+        Finding::ok(self.0, self.1, seen)
     }
 
     fn skip(self, seen: impl Into<String>) -> Finding {
-        self.finding(DoctorStatus::Skip, seen)
+        Finding::skip(self.0, self.1, seen)
     }
 
     fn unknown(self) -> Finding {
         self.skip("unknown")
     }
 
-    fn finding(self, status: DoctorStatus, seen: impl Into<String>) -> Finding {
-        Finding::new(self.0, self.1, status, seen)
+    fn warn(self, seen: impl Into<String>, remedy: impl Into<String>, weight: u8) -> Finding {
+        Finding::warn(self.0, self.1, seen).remedy(remedy, weight)
+    }
+
+    fn fail(self, seen: impl Into<String>, remedy: impl Into<String>, weight: u8) -> Finding {
+        Finding::fail(self.0, self.1, seen).remedy(remedy, weight)
     }
 }
 
-/// Runs all checks.
 pub(super) fn run_all(facts: &Facts) -> Vec<Finding> {
     let (host, gpus) = (&facts.host, &facts.gpus);
     let mut findings = driver::all(host, gpus);

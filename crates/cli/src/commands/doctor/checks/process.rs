@@ -11,7 +11,6 @@ const MPS: Check = Check(DoctorGroup::Process, "MPS");
 const VISIBLE: Check = Check(DoctorGroup::Process, "CUDA_VISIBLE_DEVICES");
 const BLOCKING: Check = Check(DoctorGroup::Process, "CUDA_LAUNCH_BLOCKING");
 
-/// At most this many processes are named.
 const NAMED_MAX: usize = 3;
 
 pub(super) fn of_gpu(gpu: &Gpu) -> Vec<Finding> {
@@ -36,44 +35,40 @@ fn other_processes(gpu: &Gpu) -> Finding {
     if processes.len() > NAMED_MAX {
         named.push(format!("{} more", processes.len() - NAMED_MAX));
     }
-    OTHERS
-        .warn(format!("on this GPU: {}", named.join(", ")))
-        .remedy(
-            format!(
-                "measure while the other processes are idle (`nvidia-smi -i {}` lists them), or choose \
+    OTHERS.warn(
+        format!("on this GPU: {}", named.join(", ")),
+        format!(
+            "measure while the other processes are idle (`nvidia-smi -i {}` lists them), or choose \
                  another GPU with --device cuda:N",
-                gpu::id(gpu)
-            ),
-            33,
-        )
+            gpu::id(gpu)
+        ),
+        33,
+    )
 }
 
 fn describe(process: &GpuProcess) -> String {
     let path = process.name.as_deref().unwrap_or("a process");
     let name = path.rsplit('/').next().unwrap_or(path);
-    let memory = process
-        .memory_bytes
-        .map_or_else(String::new, |bytes| format!(", {}", short_size(bytes)));
-    format!("{name} (pid {}{memory})", process.pid)
+    match process.memory_bytes.map(short_size) {
+        Some(memory) => format!("{name} (pid {}, {memory})", process.pid),
+        None => format!("{name} (pid {})", process.pid),
+    }
 }
 
 fn mps(host: &HostFacts, gpus: &GpuFacts) -> Finding {
     let has_clients = gpus.gpus.iter().any(|gpu| gpu.state.mps == Some(true));
     let seen = if host.mps_daemon || has_clients {
         "on: processes share the GPU through one server, so their copies wait for each other"
-    } else if host.variables.mps_pipe.is_some() {
+    } else if host.mps_pipe.is_some() {
         "CUDA_MPS_PIPE_DIRECTORY is set, but no server is visible from here"
     } else {
         return MPS.ok("off");
     };
-    MPS.warn(seen).remedy(
-        "if MPS is not needed: `echo quit | nvidia-cuda-mps-control`, and unset CUDA_MPS_PIPE_DIRECTORY",
-        12,
-    )
+    MPS.warn(seen, "if MPS is not needed: `echo quit | nvidia-cuda-mps-control`, and unset CUDA_MPS_PIPE_DIRECTORY", 12)
 }
 
 fn visible(host: &HostFacts, gpus: &GpuFacts) -> Finding {
-    let Some(value) = &host.variables.visible_devices else {
+    let Some(value) = &host.visible_devices else {
         return VISIBLE.ok("not set");
     };
     let shown = match value.trim() {
@@ -81,21 +76,20 @@ fn visible(host: &HostFacts, gpus: &GpuFacts) -> Finding {
         value => value.to_owned(),
     };
     let finds_none = matches!(&gpus.error, Some(error) if error.kind == ErrorKind::NoDevice);
-    match finds_none && driver::hides_all(value) {
-        true => VISIBLE
-            .warn(format!("{shown}: hides every GPU"))
-            .remedy("unset CUDA_VISIBLE_DEVICES", 96),
-        false => VISIBLE.ok(shown),
+    if !finds_none || !driver::hides_all(value) {
+        return VISIBLE.ok(shown);
     }
+    let seen = format!("{shown}: hides every GPU");
+    VISIBLE.warn(seen, "unset CUDA_VISIBLE_DEVICES", 96)
 }
 
 fn blocking(host: &HostFacts) -> Finding {
-    match host.variables.launch_blocking.as_deref().map(str::trim) {
+    match host.launch_blocking.as_deref().map(str::trim) {
         None | Some("" | "0") => BLOCKING.ok("not set"),
-        Some(value) => BLOCKING
-            .warn(format!(
-                "`{value}`: every launch waits for its kernel, so nothing overlaps"
-            ))
-            .remedy("unset CUDA_LAUNCH_BLOCKING", 80),
+        Some(value) => BLOCKING.warn(
+            format!("`{value}`: every launch waits for its kernel, so nothing overlaps"),
+            "unset CUDA_LAUNCH_BLOCKING",
+            80,
+        ),
     }
 }

@@ -8,11 +8,10 @@ use pinlane_model::{Direction, HostKind, Profile};
 
 use super::host::HostFacts;
 use crate::device::{self, Backend, DeviceChoice};
-use crate::system::files::SystemRoot;
+use crate::system::SystemRoot;
 use crate::system::nvml::{GpuState, Management};
 use crate::system::pci::{self, Link, PciGpu};
 
-/// The size of the copies that load the link.
 const LOAD_BYTES: usize = 16 << 20;
 
 /// A link that is not at full speed by then will not get there.
@@ -21,10 +20,8 @@ const LOAD_TIME: Duration = Duration::from_millis(500);
 /// The size of the copies whose rate is reported for a simulated link.
 const RATE_BYTES: u64 = 32 << 20;
 
-/// A link under load.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LoadedLink {
-    /// The best speed.
     pub(crate) link: Option<Link>,
     /// Packets resent meanwhile.
     pub(crate) replays: Option<u32>,
@@ -43,7 +40,6 @@ pub(crate) struct Gpu {
     pub(crate) rates_gb_per_s: Option<[Option<f64>; 2]>,
 }
 
-/// The GPUs of `--device`.
 #[derive(Debug)]
 pub(crate) struct GpuFacts {
     pub(crate) gpus: Vec<Gpu>,
@@ -120,7 +116,7 @@ impl GpuFacts {
 
     fn simulated(profile: &Profile) -> Self {
         let backend = Backend::simulated(profile.clone(), device::for_timing);
-        let devices = backend.platform().devices().unwrap_or_default();
+        let devices = backend.platform.devices().unwrap_or_default();
         let rate = |direction| {
             let ns = profile.copy_ns(direction, HostKind::Pinned, RATE_BYTES);
             // Bytes per nanosecond are GB/s.
@@ -128,7 +124,7 @@ impl GpuFacts {
         };
         let rates = [rate(Direction::HostToDevice), rate(Direction::DeviceToHost)];
         let gpus = devices.into_iter().map(|info| Gpu {
-            load: loaded(load_link(backend.platform(), info.ordinal, &|| None), None),
+            load: loaded(load_link(&*backend.platform, info.ordinal, &|| None), None),
             info,
             pci: None,
             state: GpuState::default(),

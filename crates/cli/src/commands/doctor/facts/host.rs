@@ -1,10 +1,11 @@
 //! Facts about the host: kernel, memory, CPUs, and the limits of the process.
 
+use std::fmt;
+
 use pinlane::memory::{ControlGroups, GroupMemory};
 
-use super::id_set::IdSet;
-use crate::system::files::{SystemRoot, field, kib_field};
 use crate::system::pci::{self, PciGpu};
+use crate::system::{SystemRoot, field, kib_field};
 
 const NODES: &str = "sys/devices/system/node";
 const HUGE_PAGES: &str = "sys/kernel/mm/transparent_hugepage";
@@ -15,21 +16,18 @@ const CAP_IPC_LOCK: u32 = 14;
 /// The kernel cuts process names to 15 characters.
 const MPS_NAME: &str = "nvidia-cuda-mps";
 
-/// A NUMA node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct NumaNode {
     pub(crate) number: u32,
     pub(crate) cpus: IdSet,
 }
 
-/// RLIMIT_MEMLOCK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Memlock {
     Unlimited,
     Bytes(u64),
 }
 
-/// The device files of the driver's kernel module.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct DeviceFiles {
     pub(crate) control: bool,
@@ -37,21 +35,11 @@ pub(crate) struct DeviceFiles {
     pub(crate) gpus: usize,
 }
 
-/// Environment variables.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Variables {
-    pub(crate) visible_devices: Option<String>,
-    pub(crate) launch_blocking: Option<String>,
-    pub(crate) mps_pipe: Option<String>,
-    pub(crate) pinned_limit: Option<String>,
-}
-
 /// Facts about the host; `None` if unknown.
 #[derive(Debug)]
 pub(crate) struct HostFacts {
     pub(crate) wsl: bool,
     pub(crate) container: bool,
-    /// The version of the driver's kernel module.
     pub(crate) kernel_module: Option<String>,
     pub(crate) device_files: DeviceFiles,
     pub(crate) pci: Vec<PciGpu>,
@@ -71,7 +59,11 @@ pub(crate) struct HostFacts {
     pub(crate) iommus: Vec<String>,
     pub(crate) kernel_args: Option<String>,
     pub(crate) mps_daemon: bool,
-    pub(crate) variables: Variables,
+    /// Environment variables.
+    pub(crate) visible_devices: Option<String>,
+    pub(crate) launch_blocking: Option<String>,
+    pub(crate) mps_pipe: Option<String>,
+    pub(crate) pinned_limit: Option<String>,
     /// The library's limit of pinned memory, or why it is unknown.
     pub(crate) budget_bytes: Result<u64, String>,
 }
@@ -111,12 +103,10 @@ impl HostFacts {
             iommus: root.names("sys/class/iommu"),
             kernel_args: root.text("proc/cmdline"),
             mps_daemon: mps_daemon(root),
-            variables: Variables {
-                visible_devices: variable("CUDA_VISIBLE_DEVICES"),
-                launch_blocking: variable("CUDA_LAUNCH_BLOCKING"),
-                mps_pipe: variable("CUDA_MPS_PIPE_DIRECTORY"),
-                pinned_limit: variable("PINLANE_PINNED_LIMIT"),
-            },
+            visible_devices: variable("CUDA_VISIBLE_DEVICES"),
+            launch_blocking: variable("CUDA_LAUNCH_BLOCKING"),
+            mps_pipe: variable("CUDA_MPS_PIPE_DIRECTORY"),
+            pinned_limit: variable("PINLANE_PINNED_LIMIT"),
             budget_bytes,
         }
     }
@@ -180,7 +170,6 @@ fn memlock(limits: &str) -> Option<Memlock> {
     }
 }
 
-/// Whether a process of MPS is running.
 fn mps_daemon(root: SystemRoot<'_>) -> bool {
     let is_process = |name: &&String| name.bytes().all(|byte| byte.is_ascii_digit());
     let names = root.names("proc");
@@ -188,4 +177,119 @@ fn mps_daemon(root: SystemRoot<'_>) -> bool {
         let name = root.text(&format!("proc/{pid}/comm"));
         name.is_some_and(|name| name.starts_with(MPS_NAME))
     })
+}
+
+/// A set of CPUs or NUMA nodes, as sorted, disjoint ranges. In the kernel's notation: `0-3,8,10-11`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct IdSet(Vec<(u32, u32)>);
+
+impl IdSet {
+    /// `None` if the text is not a set.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut ranges = Vec::new();
+        for part in text.trim().split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            if first > last {
+                return None;
+            }
+            ranges.push((first, last));
+        }
+        ranges.sort_unstable();
+        let mut joined: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in ranges {
+            match joined.last_mut() {
+                Some(before) if first <= before.1.saturating_add(1) => {
+                    before.1 = before.1.max(last);
+                }
+                _ => joined.push((first, last)),
+            }
+        }
+        Some(Self(joined))
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        let length = |(first, last): &(u32, u32)| u64::from(last - first) + 1;
+        self.0.iter().map(length).sum()
+    }
+
+    pub(crate) fn contains(&self, number: u32) -> bool {
+        let mut ranges = self.0.iter();
+        ranges.any(|(first, last)| (*first..=*last).contains(&number))
+    }
+
+    pub(crate) fn count_common(&self, other: &Self) -> u64 {
+        let mut common = 0;
+        let (mut ours, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(our), Some(their)) = (ours.peek(), theirs.peek()) {
+            let (first, last) = (our.0.max(their.0), our.1.min(their.1));
+            if first <= last {
+                common += u64::from(last - first) + 1;
+            }
+            if our.1 <= their.1 {
+                ours.next();
+            } else {
+                theirs.next();
+            }
+        }
+        common
+    }
+}
+
+impl fmt::Display for IdSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (first, last)) in self.0.iter().enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            match first == last {
+                true => write!(f, "{comma}{first}")?,
+                false => write!(f, "{comma}{first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> IdSet {
+        IdSet::parse(text).expect(text)
+    }
+
+    #[test]
+    fn ranges_are_joined_and_counted() {
+        for (text, count, shown) in [
+            ("0", 1, "0"),
+            ("0-3,8,10-11\n", 7, "0-3,8,10-11"),
+            ("4-7,0-3", 8, "0-7"),
+            ("0-4294967295", 1 << 32, "0-4294967295"),
+            ("1,1,1-2", 2, "1-2"),
+        ] {
+            let set = set(text);
+            assert_eq!((set.count(), set.to_string().as_str()), (count, shown));
+        }
+        assert!(set("0-3,8").contains(8) && !set("0-3,8").contains(7));
+    }
+
+    #[test]
+    fn intersections_are_counted_without_listing_them() {
+        for (one, other, count) in [
+            ("0-7", "4-11", 4),
+            ("0-3", "4-7", 0),
+            ("0,2,4,6", "0-6", 4),
+            ("0-1,8-9", "1-8", 2),
+            ("0-4294967295", "5-4294967295", (1 << 32) - 5),
+        ] {
+            assert_eq!(set(one).count_common(&set(other)), count);
+            assert_eq!(set(other).count_common(&set(one)), count);
+        }
+    }
+
+    #[test]
+    fn junk_is_rejected() {
+        for text in ["", " ", "a", "3-1", "1-", "-", "1,,2", "4294967296", "0x1"] {
+            assert_eq!(IdSet::parse(text), None, "{text:?}");
+        }
+    }
 }

@@ -2,14 +2,13 @@
 
 pub(super) mod gpu;
 pub(super) mod host;
-pub(super) mod id_set;
 
 use pinlane::Budget;
 
 use self::gpu::GpuFacts;
 use self::host::HostFacts;
 use crate::device::DeviceChoice;
-use crate::system::files::SystemRoot;
+use crate::system::SystemRoot;
 
 pub(super) struct Facts {
     pub(super) host: HostFacts,
@@ -17,7 +16,6 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The facts of this machine and the chosen devices.
     pub(super) fn gather(choice: &DeviceChoice) -> Self {
         let root = SystemRoot::real();
         let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());

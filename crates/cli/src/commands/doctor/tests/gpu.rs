@@ -22,14 +22,13 @@ fn pinning_gains_nothing_with_shared_memory() {
 #[test]
 fn compute_modes() {
     let mode = |mode| {
-        found(
-            &with_gpu(|gpu| gpu.state.compute_mode = mode),
-            "compute mode",
-        )
+        let facts = with_gpu(|gpu| gpu.state.compute_mode = mode);
+        found(&facts, "compute mode")
     };
     let remedy = "nvidia-smi -i 0000:01:00.0 -c DEFAULT";
-    mode(Some(ComputeMode::Shared)).good([]);
-    mode(Some(ComputeMode::Exclusive)).warns(["one process", remedy]);
+    mode(Some(ComputeMode::Default)).good([]);
+    mode(Some(ComputeMode::ExclusiveThread)).warns(["one process", remedy]);
+    mode(Some(ComputeMode::ExclusiveProcess)).warns(["one process", remedy]);
     mode(Some(ComputeMode::Prohibited)).fails(["no process", remedy]);
     mode(None).skips([]);
 }
@@ -37,10 +36,8 @@ fn compute_modes() {
 #[test]
 fn persistence() {
     let on = |on| {
-        found(
-            &with_gpu(|gpu| gpu.state.persistence = on),
-            "persistence mode",
-        )
+        let facts = with_gpu(|gpu| gpu.state.persistence = on);
+        found(&facts, "persistence mode")
     };
     on(Some(true)).good(["on"]);
     on(Some(false)).warns(["-i 0000:01:00.0 -pm 1"]);
@@ -68,14 +65,12 @@ fn findings_about_a_simulated_gpu_are_marked() {
         assert_eq!(finding.simulated, finding.gpu.is_some(), "{finding:?}");
     }
     found(&facts, "link").good(["12.0 GB/s", "no cost", "profile"]);
-    let names = names(&facts);
-    for real_only in [
-        "CUDA driver",
-        "persistence mode",
-        "NUMA node",
-        "other processes",
-    ] {
-        assert!(!names.iter().any(|name| name == real_only), "{real_only}");
+    let real_only = ["CUDA driver", "persistence mode", "NUMA node"];
+    for name in names(&facts) {
+        assert!(
+            !real_only.contains(&&*name) && name != "other processes",
+            "{name}"
+        );
     }
     facts.gpus.gpus[0].rates_gb_per_s = None;
     found(&facts, "link").skips([]);

@@ -83,10 +83,8 @@ fn locked_memory() {
         let limits = format!("Max locked memory  {soft}  unlimited  bytes\n");
         let status = format!("CapEff:\t{capabilities}\nCpus_allowed_list:\t8-15\n");
         let tree = Tree::healthy().with("proc/self/limits", &limits);
-        found(
-            &machine(tree.with("proc/self/status", &status)),
-            "locked memory",
-        )
+        let tree = tree.with("proc/self/status", &status);
+        found(&machine(tree), "locked memory")
     };
     limits("unlimited", "0").good(["unlimited"]);
     limits("8388608", "0").warns(["8 MiB", "ulimit -l unlimited"]);

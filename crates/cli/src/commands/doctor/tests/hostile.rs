@@ -10,14 +10,10 @@ use super::*;
 
 /// Every file that a check reads.
 fn paths() -> Vec<String> {
-    let in_a_group = [
-        "proc/self/cgroup",
-        "proc/self/mountinfo",
-        "sys/fs/cgroup/memory.max",
-    ];
-    let others = in_a_group.into_iter().chain(["sys/fs/cgroup/cpu.max"]);
+    let group = ["proc/self/cgroup", "proc/self/mountinfo"];
+    let limits = ["sys/fs/cgroup/memory.max", "sys/fs/cgroup/cpu.max"];
     let healthy = healthy_files().map(|(path, _)| path);
-    let all = healthy.chain(others.map(str::to_owned));
+    let all = healthy.chain(group.into_iter().chain(limits).map(str::to_owned));
     all.chain([format!("{GPU}/iommu_group/type")]).collect()
 }
 
@@ -74,7 +70,7 @@ fn each_file_missing_unreadable_or_special() {
     for path in paths() {
         let tree = Tree::healthy();
         tree.write(&path, "1");
-        let place = tree.0.join(&path);
+        let place = tree.path(&path);
         // Root can still read it, which does no harm.
         fs::set_permissions(&place, fs::Permissions::from_mode(0o000)).expect("it is there");
         survives(&tree);

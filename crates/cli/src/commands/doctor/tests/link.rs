@@ -116,10 +116,8 @@ fn a_single_or_unknown_node() {
 #[test]
 fn the_iommu_by_the_gpus_group() {
     let mode = |mode| {
-        found(
-            &with_file(&format!("{GPU}/iommu_group/type"), mode),
-            "IOMMU",
-        )
+        let facts = with_file(&format!("{GPU}/iommu_group/type"), mode);
+        found(&facts, "IOMMU")
     };
     mode("identity\n").good(["identity"]);
     mode("DMA\n").warns(["DMA", "iommu=pt"]);

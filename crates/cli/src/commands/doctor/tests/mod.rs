@@ -16,7 +16,6 @@ use crate::system::nvml::{ComputeMode, GpuState};
 use crate::system::pci::Link;
 use tree::Tree;
 
-/// A link at full speed.
 const LINK: Link = Link {
     generation: 5,
     width: 16,
@@ -24,7 +23,6 @@ const LINK: Link = Link {
     max_width: 16,
 };
 
-/// A GPU without problems.
 fn healthy_gpu() -> Gpu {
     let mut info = DeviceInfo::new(0, "NVIDIA H200");
     let (domain, bus, device) = (0, 1, 0);
@@ -41,7 +39,7 @@ fn healthy_gpu() -> Gpu {
         state: GpuState {
             link: Some(LINK),
             replays: Some(3),
-            compute_mode: Some(ComputeMode::Shared),
+            compute_mode: Some(ComputeMode::Default),
             persistence: Some(true),
             confidential: Some(false),
             processes: Some(Vec::new()),
@@ -71,7 +69,6 @@ fn facts(tree: &Tree, mut gpu: Gpu) -> Facts {
     Facts { host, gpus }
 }
 
-/// The machine in the folder with a healthy GPU.
 fn machine(tree: Tree) -> Facts {
     facts(&tree, healthy_gpu())
 }
@@ -83,19 +80,16 @@ fn with_gpu(change: impl FnOnce(&mut Gpu)) -> Facts {
     facts(&Tree::healthy(), gpu)
 }
 
-/// A healthy machine with one file replaced.
 fn with_file(path: &str, text: &str) -> Facts {
     machine(Tree::healthy().with(path, text))
 }
 
-/// A healthy machine with an environment variable.
 fn with_variable(name: &str, value: &str) -> Facts {
     let mut facts = machine(Tree::healthy());
     facts.host = Tree::healthy().host(&[(name, value)]);
     facts
 }
 
-/// The finding of a check.
 #[track_caller]
 fn found(facts: &Facts, check: &str) -> Found {
     let mut all = checks::run_all(facts).into_iter();
@@ -142,7 +136,6 @@ impl Found {
     }
 }
 
-/// The names of all checks that have a finding.
 fn names(facts: &Facts) -> Vec<String> {
     let findings = checks::run_all(facts).into_iter();
     findings.map(|finding| finding.check).collect()

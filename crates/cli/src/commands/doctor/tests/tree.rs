@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::commands::doctor::facts::host::HostFacts;
-use crate::system::files::SystemRoot;
+use crate::scratch::Scratch;
+use crate::system::SystemRoot;
 
 /// The folder of the GPU, below its slot.
 pub(super) const GPU: &str = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
@@ -39,7 +39,6 @@ GPU/max_link_width 16\n
 SLOT/max_link_speed 32.0 GT/s PCIe\n
 SLOT/max_link_width 16\n";
 
-/// The paths and contents of a machine without problems.
 pub(super) fn healthy_files() -> impl Iterator<Item = (String, String)> {
     HEALTHY.trim().lines().map(|line| {
         let (path, text) = line.split_once(' ').unwrap_or((line, ""));
@@ -48,47 +47,41 @@ pub(super) fn healthy_files() -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// The folder, removed when dropped.
-pub(super) struct Tree(pub(super) PathBuf);
+pub(super) struct Tree(Scratch);
 
 impl Tree {
-    /// A machine without any files.
     pub(super) fn empty() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("pinlane-doctor-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
+        Self(Scratch::new())
     }
 
-    /// A machine without problems, with a GPU.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.0.folder().join(path)
+    }
+
     pub(super) fn healthy() -> Self {
         let tree = Self::empty();
         for (path, text) in healthy_files() {
             tree.write(&path, text);
         }
-        let bus = tree.0.join("sys/bus/pci/devices");
+        let bus = tree.path("sys/bus/pci/devices");
         fs::create_dir_all(&bus).expect("a folder");
-        symlink(tree.0.join(GPU), bus.join("0000:01:00.0")).expect("a link");
+        symlink(tree.path(GPU), bus.join("0000:01:00.0")).expect("a link");
         tree
     }
 
     pub(super) fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.0.join(path);
+        let path = self.path(path);
         fs::create_dir_all(path.parent().expect("below the root")).expect("a folder");
         fs::write(path, bytes).expect("a file");
     }
 
-    /// The same machine with one file replaced.
     pub(super) fn with(self, path: &str, text: &str) -> Self {
         self.write(path, text);
         self
     }
 
-    /// The same machine without a file or folder.
     pub(super) fn without(self, path: &str) -> Self {
-        let path = self.0.join(path);
+        let path = self.path(path);
         match path.is_dir() && !path.is_symlink() {
             true => fs::remove_dir_all(path),
             false => fs::remove_file(path),
@@ -100,13 +93,6 @@ impl Tree {
     /// The host, with these variables and a budget of 8 GiB.
     pub(super) fn host(&self, variables: &[(&str, &str)]) -> HostFacts {
         let variable = crate::test_variables(variables);
-        HostFacts::read(SystemRoot(&self.0), &variable, Ok(8 << 30))
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        // A leftover folder does no harm.
-        let _ = fs::remove_dir_all(&self.0);
+        HostFacts::read(SystemRoot(self.0.folder()), &variable, Ok(8 << 30))
     }
 }
