@@ -1,7 +1,6 @@
 //! The driver's calls, by what they act on, and their costs.
 
-mod device_memory;
-mod host_memory;
+mod memory;
 mod stream;
 mod work;
 
@@ -114,6 +113,20 @@ impl DeviceCall<'_> {
             .filter(|&id| slab.get(id).is_some_and(is_valid))
             .ok_or_else(|| self.error(ErrorKind::InvalidHandle, format!("{what} {handle:#x}")))
     }
+}
+
+/// Whether a call releases something.
+pub(crate) fn releases(call: Call) -> bool {
+    matches!(
+        call,
+        Call::DeviceFree
+            | Call::DeviceFreeAsync
+            | Call::HostFree
+            | Call::HostUnregister
+            | Call::StreamDestroy
+            | Call::EventDestroy
+            | Call::ModuleUnload
+    )
 }
 
 /// Host time of a call, without the part that depends on a size.
