@@ -29,7 +29,6 @@
 mod cost;
 pub mod engine;
 mod measured;
-mod median;
 pub mod pipeline;
 mod profile;
 mod random;
@@ -37,8 +36,7 @@ pub mod schedule;
 pub mod search;
 
 pub use cost::{CostCurve, LinearCost};
-pub use measured::start_after_previous;
-pub use median::median;
+pub use measured::{median, start_after_previous};
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,
     HostMemoryCosts, KernelCosts, PciFacts, Profile, ProfileError,

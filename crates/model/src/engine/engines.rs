@@ -30,11 +30,19 @@ pub struct Engines {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Token(usize);
 
+/// A running operation, which proceeds at a speed that may change. A nanosecond does `speed` units of
+/// work. Only the end is rounded, and it is rounded up.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     stream: u64,
     sequence: u64,
-    progress: Progress,
+    /// Work that is left.
+    left: u128,
+    /// Time that `left` refers to.
+    counted_ns: u64,
+    speed: u64,
+    not_before_ns: u64,
+    end_ns: u64,
 }
 
 impl Engines {
@@ -56,12 +64,12 @@ impl Engines {
         both_ways_percent: u64,
         switch_ns: u64,
     ) -> Self {
-        let count = |engines: u32| engines.min(ENGINES_MAX) as usize;
-        let h2d_count = count(h2d_engines).max(1);
-        let d2h_count = count(d2h_engines);
+        let h2d_count = h2d_engines.clamp(1, ENGINES_MAX) as usize;
+        let d2h_count = d2h_engines.min(ENGINES_MAX) as usize;
+        let count = h2d_count + d2h_count + 1;
         Self {
-            slots: vec![None; h2d_count + d2h_count + 1],
-            last: vec![None; h2d_count + d2h_count + 1],
+            slots: vec![None; count],
+            last: vec![None; count],
             switch_ns,
             h2d_count,
             d2h_count,
@@ -105,16 +113,23 @@ impl Engines {
         sequence: u64,
     ) -> Option<Token> {
         let kind = self.serving(need);
-        let slot = self
-            .slots_of(kind)
-            .find(|&slot| self.slots[slot].is_none())?;
+        let mut slots = self.slots_of(kind);
+        let slot = slots.find(|&slot| self.slots[slot].is_none())?;
         let speed = self.speed(kind);
         let engine_ns = alone_ns.saturating_add(self.switching_ns(slot, stream, now_ns));
-        self.slots[slot] = Some(Running {
+        let mut run = Running {
             stream,
             sequence,
-            progress: Progress::new(now_ns, engine_ns, self.full_speed, speed),
-        });
+            left: u128::from(engine_ns) * u128::from(self.full_speed),
+            counted_ns: now_ns,
+            speed,
+            not_before_ns: 0,
+            end_ns: now_ns.saturating_add(engine_ns),
+        };
+        if speed != self.full_speed {
+            run.find_end();
+        }
+        self.slots[slot] = Some(run);
         self.busy[kind.index()] += 1;
         if self.busy[kind.index()] == 1 {
             self.adjust_opposite(kind, now_ns);
@@ -128,7 +143,7 @@ impl Engines {
         let running = self.slots.iter().enumerate();
         let ends = running.filter_map(|(slot, run)| {
             let run = run.as_ref()?;
-            Some((run.progress.end_ns, run.sequence, slot))
+            Some((run.end_ns, run.sequence, slot))
         });
         ends.min().map(|(end_ns, _, slot)| (end_ns, Token(slot)))
     }
@@ -139,7 +154,7 @@ impl Engines {
     /// If it has finished.
     #[must_use]
     pub fn end_ns(&self, token: Token) -> u64 {
-        self.running(token).progress.end_ns
+        self.running(token).end_ns
     }
 
     /// The sequence number of a running operation.
@@ -170,13 +185,10 @@ impl Engines {
     /// The kind of engine that an operation runs on.
     #[must_use]
     pub fn kind_of(&self, token: Token) -> EngineKind {
-        if token.0 < self.h2d_count {
-            EngineKind::HostToDevice
-        } else if token.0 < self.h2d_count + self.d2h_count {
-            EngineKind::DeviceToHost
-        } else {
-            EngineKind::Compute
-        }
+        let mut kinds = EngineKind::ALL.into_iter();
+        kinds
+            .find(|&kind| self.slots_of(kind).contains(&token.0))
+            .expect("an engine of some kind")
     }
 
     /// Ends an operation: its engine becomes idle, and the other direction may speed up.
@@ -195,7 +207,8 @@ impl Engines {
     /// Delays the end of every running operation to this time at least.
     pub fn not_before(&mut self, at_ns: u64) {
         for run in self.slots.iter_mut().flatten() {
-            run.progress.not_before(at_ns);
+            run.not_before_ns = at_ns;
+            run.end_ns = run.end_ns.max(at_ns);
         }
     }
 
@@ -244,7 +257,7 @@ impl Engines {
         let speed = self.speed(other);
         for slot in self.slots_of(other) {
             if let Some(run) = &mut self.slots[slot] {
-                run.progress.set_speed(now_ns, speed);
+                run.set_speed(now_ns, speed);
             }
         }
     }
@@ -259,34 +272,7 @@ fn opposite(kind: EngineKind) -> Option<EngineKind> {
     }
 }
 
-/// The remaining work of a running operation, which proceeds at a speed that may change. A
-/// nanosecond does `speed` units of work. Only the end is rounded, and it is rounded up.
-#[derive(Clone, Copy, Debug)]
-struct Progress {
-    left: u128,
-    /// Time that `left` refers to.
-    counted_ns: u64,
-    speed: u64,
-    not_before_ns: u64,
-    end_ns: u64,
-}
-
-impl Progress {
-    /// Work that takes `alone_ns` at speed `full` and starts at `speed`.
-    fn new(now_ns: u64, alone_ns: u64, full: u64, speed: u64) -> Self {
-        let mut progress = Self {
-            left: u128::from(alone_ns) * u128::from(full),
-            counted_ns: now_ns,
-            speed,
-            not_before_ns: 0,
-            end_ns: now_ns.saturating_add(alone_ns),
-        };
-        if speed != full {
-            progress.find_end();
-        }
-        progress
-    }
-
+impl Running {
     fn set_speed(&mut self, now_ns: u64, speed: u64) {
         let passed_ns = now_ns.saturating_sub(self.counted_ns);
         let done = u128::from(passed_ns) * u128::from(self.speed);
@@ -294,11 +280,6 @@ impl Progress {
         self.counted_ns = self.counted_ns.max(now_ns);
         self.speed = speed;
         self.find_end();
-    }
-
-    fn not_before(&mut self, at_ns: u64) {
-        self.not_before_ns = at_ns;
-        self.end_ns = self.end_ns.max(at_ns);
     }
 
     fn find_end(&mut self) {

@@ -32,20 +32,15 @@ pub(super) struct Candidate {
 impl Candidate {
     /// Candidates are compared by time, then streams, then memory.
     fn key(&self) -> (u64, u32, u64, u32) {
-        let Shape {
-            streams,
-            ring_slots,
-            ..
-        } = self.shape;
-        (self.ns, streams, self.pinned_bytes, ring_slots)
+        let shape = &self.shape;
+        (self.ns, shape.streams, self.pinned_bytes, shape.ring_slots)
     }
 
     /// Removes slots that would never be used.
     pub(super) fn without_unused_slots(mut self, job: &Job) -> Result<Self, PlanError> {
-        let chunks = self.shape.chunks(job)?.count;
-        let used = u32::try_from(chunks).unwrap_or(u32::MAX);
-        let needed = used.max(self.shape.streams);
-        self.shape.ring_slots = self.shape.ring_slots.min(needed);
+        let used = self.shape.chunks(job)?.count.max(self.shape.streams.into());
+        let used = u32::try_from(used).unwrap_or(u32::MAX);
+        self.shape.ring_slots = self.shape.ring_slots.min(used);
         Ok(self)
     }
 
@@ -84,8 +79,8 @@ impl Search<'_> {
         let mut quick = Some(self.predict(coarse.shape, Sample::QUICK)?);
         self.try_sizes(order, &around, &mut quick)?;
         let mut best = coarse;
-        if let Some(quick) = quick {
-            best = self.predict(quick.shape, Sample::FULL)?.better(Some(best));
+        if let Some(Candidate { shape, .. }) = quick {
+            best = self.predict(shape, Sample::FULL)?.better(Some(best));
         }
         loop {
             let before = best;
@@ -192,10 +187,9 @@ impl Search<'_> {
     fn depths(&self, order: PipelineOrder) -> Vec<(u32, u32)> {
         let most = self.limits.streams_at_most.min(STREAMS_MAX);
         // With one stream breadth-first would be depth-first.
-        let least = if order == PipelineOrder::BreadthFirst {
-            2
-        } else {
-            1
+        let least = match order {
+            PipelineOrder::BreadthFirst => 2,
+            _ => 1,
         };
         depths(&self.job, order, least..=most)
     }
