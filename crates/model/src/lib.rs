@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Profile     a link and its device, as data (TOML)
-//!   engine/     which engine an operation needs, which one runs next, how directions slow each other
+//!   engine      which engine an operation needs, which one runs next, how directions slow each other
 //!   schedule/   the timeline of a program of driver calls, by these rules
 //!   pipeline/   a job in chunks, and its program
 //!   search/     the best chunk size, streams and order for a job, and why

@@ -13,8 +13,8 @@ use pinlane_driver::{
 use crate::calls::{DeviceCall, PRIORITIES, releases};
 use crate::copy_plan::rows;
 use crate::machine::Machine;
-use crate::operation::StreamPoint;
 use crate::state::State;
+use crate::stream::StreamPoint;
 
 /// One opened device of a simulated machine.
 pub(crate) struct SimDriver {
@@ -70,6 +70,15 @@ impl SimDriver {
         result
     }
 
+    /// A call that blocks until the points returned by `work` are passed.
+    fn wait_for(
+        &self,
+        call: Call,
+        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<Vec<StreamPoint>>,
+    ) -> Result<()> {
+        self.call_and_wait(call, u64::MAX, work).map(|_| ())
+    }
+
     /// The beginning of every call, then its work. A call that releases something also works on an
     /// unusable device, so that owners can clean up. Every other call reports why it is unusable.
     fn enter<T>(
@@ -102,9 +111,7 @@ impl SimDriver {
         wait: bool,
     ) -> Result<()> {
         // SAFETY: passed on to the caller.
-        let submit = |state: &mut DeviceCall<'_>| unsafe { state.copy(copies, stream, wait) };
-        self.call_and_wait(call, u64::MAX, submit)?;
-        Ok(())
+        self.wait_for(call, |state| unsafe { state.copy(copies, stream, wait) })
     }
 }
 
@@ -194,14 +201,12 @@ unsafe impl Driver for SimDriver {
 
     fn synchronize(&self) -> Result<()> {
         let end = |state: &mut DeviceCall<'_>| Ok(state.end_of_device(self.device));
-        self.call_and_wait(Call::Synchronize, u64::MAX, end)?;
-        Ok(())
+        self.wait_for(Call::Synchronize, end)
     }
 
     fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let end = |state: &mut DeviceCall<'_>| Ok(state.end_of(state.stream(stream)?));
-        self.call_and_wait(Call::StreamSynchronize, u64::MAX, end)?;
-        Ok(())
+        self.wait_for(Call::StreamSynchronize, end)
     }
 
     fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()> {
@@ -214,9 +219,7 @@ unsafe impl Driver for SimDriver {
     }
 
     fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        let end = |state: &mut DeviceCall<'_>| state.event_end(event);
-        self.call_and_wait(Call::EventSynchronize, u64::MAX, end)?;
-        Ok(())
+        self.wait_for(Call::EventSynchronize, |state| state.event_end(event))
     }
 
     fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool> {

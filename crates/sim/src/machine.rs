@@ -7,8 +7,8 @@ use std::time::Duration;
 use pinlane_driver::{Call, DeviceInfo, ErrorKind, Result};
 
 use crate::builder::Config;
-use crate::operation::StreamPoint;
 use crate::state::State;
+use crate::stream::StreamPoint;
 
 /// A simulated machine, shared by the handles of its devices.
 pub(crate) struct Machine {

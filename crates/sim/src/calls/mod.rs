@@ -15,10 +15,9 @@ use pinlane_model::CallCosts;
 use crate::checks::FindingKind;
 use crate::faults::FaultKind;
 use crate::module::Module;
-use crate::operation::Work;
 use crate::slab::{Id, Slab};
 use crate::state::{Function, State};
-use crate::stream::{Event, Stream};
+use crate::stream::{Event, Stream, Work};
 
 pub(crate) use stream::PRIORITIES;
 

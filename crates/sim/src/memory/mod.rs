@@ -2,7 +2,6 @@
 
 pub(crate) mod device;
 pub(crate) mod host;
-mod host_bytes;
 
 use pinlane_driver::{DevicePtr, PointerKind};
 use pinlane_kernels::{Memory, MemoryFault};
@@ -12,7 +11,7 @@ use self::host::{Coverage, HostMemory, Origin};
 use crate::sim::Allocation;
 use crate::state::State;
 
-pub(crate) use self::host_bytes::HostBytes;
+pub(crate) use self::host::HostBytes;
 
 impl State {
     /// The allocation or registration that contains an address.
