@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ProfileError;
-
 const NS_PER_S: u128 = 1_000_000_000;
 const MIB: u128 = 1 << 20;
 
@@ -46,22 +44,21 @@ impl CostCurve {
         from[1].saturating_add(ns_at_rate(bytes - from[0], self.bytes_per_s))
     }
 
-    /// Checks what [`ns`](Self::ns) relies on; `field` is the curve's path in its profile.
-    pub(crate) fn validate(&self, field: &str) -> Result<(), ProfileError> {
+    /// Checks the knots as [`ns`](Self::ns) relies on them; says what is wrong with them.
+    pub(crate) fn check_knots(&self) -> Result<(), String> {
         let mut last = [0, self.latency_ns];
         for (i, &knot) in self.knots.iter().enumerate() {
-            let reason = if knot[0] <= last[0] {
-                format!(
-                    "bytes of knot {i} do not increase: {} after {}",
-                    knot[0], last[0]
-                )
-            } else if knot[1] < last[1] {
-                format!("ns of knot {i} decrease: {} after {}", knot[1], last[1])
-            } else {
-                last = knot;
-                continue;
-            };
-            return Err(ProfileError::invalid(format!("{field}.knots"), reason));
+            let ([bytes, ns], [last_bytes, last_ns]) = (knot, last);
+            if bytes <= last_bytes {
+                let why = "do not increase";
+                return Err(format!(
+                    "bytes of knot {i} {why}: {bytes} after {last_bytes}"
+                ));
+            }
+            if ns < last_ns {
+                return Err(format!("ns of knot {i} decrease: {ns} after {last_ns}"));
+            }
+            last = knot;
         }
         Ok(())
     }

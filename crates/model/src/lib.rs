@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Profile     a link and its device, as data (TOML)
-//!   engine/     which engine an operation needs, which one runs next, how directions slow each other
+//!   engine      which engine an operation needs, which one runs next, how directions slow each other
 //!   schedule/   the timeline of a program of driver calls, by these rules
 //!   pipeline/   a job in chunks, and its program
 //!   search/     the best chunk size, streams and order for a job, and why
@@ -29,7 +29,6 @@
 mod cost;
 pub mod engine;
 mod measured;
-mod median;
 pub mod pipeline;
 mod profile;
 mod random;
@@ -37,8 +36,7 @@ pub mod schedule;
 pub mod search;
 
 pub use cost::{CostCurve, LinearCost};
-pub use measured::start_after_previous;
-pub use median::median;
+pub use measured::{median, start_after_previous};
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,
     HostMemoryCosts, KernelCosts, PciFacts, Profile, ProfileError,

@@ -305,14 +305,14 @@ impl Profile {
         at_least("device.memory_bytes", device.memory_bytes, 1)?;
         at_least("device.multiprocessors", device.multiprocessors.into(), 1)?;
         at_least("device.h2d_engines", device.h2d_engines.into(), 1)?;
-        for (field, curve) in [
-            ("h2d.pageable", &self.h2d.pageable),
-            ("h2d.pinned", &self.h2d.pinned),
-            ("d2h.pageable", &self.d2h.pageable),
-            ("d2h.pinned", &self.d2h.pinned),
-        ] {
-            curve.validate(field)?;
-        }
+        let check_knots = |field: &str, curve: &CostCurve| {
+            let invalid = |why| ProfileError::invalid(format!("{field}.knots"), why);
+            curve.check_knots().map_err(invalid)
+        };
+        check_knots("h2d.pageable", &self.h2d.pageable)?;
+        check_knots("h2d.pinned", &self.h2d.pinned)?;
+        check_knots("d2h.pageable", &self.d2h.pageable)?;
+        check_knots("d2h.pinned", &self.d2h.pinned)?;
         if let Some(express) = &self.express {
             at_least("express.lanes", express.lanes.into(), 1)?;
             for (field, curve) in [
@@ -320,7 +320,7 @@ impl Profile {
                 ("express.down", &express.down),
                 ("express.both", &express.both),
             ] {
-                curve.validate(field)?;
+                check_knots(field, curve)?;
                 at_least(&format!("{field}.bytes_per_s"), curve.bytes_per_s, 1)?;
             }
         }

@@ -102,9 +102,7 @@ mod tests {
     fn numbers_stay_below_their_limit_and_reach_every_value() {
         let mut random = SplitMix64::new(0);
         let mut seen = [false; 7];
-        for _ in 0..200 {
-            seen[random.index(7)] = true;
-        }
+        (0..200).for_each(|_| seen[random.index(7)] = true);
         assert_eq!(seen, [true; 7]);
         assert_eq!(random.below(1), 0);
         assert_eq!(random.pick(&["only"]), &"only");

@@ -8,31 +8,33 @@ use crate::checks::FindingKind;
 use crate::memory::HostBytes;
 use crate::memory::device::{BlockState, device_of};
 use crate::memory::host::Coverage;
-use crate::operation::{Endpoint, Moment, Piece, Transfer};
+use crate::stream::{Endpoint, Moment, Piece, Transfer};
 use crate::timeline::SpanKind;
 
-/// A copy that is ready to be queued.
-pub(crate) struct CopyPlan {
-    pub(crate) transfer: Transfer,
-    /// The calling thread is blocked while the source is staged.
-    pub(crate) pageable_source: bool,
-    /// The calling thread is blocked until the copy is done.
-    pub(crate) pageable_target: bool,
-}
+/// Bytes of each kind of copy, and the slowest kind of host memory that they use.
+type BytesByKind = [(SpanKind, HostKind, u64); 4];
 
-/// Bytes by kind of copy, in the order of [`KINDS`].
-#[derive(Default)]
-struct BytesByKind {
-    bytes: [u64; KINDS.len()],
-    pageable: [bool; KINDS.len()],
-}
-
-const KINDS: [SpanKind; 4] = [
-    SpanKind::HostToDevice,
-    SpanKind::DeviceToHost,
-    SpanKind::DeviceToDevice,
-    SpanKind::HostToHost,
+const NO_BYTES: BytesByKind = [
+    (SpanKind::HostToDevice, HostKind::Pinned, 0),
+    (SpanKind::DeviceToHost, HostKind::Pinned, 0),
+    (SpanKind::DeviceToDevice, HostKind::Pinned, 0),
+    (SpanKind::HostToHost, HostKind::Pinned, 0),
 ];
+
+/// Adds the bytes of a copy.
+fn add_bytes(totals: &mut BytesByKind, source: &Endpoint, target: &Endpoint, bytes: usize) {
+    let index = match (source, target) {
+        (Endpoint::Device(_), Endpoint::Device(_)) => 2,
+        (Endpoint::Device(_), _) => 1,
+        (_, Endpoint::Device(_)) => 0,
+        _ => 3,
+    };
+    let (_, host, total) = &mut totals[index];
+    *total += bytes as u64;
+    if source.is_pageable() || target.is_pageable() {
+        *host = HostKind::Pageable;
+    }
+}
 
 /// The rows of a 2-D copy; a single one if they are contiguous.
 pub(crate) fn rows(copy: &Copy2d) -> Vec<CopyOp> {
@@ -58,33 +60,26 @@ impl DeviceCall<'_> {
     ///
     /// # Safety
     /// As for the driver's copy calls, for each of the copies.
-    pub(crate) unsafe fn plan(&mut self, copies: &[CopyOp]) -> Result<Option<CopyPlan>> {
-        let mut totals = BytesByKind::default();
+    pub(crate) unsafe fn plan(&mut self, copies: &[CopyOp]) -> Result<Option<Transfer>> {
+        let mut totals = NO_BYTES;
         let mut pieces = Vec::with_capacity(copies.len());
-        let (mut pageable_source, mut pageable_target) = (false, false);
         for copy in copies.iter().filter(|copy| copy.bytes > 0) {
             // SAFETY: passed on to the caller.
             let source = unsafe { self.resolve(copy.source, copy.bytes, false)? };
             // SAFETY: passed on to the caller.
             let target = unsafe { self.resolve(copy.target, copy.bytes, true)? };
-            totals.add(&source, &target, copy.bytes);
-            pageable_source |= source.is_pageable();
-            pageable_target |= target.is_pageable();
+            add_bytes(&mut totals, &source, &target, copy.bytes);
             self.add_pieces(&mut pieces, source, target, copy.bytes);
         }
-        if pieces.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(CopyPlan {
-            transfer: Transfer {
-                kind: totals.main_kind(),
-                bytes: totals.bytes.iter().sum(),
-                alone_ns: self.alone_ns(&totals),
-                pieces,
-            },
-            pageable_source,
-            pageable_target,
-        }))
+        // Of equal kinds, the first.
+        let most = totals.iter().rev().max_by_key(|total| total.2);
+        let transfer = most.filter(|_| !pieces.is_empty()).map(|most| Transfer {
+            kind: most.0,
+            bytes: totals.iter().map(|total| total.2).sum(),
+            alone_ns: self.alone_ns(&totals),
+            pieces,
+        });
+        Ok(transfer)
     }
 
     /// Determines the kind of memory at a place.
@@ -207,43 +202,16 @@ impl DeviceCall<'_> {
     /// Engine time of a copy that has the link to itself.
     fn alone_ns(&self, totals: &BytesByKind) -> u64 {
         let profile = &self.config.profile;
-        let alone_ns = |index: usize| {
-            let bytes = totals.bytes[index];
-            let host = match totals.pageable[index] {
-                true => HostKind::Pageable,
-                false => HostKind::Pinned,
-            };
-            match KINDS[index] {
-                _ if bytes == 0 => 0,
-                SpanKind::HostToDevice => profile.copy_ns(Direction::HostToDevice, host, bytes),
-                SpanKind::DeviceToHost => profile.copy_ns(Direction::DeviceToHost, host, bytes),
-                // As fast as staging.
-                SpanKind::HostToHost => {
-                    profile.copy_ns(Direction::HostToDevice, HostKind::Pageable, bytes)
-                }
-                _ => profile.device_copy_ns(bytes),
+        let used = totals.iter().filter(|total| total.2 > 0);
+        let parts_ns = used.map(|&(kind, host, bytes)| match kind {
+            SpanKind::HostToDevice => profile.copy_ns(Direction::HostToDevice, host, bytes),
+            SpanKind::DeviceToHost => profile.copy_ns(Direction::DeviceToHost, host, bytes),
+            // As fast as staging.
+            SpanKind::HostToHost => {
+                profile.copy_ns(Direction::HostToDevice, HostKind::Pageable, bytes)
             }
-        };
-        let parts_ns = (0..KINDS.len()).map(alone_ns);
+            _ => profile.device_copy_ns(bytes),
+        });
         parts_ns.fold(0, u64::saturating_add)
-    }
-}
-
-impl BytesByKind {
-    fn add(&mut self, source: &Endpoint, target: &Endpoint, bytes: usize) {
-        let index = match (source, target) {
-            (Endpoint::Device(_), Endpoint::Device(_)) => 2,
-            (Endpoint::Device(_), _) => 1,
-            (_, Endpoint::Device(_)) => 0,
-            _ => 3,
-        };
-        self.bytes[index] += bytes as u64;
-        self.pageable[index] |= source.is_pageable() || target.is_pageable();
-    }
-
-    /// The kind with the most bytes.
-    fn main_kind(&self) -> SpanKind {
-        let index = (0..KINDS.len()).max_by_key(|&index| (self.bytes[index], KINDS.len() - index));
-        KINDS[index.unwrap_or(0)]
     }
 }

@@ -10,10 +10,11 @@ use pinlane_driver::{
     PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle,
 };
 
-use crate::calls::{DeviceCall, PRIORITIES};
+use crate::calls::{DeviceCall, PRIORITIES, releases};
 use crate::copy_plan::rows;
 use crate::machine::Machine;
-use crate::operation::StreamPoint;
+use crate::state::State;
+use crate::stream::StreamPoint;
 
 /// One opened device of a simulated machine.
 pub(crate) struct SimDriver {
@@ -34,23 +35,68 @@ impl SimDriver {
         }
     }
 
+    /// A call that does not block.
     fn call<T>(
         &self,
         call: Call,
         work: impl FnOnce(&mut DeviceCall<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.machine.call(self.device, call, work)
+        let mut state = self.machine.lock();
+        let result = self.enter(&mut state, call, work);
+        self.machine.leave(state, &result);
+        result
     }
 
+    /// A call that blocks until the points returned by `work` are passed, or a time has passed
+    /// (`u64::MAX`: no limit). Returns whether they are passed.
     fn call_and_wait(
+        &self,
+        call: Call,
+        timeout_ns: u64,
+        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<Vec<StreamPoint>>,
+    ) -> Result<bool> {
+        let mut state = self.machine.lock();
+        let mut result = Ok(true);
+        match self.enter(&mut state, call, work) {
+            // Without points the call ends here: what it submitted does not complete within it.
+            Ok(points) if points.is_empty() => {}
+            Ok(points) => {
+                let (device, machine) = (self.device, &self.machine);
+                (state, result) = machine.wait(state, device, call, &points, timeout_ns);
+            }
+            Err(error) => result = Err(error),
+        }
+        self.machine.leave(state, &result);
+        result
+    }
+
+    /// A call that blocks until the points returned by `work` are passed.
+    fn wait_for(
         &self,
         call: Call,
         work: impl FnOnce(&mut DeviceCall<'_>) -> Result<Vec<StreamPoint>>,
     ) -> Result<()> {
-        let timeout_ns = u64::MAX;
-        self.machine
-            .call_and_wait(self.device, call, timeout_ns, work)?;
-        Ok(())
+        self.call_and_wait(call, u64::MAX, work).map(|_| ())
+    }
+
+    /// The beginning of every call, then its work. A call that releases something also works on an
+    /// unusable device, so that owners can clean up. Every other call reports why it is unusable.
+    fn enter<T>(
+        &self,
+        state: &mut State,
+        call: Call,
+        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let device = self.device;
+        let entered = state.enter(device, call);
+        if !releases(call) {
+            entered?;
+        }
+        work(&mut DeviceCall {
+            state,
+            device,
+            call,
+        })
     }
 
     /// Submits copies as one operation.
@@ -65,7 +111,7 @@ impl SimDriver {
         wait: bool,
     ) -> Result<()> {
         // SAFETY: passed on to the caller.
-        self.call_and_wait(call, |state| unsafe { state.copy(copies, stream, wait) })
+        self.wait_for(call, |state| unsafe { state.copy(copies, stream, wait) })
     }
 }
 
@@ -88,12 +134,11 @@ macro_rules! unsafe_calls {
     )* };
 }
 
-/// Calls that release something.
-macro_rules! give_back_calls {
+/// Calls that release something, which the simulator checks.
+macro_rules! release_calls {
     ($($call:ident: fn $name:ident($($arg:ident: $type:ty),*);)*) => { $(
         unsafe fn $name(&self, $($arg: $type),*) -> Result<()> {
-            let work = |state: &mut DeviceCall<'_>| state.$name($($arg),*);
-            self.machine.give_back(self.device, Call::$call, work)
+            self.call(Call::$call, |state| state.$name($($arg),*))
         }
     )* };
 }
@@ -128,7 +173,7 @@ unsafe impl Driver for SimDriver {
         );
     }
 
-    give_back_calls! {
+    release_calls! {
         DeviceFree: fn device_free(ptr: DevicePtr);
         DeviceFreeAsync: fn device_free_async(ptr: DevicePtr, stream: StreamHandle);
         HostFree: fn host_free(ptr: HostPtr);
@@ -155,15 +200,13 @@ unsafe impl Driver for SimDriver {
     }
 
     fn synchronize(&self) -> Result<()> {
-        self.call_and_wait(Call::Synchronize, |state| {
-            Ok(state.end_of_device(self.device))
-        })
+        let end = |state: &mut DeviceCall<'_>| Ok(state.end_of_device(self.device));
+        self.wait_for(Call::Synchronize, end)
     }
 
     fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        self.call_and_wait(Call::StreamSynchronize, |state| {
-            Ok(state.end_of(state.stream(stream)?))
-        })
+        let end = |state: &mut DeviceCall<'_>| Ok(state.end_of(state.stream(stream)?));
+        self.wait_for(Call::StreamSynchronize, end)
     }
 
     fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()> {
@@ -176,17 +219,13 @@ unsafe impl Driver for SimDriver {
     }
 
     fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        self.call_and_wait(Call::EventSynchronize, |state| {
-            Ok(Vec::from_iter(state.event_point(event)?))
-        })
+        self.wait_for(Call::EventSynchronize, |state| state.event_end(event))
     }
 
     fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool> {
-        // u64::MAX would mean no deadline.
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX - 1);
-        let work = |state: &mut DeviceCall<'_>| Ok(Vec::from_iter(state.event_point(event)?));
-        self.machine
-            .call_and_wait(self.device, Call::EventWaitTimeout, timeout_ns, work)
+        let end = |state: &mut DeviceCall<'_>| state.event_end(event);
+        self.call_and_wait(Call::EventWaitTimeout, timeout_ns, end)
     }
 
     unsafe fn copy(&self, copy: CopyOp) -> Result<()> {

@@ -6,7 +6,7 @@
 //!    │  one lock                                            machine.rs, state.rs
 //!    ├─ host:    virtual clock, page-locked ranges          memory/
 //!    ├─ devices: memory, engines                            memory/, run/
-//!    ├─ streams: queues of operations                       stream.rs, operation.rs, copy_plan.rs
+//!    ├─ streams: queues of operations                       stream.rs, copy_plan.rs
 //!    └─ checks, faults, adversary, timeline, trace
 //! ```
 //!
@@ -60,7 +60,6 @@ mod faults;
 mod machine;
 mod memory;
 mod module;
-mod operation;
 mod profile;
 mod rng;
 mod run;
@@ -69,7 +68,6 @@ mod slab;
 mod state;
 mod stream;
 mod timeline;
-mod trace_hash;
 
 pub use builder::SimBuilder;
 pub use checks::{Finding, FindingKind};

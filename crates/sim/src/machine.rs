@@ -7,9 +7,8 @@ use std::time::Duration;
 use pinlane_driver::{Call, DeviceInfo, ErrorKind, Result};
 
 use crate::builder::Config;
-use crate::calls::DeviceCall;
-use crate::operation::StreamPoint;
 use crate::state::State;
+use crate::stream::StreamPoint;
 
 /// A simulated machine, shared by the handles of its devices.
 pub(crate) struct Machine {
@@ -45,69 +44,8 @@ impl Machine {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call that does not block.
-    pub(crate) fn call<T>(
-        &self,
-        device: usize,
-        call: Call,
-        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let mut state = self.lock();
-        let result = enter(&mut state, device, call, work);
-        self.leave(state, &result);
-        result
-    }
-
-    /// A call that releases something. It works on an unusable device as well, so that owners can
-    /// clean up.
-    pub(crate) fn give_back(
-        &self,
-        device: usize,
-        call: Call,
-        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let mut state = self.lock();
-        // Every other call reports why the device is unusable.
-        let _ = state.enter(device, call);
-        let result = work(&mut DeviceCall {
-            state: &mut state,
-            device,
-            call,
-        });
-        self.leave(state, &result);
-        result
-    }
-
-    /// A call that blocks until the points returned by `work` are passed, or a time has passed
-    /// (`u64::MAX`: no limit). Returns whether they are passed.
-    pub(crate) fn call_and_wait(
-        &self,
-        device: usize,
-        call: Call,
-        timeout_ns: u64,
-        work: impl FnOnce(&mut DeviceCall<'_>) -> Result<Vec<StreamPoint>>,
-    ) -> Result<bool> {
-        let mut state = self.lock();
-        let result = match enter(&mut state, device, call, work) {
-            // Without points the call ends here: what it submitted does not complete within it.
-            Ok(points) if points.is_empty() => Ok(true),
-            Ok(points) => {
-                let limit_ns = match timeout_ns {
-                    u64::MAX => u64::MAX,
-                    _ => state.now_ns.saturating_add(timeout_ns).min(u64::MAX - 1),
-                };
-                let done;
-                (state, done) = self.wait(state, device, call, &points, limit_ns);
-                done
-            }
-            Err(error) => Err(error),
-        };
-        self.leave(state, &result);
-        result
-    }
-
     /// The end of every call.
-    fn leave<T>(&self, mut state: MutexGuard<'_, State>, result: &Result<T>) {
+    pub(crate) fn leave<T>(&self, mut state: MutexGuard<'_, State>, result: &Result<T>) {
         state.trace.outcome(result);
         if state.config.idle_progress {
             state.callbacks.wake_worker();
@@ -122,16 +60,20 @@ impl Machine {
         }
     }
 
-    /// Lets virtual time pass until the points are passed, or until `limit_ns`. Returns whether they
-    /// are passed.
-    fn wait<'a>(
+    /// Lets virtual time pass until the points are passed, or for `timeout_ns`, unless that is
+    /// `u64::MAX`. Returns whether they are passed.
+    pub(crate) fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         device: usize,
         call: Call,
         points: &[StreamPoint],
-        limit_ns: u64,
+        timeout_ns: u64,
     ) -> (MutexGuard<'a, State>, Result<bool>) {
+        let limit_ns = match timeout_ns {
+            u64::MAX => u64::MAX,
+            _ => state.now_ns.saturating_add(timeout_ns).min(u64::MAX - 1),
+        };
         let mut waited = false;
         loop {
             state.catch_up();
@@ -238,21 +180,6 @@ impl Machine {
         }
         self.wake_sleepers(&state);
     }
-}
-
-/// Enters a call and does its work.
-fn enter<T>(
-    state: &mut State,
-    device: usize,
-    call: Call,
-    work: impl FnOnce(&mut DeviceCall<'_>) -> Result<T>,
-) -> Result<T> {
-    state.enter(device, call)?;
-    work(&mut DeviceCall {
-        state,
-        device,
-        call,
-    })
 }
 
 impl Drop for Machine {

@@ -15,12 +15,10 @@ use crate::faults::{FaultKind, Injector};
 use crate::memory::device::DeviceMemory;
 use crate::memory::host::HostMemory;
 use crate::module::Module;
-use crate::operation::StreamPoint;
 use crate::run::Running;
 use crate::slab::{Id, Slab};
-use crate::stream::{Event, Role, Stream};
-use crate::timeline::Span;
-use crate::trace_hash::Trace;
+use crate::stream::{Event, Role, Stream, StreamPoint};
+use crate::timeline::{Span, Trace};
 
 /// One device.
 pub(crate) struct Device {

@@ -65,8 +65,8 @@ impl KernelTime {
     /// # Errors
     /// [`PlanError`] for `kernel`, if they do not fit into 64 bits.
     pub fn ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
-        let ns =
-            u128::from(self.fixed_ns) + u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB;
+        let variable_ns = u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB;
+        let ns = u128::from(self.fixed_ns) + variable_ns;
         u64::try_from(ns).map_err(|_| {
             let reason = format!("{ns} ns for a chunk of {bytes_in} bytes do not fit into 64 bits");
             PlanError::invalid("kernel", reason)
@@ -104,14 +104,12 @@ impl Job {
         job.check(profile)?;
         let mut program = Program::new(1, 0, 0);
         let thread = program.thread();
-        for work in [
+        let stages = [
             job.copy(Direction::HostToDevice, job.bytes_in),
             Some(job.kernel.work(job.bytes_in)?),
             job.copy(Direction::DeviceToHost, job.bytes_out),
-        ]
-        .into_iter()
-        .flatten()
-        {
+        ];
+        for work in stages.into_iter().flatten() {
             program.step(thread, Action::Submit { stream: 0, work });
             program.step(thread, Action::AwaitStream(0));
         }

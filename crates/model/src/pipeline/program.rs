@@ -1,9 +1,11 @@
 //! The program of a shape: which thread submits what, and what waits for what.
 
-use super::shape::STAGES;
-use super::{Chunks, Job, Memory, PipelineOrder, PlanError, Shape};
+use super::{Chunks, Job, PipelineOrder, PlanError, Shape};
 use crate::schedule::{Action, Program, Work};
 use crate::{Direction, ExpressCosts, Profile};
+
+/// Most chunks of a complete program.
+const CHUNKS_MAX: u64 = 1 << 22;
 
 impl Shape {
     /// The program that does a job in this shape: a submitting thread, and if the express lane is
@@ -12,8 +14,12 @@ impl Shape {
     /// # Errors
     /// [`PlanError`] with the invalid field.
     pub fn program(&self, job: &Job, profile: &Profile) -> Result<Program, PlanError> {
-        let chunks = self.chunks_of_program(job)?;
-        self.program_of_first(job, profile, chunks.count)
+        let count = self.chunks(job)?.count;
+        if count > CHUNKS_MAX {
+            let reason = format!("{count} chunks, at most {CHUNKS_MAX} allowed");
+            return Err(PlanError::invalid("chunk_bytes", reason));
+        }
+        self.program_of_first(job, profile, count)
     }
 
     /// The program of the first `count` chunks.
@@ -30,10 +36,10 @@ impl Shape {
         if let Some(express) = &profile.express {
             writer.program.express_both_percent = express.both_percent(chunks.most_bytes());
             if job.express_in() {
-                writer.express_in(express);
+                writer.express(express, Direction::HostToDevice);
             }
             if job.express_out() {
-                writer.express_out(express);
+                writer.express(express, Direction::DeviceToHost);
             }
         }
         Ok(writer.program)
@@ -83,7 +89,7 @@ impl<'a> ProgramWriter<'a> {
         // More streams or slots than chunks are never used.
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let streams = match shape.order {
-            PipelineOrder::StageStreams => STAGES,
+            PipelineOrder::StageStreams => PipelineOrder::STAGES,
             _ => shape.streams.min(count),
         };
         let slots = shape.ring_slots.min(count);
@@ -138,7 +144,8 @@ impl<'a> ProgramWriter<'a> {
         }
         self.take_slot(chunk, Stage::CopyIn);
         let bytes = self.chunks.bytes_in(chunk.into());
-        self.copy(chunk, Stage::CopyIn, Direction::HostToDevice, bytes);
+        let work = self.job.copy(Direction::HostToDevice, bytes);
+        self.submit(chunk, Stage::CopyIn, work);
         if self.order == PipelineOrder::StageStreams {
             self.record(chunk, Stage::CopyIn, SlotEvent::CopiedIn);
         }
@@ -152,7 +159,7 @@ impl<'a> ProgramWriter<'a> {
             self.wait(chunk, Stage::Kernel, SlotEvent::CopiedIn);
         }
         let work = self.job.kernel.work(self.chunks.bytes_in(chunk.into()))?;
-        self.submit(chunk, Stage::Kernel, work);
+        self.submit(chunk, Stage::Kernel, Some(work));
         if has_stage_streams && self.last_stage() == Stage::CopyOut {
             self.record(chunk, Stage::Kernel, SlotEvent::KernelDone);
         }
@@ -165,7 +172,8 @@ impl<'a> ProgramWriter<'a> {
                 self.wait(chunk, Stage::CopyOut, SlotEvent::KernelDone);
             }
             let bytes = self.chunks.bytes_out(chunk.into());
-            self.copy(chunk, Stage::CopyOut, Direction::DeviceToHost, bytes);
+            let work = self.job.copy(Direction::DeviceToHost, bytes);
+            self.submit(chunk, Stage::CopyOut, work);
         }
         let next = chunk.saturating_add(self.slots);
         let is_waited_for = next < self.count && self.first_stream(next) != self.last_stream(chunk);
@@ -181,29 +189,25 @@ impl<'a> ProgramWriter<'a> {
         }
     }
 
-    /// The thread that copies the input by the express lane.
-    fn express_in(&mut self, express: &ExpressCosts) {
+    /// The thread that copies one direction by the express lane.
+    fn express(&mut self, express: &ExpressCosts, direction: Direction) {
         self.thread = self.program.thread();
-        let direction = Direction::HostToDevice;
         for chunk in 0..self.count {
-            if let Some(earlier) = chunk.checked_sub(self.slots) {
-                self.await_done(chunk, earlier);
-            }
-            let ns = express.ns(direction, self.chunks.bytes_in(chunk.into()));
+            let (bytes, copied) = match direction {
+                Direction::HostToDevice => {
+                    if let Some(earlier) = chunk.checked_sub(self.slots) {
+                        self.await_done(chunk, earlier);
+                    }
+                    (self.chunks.bytes_in(chunk.into()), ChunkSignal::CopiedIn)
+                }
+                Direction::DeviceToHost => {
+                    self.await_computed(chunk, chunk);
+                    (self.chunks.bytes_out(chunk.into()), ChunkSignal::CopiedOut)
+                }
+            };
+            let ns = express.ns(direction, bytes);
             self.add(chunk, Action::ExpressCopy { direction, ns });
-            self.signal(chunk, ChunkSignal::CopiedIn);
-        }
-    }
-
-    /// The thread that copies the output by the express lane.
-    fn express_out(&mut self, express: &ExpressCosts) {
-        self.thread = self.program.thread();
-        let direction = Direction::DeviceToHost;
-        for chunk in 0..self.count {
-            self.await_computed(chunk, chunk);
-            let ns = express.ns(direction, self.chunks.bytes_out(chunk.into()));
-            self.add(chunk, Action::ExpressCopy { direction, ns });
-            self.signal(chunk, ChunkSignal::CopiedOut);
+            self.signal(chunk, copied);
         }
     }
 
@@ -235,15 +239,11 @@ impl<'a> ProgramWriter<'a> {
         }
     }
 
-    fn copy(&mut self, chunk: u32, stage: Stage, direction: Direction, bytes: u64) {
-        if let Some(work) = self.job.copy(direction, bytes) {
-            self.submit(chunk, stage, work);
+    fn submit(&mut self, chunk: u32, stage: Stage, work: Option<Work>) {
+        if let Some(work) = work {
+            let stream = self.stream(chunk, stage);
+            self.add(chunk, Action::Submit { stream, work });
         }
-    }
-
-    fn submit(&mut self, chunk: u32, stage: Stage, work: Work) {
-        let stream = self.stream(chunk, stage);
-        self.add(chunk, Action::Submit { stream, work });
     }
 
     fn record(&mut self, chunk: u32, stage: Stage, event: SlotEvent) {
@@ -278,9 +278,9 @@ impl<'a> ProgramWriter<'a> {
     }
 
     fn first_stream(&self, chunk: u32) -> u32 {
-        match self.job.input {
-            Memory::Pinned | Memory::Pageable => self.stream(chunk, Stage::CopyIn),
-            Memory::Express | Memory::Device => self.stream(chunk, Stage::Kernel),
+        match self.job.input.host_kind() {
+            Some(_) => self.stream(chunk, Stage::CopyIn),
+            None => self.stream(chunk, Stage::Kernel),
         }
     }
 

@@ -55,14 +55,8 @@ pub struct Shape {
     pub ring_slots: u32,
 }
 
-/// Streams of [`PipelineOrder::StageStreams`].
-pub(crate) const STAGES: u32 = 3;
-
 /// Size of the express lane's ring, which all copies share.
 const EXPRESS_RING_BYTES: u64 = 96 << 20;
-
-/// Most chunks of a complete program.
-const CHUNKS_MAX: u64 = 1 << 22;
 
 impl Shape {
     /// Device memory for a job's buffers.
@@ -81,9 +75,8 @@ impl Shape {
     /// # Errors
     /// [`PlanError`] for an invalid shape.
     pub fn pinned_bytes(&self, job: &Job) -> Result<u64, PlanError> {
-        let is_express = |memory| memory == Memory::Express;
-        let chunks = self.chunks(job)?;
-        let bytes = chunks.buffer_bytes(is_express(job.input), is_express(job.output));
+        let [input, output] = [job.input, job.output].map(|memory| memory == Memory::Express);
+        let bytes = self.chunks(job)?.buffer_bytes(input, output);
         Ok(bytes.min(EXPRESS_RING_BYTES))
     }
 
@@ -96,27 +89,18 @@ impl Shape {
         if self.streams == 0 {
             return Err(PlanError::invalid("streams", "must be at least 1"));
         }
+        const STAGES: u32 = PipelineOrder::STAGES;
         let least_slots = match self.order {
+            PipelineOrder::StageStreams if self.streams != STAGES => {
+                let reason = format!("must be {STAGES} for stage streams, is {}", self.streams);
+                return Err(PlanError::invalid("streams", reason));
+            }
             PipelineOrder::StageStreams => 1,
             _ => self.streams,
         };
-        if self.order == PipelineOrder::StageStreams && self.streams != STAGES {
-            let reason = format!("must be {STAGES} for stage streams, is {}", self.streams);
-            return Err(PlanError::invalid("streams", reason));
-        }
         if self.ring_slots < least_slots {
             let reason = format!("must be at least {least_slots}, is {}", self.ring_slots);
             return Err(PlanError::invalid("ring_slots", reason));
-        }
-        Ok(chunks)
-    }
-
-    /// The same for a complete program, whose length is limited.
-    pub(super) fn chunks_of_program(&self, job: &Job) -> Result<Chunks, PlanError> {
-        let chunks = self.chunks(job)?;
-        if chunks.count > CHUNKS_MAX {
-            let reason = format!("{} chunks, at most {CHUNKS_MAX} allowed", chunks.count);
-            return Err(PlanError::invalid("chunk_bytes", reason));
         }
         Ok(chunks)
     }

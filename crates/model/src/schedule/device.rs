@@ -10,7 +10,7 @@ use crate::engine::{EarliestStart, EngineKind, Engines, QueuePosition, Token};
 
 /// Streams and their queues.
 pub(super) struct Device {
-    engines: Engines,
+    pub(super) engines: Engines,
     handover_ns: u64,
     streams: Vec<Stream>,
     operations: Vec<Operation>,
@@ -19,9 +19,8 @@ pub(super) struct Device {
     ready: [BinaryHeap<Reverse<(QueuePosition, u32)>>; EngineKind::COUNT],
     /// Streams whose first operation may have become ready.
     unsettled: Vec<u32>,
-    next: Option<(u64, DeviceEvent)>,
-    /// Engine time of completed operations, by the kind they needed.
-    pub(super) busy_ns: [u64; EngineKind::COUNT],
+    /// What happens next, and when. Ends precede other events at the same time.
+    pub(super) next: Option<(u64, DeviceEvent)>,
     /// End of the last completed operation.
     pub(super) end_ns: u64,
 }
@@ -45,12 +44,6 @@ impl Device {
         Self::with(Engines::with(1, 1, 100, 0), 0)
     }
 
-    /// Sets the duration of copies while both directions are busy, in percent of their duration
-    /// alone.
-    pub(super) fn set_both_ways_percent(&mut self, percent: u64) {
-        self.engines.set_both_ways_percent(percent);
-    }
-
     fn with(engines: Engines, handover_ns: u64) -> Self {
         Self {
             engines,
@@ -61,7 +54,6 @@ impl Device {
             ready: Default::default(),
             unsettled: Vec::new(),
             next: None,
-            busy_ns: [0; EngineKind::COUNT],
             end_ns: 0,
         }
     }
@@ -77,7 +69,6 @@ impl Device {
         self.ready.iter_mut().for_each(BinaryHeap::clear);
         self.unsettled.clear();
         self.next = None;
-        self.busy_ns = [0; EngineKind::COUNT];
         self.end_ns = 0;
     }
 
@@ -129,11 +120,6 @@ impl Device {
         op < self.streams[stream as usize].done
     }
 
-    /// What happens next, and when. Ends precede other events at the same time.
-    pub(super) fn next(&self) -> Option<(u64, DeviceEvent)> {
-        self.next
-    }
-
     /// Carries out an event.
     pub(super) fn handle(&mut self, at_ns: u64, event: DeviceEvent, sink: &mut impl SpanSink) {
         if let DeviceEvent::End(token) = event {
@@ -150,8 +136,6 @@ impl Device {
         let op = &self.operations[id as usize];
         let stream = op.stream;
         if let OperationKind::Work { work, .. } = op.kind {
-            let busy_ns = &mut self.busy_ns[work.engine_kind().index()];
-            *busy_ns = busy_ns.saturating_add(at_ns - op.start_ns);
             sink.span(Span {
                 engine,
                 stream,
@@ -263,8 +247,8 @@ impl Device {
                     break;
                 }
                 if position.ready_ns > now_ns {
-                    let earlier_ns = ready_ns.unwrap_or(u64::MAX);
-                    ready_ns = Some(position.ready_ns.min(earlier_ns));
+                    let other_ns = ready_ns.unwrap_or(u64::MAX);
+                    ready_ns = Some(position.ready_ns.min(other_ns));
                     break;
                 }
                 self.ready[kind.index()].pop();
@@ -277,12 +261,10 @@ impl Device {
                 }
             }
         }
-        self.next = match (self.engines.next_end(), ready_ns) {
-            (Some((end_ns, token)), at_ns) if at_ns.is_none_or(|at_ns| end_ns <= at_ns) => {
-                Some((end_ns, DeviceEvent::End(token)))
-            }
-            (_, at_ns) => at_ns.map(|at_ns| (at_ns, DeviceEvent::Ready)),
-        };
+        let ready = ready_ns.map(|at_ns| (at_ns, DeviceEvent::Ready));
+        let end = self.engines.next_end();
+        let end = end.map(|(at_ns, token)| (at_ns, DeviceEvent::End(token)));
+        self.next = end.into_iter().chain(ready).min_by_key(|next| next.0);
     }
 }
 
@@ -342,8 +324,7 @@ struct Recording {
 }
 
 fn number(count: usize) -> u32 {
-    u32::try_from(count)
-        .ok()
-        .filter(|&number| number != NONE)
-        .expect("longer programs are refused")
+    let number = u32::try_from(count).unwrap_or(NONE);
+    assert!(number != NONE, "longer programs are refused");
+    number
 }

@@ -17,12 +17,13 @@ pub(super) struct Host {
     durations: [Option<(Work, u64)>; EngineKind::COUNT],
 }
 
-/// Everything else that a step involves.
-pub(super) struct Machine<'a, S> {
+/// A running program, and everything that its steps involve.
+pub(super) struct Run<'a, S> {
     pub(super) profile: &'a Profile,
     pub(super) program: &'a Program,
     pub(super) device: &'a mut Device,
     pub(super) express: &'a mut Device,
+    pub(super) host: &'a mut Host,
     pub(super) sink: &'a mut S,
 }
 
@@ -70,62 +71,61 @@ impl Host {
         Ok(self.threads.iter().map(|thread| thread.since_ns))
     }
 
+    /// Duration of work alone.
+    fn alone_ns(&mut self, work: Work, profile: &Profile) -> u64 {
+        let known = &mut self.durations[work.engine_kind().index()];
+        match *known {
+            Some((same, alone_ns)) if same == work => alone_ns,
+            _ => known.insert((work, work.alone_ns(profile))).1,
+        }
+    }
+}
+
+impl<S: SpanSink> Run<'_, S> {
     /// Resumes the threads that wait for work that is now done.
-    pub(super) fn wake<S: SpanSink>(&mut self, at_ns: u64, machine: &mut Machine<'_, S>) {
-        for index in 0..self.threads.len() {
-            if let State::AwaitingOperation(op, stream) = self.threads[index].state
-                && machine.device.is_done(op, stream)
+    pub(super) fn wake(&mut self, at_ns: u64) {
+        for index in 0..self.host.threads.len() {
+            if let State::AwaitingOperation(op, stream) = self.host.threads[index].state
+                && self.device.is_done(op, stream)
             {
-                self.resume(index, at_ns, machine);
+                self.resume(index, at_ns);
             }
         }
     }
 
     /// Resumes the threads whose express copies are now done.
-    pub(super) fn wake_express<S: SpanSink>(&mut self, at_ns: u64, machine: &mut Machine<'_, S>) {
-        for index in 0..self.threads.len() {
-            let Thread {
-                step,
-                since_ns,
-                state,
-            } = self.threads[index];
-            if let State::AwaitingExpress(op, stream) = state
-                && machine.express.is_done(op, stream)
+    pub(super) fn wake_express(&mut self, at_ns: u64) {
+        for index in 0..self.host.threads.len() {
+            let thread = self.host.threads[index];
+            if let State::AwaitingExpress(op, stream) = thread.state
+                && self.express.is_done(op, stream)
             {
-                let tag = machine.program.threads[index][step].tag;
-                machine.span(index, HostState::Working, since_ns, at_ns, tag);
-                self.advance(index, at_ns, machine);
+                self.span(index, HostState::Working, at_ns);
+                self.advance(index, at_ns);
             }
         }
     }
 
     /// Carries out the step of a thread that takes effect now.
-    pub(super) fn act<S: SpanSink>(
-        &mut self,
-        index: usize,
-        now_ns: u64,
-        machine: &mut Machine<'_, S>,
-    ) -> Result<(), ScheduleError> {
-        let Thread { step, since_ns, .. } = self.threads[index];
-        let Step { action, tag } = machine.program.threads[index][step];
+    pub(super) fn act(&mut self, thread: usize, now_ns: u64) -> Result<(), ScheduleError> {
+        let step = self.host.threads[thread].step;
+        let Step { action, tag } = self.program.threads[thread][step];
         let state = match action {
             Action::HostWork { .. } => HostState::Working,
             _ => HostState::Call,
         };
-        machine.span(index, state, since_ns, now_ns, tag);
-        self.threads[index].since_ns = now_ns;
-        let program = machine.program;
-        let exists = |what: &'static str, number: u32, count: u32| {
-            if number < count {
-                return Ok(());
-            }
-            Err(ScheduleError::Unknown {
-                thread: index,
+        self.span(thread, state, now_ns);
+        self.host.threads[thread].since_ns = now_ns;
+        let program = self.program;
+        let exists = |what: &'static str, number: u32, count: u32| match number < count {
+            true => Ok(()),
+            false => Err(ScheduleError::Unknown {
+                thread,
                 step,
                 what,
                 number,
                 count,
-            })
+            }),
         };
         let stream_exists = |stream| exists("stream", stream, program.streams);
         let event_exists = |event| exists("event", event, program.events);
@@ -133,50 +133,50 @@ impl Host {
         let recorded = |recordings: &[Option<u32>], event: u32| {
             event_exists(event)?;
             recordings[event as usize].ok_or(ScheduleError::NotRecorded {
-                thread: index,
+                thread,
                 step,
                 event,
             })
         };
-        match action {
+        let awaited = match action {
             Action::Submit { stream, work } => {
                 stream_exists(stream)?;
-                return self.submit(index, stream, work, tag, machine);
+                self.submit(thread, stream, work, tag);
+                return Ok(());
             }
             Action::Record { stream, event } => {
                 stream_exists(stream)?;
                 event_exists(event)?;
-                let recording = machine.device.record(now_ns, stream);
-                self.recordings[event as usize] = Some(recording);
+                let recording = self.device.record(now_ns, stream);
+                self.host.recordings[event as usize] = Some(recording);
+                None
             }
             Action::Wait { stream, event } => {
                 stream_exists(stream)?;
-                let recording = recorded(&self.recordings, event)?;
-                machine.device.wait(now_ns, stream, recording);
+                let recording = recorded(&self.host.recordings, event)?;
+                self.device.wait(now_ns, stream, recording);
+                None
             }
             Action::AwaitEvent(event) => {
-                let recording = recorded(&self.recordings, event)?;
-                let (op, stream) = machine.device.recorded_at(recording);
-                self.await_operation(index, op, stream, machine);
-                return Ok(());
+                let recording = recorded(&self.host.recordings, event)?;
+                let (op, stream) = self.device.recorded_at(recording);
+                let is_done = self.device.is_done(op, stream);
+                (!is_done).then_some(State::AwaitingOperation(op, stream))
             }
             Action::AwaitStream(stream) => {
                 stream_exists(stream)?;
-                if let Some(op) = machine.device.last_of(stream) {
-                    self.await_operation(index, op, stream, machine);
-                    return Ok(());
-                }
+                let last = self.device.last_of(stream);
+                last.map(|op| State::AwaitingOperation(op, stream))
             }
             Action::Signal(signal) => {
                 signal_exists(signal)?;
-                self.signal(signal, now_ns, machine);
+                self.signal(signal, now_ns);
+                None
             }
             Action::AwaitSignal(signal) => {
                 signal_exists(signal)?;
-                if !self.signals[signal as usize] {
-                    self.threads[index].state = State::AwaitingSignal(signal);
-                    return Ok(());
-                }
+                let is_set = self.host.signals[signal as usize];
+                (!is_set).then_some(State::AwaitingSignal(signal))
             }
             Action::ExpressCopy { direction, ns } => {
                 let stream = direction as u32;
@@ -185,117 +185,85 @@ impl Host {
                     kind: HostKind::Pageable,
                     bytes: 0,
                 };
-                let op = machine.express.submit(now_ns, stream, work, ns, tag);
-                self.threads[index].state = State::AwaitingExpress(op, stream);
-                return Ok(());
+                let op = self.express.submit(now_ns, stream, work, ns, tag);
+                Some(State::AwaitingExpress(op, stream))
             }
-            Action::HostWork { .. } => {}
+            Action::HostWork { .. } => None,
+        };
+        match awaited {
+            Some(state) => self.host.threads[thread].state = state,
+            None => self.advance(thread, now_ns),
         }
-        self.advance(index, now_ns, machine);
         Ok(())
     }
 
-    fn submit<S: SpanSink>(
-        &mut self,
-        index: usize,
-        stream: u32,
-        work: Work,
-        tag: u32,
-        machine: &mut Machine<'_, S>,
-    ) -> Result<(), ScheduleError> {
-        let now_ns = self.threads[index].since_ns;
+    fn submit(&mut self, index: usize, stream: u32, work: Work, tag: u32) {
+        let now_ns = self.host.threads[index].since_ns;
         if work.is_empty() {
-            self.advance(index, now_ns, machine);
-            return Ok(());
+            return self.advance(index, now_ns);
         }
-        let alone_ns = self.alone_ns(work, machine.profile);
-        let op = machine.device.submit(now_ns, stream, work, alone_ns, tag);
+        let alone_ns = self.host.alone_ns(work, self.profile);
+        let op = self.device.submit(now_ns, stream, work, alone_ns, tag);
         match work {
-            // The driver copies a pageable source to its own buffer, in the calling thread.
             Work::Copy {
-                direction: Direction::HostToDevice,
+                direction,
                 kind: HostKind::Pageable,
                 ..
-            } => {
-                let staged_ns = now_ns.saturating_add(alone_ns);
-                machine.span(index, HostState::Staging, now_ns, staged_ns, tag);
-                self.advance(index, staged_ns, machine);
-            }
-            // The call returns when a pageable target is complete.
-            Work::Copy {
-                direction: Direction::DeviceToHost,
-                kind: HostKind::Pageable,
-                ..
-            } => self.await_operation(index, op, stream, machine),
-            _ => self.advance(index, now_ns, machine),
-        }
-        Ok(())
-    }
-
-    fn alone_ns(&mut self, work: Work, profile: &Profile) -> u64 {
-        let known = &mut self.durations[work.engine_kind().index()];
-        match *known {
-            Some((same, alone_ns)) if same == work => alone_ns,
-            _ => {
-                let alone_ns = work.alone_ns(profile);
-                *known = Some((work, alone_ns));
-                alone_ns
-            }
+            } => match direction {
+                // The driver copies a pageable source to its own buffer, in the calling thread.
+                Direction::HostToDevice => {
+                    let staged_ns = now_ns.saturating_add(alone_ns);
+                    self.span(index, HostState::Staging, staged_ns);
+                    self.advance(index, staged_ns);
+                }
+                // The call returns when a pageable target is complete.
+                Direction::DeviceToHost if self.device.is_done(op, stream) => {
+                    self.advance(index, now_ns);
+                }
+                Direction::DeviceToHost => {
+                    self.host.threads[index].state = State::AwaitingOperation(op, stream);
+                }
+            },
+            _ => self.advance(index, now_ns),
         }
     }
 
-    fn await_operation<S: SpanSink>(
-        &mut self,
-        index: usize,
-        op: OpId,
-        stream: u32,
-        machine: &mut Machine<'_, S>,
-    ) {
-        if machine.device.is_done(op, stream) {
-            self.advance(index, self.threads[index].since_ns, machine);
-        } else {
-            self.threads[index].state = State::AwaitingOperation(op, stream);
-        }
-    }
-
-    fn signal<S: SpanSink>(&mut self, signal: u32, now_ns: u64, machine: &mut Machine<'_, S>) {
-        self.signals[signal as usize] = true;
-        for index in 0..self.threads.len() {
-            if self.threads[index].state == State::AwaitingSignal(signal) {
-                self.resume(index, now_ns, machine);
+    fn signal(&mut self, signal: u32, now_ns: u64) {
+        self.host.signals[signal as usize] = true;
+        for index in 0..self.host.threads.len() {
+            if self.host.threads[index].state == State::AwaitingSignal(signal) {
+                self.resume(index, now_ns);
             }
         }
     }
 
     /// A thread's wait is over. It wakes up, unless it had not fallen asleep yet.
-    fn resume<S: SpanSink>(&mut self, index: usize, at_ns: u64, machine: &mut Machine<'_, S>) {
-        let Thread { step, since_ns, .. } = self.threads[index];
-        let mut awake_ns = since_ns;
-        if at_ns > since_ns {
-            awake_ns = at_ns.saturating_add(machine.profile.calls.wake_ns);
-            let tag = machine.program.threads[index][step].tag;
-            machine.span(index, HostState::Waiting, since_ns, awake_ns, tag);
+    fn resume(&mut self, index: usize, at_ns: u64) {
+        let mut awake_ns = self.host.threads[index].since_ns;
+        if at_ns > awake_ns {
+            awake_ns = at_ns.saturating_add(self.profile.calls.wake_ns);
+            self.span(index, HostState::Waiting, awake_ns);
         }
-        self.advance(index, awake_ns, machine);
+        self.advance(index, awake_ns);
     }
 
     /// A thread proceeds to its next step.
-    fn advance<S: SpanSink>(&mut self, index: usize, now_ns: u64, machine: &Machine<'_, S>) {
-        let thread = &mut self.threads[index];
+    fn advance(&mut self, index: usize, now_ns: u64) {
+        let thread = &mut self.host.threads[index];
         thread.step += 1;
-        thread.begin(machine.profile, &machine.program.threads[index], now_ns);
+        thread.begin(self.profile, &self.program.threads[index], now_ns);
     }
-}
 
-impl<S: SpanSink> Machine<'_, S> {
-    fn span(&mut self, thread: usize, state: HostState, start_ns: u64, end_ns: u64, tag: u32) {
-        if start_ns < end_ns {
+    /// What a thread has done since its step began or took effect.
+    fn span(&mut self, index: usize, state: HostState, end_ns: u64) {
+        let Thread { step, since_ns, .. } = self.host.threads[index];
+        if since_ns < end_ns {
             self.sink.host(HostSpan {
-                thread: u32::try_from(thread).unwrap_or(u32::MAX),
+                thread: u32::try_from(index).unwrap_or(u32::MAX),
                 state,
-                start_ns,
+                start_ns: since_ns,
                 end_ns,
-                tag,
+                tag: self.program.threads[index][step].tag,
             });
         }
     }

@@ -7,7 +7,7 @@ use super::plan::with_memory;
 use super::predict::Sample;
 use crate::cost::clamp;
 use crate::engine::EngineKind;
-use crate::pipeline::{KernelTime, Memory, PipelineOrder, PlanError, Shape};
+use crate::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{HostState, Schedule, Work};
 use crate::{Direction, HostKind};
 
@@ -79,26 +79,17 @@ const WORTHWHILE: u64 = 50;
 
 impl Bottleneck {
     pub(super) fn of(schedule: &Schedule) -> Self {
+        let busy_ns = |kind| schedule.busy_ns(kind);
         let resources = [
-            (
-                Resource::HostToDevice,
-                schedule.busy_ns(EngineKind::HostToDevice),
-            ),
-            (
-                Resource::DeviceToHost,
-                schedule.busy_ns(EngineKind::DeviceToHost),
-            ),
-            (Resource::Compute, schedule.busy_ns(EngineKind::Compute)),
+            (Resource::HostToDevice, busy_ns(EngineKind::HostToDevice)),
+            (Resource::DeviceToHost, busy_ns(EngineKind::DeviceToHost)),
+            (Resource::Compute, busy_ns(EngineKind::Compute)),
             (Resource::Staging, express_ns(schedule)),
             (Resource::Host, submitting_ns(schedule)),
         ];
         // Of equally busy ones, the first.
-        let (mut resource, mut busy_ns) = resources[0];
-        for &(other, other_ns) in &resources[1..] {
-            if other_ns > busy_ns {
-                (resource, busy_ns) = (other, other_ns);
-            }
-        }
+        let busiest = resources.into_iter().rev().max_by_key(|it| it.1);
+        let (mut resource, busy_ns) = busiest.expect("five resources");
         let whole_ns = u128::from(schedule.end_ns.max(1));
         let busy_permille = clamp(u128::from(busy_ns) * 1_000 / whole_ns);
         if busy_permille < BUSY_PERMILLE {
@@ -114,27 +105,22 @@ impl Bottleneck {
 /// Time that the submitting thread, which is the first, is busy. It does the driver's copies from
 /// and to pageable memory.
 fn submitting_ns(schedule: &Schedule) -> u64 {
-    let copied = schedule.spans.iter().filter(|span| {
-        matches!(
-            span.work,
-            Work::Copy {
-                direction: Direction::DeviceToHost,
-                kind: HostKind::Pageable,
-                ..
-            }
-        )
+    let copied_ns = schedule.spans.iter().map(|span| match span.work {
+        Work::Copy {
+            direction: Direction::DeviceToHost,
+            kind: HostKind::Pageable,
+            ..
+        } => span.end_ns - span.start_ns,
+        _ => 0,
     });
-    let copied_ns = copied.map(|span| span.end_ns - span.start_ns);
-    thread_ns(schedule, 0).saturating_add(copied_ns.fold(0, u64::saturating_add))
+    copied_ns.fold(thread_ns(schedule, 0), u64::saturating_add)
 }
 
 /// Time that the express lane is busy in its busier direction.
 fn express_ns(schedule: &Schedule) -> u64 {
     let threads = 1..schedule.thread_ends_ns.len();
-    threads
-        .map(|thread| thread_ns(schedule, thread))
-        .max()
-        .unwrap_or(0)
+    let busy_ns = threads.map(|thread| thread_ns(schedule, thread));
+    busy_ns.max().unwrap_or(0)
 }
 
 /// Time that a host thread is not waiting.
@@ -153,27 +139,29 @@ impl Advice {
         bottleneck: Bottleneck,
     ) -> Result<Self, PlanError> {
         let (job, shape) = (search.job, best.shape);
+        let streams_at_most = search.limits.streams_at_most;
         let worth = |ns: u64| {
             let saves_ns = best.ns.saturating_sub(ns);
             (saves_ns > best.ns / WORTHWHILE).then_some(saves_ns)
         };
-        let pinned = with_memory(&job, Memory::Pinned);
-        if pinned != job {
-            search.job = pinned;
-            let found = search.best_of(PipelineOrder::DepthFirst);
+        let mut best_ns = |job: Job, streams_at_most: u32| {
+            let asked = (search.job, search.limits);
             search.job = job;
-            if let Some(saves_ns) = found?.and_then(|found| worth(found.ns)) {
-                return Ok(Self::Pin { saves_ns });
-            }
-        }
-        if search.limits.streams_at_most < STREAMS_ENOUGH {
-            let limits = search.limits;
-            search.limits.streams_at_most = STREAMS_ENOUGH;
+            search.limits.streams_at_most = streams_at_most;
             let found = search.best_of(PipelineOrder::DepthFirst);
-            search.limits = limits;
-            if let Some(saves_ns) = found?.and_then(|found| worth(found.ns)) {
-                return Ok(Self::MoreStreams { saves_ns });
-            }
+            (search.job, search.limits) = asked;
+            Ok::<_, PlanError>(found?.map_or(u64::MAX, |found| found.ns))
+        };
+        let pinned = with_memory(&job, Memory::Pinned);
+        if pinned != job
+            && let Some(saves_ns) = worth(best_ns(pinned, streams_at_most)?)
+        {
+            return Ok(Self::Pin { saves_ns });
+        }
+        if streams_at_most < STREAMS_ENOUGH
+            && let Some(saves_ns) = worth(best_ns(job, STREAMS_ENOUGH)?)
+        {
+            return Ok(Self::MoreStreams { saves_ns });
         }
         let larger = Shape {
             chunk_bytes: shape.chunk_bytes.saturating_mul(2).min(job.bytes_in),

@@ -1,8 +1,7 @@
-//! The best shape of each order.
+//! The best shape of each order, and which chunk sizes are tried.
 
 use std::ops::RangeInclusive;
 
-use super::chunk_sizes;
 use super::lower_bound::LowerBound;
 use super::plan::Limits;
 use super::predict::{Predictor, Sample};
@@ -21,6 +20,19 @@ const EXPRESS_SLOTS: u32 = 2;
 /// Number of depths without improvement after which no greater ones are tried.
 const NO_GAIN_MAX: u32 = 2;
 
+/// Smallest and largest size of the grid.
+const CHUNK_LEAST: u64 = 256 << 10;
+const CHUNK_MOST: u64 = 256 << 20;
+
+/// Chunks start at page boundaries, unless they divide the job evenly.
+const PAGE: u64 = 4096;
+
+/// A job is also tried in 1 to this many equal parts.
+const PARTS_MAX: u64 = 4;
+
+/// Steps from one size of the grid to the next when the search is refined.
+const FINE_STEPS: u64 = 6;
+
 /// A shape and its predicted duration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
@@ -32,20 +44,15 @@ pub(super) struct Candidate {
 impl Candidate {
     /// Candidates are compared by time, then streams, then memory.
     fn key(&self) -> (u64, u32, u64, u32) {
-        let Shape {
-            streams,
-            ring_slots,
-            ..
-        } = self.shape;
-        (self.ns, streams, self.pinned_bytes, ring_slots)
+        let shape = &self.shape;
+        (self.ns, shape.streams, self.pinned_bytes, shape.ring_slots)
     }
 
     /// Removes slots that would never be used.
     pub(super) fn without_unused_slots(mut self, job: &Job) -> Result<Self, PlanError> {
-        let chunks = self.shape.chunks(job)?.count;
-        let used = u32::try_from(chunks).unwrap_or(u32::MAX);
-        let needed = used.max(self.shape.streams);
-        self.shape.ring_slots = self.shape.ring_slots.min(needed);
+        let used = self.shape.chunks(job)?.count.max(self.shape.streams.into());
+        let used = u32::try_from(used).unwrap_or(u32::MAX);
+        self.shape.ring_slots = self.shape.ring_slots.min(used);
         Ok(self)
     }
 
@@ -70,7 +77,7 @@ impl Search<'_> {
     /// The best shape of an order; `None` if none is within the limits.
     pub(super) fn best_of(&mut self, order: PipelineOrder) -> Result<Option<Candidate>, PlanError> {
         let mut best = None;
-        self.try_sizes(order, &chunk_sizes::grid(self.job.bytes_in), &mut best)?;
+        self.try_sizes(order, &grid(self.job.bytes_in), &mut best)?;
         best.map(|best| self.predict(best.shape, Sample::FULL))
             .transpose()
     }
@@ -80,12 +87,12 @@ impl Search<'_> {
         let Shape {
             chunk_bytes, order, ..
         } = coarse.shape;
-        let around = chunk_sizes::around(self.job.bytes_in, chunk_bytes);
+        let sizes = around(self.job.bytes_in, chunk_bytes);
         let mut quick = Some(self.predict(coarse.shape, Sample::QUICK)?);
-        self.try_sizes(order, &around, &mut quick)?;
+        self.try_sizes(order, &sizes, &mut quick)?;
         let mut best = coarse;
-        if let Some(quick) = quick {
-            best = self.predict(quick.shape, Sample::FULL)?.better(Some(best));
+        if let Some(Candidate { shape, .. }) = quick {
+            best = self.predict(shape, Sample::FULL)?.better(Some(best));
         }
         loop {
             let before = best;
@@ -192,10 +199,9 @@ impl Search<'_> {
     fn depths(&self, order: PipelineOrder) -> Vec<(u32, u32)> {
         let most = self.limits.streams_at_most.min(STREAMS_MAX);
         // With one stream breadth-first would be depth-first.
-        let least = if order == PipelineOrder::BreadthFirst {
-            2
-        } else {
-            1
+        let least = match order {
+            PipelineOrder::BreadthFirst => 2,
+            _ => 1,
         };
         depths(&self.job, order, least..=most)
     }
@@ -215,4 +221,50 @@ pub fn depths(job: &Job, order: PipelineOrder, streams: RangeInclusive<u32>) -> 
             streams.map(|streams| (streams, streams + more)).collect()
         }
     }
+}
+
+/// Chunk sizes of the search that are powers of two, in rising order.
+pub fn power_of_two_chunks() -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(CHUNK_LEAST), |size| Some(size * 2))
+        .take_while(|size| *size <= CHUNK_MOST)
+}
+
+/// Sizes in steps of √2, each also rounded so that it divides the job evenly; sorted, unique.
+fn grid(bytes_in: u64) -> Vec<u64> {
+    let mut sizes = Vec::new();
+    for size in power_of_two_chunks() {
+        // Times √2, rounded down to a page.
+        let between = (size as u128 * 1_414_213 / 1_000_000) as u64 / PAGE * PAGE;
+        for chunk in [size, between] {
+            if chunk < bytes_in && chunk <= CHUNK_MOST {
+                sizes.push(chunk);
+                sizes.push(even(bytes_in, chunk));
+            }
+        }
+    }
+    let parts = (1..=PARTS_MAX).map(|parts| bytes_in.div_ceil(parts));
+    sizes.extend(parts.filter(|&chunk| chunk > 0 && (chunk <= CHUNK_MOST || chunk == bytes_in)));
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Sizes that divide the job evenly, between the grid's neighbours of one size.
+fn around(bytes_in: u64, chunk_bytes: u64) -> Vec<u64> {
+    let most = chunk_bytes.saturating_mul(3) / 2;
+    let least = chunk_bytes * 2 / 3;
+    let step = ((most - least) / (2 * FINE_STEPS)).max(1);
+    let mut sizes: Vec<_> = (0..=2 * FINE_STEPS)
+        .map(|index| even(bytes_in, least + index * step))
+        .collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// The size nearest to this one that divides the job evenly.
+fn even(bytes_in: u64, chunk_bytes: u64) -> u64 {
+    let chunk_bytes = chunk_bytes.clamp(1, bytes_in);
+    let parts = (bytes_in + chunk_bytes / 2) / chunk_bytes;
+    bytes_in.div_ceil(parts.max(1))
 }

@@ -16,8 +16,10 @@ pub(super) struct LowerBound {
 
 impl LowerBound {
     pub(super) fn new(job: &Job, profile: &Profile, chunks: &Chunks) -> Result<Self, PlanError> {
-        let full = ChunkTimes::full(job, profile, chunks)?;
-        let last = ChunkTimes::last(job, profile, chunks)?;
+        // At most what any chunk but the last takes.
+        let (bytes, last) = (chunks.chunk_bytes, chunks.count - 1);
+        let full = ChunkTimes::new(job, profile, bytes, chunks.output_of(bytes))?;
+        let last = ChunkTimes::new(job, profile, chunks.bytes_in(last), chunks.bytes_out(last))?;
         let sum = |part: fn(&ChunkTimes) -> u64| {
             let all_full = part(&full).saturating_mul(chunks.count - 1);
             all_full.saturating_add(part(&last))
@@ -78,18 +80,6 @@ struct ChunkTimes {
 }
 
 impl ChunkTimes {
-    /// At most what any chunk but the last takes.
-    fn full(job: &Job, profile: &Profile, chunks: &Chunks) -> Result<Self, PlanError> {
-        let bytes = chunks.chunk_bytes;
-        Self::new(job, profile, bytes, chunks.output_of(bytes))
-    }
-
-    fn last(job: &Job, profile: &Profile, chunks: &Chunks) -> Result<Self, PlanError> {
-        let index = chunks.count - 1;
-        let (bytes_in, bytes_out) = (chunks.bytes_in(index), chunks.bytes_out(index));
-        Self::new(job, profile, bytes_in, bytes_out)
-    }
-
     fn new(job: &Job, profile: &Profile, bytes_in: u64, out: u64) -> Result<Self, PlanError> {
         let copy_ns = |direction, memory: Memory, bytes| match memory.host_kind() {
             Some(kind) if bytes > 0 => profile.copy_ns(direction, kind, bytes),
@@ -101,18 +91,19 @@ impl ChunkTimes {
         };
         let copy_in_ns = copy_ns(Direction::HostToDevice, job.input, bytes_in);
         let copy_out_ns = copy_ns(Direction::DeviceToHost, job.output, out);
-        let mut host_ns = profile
-            .calls
-            .submit_ns
-            .saturating_add(job.host_ns_per_chunk);
-        for (memory, ns) in [(job.input, copy_in_ns), (job.output, copy_out_ns)] {
-            host_ns = match memory.host_kind() {
-                // Pageable copies block the submitting thread.
-                Some(HostKind::Pageable) => total([host_ns, profile.calls.submit_ns, ns]),
-                Some(HostKind::Pinned) => host_ns.saturating_add(profile.calls.submit_ns),
-                None => host_ns,
-            };
-        }
+        let submit_ns = profile.calls.submit_ns;
+        let copying_ns = |memory: Memory, ns| match memory.host_kind() {
+            // Pageable copies block the submitting thread.
+            Some(HostKind::Pageable) => submit_ns.saturating_add(ns),
+            Some(HostKind::Pinned) => submit_ns,
+            None => 0,
+        };
+        let host_ns = total([
+            submit_ns,
+            job.host_ns_per_chunk,
+            copying_ns(job.input, copy_in_ns),
+            copying_ns(job.output, copy_out_ns),
+        ]);
         Ok(Self {
             express_in_ns: express_ns(Direction::HostToDevice, job.input, bytes_in),
             copy_in_ns,
@@ -168,15 +159,10 @@ impl ChunkTimes {
     }
 
     fn after_copy_in_ns(&self) -> u64 {
-        let after_kernel_ns = self.after_kernel_ns();
+        let computing_ns = total([self.lead_ns, self.kernel_ns, self.after_kernel_ns()]);
         match self.copy_in_ns {
             0 => 0,
-            _ => total([
-                self.handover_ns,
-                self.lead_ns,
-                self.kernel_ns,
-                after_kernel_ns,
-            ]),
+            _ => self.handover_ns.saturating_add(computing_ns),
         }
     }
 }
@@ -208,12 +194,8 @@ mod tests {
     /// A bound that is too high would exclude the best shape.
     #[test]
     fn no_schedule_beats_its_bound() {
-        let memories = [
-            Memory::Pinned,
-            Memory::Pageable,
-            Memory::Express,
-            Memory::Device,
-        ];
+        use Memory::{Device, Express, Pageable, Pinned};
+        let memories = [Pinned, Pageable, Express, Device];
         let mut profiles: Vec<_> = ["pcie3-x16", "pcie4-x16", "h200"]
             .into_iter()
             .filter_map(Profile::builtin)

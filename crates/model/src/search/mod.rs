@@ -2,8 +2,7 @@
 //!
 //! ```text
 //!   plan.rs         the plan, its limits and alternatives
-//!   candidates.rs   the best shape of each order
-//!   chunk_sizes.rs  which chunk sizes are tried
+//!   candidates.rs   the best shape of each order, and which chunk sizes are tried
 //!   lower_bound.rs  what no schedule can beat: shapes that cannot win are not scheduled
 //!   predict.rs      a shape's duration by its schedule; with many chunks, extrapolated
 //!   advice.rs       what limits the best shape, and what would help
@@ -31,13 +30,11 @@
 
 mod advice;
 mod candidates;
-mod chunk_sizes;
 mod lower_bound;
 mod plan;
 mod predict;
 
 pub use advice::{Advice, Bottleneck, Resource};
-pub use candidates::{STREAMS_MAX, depths};
-pub use chunk_sizes::power_of_two_chunks;
+pub use candidates::{STREAMS_MAX, depths, power_of_two_chunks};
 pub use plan::{Alternative, Limits, Plan, best};
 pub use predict::predict_ns;

@@ -66,13 +66,18 @@ impl<'a> Predictor<'a> {
         let all = shape.chunks(job)?;
         let program = shape.program_of_first(job, self.profile, sample.chunks)?;
         if all.count <= sample.chunks {
-            return Ok(self.scheduler.run(&program, &mut NoSpans)?.end_ns);
+            return Ok(self.scheduler.run(&program, &mut NoSpans)?);
         }
         let round = common_multiple(shape.streams.into(), shape.ring_slots.into());
         let most = sample.steady_max;
         let chunks = (most / round * round).max(most.min(round));
-        let mut ends = ChunkEnds::of(sample.steady_from, sample.steady_from + chunks);
-        let scheduled_ns = self.scheduler.run(&program, &mut ends)?.end_ns;
+        // Tags are chunks, and both are below the number of chunks that are scheduled.
+        let mut ends = ChunkEnds {
+            first: sample.steady_from as u32,
+            last: (sample.steady_from + chunks) as u32,
+            ..ChunkEnds::default()
+        };
+        let scheduled_ns = self.scheduler.run(&program, &mut ends)?;
         let left_bytes = job.bytes_in - sample.chunks * all.chunk_bytes;
         let steady_ns = ends.last_ns.saturating_sub(ends.first_ns);
         let left_ns = u128::from(steady_ns) * u128::from(left_bytes)
@@ -82,24 +87,12 @@ impl<'a> Predictor<'a> {
 }
 
 /// Records when two chunks are done.
+#[derive(Default)]
 struct ChunkEnds {
     first: u32,
     last: u32,
     first_ns: u64,
     last_ns: u64,
-}
-
-impl ChunkEnds {
-    fn of(first: u64, last: u64) -> Self {
-        // Both are below the number of chunks that are scheduled.
-        let tag = |chunk: u64| u32::try_from(chunk).unwrap_or(u32::MAX);
-        Self {
-            first: tag(first),
-            last: tag(last),
-            first_ns: 0,
-            last_ns: 0,
-        }
-    }
 }
 
 impl SpanSink for ChunkEnds {

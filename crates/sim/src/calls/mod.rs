@@ -1,7 +1,6 @@
 //! The driver's calls, by what they act on, and their costs.
 
-mod device_memory;
-mod host_memory;
+mod memory;
 mod stream;
 mod work;
 
@@ -16,10 +15,9 @@ use pinlane_model::CallCosts;
 use crate::checks::FindingKind;
 use crate::faults::FaultKind;
 use crate::module::Module;
-use crate::operation::Work;
 use crate::slab::{Id, Slab};
 use crate::state::{Function, State};
-use crate::stream::{Event, Stream};
+use crate::stream::{Event, Stream, Work};
 
 pub(crate) use stream::PRIORITIES;
 
@@ -114,6 +112,20 @@ impl DeviceCall<'_> {
             .filter(|&id| slab.get(id).is_some_and(is_valid))
             .ok_or_else(|| self.error(ErrorKind::InvalidHandle, format!("{what} {handle:#x}")))
     }
+}
+
+/// Whether a call releases something.
+pub(crate) fn releases(call: Call) -> bool {
+    matches!(
+        call,
+        Call::DeviceFree
+            | Call::DeviceFreeAsync
+            | Call::HostFree
+            | Call::HostUnregister
+            | Call::StreamDestroy
+            | Call::EventDestroy
+            | Call::ModuleUnload
+    )
 }
 
 /// Host time of a call, without the part that depends on a size.

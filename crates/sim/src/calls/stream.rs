@@ -5,9 +5,8 @@ use std::sync::Arc;
 use pinlane_driver::{ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle};
 
 use super::DeviceCall;
-use crate::operation::{RecordedStart, StreamPoint, Work};
 use crate::slab::Id;
-use crate::stream::{Event, Role, Stream};
+use crate::stream::{Event, RecordedStart, Role, Stream, StreamPoint, Work};
 
 /// Least and greatest priority of a stream.
 pub(crate) const PRIORITIES: (i32, i32) = (0, -5);
@@ -118,15 +117,15 @@ impl DeviceCall<'_> {
     }
 
     pub(crate) fn event_query(&mut self, event: EventHandle) -> Result<bool> {
-        let point = self.event_point(event)?;
-        let done = point.is_none_or(|point| self.passed(point));
+        let end = self.event_end(event)?;
+        let done = end.into_iter().all(|point| self.passed(point));
         Ok(self.polled(done))
     }
 
-    /// The point that must be passed before the event fires, if it was recorded.
-    pub(crate) fn event_point(&self, event: EventHandle) -> Result<Option<StreamPoint>> {
+    /// The point that must be passed before the event fires; none if it was not recorded.
+    pub(crate) fn event_end(&self, event: EventHandle) -> Result<Vec<StreamPoint>> {
         let event = self.events.get(self.event(event)?);
-        Ok(event.and_then(|event| event.recorded))
+        Ok(event.and_then(|event| event.recorded).into_iter().collect())
     }
 
     pub(crate) fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64> {

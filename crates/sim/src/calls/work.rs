@@ -7,9 +7,9 @@ use pinlane_driver::{
 
 use super::DeviceCall;
 use crate::module::Module;
-use crate::operation::{Launch, StreamPoint, Work};
 use crate::slab::Id;
 use crate::state::Function;
+use crate::stream::{Endpoint, Launch, Piece, StreamPoint, Work};
 
 /// Most threads of a block, as on every CUDA device.
 const BLOCK_THREADS_MAX: u64 = 1024;
@@ -29,18 +29,20 @@ impl DeviceCall<'_> {
         let stream = self.stream(stream)?;
         self.may_fail()?;
         // SAFETY: passed on to the caller.
-        let Some(plan) = (unsafe { self.plan(copies)? }) else {
+        let Some(transfer) = (unsafe { self.plan(copies)? }) else {
             return Ok(Vec::new());
         };
-        let alone_ns = plan.transfer.alone_ns;
-        self.trace.add(plan.transfer.bytes);
-        let sequence = self.submit(stream, Work::Transfer(plan.transfer));
-        if plan.pageable_source {
-            // The driver copies it to its own buffer, in the calling thread.
-            self.spend(alone_ns);
-        }
+        let is_staged = |piece: &Piece| matches!(piece.source, Endpoint::Staged(_));
+        // The driver copies a pageable source to its own buffer, in the calling thread.
+        let staging_ns = match transfer.pieces.iter().any(is_staged) {
+            true => transfer.alone_ns,
+            false => 0,
+        };
+        let is_awaited = wait || transfer.pieces.iter().any(|it| it.target.is_pageable());
+        self.trace.add(transfer.bytes);
+        let sequence = self.submit(stream, Work::Transfer(transfer));
+        self.spend(staging_ns);
         let point = StreamPoint { stream, sequence };
-        let is_awaited = wait || plan.pageable_target;
         Ok(is_awaited.then_some(point).into_iter().collect())
     }
 

@@ -6,9 +6,9 @@
 
 mod finding;
 
-use crate::operation::{Operation, Piece, Work};
 use crate::slab::Id;
 use crate::state::State;
+use crate::stream::{Operation, Piece, Work};
 
 pub use finding::{Finding, FindingKind};
 
@@ -35,9 +35,11 @@ impl State {
         Some(range.hash())
     }
 
-    pub(crate) fn report_changed(&mut self, operation: String) {
+    pub(crate) fn report_changed(&mut self, operations: Vec<String>) {
         let detail = "its host memory changed after the copy was submitted";
-        self.report(FindingKind::HostChangedInFlight, operation, detail);
+        for operation in operations {
+            self.report(FindingKind::HostChangedInFlight, operation, detail);
+        }
     }
 
     /// Checks other work in flight before the device writes host memory.
@@ -46,7 +48,7 @@ impl State {
         self.for_overlapping(start, end, |op, overlaps| {
             changed.extend(op.check_pieces(overlaps));
         });
-        changed.into_iter().for_each(|it| self.report_changed(it));
+        self.report_changed(changed);
     }
 
     /// Rehashes other work in flight after the device wrote host memory.
@@ -82,7 +84,7 @@ impl State {
     pub(crate) fn check_behind_callback(&mut self, stream: Id) {
         let mut changed = Vec::new();
         self.for_behind(stream, |op| changed.extend(op.check_pieces(&|_| true)));
-        changed.into_iter().for_each(|it| self.report_changed(it));
+        self.report_changed(changed);
     }
 
     /// Rehashes the work behind a callback after it returned.

@@ -10,10 +10,9 @@
 use pinlane_driver::Call;
 use pinlane_model::engine::QueuePosition;
 
-use crate::operation::{Moment, Operation, Work};
 use crate::slab::Id;
 use crate::state::State;
-use crate::stream::{Role, Stream};
+use crate::stream::{Moment, Operation, Role, Stream, Work};
 
 /// What happens next.
 #[derive(Clone, Copy)]

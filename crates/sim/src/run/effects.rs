@@ -8,9 +8,9 @@ use pinlane_kernels::MemoryFault;
 use crate::checks::FindingKind;
 use crate::memory::KernelView;
 use crate::memory::device::{BlockState, DeviceMemory, device_of};
-use crate::operation::{Endpoint, InjectedFailure, Launch, Moment, Operation, Piece, Work};
 use crate::slab::Id;
 use crate::state::State;
+use crate::stream::{Endpoint, InjectedFailure, Launch, Moment, Operation, Piece, Work};
 
 impl State {
     /// Carries out what the running operation of a stream does at this moment. Returns false if that
@@ -92,7 +92,7 @@ impl State {
         if changed {
             // One report is enough.
             op.pieces_mut().iter_mut().for_each(|it| it.hash = None);
-            self.report_changed(op.describe());
+            self.report_changed(vec![op.describe()]);
         }
         self.report_unordered(misuse, op);
     }

@@ -1,7 +1,118 @@
-//! The engines of one device and what runs on them.
+//! The scheduling rules of a device's engines, shared by the simulator's clock and every schedule.
+//!
+//! - An operation occupies one engine ([`EngineKind`]) from its start to its end ([`Engines`]).
+//! - Among operations of one priority, the one that became ready first runs first ([`QueuePosition`]).
+//! - While both directions are busy, copies run more slowly; a copy that is already running slows down
+//!   when the other direction starts, and speeds up when it ends.
+//! - An operation that depends on one of another engine starts a little after it ([`EarliestStart`]).
 
-use super::{Engine, EngineKind};
 use crate::Profile;
+
+/// A unit of the device that does one thing at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Engine {
+    /// Copy engine N towards the device.
+    HostToDevice(u32),
+    /// Copy engine N towards the host.
+    DeviceToHost(u32),
+    /// Kernels, fills and copies inside device memory.
+    Compute,
+}
+
+/// The kind of engine that an operation needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum EngineKind {
+    /// A copy engine towards the device.
+    HostToDevice,
+    /// A copy engine towards the host.
+    DeviceToHost,
+    /// The compute engine.
+    Compute,
+}
+
+impl EngineKind {
+    /// Number of kinds.
+    pub(crate) const COUNT: usize = 3;
+
+    /// Every kind, in the order of [`index`](Self::index).
+    pub(crate) const ALL: [Self; Self::COUNT] =
+        [Self::HostToDevice, Self::DeviceToHost, Self::Compute];
+
+    /// Index into an array with one entry per kind.
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The first engine of this kind.
+    #[must_use]
+    pub fn first_engine(self) -> Engine {
+        match self {
+            Self::HostToDevice => Engine::HostToDevice(0),
+            Self::DeviceToHost => Engine::DeviceToHost(0),
+            Self::Compute => Engine::Compute,
+        }
+    }
+}
+
+/// A place in the queue for an engine; the least goes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct QueuePosition {
+    /// Priority of the stream; lower goes first.
+    pub priority: i32,
+    /// When the operation could have started on a free engine.
+    pub ready_ns: u64,
+    /// Order of submission.
+    pub sequence: u64,
+}
+
+impl QueuePosition {
+    /// The position of an operation that needs no engine (event, wait). It precedes all others, so
+    /// that everything ready at a given time is known before engines are assigned.
+    #[must_use]
+    pub fn marker(sequence: u64) -> Self {
+        Self {
+            priority: i32::MIN,
+            ready_ns: 0,
+            sequence,
+        }
+    }
+}
+
+/// The earliest start of the next operation of a stream, for each kind of engine.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EarliestStart {
+    by_kind_ns: [u64; EngineKind::COUNT],
+}
+
+impl EarliestStart {
+    /// No dependencies.
+    pub const ANYTIME: Self = Self {
+        by_kind_ns: [0; EngineKind::COUNT],
+    };
+
+    /// Adds a dependency on an operation that ended on an engine of this kind. Starting on another
+    /// kind takes `handover_ns` more.
+    pub fn after_operation(&mut self, kind: EngineKind, end_ns: u64, handover_ns: u64) {
+        let mut after = Self {
+            by_kind_ns: [end_ns.saturating_add(handover_ns); EngineKind::COUNT],
+        };
+        after.by_kind_ns[kind.index()] = end_ns;
+        self.after(&after);
+    }
+
+    /// Adds the dependencies of another point.
+    pub fn after(&mut self, other: &Self) {
+        for (mine, theirs) in self.by_kind_ns.iter_mut().zip(other.by_kind_ns) {
+            *mine = theirs.max(*mine);
+        }
+    }
+
+    /// The earliest start on an engine of this kind.
+    #[must_use]
+    pub fn ns(&self, kind: EngineKind) -> u64 {
+        self.by_kind_ns[kind.index()]
+    }
+}
 
 /// More copy engines of one direction than any device has.
 const ENGINES_MAX: u32 = 64;
@@ -30,11 +141,19 @@ pub struct Engines {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Token(usize);
 
+/// A running operation, which proceeds at a speed that may change. A nanosecond does `speed` units of
+/// work. Only the end is rounded, and it is rounded up.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     stream: u64,
     sequence: u64,
-    progress: Progress,
+    /// Work that is left.
+    left: u128,
+    /// Time that `left` refers to.
+    counted_ns: u64,
+    speed: u64,
+    not_before_ns: u64,
+    end_ns: u64,
 }
 
 impl Engines {
@@ -56,12 +175,12 @@ impl Engines {
         both_ways_percent: u64,
         switch_ns: u64,
     ) -> Self {
-        let count = |engines: u32| engines.min(ENGINES_MAX) as usize;
-        let h2d_count = count(h2d_engines).max(1);
-        let d2h_count = count(d2h_engines);
+        let h2d_count = h2d_engines.clamp(1, ENGINES_MAX) as usize;
+        let d2h_count = d2h_engines.min(ENGINES_MAX) as usize;
+        let count = h2d_count + d2h_count + 1;
         Self {
-            slots: vec![None; h2d_count + d2h_count + 1],
-            last: vec![None; h2d_count + d2h_count + 1],
+            slots: vec![None; count],
+            last: vec![None; count],
             switch_ns,
             h2d_count,
             d2h_count,
@@ -105,16 +224,23 @@ impl Engines {
         sequence: u64,
     ) -> Option<Token> {
         let kind = self.serving(need);
-        let slot = self
-            .slots_of(kind)
-            .find(|&slot| self.slots[slot].is_none())?;
+        let mut slots = self.slots_of(kind);
+        let slot = slots.find(|&slot| self.slots[slot].is_none())?;
         let speed = self.speed(kind);
         let engine_ns = alone_ns.saturating_add(self.switching_ns(slot, stream, now_ns));
-        self.slots[slot] = Some(Running {
+        let mut run = Running {
             stream,
             sequence,
-            progress: Progress::new(now_ns, engine_ns, self.full_speed, speed),
-        });
+            left: u128::from(engine_ns) * u128::from(self.full_speed),
+            counted_ns: now_ns,
+            speed,
+            not_before_ns: 0,
+            end_ns: now_ns.saturating_add(engine_ns),
+        };
+        if speed != self.full_speed {
+            run.find_end();
+        }
+        self.slots[slot] = Some(run);
         self.busy[kind.index()] += 1;
         if self.busy[kind.index()] == 1 {
             self.adjust_opposite(kind, now_ns);
@@ -128,7 +254,7 @@ impl Engines {
         let running = self.slots.iter().enumerate();
         let ends = running.filter_map(|(slot, run)| {
             let run = run.as_ref()?;
-            Some((run.progress.end_ns, run.sequence, slot))
+            Some((run.end_ns, run.sequence, slot))
         });
         ends.min().map(|(end_ns, _, slot)| (end_ns, Token(slot)))
     }
@@ -139,7 +265,7 @@ impl Engines {
     /// If it has finished.
     #[must_use]
     pub fn end_ns(&self, token: Token) -> u64 {
-        self.running(token).progress.end_ns
+        self.running(token).end_ns
     }
 
     /// The sequence number of a running operation.
@@ -170,13 +296,10 @@ impl Engines {
     /// The kind of engine that an operation runs on.
     #[must_use]
     pub fn kind_of(&self, token: Token) -> EngineKind {
-        if token.0 < self.h2d_count {
-            EngineKind::HostToDevice
-        } else if token.0 < self.h2d_count + self.d2h_count {
-            EngineKind::DeviceToHost
-        } else {
-            EngineKind::Compute
-        }
+        let mut kinds = EngineKind::ALL.into_iter();
+        kinds
+            .find(|&kind| self.slots_of(kind).contains(&token.0))
+            .expect("an engine of some kind")
     }
 
     /// Ends an operation: its engine becomes idle, and the other direction may speed up.
@@ -195,7 +318,8 @@ impl Engines {
     /// Delays the end of every running operation to this time at least.
     pub fn not_before(&mut self, at_ns: u64) {
         for run in self.slots.iter_mut().flatten() {
-            run.progress.not_before(at_ns);
+            run.not_before_ns = at_ns;
+            run.end_ns = run.end_ns.max(at_ns);
         }
     }
 
@@ -244,7 +368,7 @@ impl Engines {
         let speed = self.speed(other);
         for slot in self.slots_of(other) {
             if let Some(run) = &mut self.slots[slot] {
-                run.progress.set_speed(now_ns, speed);
+                run.set_speed(now_ns, speed);
             }
         }
     }
@@ -259,34 +383,7 @@ fn opposite(kind: EngineKind) -> Option<EngineKind> {
     }
 }
 
-/// The remaining work of a running operation, which proceeds at a speed that may change. A
-/// nanosecond does `speed` units of work. Only the end is rounded, and it is rounded up.
-#[derive(Clone, Copy, Debug)]
-struct Progress {
-    left: u128,
-    /// Time that `left` refers to.
-    counted_ns: u64,
-    speed: u64,
-    not_before_ns: u64,
-    end_ns: u64,
-}
-
-impl Progress {
-    /// Work that takes `alone_ns` at speed `full` and starts at `speed`.
-    fn new(now_ns: u64, alone_ns: u64, full: u64, speed: u64) -> Self {
-        let mut progress = Self {
-            left: u128::from(alone_ns) * u128::from(full),
-            counted_ns: now_ns,
-            speed,
-            not_before_ns: 0,
-            end_ns: now_ns.saturating_add(alone_ns),
-        };
-        if speed != full {
-            progress.find_end();
-        }
-        progress
-    }
-
+impl Running {
     fn set_speed(&mut self, now_ns: u64, speed: u64) {
         let passed_ns = now_ns.saturating_sub(self.counted_ns);
         let done = u128::from(passed_ns) * u128::from(self.speed);
@@ -294,11 +391,6 @@ impl Progress {
         self.counted_ns = self.counted_ns.max(now_ns);
         self.speed = speed;
         self.find_end();
-    }
-
-    fn not_before(&mut self, at_ns: u64) {
-        self.not_before_ns = at_ns;
-        self.end_ns = self.end_ns.max(at_ns);
     }
 
     fn find_end(&mut self) {
