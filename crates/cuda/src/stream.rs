@@ -17,7 +17,7 @@ impl CudaDevice {
     pub(crate) fn stream_priorities(&self) -> Result<(i32, i32)> {
         let (mut least, mut greatest) = (0, 0);
         // SAFETY: both outlive the call.
-        unsafe { device_call!(self, cuCtxGetStreamPriorityRange(&mut least, &mut greatest)) }?;
+        unsafe { device_call!(self.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)) }?;
         Ok((least, greatest))
     }
 
@@ -30,21 +30,14 @@ impl CudaDevice {
         let (bits, priority) = (bits as u32, flags.priority);
         let mut stream = ptr::null_mut();
         // SAFETY: `stream` outlives the call. The driver clamps the priority.
-        unsafe {
-            device_call!(
-                self,
-                cuStreamCreateWithPriority(&mut stream, bits, priority)
-            )
-        }?;
+        unsafe { device_call!(self.cuStreamCreateWithPriority(&mut stream, bits, priority)) }?;
         // SAFETY: the driver just created it.
         Ok(unsafe { StreamHandle::from_raw(stream.expose_provenance() as u64) })
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the caller gives up the stream.
-        unsafe { device_call!(self, cuStreamDestroy_v2(raw_stream(stream))) }
+        unsafe { device_call!(self.cuStreamDestroy_v2(raw_stream(stream))) }
     }
 
     pub(crate) fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
@@ -59,23 +52,18 @@ impl CudaDevice {
         let mut status = 0_u32;
         let written = (&raw mut status).cast();
         // SAFETY: the handle belongs to this device, and the call writes a number of this size.
-        unsafe { device_call!(self, cuStreamIsCapturing(raw_stream(stream), written)) }?;
+        unsafe { device_call!(self.cuStreamIsCapturing(raw_stream(stream), written)) }?;
         Ok(status != 0)
     }
 
     pub(crate) fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the handle belongs to this device.
-        unsafe { device_call!(self, cuStreamSynchronize(raw_stream(stream))) }
+        unsafe { device_call!(self.cuStreamSynchronize(raw_stream(stream))) }
     }
 
     pub(crate) fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()> {
         // SAFETY: both handles belong to this device.
-        unsafe {
-            device_call!(
-                self,
-                cuStreamWaitEvent(raw_stream(stream), raw_event(event), 0)
-            )
-        }
+        unsafe { device_call!(self.cuStreamWaitEvent(raw_stream(stream), raw_event(event), 0)) }
     }
 
     /// Uses cuStreamAddCallback: cuLaunchHostFunc does not call back once the context has failed, so
