@@ -34,8 +34,6 @@ pub trait Platform: Send + Sync {
 /// this process.
 #[allow(clippy::missing_safety_doc)] // each unsafe method states its contract under "Safety:"
 pub unsafe trait Driver: Send + Sync {
-    // ---- the device ------------------------------------------------------------------------
-
     /// The device's constant properties.
     fn info(&self) -> &DeviceInfo;
 
@@ -51,8 +49,6 @@ pub unsafe trait Driver: Send + Sync {
 
     /// What kind of memory a host or device address belongs to.
     fn pointer_kind(&self, address: u64) -> Result<PointerKind>;
-
-    // ---- device memory ---------------------------------------------------------------------
 
     /// Allocates `bytes` (more than 0), aligned to 256.
     fn device_alloc(&self, bytes: usize) -> Result<DevicePtr>;
@@ -70,8 +66,6 @@ pub unsafe trait Driver: Send + Sync {
     /// Safety: `ptr` came from `device_alloc_async`, was not freed, and all work that uses it
     /// precedes this call in stream order.
     unsafe fn device_free_async(&self, ptr: DevicePtr, stream: StreamHandle) -> Result<()>;
-
-    // ---- host memory -----------------------------------------------------------------------
 
     /// Allocates `bytes` (more than 0) of page-aligned pinned memory with unspecified contents.
     fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr>;
@@ -94,8 +88,6 @@ pub unsafe trait Driver: Send + Sync {
 
     /// The device address of mapped host memory.
     fn host_device_ptr(&self, ptr: HostPtr) -> Result<DevicePtr>;
-
-    // ---- streams ---------------------------------------------------------------------------
 
     /// The default stream, which always exists.
     fn default_stream(&self) -> StreamHandle;
@@ -127,8 +119,6 @@ pub unsafe trait Driver: Send + Sync {
     /// calling it.
     fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()>;
 
-    // ---- events ----------------------------------------------------------------------------
-
     /// Creates an event. It counts as fired until it is recorded.
     fn event_create(&self, flags: EventFlags) -> Result<EventHandle>;
 
@@ -153,8 +143,6 @@ pub unsafe trait Driver: Send + Sync {
     /// Nanoseconds from `start` to `end`, which may be negative. Both events were created with timing
     /// and have fired.
     fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64>;
-
-    // ---- copies ----------------------------------------------------------------------------
 
     /// Copies synchronously. Not ordered with non-blocking streams.
     ///
@@ -195,8 +183,6 @@ pub unsafe trait Driver: Send + Sync {
         bytes: usize,
         stream: StreamHandle,
     ) -> Result<()>;
-
-    // ---- kernels ---------------------------------------------------------------------------
 
     /// Loads a PTX module.
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle>;
