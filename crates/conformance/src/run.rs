@@ -103,6 +103,6 @@ pub fn run_case(case: &Case, platform: &dyn Platform, ordinal: u32) -> CaseResul
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without a message")
+    let text = text.or_else(|| panic.downcast_ref().map(String::as_str));
+    text.unwrap_or("without a message")
 }

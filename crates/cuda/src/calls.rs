@@ -133,13 +133,9 @@ pub(crate) unsafe fn symbol<F: Copy>(
     name: &'static str,
 ) -> Result<F> {
     // SAFETY: the caller guarantees the type.
-    match unsafe { library.get::<F>(name) } {
-        Ok(symbol) => Ok(*symbol),
-        Err(_) => Err(Error::new(
-            ErrorKind::MissingSymbol { symbol: name },
-            "dlsym",
-        )),
-    }
+    let symbol = unsafe { library.get::<F>(name) };
+    let missing = ErrorKind::MissingSymbol { symbol: name };
+    symbol.map_or(Err(Error::new(missing, "dlsym")), |symbol| Ok(*symbol))
 }
 
 #[cfg(test)]

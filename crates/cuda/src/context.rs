@@ -59,13 +59,9 @@ impl PrimaryContext {
         let _retaining = lock(&self.retaining);
         let mut context = self.context.load(Ordering::Acquire);
         if context.is_null() {
+            let device = self.device;
             // SAFETY: the device came from cuDeviceGet, and `context` outlives the call.
-            unsafe {
-                call!(
-                    self.library,
-                    cuDevicePrimaryCtxRetain(&mut context, self.device)
-                )
-            }?;
+            unsafe { call!(self.library, cuDevicePrimaryCtxRetain(&mut context, device)) }?;
             self.context.store(context, Ordering::Release);
         }
         Ok(context)

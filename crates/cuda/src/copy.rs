@@ -5,7 +5,7 @@ use std::ptr;
 use cudarc::driver::sys::CUmemorytype::{CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_HOST};
 use cudarc::driver::sys::{
     CUDA_MEMCPY2D, CUdeviceptr, CUmemLocation, CUmemLocationType, CUmemcpyAttributes,
-    CUmemcpySrcAccessOrder, CUmemorytype,
+    CUmemcpySrcAccessOrder,
 };
 use pinlane_driver::{Copy2d, CopyOp, Error, ErrorKind, Place, Result, StreamHandle};
 
@@ -13,8 +13,6 @@ use crate::device::{CudaDevice, device_call};
 use crate::handles::{DEFAULT_STREAM, raw_stream};
 
 impl CudaDevice {
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn copy(&self, copy: CopyOp) -> Result<()> {
         if copy.bytes == 0 {
             return Ok(());
@@ -25,17 +23,14 @@ impl CudaDevice {
         unsafe {
             match (copy.target, copy.source) {
                 (Place::Device(target), Place::Host(source)) => {
-                    device_call!(
-                        self,
-                        cuMemcpyHtoD_v2(target.0, source.as_ptr().cast(), bytes)
-                    )
+                    device_call!(self.cuMemcpyHtoD_v2(target.0, source.as_ptr().cast(), bytes))
                 }
                 (Place::Host(target), Place::Device(source)) => {
                     let target = target.as_ptr().cast();
-                    return device_call!(self, cuMemcpyDtoH_v2(target, source.0, bytes));
+                    return device_call!(self.cuMemcpyDtoH_v2(target, source.0, bytes));
                 }
                 (Place::Device(target), Place::Device(source)) => {
-                    device_call!(self, cuMemcpyDtoD_v2(target.0, source.0, bytes))
+                    device_call!(self.cuMemcpyDtoD_v2(target.0, source.0, bytes))
                 }
                 // In the default stream, as the calls above.
                 (Place::Host(_), Place::Host(_)) => self.copy_async(copy, DEFAULT_STREAM),
@@ -46,8 +41,6 @@ impl CudaDevice {
         self.stream_synchronize(DEFAULT_STREAM)
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn copy_async(&self, copy: CopyOp, stream: StreamHandle) -> Result<()> {
         if copy.bytes == 0 {
             return Ok(());
@@ -58,52 +51,43 @@ impl CudaDevice {
             match (copy.target, copy.source) {
                 (Place::Device(target), Place::Host(source)) => {
                     let source = source.as_ptr().cast();
-                    device_call!(self, cuMemcpyHtoDAsync_v2(target.0, source, bytes, stream))
+                    device_call!(self.cuMemcpyHtoDAsync_v2(target.0, source, bytes, stream))
                 }
                 (Place::Host(target), Place::Device(source)) => {
                     let target = target.as_ptr().cast();
-                    device_call!(self, cuMemcpyDtoHAsync_v2(target, source.0, bytes, stream))
+                    device_call!(self.cuMemcpyDtoHAsync_v2(target, source.0, bytes, stream))
                 }
                 (Place::Device(target), Place::Device(source)) => {
-                    device_call!(
-                        self,
-                        cuMemcpyDtoDAsync_v2(target.0, source.0, bytes, stream)
-                    )
+                    device_call!(self.cuMemcpyDtoDAsync_v2(target.0, source.0, bytes, stream))
                 }
                 (Place::Host(_), Place::Host(_)) => {
                     let (target, source) = (address_of(copy.target), address_of(copy.source));
-                    device_call!(self, cuMemcpyAsync(target, source, bytes, stream))
+                    device_call!(self.cuMemcpyAsync(target, source, bytes, stream))
                 }
             }
         }
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn copy_2d(&self, copy: Copy2d) -> Result<()> {
         if copy.row_bytes == 0 || copy.rows == 0 {
             return Ok(());
         }
         // SAFETY: the caller guarantees every row until the copy is done, which is before this
         // function returns. This variant takes any pitch.
-        unsafe { device_call!(self, cuMemcpy2DUnaligned_v2(&rows_of(copy))) }?;
+        unsafe { device_call!(self.cuMemcpy2DUnaligned_v2(&rows_of(copy))) }?;
         // As in `copy`, the call may return early.
         self.stream_synchronize(DEFAULT_STREAM)
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn copy_2d_async(&self, copy: Copy2d, stream: StreamHandle) -> Result<()> {
         if copy.row_bytes == 0 || copy.rows == 0 {
             return Ok(());
         }
         // SAFETY: the caller guarantees every row until the copy is done. The driver reads the
         // description before the call returns.
-        unsafe { device_call!(self, cuMemcpy2DAsync_v2(&rows_of(copy), raw_stream(stream))) }
+        unsafe { device_call!(self.cuMemcpy2DAsync_v2(&rows_of(copy), raw_stream(stream))) }
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn copy_batch(&self, copies: &[CopyOp], stream: StreamHandle) -> Result<()> {
         let call = "cuMemcpyBatchAsync";
         let batch = match self.calls().cuMemcpyBatchAsync {
@@ -176,33 +160,25 @@ fn in_stream_order() -> CUmemcpyAttributes {
 
 /// libcuda's description of a copy of rows.
 fn rows_of(copy: Copy2d) -> CUDA_MEMCPY2D {
-    let kind_of = |place| -> CUmemorytype {
-        match place {
-            Place::Host(_) => CU_MEMORYTYPE_HOST,
-            Place::Device(_) => CU_MEMORYTYPE_DEVICE,
-        }
+    let parts = |place| match place {
+        Place::Host(host) => (CU_MEMORYTYPE_HOST, host.as_ptr(), 0),
+        Place::Device(device) => (CU_MEMORYTYPE_DEVICE, ptr::null_mut(), device.0),
     };
-    let host_of = |place| match place {
-        Place::Host(ptr) => ptr.as_ptr(),
-        Place::Device(_) => ptr::null_mut(),
-    };
-    let device_of = |place| match place {
-        Place::Host(_) => 0,
-        Place::Device(ptr) => ptr.0,
-    };
+    let (source_type, source_host, source_device) = parts(copy.source);
+    let (target_type, target_host, target_device) = parts(copy.target);
     CUDA_MEMCPY2D {
         srcXInBytes: 0,
         srcY: 0,
-        srcMemoryType: kind_of(copy.source),
-        srcHost: host_of(copy.source).cast_const().cast(),
-        srcDevice: device_of(copy.source),
+        srcMemoryType: source_type,
+        srcHost: source_host.cast_const().cast(),
+        srcDevice: source_device,
         srcArray: ptr::null_mut(),
         srcPitch: copy.source_pitch_bytes,
         dstXInBytes: 0,
         dstY: 0,
-        dstMemoryType: kind_of(copy.target),
-        dstHost: host_of(copy.target).cast(),
-        dstDevice: device_of(copy.target),
+        dstMemoryType: target_type,
+        dstHost: target_host.cast(),
+        dstDevice: target_device,
         dstArray: ptr::null_mut(),
         dstPitch: copy.target_pitch_bytes,
         WidthInBytes: copy.row_bytes,

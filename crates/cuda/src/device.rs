@@ -12,7 +12,8 @@ use crate::library::Library;
 
 /// An open device. Closing it releases the primary context if it was used.
 ///
-/// Its methods are in one file per topic; `driver.rs` implements the trait with them.
+/// Its methods are in one file per topic; `driver.rs` implements the trait with them. An unsafe one
+/// has the contract of the trait's method.
 pub(crate) struct CudaDevice {
     pub(crate) info: DeviceInfo,
     pub(crate) library: Arc<Library>,
@@ -21,7 +22,7 @@ pub(crate) struct CudaDevice {
 
 /// Calls libcuda with the device's context current. An error names the call.
 macro_rules! device_call {
-    ($device:expr, $name:ident($($arg:expr),* $(,)?)) => {{
+    ($device:ident.$name:ident($($arg:expr),* $(,)?)) => {{
         let _current = $device.enter()?;
         $crate::library::call!($device.library, $name($($arg),*))
     }};
@@ -63,7 +64,7 @@ impl CudaDevice {
     pub(crate) fn memory_info(&self) -> Result<MemoryInfo> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: both outlive the call.
-        unsafe { device_call!(self, cuMemGetInfo_v2(&mut free, &mut total)) }?;
+        unsafe { device_call!(self.cuMemGetInfo_v2(&mut free, &mut total)) }?;
         Ok(MemoryInfo {
             free_bytes: free as u64,
             total_bytes: total as u64,
@@ -72,6 +73,6 @@ impl CudaDevice {
 
     pub(crate) fn synchronize(&self) -> Result<()> {
         // SAFETY: takes no arguments.
-        unsafe { device_call!(self, cuCtxSynchronize()) }
+        unsafe { device_call!(self.cuCtxSynchronize()) }
     }
 }

@@ -9,15 +9,13 @@ impl CudaDevice {
     pub(crate) fn device_alloc(&self, bytes: usize) -> Result<DevicePtr> {
         let mut ptr = 0;
         // SAFETY: `ptr` outlives the call.
-        unsafe { device_call!(self, cuMemAlloc_v2(&mut ptr, bytes)) }?;
+        unsafe { device_call!(self.cuMemAlloc_v2(&mut ptr, bytes)) }?;
         Ok(DevicePtr(ptr))
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn device_free(&self, ptr: DevicePtr) -> Result<()> {
         // SAFETY: the caller gives up an allocation that nothing uses.
-        unsafe { device_call!(self, cuMemFree_v2(ptr.0)) }
+        unsafe { device_call!(self.cuMemFree_v2(ptr.0)) }
     }
 
     pub(crate) fn device_alloc_async(
@@ -34,8 +32,6 @@ impl CudaDevice {
         Ok(DevicePtr(ptr))
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn device_free_async(
         &self,
         ptr: DevicePtr,
@@ -48,8 +44,6 @@ impl CudaDevice {
         self.library.check("cuMemFreeAsync", code)
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn memset_async(
         &self,
         ptr: DevicePtr,
@@ -59,6 +53,6 @@ impl CudaDevice {
     ) -> Result<()> {
         let stream = raw_stream(stream);
         // SAFETY: the caller owns the bytes until the work is done.
-        unsafe { device_call!(self, cuMemsetD8Async(ptr.0, value, bytes, stream)) }
+        unsafe { device_call!(self.cuMemsetD8Async(ptr.0, value, bytes, stream)) }
     }
 }

@@ -27,21 +27,19 @@ impl CudaDevice {
         }
         let mut event = ptr::null_mut();
         // SAFETY: `event` outlives the call.
-        unsafe { device_call!(self, cuEventCreate(&mut event, bits)) }?;
+        unsafe { device_call!(self.cuEventCreate(&mut event, bits)) }?;
         // SAFETY: the driver just created it.
         Ok(unsafe { EventHandle::from_raw(event.expose_provenance() as u64) })
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn event_destroy(&self, event: EventHandle) -> Result<()> {
         // SAFETY: the caller gives up the event.
-        unsafe { device_call!(self, cuEventDestroy_v2(raw_event(event))) }
+        unsafe { device_call!(self.cuEventDestroy_v2(raw_event(event))) }
     }
 
     pub(crate) fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
         // SAFETY: both handles belong to this device.
-        unsafe { device_call!(self, cuEventRecord(raw_event(event), raw_stream(stream))) }
+        unsafe { device_call!(self.cuEventRecord(raw_event(event), raw_stream(stream))) }
     }
 
     pub(crate) fn event_query(&self, event: EventHandle) -> Result<bool> {
@@ -53,7 +51,7 @@ impl CudaDevice {
 
     pub(crate) fn event_synchronize(&self, event: EventHandle) -> Result<()> {
         // SAFETY: the handle belongs to this device.
-        unsafe { device_call!(self, cuEventSynchronize(raw_event(event))) }
+        unsafe { device_call!(self.cuEventSynchronize(raw_event(event))) }
     }
 
     /// libcuda has no wait with a timeout, so this polls, less and less often.
@@ -78,7 +76,7 @@ impl CudaDevice {
         let (start, end) = (raw_event(start), raw_event(end));
         let mut elapsed_ms = 0.0;
         // SAFETY: both handles belong to this device, and `elapsed_ms` outlives the call.
-        unsafe { device_call!(self, cuEventElapsedTime(&mut elapsed_ms, start, end)) }?;
+        unsafe { device_call!(self.cuEventElapsedTime(&mut elapsed_ms, start, end)) }?;
         Ok(ms_to_ns(elapsed_ms))
     }
 }

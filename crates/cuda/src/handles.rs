@@ -9,18 +9,18 @@ use pinlane_driver::{EventHandle, FunctionHandle, ModuleHandle, StreamHandle};
 // SAFETY: the null stream is always valid.
 pub(crate) const DEFAULT_STREAM: StreamHandle = unsafe { StreamHandle::from_raw(0) };
 
-pub(crate) fn raw_stream(stream: StreamHandle) -> CUstream {
-    ptr::with_exposed_provenance_mut(stream.raw() as usize)
+/// Defines functions from handles to pointers.
+macro_rules! pointers {
+    ($($name:ident($handle:ty) -> $pointer:ty;)*) => {$(
+        pub(crate) fn $name(handle: $handle) -> $pointer {
+            ptr::with_exposed_provenance_mut(handle.raw() as usize)
+        }
+    )*};
 }
 
-pub(crate) fn raw_event(event: EventHandle) -> CUevent {
-    ptr::with_exposed_provenance_mut(event.raw() as usize)
-}
-
-pub(crate) fn raw_module(module: ModuleHandle) -> CUmodule {
-    ptr::with_exposed_provenance_mut(module.raw() as usize)
-}
-
-pub(crate) fn raw_function(function: FunctionHandle) -> CUfunction {
-    ptr::with_exposed_provenance_mut(function.raw() as usize)
+pointers! {
+    raw_stream(StreamHandle) -> CUstream;
+    raw_event(EventHandle) -> CUevent;
+    raw_module(ModuleHandle) -> CUmodule;
+    raw_function(FunctionHandle) -> CUfunction;
 }

@@ -26,7 +26,7 @@ impl CudaDevice {
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).unwrap_or(bytes);
         let mut ptr = ptr::null_mut();
         // SAFETY: `ptr` outlives the call.
-        unsafe { device_call!(self, cuMemHostAlloc(&mut ptr, bytes, host_bits(flags))) }?;
+        unsafe { device_call!(self.cuMemHostAlloc(&mut ptr, bytes, host_bits(flags))) }?;
         let ptr = HostPtr::new(ptr.cast())
             .ok_or_else(|| Error::new(ErrorKind::OutOfMemory, "cuMemHostAlloc"))?;
         if !address_of(ptr).is_multiple_of(PAGE_BYTES as u64) {
@@ -40,15 +40,11 @@ impl CudaDevice {
         Ok(ptr)
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn host_free(&self, ptr: HostPtr) -> Result<()> {
         // SAFETY: the caller gives up an allocation that nothing uses.
-        unsafe { device_call!(self, cuMemFreeHost(ptr.as_ptr().cast())) }
+        unsafe { device_call!(self.cuMemFreeHost(ptr.as_ptr().cast())) }
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn host_register(
         &self,
         ptr: HostPtr,
@@ -65,8 +61,6 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn host_unregister(&self, ptr: HostPtr) -> Result<()> {
         let _current = self.enter()?;
         // SAFETY: the caller guarantees that no work uses the range.
@@ -80,7 +74,7 @@ impl CudaDevice {
     pub(crate) fn host_device_ptr(&self, ptr: HostPtr) -> Result<DevicePtr> {
         let (mut device, host) = (0, ptr.as_ptr().cast());
         // SAFETY: `device` outlives the call, which does not dereference the host address.
-        unsafe { device_call!(self, cuMemHostGetDevicePointer_v2(&mut device, host, 0)) }?;
+        unsafe { device_call!(self.cuMemHostGetDevicePointer_v2(&mut device, host, 0)) }?;
         Ok(DevicePtr(device))
     }
 

@@ -68,13 +68,9 @@ fn attribute_of(
 
 fn name(library: &Library, device: CUdevice) -> Result<String> {
     let mut text = [0 as c_char; NAME_BYTES];
+    let (start, length) = (text.as_mut_ptr(), NAME_BYTES as c_int);
     // SAFETY: the driver writes at most the given length, with the terminating zero.
-    unsafe {
-        call!(
-            library,
-            cuDeviceGetName(text.as_mut_ptr(), NAME_BYTES as c_int, device)
-        )
-    }?;
+    unsafe { call!(library, cuDeviceGetName(start, length, device)) }?;
     Ok(text_of(text))
 }
 
@@ -94,9 +90,8 @@ fn simulated(library: &Library, device: CUdevice) -> Result<Option<String>> {
 fn text_of(mut text: [c_char; NAME_BYTES]) -> String {
     text[NAME_BYTES - 1] = 0;
     // SAFETY: the array contains a zero, just written.
-    unsafe { CStr::from_ptr(text.as_ptr()) }
-        .to_string_lossy()
-        .into_owned()
+    let text = unsafe { CStr::from_ptr(text.as_ptr()) };
+    text.to_string_lossy().into_owned()
 }
 
 fn memory_bytes(library: &Library, device: CUdevice) -> Result<u64> {
@@ -111,19 +106,17 @@ fn pci(library: &Library, device: CUdevice) -> Result<Option<PciAddress>> {
         let value = attribute_of(library, device, attribute)?;
         Ok(value.and_then(|value| u32::try_from(value).ok()))
     };
-    let parts = (
-        part(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?,
-        part(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?,
-        part(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?,
-    );
-    let (Some(domain), Some(bus), Some(device)) = parts else {
-        return Ok(None);
-    };
-    Ok(Some(PciAddress {
-        domain,
-        bus,
-        device,
-    }))
+    let domain = part(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)?;
+    let bus = part(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)?;
+    let device = part(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)?;
+    Ok(domain
+        .zip(bus)
+        .zip(device)
+        .map(|((domain, bus), device)| PciAddress {
+            domain,
+            bus,
+            device,
+        }))
 }
 
 /// The node according to the kernel, for drivers that do not report it; `None` for -1.

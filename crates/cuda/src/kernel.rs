@@ -48,11 +48,9 @@ impl CudaDevice {
         Ok(unsafe { ModuleHandle::from_raw(module.expose_provenance() as u64) })
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()> {
         // SAFETY: the caller guarantees that no kernel of the module is running or used again.
-        unsafe { device_call!(self, cuModuleUnload(raw_module(module))) }
+        unsafe { device_call!(self.cuModuleUnload(raw_module(module))) }
     }
 
     pub(crate) fn module_function(
@@ -71,14 +69,12 @@ impl CudaDevice {
         let (module, text) = (raw_module(module), text.as_ptr());
         let mut function = ptr::null_mut();
         // SAFETY: the name ends with a zero, and all outlive the call.
-        unsafe { device_call!(self, cuModuleGetFunction(&mut function, module, text)) }
+        unsafe { device_call!(self.cuModuleGetFunction(&mut function, module, text)) }
             .map_err(named)?;
         // SAFETY: the driver just created it.
         Ok(unsafe { FunctionHandle::from_raw(function.expose_provenance() as u64) })
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn launch(
         &self,
         function: FunctionHandle,
@@ -95,22 +91,19 @@ impl CudaDevice {
         // call returns. The caller guarantees that they match the kernel, and the memory that it
         // accesses.
         unsafe {
-            device_call!(
-                self,
-                cuLaunchKernel(
-                    function,
-                    grid_x,
-                    grid_y,
-                    grid_z,
-                    x,
-                    y,
-                    z,
-                    shared_bytes,
-                    stream,
-                    params,
-                    no_options
-                )
-            )
+            device_call!(self.cuLaunchKernel(
+                function,
+                grid_x,
+                grid_y,
+                grid_z,
+                x,
+                y,
+                z,
+                shared_bytes,
+                stream,
+                params,
+                no_options
+            ))
         }
     }
 }

@@ -130,11 +130,12 @@ impl Library {
 /// The names to try for libcuda, in cudarc's order, so that both open the same library.
 fn names() -> Vec<String> {
     let mut names = Vec::new();
-    for stem in ["cuda", "nvcuda"] {
-        for name in cudarc::get_lib_name_candidates(stem) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
+    for name in ["cuda", "nvcuda"]
+        .into_iter()
+        .flat_map(cudarc::get_lib_name_candidates)
+    {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
@@ -156,22 +157,16 @@ fn open() -> Result<libloading::Library> {
 
 /// The loader's message. The error itself only says which call failed.
 fn message_of(error: &libloading::Error) -> String {
-    error
-        .source()
-        .map_or_else(|| error.to_string(), ToString::to_string)
+    let source = error.source();
+    source.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Which names were tried, and why a file that exists did not load.
 fn describe_failures(names: &[String], errors: &[String]) -> String {
-    let (usual, others): (Vec<_>, Vec<_>) = names
-        .iter()
-        .map(String::as_str)
-        .partition(|name| USUAL_NAMES.contains(name));
-    let tried = format!(
-        "tried {} and {} other names",
-        usual.join(", "),
-        others.len()
-    );
+    let names = names.iter().map(String::as_str);
+    let (usual, others): (Vec<_>, Vec<_>) = names.partition(|name| USUAL_NAMES.contains(name));
+    let (usual, others) = (usual.join(", "), others.len());
+    let tried = format!("tried {usual} and {others} other names");
     let exists = |error: &&String| !error.contains("No such file or directory");
     match errors.iter().find(exists) {
         Some(error) => format!("{error}; {tried}"),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::sync::lock;
 
-static REGISTERED: Mutex<AddressRanges> = Mutex::new(AddressRanges::new());
+static REGISTERED: Mutex<AddressRanges> = Mutex::new(AddressRanges::EMPTY);
 
 /// Locks the list. The driver must not be called meanwhile.
 pub(crate) fn registered() -> MutexGuard<'static, AddressRanges> {
@@ -21,11 +21,9 @@ pub(crate) struct AddressRanges {
 }
 
 impl AddressRanges {
-    const fn new() -> Self {
-        Self {
-            bytes_by_base: BTreeMap::new(),
-        }
-    }
+    const EMPTY: Self = Self {
+        bytes_by_base: BTreeMap::new(),
+    };
 
     /// Adds a range and removes those that it overlaps: their memory was freed, or the driver could
     /// not have reused it.
@@ -52,10 +50,8 @@ impl AddressRanges {
 
     /// Whether a range contains the address.
     pub(crate) fn contains(&self, address: u64) -> bool {
-        self.bytes_by_base
-            .range(..=address)
-            .next_back()
-            .is_some_and(|(base, bytes)| address - base < *bytes)
+        let last = self.bytes_by_base.range(..=address).next_back();
+        last.is_some_and(|(base, bytes)| address - base < *bytes)
     }
 }
 
@@ -63,35 +59,32 @@ impl AddressRanges {
 mod tests {
     use super::AddressRanges;
 
-    #[test]
-    fn a_range_contains_its_addresses_and_no_others() {
-        let mut ranges = AddressRanges::new();
-        ranges.insert(100, 10);
-        ranges.insert(110, 5);
-        let held: Vec<u64> = (95..120).filter(|at| ranges.contains(*at)).collect();
-        assert_eq!(held, (100..115).collect::<Vec<_>>());
-        ranges.remove(100);
-        let held: Vec<u64> = (95..120).filter(|at| ranges.contains(*at)).collect();
-        assert_eq!(held, (110..115).collect::<Vec<_>>());
+    /// The addresses below 120 that are held.
+    fn held(ranges: &AddressRanges) -> Vec<u64> {
+        (0..120).filter(|at| ranges.contains(*at)).collect()
     }
 
     #[test]
-    fn only_the_base_removes_a_range() {
-        let mut ranges = AddressRanges::new();
+    fn a_range_contains_its_addresses_and_no_others() {
+        let mut ranges = AddressRanges::EMPTY;
         ranges.insert(100, 10);
-        ranges.remove(105);
-        assert!(ranges.contains(105));
+        ranges.insert(110, 5);
+        assert_eq!(held(&ranges), (100..115).collect::<Vec<_>>());
+        ranges.remove(100);
+        assert_eq!(held(&ranges), (110..115).collect::<Vec<_>>());
+        // Only the base removes a range.
+        ranges.remove(112);
+        assert!(ranges.contains(112));
     }
 
     #[test]
     fn overlapping_ranges_are_removed() {
-        let mut ranges = AddressRanges::new();
-        ranges.insert(0, 10);
-        ranges.insert(10, 10);
-        ranges.insert(20, 10);
-        ranges.insert(30, 10);
+        let mut ranges = AddressRanges::EMPTY;
+        for base in [0, 10, 20, 30] {
+            ranges.insert(base, 10);
+        }
         ranges.remove_overlapping(15, 10);
-        let held: Vec<u64> = (0..40).filter(|at| ranges.contains(*at)).collect();
-        assert_eq!(held, (0..10).chain(30..40).collect::<Vec<_>>());
+        let expected: Vec<_> = (0..10).chain(30..40).collect();
+        assert_eq!(held(&ranges), expected);
     }
 }

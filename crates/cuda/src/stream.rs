@@ -17,34 +17,26 @@ impl CudaDevice {
     pub(crate) fn stream_priorities(&self) -> Result<(i32, i32)> {
         let (mut least, mut greatest) = (0, 0);
         // SAFETY: both outlive the call.
-        unsafe { device_call!(self, cuCtxGetStreamPriorityRange(&mut least, &mut greatest)) }?;
+        unsafe { device_call!(self.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)) }?;
         Ok((least, greatest))
     }
 
     pub(crate) fn stream_create(&self, flags: StreamFlags) -> Result<StreamHandle> {
-        let bits = if flags.non_blocking {
-            CU_STREAM_NON_BLOCKING
-        } else {
-            CU_STREAM_DEFAULT
+        let bits = match flags.non_blocking {
+            true => CU_STREAM_NON_BLOCKING as u32,
+            false => CU_STREAM_DEFAULT as u32,
         };
-        let (bits, priority) = (bits as u32, flags.priority);
+        let priority = flags.priority;
         let mut stream = ptr::null_mut();
         // SAFETY: `stream` outlives the call. The driver clamps the priority.
-        unsafe {
-            device_call!(
-                self,
-                cuStreamCreateWithPriority(&mut stream, bits, priority)
-            )
-        }?;
+        unsafe { device_call!(self.cuStreamCreateWithPriority(&mut stream, bits, priority)) }?;
         // SAFETY: the driver just created it.
         Ok(unsafe { StreamHandle::from_raw(stream.expose_provenance() as u64) })
     }
 
-    /// # Safety
-    /// As for the trait's method.
     pub(crate) unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the caller gives up the stream.
-        unsafe { device_call!(self, cuStreamDestroy_v2(raw_stream(stream))) }
+        unsafe { device_call!(self.cuStreamDestroy_v2(raw_stream(stream))) }
     }
 
     pub(crate) fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
@@ -59,23 +51,18 @@ impl CudaDevice {
         let mut status = 0_u32;
         let written = (&raw mut status).cast();
         // SAFETY: the handle belongs to this device, and the call writes a number of this size.
-        unsafe { device_call!(self, cuStreamIsCapturing(raw_stream(stream), written)) }?;
+        unsafe { device_call!(self.cuStreamIsCapturing(raw_stream(stream), written)) }?;
         Ok(status != 0)
     }
 
     pub(crate) fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         // SAFETY: the handle belongs to this device.
-        unsafe { device_call!(self, cuStreamSynchronize(raw_stream(stream))) }
+        unsafe { device_call!(self.cuStreamSynchronize(raw_stream(stream))) }
     }
 
     pub(crate) fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()> {
         // SAFETY: both handles belong to this device.
-        unsafe {
-            device_call!(
-                self,
-                cuStreamWaitEvent(raw_stream(stream), raw_event(event), 0)
-            )
-        }
+        unsafe { device_call!(self.cuStreamWaitEvent(raw_stream(stream), raw_event(event), 0)) }
     }
 
     /// Uses cuStreamAddCallback: cuLaunchHostFunc does not call back once the context has failed, so
@@ -86,11 +73,8 @@ impl CudaDevice {
         let payload = Box::into_raw(Box::new(callback));
         // SAFETY: `call_back` expects this payload and gets it once.
         let added = unsafe {
-            let (function, payload) = (Some(call_back as _), payload.cast());
-            call!(
-                self.library,
-                cuStreamAddCallback(stream, function, payload, 0)
-            )
+            let (call, payload) = (Some(call_back as _), payload.cast());
+            call!(self.library, cuStreamAddCallback(stream, call, payload, 0))
         };
         if added.is_err() {
             // SAFETY: the driver queued nothing, so the payload is still ours.
@@ -139,10 +123,8 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         for code in [0, 719] {
             let sender = sender.clone();
-            call_with(
-                code,
-                Box::new(move |result| sender.send(result).expect("received below")),
-            );
+            let send = move |result| sender.send(result).expect("received below");
+            call_with(code, Box::new(send));
         }
         assert_eq!(receiver.recv().expect("the first"), Ok(()));
         let error = receiver.recv().expect("the second").expect_err("code 719");
@@ -152,13 +134,11 @@ mod tests {
     #[test]
     fn a_panic_does_not_leave_the_callback() {
         let (sender, receiver) = mpsc::channel::<()>();
-        call_with(
-            0,
-            Box::new(move |_| {
-                let _held = sender;
-                panic!("on purpose");
-            }),
-        );
+        let panics = move |_| {
+            let _held = &sender;
+            panic!("on purpose");
+        };
+        call_with(0, Box::new(panics));
         assert!(receiver.recv().is_err(), "what it held was dropped");
     }
 }

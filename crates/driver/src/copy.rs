@@ -20,11 +20,8 @@ impl Place {
     pub fn offset(self, bytes: usize) -> Self {
         match self {
             Self::Host(ptr) => {
-                let address = ptr
-                    .addr()
-                    .checked_add(bytes)
-                    .expect("host address overflows");
-                Self::Host(ptr.with_addr(address))
+                let address = ptr.addr().checked_add(bytes);
+                Self::Host(ptr.with_addr(address.expect("host address overflows")))
             }
             Self::Device(ptr) => Self::Device(ptr.offset(bytes)),
         }

@@ -34,8 +34,6 @@ pub trait Platform: Send + Sync {
 /// this process.
 #[allow(clippy::missing_safety_doc)] // each unsafe method states its contract under "Safety:"
 pub unsafe trait Driver: Send + Sync {
-    // ---- the device ------------------------------------------------------------------------
-
     /// The device's constant properties.
     fn info(&self) -> &DeviceInfo;
 
@@ -51,8 +49,6 @@ pub unsafe trait Driver: Send + Sync {
 
     /// What kind of memory a host or device address belongs to.
     fn pointer_kind(&self, address: u64) -> Result<PointerKind>;
-
-    // ---- device memory ---------------------------------------------------------------------
 
     /// Allocates `bytes` (more than 0), aligned to 256.
     fn device_alloc(&self, bytes: usize) -> Result<DevicePtr>;
@@ -70,8 +66,6 @@ pub unsafe trait Driver: Send + Sync {
     /// Safety: `ptr` came from `device_alloc_async`, was not freed, and all work that uses it
     /// precedes this call in stream order.
     unsafe fn device_free_async(&self, ptr: DevicePtr, stream: StreamHandle) -> Result<()>;
-
-    // ---- host memory -----------------------------------------------------------------------
 
     /// Allocates `bytes` (more than 0) of page-aligned pinned memory with unspecified contents.
     fn host_alloc(&self, bytes: usize, flags: HostFlags) -> Result<HostPtr>;
@@ -94,8 +88,6 @@ pub unsafe trait Driver: Send + Sync {
 
     /// The device address of mapped host memory.
     fn host_device_ptr(&self, ptr: HostPtr) -> Result<DevicePtr>;
-
-    // ---- streams ---------------------------------------------------------------------------
 
     /// The default stream, which always exists.
     fn default_stream(&self) -> StreamHandle;
@@ -127,8 +119,6 @@ pub unsafe trait Driver: Send + Sync {
     /// calling it.
     fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()>;
 
-    // ---- events ----------------------------------------------------------------------------
-
     /// Creates an event. It counts as fired until it is recorded.
     fn event_create(&self, flags: EventFlags) -> Result<EventHandle>;
 
@@ -153,8 +143,6 @@ pub unsafe trait Driver: Send + Sync {
     /// Nanoseconds from `start` to `end`, which may be negative. Both events were created with timing
     /// and have fired.
     fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64>;
-
-    // ---- copies ----------------------------------------------------------------------------
 
     /// Copies synchronously. Not ordered with non-blocking streams.
     ///
@@ -196,8 +184,6 @@ pub unsafe trait Driver: Send + Sync {
         stream: StreamHandle,
     ) -> Result<()>;
 
-    // ---- kernels ---------------------------------------------------------------------------
-
     /// Loads a PTX module.
     fn module_load(&self, ptx: &str) -> Result<ModuleHandle>;
 
@@ -220,4 +206,58 @@ pub unsafe trait Driver: Send + Sync {
         args: &[KernelArg],
         stream: StreamHandle,
     ) -> Result<()>;
+}
+
+/// Gives `$with!` all calls of [`Driver`](crate::Driver): name in [`Call`](crate::Call), safety, and
+/// method. `[stream work]` is the work that a call puts onto a stream.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! driver_calls {
+    ($with:ident) => {
+        $with! {
+            MemoryInfo: safe memory_info() -> MemoryInfo;
+            Synchronize: safe synchronize() -> ();
+            PointerKind: safe pointer_kind(address: u64) -> PointerKind;
+            DeviceAlloc: safe device_alloc(bytes: usize) -> DevicePtr;
+            DeviceFree: unsafe device_free(ptr: DevicePtr) -> ();
+            DeviceAllocAsync: safe device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
+            DeviceFreeAsync: unsafe device_free_async(ptr: DevicePtr, stream: StreamHandle) -> ();
+            HostAlloc: safe host_alloc(bytes: usize, flags: HostFlags) -> HostPtr;
+            HostFree: unsafe host_free(ptr: HostPtr) -> ();
+            HostRegister: unsafe host_register(ptr: HostPtr, bytes: usize, flags: RegisterFlags) -> ();
+            HostUnregister: unsafe host_unregister(ptr: HostPtr) -> ();
+            HostDevicePtr: safe host_device_ptr(ptr: HostPtr) -> DevicePtr;
+            StreamPriorities: safe stream_priorities() -> (i32, i32);
+            StreamCreate: safe stream_create(flags: StreamFlags) -> StreamHandle;
+            StreamDestroy: unsafe stream_destroy(stream: StreamHandle) -> ();
+            StreamQuery: safe stream_query(stream: StreamHandle) -> bool;
+            StreamIsCapturing: safe stream_is_capturing(stream: StreamHandle) -> bool;
+            StreamSynchronize: safe stream_synchronize(stream: StreamHandle) -> ();
+            StreamWaitEvent: safe stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
+            HostCallback: safe host_callback(stream: StreamHandle, callback: HostCallback) -> ();
+            EventCreate: safe event_create(flags: EventFlags) -> EventHandle;
+            EventDestroy: unsafe event_destroy(event: EventHandle) -> ();
+            EventRecord: safe event_record(event: EventHandle, stream: StreamHandle) -> ();
+            EventQuery: safe event_query(event: EventHandle) -> bool;
+            EventSynchronize: safe event_synchronize(event: EventHandle) -> ();
+            EventWaitTimeout: safe event_wait_timeout(event: EventHandle, timeout: Duration) -> bool;
+            EventElapsed: safe event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
+            Copy: unsafe copy(copy: CopyOp) -> ();
+            CopyAsync: unsafe copy_async(copy: CopyOp, stream: StreamHandle) -> ()
+                [stream StreamWork::Copies(&[copy])];
+            Copy2d: unsafe copy_2d(copy: Copy2d) -> ();
+            Copy2dAsync: unsafe copy_2d_async(copy: Copy2d, stream: StreamHandle) -> ()
+                [stream StreamWork::Rows(&copy)];
+            CopyBatch: unsafe copy_batch(copies: &[CopyOp], stream: StreamHandle) -> ()
+                [stream StreamWork::Copies(copies)];
+            Memset: unsafe memset_async(ptr: DevicePtr, value: u8, bytes: usize, stream: StreamHandle) -> ()
+                [stream StreamWork::Memset { bytes }];
+            ModuleLoad: safe module_load(ptx: &str) -> ModuleHandle;
+            ModuleUnload: unsafe module_unload(module: ModuleHandle) -> ();
+            ModuleFunction: safe module_function(module: ModuleHandle, name: &str) -> FunctionHandle
+                [kernel name];
+            Launch: unsafe launch(function: FunctionHandle, shape: LaunchShape, args: &[KernelArg], stream: StreamHandle) -> ()
+                [stream StreamWork::Kernel(function)];
+        }
+    };
 }

@@ -17,11 +17,8 @@ impl DevicePtr {
     /// If the address overflows.
     #[must_use]
     pub fn offset(self, bytes: usize) -> Self {
-        Self(
-            self.0
-                .checked_add(bytes as u64)
-                .expect("device address overflows"),
-        )
+        let address = self.0.checked_add(bytes as u64);
+        Self(address.expect("device address overflows"))
     }
 }
 

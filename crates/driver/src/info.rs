@@ -15,11 +15,8 @@ pub struct PciAddress {
 
 impl fmt::Display for PciAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:04x}:{:02x}:{:02x}.0",
-            self.domain, self.bus, self.device
-        )
+        let (domain, bus, device) = (self.domain, self.bus, self.device);
+        write!(f, "{domain:04x}:{bus:02x}:{device:02x}.0")
     }
 }
 

@@ -30,9 +30,34 @@ impl LaunchShape {
     }
 }
 
-/// A kernel argument with its type.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum KernelArg {
+/// Defines [`KernelArg`] and [`ParamKind`], which have the same variants.
+macro_rules! parameters {
+    ($($(#[$doc:meta])* $name:ident($type:ty),)*) => {
+        /// A kernel argument with its type.
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub enum KernelArg {
+            $($(#[$doc])* $name($type),)*
+        }
+
+        /// The type of a kernel parameter.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum ParamKind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl KernelArg {
+            /// The type of the argument.
+            #[must_use]
+            pub fn kind(&self) -> ParamKind {
+                match self {
+                    $(Self::$name(_) => ParamKind::$name,)*
+                }
+            }
+        }
+    };
+}
+
+parameters! {
     /// A device address.
     Ptr(DevicePtr),
     /// `unsigned int`
@@ -47,39 +72,4 @@ pub enum KernelArg {
     F32(f32),
     /// `double`
     F64(f64),
-}
-
-impl KernelArg {
-    /// The type of the argument.
-    #[must_use]
-    pub fn kind(&self) -> ParamKind {
-        match self {
-            Self::Ptr(_) => ParamKind::Ptr,
-            Self::U32(_) => ParamKind::U32,
-            Self::I32(_) => ParamKind::I32,
-            Self::U64(_) => ParamKind::U64,
-            Self::I64(_) => ParamKind::I64,
-            Self::F32(_) => ParamKind::F32,
-            Self::F64(_) => ParamKind::F64,
-        }
-    }
-}
-
-/// The type of a kernel parameter.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ParamKind {
-    /// A device address.
-    Ptr,
-    /// `unsigned int`
-    U32,
-    /// `int`
-    I32,
-    /// `unsigned long long`
-    U64,
-    /// `long long`
-    I64,
-    /// `float`
-    F32,
-    /// `double`
-    F64,
 }

@@ -1,7 +1,7 @@
 //! A driver that records its calls, and fails or panics in a chosen one.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pinlane::driver::{Call, Error, ErrorKind, Hook, Intercepted, Result};
 use pinlane::sim::Sim;
@@ -19,14 +19,15 @@ pub enum Spring {
 /// Which call of which kind fails or panics, and what was called since.
 #[derive(Clone)]
 pub struct Trap {
-    inner: Arc<Inner>,
+    state: Arc<Mutex<State>>,
 }
 
-struct Inner {
-    armed: AtomicBool,
-    set: Mutex<Option<(Call, u64, Spring)>>,
-    sprung: AtomicU64,
-    calls: Mutex<Vec<Call>>,
+#[derive(Default)]
+struct State {
+    armed: bool,
+    set: Option<(Call, u64, Spring)>,
+    sprung: u64,
+    calls: Vec<Call>,
 }
 
 /// The error of a trap.
@@ -37,12 +38,7 @@ impl Trap {
     /// budget of its own, in which tests beside it do not count.
     pub fn under(sim: &Sim) -> (Device, Self) {
         let trap = Self {
-            inner: Arc::new(Inner {
-                armed: AtomicBool::new(false),
-                set: Mutex::new(None),
-                sprung: AtomicU64::new(0),
-                calls: Mutex::default(),
-            }),
+            state: Arc::default(),
         };
         let driver = Intercepted::new(sim.driver(), trap.clone());
         let budget = Budget::with_limit(u64::MAX);
@@ -51,13 +47,14 @@ impl Trap {
 
     /// From now on note all calls.
     pub fn watch(&self) {
-        self.inner.armed.store(true, Ordering::SeqCst);
-        self.lock_calls().clear();
+        let mut state = self.lock();
+        state.armed = true;
+        state.calls.clear();
     }
 
     /// From now on note all calls; number `at` of this kind, from 0, springs.
     pub fn set(&self, call: Call, at: u64, spring: Spring) {
-        *self.lock_set() = Some((call, at, spring));
+        self.lock().set = Some((call, at, spring));
         self.watch();
     }
 
@@ -68,42 +65,39 @@ impl Trap {
 
     /// From now on let everything through. How often it sprang.
     pub fn disarm(&self) -> u64 {
-        self.inner.armed.store(false, Ordering::SeqCst);
-        *self.lock_set() = None;
-        self.inner.sprung.swap(0, Ordering::SeqCst)
+        let mut state = self.lock();
+        state.armed = false;
+        state.set = None;
+        mem::take(&mut state.sprung)
     }
 
     /// Calls since it was set.
     pub fn calls(&self) -> Vec<Call> {
-        self.lock_calls().clone()
+        self.lock().calls.clone()
     }
 
-    fn lock_calls(&self) -> std::sync::MutexGuard<'_, Vec<Call>> {
-        let calls = self.inner.calls.lock();
-        calls.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_set(&self) -> std::sync::MutexGuard<'_, Option<(Call, u64, Spring)>> {
-        let set = self.inner.set.lock();
-        set.unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // It springs with the lock held, which leaves the state intact.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // SAFETY: its only error is not fatal.
 unsafe impl Hook for Trap {
     fn before(&self, call: Call) -> Result<()> {
-        if !self.inner.armed.load(Ordering::SeqCst) {
+        let mut state = self.lock();
+        if !state.armed {
             return Ok(());
         }
-        let before = {
-            let mut calls = self.lock_calls();
-            calls.push(call);
-            calls.iter().filter(|&&earlier| earlier == call).count() as u64 - 1
-        };
-        let set = *self.lock_set();
-        match set {
+        let before = state
+            .calls
+            .iter()
+            .filter(|&&earlier| earlier == call)
+            .count() as u64;
+        state.calls.push(call);
+        match state.set {
             Some((trapped, at, spring)) if trapped == call && (at == before || at == u64::MAX) => {
-                self.inner.sprung.fetch_add(1, Ordering::SeqCst);
+                state.sprung += 1;
                 assert!(spring == Spring::Fail, "on purpose");
                 Err(Error::new(INJECTED, "trap").with_detail(format!("{call:?}")))
             }

@@ -1,18 +1,39 @@
-//! The actions of a program.
+//! The actions of a program, and the loop that takes them.
 
 use std::future::Future;
 use std::ops::Range;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use bytemuck::cast_slice;
-use pinlane::{PinnedBuf, TransferError};
+use pinlane::{PinnedBuf, PinnedSource, Transfer};
 
 use crate::executor::block_on;
-use crate::program::{AnyTransfer, InFlight, MOST_WORDS, Program, random_range};
+use crate::program::{AnyTransfer, InFlight, MOST_WORDS, Program};
 use crate::shadow::Shadow;
 
+/// Above this number, the program waits for the oldest one.
+const MOST_IN_FLIGHT: usize = 24;
+
 impl Program<'_> {
+    /// Acts until `transfers` have been submitted, then releases everything.
+    pub(crate) fn run(&mut self, transfers: u64) -> Result<(), String> {
+        self.configure_express();
+        while self.transfers < transfers && !self.died {
+            self.create_missing();
+            if !self.died && !self.streams.is_empty() && !self.memory.is_empty() {
+                self.act()?;
+            }
+            while self.in_flight.len() > MOST_IN_FLIGHT {
+                let in_flight = self.in_flight.remove(0);
+                self.complete(in_flight)?;
+            }
+        }
+        while let Some(in_flight) = self.in_flight.pop() {
+            self.complete(in_flight)?;
+        }
+        self.release_all()
+    }
+
     /// Takes a random action.
     pub(crate) fn act(&mut self) -> Result<(), String> {
         match self.random.below(29) {
@@ -36,56 +57,47 @@ impl Program<'_> {
         Ok(())
     }
 
-    pub(crate) fn any_stream(&mut self) -> pinlane::Stream {
-        let at = self.random.index(self.streams.len());
-        self.streams[at].clone()
-    }
-
-    /// A buffer and a range of words in it.
-    fn any_range(&mut self) -> (usize, Range<usize>) {
-        let at = self.random.index(self.memory.len());
-        let words = random_range(self.random, self.memory[at].0.len(), MOST_WORDS);
-        (at, words)
-    }
-
-    pub(crate) fn any_words(&mut self, len: usize) -> Vec<u32> {
-        (0..len).map(|_| self.random.next_u64() as u32).collect()
-    }
-
     fn pinned(&mut self, words: &[u32]) -> Option<PinnedBuf<u32>> {
         let buffer = self.device.pinned_from(words);
         self.ok_or_note(buffer)
     }
 
     fn upload(&mut self) {
-        let (at, words) = self.any_range();
+        let (at, words) = self.any_range(MOST_WORDS);
         let values = self.any_words(words.len());
-        let Some(source) = self.pinned(&values) else {
-            return;
-        };
-        let stream = self.any_stream();
-        let submitted = stream.upload(source, self.memory[at].0.range_mut(words.clone()));
-        if let Some(transfer) = self.wrote(submitted, at, words, &values) {
-            self.add_in_flight(AnyTransfer::Pinned(transfer), known(&values));
-        }
+        let source = self.device.pinned_from(&values);
+        self.upload_from(source, at, words, &values, AnyTransfer::Pinned);
     }
 
     fn upload_registered(&mut self) {
-        let (at, words) = self.any_range();
+        let (at, words) = self.any_range(MOST_WORDS);
         let values = self.any_words(words.len());
-        let registered = self.device.register(values.clone()).map_err(Into::into);
-        let Some(source) = self.ok_or_note(registered) else {
+        let source = self.device.register(values.clone()).map_err(Into::into);
+        self.upload_from(source, at, words, &values, AnyTransfer::Registered);
+    }
+
+    fn upload_from<B: PinnedSource<u32>>(
+        &mut self,
+        source: pinlane::Result<B>,
+        at: usize,
+        words: Range<usize>,
+        values: &[u32],
+        any: fn(Transfer<B>) -> AnyTransfer,
+    ) {
+        let Some(source) = self.ok_or_note(source) else {
             return;
         };
         let stream = self.any_stream();
         let submitted = stream.upload(source, self.memory[at].0.range_mut(words.clone()));
-        if let Some(transfer) = self.wrote(submitted, at, words, &values) {
-            self.add_in_flight(AnyTransfer::Registered(transfer), known(&values));
+        let submitted = submitted.map_err(|failed| failed.error);
+        let content = Shadow::of(values);
+        if let Some(transfer) = self.wrote(submitted, at, words, &content) {
+            self.add_in_flight(any(transfer), content);
         }
     }
 
     fn download(&mut self) {
-        let (at, words) = self.any_range();
+        let (at, words) = self.any_range(MOST_WORDS);
         let before = self.any_words(words.len());
         let Some(target) = self.pinned(&before) else {
             return;
@@ -94,7 +106,7 @@ impl Program<'_> {
         let submitted = stream.download(self.memory[at].0.range(words.clone()), target);
         match submitted {
             Ok(transfer) => {
-                let expected = self.memory[at].1.part(bytes(words));
+                let expected = self.memory[at].1.part(words);
                 self.add_in_flight(AnyTransfer::Pinned(transfer), expected);
             }
             Err(failed) => self.note(&failed.error),
@@ -106,30 +118,8 @@ impl Program<'_> {
         self.in_flight.push(InFlight { transfer, expected });
     }
 
-    /// Applies a write to the shadow. If it failed, the content is unknown.
-    pub(crate) fn wrote<T, B>(
-        &mut self,
-        submitted: Result<T, TransferError<B>>,
-        at: usize,
-        words: Range<usize>,
-        values: &[u32],
-    ) -> Option<T> {
-        let shadow = &mut self.memory[at].1;
-        match submitted {
-            Ok(transfer) => {
-                shadow.write(bytes(words), cast_slice(values));
-                Some(transfer)
-            }
-            Err(failed) => {
-                shadow.forget(bytes(words));
-                self.note(&failed.error);
-                None
-            }
-        }
-    }
-
     fn copy_on_device(&mut self) {
-        let (from, words) = self.any_range();
+        let (from, words) = self.any_range(MOST_WORDS);
         let to = self.random.index(self.memory.len());
         if from == to || self.memory[to].0.len() < words.len() {
             return;
@@ -137,40 +127,25 @@ impl Program<'_> {
         let start = self.random.index(self.memory[to].0.len() - words.len() + 1);
         let target = start..start + words.len();
         let stream = self.any_stream();
-        let Ok([(source, shadow), (written, target_shadow)]) =
-            self.memory.get_disjoint_mut([from, to])
-        else {
+        let Ok([(source, shadow), (written, _)]) = self.memory.get_disjoint_mut([from, to]) else {
             unreachable!("the indices differ");
         };
-        let result = stream.copy_on_device(
-            source.range(words.clone()),
-            written.range_mut(target.clone()),
-        );
-        if result.is_ok() {
-            target_shadow.overwrite(bytes(target), &shadow.part(bytes(words)));
-        } else {
-            target_shadow.forget(bytes(target));
-        }
-        self.ok_or_note(result);
+        let content = shadow.part(words.clone());
+        let result = stream.copy_on_device(source.range(words), written.range_mut(target.clone()));
+        self.wrote(result, to, target, &content);
     }
 
     fn add(&mut self) {
         let Some(kernels) = self.kernels.take() else {
             return;
         };
-        let (at, words) = self.any_range();
+        let (at, words) = self.any_range(MOST_WORDS);
         let value = self.random.next_u64() as u32;
         let stream = self.any_stream();
         let (buffer, shadow) = &mut self.memory[at];
+        let sums = shadow.part(words.clone()).plus(value);
         let result = kernels.add(&stream, value, buffer.range_mut(words.clone()));
-        if result.is_ok() {
-            let mut part = shadow.part(bytes(words.clone()));
-            part.add(value);
-            shadow.overwrite(bytes(words), &part);
-        } else {
-            shadow.forget(bytes(words));
-        }
-        self.ok_or_note(result);
+        self.wrote(result, at, words, &sums);
         // Sometimes the module is dropped while its kernels run.
         if self.random.below(8) > 0 {
             self.kernels = Some(kernels);
@@ -178,22 +153,17 @@ impl Program<'_> {
     }
 
     fn fill(&mut self) {
-        let (at, words) = self.any_range();
+        let (at, words) = self.any_range(MOST_WORDS);
         let value = self.random.next_u64() as u8;
         let stream = self.any_stream();
-        let (buffer, shadow) = &mut self.memory[at];
-        let result = stream.fill_bytes(buffer.range_mut(words.clone()), value);
-        if result.is_ok() {
-            shadow.write(bytes(words.clone()), &vec![value; words.len() * 4]);
-        } else {
-            shadow.forget(bytes(words));
-        }
-        self.ok_or_note(result);
+        let result = stream.fill_bytes(self.memory[at].0.range_mut(words.clone()), value);
+        let content = Shadow::of(&vec![value; words.len() * 4]);
+        self.wrote(result, at, words, &content);
     }
 
     /// An upload and a download of borrowed memory, which only the scope waits for.
     fn scope(&mut self) -> Result<(), String> {
-        let (at, words) = self.any_range();
+        let (at, words) = self.any_range(MOST_WORDS);
         let values = self.any_words(words.len());
         let (Some(source), Some(mut target)) = (self.pinned(&values), self.pinned(&values)) else {
             return Ok(());
@@ -207,8 +177,9 @@ impl Program<'_> {
             scope.download(&two, buffer.range(words.clone()), &mut target)?;
             Ok(())
         });
-        match self.wrote(result.map_err(without_buffer), at, words, &values) {
-            Some(()) => self.check(&known(&values), &target),
+        let content = Shadow::of(&values);
+        match self.wrote(result, at, words, &content) {
+            Some(()) => self.check(&content, &target),
             None => Ok(()),
         }
     }
@@ -222,10 +193,8 @@ impl Program<'_> {
     }
 
     fn wait_for_one(&mut self) -> Result<(), String> {
-        match self.take_one() {
-            Some(in_flight) => self.complete(in_flight),
-            None => Ok(()),
-        }
+        let taken = self.take_one();
+        taken.map_or(Ok(()), |in_flight| self.complete(in_flight))
     }
 
     fn await_one(&mut self) -> Result<(), String> {
@@ -275,21 +244,4 @@ impl Program<'_> {
         };
         self.ok_or_note(result);
     }
-}
-
-/// A range of words, in bytes.
-pub(crate) fn bytes(words: Range<usize>) -> Range<usize> {
-    words.start * 4..words.end * 4
-}
-
-/// The error of a transfer that owns no buffer.
-pub(crate) fn without_buffer(error: pinlane::Error) -> TransferError<()> {
-    TransferError {
-        error,
-        buffer: None,
-    }
-}
-
-fn known(words: &[u32]) -> Shadow {
-    Shadow::of(cast_slice(words))
 }

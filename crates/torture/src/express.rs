@@ -6,12 +6,8 @@ use bytemuck::cast_slice;
 use half::{bf16, f16};
 use pinlane::{Conversion, DeviceSliceMut, F32ToBf16, F32ToF16, U8ToF32};
 
-use crate::actions::{bytes, without_buffer};
-use crate::program::{LARGE_WORDS, MOST_WORDS, Program, random_range};
+use crate::program::{CHUNK_BYTES, LARGE_WORDS, MOST_WORDS, Program, random_range};
 use crate::shadow::Shadow;
-
-/// The smallest allowed chunk.
-pub(crate) const CHUNK_BYTES: usize = 64 << 10;
 
 /// Most words of a copy: a few, about a small slot, about a chunk, or all.
 const COPY_WORDS_MAX: [usize; 4] = [MOST_WORDS, 5000, CHUNK_BYTES / 4 + 10, LARGE_WORDS];
@@ -53,14 +49,13 @@ impl Program<'_> {
 
     /// A copy of up to `most` words, in either direction.
     pub(crate) fn copy_one(&mut self, most: usize) -> Result<(), String> {
-        let at = self.random.index(self.memory.len());
-        let words = random_range(self.random, self.memory[at].0.len(), most);
+        let (at, words) = self.any_range(most);
         let stream = self.any_stream();
         self.transfers += 1;
         if self.random.below(2) == 0 {
             let values = self.any_words(words.len());
             let result = stream.copy_to_device(&values, self.memory[at].0.range_mut(words.clone()));
-            self.wrote(result.map_err(without_buffer), at, words, &values);
+            self.wrote(result, at, words, &Shadow::of(&values));
             return Ok(());
         }
         let source = self.memory[at].0.range(words.clone());
@@ -72,10 +67,7 @@ impl Program<'_> {
             }
         };
         match self.ok_or_note(result) {
-            Some(target) => {
-                let expected = self.memory[at].1.part(bytes(words));
-                self.check(&expected, &target)
-            }
+            Some(target) => self.check(&self.memory[at].1.part(words), &target),
             None => Ok(()),
         }
     }
@@ -113,21 +105,15 @@ impl Program<'_> {
             let of_this = sources.iter().filter(|(of, ..)| *of == at);
             places.extend(cut(buffer.whole_mut(), of_this.map(|(_, piece, _)| piece)));
         }
-        let mut pairs: Vec<_> = sources
-            .iter()
-            .map(|(.., values)| &values[..])
-            .zip(places)
-            .collect();
+        let values = sources.iter().map(|(.., values)| &values[..]);
+        let mut pairs: Vec<_> = values.zip(places).collect();
         if self.random.below(2) == 0 {
             pairs.reverse();
         }
         let result = stream.upload_many(pairs);
         for (at, piece, values) in sources {
-            let shadow = &mut self.memory[at].1;
-            match result {
-                Ok(()) => shadow.write(bytes(piece), cast_slice(&values)),
-                Err(_) => shadow.forget(bytes(piece)),
-            }
+            let content = Shadow::of(&values);
+            self.memory[at].1.write(piece, &content, result.is_ok());
         }
         self.ok_or_note(result);
     }
@@ -143,22 +129,17 @@ impl Program<'_> {
             // Sources may overlap.
             sources.push((at, random_range(self.random, len, PIECE_WORDS)));
         }
-        let mut targets: Vec<Vec<u32>> = sources
+        let targets = sources.iter().map(|(_, piece)| vec![0; piece.len()]);
+        let mut targets: Vec<Vec<u32>> = targets.collect();
+        let places = sources
             .iter()
-            .map(|(_, piece)| vec![0; piece.len()])
-            .collect();
-        let memory = &self.memory;
-        let pairs = sources
-            .iter()
-            .zip(&mut targets)
-            .map(|((at, piece), target)| (memory[*at].0.range(piece.clone()), &mut target[..]));
-        let result = stream.download_many(pairs);
+            .map(|(at, piece)| self.memory[*at].0.range(piece.clone()));
+        let result = stream.download_many(places.zip(targets.iter_mut().map(Vec::as_mut_slice)));
         if self.ok_or_note(result).is_none() {
             return Ok(());
         }
         for ((at, piece), target) in sources.into_iter().zip(&targets) {
-            let expected = self.memory[at].1.part(bytes(piece));
-            self.check(&expected, target)?;
+            self.check(&self.memory[at].1.part(piece), target)?;
         }
         Ok(())
     }
@@ -180,16 +161,9 @@ impl Program<'_> {
         };
         let result = stream.upload_as(conversion, source, buffer.range_mut(items.clone()));
         let U8ToF32 { scale, offset } = conversion;
-        match result {
-            Ok(()) => {
-                let wide: Vec<f32> = source
-                    .iter()
-                    .map(|&byte| f32::from(byte) * scale + offset)
-                    .collect();
-                shadow.write(bytes(items), cast_slice(&wide));
-            }
-            Err(_) => shadow.forget(bytes(items)),
-        }
+        let wide = source.iter().map(|&byte| f32::from(byte) * scale + offset);
+        let wide = Shadow::of(&wide.collect::<Vec<f32>>());
+        shadow.write(items, &wide, result.is_ok());
         self.ok_or_note(result);
         // Sometimes the buffer is dropped while it is written.
         if self.random.below(8) > 0 {
@@ -223,7 +197,7 @@ impl Program<'_> {
         let items = random_range(self.random, buffer.len(), most);
         let mut target = vec![<C::To as bytemuck::Zeroable>::zeroed(); items.len()];
         let result = stream.download_as(conversion, buffer.range(items.clone()), &mut target);
-        let expected: Shadow = shadow.part(bytes(items)).map_words(reference);
+        let expected = shadow.part(items).map_words(reference);
         self.floats = Some((buffer, shadow));
         match self.ok_or_note(result) {
             Some(()) => self.check_bytes(&expected, cast_slice(&target)),

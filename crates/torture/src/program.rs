@@ -1,4 +1,4 @@
-//! A random program: its state, and its main loop.
+//! The state of a random program, and what its actions share.
 
 use std::ops::{Deref, Range};
 
@@ -6,7 +6,6 @@ use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Registered, Stream, Transfe
 use pinlane_model::SplitMix64;
 use pinlane_sim::Sim;
 
-use crate::express::CHUNK_BYTES;
 use crate::shadow::Shadow;
 
 /// The state of a program.
@@ -38,6 +37,8 @@ pub(crate) enum AnyTransfer {
     Registered(Transfer<Registered<Vec<u32>>>),
 }
 
+/// The smallest allowed chunk of the express lane.
+pub(crate) const CHUNK_BYTES: usize = 64 << 10;
 /// Number of device buffers.
 const BUFFERS: usize = 4;
 const STREAMS: usize = 4;
@@ -47,8 +48,6 @@ pub(crate) const MOST_WORDS: usize = 64;
 pub(crate) const LARGE_WORDS: usize = 4 * CHUNK_BYTES / 4;
 /// One in this many buffers is large.
 const LARGE_ONE_IN: u64 = 5;
-/// Above this number, the program waits for the oldest one.
-const MOST_IN_FLIGHT: usize = 24;
 
 impl<'a> Program<'a> {
     pub(crate) fn new(sim: &Sim, device: Device, random: &'a mut SplitMix64) -> Self {
@@ -67,27 +66,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Acts until `transfers` have been submitted, then releases everything.
-    pub(crate) fn run(&mut self, transfers: u64) -> Result<(), String> {
-        self.configure_express();
-        while self.transfers < transfers && !self.died {
-            self.create_missing();
-            if !self.died && !self.streams.is_empty() && !self.memory.is_empty() {
-                self.act()?;
-            }
-            while self.in_flight.len() > MOST_IN_FLIGHT {
-                let in_flight = self.in_flight.remove(0);
-                self.complete(in_flight)?;
-            }
-        }
-        while let Some(in_flight) = self.in_flight.pop() {
-            self.complete(in_flight)?;
-        }
-        self.release_all()
-    }
-
     /// Creates missing objects. What fails is tried again in the next step.
-    fn create_missing(&mut self) {
+    pub(crate) fn create_missing(&mut self) {
         if self.streams.len() < STREAMS {
             let stream = self.device.stream();
             let stream = self.ok_or_note(stream);
@@ -108,15 +88,42 @@ impl<'a> Program<'a> {
                 self.streams[stream].alloc(words)
             };
             if let Some(buffer) = self.ok_or_note(buffer) {
-                self.memory.push((buffer, Shadow::unknown(words * 4)));
+                self.memory.push((buffer, Shadow::unknown(words)));
             }
         }
         if self.floats.is_none() {
             let len = 1 + self.random.index(LARGE_WORDS);
             let buffer = self.device.alloc(len);
             let buffer = self.ok_or_note(buffer);
-            self.floats = buffer.map(|buffer| (buffer, Shadow::unknown(len * 4)));
+            self.floats = buffer.map(|buffer| (buffer, Shadow::unknown(len)));
         }
+    }
+
+    pub(crate) fn any_stream(&mut self) -> Stream {
+        self.random.pick(&self.streams).clone()
+    }
+
+    /// A buffer and a range of up to `most` words in it.
+    pub(crate) fn any_range(&mut self, most: usize) -> (usize, Range<usize>) {
+        let at = self.random.index(self.memory.len());
+        let words = random_range(self.random, self.memory[at].0.len(), most);
+        (at, words)
+    }
+
+    pub(crate) fn any_words(&mut self, len: usize) -> Vec<u32> {
+        (0..len).map(|_| self.random.next_u64() as u32).collect()
+    }
+
+    /// Applies a write to the shadow.
+    pub(crate) fn wrote<T>(
+        &mut self,
+        result: pinlane::Result<T>,
+        at: usize,
+        words: Range<usize>,
+        content: &Shadow,
+    ) -> Option<T> {
+        self.memory[at].1.write(words, content, result.is_ok());
+        self.ok_or_note(result)
     }
 
     /// Waits for a transfer and checks its data.
@@ -167,7 +174,7 @@ impl<'a> Program<'a> {
     }
 
     /// Drops everything, and checks that nothing is left.
-    fn release_all(&mut self) -> Result<(), String> {
+    pub(crate) fn release_all(&mut self) -> Result<(), String> {
         self.memory.clear();
         self.floats = None;
         self.kernels = None;

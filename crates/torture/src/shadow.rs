@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-/// The expected bytes of one device buffer.
+use bytemuck::{NoUninit, cast_slice};
+
+/// The expected bytes of one device buffer, which are addressed by words of four bytes.
 #[derive(Clone)]
 pub(crate) struct Shadow {
     bytes: Vec<u8>,
@@ -12,58 +14,54 @@ pub(crate) struct Shadow {
 
 impl Shadow {
     /// New memory, with unknown content.
-    pub(crate) fn unknown(len: usize) -> Self {
+    pub(crate) fn unknown(words: usize) -> Self {
         Self {
-            bytes: vec![0; len],
-            known: vec![false; len],
+            bytes: vec![0; 4 * words],
+            known: vec![false; 4 * words],
         }
     }
 
     /// Memory with this content.
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of<T: NoUninit>(content: &[T]) -> Self {
+        let bytes: &[u8] = cast_slice(content);
         Self {
             bytes: bytes.to_vec(),
             known: vec![true; bytes.len()],
         }
     }
 
-    pub(crate) fn write(&mut self, at: Range<usize>, values: &[u8]) {
-        self.bytes[at.clone()].copy_from_slice(values);
-        self.known[at].fill(true);
-    }
-
-    pub(crate) fn forget(&mut self, at: Range<usize>) {
-        self.known[at].fill(false);
-    }
-
-    pub(crate) fn part(&self, at: Range<usize>) -> Shadow {
+    pub(crate) fn part(&self, words: Range<usize>) -> Self {
+        let at = bytes(words);
         Self {
             bytes: self.bytes[at.clone()].to_vec(),
             known: self.known[at].to_vec(),
         }
     }
 
-    pub(crate) fn overwrite(&mut self, at: Range<usize>, with: &Shadow) {
-        self.bytes[at.clone()].copy_from_slice(&with.bytes);
-        self.known[at].copy_from_slice(&with.known);
+    /// Applies a write. If it failed, the content is unknown.
+    pub(crate) fn write(&mut self, words: Range<usize>, with: &Self, written: bool) {
+        let at = bytes(words);
+        if written {
+            self.bytes[at.clone()].copy_from_slice(&with.bytes);
+            self.known[at].copy_from_slice(&with.known);
+        } else {
+            self.known[at].fill(false);
+        }
     }
 
-    /// Maps each word of four bytes; unknown ones stay unknown.
-    pub(crate) fn map_words<const N: usize>(&self, map: impl Fn([u8; 4]) -> [u8; N]) -> Shadow {
-        let mut mapped = Self::unknown(self.bytes.len() / 4 * N);
+    /// Maps each word; unknown ones stay unknown.
+    pub(crate) fn map_words<const N: usize>(&self, map: impl Fn([u8; 4]) -> [u8; N]) -> Self {
         let words = self.bytes.as_chunks::<4>().0.iter();
         let known = self.known.as_chunks::<4>().0.iter();
-        for (at, (word, known)) in words.zip(known).enumerate() {
-            if *known == [true; 4] {
-                mapped.write(at * N..(at + 1) * N, &map(*word));
-            }
+        Self {
+            bytes: words.flat_map(|word| map(*word)).collect(),
+            known: known.flat_map(|known| [*known == [true; 4]; N]).collect(),
         }
-        mapped
     }
 
-    /// Adds to each word; unknown ones stay unknown.
-    pub(crate) fn add(&mut self, value: u32) {
-        *self = self.map_words(|word| u32::from_le_bytes(word).wrapping_add(value).to_le_bytes());
+    /// The sum of each word and a value; unknown ones stay unknown.
+    pub(crate) fn plus(&self, value: u32) -> Self {
+        self.map_words(|word| u32::from_le_bytes(word).wrapping_add(value).to_le_bytes())
     }
 
     /// Number of bytes compared, or the first difference.
@@ -81,4 +79,9 @@ impl Shadow {
         }
         Ok(compared)
     }
+}
+
+/// A range of words, in bytes.
+fn bytes(words: Range<usize>) -> Range<usize> {
+    words.start * 4..words.end * 4
 }

@@ -80,8 +80,7 @@ fn any_size(rig: &Rig, source: MemoryKind, target: MemoryKind, mode: Mode) -> Ou
         let (what, guard) = (format!("{bytes} bytes"), [0xa5; 2 * GUARD]);
         check_bytes(before, &guard[..to], &format!("{what}, before the target"))?;
         check_bytes(copy, &data[..bytes], &what)?;
-        let after_what = format!("{what}, after the target");
-        check_bytes(after, &guard[to..], &after_what)?;
+        check_bytes(after, &guard[to..], &format!("{what}, after the target"))?;
     }
     Ok(())
 }

@@ -28,19 +28,22 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let (first, count) = args.seed.map_or((args.first, args.count), |seed| (seed, 1));
     let (next, end) = (AtomicU64::new(first), first.saturating_add(count));
-    let totals = Mutex::new((0, Outcome::default()));
-    let failed = Mutex::new(None);
+    let results = Mutex::new(Results::default());
     let started = Instant::now();
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| work(&next, end, &totals, &failed));
+            scope.spawn(|| work(&next, end, &results));
         }
         print_progress(&next, first, end, started);
     });
-    if let Some((seed, error)) = failed.into_inner().expect("no panic") {
+    let Results {
+        seeds,
+        total,
+        failed,
+    } = results.into_inner().expect("no panic");
+    if let Some((seed, error)) = failed {
         bail!("seed {seed}: {error}\nreplay with: cargo xtask seeds --seed {seed}");
     }
-    let (seeds, total) = totals.into_inner().expect("no panic");
     println!(
         "{seeds} seeds, {} transfers, {} bytes compared, {} devices lost, in {:.1} s",
         total.transfers,
@@ -54,28 +57,31 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What the seeds did so far.
+#[derive(Default)]
+struct Results {
+    seeds: u64,
+    total: Outcome,
+    failed: Option<(u64, String)>,
+}
+
 /// Runs seeds until the end, or the first failure.
-fn work(
-    next: &AtomicU64,
-    end: u64,
-    totals: &Mutex<(u64, Outcome)>,
-    failed: &Mutex<Option<(u64, String)>>,
-) {
+fn work(next: &AtomicU64, end: u64, results: &Mutex<Results>) {
     loop {
         let seed = next.fetch_add(1, Ordering::Relaxed);
         if seed >= end {
             return;
         }
-        match catch_unwind(|| run(seed)).unwrap_or_else(|_| Err("panicked".into())) {
+        let outcome = catch_unwind(|| run(seed)).unwrap_or_else(|_| Err("panicked".into()));
+        let mut results = results.lock().expect("no panic while locked");
+        match outcome {
             Ok(outcome) => {
-                let mut totals = totals.lock().expect("no panic while locked");
-                totals.0 += 1;
-                totals.1.add(&outcome);
+                results.seeds += 1;
+                results.total.add(&outcome);
             }
             Err(error) => {
                 next.store(end, Ordering::Relaxed);
-                let mut failed = failed.lock().expect("no panic while locked");
-                failed.get_or_insert((seed, error));
+                results.failed.get_or_insert((seed, error));
                 return;
             }
         }
