@@ -26,7 +26,7 @@ fn run(title: &str, stream_count: usize, order: Order) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
 
     device.scope(|scope| {
-        let mut results = output.range_mut(..).pieces(LEN);
+        let mut results = output.range_mut(..).chunks(LEN);
         let stream = |chunk: usize| &streams[chunk % stream_count];
         let source = |chunk: usize| input.range(chunk * LEN..(chunk + 1) * LEN);
         match order {
