@@ -100,19 +100,17 @@ impl<'a> Bench<'a> {
     }
 
     /// Device time of each of `count` copies of `bytes` to the device, measured once.
-    pub(super) fn up_ns(&mut self, bytes: usize, count: usize) -> Result<u64> {
-        let mut there = std::mem::replace(&mut self.there, self.device.alloc(0)?);
-        let measured = self.span_ns(count, |end| {
+    pub(super) fn up_ns(&self, bytes: usize, count: usize) -> Result<u64> {
+        let all_ns = self.span_ns(count, |end| {
             self.device.scope(|scope| {
                 for _ in 0..count {
-                    let source = self.outbound.range(..bytes);
-                    scope.upload(&self.stream, source, there.range_mut(..bytes))?;
+                    let target = self.there.shared_range_mut(0..bytes);
+                    scope.upload(&self.stream, self.outbound.range(..bytes), target)?;
                 }
                 end.mark()
             })
-        });
-        self.there = there;
-        Ok(measured? / count as u64)
+        })?;
+        Ok(all_ns / count as u64)
     }
 
     /// Like [`up_ns`](Self::up_ns), from the device.

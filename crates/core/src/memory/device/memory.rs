@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use pinlane_driver::{DevicePtr, ErrorKind, Result, StreamHandle};
+use pinlane_driver::{DevicePtr, Driver, ErrorKind, Result, StreamHandle};
 
 use super::cache::Block;
 use crate::device_core::DeviceCore;
@@ -34,12 +34,7 @@ impl DeviceMemory {
     /// Takes cached memory or allocates.
     pub(crate) fn plain(core: &Arc<DeviceCore>, bytes: usize) -> Result<Self> {
         if let Some(Block { ptr, bytes }) = core.device_cache.take(bytes) {
-            return Ok(Self {
-                core: Arc::clone(core),
-                ptr,
-                bytes,
-                origin: Origin::Plain,
-            });
+            return Ok(Self::new(core, ptr, bytes, Origin::Plain));
         }
         Self::allocate(core, bytes, Origin::Plain, || {
             core.driver.device_alloc(bytes)
@@ -65,12 +60,7 @@ impl DeviceMemory {
         owner: Owner,
     ) -> Self {
         core.counters.device_bytes.add(bytes);
-        Self {
-            core: Arc::clone(core),
-            ptr,
-            bytes,
-            origin: Origin::Foreign(owner),
-        }
+        Self::new(core, ptr, bytes, Origin::Foreign(owner))
     }
 
     /// The owner of another library's memory.
@@ -109,12 +99,17 @@ impl DeviceMemory {
             _ => (or_without_cache(core, call)?, origin),
         };
         core.counters.device_bytes.add(bytes);
-        Ok(Self {
-            core: Arc::clone(core),
+        Ok(Self::new(core, ptr, bytes, origin))
+    }
+
+    fn new(core: &Arc<DeviceCore>, ptr: DevicePtr, bytes: usize, origin: Origin) -> Self {
+        let core = Arc::clone(core);
+        Self {
+            core,
             ptr,
             bytes,
             origin,
-        })
+        }
     }
 
     pub(crate) fn ptr(&self) -> DevicePtr {
@@ -131,10 +126,8 @@ impl DeviceMemory {
         debug_assert!(self.is_ordered());
         let ptr = self.ptr;
         // SAFETY: from `device_alloc_async`, not freed, and `stream` is behind all uses.
-        let freed = self
-            .core
-            .give_back(|driver| unsafe { driver.device_free_async(ptr, stream) });
-        if !freed {
+        let free = |driver: &dyn Driver| unsafe { driver.device_free_async(ptr, stream) };
+        if !self.core.give_back(free) {
             return Err(self);
         }
         self.origin = Origin::Nothing;
