@@ -41,6 +41,7 @@ mod catalog;
 pub mod dataset;
 mod dtype;
 mod error;
+mod field;
 mod file_info;
 mod format;
 mod loader;
@@ -54,11 +55,11 @@ mod weights;
 
 pub use catalog::Catalog;
 pub use dataset::{
-    Arrays, Dataset, Field, FieldShape, FnDataset, Map, SampleError, SampleMut, SampleRef, Tar,
-    TarConfig, TarError, TarField,
+    Arrays, Dataset, FnDataset, Map, SampleError, SampleMut, SampleRef, Tar, TarConfig, TarField,
 };
 pub use dtype::Dtype;
-pub use error::{HeaderError, LoadError, LoadErrorKind, NpyError, OtherFormat};
+pub use error::{HeaderError, LoadError, LoadErrorKind, NpyError, OtherFormat, TarError};
+pub use field::{Field, FieldShape};
 pub use file_info::{FileInfo, Format};
 pub use loader::{
     Batch, BatchField, DeviceTransform, Epoch, Loader, LoaderConfig, LoaderError, LoaderStats,

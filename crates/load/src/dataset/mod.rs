@@ -18,8 +18,11 @@ use std::sync::Arc;
 
 pub use arrays::Arrays;
 pub use functions::{FnDataset, Map, from_fn};
-pub use sample::{Field, FieldShape, SampleError, SampleMut, SampleRef};
-pub use tar::{Tar, TarConfig, TarError, TarField};
+pub use sample::{SampleError, SampleMut, SampleRef};
+pub use tar::{Tar, TarConfig, TarField};
+
+pub use crate::error::TarError;
+pub use crate::field::{Field, FieldShape};
 
 type Result<T, E = SampleError> = std::result::Result<T, E>;
 

@@ -2,6 +2,7 @@
 
 mod header;
 mod other_format;
+mod tar;
 
 use std::error::Error;
 use std::fmt;
@@ -12,8 +13,9 @@ use pinlane_core::ErrorKind;
 
 pub use header::{HeaderError, NpyError};
 pub use other_format::OtherFormat;
+pub use tar::TarError;
 
-use crate::{Dtype, TarError};
+use crate::Dtype;
 
 /// A file that cannot be loaded, or an invalid selection, plan or setting.
 ///

@@ -10,8 +10,8 @@ use std::{mem, thread};
 
 use pinlane_core::internal::lock;
 
-use super::TarError;
 use super::entries::{EntryData, TarEntries, TarEntry};
+use crate::TarError;
 use crate::file_info::{FileStamp, open_regular};
 use crate::{LoadError, LoadErrorKind};
 

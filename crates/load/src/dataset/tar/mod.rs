@@ -5,18 +5,15 @@
 
 mod archive;
 mod entries;
-mod error;
 
 use std::path::Path;
-
-pub use error::TarError;
 
 use self::archive::{TarArchive, read_exact};
 use self::entries::EntryData;
 use super::{Dataset, Field, Result, SampleMut};
 use crate::error::Quoted;
 use crate::setters::setters;
-use crate::{LoadError, LoadErrorKind};
+use crate::{LoadError, LoadErrorKind, TarError};
 
 /// Files with one extension, as a field of the samples.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! Errors of tar archives.
 
-use crate::error::Quoted;
+use super::Quoted;
 use crate::{Field, FieldShape};
 
 /// What is wrong with a tar archive, or with a sample in it.
