@@ -41,8 +41,8 @@ pub fn set_up(device: &Device, lanes: usize, ring_chunks: usize) {
 
 /// A simulated machine, its device with small chunks, and a stream.
 pub fn small(lanes: usize, ring_chunks: usize) -> (Sim, Device, Stream) {
-    let sim = crate::sim();
-    let device = crate::open(&sim);
+    let sim = crate::sim::sim();
+    let device = crate::sim::open(&sim);
     set_up(&device, lanes, ring_chunks);
     let stream = device.stream().expect("a stream");
     (sim, device, stream)

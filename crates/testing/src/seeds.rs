@@ -46,7 +46,7 @@ pub fn run_seeds(
     let mut tally = Tally::default();
     for seed in 0..seeds {
         let live = live.clone();
-        tally = crate::must_return(move || {
+        tally = crate::sim::must_return(move || {
             let run = || tally.run_seed(seed, rates, builder, live);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
                 eprintln!("seed {seed} fails");
@@ -94,11 +94,11 @@ impl Tally {
             // Twice: the first may hit an injected fault.
             let _ = device.synchronize();
             let _ = device.synchronize();
-            crate::assert_empty(&device);
+            crate::sim::assert_empty(&device);
             lived
         });
         self.dead += u64::from(!lived);
-        crate::assert_clean(&sim);
+        crate::sim::assert_clean(&sim);
         for (kind, count) in sim.faults_hit() {
             *self.faults.entry(kind).or_default() += count;
         }
