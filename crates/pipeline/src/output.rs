@@ -35,7 +35,8 @@ impl<'a, T: Pod> Output<'a, T> {
         })))
     }
 
-    /// Calls `take` with the results of each chunk, in order, on another thread.
+    /// Calls `take` with the results of each chunk, in order, on another thread, while later chunks are in
+    /// flight.
     pub fn each(mut take: impl FnMut(&[T]) -> io::Result<()> + Send + 'a) -> Self {
         Self::new(TargetKind::Each(Box::new(move |chunk| match chunk {
             Some(chunk) => take(bytemuck::cast_slice(chunk)),

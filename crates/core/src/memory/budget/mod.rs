@@ -114,7 +114,8 @@ impl Budget {
         *self.account.in_use()
     }
 
-    /// Reserves `bytes` for memory that something else than this library page-locks.
+    /// Reserves `bytes` for memory that is page-locked outside this library. The library's own buffers
+    /// reserve theirs themselves.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
         let rule = &self.account.rule;
         let limit = rule.limit()?;

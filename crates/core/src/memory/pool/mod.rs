@@ -157,7 +157,8 @@ impl PinnedPool {
         Ok(PoolBuf::new(Arc::clone(shard_ref), taken, len))
     }
 
-    /// Like [`take`](Self::take), but if over budget, waits up to `timeout` for memory.
+    /// Like [`take`](Self::take), but if over budget, waits up to `timeout` for a block to return or for
+    /// memory to be unpinned.
     pub fn take_within<T: Pod>(&self, len: usize, timeout: Duration) -> Result<PoolBuf<T>> {
         let budget = &self.store().core.budget;
         budget.retry_within(timeout, || self.take(len))
