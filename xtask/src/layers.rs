@@ -1,5 +1,6 @@
-//! Checks the structure of the workspace against `layers.toml`: no crate or top-level module uses
-//! one above it, and no crate gives two types the same name.
+//! Checks the structure of the workspace: no crate or top-level module uses one above it in
+//! `layers.toml`, ARCHITECTURE.md lists the modules that exist, and no crate gives two types the same
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -25,9 +26,6 @@ const REPEATED_NAMES_PERCENT_MAX: usize = 2;
 struct Layers {
     /// The order of the crates.
     crates: Vec<String>,
-    /// Crates that have no order of modules yet, and whose type names may repeat.
-    #[serde(default)]
-    pending: BTreeSet<String>,
     /// For each crate the order of its top-level modules.
     modules: BTreeMap<String, Vec<String>>,
 }
@@ -74,7 +72,7 @@ pub(crate) fn check() -> StepResult {
     let (layers, packages) = read()?;
     let crates = packages.iter().map(|package| package.name.clone());
     let mut wrong = check_order(&layers.crates, &crates.collect(), &dependencies(&packages));
-    wrong.extend(check_crates(&layers, &packages, |package, source| {
+    wrong.extend(check_crates(&packages, |package, source| {
         let order = layers.modules.get(package).map_or(&[][..], |rows| rows);
         check_order(order, &source.modules(), &source.imports())
     })?);
@@ -86,20 +84,49 @@ pub(crate) fn check() -> StepResult {
     Ok(Outcome::Passed)
 }
 
-/// What `check` finds wrong with the crates that are not pending.
+/// What `check` finds wrong with the crates.
 fn check_crates(
-    layers: &Layers,
     packages: &[Package],
     check: impl Fn(&str, &CrateSource) -> Vec<String>,
 ) -> anyhow::Result<Vec<String>> {
     let mut wrong = Vec::new();
     for package in packages {
-        if !layers.pending.contains(&package.name) {
-            let problems = check(&package.name, &package.source()?).into_iter();
-            wrong.extend(problems.map(|problem| format!("{}: {problem}", package.name)));
-        }
+        let problems = check(&package.name, &package.source()?).into_iter();
+        wrong.extend(problems.map(|problem| format!("{}: {problem}", package.name)));
     }
     Ok(wrong)
+}
+
+/// Fails if a tree of modules in ARCHITECTURE.md differs from the modules of the crate.
+pub(crate) fn check_architecture() -> StepResult {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md"))?;
+    let mut wrong = Vec::new();
+    for package in read()?.1 {
+        let folder = package.name.trim_start_matches("pinlane-");
+        if let Some(listed) = listed_modules(&text, folder) {
+            let modules = package.source()?.modules();
+            let missing = modules.difference(&listed);
+            let unknown = listed.difference(&modules);
+            wrong.extend(missing.map(|name| format!("crates/{folder}: `{name}` is not listed")));
+            wrong.extend(unknown.map(|name| format!("crates/{folder}: no module `{name}`")));
+        }
+    }
+    let wrong = wrong.join("\n");
+    ensure!(wrong.is_empty(), "ARCHITECTURE.md is out of date:\n{wrong}");
+    Ok(Outcome::Passed)
+}
+
+/// The modules in the tree below a crate's heading: names at the start of a line, up to two spaces.
+/// Submodules are indented.
+fn listed_modules(text: &str, folder: &str) -> Option<BTreeSet<String>> {
+    let heading = format!("### `crates/{folder}/src`");
+    let (_, section) = text.split_once(&heading)?;
+    let (_, tree) = section.split_once("```text\n")?;
+    let lines = tree.lines().take_while(|line| *line != "```");
+    let rows = lines.filter_map(|line| line.strip_prefix(' ')?.split("  ").next());
+    let names = rows.flat_map(|row| row.split([',', ' ', '/']));
+    let modules = names.filter(|name| !["", "lib", "main"].contains(name));
+    Some(modules.map(str::to_owned).collect())
 }
 
 /// The dependencies between crates of the workspace, without dev-dependencies.
@@ -211,10 +238,8 @@ fn find_order(mut nodes: BTreeSet<String>, imports: &BTreeSet<Import>) -> Vec<St
 
 /// Fails if too many types of a crate share their names.
 pub(crate) fn check_type_names() -> StepResult {
-    let (layers, packages) = read()?;
-    let wrong = check_crates(&layers, &packages, |_, source| {
-        repeated_names(&source.types())
-    })?;
+    let (_, packages) = read()?;
+    let wrong = check_crates(&packages, |_, source| repeated_names(&source.types()))?;
     ensure!(
         wrong.is_empty(),
         "types share a name:\n{}",
@@ -319,6 +344,16 @@ mod tests {
         assert_eq!(find(&one_cycle), ["d", "(a b)", "c"]);
         let two_cycles = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("d", "a")];
         assert_eq!(find(&two_cycles), ["(a b)", "(c d)"]);
+    }
+
+    #[test]
+    fn trees_of_modules_are_read() {
+        let text = "### `crates/a/src`\n\n```text\n main, one, two/   text, more\n   deep/    inside\n \
+                    three     text\n```\n### `crates/b/src`\n```text\n four\n```\n";
+        let listed = |folder| listed_modules(text, folder);
+        assert_eq!(listed("a"), Some(set(&["one", "two", "three"])));
+        assert_eq!(listed("b"), Some(set(&["four"])));
+        assert_eq!(listed("c"), None);
     }
 
     #[test]

@@ -124,6 +124,7 @@ fn test(filter: &str) -> bool {
 fn lint(steps: &mut Steps<'_>) {
     steps.run("format", cargo_step("fmt --all --check"));
     steps.run("layers", layers::check);
+    steps.run("ARCHITECTURE.md", layers::check_architecture);
     steps.run("type names", layers::check_type_names);
     steps.run("mutant list", mutants::check_list);
     let clippy = "clippy --workspace --all-targets -- -D warnings";
