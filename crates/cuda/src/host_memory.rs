@@ -13,8 +13,8 @@ use pinlane_driver::{
     DevicePtr, Error, ErrorKind, HostFlags, HostPtr, PointerKind, RegisterFlags, Result,
 };
 
-use crate::device::{CudaDevice, device_call};
 use crate::error;
+use crate::open_device::{CudaDevice, device_call};
 use crate::registered::registered;
 
 /// The alignment of pinned memory that the trait promises.

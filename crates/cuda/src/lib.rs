@@ -42,7 +42,6 @@
 mod calls;
 mod context;
 mod copy;
-mod device;
 mod device_memory;
 mod driver;
 mod error;
@@ -53,6 +52,7 @@ mod host_memory;
 mod info;
 mod kernel;
 mod library;
+mod open_device;
 mod platform;
 mod registered;
 mod stream;

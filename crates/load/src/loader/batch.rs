@@ -9,8 +9,8 @@ use crate::Dtype;
 use crate::dataset::{Field, FieldShape};
 use pinlane_core::{DeviceSlice, DeviceSliceMut};
 
+use super::batch_layout::FieldSpan;
 use super::buffers::{BatchBuffers, DeviceBatch};
-use super::layout::FieldSpan;
 use super::{LoaderError, Result, SkippedSample};
 
 /// Samples on the device, or on their way there: work on its memory waits for the copy, on any stream.

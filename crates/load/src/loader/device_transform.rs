@@ -11,8 +11,8 @@ use pinlane_core::{
     Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Module, Normalize, Stream,
 };
 
+use super::batch_layout::{BatchLayout, FieldSpan, aligned};
 use super::buffers::DeviceBatch;
-use super::layout::{BatchLayout, FieldSpan, aligned};
 use super::{LoaderError, Result};
 
 /// How to transform a field on the device after the copy, so that fewer bytes go over the link.

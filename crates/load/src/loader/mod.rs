@@ -6,18 +6,18 @@
 //!     scheduler         one epoch: which batch to open next, which are ready, when to stop
 //!     workers           opening batches, reading samples and submitting copies, on several threads
 //!     pending_batch     a batch while its samples are read
-//!     layout            where fields lie in a batch, while it is read and when it is copied
+//!     batch_layout      where fields lie in a batch, while it is read and when it is copied
 //!     buffers           pinned slots and device memory, reused from batch to batch
 //!     device_transform  kernels that run on a field after its copy
 //! ```
 
 mod batch;
+mod batch_layout;
 mod buffers;
 mod config;
 mod device_transform;
 mod epoch;
 mod error;
-mod layout;
 mod pending_batch;
 mod scheduler;
 mod workers;
@@ -38,10 +38,10 @@ use pinlane_core::internal::{exact_pool, lock};
 
 use crate::dataset::Dataset;
 use crate::{EpochState, OrderConfig, SampleOrder};
+use batch_layout::BatchLayout;
 use buffers::BatchBuffers;
 use device_transform::DeviceTransforms;
 use error::Result;
-use layout::BatchLayout;
 
 /// Loads batches of a dataset to the device, ahead of the consumer. Cheap to clone; clones share one loader.
 ///

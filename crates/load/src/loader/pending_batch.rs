@@ -8,8 +8,8 @@ use pinlane_core::internal::{SharedSlot, Stride, lock};
 use crate::dataset::{SampleError, SampleMut};
 use crate::{Sample, SampleOrder};
 
+use super::batch_layout::{BatchLayout, PackedBatch};
 use super::buffers::BatchSlot;
-use super::layout::{BatchLayout, PackedBatch};
 use super::{LoaderError, SkippedSample};
 
 /// A batch whose samples are being read: where they are written, and the outcome of each.
