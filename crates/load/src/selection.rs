@@ -104,22 +104,31 @@ impl Glob {
 
     /// Whether the whole name matches. Takes time proportional to the product of both lengths at most.
     pub fn matches(&self, name: &str) -> bool {
-        let name: Vec<char> = name.chars().collect();
-        // Where in the name the tokens so far can end.
-        let mut ends = vec![false; name.len() + 1];
-        ends[0] = true;
-        for token in &self.tokens {
-            if *token == GlobToken::AnyText {
-                let first = ends.iter().position(|end| *end).unwrap_or(ends.len());
-                ends[first..].fill(true);
-            } else {
-                for (at, c) in name.iter().enumerate().rev() {
-                    ends[at + 1] = ends[at] && token.matches(*c);
+        let (mut tokens, mut chars) = (&*self.tokens, name.chars());
+        // The tokens after the last star, and where in the name they were tried. Earlier stars need no
+        // retry: the last one can match whatever they could.
+        let mut tried: Option<(&[GlobToken], Chars<'_>)> = None;
+        loop {
+            match (tokens, chars.clone().next()) {
+                ([GlobToken::AnyText, rest @ ..], _) => {
+                    tokens = rest;
+                    tried = Some((rest, chars.clone()));
                 }
-                ends[0] = false;
+                ([token, rest @ ..], Some(c)) if token.matches(c) => {
+                    tokens = rest;
+                    chars.next();
+                }
+                // A retry has fewer characters for the same tokens.
+                (rest, None) => return rest.is_empty(),
+                _ => {
+                    let Some((after_star, start)) = &mut tried else {
+                        return false;
+                    };
+                    start.next();
+                    (tokens, chars) = (*after_star, start.clone());
+                }
             }
         }
-        ends[name.len()]
     }
 }
 

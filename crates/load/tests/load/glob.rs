@@ -2,6 +2,7 @@
 
 use pinlane::load::{Glob, LoadErrorKind};
 
+use super::counting::peak_bytes;
 use super::support::SplitMix64;
 
 /// A part of a pattern.
@@ -110,4 +111,16 @@ fn many_stars_take_polynomial_time() {
     let glob = Glob::new("*a".repeat(1000) + "b").expect("a good pattern");
     assert!(!glob.matches(&"a".repeat(5000)));
     assert!(glob.matches(&("a".repeat(5000) + "b")));
+}
+
+#[test]
+fn matching_allocates_nothing() {
+    let glob = Glob::new("model.layers.[0-3].*.weight").expect("a good pattern");
+    for (name, expected) in [
+        ("model.layers.2.mlp.up.weight", true),
+        ("model.layers.2.mlp.up.bias", false),
+        ("lm_head.weight", false),
+    ] {
+        assert_eq!(peak_bytes(|| glob.matches(name)), (expected, 0), "{name}");
+    }
 }
