@@ -43,9 +43,11 @@ fn by_blocks<In: Pod, Out: Pod>(
     convert: impl Fn(&[In], &mut [Out]),
 ) -> TwinResult {
     let item_bytes = size_of::<In>().max(size_of::<Out>());
+    let (mut block, mut results) = (Vec::new(), Vec::new());
     for_blocks(n, item_bytes, |first, items| {
-        let mut results = vec![Out::zeroed(); items];
-        convert(&read(memory, source, first, items)?, &mut results);
+        read(memory, source, first, items, &mut block)?;
+        results.resize(items, Out::zeroed());
+        convert(&block, &mut results);
         write(memory, target, first, &results)
     })
 }

@@ -49,10 +49,10 @@ pub(super) fn dot_sum_f64(
     args: &[KernelArg],
 ) -> TwinResult {
     bind!(args => U64(n), Ptr(partials), Ptr(result));
-    let sums: Vec<f64> = match dot_partials(n as usize) {
-        0 => Vec::new(),
-        count => read(memory, partials, 0, count)?,
-    };
+    let mut sums: Vec<f64> = Vec::new();
+    if n > 0 {
+        read(memory, partials, 0, dot_partials(n as usize), &mut sums)?;
+    }
     memory.write(result, &sum_of_partials(&sums).to_le_bytes())
 }
 
@@ -83,9 +83,11 @@ fn for_both(
     y: DevicePtr,
     mut work: impl FnMut(&[f32], &[f32]),
 ) -> TwinResult {
+    let (mut xs, mut ys) = (Vec::new(), Vec::new());
     for_blocks(n, 4, |first, items| {
-        let xs = read(memory, x, first, items)?;
-        work(&xs, &read(memory, y, first, items)?);
+        read(memory, x, first, items, &mut xs)?;
+        read(memory, y, first, items, &mut ys)?;
+        work(&xs, &ys);
         Ok(())
     })
 }

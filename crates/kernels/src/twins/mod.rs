@@ -23,7 +23,7 @@ use self::convert::{f32_to_bf16, f32_to_f16, u8_to_f32};
 use self::dot::{dot_atomic_f32, dot_partials_f32, dot_sum_f64};
 use self::normalize::{normalize_u8_bf16, normalize_u8_f32};
 use self::pieces::{gather, scatter};
-use crate::{Kernel, Memory, MemoryFault, TwinResult};
+use crate::{Kernel, Memory, TwinResult};
 
 /// Bytes that a twin works on at a time.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -100,8 +100,9 @@ fn replace_u32(
     data: DevicePtr,
     new: impl Fn(u32) -> u32,
 ) -> TwinResult {
+    let mut block = Vec::new();
     for_blocks(n, 4, |first, items| {
-        let mut block = read(memory, data, first, items)?;
+        read(memory, data, first, items, &mut block)?;
         block.iter_mut().for_each(|number| *number = new(*number));
         write(memory, data, first, &block)
     })
@@ -110,11 +111,12 @@ fn replace_u32(
 /// `y[i] = a * x[i] + y[i]` fused, for `i < n`: (n, a, x, y).
 fn saxpy_f32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     bind!(args => U64(n), F32(a), Ptr(x), Ptr(y));
+    let (mut xs, mut ys) = (Vec::<f32>::new(), Vec::new());
     for_blocks(n, 4, |first, items| {
-        let xs: Vec<f32> = read(memory, x, first, items)?;
-        let mut ys = read(memory, y, first, items)?;
-        for (x, y) in xs.into_iter().zip(&mut ys) {
-            *y = a.mul_add(x, *y);
+        read(memory, x, first, items, &mut xs)?;
+        read(memory, y, first, items, &mut ys)?;
+        for (x, y) in xs.iter().zip(&mut ys) {
+            *y = a.mul_add(*x, *y);
         }
         write(memory, y, first, &ys)
     })
@@ -123,18 +125,20 @@ fn saxpy_f32(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> Twi
 /// `target[i] = source[i]` for `i < n`: (n, source, target).
 fn copy_u8(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
     bind!(args => U64(n), Ptr(source), Ptr(target));
-    copy_blocks(memory, source, target, n)
+    copy_blocks(memory, source, target, n, &mut Vec::new())
 }
 
+/// Copies bytes through `block`.
 fn copy_blocks(
     memory: &mut dyn Memory,
     source: DevicePtr,
     target: DevicePtr,
     bytes: u64,
+    block: &mut Vec<u8>,
 ) -> TwinResult {
     for_blocks(bytes, 1, |first, bytes| {
-        let block: Vec<u8> = read(memory, source, first, bytes)?;
-        write(memory, target, first, &block)
+        read(memory, source, first, bytes, block)?;
+        write(memory, target, first, block)
     })
 }
 
@@ -149,17 +153,17 @@ fn for_blocks(
     blocks.try_for_each(|first| work(first, block_items.min(n - first)))
 }
 
-/// Reads items of an array.
+/// Reads items of an array into `block`. Callers reuse it, so that not every block is allocated and
+/// zeroed.
 fn read<T: Pod>(
     memory: &mut dyn Memory,
     array: DevicePtr,
     first: usize,
     items: usize,
-) -> Result<Vec<T>, MemoryFault> {
-    let mut block = vec![T::zeroed(); items];
-    let source = array.offset(first * size_of::<T>());
-    memory.read(source, cast_slice_mut(&mut block))?;
-    Ok(block)
+    block: &mut Vec<T>,
+) -> TwinResult {
+    block.resize(items, T::zeroed());
+    memory.read(array.offset(first * size_of::<T>()), cast_slice_mut(block))
 }
 
 /// Writes items of an array.

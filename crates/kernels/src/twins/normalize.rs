@@ -31,8 +31,9 @@ pub(super) fn normalize_u8_bf16(
     _: LaunchShape,
     args: &[KernelArg],
 ) -> TwinResult {
+    let mut halves = Vec::new();
     for_numbers(memory, args, |memory, target, first, numbers| {
-        let mut halves = vec![0; numbers.len()];
+        halves.resize(numbers.len(), 0);
         convert::f32_to_bf16(numbers, &mut halves);
         write(memory, target, first, &halves)
     })
@@ -42,7 +43,7 @@ pub(super) fn normalize_u8_bf16(
 fn for_numbers(
     memory: &mut dyn Memory,
     args: &[KernelArg],
-    write: impl Fn(&mut dyn Memory, DevicePtr, usize, &[f32]) -> TwinResult,
+    mut write: impl FnMut(&mut dyn Memory, DevicePtr, usize, &[f32]) -> TwinResult,
 ) -> TwinResult {
     bind!(args => U64(n), U64(inner), U32(channels), Ptr(table), Ptr(source), Ptr(target));
     let (inner, channels) = (inner as usize, channels as usize);
@@ -50,11 +51,12 @@ fn for_numbers(
     if inner == 0 || !(1..=MAX_CHANNELS).contains(&channels) {
         return Ok(());
     }
-    let table: Vec<Factors> = read(memory, table, 0, channels)?;
+    let (mut factors, mut bytes, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    read(memory, table, 0, channels, &mut factors)?;
     for_blocks(n, size_of::<f32>(), |first, items| {
-        let bytes: Vec<u8> = read(memory, source, first, items)?;
-        let mut numbers = vec![0.0; items];
-        normalize(first, inner, &table, &bytes, &mut numbers);
+        read(memory, source, first, items, &mut bytes)?;
+        numbers.resize(items, 0.0);
+        normalize(first, inner, &factors, &bytes, &mut numbers);
         write(memory, target, first, &numbers)
     })
 }

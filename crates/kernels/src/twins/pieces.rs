@@ -14,15 +14,17 @@ pub(super) fn touched(args: &[KernelArg]) -> u64 {
 
 /// Copies every piece from the staged buffer to its place: (pieces, splits, table, staged, total_bytes).
 pub(super) fn scatter(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
+    let mut block = Vec::new();
     for_pieces(memory, args, |memory, place, staged, bytes| {
-        copy_blocks(memory, staged, place, bytes)
+        copy_blocks(memory, staged, place, bytes, &mut block)
     })
 }
 
 /// Copies every piece from its place to the staged buffer: (pieces, splits, table, staged, total_bytes).
 pub(super) fn gather(memory: &mut dyn Memory, _: LaunchShape, args: &[KernelArg]) -> TwinResult {
+    let mut block = Vec::new();
     for_pieces(memory, args, |memory, place, staged, bytes| {
-        copy_blocks(memory, place, staged, bytes)
+        copy_blocks(memory, place, staged, bytes, &mut block)
     })
 }
 
