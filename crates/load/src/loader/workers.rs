@@ -211,6 +211,7 @@ impl EpochScheduler {
         stats.samples += samples.len() as u64;
         stats.skipped += skipped.len() as u64;
         stats.bytes += packed.bytes as u64;
+        drop(stats);
         Ok(Batch {
             number: pending.number,
             indices: samples.iter().map(|sample| sample.index).collect(),
