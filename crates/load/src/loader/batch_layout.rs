@@ -136,7 +136,8 @@ impl BatchLayout {
         for &field in &self.variable {
             let start = aligned(end).expect(FITS);
             end = start;
-            let mut offsets = vec![0];
+            let mut offsets = Vec::with_capacity(kept.len() + 1);
+            offsets.push(0);
             for &sample in kept {
                 let from = starts[field] + sample * self.strides[field];
                 let bytes = length(field, sample);
