@@ -299,19 +299,17 @@ impl LoadError {
 }
 
 impl LoadErrorKind {
+    pub(crate) fn device(error: pinlane_core::Error) -> Self {
+        let error = Box::new(error);
+        Self::Device { error }
+    }
+
     pub(crate) fn io(action: &'static str, error: &io::Error) -> Self {
         Self::Io {
             action,
             kind: error.kind(),
             reason: error.to_string(),
         }
-    }
-}
-
-impl From<pinlane_core::Error> for LoadErrorKind {
-    fn from(error: pinlane_core::Error) -> Self {
-        let error = Box::new(error);
-        Self::Device { error }
     }
 }
 

@@ -88,7 +88,7 @@ impl Job {
             convert: config.convert,
             sizes,
             threads,
-            stream: device.stream()?,
+            stream: device.stream().map_err(LoadErrorKind::device)?,
             plan,
             tensors: tensors.to_vec(),
             files,
@@ -110,7 +110,7 @@ impl Job {
         for (number, bytes) in allocations.iter().enumerate() {
             let allocated = usize::try_from(*bytes)
                 .map_err(|_| LoadErrorKind::TotalOverflow)
-                .and_then(|bytes| Ok(self.device.alloc(bytes)?));
+                .and_then(|bytes| self.device.alloc(bytes).map_err(LoadErrorKind::device));
             let allocated = allocated.map_err(|kind| {
                 let first = self.plan.placements().iter().position(|placement| {
                     placement.allocation == number && placement.len_bytes > 0
@@ -174,7 +174,8 @@ impl BufferSizes {
     ) -> Result<Self, LoadError> {
         // A load may pin the unused budget, and the slots of earlier loads.
         let budget = device.budget();
-        let unused_bytes = budget.limit_bytes()?.saturating_sub(budget.in_use_bytes());
+        let limit_bytes = budget.limit_bytes().map_err(LoadErrorKind::device)?;
+        let unused_bytes = limit_bytes.saturating_sub(budget.in_use_bytes());
         let left_bytes = unused_bytes.saturating_add(pinned_store(device).stats().cached_bytes);
         // Growth: how many times larger the smallest elements become.
         let (default_bytes, slots_max, growth) = match config.convert.and_then(Dtype::float_kind) {

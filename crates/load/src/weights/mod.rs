@@ -149,7 +149,7 @@ impl Weights {
         let file_info = &self.catalog.files()[info.file()];
         let file = file_info.open()?;
         let compare = || -> Result<(), LoadErrorKind> {
-            let stream = device.stream()?;
+            let stream = device.stream().map_err(LoadErrorKind::device)?;
             let kinds = info.dtype().conversion_to(tensor.dtype());
             let (from_bytes, to_bytes) = element_bytes(kinds);
             let elements_at_once = CHUNK_BYTES / from_bytes.max(to_bytes);
@@ -163,7 +163,9 @@ impl Weights {
                 found.resize((count * to_bytes) as usize, 0);
                 let start = (first * to_bytes) as usize;
                 let on_device = tensor.bytes().range(start..start + found.len());
-                stream.copy_to_host(on_device, &mut found)?;
+                stream
+                    .copy_to_host(on_device, &mut found)
+                    .map_err(LoadErrorKind::device)?;
                 let expected = match kinds {
                     None => &stored,
                     Some((from, to)) => {

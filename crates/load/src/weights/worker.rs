@@ -76,7 +76,9 @@ impl Worker<'_> {
             NextSlot::Cancelled => return Ok(()),
             NextSlot::Allocate => match pinned_store(&job.device).take(job.sizes.slot_bytes) {
                 Ok(slot) => slot,
-                Err(error) if job.scheduler.slot_failed(piece, mode) => return Err(error.into()),
+                Err(error) if job.scheduler.slot_failed(piece, mode) => {
+                    return Err(LoadErrorKind::device(error).into());
+                }
                 Err(error) => {
                     keep_stray_error(&job.device, error);
                     return Ok(());
@@ -186,7 +188,7 @@ impl Worker<'_> {
             self.job.scheduler.free_slot(slot);
         }
         let tensor = part.map(|part| part.tensor);
-        self.job.error(failure.error.into(), tensor)
+        self.job.error(LoadErrorKind::device(failure.error), tensor)
     }
 }
 
