@@ -1,11 +1,13 @@
 //! Tests of the suite: it makes every call of the trait, and detects when one is broken.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pinlane_conformance::{Case, Verdict, run, run_case, suite};
 use pinlane_driver::{
-    Call, DeviceInfo, Driver, Error, ErrorKind, Hook, Intercepted, Platform, Result,
+    Call, DeviceInfo, Driver, Error, ErrorKind, Hook, Intercepted, Place, Platform, Result,
+    StreamHandle, StreamWork,
 };
 use pinlane_model::Profile;
 use pinlane_sim::Sim;
@@ -123,6 +125,57 @@ fn every_call_is_made_and_missed_when_it_is_broken() {
         let noticed =
             users.any(|(case, _)| matches!(Watched::new(Some(call)).run(case), Verdict::Failed(_)));
         assert!(noticed, "no case notices that {call:?} is broken");
+    }
+}
+
+/// A simulated machine whose first copy to the host leaves zeros there.
+struct LosesFirstCopy(Sim);
+
+impl Platform for LosesFirstCopy {
+    fn devices(&self) -> Result<Vec<DeviceInfo>> {
+        self.0.devices()
+    }
+
+    fn open(&self, ordinal: u32) -> Result<Arc<dyn Driver>> {
+        let hook = FirstCopy(AtomicBool::new(true));
+        Ok(Arc::new(Intercepted::new(self.0.open(ordinal)?, hook)))
+    }
+}
+
+/// Whether the first copy to the host is still to come.
+struct FirstCopy(AtomicBool);
+
+// SAFETY: it makes no errors.
+unsafe impl Hook for FirstCopy {
+    fn before(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+
+    fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
+        let StreamWork::Copies([copy]) = work else {
+            return;
+        };
+        if let Place::Host(target) = copy.target
+            && self.0.swap(false, Ordering::Relaxed)
+        {
+            driver.stream_synchronize(stream).expect("a working stream");
+            // SAFETY: the copy that was to fill these bytes is done, and its caller waits for it.
+            unsafe { target.write_bytes(0, copy.bytes) };
+        }
+    }
+}
+
+#[test]
+fn a_first_round_that_leaves_zeros_is_noticed() {
+    for name in [
+        "memset/in-stream-order",
+        "stream-memory/free-comes-after-earlier-work",
+        "stream-memory/reused-across-streams",
+    ] {
+        let case = suite().into_iter().find(|case| case.name == name);
+        let sim = Sim::new(Profile::builtin("null").expect("a built-in profile"));
+        let result = run_case(&case.expect(name), &LosesFirstCopy(sim), 0);
+        assert!(matches!(result.verdict, Verdict::Failed(_)), "{name}");
     }
 }
 

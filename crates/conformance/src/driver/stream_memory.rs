@@ -56,8 +56,9 @@ fn round_trip(rig: &Rig, stream: StreamHandle) -> Outcome {
 fn rounds(rig: &Rig, streams: &[StreamHandle], rounds: u8) -> Outcome {
     let freed = rig.event()?;
     let target = rig.pinned(usize::from(rounds) * 2000)?;
-    let part = |round| target.span(usize::from(round) * 2000, 2000);
-    for (round, stream) in (0..rounds).zip(streams.iter().copied().cycle()) {
+    let part = |round| target.span(usize::from(round - 1) * 2000, 2000);
+    // The number of a round is what it writes. From 1, since both memories may be zero before.
+    for (round, stream) in (1..=rounds).zip(streams.iter().copied().cycle()) {
         // In one stream, its own order must do.
         if streams.len() > 1 {
             rig.stream_wait_event(stream, freed)?;
@@ -69,7 +70,7 @@ fn rounds(rig: &Rig, streams: &[StreamHandle], rounds: u8) -> Outcome {
         rig.event_record(freed, stream)?;
     }
     rig.event_synchronize(freed)?;
-    (0..rounds)
+    (1..=rounds)
         .try_for_each(|round| rig.check(part(round), &[round; 2000], &format!("round {round}")))
 }
 
