@@ -125,8 +125,9 @@ impl Ring {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// A free slot, or a new one. `Ok(None)` if all are in use.
-    fn try_claim(&self) -> Result<Option<Slot>> {
+    /// A free slot, or a new one. `Ok(None)` if all are in use. `make_room` frees idle memory for a new
+    /// slot if the budget has no room for it.
+    fn try_claim(&self, make_room: bool) -> Result<Option<Slot>> {
         let mut state = lock(&self.state);
         if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
             return Ok(state.idle.pop_front());
@@ -138,7 +139,8 @@ impl Ring {
         }
         state.made += 1;
         drop(state);
-        let memory = on_unwind(|| self.lost_one(), || self.pool.take(self.slot_bytes));
+        let pin = || self.pool.take_slot(self.slot_bytes, make_room);
+        let memory = on_unwind(|| self.lost_one(), pin);
         Ok(Some(Slot {
             memory: memory.inspect_err(|_| self.lost_one())?,
             scratch: None,
@@ -159,7 +161,8 @@ impl Ring {
 
     fn wait_and_claim(&self) -> Result<Slot> {
         loop {
-            let refused = match self.try_claim() {
+            // Without a first slot the copy cannot start.
+            let refused = match self.try_claim(true) {
                 Ok(Some(slot)) => return Ok(slot),
                 Ok(None) => None,
                 Err(error) => Some(error),
@@ -322,7 +325,7 @@ impl<'a> RingShare<'a> {
         if lock(&self.state).held >= self.slots_at_most || self.ring.is_short() {
             return None;
         }
-        let slot = self.ring.try_claim().unwrap_or_else(|error| {
+        let slot = self.ring.try_claim(false).unwrap_or_else(|error| {
             self.ring.core.keep_stray_error(error);
             None
         })?;

@@ -2,6 +2,7 @@
 
 use half::bf16;
 use pinlane::{Budget, Device, Error, F32ToBf16, Stream};
+use pinlane_core::internal::pinned_store;
 use pinlane_driver::Call;
 
 use pinlane_testing::{
@@ -88,6 +89,27 @@ fn a_budget_smaller_than_the_ring() {
     pinlane_testing::assert_empty(&device);
     assert_eq!(budget.in_use_bytes(), 0);
     drop((stream, device));
+    pinlane_testing::assert_clean(&sim);
+}
+
+/// More slots only make a copy faster, so they are not worth the device's idle memory.
+#[test]
+fn only_the_first_slot_takes_the_place_of_idle_memory() {
+    let kept_bytes = 4 * CHUNK_BYTES;
+    let budget = Budget::with_limit(kept_bytes as u64);
+    let sim = pinlane_testing::sim();
+    let device = Device::with_budget(sim.driver(), &budget);
+    set_up(&device, 2, 4);
+    let stream = device.stream().unwrap();
+    drop([(); 4].map(|()| pinned_store(&device).take::<u8>(CHUNK_BYTES).unwrap()));
+    let source = pattern(9 * CHUNK_BYTES, 3);
+    let mut on_device = device.alloc::<u8>(source.len()).unwrap();
+    stream.copy_to_device(&source, &mut on_device).unwrap();
+    let stats = device.stats();
+    assert_eq!(stats.express_bytes, CHUNK_BYTES as u64, "one slot");
+    assert_eq!(stats.pinned_bytes, kept_bytes as u64);
+    assert_same(&stream.copy_to_vec(&on_device).unwrap(), &source, "bytes");
+    drop((on_device, stream, device));
     pinlane_testing::assert_clean(&sim);
 }
 

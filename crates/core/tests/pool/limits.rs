@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use pinlane::{Error, HostBuf, PinnedPool};
+use pinlane_core::internal::pinned_store;
 
 use super::support::{PATIENCE, with_limit};
 
@@ -51,6 +52,23 @@ fn a_hopeless_request_frees_nothing() {
     drop(pool.take::<u8>(3 << 20).unwrap());
     assert!(pool.take::<u8>(5 << 20).is_err());
     assert_eq!(pool.stats().cached_bytes, 3 << 20);
+    // It would fit the limit, but not with what is in use.
+    let held = device.pinned::<u8>(1 << 20).unwrap();
+    assert!(pool.take::<u8>(7 << 19).is_err());
+    assert_eq!(pool.stats().cached_bytes, 3 << 20);
+    drop(held);
+}
+
+#[test]
+fn room_is_made_in_whole_pages() {
+    let sim = pinlane_testing::sim();
+    let (device, budget) = with_limit(&sim, 2 * 4096);
+    drop([(); 2].map(|()| pinned_store(&device).take::<u8>(100).unwrap()));
+    assert_eq!(budget.in_use_bytes(), 2 * 4096);
+    drop(pinned_store(&device).take::<u8>(4097).unwrap());
+    assert_eq!(budget.in_use_bytes(), 2 * 4096);
+    drop(device);
+    pinlane_testing::assert_clean(&sim);
 }
 
 #[test]

@@ -145,14 +145,15 @@ impl PinnedPool {
     /// Takes a block for `len` elements. Their values are unspecified.
     ///
     /// Pins memory if no block is idle. If that would exceed the budget, frees idle memory of the device
-    /// and of the pool first; if that is not enough, returns [`OverBudget`](crate::Error::OverBudget).
+    /// and of the pool first; if there is not enough of it, frees nothing and returns
+    /// [`OverBudget`](crate::Error::OverBudget).
     pub fn take<T: Pod>(&self, len: usize) -> Result<PoolBuf<T>> {
         check_align::<T>()?;
         let shard_ref = self.shard_refs.own();
         let taken = match bytes_of::<T>(len)? {
             0 => None,
             // A size that is a multiple of the alignment yields aligned blocks.
-            bytes => Some(shard_ref.store.take(bytes)?),
+            bytes => Some(shard_ref.store.take(bytes, true)?),
         };
         Ok(PoolBuf::new(Arc::clone(shard_ref), taken, len))
     }
@@ -208,6 +209,13 @@ impl PinnedPool {
         Self {
             shard_refs: Arc::new(ShardRefs::new(store)),
         }
+    }
+
+    /// Takes a block of `bytes`, which is not 0. `make_room` frees idle memory like [`take`](Self::take).
+    pub(crate) fn take_slot(&self, bytes: usize, make_room: bool) -> Result<PoolBuf<u8>> {
+        let shard_ref = self.shard_refs.own();
+        let taken = shard_ref.store.take(bytes, make_room)?;
+        Ok(PoolBuf::new(Arc::clone(shard_ref), Some(taken), bytes))
     }
 
     /// Takes an idle block whose size is in the range `bytes`.

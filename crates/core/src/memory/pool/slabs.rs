@@ -11,10 +11,18 @@ use crate::memory::pinning::Block;
 /// All slabs. Changes only when memory is pinned or freed, or when usage reaches a new maximum.
 #[derive(Default)]
 pub(super) struct SlabTable {
-    /// By block size, then by slab number. The number of a freed slab is reused.
-    slabs: BTreeMap<usize, Vec<Option<Slab>>>,
+    slabs: BTreeMap<usize, NumberedSlabs>,
     high_water_bytes: u64,
     misses: u64,
+}
+
+/// Slabs with blocks of one size.
+#[derive(Default)]
+struct NumberedSlabs {
+    /// By number.
+    slabs: Vec<Option<Slab>>,
+    /// Numbers of freed slabs, for reuse.
+    unused: Vec<u32>,
 }
 
 /// Page-locked memory cut into blocks.
@@ -26,37 +34,35 @@ struct Slab {
 impl SlabTable {
     /// Adds a slab and returns its number among those of its size.
     fn add(&mut self, block_bytes: usize, slab: Slab) -> u32 {
-        let slabs = self.slabs.entry(block_bytes).or_default();
-        let number = slabs
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or(slabs.len());
-        if number == slabs.len() {
+        let NumberedSlabs { slabs, unused } = self.slabs.entry(block_bytes).or_default();
+        let number = unused.pop().unwrap_or_else(|| {
             slabs.push(None);
-        }
-        slabs[number] = Some(slab);
-        number as u32
+            slabs.len() as u32 - 1
+        });
+        slabs[number as usize] = Some(slab);
+        number
     }
 
     fn remove(&mut self, block_bytes: usize, number: u32) -> Slab {
-        let slabs = self.slabs.get_mut(&block_bytes);
-        let slabs = slabs.expect("the size has a slab");
+        let numbered = self.slabs.get_mut(&block_bytes);
+        let NumberedSlabs { slabs, unused } = numbered.expect("the size has a slab");
         let slab = slabs[number as usize].take();
-        if slabs.iter().all(Option::is_none) {
+        unused.push(number);
+        if unused.len() == slabs.len() {
             self.slabs.remove(&block_bytes);
         }
         slab.expect("a slab is removed once")
     }
 
     fn slab(&self, block_bytes: usize, number: u32) -> Option<&Slab> {
-        let slabs = self.slabs.get(&block_bytes)?;
-        slabs.get(number as usize)?.as_ref()
+        let numbered = self.slabs.get(&block_bytes)?;
+        numbered.slabs.get(number as usize)?.as_ref()
     }
 
     /// All slabs, with their block size and number.
     fn slabs(&self) -> impl Iterator<Item = (usize, u32, &Slab)> {
-        self.slabs.iter().flat_map(|(&block_bytes, slabs)| {
-            let numbered = (0u32..).zip(slabs);
+        self.slabs.iter().flat_map(|(&block_bytes, numbered)| {
+            let numbered = (0u32..).zip(&numbered.slabs);
             numbered.filter_map(move |(number, slab)| Some((block_bytes, number, slab.as_ref()?)))
         })
     }
@@ -74,6 +80,8 @@ pub(super) struct IdleSlab {
     number: u32,
     /// Total size of its blocks.
     pub(super) bytes: u64,
+    /// What it counts in the budget.
+    pub(super) locked_bytes: u64,
     /// When its last block was returned.
     pub(super) since_ns: u64,
 }
@@ -155,12 +163,13 @@ impl LockedPool<'_> {
     /// Removes at least `bytes` of idle memory if that much exists, longest idle first.
     #[must_use = "it is freed by dropping it, when nothing is locked any more"]
     pub(super) fn remove_idle(&mut self, bytes: u64) -> Vec<Block> {
-        let mut removed_bytes = 0;
-        self.remove_idle_if(|slab| {
-            let wanted = removed_bytes < bytes;
-            removed_bytes += if wanted { slab.bytes } else { 0 };
-            wanted
-        })
+        self.remove_idle_if(longest_idle(bytes, |slab| slab.bytes))
+    }
+
+    /// Like [`remove_idle`](Self::remove_idle), for `bytes` of the budget.
+    #[must_use = "it is freed by dropping it, when nothing is locked any more"]
+    pub(super) fn remove_locked(&mut self, bytes: u64) -> Vec<Block> {
+        self.remove_idle_if(longest_idle(bytes, |slab| slab.locked_bytes))
     }
 
     /// Removes the idle slabs that the callback selects. It sees the longest idle first.
@@ -188,13 +197,14 @@ impl LockedPool<'_> {
         removed
     }
 
-    fn idle_slabs(&self) -> Vec<IdleSlab> {
+    pub(super) fn idle_slabs(&self) -> Vec<IdleSlab> {
         let idle = |(block_bytes, number, slab): (usize, u32, &Slab)| {
             let tally = self.tally(block_bytes, number);
             (tally.idle == slab.blocks).then_some(IdleSlab {
                 block_bytes,
                 number,
                 bytes: block_bytes as u64 * u64::from(slab.blocks),
+                locked_bytes: slab.memory.locked_bytes(),
                 since_ns: tally.back_ns,
             })
         };
@@ -216,5 +226,15 @@ impl LockedPool<'_> {
             misses: self.slabs.misses,
             pinned_bytes: self.slabs.slabs().map(locked_bytes).sum(),
         }
+    }
+}
+
+/// Selects slabs until they hold `bytes`.
+fn longest_idle(bytes: u64, size: fn(&IdleSlab) -> u64) -> impl FnMut(&IdleSlab) -> bool {
+    let mut selected_bytes = 0;
+    move |slab| {
+        let wanted = selected_bytes < bytes;
+        selected_bytes += if wanted { size(slab) } else { 0 };
+        wanted
     }
 }

@@ -91,8 +91,9 @@ impl Store {
         }
     }
 
-    /// Takes a block of at least `bytes`, which is more than 0 and at most `isize::MAX`.
-    pub(super) fn take(&self, bytes: usize) -> Result<TakenBlock> {
+    /// Takes a block of at least `bytes`, which is more than 0 and at most `isize::MAX`. `make_room` frees
+    /// idle memory if the budget has no room for a new block.
+    pub(super) fn take(&self, bytes: usize, make_room: bool) -> Result<TakenBlock> {
         let block_bytes = match self.block_sizes {
             BlockSizes::Rounded => block_sizes::round_up(bytes),
             BlockSizes::Exact => bytes,
@@ -110,7 +111,7 @@ impl Store {
         });
         let piece = match taken {
             Some(piece) => piece,
-            None => self.grow(block_bytes)?,
+            None => self.grow(block_bytes, make_room)?,
         };
         Ok(TakenBlock { piece, block_bytes })
     }
@@ -146,22 +147,22 @@ impl Store {
     }
 
     /// Pins memory for this size and takes its first block.
-    fn grow(&self, block_bytes: usize) -> Result<BlockRef> {
+    fn grow(&self, block_bytes: usize, make_room: bool) -> Result<BlockRef> {
         let blocks = match self.block_sizes {
             BlockSizes::Rounded if block_bytes <= SLAB_BLOCK_BYTES_MAX => {
                 SLAB_BYTES.div_ceil(block_bytes)
             }
             _ => 1,
         };
-        match self.pin_slab(block_bytes, blocks) {
+        match self.pin_slab(block_bytes, blocks, make_room) {
             // A slab does not fit, but a single block may.
-            Err(Error::OverBudget { .. }) if blocks > 1 => self.pin_slab(block_bytes, 1),
+            Err(Error::OverBudget { .. }) if blocks > 1 => self.pin_slab(block_bytes, 1, make_room),
             result => result,
         }
     }
 
-    fn pin_slab(&self, block_bytes: usize, blocks: usize) -> Result<BlockRef> {
-        let memory = self.pin_with_room(block_bytes * blocks)?;
+    fn pin_slab(&self, block_bytes: usize, blocks: usize, make_room: bool) -> Result<BlockRef> {
+        let memory = self.pin(block_bytes * blocks, make_room)?;
         let piece = self.whole().add(block_bytes, memory, blocks as u32);
         if blocks > 1 {
             self.core.budget.ring();
@@ -169,8 +170,8 @@ impl Store {
         Ok(piece)
     }
 
-    /// Pins memory, freeing idle memory to make room in the budget if that helps.
-    fn pin_with_room(&self, bytes: usize) -> Result<Block> {
+    /// Pins memory. `make_room` frees idle memory if that brings it within the budget.
+    fn pin(&self, bytes: usize, make_room: bool) -> Result<Block> {
         let pin = || Block::pin(&self.core, bytes, HostFlags::default());
         match pin() {
             Err(
@@ -179,7 +180,7 @@ impl Store {
                     in_use_bytes,
                     limit_bytes,
                 },
-            ) => {
+            ) if make_room => {
                 let short_bytes = in_use_bytes
                     .saturating_add(requested_bytes)
                     .saturating_sub(limit_bytes);
@@ -203,13 +204,29 @@ impl Store {
         drop(freed); // no lock is held: this calls the driver
     }
 
-    /// Frees at least `bytes` of idle memory if that much exists: the device's own first, then the pool's.
-    /// Returns whether anything was freed.
+    /// Frees idle memory that takes at least `bytes` of the budget, the device's own first, then the
+    /// pool's. Frees nothing and returns `false` if there is less.
     fn make_room(&self, bytes: u64) -> bool {
         let device = self.device.upgrade();
-        let device_bytes = device.map_or(0, |device| device.pinned_store.store().free_idle(bytes));
-        let own_bytes = self.free_idle(bytes.saturating_sub(device_bytes));
-        device_bytes + own_bytes > 0
+        let device_store = device.as_ref().map(|device| &**device.pinned_store.store());
+        let other = device_store.filter(|store| !std::ptr::eq(*store, self));
+        let stores = other.into_iter().chain([self]);
+        if stores.clone().map(Self::idle_locked_bytes).sum::<u64>() < bytes {
+            return false;
+        }
+        let mut short_bytes = bytes;
+        for store in stores {
+            let freed = store.whole().remove_locked(short_bytes);
+            let freed_bytes: u64 = freed.iter().map(Block::locked_bytes).sum();
+            short_bytes = short_bytes.saturating_sub(freed_bytes);
+        }
+        true
+    }
+
+    /// What idle memory takes of the budget.
+    fn idle_locked_bytes(&self) -> u64 {
+        let idle = self.whole().idle_slabs();
+        idle.iter().map(|slab| slab.locked_bytes).sum()
     }
 
     /// Frees at least `bytes` of idle memory if there is so much, longest idle first. Returns how much.
