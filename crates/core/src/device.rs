@@ -1,6 +1,7 @@
 //! An opened device.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -302,13 +303,19 @@ impl Shared {
 
     /// Frees device memory once `uses` have fired, without blocking.
     pub(crate) fn return_memory(&self, memory: DeviceMemory, uses: Vec<DeviceFence>) {
+        let memory = ManuallyDrop::new(memory); // leaked if the driver panics
         let pending: Vec<_> = uses
             .into_iter()
             .filter(|fence| !fence.has_let_go())
             .collect();
-        let memory = match self.free_in_order(memory, &pending) {
-            Ok(()) => return,
-            Err(memory) => memory,
+        let stream = memory.is_ordered().then(|| self.stream_behind(&pending));
+        let memory = ManuallyDrop::into_inner(memory);
+        let memory = match stream.flatten() {
+            Some(stream) => match memory.free_on(stream) {
+                Ok(()) => return,
+                Err(memory) => memory,
+            },
+            None => memory,
         };
         if pending.is_empty() {
             drop(memory);
@@ -317,29 +324,16 @@ impl Shared {
         }
     }
 
-    /// Frees stream-ordered memory behind its uses, on a separate stream, so that no thread has to wait.
-    /// Returns the memory if that is not possible.
-    fn free_in_order(
-        &self,
-        memory: DeviceMemory,
-        pending: &[DeviceFence],
-    ) -> Result<(), DeviceMemory> {
-        if !memory.is_ordered() {
-            return Err(memory);
-        }
+    /// A separate stream for stream-ordered frees, behind the `pending` uses, so that no thread has to
+    /// wait. `None` if the driver refuses.
+    fn stream_behind(&self, pending: &[DeviceFence]) -> Option<StreamHandle> {
         let ready = self.returns().and_then(|stream| {
             for fence in pending {
                 self.core.driver.stream_wait_event(stream, fence.event())?;
             }
             Ok(stream)
         });
-        match ready {
-            Ok(stream) => memory.free_on(stream),
-            Err(error) => {
-                self.core.keep_stray(error);
-                Err(memory)
-            }
-        }
+        ready.map_err(|error| self.core.keep_stray(error)).ok()
     }
 
     fn returns(&self) -> pinlane_driver::Result<StreamHandle> {

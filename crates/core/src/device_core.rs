@@ -1,5 +1,6 @@
 //! Shared by all resources of a device: the driver, memory counters, and errors from drops.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -61,6 +62,18 @@ impl DeviceCore {
     /// Releases a driver resource where no error can be returned. Retries once, since a single failed call
     /// must not leak. Errors are kept for [`take_stray`](Self::take_stray). Returns whether it worked.
     pub(crate) fn give_back(&self, call: impl Fn(&dyn Driver) -> Result<()>) -> bool {
+        let try_to = || self.try_to_give_back(&call);
+        if !std::thread::panicking() {
+            return try_to();
+        }
+        // Another panic that leaves a destructor now would abort the process.
+        catch_unwind(AssertUnwindSafe(try_to)).unwrap_or_else(|panic| {
+            std::mem::forget(panic); // dropping it might panic, too
+            false
+        })
+    }
+
+    fn try_to_give_back(&self, call: impl Fn(&dyn Driver) -> Result<()>) -> bool {
         let Err(first) = call(&*self.driver) else {
             return true;
         };
@@ -126,7 +139,7 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
-        // SAFETY: created by `create`, and its last user is gone.
+        // SAFETY: created by `create`, and nothing submits to it any more. Work in it still completes.
         self.core
             .give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
     }

@@ -174,6 +174,11 @@ impl HelperPool {
     /// Posts a job and returns its number.
     fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> usize {
         let mut state = lock(&self.state);
+        let threads_wanted = helpers.min(helpers_at_most());
+        while state.threads < threads_wanted && self.start_thread(state.threads) {
+            state.threads += 1;
+        }
+        // Nothing below panics: the caller closes a job only once it has its number.
         let id = state.next_id;
         state.next_id += 1;
         state.jobs.push(Job {
@@ -186,10 +191,6 @@ impl HelperPool {
         self.callers.store(state.jobs.len(), Ordering::Relaxed);
         self.wanted.fetch_add(helpers, Ordering::SeqCst);
         self.posted.fetch_add(1, Ordering::Relaxed);
-        let threads_wanted = helpers.min(helpers_at_most());
-        while state.threads < threads_wanted && self.start_thread(state.threads) {
-            state.threads += 1;
-        }
         drop(state);
         self.wake_some();
         id

@@ -139,11 +139,12 @@ impl Drop for Loaded {
         if *self.stranded.get_mut() {
             return;
         }
-        // SAFETY: taken only here, and never used again.
-        let code = unsafe { ManuallyDrop::take(&mut self.code) };
         let launches = lock(&self.launches);
         let running = launches.fences().filter(|fence| !fence.has_let_go());
         let running: Vec<_> = running.cloned().collect();
+        // Only now: if the driver panics above, the code is leaked, since it may be running.
+        // SAFETY: taken only here, and never used again.
+        let code = unsafe { ManuallyDrop::take(&mut self.code) };
         if running.is_empty() {
             drop(code);
         } else {

@@ -119,6 +119,65 @@ fn driver_that_panics_behind_a_kernel_frees_neither_its_memory_nor_its_code() {
     assert_eq!(misuse(&sim), [""; 0]);
 }
 
+/// Destroying the first event panics, and so does each of the others while that one unwinds.
+#[test]
+fn driver_that_panics_at_every_destroy_does_not_abort() {
+    let sim = pinlane_testing::sim();
+    let (device, armed) = trapped(&sim, |call, _| match call {
+        Call::EventDestroy | Call::StreamDestroy => panic!("on purpose"),
+        _ => Ok(()),
+    });
+    let stream = device.stream().unwrap();
+    let mut targets = [(); 3].map(|()| device.alloc::<u8>(16).unwrap());
+    let uploads = targets.each_mut().map(|target| {
+        let source = device.pinned_from(&[1u8; 16]).unwrap();
+        stream.upload(source, target).unwrap()
+    });
+    for upload in uploads {
+        pinlane_conformance::library::block_on(upload).unwrap();
+    }
+    drop((targets, stream));
+    armed.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(device))).is_err());
+    assert_eq!(misuse(&sim), [""; 0]);
+}
+
+/// Dropping asks whether the work is done. Without an answer it may still be running.
+#[test]
+fn driver_that_panics_when_asked_frees_nothing_that_may_be_in_use() {
+    let sim = pinlane_testing::sim();
+    static UNLOADED: AtomicBool = AtomicBool::new(false);
+    let (device, armed) = trapped(&sim, |call, _| match call {
+        Call::EventQuery if !std::thread::panicking() => panic!("on purpose"),
+        Call::ModuleUnload => {
+            UNLOADED.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        _ => Ok(()),
+    });
+    let stream = device.stream().unwrap();
+    let mut copies = MappedCopies::load(&device).unwrap();
+    let mut on_device = device.alloc::<u8>(LARGE).unwrap();
+    // Once before, so that the kernel knows by then what to copy.
+    let mapped = device.mapped(LARGE).unwrap();
+    let sent = copies.to_device(&stream, mapped, &mut on_device).unwrap();
+    let mapped = sent.wait().unwrap();
+    sim.hold();
+    let sent = copies.to_device(&stream, mapped, &mut on_device).unwrap();
+    armed.store(true, Ordering::Relaxed);
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(on_device))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(copies))).is_err());
+    assert!(
+        !UNLOADED.load(Ordering::Relaxed),
+        "the kernel may still run"
+    );
+    armed.store(false, Ordering::Relaxed);
+    sim.release();
+    sent.wait().unwrap();
+    drop((stream, device));
+    assert_eq!(misuse(&sim), [""; 0]);
+}
+
 #[test]
 fn memory_of_work_that_cannot_be_waited_for_is_not_used_again() {
     let sim = pinlane_testing::sim();

@@ -1,5 +1,6 @@
 //! One allocation of device memory.
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -122,16 +123,18 @@ impl DeviceMemory {
 
     /// Frees the memory behind all work submitted to `stream`, which must include all uses. Returns the
     /// memory if the driver refuses.
-    pub(crate) fn free_on(mut self, stream: StreamHandle) -> std::result::Result<(), Self> {
+    pub(crate) fn free_on(self, stream: StreamHandle) -> std::result::Result<(), Self> {
         debug_assert!(self.is_ordered());
-        let ptr = self.ptr;
+        let mut memory = ManuallyDrop::new(self); // leaked if the driver panics
+        let ptr = memory.ptr;
         // SAFETY: from `device_alloc_async`, not freed, and `stream` is behind all uses.
         let free = |driver: &dyn Driver| unsafe { driver.device_free_async(ptr, stream) };
-        if !self.core.give_back(free) {
-            return Err(self);
+        let freed = memory.core.give_back(free);
+        if freed {
+            memory.origin = Origin::Nothing;
         }
-        self.origin = Origin::Nothing;
-        Ok(())
+        let memory = ManuallyDrop::into_inner(memory);
+        if freed { Ok(()) } else { Err(memory) }
     }
 }
 
