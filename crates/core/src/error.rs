@@ -267,8 +267,6 @@ impl fmt::Display for Size {
 }
 
 /// A transfer that could not be submitted or that failed, with its buffer.
-#[derive(thiserror::Error)]
-#[error("{error}")]
 pub struct TransferError<B> {
     /// What went wrong.
     pub error: Error,
@@ -295,6 +293,18 @@ impl<B> fmt::Debug for TransferError<B> {
     }
 }
 
+impl<B> fmt::Display for TransferError<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<B> StdError for TransferError<B> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.error.source()
+    }
+}
+
 impl<B> From<TransferError<B>> for Error {
     fn from(failed: TransferError<B>) -> Self {
         failed.error
@@ -302,8 +312,6 @@ impl<B> From<TransferError<B>> for Error {
 }
 
 /// Memory that could not be registered or unregistered, with the reason.
-#[derive(thiserror::Error)]
-#[error("{error}")]
 pub struct RegisterError<M> {
     /// The reason.
     pub error: Error,
@@ -316,6 +324,18 @@ impl<M> fmt::Debug for RegisterError<M> {
         f.debug_struct("RegisterError")
             .field("error", &self.error)
             .finish_non_exhaustive()
+    }
+}
+
+impl<M> fmt::Display for RegisterError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<M> StdError for RegisterError<M> {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.error.source()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use pinlane::{
     Device, DeviceBuf, HostBuf, MappedBuf, Part, PinnedBuf, PinnedPool, PinnedSource, PinnedTarget,
-    PoolBuf, Registered, Result, Stream, WriteCombinedBuf,
+    PoolBuf, RegisterError, Registered, Result, Stream, TransferError, WriteCombinedBuf,
 };
 
 const LEN: u32 = 100;
@@ -170,4 +170,27 @@ fn a_part_beyond_the_end() {
     let rig = Rig::new().expect("it opens");
     let buffer = rig.device.pinned::<u32>(LEN as usize).expect("enough");
     let _ = buffer.part(5..101);
+}
+
+/// What wraps a library error shows that error's cause, not the error itself a second time.
+#[test]
+fn failed_transfers_and_registrations_pass_on_the_cause() {
+    use std::error::Error as _;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the disk is gone")]
+    struct Gone(#[source] std::io::Error);
+
+    let io = std::io::Error::other("no such disk");
+    let error = pinlane::Error::other(pinlane::ErrorKind::Io, Gone(io));
+    let cause = error.source().expect("the disk").to_string();
+    let failed = TransferError {
+        error: error.clone(),
+        buffer: Some(()),
+    };
+    let refused = RegisterError { error, memory: () };
+    for wrapped in [&failed as &dyn std::error::Error, &refused] {
+        assert_eq!(wrapped.to_string(), "the disk is gone");
+        assert_eq!(wrapped.source().expect("the cause").to_string(), cause);
+    }
 }
