@@ -101,7 +101,9 @@ impl DeviceFence {
             return Ok(true);
         }
         let done = ask(&*self.core().driver, self.event())?;
-        self.0.done.fetch_or(done, Ordering::Release);
+        if done {
+            self.0.done.store(true, Ordering::Release);
+        }
         Ok(done)
     }
 

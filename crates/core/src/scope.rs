@@ -322,15 +322,13 @@ impl<S: Unpin> Future for ScopedTransfer<'_, S> {
     /// If polled again after it returned `Ready`.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<S>> {
         let this = self.get_mut();
-        let completed = match (this.completed.take(), this.fence(), this.shared.upgrade()) {
-            (Some(completed), ..) => completed,
-            (None, None, _) => Completed::ready(Ok(())),
-            (None, Some(fence), Some(shared)) => Completed::new(fence, shared),
+        let completed = this.completed.take();
+        let completed = completed.unwrap_or_else(|| match (this.fence(), this.shared.upgrade()) {
+            (None, _) => Completed::ready(Ok(())),
+            (Some(fence), Some(shared)) => Completed::new(fence, shared),
             // The device is closed, so nothing would wake the task.
-            (None, Some(fence), None) => {
-                Completed::ready(settle_borrowed(&fence).map_err(Into::into))
-            }
-        };
+            (Some(fence), None) => Completed::ready(settle_borrowed(&fence).map_err(Into::into)),
+        });
         let completed = Pin::new(this.completed.insert(completed));
         completed.poll(context).map_ok(|()| {
             let memory = this.memory.take();

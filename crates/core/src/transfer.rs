@@ -151,7 +151,8 @@ impl Stream {
         let source = ManuallyDrop::new(source); // leaked if the driver panics
         let mut last = None;
         for (number, (range, target)) in pieces.iter().enumerate() {
-            assert!(range.end <= len && range.len() == target.len(), "{range:?}");
+            let inside = range.start <= range.end && range.end <= len;
+            assert!(inside && range.len() == target.len(), "{range:?}");
             // SAFETY: the range was checked to be inside the buffer.
             let first = unsafe { start.add(range.start) };
             let copy = Direction::Upload.copy(first, target.device_ptr(), range.len());

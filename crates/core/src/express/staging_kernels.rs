@@ -91,7 +91,8 @@ impl StagingKernels {
         target: DevicePtr,
         stream: StreamHandle,
     ) -> Result<()> {
-        let mut args = vec![KernelArg::U64(items as u64)];
+        let mut args = Vec::with_capacity(5);
+        args.push(KernelArg::U64(items as u64));
         let kernel = match cast {
             Cast::F32ToBf16 => self.to_bf16,
             Cast::F32ToF16 => self.to_f16,

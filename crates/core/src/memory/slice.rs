@@ -59,9 +59,11 @@ impl<'a, T: Pod> PinnedSlice<'a, T> {
         Self::new(NonNull::from(memory).cast(), memory.len(), core, true)
     }
 
+    /// Part of it. The caller has checked the bounds.
     fn sub(&self, range: Range<usize>) -> Self {
+        debug_assert!(range.start <= range.end && range.end <= self.len);
         Self {
-            // SAFETY: the caller checked the bounds.
+            // SAFETY: the range is inside.
             start: unsafe { self.start.add(range.start) },
             len: range.len(),
             ..*self
