@@ -14,9 +14,9 @@
 #![forbid(unsafe_code)]
 
 mod calibration;
-mod cli;
 mod clock;
 mod commands;
+mod context;
 mod copier;
 mod device;
 mod input_error;
@@ -34,10 +34,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use cli::Cli;
 use commands::{
-    bench, calibrate, compare, doctor, dot, feed, load, manual, overlap, plan, selftest,
+    bench, calibrate, compare_memory, doctor, dot_product, feed, load, manual, overlap, plan,
+    selftest,
 };
+use context::CommandContext;
 use device::DeviceChoice;
 use output::UsageError;
 
@@ -87,7 +88,7 @@ allocation time.
 Examples:
   pinlane compare --size 1GiB --repeat 9 --html compare.html
   pinlane --device sim:pcie5-x16 --json compare")]
-    Compare(compare::Args),
+    Compare(compare_memory::Args),
 
     /// Benchmark copies of many sizes, for every kind of memory and direction
     #[command(after_help = "\
@@ -124,7 +125,7 @@ Examples:
 Examples:
   pinlane dot -n 100_000_000 --repeat 15
   pinlane --device sim:pcie3-x16 dot --kernel atomic")]
-    Dot(dot::Args),
+    Dot(dot_product::Args),
 
     /// Load weights from files to the device and, on a GPU, show the bottleneck
     #[command(after_help = "\
@@ -193,11 +194,11 @@ Examples:
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let cli = Cli {
+    let context = CommandContext {
         device: &args.device,
         json: args.json,
     };
-    match run(&args.command, &cli) {
+    match run(&args.command, &context) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         // The reader closed the pipe, as `head` does.
@@ -210,20 +211,20 @@ fn main() -> ExitCode {
 }
 
 /// Runs a command. Returns whether the job succeeded.
-fn run(command: &Command, cli: &Cli<'_>) -> anyhow::Result<bool> {
+fn run(command: &Command, context: &CommandContext<'_>) -> anyhow::Result<bool> {
     match command {
-        Command::Compare(args) => compare::run(args, cli),
-        Command::Bench(args) => bench::run(args, cli),
-        Command::Calibrate(args) => calibrate::run(args, cli),
-        Command::Doctor => doctor::run(cli),
-        Command::Dot(args) => dot::run(args, cli),
-        Command::Load(args) => load::run(args, cli),
-        Command::Feed(args) => feed::run(args, cli),
-        Command::Overlap(args) => overlap::run(args, cli),
-        Command::Plan(args) => plan::run(args, cli),
+        Command::Compare(args) => compare_memory::run(args, context),
+        Command::Bench(args) => bench::run(args, context),
+        Command::Calibrate(args) => calibrate::run(args, context),
+        Command::Doctor => doctor::run(context),
+        Command::Dot(args) => dot_product::run(args, context),
+        Command::Load(args) => load::run(args, context),
+        Command::Feed(args) => feed::run(args, context),
+        Command::Overlap(args) => overlap::run(args, context),
+        Command::Plan(args) => plan::run(args, context),
         Command::Completions(args) => manual::completions(args, Args::command()),
         Command::Man(args) => manual::man(args, Args::command()),
-        Command::Selftest(args) => selftest::run(args, cli),
+        Command::Selftest(args) => selftest::run(args, context),
     }
 }
 

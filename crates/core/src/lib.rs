@@ -41,7 +41,7 @@
 
 #![warn(missing_debug_implementations)]
 
-mod builtin;
+mod builtin_kernels;
 mod completed;
 mod completion_notifier;
 mod copy;
@@ -78,7 +78,7 @@ mod sealed {
 
 pub(crate) use sealed::Sealed;
 
-pub use builtin::Builtin;
+pub use builtin_kernels::Builtin;
 pub use bytemuck::Pod;
 pub use completed::Completed;
 pub use device::{Device, DeviceStats};

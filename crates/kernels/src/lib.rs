@@ -16,7 +16,7 @@ mod dot;
 mod instructions;
 mod kernel;
 mod normalize;
-mod pieces;
+mod scatter_gather;
 mod twins;
 
 pub use copy_demoting::{can_demote, copy_demoting_raw};
@@ -25,7 +25,7 @@ pub use dot::{dot, dot_partials, dot_partials_shape, dot_sum_shape};
 pub use instructions::Instructions;
 pub use kernel::{Kernel, Memory, MemoryFault, TwinResult};
 pub use normalize::{MAX_CHANNELS, normalize_shape};
-pub use pieces::Piece;
+pub use scatter_gather::Piece;
 pub use twins::{builtin, find};
 
 /// All built-in kernels as one PTX module, for GPUs with compute capability 5.2 or later.

@@ -39,9 +39,9 @@ mod named_enum;
 mod bench;
 mod calibration;
 mod colour;
-mod compare;
+mod compare_memory;
 mod doctor;
-mod dot;
+mod dot_product;
 mod feed;
 mod format;
 mod json;
@@ -64,9 +64,9 @@ pub use bench::{
 pub use calibration::{
     BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, PinningFigures,
 };
-pub use compare::{Compare, CompareRow, LinkBasis, LinkLimit};
+pub use compare_memory::{Compare, CompareRow, LinkBasis, LinkLimit};
 pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorStatus, DoctorStyle};
-pub use dot::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
+pub use dot_product::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 pub use feed::{
     Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
     FeedShard, FeedSkipped, FeedStage, FeedTarget,

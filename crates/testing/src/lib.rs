@@ -4,16 +4,16 @@
 mod data;
 mod example;
 mod express;
-mod full;
 mod seeds;
 mod sim;
+mod slow_tests;
 mod trap;
 
 pub use data::*;
 pub use example::*;
 pub use express::*;
-pub use full::*;
 pub use pinlane::model::SplitMix64;
 pub use seeds::*;
 pub use sim::*;
+pub use slow_tests::*;
 pub use trap::*;

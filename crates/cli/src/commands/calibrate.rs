@@ -9,7 +9,7 @@ use pinlane_report::{
     BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, PinningFigures,
 };
 
-use crate::cli::Cli;
+use crate::context::CommandContext;
 use crate::{calibration, clock, device, output_file, profile};
 
 const GIB: u64 = 1 << 30;
@@ -29,9 +29,9 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
-    output_file::check(&[("--output", &args.output)], cli.device.file())?;
-    let backend = cli.device.open_for_timing()?;
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
+    output_file::check(&[("--output", &args.output)], context.device.file())?;
+    let backend = context.device.open_for_timing()?;
     let device = backend.device()?;
     let info = device.info();
     // Found before measuring, so that a missing cache folder fails at once.
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let output_file = args.output.as_deref().filter(|_| failed.is_none());
     report.next = next(info, output_file);
     // The results are printed even if a file cannot be written.
-    cli.report(|| report.to_json(), || report.to_text())?;
+    context.report(|| report.to_json(), || report.to_text())?;
     failed.map_or(Ok(true), Err)
 }
 

@@ -2,9 +2,9 @@
 
 pub(crate) mod bench;
 pub(crate) mod calibrate;
-pub(crate) mod compare;
+pub(crate) mod compare_memory;
 pub(crate) mod doctor;
-pub(crate) mod dot;
+pub(crate) mod dot_product;
 pub(crate) mod feed;
 pub(crate) mod load;
 pub(crate) mod manual;

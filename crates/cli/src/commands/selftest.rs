@@ -6,7 +6,7 @@ use pinlane_conformance::{CaseResult, Verdict};
 use pinlane_report::{Selftest, SelftestCase, SelftestVerdict};
 use pinlane_sim::{Finding, Sim};
 
-use crate::cli::Cli;
+use crate::context::CommandContext;
 use crate::device::{self, Backend};
 use crate::output::{self, UsageError};
 
@@ -21,8 +21,8 @@ pub(crate) struct Args {
     seed: Option<u64>,
 }
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
-    let backend = cli.device.open(|sim| match args.seed {
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
+    let backend = context.device.open(|sim| match args.seed {
         Some(seed) => sim.seed(seed),
         None => sim,
     })?;
@@ -30,16 +30,20 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
         let reason = "--seed needs a simulated device; add --device sim";
         return Err(UsageError(reason.to_owned()).into());
     }
-    let report = run_suite(&backend, args.filter.as_deref(), cli)?;
+    let report = run_suite(&backend, args.filter.as_deref(), context)?;
     if report.cases.is_empty() {
         let text = args.filter.as_deref().unwrap_or_default();
         return Err(UsageError(format!("no case matches --filter {text}")).into());
     }
-    cli.report(|| report.to_json(), || report.summary())?;
+    context.report(|| report.to_json(), || report.summary())?;
     Ok(report.is_good())
 }
 
-fn run_suite(backend: &Backend, filter: Option<&str>, cli: &Cli<'_>) -> anyhow::Result<Selftest> {
+fn run_suite(
+    backend: &Backend,
+    filter: Option<&str>,
+    context: &CommandContext<'_>,
+) -> anyhow::Result<Selftest> {
     let (platform, ordinal) = (&*backend.platform, backend.ordinal);
     let info = &platform.devices()?[ordinal as usize];
     let mut report = Selftest::new(device::origin(info));
@@ -59,7 +63,7 @@ fn run_suite(backend: &Backend, filter: Option<&str>, cli: &Cli<'_>) -> anyhow::
             name: result.name.to_owned(),
             verdict: verdict(result, sim, &findings),
         };
-        if !cli.json {
+        if !context.json {
             printed = output::print(&case.to_text());
         }
         report.push(case);

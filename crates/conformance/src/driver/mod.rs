@@ -14,12 +14,12 @@ mod mapped;
 mod memset;
 mod modules;
 mod normalize_kernels;
-mod piece_kernels;
 mod pinned;
 mod pointers;
 mod registered;
 mod registration_errors;
 mod row_copies;
+mod scatter_gather_kernels;
 mod stream_memory;
 mod streams;
 mod threads;
@@ -51,7 +51,7 @@ pub(crate) fn cases() -> Vec<Case> {
         modules::CASES,
         convert_kernels::CASES,
         normalize_kernels::CASES,
-        piece_kernels::CASES,
+        scatter_gather_kernels::CASES,
         dot_kernels::CASES,
         threads::CASES,
     ]

@@ -13,7 +13,7 @@ mod churn;
 mod convert;
 mod dot;
 mod normalize;
-mod pieces;
+mod scatter_gather;
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
@@ -22,7 +22,7 @@ use self::churn::churn_u32;
 use self::convert::{f32_to_bf16, f32_to_f16, u8_to_f32};
 use self::dot::{dot_atomic_f32, dot_partials_f32, dot_sum_f64};
 use self::normalize::{normalize_u8_bf16, normalize_u8_f32};
-use self::pieces::{gather, scatter};
+use self::scatter_gather::{gather, scatter};
 use crate::{Kernel, Memory, TwinResult};
 
 /// Bytes that a twin works on at a time.
@@ -68,8 +68,8 @@ static ALL: &[Kernel] = kernels! {
     dot_atomic_f32(U64, Ptr, Ptr, Ptr): dot::atomic_touched, dot::atomic_ns;
     normalize_u8_f32(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 5), none;
     normalize_u8_bf16(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 3), none;
-    scatter(U64, U32, Ptr, Ptr, U64): pieces::touched, none;
-    gather(U64, U32, Ptr, Ptr, U64): pieces::touched, none;
+    scatter(U64, U32, Ptr, Ptr, U64): scatter_gather::touched, none;
+    gather(U64, U32, Ptr, Ptr, U64): scatter_gather::touched, none;
 };
 
 fn none(_: &[KernelArg]) -> u64 {

@@ -5,4 +5,4 @@ mod convert;
 mod dot;
 mod flat;
 mod normalize;
-mod pieces;
+mod scatter_gather;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use pinlane_report::{Bench, BenchComparison, MemoryKind, Route};
 
-use crate::cli::Cli;
+use crate::context::CommandContext;
 use crate::interrupt::Interrupt;
 use crate::measure::Meter;
 use crate::output::{self, UsageError};
@@ -75,28 +75,32 @@ pub(crate) struct Args {
     fail_if_slower: Option<f64>,
 }
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
     let csv_to_stdout = args.csv.as_deref() == Some(Path::new("-"));
-    if csv_to_stdout && cli.json {
+    if csv_to_stdout && context.json {
         let reason = "--csv - and --json cannot both use standard output; pass a file to --csv";
         return Err(UsageError(reason.to_owned()).into());
     }
     let csv = args.csv.clone().filter(|_| !csv_to_stdout);
     let (svg, html) = (&args.svg, &args.html);
     let flags = [("--csv", &csv), ("--svg", svg), ("--html", html)];
-    let inputs = cli.device.file().into_iter().chain(args.against.as_deref());
+    let inputs = context
+        .device
+        .file()
+        .into_iter()
+        .chain(args.against.as_deref());
     output_file::check(&flags, inputs)?;
     let earlier = args.against.as_deref().map(read_earlier).transpose()?;
     let interrupt = Interrupt::listen()?;
-    let report = measure(args, cli, &interrupt)?;
+    let report = measure(args, context, &interrupt)?;
     let written = write_given(&csv, || report.to_csv())
         .and_then(|()| write_given(svg, || report.to_svg()))
         .and_then(|()| write_given(html, || report.to_html()));
     let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
     match &compared {
         _ if csv_to_stdout => output::print(&report.to_csv())?,
-        None => cli.report(|| report.to_json(), || report.to_text())?,
-        Some(compared) => cli.report(
+        None => context.report(|| report.to_json(), || report.to_text())?,
+        Some(compared) => context.report(
             || compared.to_json(&report),
             || format!("{}{}", report.to_text(), compared.to_text(&report.origin)),
         )?,
@@ -104,7 +108,7 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     // The results are printed even if a file cannot be written.
     written?;
     if !csv_to_stdout {
-        cli.written([&csv, &args.svg, &args.html])?;
+        context.written([&csv, &args.svg, &args.html])?;
     }
     let mut good = report.complete && !report.lines.is_empty();
     if !report.complete {
@@ -130,8 +134,12 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     Ok(good)
 }
 
-fn measure(args: &Args, cli: &Cli<'_>, interrupt: &Interrupt) -> anyhow::Result<Bench> {
-    let backend = cli.device.open_for_timing()?;
+fn measure(
+    args: &Args,
+    context: &CommandContext<'_>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Bench> {
+    let backend = context.device.open_for_timing()?;
     let device = backend.device()?;
     let simulated = device.info().simulated.is_some();
     let default_sizes = if simulated { SIZES_SIMULATED } else { SIZES };

@@ -12,14 +12,14 @@ mod tests;
 
 use pinlane_report::Doctor;
 
-use crate::cli::Cli;
+use crate::context::CommandContext;
 use crate::{device, terminal};
 use facts::Facts;
 
-pub(crate) fn run(cli: &Cli<'_>) -> anyhow::Result<bool> {
-    let report = examine(&Facts::gather(cli.device));
+pub(crate) fn run(context: &CommandContext<'_>) -> anyhow::Result<bool> {
+    let report = examine(&Facts::gather(context.device));
     let text = || report.to_text(terminal::doctor_look());
-    cli.report(|| report.to_json(), text)?;
+    context.report(|| report.to_json(), text)?;
     Ok(report.is_good())
 }
 

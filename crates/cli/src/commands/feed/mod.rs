@@ -16,8 +16,8 @@ use pinlane::load::{
 use pinlane_driver::ErrorKind;
 use pinlane_report::Feed;
 
-use crate::cli::Cli;
 use crate::clock::HostClock;
+use crate::context::CommandContext;
 use crate::input_error::{When, failed};
 use crate::interrupt::Interrupt;
 use crate::output::{self, UsageError};
@@ -27,13 +27,17 @@ use report::SampleBytes;
 use run::{Consumer, FeedRun};
 use source::Interruptible;
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
     source::check(args)?;
-    let inputs = args.source.iter().map(Path::new).chain(cli.device.file());
+    let inputs = args
+        .source
+        .iter()
+        .map(Path::new)
+        .chain(context.device.file());
     output_file::check(&[("--html", &args.html)], inputs)?;
     let shard = shard::choose(args)?;
     let interrupt = Interrupt::listen()?;
-    let backend = cli.device.open_for_timing()?;
+    let backend = context.device.open_for_timing()?;
     let device = backend.device()?;
     let simulated = device.info().simulated.is_some();
     let dataset = source::open(args, simulated, &interrupt)?;
@@ -82,10 +86,10 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
     let mut report = report::feed(&backend, &device, &loader, job, &outcome);
     report.notes.extend(shard.note);
     let written = output_file::write_given(&args.html, || report.to_html());
-    cli.report(|| report.to_json(), || report.to_text())?;
+    context.report(|| report.to_json(), || report.to_text())?;
     // The results are printed even if a file cannot be written.
     written?;
-    cli.written([&args.html])?;
+    context.written([&args.html])?;
     if !report.complete {
         output::complain("interrupted before the end");
     } else if report.all_skipped() {

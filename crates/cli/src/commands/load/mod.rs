@@ -16,7 +16,7 @@ use pinlane::{Device, Error};
 use pinlane_driver as driver;
 use pinlane_report::{Load, LoadList, LoadListConverted, LoadListTensor, LoadVerify, short_size};
 
-use crate::cli::Cli;
+use crate::context::CommandContext;
 use crate::input_error::{self, When, failed};
 use crate::interrupt::Interrupt;
 use crate::parse::{dtype, number, one_of};
@@ -125,26 +125,26 @@ fn calibrated(device: &Device) -> LoadConfig {
     }
 }
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
     let start = Instant::now();
     let opened = args.open();
     let weights = opened.map_err(|error| explain(error, args, When::Opening))?;
     let headers = start.elapsed();
     if args.list {
         let list = list(&weights, args.dtype);
-        cli.report(|| list.to_json(), || list.to_text())?;
+        context.report(|| list.to_json(), || list.to_text())?;
         return Ok(true);
     }
     let interrupt = Interrupt::listen()?;
     // The timeline stays on: the copies are read from it.
-    let backend = cli.device.open(|sim| sim.checks(false))?;
+    let backend = context.device.open(|sim| sim.checks(false))?;
     let device = backend.device()?;
     let mut runs = Runs::new(args, &backend, &device, &interrupt);
     let mut report = runs.run_all(weights, headers)?;
     if args.verify && report.complete {
         report.complete = verify(&runs, &device, &interrupt, &mut report);
     }
-    cli.report(|| report.to_json(), || report.to_text())?;
+    context.report(|| report.to_json(), || report.to_text())?;
     let failure = report.verify.as_ref().and_then(|it| it.failure.as_ref());
     if let Some(failure) = failure {
         output::complain(&format!("error: --verify: {failure}"));

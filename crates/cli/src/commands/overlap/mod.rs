@@ -6,8 +6,8 @@ mod variants;
 use pinlane_report::Overlap;
 use pinlane_report::timeline::{Chart, Exporter};
 
-use crate::cli::Cli;
 use crate::clock::HostClock;
+use crate::context::CommandContext;
 use crate::output::UsageError;
 use crate::output_file::ChartFiles;
 use crate::parse::{duration, number, size};
@@ -56,13 +56,13 @@ fn parse_length(text: &str) -> Result<Length, String> {
     }
 }
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
     if let Length::Light = args.host {
         let reason = "--host cannot be `light`; use a time such as 2ms, copy or 0s";
         return Err(UsageError(reason.to_owned()).into());
     }
-    args.files.check(cli.device.file())?;
-    let backend = cli.device.open_for_timing()?;
+    args.files.check(context.device.file())?;
+    let backend = context.device.open_for_timing()?;
     let device = backend.device()?;
     let profile = match &backend.profile {
         Some(profile) => profile.clone(),
@@ -90,8 +90,8 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
         timelines,
     );
     args.files.write(&report.chart)?;
-    cli.report(|| report.to_json(), || text(&report.chart))?;
-    cli.written(args.files.all())?;
+    context.report(|| report.to_json(), || text(&report.chart))?;
+    context.written(args.files.all())?;
     Ok(true)
 }
 

@@ -18,7 +18,7 @@ use pinlane_model::schedule::schedule;
 use pinlane_model::search::best;
 use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
 
-use crate::cli::Cli;
+use crate::context::CommandContext;
 use crate::device::DeviceChoice;
 use crate::output::UsageError;
 use crate::profile::{self, ProfileFile};
@@ -29,17 +29,17 @@ use report::Subject;
 /// How profiles that were measured on a simulated device name it.
 const SIMULATED_NAME: &str = "Simulated GPU";
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
     let job = args.job()?;
     let profile = args.profile.as_ref().and_then(|it| it.file.as_deref());
-    let inputs = cli.device.file().into_iter().chain(profile);
+    let inputs = context.device.file().into_iter().chain(profile);
     args.files.check(inputs)?;
-    let (profile, simulated) = find_profile(cli.device, args)?;
+    let (profile, simulated) = find_profile(context.device, args)?;
     let mut plan = plan(args, &job, &profile, simulated)?;
     args.files.write(&plan.timeline)?;
     let written = args.files.all().into_iter().flatten();
     plan.written = written.map(|path| path.display().to_string()).collect();
-    cli.report(|| plan.to_json(), || plan.to_text(&terminal::chart_look()))?;
+    context.report(|| plan.to_json(), || plan.to_text(&terminal::chart_look()))?;
     Ok(true)
 }
 

@@ -1,16 +1,16 @@
-//! What every command gets.
+//! What every command is called with: the device, and how to print.
 
 use std::path::PathBuf;
 
 use crate::device::DeviceChoice;
 use crate::output;
 
-pub(crate) struct Cli<'a> {
+pub(crate) struct CommandContext<'a> {
     pub(crate) device: &'a DeviceChoice,
     pub(crate) json: bool,
 }
 
-impl Cli<'_> {
+impl CommandContext<'_> {
     pub(crate) fn report(
         &self,
         json: impl FnOnce() -> String,

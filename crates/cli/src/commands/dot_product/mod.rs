@@ -10,8 +10,8 @@ use pinlane::{Device, PinnedBuf};
 use pinlane_model::{Direction, Profile};
 use pinlane_report::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 
-use crate::cli::Cli;
 use crate::clock::HostClock;
+use crate::context::CommandContext;
 use crate::copier::Copier;
 use crate::device::{self, Backend};
 use crate::median::median_by_key;
@@ -57,8 +57,8 @@ fn parse_items(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "too large for memory; use fewer elements".to_owned())
 }
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
-    let backend = cli.device.open_for_timing()?;
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
+    let backend = context.device.open_for_timing()?;
     let device = backend.device()?;
     let simulated = device.info().simulated.is_some();
     let job = DotJob {
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
         0 => empty(&device, job),
         _ => measure(&backend, &device, job)?,
     };
-    cli.report(|| report.to_json(), || report.to_text())?;
+    context.report(|| report.to_json(), || report.to_text())?;
     if !report.is_good() {
         output::complain("error: the same job gave different results; do not trust this device");
     }

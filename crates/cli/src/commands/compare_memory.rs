@@ -6,7 +6,7 @@ use anyhow::Context;
 use pinlane::Device;
 use pinlane_report::{Compare, CompareRow, CopyStats, MemoryKind, Route};
 
-use crate::cli::Cli;
+use crate::context::CommandContext;
 use crate::device::{self, Backend};
 use crate::measure::{CopyCase, Meter, is_refusal, link_limit};
 use crate::output_file::{self, write_given};
@@ -32,17 +32,17 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, cli: &Cli<'_>) -> anyhow::Result<bool> {
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<bool> {
     let files = [("--svg", &args.svg), ("--html", &args.html)];
-    output_file::check(&files, cli.device.file())?;
-    let backend = cli.device.open_for_timing()?;
+    output_file::check(&files, context.device.file())?;
+    let backend = context.device.open_for_timing()?;
     let report = measure(&backend, &backend.device()?, args)?;
     let written = write_given(&args.svg, || report.to_svg())
         .and_then(|()| write_given(&args.html, || report.to_html()));
-    cli.report(|| report.to_json(), || report.to_text())?;
+    context.report(|| report.to_json(), || report.to_text())?;
     // The results are printed even if a file cannot be written.
     written?;
-    cli.written([&args.svg, &args.html])?;
+    context.written([&args.svg, &args.html])?;
     Ok(true)
 }
 
