@@ -1,4 +1,4 @@
-//! The dot product of two vectors: exact in double precision, and how long each part takes.
+//! The dot product of two vectors: summed in double precision, and how long each part takes.
 
 use pinlane::record::Recorder;
 use pinlane::{Builtin, Device, Result};
