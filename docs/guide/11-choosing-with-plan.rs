@@ -2,7 +2,7 @@
 
 use pinlane::model::Profile;
 use pinlane::model::pipeline::{Job, KernelTime, Memory};
-use pinlane::model::search::{Limits, best};
+use pinlane::model::planner::{Limits, best};
 use pinlane::pipeline::{Pipeline, PipelineConfig};
 use pinlane::{Builtin, Device, Result};
 

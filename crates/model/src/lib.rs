@@ -30,10 +30,10 @@ mod cost;
 pub mod engine;
 mod measured;
 pub mod pipeline;
+pub mod planner;
 mod profile;
 mod random;
 pub mod schedule;
-pub mod search;
 
 pub use cost::{CostCurve, LinearCost};
 pub use measured::{median, start_after_previous};

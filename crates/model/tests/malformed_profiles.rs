@@ -1,7 +1,7 @@
 //! Malformed profile files are refused with an error, or they work.
 
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
-use pinlane_model::search::{Limits, best};
+use pinlane_model::planner::{Limits, best};
 use pinlane_model::{Profile, SplitMix64};
 
 /// Replacements for numbers.

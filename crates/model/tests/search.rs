@@ -2,8 +2,8 @@
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};
+use pinlane_model::planner::{Advice, Limits, Plan, Resource, best, predict_ns};
 use pinlane_model::schedule::schedule;
-use pinlane_model::search::{Advice, Limits, Plan, Resource, best, predict_ns};
 
 const GIB: u64 = 1 << 30;
 

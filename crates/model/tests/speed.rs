@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, Shape};
+use pinlane_model::planner::{Limits, best};
 use pinlane_model::schedule::schedule;
-use pinlane_model::search::{Limits, best};
 
 fn job(memory: Memory) -> Job {
     Job {

@@ -56,7 +56,7 @@ macro_rules! setters {
 setters!(chunk_bytes: usize, streams: usize, order: PipelineOrder, slots: usize, record: bool);
 
 impl PipelineConfig {
-    /// The configuration that the planner chose: [`best`](pinlane_model::search::best) returns a shape for
+    /// The configuration that the planner chose: [`best`](pinlane_model::planner::best) returns a shape for
     /// a job and a profile. Chunks are rounded up to whole items, `item_bytes` each in the widest input or
     /// output; rounding down would leave a tiny last chunk.
     ///

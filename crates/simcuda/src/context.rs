@@ -13,7 +13,7 @@ use crate::error::{
     CONTEXT_IS_DESTROYED, DEVICE_UNAVAILABLE, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED,
     OUT_OF_MEMORY, Outcome, UNSUPPORTED_LIMIT, ensure,
 };
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::{In, Out};
 use crate::machine::{Device, Machine, lock, machine};
 use crate::report;

@@ -3,7 +3,7 @@
 use pinlane_driver::{Copy2d, CopyOp, DevicePtr, Place};
 
 use crate::error::{Code, INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
-use crate::exports::exports_by_default_stream;
+use crate::export_macros::exports_by_default_stream;
 use crate::ffi::{Host, In, Out};
 use crate::machine::machine;
 use crate::stream::StreamRef;

@@ -3,7 +3,7 @@
 use pinlane_driver::{DeviceInfo, PciAddress};
 
 use crate::error::{INVALID_DEVICE, INVALID_VALUE, Outcome};
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::{Out, Text};
 use crate::machine::{Device, machine};
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use pinlane_driver::{Error, ErrorKind};
 
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::Out;
 
 /// A `CUresult`.

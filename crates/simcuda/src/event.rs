@@ -7,7 +7,7 @@ use pinlane_driver::{EventFlags, EventHandle};
 
 use crate::context::{Context, current};
 use crate::error::{INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, Outcome, ensure};
-use crate::exports::{exports, exports_by_default_stream};
+use crate::export_macros::{exports, exports_by_default_stream};
 use crate::ffi::Out;
 use crate::machine::machine;
 use crate::stream::StreamRef;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::error::{INVALID_VALUE, NOT_FOUND, UNKNOWN, ensure};
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::Out;
 use crate::machine::{initialize, machine};
 use crate::settings::settings;

@@ -3,7 +3,7 @@
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
 use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
-use crate::exports::exports_by_default_stream;
+use crate::export_macros::exports_by_default_stream;
 use crate::ffi::{In, Opaque, read_untyped};
 use crate::machine::machine;
 use crate::report;

@@ -49,7 +49,7 @@ mod device;
 mod device_memory;
 mod error;
 mod event;
-mod exports;
+mod export_macros;
 mod ffi;
 mod handles;
 mod init;

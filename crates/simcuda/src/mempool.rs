@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device_memory::alloc_async;
 use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
-use crate::exports::{exports, exports_by_default_stream};
+use crate::export_macros::{exports, exports_by_default_stream};
 use crate::ffi::{Opaque, Out, put_untyped, read_untyped};
 use crate::machine::{Device, machine};
 

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use pinlane_driver::{CopyOp, DevicePtr, Place};
 
 use crate::error::{INVALID_VALUE, Outcome, ensure};
-use crate::exports::exports_by_default_stream;
+use crate::export_macros::exports_by_default_stream;
 use crate::stream::StreamRef;
 
 /// Fills `count` items from `address` with the bytes of one item.

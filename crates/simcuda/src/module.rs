@@ -6,7 +6,7 @@ use pinlane_driver::{Error, ErrorKind, FunctionHandle, ModuleHandle};
 
 use crate::context::{Context, current};
 use crate::error::{Code, FILE_NOT_FOUND, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome, ensure};
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::{In, Opaque, Out, Text};
 use crate::machine::machine;
 

@@ -5,7 +5,7 @@ use pinlane_driver::{HostFlags, RegisterFlags};
 use crate::allocations::Kind;
 use crate::context::current;
 use crate::error::{INVALID_VALUE, Outcome, ensure};
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::{Host, Out};
 use crate::machine::machine;
 

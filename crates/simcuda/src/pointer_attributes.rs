@@ -3,7 +3,7 @@
 use crate::allocations::{Block, Kind};
 use crate::context::current;
 use crate::error::{INVALID_VALUE, Outcome, ensure};
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::{In, Opaque, Out, put_untyped};
 use crate::machine::machine;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::context::{Context, check_flags};
 use crate::error::{INVALID_CONTEXT, Outcome};
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::Out;
 use crate::machine::{lock, machine};
 

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 
 use crate::error::{INVALID_VALUE, NOT_FOUND, Outcome, UNKNOWN};
-use crate::exports::exports;
+use crate::export_macros::exports;
 use crate::ffi::{Out, Text};
 use crate::settings::{Settings, settings};
 

@@ -7,7 +7,7 @@ use pinlane_driver::{Driver, HostCallback, StreamFlags, StreamHandle};
 
 use crate::context::{Context, current};
 use crate::error::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Outcome, SUCCESS, ensure};
-use crate::exports::{exports, exports_by_default_stream};
+use crate::export_macros::{exports, exports_by_default_stream};
 use crate::ffi::{Opaque, Out};
 use crate::machine::machine;
 

@@ -2,7 +2,7 @@
 //! marks.
 
 use crate::error::NOT_SUPPORTED;
-use crate::exports::export;
+use crate::export_macros::export;
 use crate::report;
 
 /// Exports a function for each name, without its arguments.

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use pinlane::model::pipeline::{Job, Memory, PipelineOrder, Shape};
-use pinlane::model::search::predict_ns;
+use pinlane::model::planner::predict_ns;
 
 use crate::bench::{Bench, GIB, MIB, median, ms};
 use crate::rates::show;

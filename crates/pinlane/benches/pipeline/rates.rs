@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pinlane::model::pipeline::{Memory, PipelineOrder, Shape};
-use pinlane::model::search::{Limits, best};
+use pinlane::model::planner::{Limits, best};
 
 use crate::bench::{Bench, GIB, LEN, MIB, gb_per_s, median, ms};
 

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pinlane::model::pipeline::{PipelineOrder, Shape};
-use pinlane::model::search::{Limits, best};
+use pinlane::model::planner::{Limits, best};
 
 use crate::bench::{Bench, MIB, median, ms};
 use crate::rates::show;

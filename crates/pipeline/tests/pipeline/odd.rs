@@ -9,7 +9,7 @@ use pinlane::Error;
 use pinlane::pipeline::{Cause, Input, Output, PipelineConfig, PipelineOrder, StageKind};
 use pinlane_driver::Call;
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
-use pinlane_model::search::{Limits, best};
+use pinlane_model::planner::{Limits, best};
 
 use super::rig::{Rig, config};
 use pinlane_testing::must_return;

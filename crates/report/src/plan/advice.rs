@@ -1,6 +1,6 @@
 //! What limits a plan, and what would help.
 
-use pinlane_model::search::Resource;
+use pinlane_model::planner::Resource;
 use serde::Serialize;
 
 use crate::format::{duration, percent};

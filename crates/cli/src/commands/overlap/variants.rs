@@ -5,7 +5,7 @@ use pinlane::pipeline::{Pipeline, PipelineConfig, PipelineOrder, RunSummary, Sta
 use pinlane::{Device, Event, Result, Stream};
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
-use pinlane_model::search::{Limits, best};
+use pinlane_model::planner::{Limits, best};
 use pinlane_report::Overlap;
 use pinlane_report::timeline::{Span, SpanKind, Timeline, Track};
 

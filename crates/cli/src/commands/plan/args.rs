@@ -1,7 +1,7 @@
 //! Arguments of `pinlane plan`, the job they describe, and errors that name them.
 
 use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError};
-use pinlane_model::search::Limits;
+use pinlane_model::planner::Limits;
 use pinlane_model::{Direction, HostKind, Profile};
 
 use crate::output::UsageError;

@@ -2,7 +2,7 @@
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, PipelineOrder, Shape};
-use pinlane_model::search::{Limits, STREAMS_MAX, depths, power_of_two_chunks, predict_ns};
+use pinlane_model::planner::{Limits, STREAMS_MAX, depths, power_of_two_chunks, predict_ns};
 
 use super::args::{Args, check_time};
 use crate::output::UsageError;

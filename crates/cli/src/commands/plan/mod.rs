@@ -14,8 +14,8 @@ mod timeline;
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::Job;
+use pinlane_model::planner::best;
 use pinlane_model::schedule::schedule;
-use pinlane_model::search::best;
 use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
 
 use crate::context::CommandContext;

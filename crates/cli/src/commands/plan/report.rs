@@ -2,7 +2,7 @@
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, Memory, PlanError, Shape};
-use pinlane_model::search::{Advice, Alternative, Limits, Plan, best};
+use pinlane_model::planner::{Advice, Alternative, Limits, Plan, best};
 use pinlane_report::timeline::Chart;
 use pinlane_report::{Origin, PlanAdvice, PlanAlternative, PlanJob, PlanShape};
 

@@ -189,7 +189,7 @@ fn both_ways_ns(first_ns: u64, second_ns: u64, lead_ns: u64, trail_ns: u64, perc
 mod tests {
     use super::*;
     use crate::pipeline::{KernelTime, PipelineOrder};
-    use crate::search::predict_ns;
+    use crate::planner::predict_ns;
 
     /// A bound that is too high would exclude the best shape.
     #[test]

@@ -11,7 +11,7 @@
 //! ```
 //! use pinlane_model::Profile;
 //! use pinlane_model::pipeline::{Job, KernelTime, Memory};
-//! use pinlane_model::search::{Limits, best};
+//! use pinlane_model::planner::{Limits, best};
 //!
 //! let profile = Profile::builtin("h200").unwrap();
 //! let job = Job {

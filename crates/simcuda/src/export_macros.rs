@@ -30,7 +30,7 @@ macro_rules! export {
         #[allow(non_snake_case)] // the driver's own name
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($arg: $type),*) -> u32 {
-            crate::exports::$wrapper(move || $body)
+            crate::export_macros::$wrapper(move || $body)
         }
     };
 }
@@ -41,8 +41,8 @@ macro_rules! exports {
     (through $wrapper:ident; $(
         $(#[$meta:meta])* fn $name:ident $arguments:tt $(, also $other:ident)* $body:block
     )*) => { $(
-        crate::exports::export! { $wrapper $name $arguments $body }
-        $(crate::exports::export! { $wrapper $other $arguments $body })*
+        crate::export_macros::export! { $wrapper $name $arguments $body }
+        $(crate::export_macros::export! { $wrapper $other $arguments $body })*
     )* };
 }
 
@@ -55,7 +55,7 @@ macro_rules! exports_by_default_stream {
         $(, also $other:ident, $other_per_thread:ident)*
         [$stream:ident = $handle:expr] $body:block
     )*) => {
-        crate::exports::exports! { through guard; $(
+        crate::export_macros::exports! { through guard; $(
             fn $name $arguments $(, also $other)* {
                 let $stream = crate::stream::StreamRef::find($handle, crate::stream::LEGACY)?;
                 $body
