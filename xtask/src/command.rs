@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use crate::steps::{Outcome, StepResult};
+use crate::step_runner::{Outcome, StepResult};
 
 /// The root of the workspace.
 pub(crate) fn root() -> &'static Path {

@@ -10,8 +10,8 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use crate::command::{cargo, root};
-use crate::source::{CrateSource, Import};
-use crate::steps::{Outcome, StepResult};
+use crate::parse_crate::{CrateSource, Import};
+use crate::step_runner::{Outcome, StepResult};
 
 /// Type names that a crate may use more than once.
 const COMMON_NAMES: [&str; 3] = ["Args", "Inner", "State"];

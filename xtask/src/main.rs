@@ -5,10 +5,10 @@
 mod command;
 mod layers;
 mod mutants;
+mod parse_crate;
 mod setup;
 mod simcuda;
-mod source;
-mod steps;
+mod step_runner;
 mod tests;
 
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use command::{cargo, program, run};
-use steps::{Outcome, StepResult, Steps};
+use step_runner::{Outcome, StepResult, Steps};
 
 /// Check, test and maintain Pinlane
 #[derive(Parser)]

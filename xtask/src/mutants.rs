@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::command::{cargo, program, root, target_dir};
 use crate::simcuda::copy;
-use crate::steps::{Outcome, StepResult};
+use crate::step_runner::{Outcome, StepResult};
 use crate::tests::FULL;
 
 #[derive(Deserialize)]

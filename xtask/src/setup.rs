@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 
 use crate::command::{program, run, succeeds, target_dir};
-use crate::steps::{Outcome, StepResult};
+use crate::step_runner::{Outcome, StepResult};
 
 /// The version that the tests are written for.
 const CUDA_BINDINGS: &str = "cuda-bindings==13.0.3";

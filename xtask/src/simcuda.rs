@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 
 use crate::command::{cargo, program, run, target_dir};
-use crate::steps::{Outcome, StepResult};
+use crate::step_runner::{Outcome, StepResult};
 
 pub(crate) fn build() -> StepResult {
     run(&mut cargo("build -p pinlane-simcuda -p pinlane-cli"))

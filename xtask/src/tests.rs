@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::command::{cargo, run, run_captured, target_dir};
 use crate::setup::{install_miri, nightly_cargo};
-use crate::steps::{Outcome, StepResult};
+use crate::step_runner::{Outcome, StepResult};
 use crate::{setup, simcuda};
 
 /// Makes the tests run in full. `crates/testing` reads it.

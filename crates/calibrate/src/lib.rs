@@ -14,11 +14,11 @@
 mod bench;
 mod calls;
 mod copies;
+mod express;
 #[cfg(feature = "load")]
 mod files;
 mod fit;
 mod kernels;
-mod lanes;
 
 use pinlane_model::{DeviceFacts, DirectionCosts, PciFacts, Profile};
 
@@ -71,7 +71,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
         kernel: kernels,
         calls,
         host_memory: calls::page_locking(&bench)?,
-        express: lanes::measure(&bench)?,
+        express: express::measure(&bench)?,
         #[cfg(feature = "load")]
         files: files::measure(&bench),
         #[cfg(not(feature = "load"))]

@@ -2,7 +2,7 @@
 
 use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
 
-use crate::copy::same_len;
+use crate::driver_copy::same_len;
 use crate::kernel::{In, Out};
 use crate::normalize::{self, NormalizeTarget, Normalizer};
 use crate::{Device, DeviceSlice, DeviceSliceMut, Kernel, LaunchShape, Result, Stream};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pinlane_driver::{Driver, EventFlags, EventHandle};
 
-use crate::completed::Completed;
+use crate::completion_future::Completed;
 use crate::device::Shared;
 use crate::device_core::{DeviceCore, OwnEvent};
 use crate::fence::DeviceFence;

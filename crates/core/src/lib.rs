@@ -42,11 +42,11 @@
 #![warn(missing_debug_implementations)]
 
 mod builtin_kernels;
-mod completed;
+mod completion_future;
 mod completion_notifier;
-mod copy;
 mod device;
 mod device_core;
+mod driver_copy;
 mod error;
 mod event;
 mod express;
@@ -80,7 +80,7 @@ pub(crate) use sealed::Sealed;
 
 pub use builtin_kernels::Builtin;
 pub use bytemuck::Pod;
-pub use completed::Completed;
+pub use completion_future::Completed;
 pub use device::{Device, DeviceStats};
 pub use error::{Error, ErrorKind, RegisterError, Result, TransferError};
 pub use event::Event;

@@ -2,7 +2,7 @@
 
 use pinlane_kernels::Piece;
 
-use crate::copy::same_len;
+use crate::driver_copy::same_len;
 use crate::fence::DeviceFence;
 use crate::kernel::In;
 use crate::memory::{PinnedSource, Touch};

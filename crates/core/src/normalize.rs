@@ -3,7 +3,7 @@
 use half::bf16;
 use pinlane_kernels::{MAX_CHANNELS, normalize_shape};
 
-use crate::copy::same_len;
+use crate::driver_copy::same_len;
 use crate::kernel::{In, Out};
 use crate::{
     DeviceBuf, DeviceSlice, DeviceSliceMut, Error, Kernel, Module, Pod, Result, Sealed, Stream,

@@ -13,9 +13,9 @@ use std::task::{Context, Poll};
 use bytemuck::Pod;
 use pinlane_driver::{HostPtr, RegisterFlags};
 
-use crate::completed::Completed;
-use crate::copy::{Direction, enqueue, same_len};
+use crate::completion_future::Completed;
 use crate::device::Shared;
+use crate::driver_copy::{Direction, enqueue, same_len};
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut, Reservation};
 use crate::protocol::Fence;

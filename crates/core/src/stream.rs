@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle};
 
-use crate::completed::Completed;
+use crate::completion_future::Completed;
 use crate::device::Shared;
 use crate::device_core::OwnStream;
 use crate::sync::lock;

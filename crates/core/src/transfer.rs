@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytemuck::Pod;
 use pinlane_driver::{CopyOp, Driver};
 
-use crate::copy::{Direction, enqueue, same_len};
+use crate::driver_copy::{Direction, enqueue, same_len};
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget, Touch};
 use crate::protocol::{InFlight, Landed};

@@ -9,7 +9,7 @@ use pinlane_driver::Result;
 
 use crate::fork;
 use crate::library::{Library, call};
-use crate::sync::lock;
+use crate::lock::lock;
 
 /// A device's primary context, shared with all other users of the device in the process.
 pub(crate) struct PrimaryContext {

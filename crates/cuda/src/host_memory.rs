@@ -13,9 +13,9 @@ use pinlane_driver::{
     DevicePtr, Error, ErrorKind, HostFlags, HostPtr, PointerKind, RegisterFlags, Result,
 };
 
+use crate::cuda_device::{CudaDevice, device_call};
 use crate::error;
-use crate::open_device::{CudaDevice, device_call};
-use crate::registered::registered;
+use crate::registered_ranges::registered;
 
 /// The alignment of pinned memory that the trait promises.
 const PAGE_BYTES: usize = 4096;

@@ -1,13 +1,13 @@
 //! The CUDA driver behind Pinlane's driver trait.
 //!
 //! ```text
-//!   Cuda            platform.rs   finds libcuda, lists devices, opens one
+//!   Cuda            device_list.rs   finds libcuda, lists devices, opens one
 //!    |
-//!   CudaDevice      device.rs     an open device; driver.rs implements the trait with the methods
-//!    |                            in device_memory, host_memory, stream, event, copy, kernel
-//!   PrimaryContext  context.rs    the device's primary context: created at first use, made current
-//!    |                            for each call
-//!   Library         library.rs    libcuda, initialised; calls.rs is the table of its calls
+//!   CudaDevice      cuda_device.rs   an open device; driver.rs implements the trait with the methods
+//!    |                               in device_memory, host_memory, stream, event, copy, kernel
+//!   PrimaryContext  context.rs       the device's primary context: created at first use, made current
+//!    |                               for each call
+//!   Library         library.rs       libcuda, initialised; symbol_table.rs is the table of its calls
 //! ```
 //!
 //! **Nothing is linked.** libcuda is opened at run time, under the names that cudarc tries, so that
@@ -16,7 +16,7 @@
 //!
 //! **cudarc's types, our own calls.** cudarc's `sys` resolves a call when it is first made and
 //! panics if it is missing. Its result is a Rust enum, so an unknown code from a newer driver would
-//! be undefined behaviour. The table in `calls.rs` resolves every call at load and reads results as
+//! be undefined behaviour. The table in `symbol_table.rs` resolves every call at load and reads results as
 //! plain numbers; the compiler checks each signature against cudarc's.
 //!
 //! **A guest in the process.** Opening a device creates nothing on it. A call that needs the context
@@ -39,9 +39,10 @@
 //! # Ok::<(), pinlane_driver::Error>(())
 //! ```
 
-mod calls;
 mod context;
 mod copy;
+mod cuda_device;
+mod device_list;
 mod device_memory;
 mod driver;
 mod error;
@@ -52,10 +53,9 @@ mod host_memory;
 mod info;
 mod kernel;
 mod library;
-mod open_device;
-mod platform;
-mod registered;
+mod lock;
+mod registered_ranges;
 mod stream;
-mod sync;
+mod symbol_table;
 
-pub use platform::Cuda;
+pub use device_list::Cuda;

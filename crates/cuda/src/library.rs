@@ -8,9 +8,9 @@ use std::ptr;
 use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{Error, ErrorKind, Result, Version};
 
-use crate::calls::{Calls, symbol};
 use crate::error::{self, SUCCESS};
 use crate::fork;
+use crate::symbol_table::{Calls, symbol};
 
 /// The oldest supported interface: it introduced PTX 8.0, which the built-in kernels use.
 const OLDEST: Version = Version {

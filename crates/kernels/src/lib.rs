@@ -12,20 +12,20 @@
 pub mod convert;
 mod copy_demoting;
 mod copy_streaming;
-mod dot;
+mod cpu_kernel;
+mod dot_cpu;
 mod instructions;
-mod kernel;
-mod normalize;
-mod scatter_gather;
+mod normalize_launch;
+mod scatter_gather_table;
 mod twins;
 
 pub use copy_demoting::{can_demote, copy_demoting_raw};
 pub use copy_streaming::{copy_streaming, copy_streaming_raw};
-pub use dot::{dot, dot_partials, dot_partials_shape, dot_sum_shape};
+pub use cpu_kernel::{Kernel, Memory, MemoryFault, TwinResult};
+pub use dot_cpu::{dot, dot_partials, dot_partials_shape, dot_sum_shape};
 pub use instructions::Instructions;
-pub use kernel::{Kernel, Memory, MemoryFault, TwinResult};
-pub use normalize::{MAX_CHANNELS, normalize_shape};
-pub use scatter_gather::Piece;
+pub use normalize_launch::{MAX_CHANNELS, normalize_shape};
+pub use scatter_gather_table::Piece;
 pub use twins::{builtin, find};
 
 /// All built-in kernels as one PTX module, for GPUs with compute capability 5.2 or later.

@@ -27,7 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod cost;
-pub mod engine;
+pub mod engine_rules;
 mod measured;
 pub mod pipeline;
 pub mod planner;

@@ -1,7 +1,9 @@
 //! Engine rules, with times computed by hand.
 
 use pinlane_model::Profile;
-use pinlane_model::engine::{EarliestStart, Engine, EngineKind, Engines, QueuePosition, Token};
+use pinlane_model::engine_rules::{
+    EarliestStart, Engine, EngineKind, Engines, QueuePosition, Token,
+};
 
 const UP: EngineKind = EngineKind::HostToDevice;
 const DOWN: EngineKind = EngineKind::DeviceToHost;

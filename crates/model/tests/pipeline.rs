@@ -1,6 +1,6 @@
 //! Shapes and their programs.
 
-use pinlane_model::engine::EngineKind;
+use pinlane_model::engine_rules::EngineKind;
 use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};
 use pinlane_model::schedule::{HostSpan, HostState, Schedule, Span, schedule};
 use pinlane_model::{CostCurve, Direction, Profile};

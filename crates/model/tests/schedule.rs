@@ -1,6 +1,6 @@
 //! Schedules of programs: times computed by hand, and programs that cannot run.
 
-use pinlane_model::engine::{Engine, EngineKind};
+use pinlane_model::engine_rules::{Engine, EngineKind};
 use pinlane_model::schedule::{
     Action, HostState, Program, Schedule, ScheduleError, Work, schedule,
 };

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::mpsc::{Receiver, Sender};
 
-use super::buffers::BufferCache;
+use super::buffer_cache::BufferCache;
 use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
 use pinlane_core::memory::Part;

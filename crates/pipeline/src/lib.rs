@@ -49,7 +49,7 @@
 //! Device buffers track their uses, so chunks that share one wait for each other where they must. Nothing
 //! here repeats that.
 
-mod buffers;
+mod buffer_cache;
 mod chunk_loop;
 mod config;
 mod drain_thread;

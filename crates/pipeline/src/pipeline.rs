@@ -4,7 +4,7 @@ use bytemuck::Pod;
 
 use pinlane_core::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};
 
-use super::buffers::BufferCache;
+use super::buffer_cache::BufferCache;
 use super::config::PipelineConfig;
 use super::error::PipelineError;
 use super::input::{Inputs, IntoInput};

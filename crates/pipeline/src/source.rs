@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::buffers::BufferCache;
+use super::buffer_cache::BufferCache;
 use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
 use pinlane_core::memory::{DeviceSlice, Part, PinnedSlice};

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 
-use super::buffers::BufferCache;
+use super::buffer_cache::BufferCache;
 use super::drain_thread::{FinishedChunk, FreedBuffer, Results, TakeChunk};
 use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;

@@ -27,7 +27,7 @@ macro_rules! impl_to_json {
             /// The report as indented JSON, with a final newline.
             #[must_use]
             pub fn to_json(&self) -> String {
-                json::versioned_json(self)
+                versioned_json::versioned_json(self)
             }
         })+
     };
@@ -44,7 +44,6 @@ mod doctor;
 mod dot_product;
 mod feed;
 mod format;
-mod json;
 mod load;
 mod markup;
 mod origin;
@@ -56,6 +55,7 @@ mod selftest;
 mod stats;
 pub mod timeline;
 mod transfer;
+mod versioned_json;
 
 pub use bench::{
     Bench, BenchChange, BenchComparison, BenchLatency, BenchLine, BenchPoint, BenchReadError,
@@ -72,7 +72,6 @@ pub use feed::{
     FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
 pub use format::short_size;
-pub use json::SCHEMA_VERSION;
 pub use load::{
     Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
     LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,
@@ -84,6 +83,7 @@ pub use plan::{Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanR
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 pub use stats::CopyStats;
 pub use transfer::{MemoryKind, Route};
+pub use versioned_json::SCHEMA_VERSION;
 
 impl_to_json!(
     Bench,

@@ -5,7 +5,7 @@ use pinlane_kernels::Kernel;
 use pinlane_model::Profile;
 
 use crate::faults::Faults;
-use crate::profile::{ProfileNameError, profile_named};
+use crate::profile_lookup::{ProfileNameError, profile_named};
 use crate::sim::Sim;
 
 /// The configuration of a machine.

@@ -13,7 +13,7 @@
 //! - **Real bytes** move, in stream order, through copy engines and a compute engine. Kernels run as
 //!   CPU twins: the built-in ones are included, your own are added with [`SimBuilder::kernel`].
 //! - **The clock is virtual.** Each call, copy and kernel takes the time given by the
-//!   [`Profile`](pinlane_model::Profile), and engines follow [`pinlane_model::engine`], as the
+//!   [`Profile`](pinlane_model::Profile), and engines follow [`pinlane_model::engine_rules`], as the
 //!   planner's schedules do. A plain run has the same timeline on every machine, to the nanosecond.
 //!   (With host callbacks, and so with `.await`, turn off [`SimBuilder::idle_progress`] for that:
 //!   otherwise time passes while the program sleeps.)
@@ -60,7 +60,7 @@ mod faults;
 mod machine;
 mod memory;
 mod module;
-mod profile;
+mod profile_lookup;
 mod rng;
 mod run;
 mod sim;
@@ -73,6 +73,6 @@ pub use builder::SimBuilder;
 pub use checks::{Finding, FindingKind};
 pub use faults::{FaultKind, Faults};
 pub use pinlane_kernels::{Kernel, Memory, MemoryFault};
-pub use profile::{ProfileNameError, profile_named};
+pub use profile_lookup::{ProfileNameError, profile_named};
 pub use sim::{Allocation, Sim};
 pub use timeline::{Engine, Span, SpanKind};

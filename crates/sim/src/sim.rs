@@ -15,7 +15,7 @@ use crate::checks::Finding;
 use crate::driver::SimDriver;
 use crate::faults::FaultKind;
 use crate::machine::Machine;
-use crate::profile::ProfileNameError;
+use crate::profile_lookup::ProfileNameError;
 use crate::slab::Id;
 use crate::timeline::Span;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pinlane_driver::{Call, Error, ErrorKind, Result};
 use pinlane_kernels::Kernel;
-use pinlane_model::engine::{EarliestStart, Engines};
+use pinlane_model::engine_rules::{EarliestStart, Engines};
 
 use crate::adversary::Adversary;
 use crate::builder::Config;

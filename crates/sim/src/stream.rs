@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use pinlane_driver::{Call, EventFlags, HostCallback, KernelArg, LaunchShape};
 use pinlane_kernels::Kernel;
-use pinlane_model::engine::{EarliestStart, EngineKind};
+use pinlane_model::engine_rules::{EarliestStart, EngineKind};
 
 use crate::memory::HostBytes;
 use crate::slab::Id;

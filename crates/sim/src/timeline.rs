@@ -2,7 +2,7 @@
 
 use pinlane_driver::{Error, Result};
 use pinlane_model::SplitMix64;
-pub use pinlane_model::engine::Engine;
+pub use pinlane_model::engine_rules::Engine;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A kind of operation.

@@ -9,7 +9,7 @@ use pinlane_driver::{
     StreamHandle,
 };
 use pinlane_kernels::PTX;
-use pinlane_model::engine::Engine;
+use pinlane_model::engine_rules::Engine;
 use pinlane_model::schedule::{Action, Program, Work, schedule};
 use pinlane_model::{Direction, HostKind, Profile, SplitMix64};
 use pinlane_sim::Sim;

@@ -9,12 +9,12 @@ use std::thread::{self, ThreadId};
 use pinlane_driver::{Driver, StreamFlags, StreamHandle};
 
 use crate::allocations::{Block, Kind};
+use crate::c_pointers::{In, Out};
 use crate::error::{
     CONTEXT_IS_DESTROYED, DEVICE_UNAVAILABLE, INVALID_CONTEXT, INVALID_VALUE, NOT_SUPPORTED,
     OUT_OF_MEMORY, Outcome, UNSUPPORTED_LIMIT, ensure,
 };
 use crate::export_macros::exports;
-use crate::ffi::{In, Out};
 use crate::machine::{Device, Machine, lock, machine};
 use crate::report;
 use crate::settings::Fail;

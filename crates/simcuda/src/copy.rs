@@ -2,9 +2,9 @@
 
 use pinlane_driver::{Copy2d, CopyOp, DevicePtr, Place};
 
+use crate::c_pointers::{Host, In, Out};
 use crate::error::{Code, INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
 use crate::export_macros::exports_by_default_stream;
-use crate::ffi::{Host, In, Out};
 use crate::machine::machine;
 use crate::stream::StreamRef;
 

@@ -2,9 +2,9 @@
 
 use pinlane_driver::{DeviceInfo, PciAddress};
 
+use crate::c_pointers::{Out, Text};
 use crate::error::{INVALID_DEVICE, INVALID_VALUE, Outcome};
 use crate::export_macros::exports;
-use crate::ffi::{Out, Text};
 use crate::machine::{Device, machine};
 
 /// The UUID of a device, the same in every run.

@@ -3,10 +3,10 @@
 use pinlane_driver::DevicePtr;
 
 use crate::allocations::Kind;
+use crate::c_pointers::Out;
 use crate::context::current;
 use crate::error::{INVALID_VALUE, Outcome, ensure};
 use crate::export_macros::{exports, exports_by_default_stream};
-use crate::ffi::Out;
 use crate::machine::machine;
 use crate::stream::StreamRef;
 

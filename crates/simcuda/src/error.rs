@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char};
 
 use pinlane_driver::{Error, ErrorKind};
 
+use crate::c_pointers::Out;
 use crate::export_macros::exports;
-use crate::ffi::Out;
 
 /// A `CUresult`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pinlane_driver::{EventFlags, EventHandle};
 
+use crate::c_pointers::Out;
 use crate::context::{Context, current};
 use crate::error::{INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED, Outcome, ensure};
 use crate::export_macros::{exports, exports_by_default_stream};
-use crate::ffi::Out;
 use crate::machine::machine;
 use crate::stream::StreamRef;
 

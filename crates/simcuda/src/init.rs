@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
+use crate::c_pointers::Out;
 use crate::error::{INVALID_VALUE, NOT_FOUND, UNKNOWN, ensure};
 use crate::export_macros::exports;
-use crate::ffi::Out;
 use crate::machine::{initialize, machine};
 use crate::settings::settings;
 

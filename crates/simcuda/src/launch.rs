@@ -2,9 +2,9 @@
 
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
+use crate::c_pointers::{In, Opaque, read_untyped};
 use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
 use crate::export_macros::exports_by_default_stream;
-use crate::ffi::{In, Opaque, read_untyped};
 use crate::machine::machine;
 use crate::report;
 use crate::stream::StreamRef;

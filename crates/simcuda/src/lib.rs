@@ -43,6 +43,7 @@
 //! ```
 
 mod allocations;
+mod c_pointers;
 mod context;
 mod copy;
 mod device;
@@ -50,7 +51,6 @@ mod device_memory;
 mod error;
 mod event;
 mod export_macros;
-mod ffi;
 mod handles;
 mod init;
 mod launch;

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::c_pointers::{Opaque, Out, put_untyped, read_untyped};
 use crate::device_memory::alloc_async;
 use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
 use crate::export_macros::{exports, exports_by_default_stream};
-use crate::ffi::{Opaque, Out, put_untyped, read_untyped};
 use crate::machine::{Device, machine};
 
 /// The default pool of a device.

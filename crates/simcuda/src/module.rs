@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use pinlane_driver::{Error, ErrorKind, FunctionHandle, ModuleHandle};
 
+use crate::c_pointers::{In, Opaque, Out, Text};
 use crate::context::{Context, current};
 use crate::error::{Code, FILE_NOT_FOUND, INVALID_VALUE, NO_BINARY_FOR_GPU, Outcome, ensure};
 use crate::export_macros::exports;
-use crate::ffi::{In, Opaque, Out, Text};
 use crate::machine::machine;
 
 /// A loaded module.

@@ -3,10 +3,10 @@
 use pinlane_driver::{HostFlags, RegisterFlags};
 
 use crate::allocations::Kind;
+use crate::c_pointers::{Host, Out};
 use crate::context::current;
 use crate::error::{INVALID_VALUE, Outcome, ensure};
 use crate::export_macros::exports;
-use crate::ffi::{Host, Out};
 use crate::machine::machine;
 
 /// Portable: pinned for every context.

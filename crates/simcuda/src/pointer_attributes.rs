@@ -1,10 +1,10 @@
 //! Attributes of addresses.
 
 use crate::allocations::{Block, Kind};
+use crate::c_pointers::{In, Opaque, Out, put_untyped};
 use crate::context::current;
 use crate::error::{INVALID_VALUE, Outcome, ensure};
 use crate::export_macros::exports;
-use crate::ffi::{In, Opaque, Out, put_untyped};
 use crate::machine::machine;
 
 /// The driver API's numbers of attributes.

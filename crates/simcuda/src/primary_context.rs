@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::c_pointers::Out;
 use crate::context::{Context, check_flags};
 use crate::error::{INVALID_CONTEXT, Outcome};
 use crate::export_macros::exports;
-use crate::ffi::Out;
 use crate::machine::{lock, machine};
 
 /// The primary context of one device.

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::OnceLock;
 
+use crate::c_pointers::{Out, Text};
 use crate::error::{INVALID_VALUE, NOT_FOUND, Outcome, UNKNOWN};
 use crate::export_macros::exports;
-use crate::ffi::{Out, Text};
 use crate::settings::{Settings, settings};
 
 /// Flag: stream 0 is the legacy default stream.

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pinlane_driver::{Driver, HostCallback, StreamFlags, StreamHandle};
 
+use crate::c_pointers::{Opaque, Out};
 use crate::context::{Context, current};
 use crate::error::{Code, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Outcome, SUCCESS, ensure};
 use crate::export_macros::{exports, exports_by_default_stream};
-use crate::ffi::{Opaque, Out};
 use crate::machine::machine;
 
 /// Handle of the legacy default stream.

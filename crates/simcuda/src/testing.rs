@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, io};
 
-mod elf;
+mod hide_symbols;
 
-pub use elf::omit;
+pub use hide_symbols::omit;
 
 /// The library's file name in Cargo's target folder.
 const FILE_NAME: &str = "libpinlane_simcuda.so";

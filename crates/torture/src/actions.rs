@@ -7,8 +7,8 @@ use std::task::{Context, Waker};
 
 use pinlane::{PinnedBuf, PinnedSource, Transfer};
 
-use crate::executor::block_on;
-use crate::program::{AnyTransfer, InFlight, MOST_WORDS, Program};
+use crate::block_on::block_on;
+use crate::program_state::{AnyTransfer, InFlight, MOST_WORDS, Program};
 use crate::shadow::Shadow;
 
 /// Above this number, the program waits for the oldest one.

@@ -6,7 +6,7 @@ use bytemuck::cast_slice;
 use half::{bf16, f16};
 use pinlane::{Conversion, DeviceSliceMut, F32ToBf16, F32ToF16, U8ToF32};
 
-use crate::program::{CHUNK_BYTES, LARGE_WORDS, MOST_WORDS, Program, random_range};
+use crate::program_state::{CHUNK_BYTES, LARGE_WORDS, MOST_WORDS, Program, random_range};
 use crate::shadow::Shadow;
 
 /// Most words of a copy: a few, about a small slot, about a chunk, or all.

@@ -12,9 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod actions;
-mod executor;
+mod block_on;
 mod express;
-mod program;
+mod program_state;
 mod shadow;
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use pinlane::Device;
 use pinlane_model::SplitMix64;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
-use program::Program;
+use program_state::Program;
 
 /// The result of one seed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

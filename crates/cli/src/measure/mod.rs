@@ -33,8 +33,8 @@ use pinlane_model::Profile;
 use pinlane_report::{MemoryKind, Route};
 
 use crate::clock::HostClock;
-use crate::copier::Copier;
 use crate::device::Backend;
+use crate::pageable_copy::Copier;
 use crate::system;
 pub(crate) use model::link_limit;
 use page_locked::{MappedMemory, PageLockedMemory};

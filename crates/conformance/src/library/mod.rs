@@ -4,11 +4,11 @@
 //! checks the device's statistics. The library's tests run the same scenarios under
 //! adversarial schedules and with failing calls.
 
+mod block_on;
 mod dot;
-mod executor;
 mod express;
-mod large;
 mod lifetime;
+mod mapped_and_registered;
 mod normalize;
 mod order;
 mod pool;
@@ -19,7 +19,7 @@ use pinlane::{Device, DeviceStats, Result};
 
 use crate::outcome::check_eq;
 use crate::{Case, Outcome, TestDevice};
-pub use executor::block_on;
+pub use block_on::block_on;
 
 /// A small program that uses the library.
 #[derive(Clone, Copy)]
@@ -56,9 +56,9 @@ scenarios! {
     "library/parts" => transfers::parts,
     "library/pageable" => transfers::pageable,
     "library/nothing" => transfers::nothing,
-    "library/large-pinned" => large::pinned,
-    "library/large-mapped" => large::mapped,
-    "library/to-pinned" => large::to_pinned,
+    "library/large-pinned" => mapped_and_registered::pinned,
+    "library/large-mapped" => mapped_and_registered::mapped,
+    "library/to-pinned" => mapped_and_registered::to_pinned,
     "library/pool" => pool::reused,
     "library/pool-in-flight" => pool::in_flight,
     "library/express" => express::there_and_back,

@@ -7,7 +7,7 @@ use pinlane_kernels::convert;
 
 use super::pieces::PieceList;
 use super::staged_copy::StagedCopy;
-use crate::copy::{Direction, same_len};
+use crate::driver_copy::{Direction, same_len};
 use crate::memory::{DeviceSlice, DeviceSliceMut, Touch};
 use crate::{Result, Sealed, Stream};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use super::pieces::PieceList;
-use crate::copy::{Direction, enqueue, same_len};
+use crate::driver_copy::{Direction, enqueue, same_len};
 use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
 use crate::protocol::Extent;
 use crate::{Result, Stream, helpers};

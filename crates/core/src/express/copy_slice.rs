@@ -7,7 +7,7 @@ use super::pieces::PieceList;
 use super::ring::Ring;
 use super::small_copy::{self, SMALL_SLOT_BYTES};
 use super::{ALONE_BYTES_AT_MOST, Express};
-use crate::copy::{Direction, same_len};
+use crate::driver_copy::{Direction, same_len};
 use crate::memory::{DeviceSlice, DeviceSliceMut, prefer_huge_pages};
 use crate::{Error, Result, Stream};
 

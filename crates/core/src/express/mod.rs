@@ -15,7 +15,7 @@
 //!   express/staged_copy.rs   Upload: what is done with a chunk
 //!   helpers/mod.rs           helpers::run: helper threads join the caller
 //!   express/scheduler.rs     ChunkScheduler: each lane claims slices, all of the same chunk
-//!   protocol/shared_slot.rs     SharedSlot: the first lane opens a chunk, the last one closes it
+//!   protocol/slot_filling.rs SharedSlot: the first lane opens a chunk, the last one closes it
 //!   express/ring.rs          RingShare: a free slot to open, a fence after the copy to close
 //!     └ staged_copy.rs       DeviceSide::submit: Driver::copy_async
 //! ```
@@ -47,8 +47,8 @@ use std::sync::{Arc, Mutex};
 pub use config::ExpressConfig;
 pub use conversion::{Conversion, F32ToBf16, F32ToF16, U8ToF32};
 
-use crate::copy::Direction;
 use crate::device_core::DeviceCore;
+use crate::driver_copy::Direction;
 use crate::fence::DeviceFence;
 use crate::memory::{PinnedPool, Touch, is_fresh, prefault};
 use crate::protocol::DeferredFree;

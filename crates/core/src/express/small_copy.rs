@@ -3,7 +3,7 @@
 use pinlane_driver::DevicePtr;
 
 use super::ring::{Ring, Slot};
-use crate::copy::{Direction, enqueue};
+use crate::driver_copy::{Direction, enqueue};
 use crate::memory::Touch;
 use crate::stream::SubmitError;
 use crate::{Result, Stream};

@@ -12,8 +12,8 @@ use super::conversion::{Cast, U8ToF32};
 use super::pieces::{Chunk, Run};
 use super::ring::Slot;
 use super::staged_copy::DeviceSide;
-use crate::copy::Direction;
 use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
+use crate::driver_copy::Direction;
 use crate::kernel::Code;
 use crate::{Result, Stream};
 

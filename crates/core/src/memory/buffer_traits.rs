@@ -1,231 +1,97 @@
-//! Common API of pinned buffers and of slices.
+//! The contract for buffers to take part in a transfer.
 
-/// Implements `PinnedSource` and `part` for a buffer. The generics are in brackets.
+use std::fmt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use crate::device_core::DeviceCore;
+use crate::{Error, Result, Sealed};
+
+/// Page-locked memory that an asynchronous copy may read.
 ///
-/// The buffer's `raw` returns all its elements, which are page-locked and initialised, do not move with the
-/// value, and are only reachable through it.
-macro_rules! pinned_source {
-    ($buffer:ty, $element:ty, [$($generics:tt)*]) => {
-        impl<$($generics)*> crate::Sealed for $buffer {}
+/// The buffers of this crate implement it. `Vec` and slices do not, so an asynchronous copy from pageable
+/// memory does not compile.
+///
+/// # Safety
+/// `start()` points to `len()` elements of page-locked, initialised memory. Until the value is
+/// dropped they stay valid, at the same address wherever the value is moved, and nothing writes to
+/// them except through `&mut` access to the value.
+#[diagnostic::on_unimplemented(
+    message = "an asynchronous copy cannot read `{Self}`: it is not pinned memory",
+    label = "not pinned",
+    note = "copy ordinary memory with `stream.copy_to_device(&source, &mut target)`, which returns when it is done",
+    note = "or copy it into pinned memory first: `source.to_pinned(&device)`",
+    note = "or page-lock it in place: `device.register(source)`, and `scope.register(&mut source)` for a slice"
+)]
+pub unsafe trait PinnedSource<T: Pod>: Sealed + Send + 'static {
+    /// Pointer to the first element.
+    fn start(&self) -> *const T;
 
-        impl<$($generics)*> $buffer {
-            /// An owned sub-range, for partial transfers. [`Part::into_whole`](crate::Part::into_whole)
-            /// returns the buffer.
-            ///
-            /// # Panics
-            /// If the range is out of bounds.
-            pub fn part(self, range: impl std::ops::RangeBounds<usize>) -> crate::Part<Self> {
-                crate::Part::new::<$element>(self, range)
-            }
-        }
+    /// Number of elements.
+    fn len(&self) -> usize;
 
-        // SAFETY: guaranteed by `raw`.
-        unsafe impl<$($generics)*> crate::memory::PinnedSource<$element> for $buffer {
-            fn start(&self) -> *const $element {
-                self.raw().start.as_ptr()
-            }
+    /// Whether it is empty.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 
-            fn len(&self) -> usize {
-                self.raw().len
-            }
-
-            fn pinned_for(&self) -> crate::memory::PinnedFor<'_> {
-                self.raw().pinned_for
-            }
-        }
-    };
+    /// The device the memory was pinned for.
+    fn pinned_for(&self) -> PinnedFor<'_>;
 }
 
-/// Implements `PinnedTarget` for a `pinned_source` whose elements may be written.
-macro_rules! pinned_target {
-    ($buffer:ty, $element:ty, [$($generics:tt)*]) => {
-        // SAFETY: as for `PinnedSource`, and the elements may be written.
-        unsafe impl<$($generics)*> crate::memory::PinnedTarget<$element> for $buffer {
-            fn start_mut(&mut self) -> *mut $element {
-                self.raw().start.as_ptr()
-            }
-        }
-    };
+/// Page-locked memory that an asynchronous copy may write.
+///
+/// # Safety
+/// As for [`PinnedSource`]. In addition, `start_mut()` equals `start()` and may be used to write, and
+/// nothing else reads or writes the memory except through access to the value.
+#[diagnostic::on_unimplemented(
+    message = "an asynchronous copy cannot write to `{Self}`: it is not writable pinned memory",
+    label = "not pinned, or read-only",
+    note = "copy into ordinary memory with `stream.copy_to_host(&source, &mut target)`, which returns when it is done",
+    note = "or download into pinned memory: `device.pinned(len)`",
+    note = "or page-lock the target in place: `device.register(target)`, and `scope.register(&mut target)` for a slice"
+)]
+pub unsafe trait PinnedTarget<T: Pod>: PinnedSource<T> {
+    /// Pointer to the first element.
+    fn start_mut(&mut self) -> *mut T;
 }
 
-/// Defines `range` and the conversion to a [`PinnedSlice`](crate::PinnedSlice) for a `pinned_source`.
-macro_rules! borrowed_by_scopes {
-    ($buffer:ty, $element:ty, [$($generics:tt)*]) => {
-        impl<$($generics)*> $buffer {
-            /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to read.
-            ///
-            /// # Panics
-            /// If the range is out of bounds.
-            pub fn range(
-                &self,
-                range: impl std::ops::RangeBounds<usize>,
-            ) -> crate::PinnedSlice<'_, $element> {
-                self.raw().range(range)
-            }
-        }
-
-        impl<'buffer, $($generics)*> From<&'buffer $buffer> for crate::PinnedSlice<'buffer, $element> {
-            fn from(buffer: &'buffer $buffer) -> Self {
-                buffer.raw()
-            }
-        }
-    };
+/// The device memory was pinned for, and whether other devices may use it.
+#[derive(Clone, Copy)]
+pub struct PinnedFor<'a> {
+    pub(crate) core: &'a Arc<DeviceCore>,
+    pub(crate) portable: bool,
 }
 
-/// Implements everything above, and slices, for a buffer that reads and writes like a slice. The generics
-/// are those of the slice traits, then those of transfers, each for shared and for exclusive access.
-macro_rules! slice_like {
-    (
-        $buffer:ty, $element:ty,
-        [$($shared:tt)*], [$($exclusive:tt)*], [$($source:tt)*], [$($target:tt)*]
-    ) => {
-        crate::memory::buffer_traits::pinned_source!($buffer, $element, [$($source)*]);
-        crate::memory::buffer_traits::borrowed_by_scopes!($buffer, $element, [$($source)*]);
-        crate::memory::buffer_traits::pinned_target!($buffer, $element, [$($target)*]);
-
-        impl<$($target)*> $buffer {
-            /// A borrowed sub-range for transfers of a [`scope`](crate::Device::scope) to write.
-            ///
-            /// # Panics
-            /// If the range is out of bounds.
-            pub fn range_mut(
-                &mut self,
-                range: impl std::ops::RangeBounds<usize>,
-            ) -> crate::PinnedSliceMut<'_, $element> {
-                crate::PinnedSliceMut::from(self).range(range)
-            }
+impl PinnedFor<'_> {
+    /// Checks that a stream of the device behind `core` may use the memory.
+    pub(crate) fn check_usable_by(self, core: &Arc<DeviceCore>) -> Result<()> {
+        if Arc::ptr_eq(self.core, core) {
+            return Ok(());
         }
-
-        impl<'buffer, $($target)*> From<&'buffer mut $buffer>
-            for crate::PinnedSliceMut<'buffer, $element>
-        {
-            fn from(buffer: &'buffer mut $buffer) -> Self {
-                Self::new(buffer.raw())
-            }
+        if !self.portable {
+            Err(Error::NotPortable)
+        } else if self.core.driver.pin_domain() != core.driver.pin_domain() {
+            // Memory pinned by one driver is pageable to the other.
+            Err(Error::WrongDevice)
+        } else {
+            Ok(())
         }
+    }
 
-        crate::memory::buffer_traits::raw_slice!(
-            $buffer, $element, [$($shared)*], [$($exclusive)*]
-        );
-    };
+    /// Checks that the memory belongs to this device, for device-specific addresses.
+    pub(crate) fn check_same_device(self, core: &Arc<DeviceCore>) -> Result<()> {
+        let same = Arc::ptr_eq(self.core, core);
+        same.then_some(()).ok_or(Error::WrongDevice)
+    }
 }
 
-/// Implements slices for a value whose `raw` returns its elements. Only its owner writes them.
-macro_rules! raw_slice {
-    ($buffer:ty, $element:ty, [$($shared:tt)*], [$($exclusive:tt)*]) => {
-        impl<$($shared)*> std::ops::Deref for $buffer {
-            type Target = [$element];
-
-            fn deref(&self) -> &[$element] {
-                let raw = self.raw();
-                // SAFETY: `raw` returns `len` initialised, aligned elements, and nothing writes to them
-                // while the value is borrowed.
-                unsafe { std::slice::from_raw_parts(raw.start.as_ptr(), raw.len) }
-            }
-        }
-
-        impl<$($exclusive)*> std::ops::DerefMut for $buffer {
-            fn deref_mut(&mut self) -> &mut [$element] {
-                let raw = self.raw();
-                // SAFETY: as in `deref`, and `&mut self` excludes all other access.
-                unsafe { std::slice::from_raw_parts_mut(raw.start.as_ptr(), raw.len) }
-            }
-        }
-
-        impl<$($shared)*> std::fmt::Debug for $buffer
-        where
-            $element: std::fmt::Debug,
-        {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self[..].fmt(f)
-            }
-        }
-
-        crate::memory::buffer_traits::slice_traits!(
-            $buffer, $element, [$($shared)*], [$($exclusive)*]
-        );
-    };
+impl fmt::Debug for PinnedFor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedFor")
+            .field("device", &self.core.driver.info().name)
+            .field("portable", &self.portable)
+            .finish()
+    }
 }
-
-/// Implements the traits that `Vec` has for a value that derefs to a slice. The last two arguments are the
-/// generics for shared and for exclusive access.
-macro_rules! slice_traits {
-    ($buffer:ty, $element:ty, [$($shared:tt)*], [$($exclusive:tt)*]) => {
-        impl<$($shared)*> AsRef<[$element]> for $buffer {
-            fn as_ref(&self) -> &[$element] {
-                self
-            }
-        }
-
-        impl<$($exclusive)*> AsMut<[$element]> for $buffer {
-            fn as_mut(&mut self) -> &mut [$element] {
-                self
-            }
-        }
-
-        impl<'buffer, $($shared)*> IntoIterator for &'buffer $buffer {
-            type Item = &'buffer $element;
-            type IntoIter = std::slice::Iter<'buffer, $element>;
-
-            fn into_iter(self) -> Self::IntoIter {
-                self.iter()
-            }
-        }
-
-        impl<'buffer, $($exclusive)*> IntoIterator for &'buffer mut $buffer {
-            type Item = &'buffer mut $element;
-            type IntoIter = std::slice::IterMut<'buffer, $element>;
-
-            fn into_iter(self) -> Self::IntoIter {
-                self.iter_mut()
-            }
-        }
-    };
-}
-
-/// Defines `range` for a slice type whose `sub` returns a sub-range that is in bounds. With `mut` also
-/// `split_at` and `chunks`, whose results do not overlap.
-macro_rules! sub_slices {
-    ($slice:ident) => {
-        impl<T: Pod> $slice<'_, T> {
-            /// A sub-range.
-            ///
-            /// # Panics
-            /// If the range is out of bounds.
-            #[must_use]
-            pub fn range(self, range: impl std::ops::RangeBounds<usize>) -> Self {
-                self.sub(crate::memory::resolve(range, self.len()))
-            }
-        }
-    };
-    (mut $slice:ident) => {
-        crate::memory::buffer_traits::sub_slices!($slice);
-
-        impl<T: Pod> $slice<'_, T> {
-            /// Splits in two at element `at`.
-            ///
-            /// # Panics
-            /// If `at` is out of bounds.
-            #[must_use]
-            pub fn split_at(self, at: usize) -> (Self, Self) {
-                let tail = crate::memory::resolve(at.., self.len());
-                (self.sub(0..at), self.sub(tail))
-            }
-
-            /// Splits into chunks of `len` elements each; the last may be shorter.
-            ///
-            /// # Panics
-            /// If `len` is 0.
-            pub fn chunks(self, len: usize) -> impl Iterator<Item = Self> {
-                assert!(len > 0, "chunks of no elements");
-                let all = self.len();
-                (0..all)
-                    .step_by(len)
-                    .map(move |start| self.sub(start..start + len.min(all - start)))
-            }
-        }
-    };
-}
-
-pub(crate) use {borrowed_by_scopes, pinned_source, pinned_target};
-pub(crate) use {raw_slice, slice_like, slice_traits, sub_slices};

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, HostFlags};
 
-use super::buffer_traits::slice_like;
+use super::buffer_macros::slice_like;
 use super::{PinnedBuf, PinnedSlice};
 use crate::{Device, Error, Result};
 

@@ -17,6 +17,7 @@
 //! ```
 
 mod budget;
+mod buffer_macros;
 mod buffer_traits;
 mod device;
 mod mapped;
@@ -29,12 +30,12 @@ mod registered;
 mod slice;
 mod stable;
 mod to_pinned;
-mod transferable;
 mod write_combined;
 
 #[doc(hidden)]
 pub use budget::local_world_size;
 pub use budget::{Budget, ControlGroups, GroupMemory, Reservation};
+pub use buffer_traits::{PinnedFor, PinnedSource, PinnedTarget};
 #[cfg(feature = "cudarc")]
 pub(crate) use device::Owner;
 #[doc(hidden)]
@@ -50,7 +51,6 @@ pub use registered::Registered;
 pub use slice::{PinnedSlice, PinnedSliceMut};
 pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
 pub use to_pinned::ToPinned;
-pub use transferable::{PinnedFor, PinnedSource, PinnedTarget};
 pub use write_combined::{WriteCombinedBuf, WriteCombinedSink};
 
 use std::ops::{Bound, Range, RangeBounds};

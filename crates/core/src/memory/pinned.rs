@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pinlane_driver::HostFlags;
 
-use super::buffer_traits::slice_like;
+use super::buffer_macros::slice_like;
 use super::pinning::Block;
 use super::{PinnedSlice, bytes_of, check_align, to_pinned};
 use crate::device_core::DeviceCore;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pinlane_driver::{Driver, HostPtr, RegisterFlags};
 
 use super::budget::{Reservation, explain};
-use super::buffer_traits::slice_like;
+use super::buffer_macros::slice_like;
 use super::{PinnedSlice, ReadOnly, StableMemory, StableMemoryMut, page_bytes};
 use crate::device_core::DeviceCore;
 use crate::{Device, RegisterError};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::PinnedFor;
-use super::buffer_traits::{raw_slice, sub_slices};
+use super::buffer_macros::{raw_slice, sub_slices};
 use crate::device_core::DeviceCore;
 
 /// Pinned memory borrowed for the device to read. Its owner may read it at the same time.

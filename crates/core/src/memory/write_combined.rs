@@ -5,7 +5,7 @@ use std::fmt;
 use bytemuck::Pod;
 use pinlane_driver::HostFlags;
 
-use super::buffer_traits::{borrowed_by_scopes, pinned_source, pinned_target};
+use super::buffer_macros::{borrowed_by_scopes, pinned_source, pinned_target};
 use super::{PinnedBuf, PinnedSlice};
 use crate::{Device, Result};
 

@@ -191,7 +191,7 @@ fn reclaim_at_shutdown() {
 }
 
 /// Several threads fill one slot.
-mod shared_slot {
+mod slot_filling {
     use loom::cell::UnsafeCell;
 
     use super::super::{Claim, SharedSlot};

@@ -12,13 +12,13 @@
 //!
 //! This code needs a [`Fence`] but no driver, so loom and miri can run it.
 
+mod access_ledger;
 mod completion;
 mod deferred_free;
 mod fence;
 mod free_list;
 mod in_flight;
-mod ledger;
-mod shared_slot;
+mod slot_filling;
 
 #[cfg(all(test, loom))]
 mod loom_models;
@@ -27,10 +27,10 @@ mod test_fence;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub(crate) use access_ledger::{Access, Extent, Ledger};
 pub(crate) use completion::Completion;
 pub(crate) use deferred_free::DeferredFree;
 pub(crate) use fence::{Fence, Settled};
 pub(crate) use free_list::FreeList;
 pub(crate) use in_flight::{InFlight, Landed};
-pub(crate) use ledger::{Access, Extent, Ledger};
-pub use shared_slot::{Claim, SharedSlot, SlotMemory, Stride};
+pub use slot_filling::{Claim, SharedSlot, SlotMemory, Stride};

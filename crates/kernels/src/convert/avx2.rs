@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::block::{Block, for_each_block};
-use super::conversion::Conversion;
+use super::blockwise::Conversion;
 use super::elementwise::{all, f16_to_f32};
 
 /// Converts every block of the source, which has as many as the target.

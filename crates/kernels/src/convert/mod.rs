@@ -14,19 +14,19 @@
 //! that a device reads next: modified lines in the cache of a core are slow to fetch from there, and
 //! plain stores read each line before they overwrite it.
 
+mod any_float;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod block;
-mod conversion;
+mod blockwise;
 mod elementwise;
-mod floats;
 mod portable;
 
-use conversion::{Scaled, Stores, ToBf16, ToF16, convert};
-pub use floats::{FloatKind, floats, floats_streaming};
+pub use any_float::{FloatKind, floats, floats_streaming};
+use blockwise::{Scaled, Stores, ToBf16, ToF16, convert};
 
 use crate::Instructions;
 

@@ -3,7 +3,7 @@
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape};
 
 use super::{for_blocks, per_item, read};
-use crate::dot::{Lanes, dot_partials, sum_of_partials};
+use crate::dot_cpu::{Lanes, dot_partials, sum_of_partials};
 use crate::{Memory, TwinResult};
 
 /// Atomic additions to one address per microsecond on a large GPU: ten million took 17.6 ms on an

@@ -11,12 +11,12 @@
 
 mod config;
 mod job;
-mod load_stream;
 mod open_piece;
 mod page_cache;
 mod scheduler;
 mod source_file;
 mod stats;
+mod tensor_stream;
 mod tensors;
 mod worker;
 
@@ -25,8 +25,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 pub use config::{Io, LoadConfig, LoadProgress, ProgressCallback};
-pub use load_stream::LoadStream;
 pub use stats::{LoadLimit, LoadStats};
+pub use tensor_stream::LoadStream;
 pub use tensors::{Tensor, Tensors};
 
 use crate::dtype::element_bytes;

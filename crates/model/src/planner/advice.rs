@@ -6,7 +6,7 @@ use super::candidates::{Candidate, Search};
 use super::plan::with_memory;
 use super::predict::Sample;
 use crate::cost::clamp;
-use crate::engine::EngineKind;
+use crate::engine_rules::EngineKind;
 use crate::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{HostState, Schedule, Work};
 use crate::{Direction, HostKind};

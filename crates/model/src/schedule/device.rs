@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::scheduler::SpanSink;
 use super::{Span, Work};
 use crate::Profile;
-use crate::engine::{EarliestStart, EngineKind, Engines, QueuePosition, Token};
+use crate::engine_rules::{EarliestStart, EngineKind, Engines, QueuePosition, Token};
 
 /// Streams and their queues.
 pub(super) struct Device {

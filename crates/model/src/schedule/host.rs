@@ -3,7 +3,7 @@
 use super::device::{Device, OpId};
 use super::scheduler::SpanSink;
 use super::{Action, HostSpan, HostState, Program, ScheduleError, Step, Work};
-use crate::engine::EngineKind;
+use crate::engine_rules::EngineKind;
 use crate::{Direction, HostKind, Profile};
 
 /// The state of all host threads.

@@ -1,5 +1,5 @@
 //! The timeline of a program of driver calls: a discrete-event simulation by the rules of
-//! [`engine`](crate::engine).
+//! [`engine`](crate::engine_rules).
 //!
 //! ```text
 //!   Program ── threads ── steps           host.rs       threads, each with its own clock
@@ -37,7 +37,7 @@ mod host;
 mod program;
 mod scheduler;
 
-use crate::engine::{Engine, EngineKind};
+use crate::engine_rules::{Engine, EngineKind};
 
 pub use program::{Action, Program, Step, Work};
 pub use scheduler::schedule;

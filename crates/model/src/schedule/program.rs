@@ -1,6 +1,6 @@
 //! A program of driver calls, as data.
 
-use crate::engine::EngineKind;
+use crate::engine_rules::EngineKind;
 use crate::{Direction, HostKind, Profile};
 
 /// Host threads that submit work to streams. All streams are non-blocking and have the same priority.

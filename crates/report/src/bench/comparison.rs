@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Bench, BenchPoint};
 use crate::format::{duration, exact_size, sanitize};
-use crate::json::versioned_json;
+use crate::versioned_json::versioned_json;
 use crate::{CopyStats, Origin};
 
 /// Smaller changes do not count, however little noise there is.

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::{SpanKind, Timeline, Track};
 use crate::Origin;
-use crate::json::{SCHEMA_VERSION, pretty_json};
+use crate::versioned_json::{SCHEMA_VERSION, pretty_json};
 
 /// Runs of one job, shown below each other on one time scale.
 #[derive(Clone, PartialEq, Eq, Debug)]

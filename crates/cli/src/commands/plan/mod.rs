@@ -10,7 +10,7 @@
 mod args;
 mod given_shape;
 mod report;
-mod timeline;
+mod schedule_timeline;
 
 use pinlane_model::Profile;
 use pinlane_model::pipeline::Job;

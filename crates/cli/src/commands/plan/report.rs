@@ -6,7 +6,7 @@ use pinlane_model::planner::{Advice, Alternative, Limits, Plan, best};
 use pinlane_report::timeline::Chart;
 use pinlane_report::{Origin, PlanAdvice, PlanAlternative, PlanJob, PlanShape};
 
-use super::timeline;
+use super::schedule_timeline;
 
 /// Savings below 1 in this many are not worth advice.
 const WORTHWHILE: u64 = 50;
@@ -117,7 +117,7 @@ impl Subject<'_> {
     ) -> anyhow::Result<Chart> {
         let run = |label: &str, shape: &Shape| {
             let title = self.shape(self.job, shape)?.title();
-            timeline::pipelined(label, &title, self.job, self.profile, shape)
+            schedule_timeline::pipelined(label, &title, self.job, self.profile, shape)
         };
         let title = format!("Predicted timeline: {}", self.job()?.title());
         let best = run("Best", best)?;
@@ -128,7 +128,7 @@ impl Subject<'_> {
         let mut runs = vec![first];
         // An incomplete run cannot be compared with complete ones.
         if first_is_whole {
-            runs.insert(0, timeline::serial(self.job, self.profile)?);
+            runs.insert(0, schedule_timeline::serial(self.job, self.profile)?);
             runs.extend(second.filter(|(_, is_whole)| *is_whole).map(|(run, _)| run));
         }
         Ok(Chart::new(&title, origin.clone(), runs))

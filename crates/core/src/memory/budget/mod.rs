@@ -9,7 +9,7 @@
 //! ```
 
 mod cgroup;
-mod memlock;
+mod memlock_hint;
 mod notifier;
 mod rule;
 mod setting;
@@ -18,7 +18,7 @@ mod setting;
 mod tests;
 
 pub use cgroup::{ControlGroups, GroupMemory};
-pub(super) use memlock::explain;
+pub(super) use memlock_hint::explain;
 pub use setting::local_world_size;
 
 use std::fmt;

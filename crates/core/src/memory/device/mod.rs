@@ -10,8 +10,8 @@
 
 mod cache;
 mod memory;
-mod region;
 mod slice;
+mod tracked_memory;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -25,9 +25,9 @@ pub(crate) use self::cache::DeviceMemoryCache;
 pub(crate) use self::memory::DeviceMemory;
 #[cfg(feature = "cudarc")]
 pub(crate) use self::memory::Owner;
-pub(crate) use self::region::DeviceRegion;
-pub use self::region::Touch;
 pub use self::slice::{DeviceSlice, DeviceSliceMut};
+pub(crate) use self::tracked_memory::DeviceRegion;
+pub use self::tracked_memory::Touch;
 use super::{Part, bytes_of, resolve};
 use crate::device::Shared;
 #[cfg(feature = "cudarc")]

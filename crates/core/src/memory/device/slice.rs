@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use pinlane_driver::DevicePtr;
 
 use super::{DeviceBuf, DeviceRegion, Touch};
-use crate::memory::buffer_traits::sub_slices;
+use crate::memory::buffer_macros::sub_slices;
 use crate::protocol::Extent;
 
 /// Defines a range of device memory.

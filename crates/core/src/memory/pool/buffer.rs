@@ -9,7 +9,7 @@ use bytemuck::Pod;
 use pinlane_driver::ErrorKind;
 
 use super::store::{ShardRef, TakenBlock};
-use crate::memory::buffer_traits::{slice_like, slice_traits};
+use crate::memory::buffer_macros::{slice_like, slice_traits};
 use crate::memory::{PinnedSlice, bytes_of};
 use crate::{Error, Result};
 

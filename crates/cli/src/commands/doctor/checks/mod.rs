@@ -1,10 +1,10 @@
 //! Checks: facts in, findings out. They do not look at the machine.
 
+mod cuda_environment;
 mod driver;
 mod gpu;
 mod host;
 mod link;
-mod process;
 
 use pinlane_report::{DoctorFinding as Finding, DoctorGroup};
 
@@ -43,7 +43,7 @@ pub(super) fn run_all(facts: &Facts) -> Vec<Finding> {
     for gpu in &gpus.gpus {
         let mut of_gpu = gpu::all(gpu);
         of_gpu.extend(link::of_gpu(gpu, host));
-        of_gpu.extend(process::of_gpu(gpu));
+        of_gpu.extend(cuda_environment::of_gpu(gpu));
         for finding in &mut of_gpu {
             finding.gpu = Some(gpu.info.ordinal);
             finding.simulated = gpu.info.simulated.is_some();
@@ -52,6 +52,6 @@ pub(super) fn run_all(facts: &Facts) -> Vec<Finding> {
     }
     findings.extend(link::of_host(host, gpus));
     findings.extend(host::all(host));
-    findings.extend(process::of_host(host, gpus));
+    findings.extend(cuda_environment::of_host(host, gpus));
     findings
 }

@@ -1,14 +1,14 @@
 //! The event loop: what happens next, and what can start then.
 //!
 //! Devices are simulated up to the host's clock, event by event. By the rules of
-//! [`pinlane_model::engine`], an operation starts as soon as its predecessor and everything it waits
+//! [`pinlane_model::engine_rules`], an operation starts as soon as its predecessor and everything it waits
 //! for are done, the hand-over between engines is over, and its engine is idle. That can only change
 //! with a submission, a completion or the end of a hand-over, so every start has an exact time.
 //! Completions are carried out by the first call after them: an operation is never done within the
 //! call that submitted it.
 
 use pinlane_driver::Call;
-use pinlane_model::engine::QueuePosition;
+use pinlane_model::engine_rules::QueuePosition;
 
 use crate::slab::Id;
 use crate::state::State;

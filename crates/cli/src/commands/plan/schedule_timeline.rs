@@ -1,7 +1,7 @@
 //! Schedules of the model as timelines.
 
 use anyhow::Context;
-use pinlane_model::engine::Engine;
+use pinlane_model::engine_rules::Engine;
 use pinlane_model::pipeline::{Job, Memory, Shape};
 use pinlane_model::schedule::{HostSpan, HostState, Schedule, Work, schedule};
 use pinlane_model::{Direction, Profile};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-use crate::sync::lock;
+use crate::lock::lock;
 
 static REGISTERED: Mutex<AddressRanges> = Mutex::new(AddressRanges::EMPTY);
 

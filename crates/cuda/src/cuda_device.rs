@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{DeviceInfo, Error, ErrorKind, MemoryInfo, Result};
 
-use crate::calls::Calls;
 use crate::context::{CurrentContext, PrimaryContext};
 use crate::error;
 use crate::library::Library;
+use crate::symbol_table::Calls;
 
 /// An open device. Closing it releases the primary context if it was used.
 ///
