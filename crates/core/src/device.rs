@@ -16,6 +16,7 @@ use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::memory::{DeviceMemory, PinnedPool};
+use crate::messages::log_error;
 use crate::protocol::{DeferredFree, Fence};
 use crate::sync::{Arc as CoreArc, lock};
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
@@ -357,10 +358,10 @@ impl Drop for Shared {
         drop(lock(&self.express).take());
         let closed = self.deferred.close(SHUTDOWN_PATIENCE);
         if closed.abandoned > 0 {
-            log::error!(
+            log_error(format_args!(
                 "the device still uses {} buffers at shutdown; their memory is leaked",
                 closed.abandoned
-            );
+            ));
         }
         // Also needed if a buffer in flight was abandoned, since that keeps the store alive.
         let trimmed = catch_unwind(AssertUnwindSafe(|| self.pinned_store.free_idle()));

@@ -59,6 +59,7 @@ pub mod interop;
 pub mod kernel;
 mod mapped_copies;
 pub mod memory;
+mod messages;
 mod normalize;
 mod open;
 mod protocol;
