@@ -419,6 +419,31 @@ fn transfer_that_was_awaited_is_done() {
     assert!(transfer.wait_timeout(std::time::Duration::ZERO).unwrap());
 }
 
+/// The buffer is gone by then, which is the caller's mistake, as polling a future again is.
+#[test]
+fn waiting_for_a_transfer_that_has_returned_its_buffer_panics() {
+    let device = pinlane_testing::open(&pinlane_testing::sim());
+    let stream = device.stream().unwrap();
+    let mut target = device.alloc::<u8>(64).unwrap();
+    let panics = |wait: &mut dyn FnMut()| {
+        let panic = catch_unwind(AssertUnwindSafe(wait)).expect_err("it panics");
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        assert_eq!(message.unwrap(), "the transfer was awaited before");
+    };
+    let pinned = device.pinned(64).unwrap();
+    let mut transfer = Some(stream.upload(pinned, &mut target).unwrap());
+    let pinned = pinlane_conformance::library::block_on(transfer.as_mut().unwrap()).unwrap();
+    panics(&mut || drop(transfer.take().unwrap().wait()));
+    let scoped = device.scope(|scope| {
+        let mut transfer = Some(scope.upload(&stream, &pinned, &mut target)?);
+        pinlane_conformance::library::block_on(transfer.as_mut().unwrap())?;
+        panics(&mut || drop(transfer.take().unwrap().wait()));
+        Ok(())
+    });
+    scoped.unwrap();
+}
+
 #[test]
 fn shutdown_takes_its_patience_once() {
     let sim = pinlane_testing::sim();

@@ -11,7 +11,7 @@ use pinlane_driver::ErrorKind;
 
 use super::store::{ShardRef, TakenBlock};
 use crate::memory::buffer_traits::{slice_like, slice_traits};
-use crate::memory::{PinnedSlice, bytes_of};
+use crate::memory::{PinnedSlice, bytes_of, extend_with_zeros};
 use crate::messages::warn_once;
 use crate::{Error, Result};
 
@@ -100,7 +100,7 @@ impl<T: Pod> HostBuf<T> {
         if bytes_of::<T>(len)? > 0 && values.try_reserve_exact(len).is_err() {
             return Err(error);
         }
-        values.resize(len, T::zeroed());
+        extend_with_zeros(&mut values, len);
         Ok(Self::Pageable(values))
     }
 }
