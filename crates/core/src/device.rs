@@ -274,11 +274,20 @@ impl Device {
         }
     }
 
-    /// Driver errors that no call could return because they occurred during a drop. Each is returned once.
+    /// Driver errors that no call could return, for example because they occurred during a drop. Each is
+    /// returned once. At most 100 are kept until they are taken, the first ones;
+    /// [`stray_error_count`](Self::stray_error_count) counts the others too.
     #[must_use]
     pub fn take_stray_errors(&self) -> Vec<Error> {
         let stray = self.shared.core.take_stray();
         stray.into_iter().map(Error::from).collect()
+    }
+
+    /// How many driver errors no call could return since the device was opened, whether they were kept for
+    /// [`take_stray_errors`](Self::take_stray_errors) or not.
+    #[must_use]
+    pub fn stray_error_count(&self) -> u64 {
+        self.shared.core.stray_count()
     }
 }
 

@@ -222,6 +222,40 @@ fn every_error_of_a_scope_is_told() {
     assert_eq!(device.take_stray_errors().len(), 1);
 }
 
+/// A program that never looks at them must not fill its memory with them.
+#[test]
+fn stray_errors_are_counted_and_only_the_first_ones_kept() {
+    let sim = pinlane_testing::sim();
+    let (device, armed) = trapped(&sim, |call, count| match call {
+        Call::EventDestroy => Err(pinlane_driver::Error::new(
+            ErrorKind::Other { code: count as u32 },
+            "trap",
+        )),
+        _ => Ok(()),
+    });
+    let fail = |events: usize| {
+        let events: Vec<_> = (0..events).map(|_| device.event().unwrap()).collect();
+        armed.store(true, Ordering::Relaxed);
+        drop(events); // two attempts to destroy each fail
+        armed.store(false, Ordering::Relaxed);
+    };
+    fail(100);
+    assert_eq!(device.stray_error_count(), 200);
+    let codes: Vec<_> = device
+        .take_stray_errors()
+        .into_iter()
+        .map(|error| match error {
+            Error::Driver(error) => error.kind,
+            other => panic!("{other}"),
+        })
+        .collect();
+    let first = (0..100).map(|code| ErrorKind::Other { code });
+    assert_eq!(codes, first.collect::<Vec<_>>());
+    fail(1); // there is room again
+    assert_eq!(device.take_stray_errors().len(), 2);
+    assert_eq!(device.stray_error_count(), 202);
+}
+
 /// Memory whose owner panics when it is dropped.
 struct Bomb(Vec<u8>);
 
