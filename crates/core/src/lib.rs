@@ -71,6 +71,7 @@ mod submit;
 mod sync;
 mod transfer;
 mod unwind;
+mod wake_threads;
 
 /// Keeps other crates from implementing traits that only make sense here.
 mod sealed {

@@ -2,6 +2,7 @@
 //! moment, drivers that fail or panic in the middle, many threads on one stream.
 
 mod readers;
+mod wakers;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
