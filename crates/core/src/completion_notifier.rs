@@ -3,9 +3,7 @@
 //! Each awaited transfer gets an internal stream that waits for its fence and then calls back, so no
 //! transfer waits for another.
 
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, LazyLock, Mutex};
-use std::task::Waker;
+use std::sync::{Arc, Mutex};
 
 use pinlane_driver::{Result, StreamHandle};
 
@@ -13,6 +11,7 @@ use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
 use crate::fence::DeviceFence;
 use crate::protocol::{Completion, FreeList};
 use crate::sync::{Arc as CoreArc, lock};
+use crate::wake_threads::wake_elsewhere;
 
 /// A device's internal streams for waking tasks.
 pub(crate) struct CompletionNotifier {
@@ -62,30 +61,5 @@ impl CompletionNotifier {
         let handle = stream.handle;
         lock(&self.made).push(stream);
         Ok(handle)
-    }
-}
-
-/// Wakes a task on a dedicated thread. A waker may poll or drop its task immediately, and with it transfers
-/// and devices. That calls the driver, which is forbidden on the driver's callback thread, where this runs.
-fn wake_elsewhere(waker: Waker) {
-    static WAKERS: LazyLock<Option<Sender<Waker>>> = LazyLock::new(|| {
-        let (sender, inbox) = channel::<Waker>();
-        let work = move || {
-            for waker in inbox {
-                let woken = std::panic::catch_unwind(move || waker.wake());
-                // The panic hook has already reported it, and dropping the payload might panic again.
-                woken.unwrap_or_else(std::mem::forget);
-            }
-        };
-        let thread = std::thread::Builder::new().name("pinlane-wake".into());
-        thread.spawn(work).is_ok().then_some(sender)
-    });
-    match &*WAKERS {
-        Some(wakers) => {
-            // The thread never exits, so the message arrives.
-            let _ = wakers.send(waker);
-        }
-        // No thread could be started: waking here is better than never.
-        None => waker.wake(),
     }
 }

@@ -16,6 +16,7 @@ use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::memory::{DeviceMemory, PinnedPool};
+use crate::messages::log_error;
 use crate::protocol::{DeferredFree, Fence};
 use crate::sync::{Arc as CoreArc, lock};
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
@@ -273,11 +274,20 @@ impl Device {
         }
     }
 
-    /// Driver errors that no call could return because they occurred during a drop. Each is returned once.
+    /// Driver errors that no call could return, for example because they occurred during a drop. Each is
+    /// returned once. At most 100 are kept until they are taken, the first ones;
+    /// [`stray_error_count`](Self::stray_error_count) counts the others too.
     #[must_use]
     pub fn take_stray_errors(&self) -> Vec<Error> {
         let stray = self.shared.core.take_stray();
         stray.into_iter().map(Error::from).collect()
+    }
+
+    /// How many driver errors no call could return since the device was opened, whether they were kept for
+    /// [`take_stray_errors`](Self::take_stray_errors) or not.
+    #[must_use]
+    pub fn stray_error_count(&self) -> u64 {
+        self.shared.core.stray_count()
     }
 }
 
@@ -357,10 +367,10 @@ impl Drop for Shared {
         drop(lock(&self.express).take());
         let closed = self.deferred.close(SHUTDOWN_PATIENCE);
         if closed.abandoned > 0 {
-            log::error!(
+            log_error(format_args!(
                 "the device still uses {} buffers at shutdown; their memory is leaked",
                 closed.abandoned
-            );
+            ));
         }
         // Also needed if a buffer in flight was abandoned, since that keeps the store alive.
         let trimmed = catch_unwind(AssertUnwindSafe(|| self.pinned_store.free_idle()));

@@ -18,8 +18,20 @@ pub(crate) struct DeviceCore {
     /// The driver permanently refuses to register memory.
     pub(crate) registration_refused: AtomicBool,
     pub(crate) device_cache: DeviceMemoryCache,
-    stray: Mutex<Vec<Error>>,
+    stray: Mutex<StrayErrors>,
 }
+
+/// Errors that no call could return.
+#[derive(Default)]
+struct StrayErrors {
+    /// Those not taken yet, up to [`STRAY_ERRORS_AT_MOST`].
+    kept: Vec<Error>,
+    /// All of them, kept or not.
+    count: u64,
+}
+
+/// The first errors say most about a cause, and a program that never takes them must not run out of memory.
+const STRAY_ERRORS_AT_MOST: usize = 100;
 
 /// Bytes currently held.
 #[derive(Default)]
@@ -98,10 +110,13 @@ impl DeviceCore {
             || let_go(self.driver.synchronize())
     }
 
-    /// Keeps an error that no call can return.
+    /// Counts an error that no call can return, and keeps it if there is room.
     pub(crate) fn keep_stray(&self, error: Error) {
         let mut stray = lock(&self.stray);
-        stray.push(error);
+        stray.count += 1;
+        if stray.kept.len() < STRAY_ERRORS_AT_MOST {
+            stray.kept.push(error);
+        }
     }
 
     /// Like [`keep_stray`](Self::keep_stray), for errors that may be the driver's.
@@ -112,7 +127,11 @@ impl DeviceCore {
     }
 
     pub(crate) fn take_stray(&self) -> Vec<Error> {
-        std::mem::take(&mut *lock(&self.stray))
+        std::mem::take(&mut lock(&self.stray).kept)
+    }
+
+    pub(crate) fn stray_count(&self) -> u64 {
+        lock(&self.stray).count
     }
 }
 

@@ -59,6 +59,7 @@ pub mod interop;
 pub mod kernel;
 mod mapped_copies;
 pub mod memory;
+mod messages;
 mod normalize;
 mod open;
 mod protocol;
@@ -70,6 +71,7 @@ mod submit;
 mod sync;
 mod transfer;
 mod unwind;
+mod wake_threads;
 
 /// Keeps other crates from implementing traits that only make sense here.
 mod sealed {

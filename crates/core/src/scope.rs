@@ -296,7 +296,7 @@ impl<S> ScopedTransfer<'_, S> {
     /// Waits until the copy is done and returns the borrowed memory.
     ///
     /// # Panics
-    /// If it was awaited before.
+    /// If the transfer was polled before and returned the memory.
     pub fn wait(self) -> Result<S> {
         if let Some(fence) = self.fence() {
             settle_borrowed(&fence)?;

@@ -4,6 +4,7 @@ use pinlane_driver::{Driver, StreamHandle};
 
 use crate::fence::{DeviceFence, UnrecordedFence};
 use crate::memory::Touch;
+use crate::messages;
 use crate::protocol::Fence;
 use crate::stream::{SubmitError, SubmitGuard};
 use crate::unwind::on_unwind;
@@ -227,14 +228,8 @@ fn strand(touches: &[Touch<'_>]) {
 
 /// Aborts the process if `work` panics.
 pub(crate) fn abort_on_unwind<T>(work: impl FnOnce() -> T) -> T {
-    let abort = || {
-        // Not through `log`: the reason must be visible with or without a logger.
-        eprintln!(
-            "pinlane: the driver panicked while it copied borrowed memory; ending the process"
-        );
-        std::process::abort();
-    };
-    on_unwind(abort, work)
+    let reason = "the driver panicked while it copied borrowed memory; ending the process";
+    on_unwind(|| messages::abort(format_args!("{reason}")), work)
 }
 
 /// Waits until the device is finished with borrowed memory.
@@ -249,10 +244,8 @@ pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()>
 /// Aborts the process. Returning would give borrowed memory back to its owner while the device may still
 /// use it.
 pub(crate) fn abort_over_borrowed(error: &Error) -> ! {
-    // Printed for the same reason as above.
-    eprintln!(
-        "pinlane: the driver cannot tell whether a copy of borrowed memory is done ({error}); \
+    messages::abort(format_args!(
+        "the driver cannot tell whether a copy of borrowed memory is done ({error}); \
          ending the process, since going on could corrupt memory"
-    );
-    std::process::abort()
+    ))
 }

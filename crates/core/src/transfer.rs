@@ -246,6 +246,9 @@ impl Timed<'_> {
 
 impl<B: Send + 'static> Transfer<B> {
     /// Waits until the copy is done and returns the buffer, on failure too.
+    ///
+    /// # Panics
+    /// If the transfer was polled before and returned `Ready`: the buffer is gone.
     pub fn wait(mut self) -> Result<B, TransferError<B>> {
         finish(self.flight.land())
     }

@@ -173,6 +173,51 @@ fn a_part_beyond_the_end() {
 }
 
 /// What wraps a library error shows that error's cause, not the error itself a second time.
+/// No call counts elements that have no bytes.
+#[test]
+fn any_number_of_elements_of_no_bytes_takes_no_time() {
+    fn all_calls<T: pinlane::Pod + Send + Sync>(rig: &Rig) -> Result<()> {
+        const MANY: usize = usize::MAX;
+        let Rig { device, stream } = rig;
+        let (mut source, mut target) = (device.alloc::<T>(MANY)?, device.alloc::<T>(MANY)?);
+        let pinned = stream
+            .download(&source, device.pinned::<T>(MANY)?)?
+            .wait()?;
+        let mut combined = device.write_combined::<T>(MANY)?;
+        combined.fill(T::zeroed());
+        combined.write(0, &pinned);
+        stream.upload(combined, &mut source)?.wait()?;
+        stream.copy_on_device(&source, &mut target)?;
+        stream.fill_bytes(&mut target, 1)?;
+        let mut values = stream.copy_to_vec(&target)?;
+        assert_eq!(values.len(), MANY);
+        stream.copy_to_device(&values, &mut target)?;
+        stream.copy_to_host(&target, &mut values)?;
+        stream.driver_copy_to_device(&values, &mut target)?;
+        stream.driver_copy_to_host(&target, &mut values)?;
+        stream.upload_many([(&values[..], target.whole_mut())])?;
+        stream.download_many([(target.whole(), &mut values[..])])?;
+        device.scope(|scope| {
+            let registered = scope.register_read_only(&values)?;
+            scope.upload(stream, registered, &mut target)?;
+            Ok(())
+        })?;
+        assert_eq!(device.pinned_from(&values)?.len(), MANY);
+        let pool = PinnedPool::new(device);
+        assert_eq!(pool.take::<T>(MANY)?.len(), MANY);
+        assert_eq!(pool.take_or_pageable::<T>(MANY)?.len(), MANY);
+        assert_eq!(device.mapped::<T>(MANY)?.len(), MANY);
+        assert_eq!(device.register(values)?.into_inner()?.len(), MANY);
+        Ok(())
+    }
+    pinlane_testing::must_return(|| {
+        let rig = Rig::new()?;
+        all_calls::<()>(&rig)?;
+        all_calls::<[u64; 0]>(&rig)
+    })
+    .unwrap();
+}
+
 #[test]
 fn failed_transfers_and_registrations_pass_on_the_cause() {
     use std::error::Error as _;

@@ -8,7 +8,7 @@ use super::ring::Ring;
 use super::small_copy::{self, SMALL_SLOT_BYTES};
 use super::{ALONE_BYTES_AT_MOST, Express};
 use crate::driver_copy::{Direction, same_len};
-use crate::memory::{DeviceSlice, DeviceSliceMut, prefer_huge_pages};
+use crate::memory::{DeviceSlice, DeviceSliceMut, extend_with_zeros, prefer_huge_pages};
 use crate::{Error, Result, Stream};
 
 /// From this size on, fresh memory uses huge pages if possible: fewer page faults.
@@ -143,7 +143,7 @@ impl Stream {
                 return Ok(target);
             }
         }
-        target.resize(len, T::zeroed());
+        extend_with_zeros(&mut target, len);
         self.copy_to_host(source, &mut target)?;
         Ok(target)
     }

@@ -41,7 +41,7 @@ mod small_copy;
 mod staged_copy;
 mod staging_kernels;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 pub use config::ExpressConfig;
@@ -51,6 +51,7 @@ use crate::device_core::DeviceCore;
 use crate::driver_copy::Direction;
 use crate::fence::DeviceFence;
 use crate::memory::{PinnedPool, Touch, is_fresh, prefault};
+use crate::messages::warn_once;
 use crate::protocol::DeferredFree;
 use crate::sync::{Arc as CoreArc, lock};
 use crate::{Error, Result, Stream};
@@ -121,12 +122,11 @@ impl Express {
             Err(Error::Driver(error)) if error.is_fatal() => Err(error.into()),
             Err(error) => {
                 static WARNED: AtomicBool = AtomicBool::new(false);
-                if !WARNED.swap(true, Ordering::Relaxed) {
-                    log::warn!(
-                        "no pinned memory for the express lane ({error}); \
-                         copies of ordinary memory run at the driver's speed"
-                    );
-                }
+                let message = format_args!(
+                    "no pinned memory for the express lane ({error}); \
+                     copies of ordinary memory run at the driver's speed"
+                );
+                warn_once(&WARNED, message);
                 self.core.keep_stray_error(error);
                 Ok(None)
             }

@@ -46,8 +46,15 @@
 //! whenever the graph is launched. Either way the buffer could be written or dropped during the copy.
 //! Therefore Pinlane does the copies itself, on streams that safe code cannot capture, and owns the buffer.
 //!
-//! For the same reason, do not pass `&pinned[..]` to cudarc. It assumes that every slice is pageable memory,
-//! for which the driver waits by itself, and does not wait.
+//! # Do not pass pinned memory to cudarc's own copies
+//!
+//! Safe code can still pass `&pinned[..]`, a slice of a pinned or registered buffer, to cudarc's copies, such as
+//! [`CudaStream::memcpy_htod`] and [`CudaStream::memcpy_dtoh`]. cudarc assumes that every slice is pageable
+//! memory, for which the driver waits by itself, and does not wait. For page-locked memory the driver does not
+//! wait either: the call returns with the copy in flight, and the buffer can be written or freed during it.
+//! This is unsound in cudarc 0.19, and it breaks the promise that a buffer in flight cannot be touched.
+//! Pinlane cannot prevent it, since a pinned buffer is a slice. Copy with Pinlane instead, as above, or
+//! synchronize cudarc's stream before the slice is used again, also where the call failed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;

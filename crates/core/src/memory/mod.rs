@@ -90,6 +90,16 @@ pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
         .ok_or(Error::TooLarge { len, element_bytes })
 }
 
+/// Extends `values` with zeros to `len` elements.
+pub(crate) fn extend_with_zeros<T: bytemuck::Pod>(values: &mut Vec<T>, len: usize) {
+    if size_of::<T>() > 0 {
+        return values.resize(len, T::zeroed());
+    }
+    // `resize` would count to `len`, which may be `usize::MAX`.
+    // SAFETY: elements of no bytes have room for any number, and nothing that could be uninitialised.
+    unsafe { values.set_len(len) };
+}
+
 /// Resolves a range of a buffer of `len` elements.
 ///
 /// # Panics

@@ -67,6 +67,9 @@ impl<T: Pod> WriteCombinedBuf<T> {
     /// Writes `value` to every element, front to back.
     pub fn fill(&mut self, value: T) {
         let raw = self.raw();
+        if size_of::<T>() == 0 {
+            return; // nothing to write, but perhaps `usize::MAX` times
+        }
         for at in 0..raw.len {
             // SAFETY: `at` is in bounds.
             unsafe { raw.start.add(at).write(value) };

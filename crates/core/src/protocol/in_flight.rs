@@ -23,7 +23,7 @@ pub(crate) struct InFlight<B: Send + 'static, F: Fence> {
 /// whether the device still uses it.
 pub(crate) type Landed<B> = Result<B, (Error, Option<B>)>;
 
-const GIVEN_BACK: &str = "the transfer has given its buffer back already";
+const GIVEN_BACK: &str = "the transfer was awaited before";
 
 impl<B: Send + 'static, F: Fence> InFlight<B, F> {
     pub(crate) fn new(buffer: B, fence: F, deferred: Arc<DeferredFree<F>>) -> Self {

@@ -2,6 +2,7 @@
 //! moment, drivers that fail or panic in the middle, many threads on one stream.
 
 mod readers;
+mod wakers;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -222,6 +223,40 @@ fn every_error_of_a_scope_is_told() {
     assert_eq!(device.take_stray_errors().len(), 1);
 }
 
+/// A program that never looks at them must not fill its memory with them.
+#[test]
+fn stray_errors_are_counted_and_only_the_first_ones_kept() {
+    let sim = pinlane_testing::sim();
+    let (device, armed) = trapped(&sim, |call, count| match call {
+        Call::EventDestroy => Err(pinlane_driver::Error::new(
+            ErrorKind::Other { code: count as u32 },
+            "trap",
+        )),
+        _ => Ok(()),
+    });
+    let fail = |events: usize| {
+        let events: Vec<_> = (0..events).map(|_| device.event().unwrap()).collect();
+        armed.store(true, Ordering::Relaxed);
+        drop(events); // two attempts to destroy each fail
+        armed.store(false, Ordering::Relaxed);
+    };
+    fail(100);
+    assert_eq!(device.stray_error_count(), 200);
+    let codes: Vec<_> = device
+        .take_stray_errors()
+        .into_iter()
+        .map(|error| match error {
+            Error::Driver(error) => error.kind,
+            other => panic!("{other}"),
+        })
+        .collect();
+    let first = (0..100).map(|code| ErrorKind::Other { code });
+    assert_eq!(codes, first.collect::<Vec<_>>());
+    fail(1); // there is room again
+    assert_eq!(device.take_stray_errors().len(), 2);
+    assert_eq!(device.stray_error_count(), 202);
+}
+
 /// Memory whose owner panics when it is dropped.
 struct Bomb(Vec<u8>);
 
@@ -417,6 +452,31 @@ fn transfer_that_was_awaited_is_done() {
     pinlane_conformance::library::block_on(&mut transfer).unwrap();
     assert!(transfer.is_done().unwrap());
     assert!(transfer.wait_timeout(std::time::Duration::ZERO).unwrap());
+}
+
+/// The buffer is gone by then, which is the caller's mistake, as polling a future again is.
+#[test]
+fn waiting_for_a_transfer_that_has_returned_its_buffer_panics() {
+    let device = pinlane_testing::open(&pinlane_testing::sim());
+    let stream = device.stream().unwrap();
+    let mut target = device.alloc::<u8>(64).unwrap();
+    let panics = |wait: &mut dyn FnMut()| {
+        let panic = catch_unwind(AssertUnwindSafe(wait)).expect_err("it panics");
+        let message = panic.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        assert_eq!(message.unwrap(), "the transfer was awaited before");
+    };
+    let pinned = device.pinned(64).unwrap();
+    let mut transfer = Some(stream.upload(pinned, &mut target).unwrap());
+    let pinned = pinlane_conformance::library::block_on(transfer.as_mut().unwrap()).unwrap();
+    panics(&mut || drop(transfer.take().unwrap().wait()));
+    let scoped = device.scope(|scope| {
+        let mut transfer = Some(scope.upload(&stream, &pinned, &mut target)?);
+        pinlane_conformance::library::block_on(transfer.as_mut().unwrap())?;
+        panics(&mut || drop(transfer.take().unwrap().wait()));
+        Ok(())
+    });
+    scoped.unwrap();
 }
 
 #[test]

@@ -3,14 +3,16 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytemuck::Pod;
 use pinlane_driver::ErrorKind;
 
 use super::store::{ShardRef, TakenBlock};
 use crate::memory::buffer_macros::{slice_like, slice_traits};
-use crate::memory::{PinnedSlice, bytes_of};
+use crate::memory::{PinnedSlice, bytes_of, extend_with_zeros};
+use crate::messages::warn_once;
 use crate::{Error, Result};
 
 /// Pinned memory from a [`PinnedPool`](super::PinnedPool), used like a slice. Returns to the pool on drop;
@@ -91,15 +93,14 @@ impl<T: Pod> HostBuf<T> {
         if !no_room {
             return Err(error);
         }
-        // Repeating the warning would add nothing.
-        static WARNED: Once = Once::new();
+        static WARNED: AtomicBool = AtomicBool::new(false);
         let warning = "using pageable memory, copies will be slower";
-        WARNED.call_once(|| log::warn!("{warning}: {error}"));
+        warn_once(&WARNED, format_args!("{warning}: {error}"));
         let mut values = Vec::new();
         if bytes_of::<T>(len)? > 0 && values.try_reserve_exact(len).is_err() {
             return Err(error);
         }
-        values.resize(len, T::zeroed());
+        extend_with_zeros(&mut values, len);
         Ok(Self::Pageable(values))
     }
 }
