@@ -55,6 +55,42 @@ fn invalid_numbers() {
 }
 
 #[test]
+fn numbers_and_sizes_in_all_spellings() {
+    for args in [
+        &["compare", "--size", "1mb"][..],
+        &["compare", "--size", "64 KiB", "--repeat", "1e0"],
+        &["overlap", "--size", "0.5M"],
+        &["bench", "--sizes", "1k..4K,1e4", "--seed", "1_000"],
+        &["plan", "--in", "3.5GiB", "--out", "256M", "--kernel", "1ms"],
+        &[
+            "plan",
+            "--in",
+            "1g",
+            "--out",
+            "0",
+            "--kernel-rate",
+            "2.5tb/s",
+        ],
+        &["dot", "-n", "1e4"],
+        &[
+            "feed",
+            "synthetic",
+            "--shape",
+            "8",
+            "--samples",
+            "1e3",
+            "--batch",
+            "1e2",
+        ],
+    ] {
+        let mut command = pinlane(&[&["--device", "sim"], args].concat());
+        let output = command.env("PINLANE_PINNED_LIMIT", "1.5 Gb").output();
+        let output = output.expect("pinlane starts");
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn invalid_commands() {
     refused(&[], &["Usage"]);
     refused(&["fly"], &["fly"]);

@@ -60,6 +60,7 @@ pub mod kernel;
 mod mapped_copies;
 pub mod memory;
 mod normalize;
+mod number;
 mod open;
 mod protocol;
 pub mod raw;
