@@ -91,6 +91,27 @@ fn numbers_and_sizes_in_all_spellings() {
 }
 
 #[test]
+fn an_invalid_limit_gets_no_advice_about_sizes() {
+    for args in [
+        &["compare", "--size", "1MiB"][..],
+        &["bench", "--sizes", "1MiB"],
+        &["overlap", "--size", "1MiB"],
+        &["dot", "-n", "1000"],
+        &["feed", "synthetic", "--shape", "8", "--samples", "10"],
+        &["calibrate"],
+    ] {
+        let mut command = pinlane(&[&["--device", "sim"], args].concat());
+        let output = command.env("PINLANE_PINNED_LIMIT", "plenty").output();
+        let output = output.expect("pinlane starts");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let said = stderr(&output);
+        let expected = "pinlane: error: invalid PINLANE_PINNED_LIMIT=\"plenty\": expected a number";
+        assert!(said.contains(expected), "{args:?}: {said}");
+        assert!(!said.contains("smaller"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn invalid_commands() {
     refused(&[], &["Usage"]);
     refused(&["fly"], &["fly"]);

@@ -129,6 +129,7 @@ impl Budget {
                     requested_bytes: bytes,
                     in_use_bytes: *in_use,
                     limit_bytes,
+                    remedy: rule.remedy(),
                 });
             }
         }
