@@ -96,7 +96,10 @@ impl Backend {
     }
 
     pub(crate) fn device(&self) -> pinlane::Result<Device> {
-        Device::open(&*self.platform, self.ordinal)
+        let device = Device::open(&*self.platform, self.ordinal)?;
+        // Here, an invalid PINLANE_PINNED_LIMIT gets no advice about sizes.
+        device.budget().limit_bytes()?;
+        Ok(device)
     }
 
     /// The profile of a simulated device, if known: a simulated libcuda reports only its name.

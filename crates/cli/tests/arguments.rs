@@ -55,6 +55,63 @@ fn invalid_numbers() {
 }
 
 #[test]
+fn numbers_and_sizes_in_all_spellings() {
+    for args in [
+        &["compare", "--size", "1mb"][..],
+        &["compare", "--size", "64 KiB", "--repeat", "1e0"],
+        &["overlap", "--size", "0.5M"],
+        &["bench", "--sizes", "1k..4K,1e4", "--seed", "1_000"],
+        &["plan", "--in", "3.5GiB", "--out", "256M", "--kernel", "1ms"],
+        &[
+            "plan",
+            "--in",
+            "1g",
+            "--out",
+            "0",
+            "--kernel-rate",
+            "2.5tb/s",
+        ],
+        &["dot", "-n", "1e4"],
+        &[
+            "feed",
+            "synthetic",
+            "--shape",
+            "8",
+            "--samples",
+            "1e3",
+            "--batch",
+            "1e2",
+        ],
+    ] {
+        let mut command = pinlane(&[&["--device", "sim"], args].concat());
+        let output = command.env("PINLANE_PINNED_LIMIT", "1.5 Gb").output();
+        let output = output.expect("pinlane starts");
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn an_invalid_limit_gets_no_advice_about_sizes() {
+    for args in [
+        &["compare", "--size", "1MiB"][..],
+        &["bench", "--sizes", "1MiB"],
+        &["overlap", "--size", "1MiB"],
+        &["dot", "-n", "1000"],
+        &["feed", "synthetic", "--shape", "8", "--samples", "10"],
+        &["calibrate"],
+    ] {
+        let mut command = pinlane(&[&["--device", "sim"], args].concat());
+        let output = command.env("PINLANE_PINNED_LIMIT", "plenty").output();
+        let output = output.expect("pinlane starts");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let said = stderr(&output);
+        let expected = "pinlane: error: invalid PINLANE_PINNED_LIMIT=\"plenty\": expected a number";
+        assert!(said.contains(expected), "{args:?}: {said}");
+        assert!(!said.contains("smaller"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn invalid_commands() {
     refused(&[], &["Usage"]);
     refused(&["fly"], &["fly"]);

@@ -299,10 +299,15 @@ fn invalid_arguments_name_the_flag_and_the_remedy() {
         (&["synthetic", "--epochs", "0"], &["--epochs"]),
         (&["synthetic", "--time", "0s"], &["--time", "5s"]),
         (&["synthetic", "--kernel", "2s"], &["--kernel", "400ms"]),
-        (&["synthetic", "--rank", "1"], &["--world"]),
+        (&["synthetic", "--shard", "2/2"], &["--shard", "no rank 2"]),
+        (&["synthetic", "--shard", "2"], &["--shard", "such as 0/8"]),
         (
-            &["synthetic", "--rank", "2", "--world", "2"],
-            &["--rank 2 --world 2"],
+            &["synthetic", "--rank", "1"],
+            &["--rank", "use --shard RANK/WORLD"],
+        ),
+        (
+            &["synthetic", "--world", "2"],
+            &["--world", "use --shard RANK/WORLD"],
         ),
         (&["synthetic", "--to", "bf16"], &["--normalize"]),
         (
@@ -348,7 +353,7 @@ fn invalid_arguments_name_the_flag_and_the_remedy() {
         .output()
         .expect("pinlane starts");
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("WORLD_SIZE") && stderr(&output).contains("--world"));
+    assert!(stderr(&output).contains("WORLD_SIZE") && stderr(&output).contains("--shard"));
 }
 
 #[test]

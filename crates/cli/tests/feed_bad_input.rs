@@ -81,7 +81,7 @@ fn damaged_files_are_usage_errors() {
     };
     let field = ["--field", "jpg=u8:..1000"];
     let (array, archive) = (cut("npy/image.npy", 140), cut("tar/gnu-ustar.tar", 3000));
-    refused(&[&array], 2, &["SOURCE", "image.npy"]);
+    refused(&[&array], 2, &["SOURCE", "image.npy", "download it again"]);
     refused(&[&archive, field[0], field[1]], 2, &["SOURCE", "gnu-ustar"]);
     refused(
         &[&cut("one.safetensors", 40)],
@@ -103,6 +103,11 @@ fn unsupported_files_are_identified() {
     let packed = file("b.tar.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
     let empty = file("c.npy", b"");
     let hollow = file("d.tar", &[0; 1024]);
+    let arrays = file(
+        "e.npz",
+        b"PK\x03\x04\x14\0\0\0\0\0\0\0!\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x05\0\0\0x.npy",
+    );
+    let array = data("npy/image.npy");
     let (bare, shards) = (scratch.file("bare"), scratch.file("shards"));
     for folder in [&bare, &shards] {
         std::fs::create_dir(folder).expect("a folder");
@@ -113,7 +118,23 @@ fn unsupported_files_are_identified() {
     for (args, parts) in [
         (&[lost.as_str()][..], &["a.npy", "git lfs pull"][..]),
         (&[&lost_tar, field[0], field[1]], &["a.tar", "git lfs pull"]),
-        (&[&packed], &["b.tar.gz", "gzip", "unpack it"]),
+        (&[&packed], &["b.tar.gz", "gzip", "gunzip"]),
+        (
+            &[&packed, field[0], field[1]],
+            &["SOURCE", "b.tar.gz", "gunzip"],
+        ),
+        (
+            &[&hollow, &packed, field[0], field[1]],
+            &["SOURCE", "b.tar.gz", "gunzip"],
+        ),
+        (
+            &[&arrays, field[0], field[1]],
+            &["SOURCE", "e.npz", "numpy.save"],
+        ),
+        (
+            &[&array, field[0], field[1]],
+            &["--field is only for tar archives; drop it"],
+        ),
         (
             &[&shards, field[0], field[1]],
             &["b.tar.gz in it", "unpack"],

@@ -13,13 +13,14 @@ const SMALL: [&str; 5] = ["synthetic", "--shape", "3x8x8", "--samples", "100"];
 
 #[test]
 fn ranks_share_the_samples() {
-    for (rank, samples) in [("0", 34), ("1", 34), ("2", 34)] {
-        let found = report(&[&SMALL[..], &["--rank", rank, "--world", "3"]].concat());
+    for (rank, samples) in [(0, 34), (1, 34), (2, 34)] {
+        let shard = format!("{rank}/3");
+        let found = report(&[&SMALL[..], &["--shard", &shard]].concat());
         assert_eq!(found["samples"], samples);
         let shard = serde_json::json!({
-            "rank": rank.parse::<u64>().expect("a number"),
+            "rank": rank,
             "world": 3,
-            "from": ["--rank", "--world"],
+            "from": ["--shard"],
             "padding_samples": 2,
         });
         assert_eq!(found["shard"], shard);
@@ -64,7 +65,7 @@ fn slurm_variables_count_only_in_a_step() {
         "\n100 samples in 1 batch, ",
         "SLURM_STEP_ID",
         "are ignored",
-        "--world",
+        "--shard RANK/WORLD",
     ] {
         assert!(alone.contains(part), "{alone}");
     }

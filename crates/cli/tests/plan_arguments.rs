@@ -81,9 +81,9 @@ fn kernels() {
     }
     for (rate, reason) in [
         ("0GB/s", "at least 1B/s"),
-        ("-1GB/s", "at least 1B/s"),
-        ("nanGB/s", "not a number"),
-        ("infGB/s", "at most 1000000TB/s"),
+        ("-1GB/s", "not a rate"),
+        ("nanGB/s", "not a rate"),
+        ("1000001TB/s", "at most 1000000TB/s"),
         ("250", "not a rate"),
     ] {
         refused_kernel(&["--kernel-rate", rate], &["--kernel-rate <RATE>", reason]);
@@ -107,9 +107,9 @@ fn kernels() {
 #[test]
 fn shapes() {
     refused_more(&["--chunk", "0"], &["--chunk", "at least 1"]);
-    refused_more(&["--streams", "0"], &["--streams", "1..=128"]);
-    refused_more(&["--streams", "129"], &["--streams", "1..=128"]);
-    refused_more(&["--streams", "-1"], &["--streams", "1..=128"]);
+    refused_more(&["--streams", "0"], &["--streams", "from 1 to 128"]);
+    refused_more(&["--streams", "129"], &["--streams", "from 1 to 128"]);
+    refused_more(&["--streams", "-1"], &["--streams", "from 1 to 128"]);
     refused_more(&["--order", "sideways"], &["--order", "stage-streams"]);
     refused_more(
         &["--order", "stage-streams", "--streams", "4"],

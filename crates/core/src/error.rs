@@ -85,7 +85,7 @@ pub enum Error {
     NotMapped,
     /// Pinning this much would exceed the [`Budget`](crate::Budget). The driver was not called.
     #[error(
-        "pinning {} goes over the budget: {} of {} are in use; free pinned memory, ask for less, or set PINLANE_PINNED_LIMIT (in bytes, or with a unit, such as 8GiB)",
+        "pinning {} goes over the budget: {} of {} are in use; free pinned memory, ask for less, or {remedy}",
         Size(*requested_bytes), Size(*in_use_bytes), Size(*limit_bytes)
     )]
     OverBudget {
@@ -95,6 +95,8 @@ pub enum Error {
         in_use_bytes: u64,
         /// The current limit.
         limit_bytes: u64,
+        /// How to raise the limit.
+        remedy: &'static str,
     },
     /// No device has this name.
     #[error("unknown device {name:?}: {reason}")]

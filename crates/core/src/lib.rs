@@ -61,6 +61,7 @@ mod mapped_copies;
 pub mod memory;
 mod messages;
 mod normalize;
+mod number;
 mod open;
 mod protocol;
 pub mod raw;

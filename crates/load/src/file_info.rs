@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::{LoadError, LoadErrorKind};
@@ -131,4 +132,13 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, FileStamp), LoadErrorKi
         true => Ok((file, FileStamp::of(&metadata))),
         false => Err(LoadErrorKind::NotAFile),
     }
+}
+
+/// Read bytes that were there when the file was opened.
+pub(crate) fn read_exact(file: &File, target: &mut [u8], start: u64) -> Result<(), LoadErrorKind> {
+    file.read_exact_at(target, start)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => LoadErrorKind::FileChanged,
+            _ => LoadErrorKind::io("read", &error),
+        })
 }

@@ -9,6 +9,7 @@ use pinlane_sim::{Finding, Sim};
 use crate::context::CommandContext;
 use crate::device::{self, Backend};
 use crate::output::{self, UsageError};
+use crate::parse::number;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -17,7 +18,7 @@ pub(crate) struct Args {
     filter: Option<String>,
 
     /// On a simulated device, use the random schedule of this seed
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::within::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
 }
 

@@ -4,12 +4,14 @@ pub(crate) mod dtype;
 pub(crate) mod number;
 pub(crate) mod size;
 
+use pinlane::internal::{NumberError, parse_size};
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 /// Several items in one value of a flag. To clap, the name `Vec` would mean a flag that may be repeated.
 pub(crate) type List<T> = Vec<T>;
 
-/// Units of time in nanoseconds; `s` ends all others.
+/// Units of time in nanoseconds; `s` ends all others, so it is last.
 const TIMES: [(&str, f64); 6] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -22,14 +24,12 @@ const TIMES: [(&str, f64); 6] = [
 /// 1000 hours.
 pub(crate) const DURATION_NS_MAX: u64 = 3_600_000_000_000_000;
 
-const BYTES_PER_S_MAX: f64 = 1e18;
+const BYTES_PER_S_MAX: u64 = 1_000_000_000_000_000_000;
 
 /// Splits a number from its unit. `None` without a known unit.
-///
-/// A unit that ends another one (`s` and `ms`) must come later in `units`.
-fn split_unit<'t, U: Copy>(text: &'t str, units: &[(&str, U)]) -> Option<(&'t str, U)> {
-    let found = |(name, unit): &(&str, U)| Some((text.strip_suffix(name)?.trim_end(), *unit));
-    units.iter().find_map(found)
+fn split_time(text: &str) -> Option<(&str, f64)> {
+    let found = |(name, unit): &(&str, f64)| Some((text.strip_suffix(name)?.trim_end(), *unit));
+    TIMES.iter().find_map(found)
 }
 
 /// Parses a time such as `4ms` or `1.5s` to nanoseconds. A bare 0 needs no unit.
@@ -37,7 +37,7 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
     const FORM: &str = "not a time; use a number with ns, us, ms or s, such as 850us or 1.5s";
     let number = |digits: &str| digits.parse::<f64>().map_err(|_| FORM.to_owned());
     let text = text.trim();
-    let ns = match split_unit(text, &TIMES) {
+    let ns = match split_time(text) {
         Some((digits, unit)) => number(digits)? * unit,
         None if number(text)? == 0.0 => 0.0,
         None => return Err("a time needs a unit: ns, us, ms or s, such as 4ms".to_owned()),
@@ -52,18 +52,17 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
 
 /// Parses a rate such as `250GB/s` or `1.2TB/s` to bytes per second; at least 1.
 pub(crate) fn rate(text: &str) -> Result<u64, String> {
-    let bytes = text.trim().strip_suffix("/s");
-    let (digits, unit) = bytes
-        .and_then(|bytes| split_unit(bytes, &size::UNITS))
-        .ok_or("not a rate; use a number with MB/s, GB/s or TB/s, such as 250GB/s")?;
-    let number = digits.parse::<f64>();
-    let number = number
-        .map_err(|_| "not a rate; put a number before the unit, such as 250GB/s".to_owned())?;
-    match number * unit as f64 {
-        rate if rate.is_nan() => Err("not a number; use a rate such as 250GB/s".to_owned()),
-        rate if rate < 1.0 => Err("must be at least 1B/s".to_owned()),
-        rate if rate > BYTES_PER_S_MAX => Err("must be at most 1000000TB/s".to_owned()),
-        rate => Ok(rate.round() as u64),
+    let not_a_rate = "not a rate; use a number with MB/s, GB/s or TB/s, such as 250GB/s";
+    let size = text.trim().strip_suffix("/s");
+    // `250G` would be 250 GiB.
+    let size = size
+        .filter(|size| size.ends_with(['b', 'B']))
+        .ok_or(not_a_rate)?;
+    match parse_size(size) {
+        Ok(0) | Err(NumberError::Fraction) => Err("must be at least 1B/s".to_owned()),
+        Ok(rate) if rate <= BYTES_PER_S_MAX => Ok(rate),
+        Ok(_) | Err(NumberError::TooLarge) => Err("must be at most 1000000TB/s".to_owned()),
+        Err(_) => Err(not_a_rate.to_owned()),
     }
 }
 
@@ -118,6 +117,7 @@ mod tests {
             ("1MiB/s", 1 << 20),
             ("1.5GiB/s", 3 << 29),
             ("1TiB/s", 1 << 40),
+            ("250gb/s", 250_000_000_000),
             ("1000000TB/s", 1_000_000_000_000_000_000),
         ] {
             assert_eq!(rate(text), Ok(bytes_per_s), "{text}");
@@ -148,11 +148,13 @@ mod tests {
             ("250GB /s", "not a rate"),
             ("GB/s", "not a rate"),
             ("x GB/s", "not a rate"),
-            ("nanGB/s", "not a number"),
+            ("250G/s", "not a rate"),
+            ("nanGB/s", "not a rate"),
+            ("-1GB/s", "not a rate"),
+            ("infGB/s", "not a rate"),
             ("0GB/s", "at least 1B/s"),
-            ("-1GB/s", "at least 1B/s"),
             ("0.5B/s", "at least 1B/s"),
-            ("infGB/s", "at most 1000000TB/s"),
+            ("0.0001KB/s", "at least 1B/s"),
             ("1000001TB/s", "at most 1000000TB/s"),
         ];
         let times = times.map(|(text, reason)| (text, duration(text), reason));

@@ -1,21 +1,8 @@
 //! Sizes in bytes, and lists and ranges of them.
 
-use std::num::IntErrorKind;
+use pinlane::internal::{NumberError, parse_size};
 
-use super::{List, split_unit};
-
-/// Units; `B` ends all others.
-pub(super) const UNITS: [(&str, u64); 9] = [
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-    ("B", 1),
-];
+use super::List;
 
 const SIZES_MAX: usize = 256;
 
@@ -28,19 +15,21 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn parse_or_zero(text: &str) -> Result<usize, String> {
-    let text = text.trim();
-    let (digits, unit) = split_unit(text, &UNITS).unwrap_or((text, 1));
-    let too_large = || "too large for memory; use a smaller size".to_owned();
-    let number = digits.parse::<u64>().map_err(|error| match error.kind() {
-        IntErrorKind::PosOverflow => too_large(),
-        _ => "not a size; use a whole number, optionally with KiB, MiB, GiB, TiB, KB, MB, GB or TB"
-            .to_owned(),
-    })?;
-    number
-        .checked_mul(unit)
-        .and_then(|bytes| usize::try_from(bytes).ok())
+    let bytes = match parse_size(text) {
+        Ok(bytes) => usize::try_from(bytes).ok(),
+        Err(NumberError::TooLarge) => None,
+        Err(NumberError::Fraction) => return Err("must be a whole number of bytes".to_owned()),
+        Err(_) => {
+            return Err(
+                "not a size; use a number, optionally with a unit, such as 4096, 256MiB, 1.5G \
+                        (GiB) or 2GB"
+                    .to_owned(),
+            );
+        }
+    };
+    bytes
         .filter(|bytes| *bytes <= isize::MAX as usize)
-        .ok_or_else(too_large)
+        .ok_or_else(|| "too large for memory; use a smaller size".to_owned())
 }
 
 /// Parses a comma-separated list of sizes and ranges to distinct sizes in ascending order. `4KiB..1MiB`
@@ -102,6 +91,10 @@ mod tests {
             ("1GB", 1_000_000_000),
             ("2TiB", 2 << 40),
             ("3TB", 3_000_000_000_000),
+            ("256M", 256 << 20),
+            ("256mb", 256_000_000),
+            ("3.5GiB", 7 << 29),
+            ("1e6", 1_000_000),
         ] {
             assert_eq!(parse(text), Ok(bytes), "{text}");
         }
@@ -112,7 +105,7 @@ mod tests {
     #[test]
     fn invalid_sizes() {
         let huge = "99999999999GiB";
-        for text in ["", "MiB", "12XB", "-1", "1.5GiB", "0", "0MiB", huge] {
+        for text in ["", "MiB", "12XB", "-1", "1.5", "0", "0MiB", huge] {
             assert!(parse(text).is_err(), "{text}");
         }
     }
@@ -162,7 +155,7 @@ mod tests {
     #[test]
     fn random_strings() {
         const TOKENS: &str =
-            "0|1|9|4|KiB|MiB|TiB|B|GB|..|...|.|*|,| |-|µ|e|18446744073709551615|\0";
+            "0|1|9|4|KiB|MiB|TiB|B|GB|m|..|...|.|*|,| |-|_|µ|e|18446744073709551615|\0";
         let tokens: Vec<_> = TOKENS.split('|').collect();
         let mut random = pinlane_model::SplitMix64::new(5);
         let rounds = if cfg!(debug_assertions) {

@@ -115,9 +115,9 @@ pub enum HeaderError {
         end: u64,
     },
     /// The data extends past the end of the file.
-    #[error("data_offsets end at {end}, but the file has {data_bytes} bytes of data")]
+    #[error("ends at data byte {end}, but the file has {data_bytes} bytes of data")]
     DataPastEnd {
-        /// The end offset.
+        /// Where the tensor ends.
         end: u64,
         /// Bytes after the header.
         data_bytes: u64,

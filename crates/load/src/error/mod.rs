@@ -48,7 +48,7 @@ pub enum LoadErrorKind {
     /// A system call failed.
     #[error("cannot {action}: {reason}")]
     Io {
-        /// The failed action: open, read, list, map.
+        /// The failed action: open, read, list.
         action: &'static str,
         /// Kind of the system's error.
         kind: io::ErrorKind,

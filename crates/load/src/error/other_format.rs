@@ -43,6 +43,8 @@ impl OtherFormat {
             }
             Self::Gguf => "use the safetensors files it was made from",
             Self::Hdf5 => "convert it with safetensors.numpy.save_file",
+            Self::Compressed("gzip") => "unpack it first, with gunzip",
+            Self::Compressed("zstd") => "unpack it first, with unzstd",
             Self::Zip | Self::Compressed(_) => "unpack it first",
             Self::Tar => "unpack it; `pinlane feed` takes it as a dataset if its name ends in .tar",
             Self::Npy => "rename it to end in .npy",

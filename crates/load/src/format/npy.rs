@@ -58,7 +58,11 @@ fn tensor(name: &str, text: &str, bytes: Range<u64>) -> Result<TensorInfo, LoadE
     if fortran_order {
         return Err(NpyError::FortranOrder.into());
     }
-    check_size(dtype, &shape, bytes.end - bytes.start)?;
+    let (end, data_bytes) = (dtype.bytes_of(&shape)?, bytes.end - bytes.start);
+    if end > data_bytes {
+        return Err(HeaderError::DataPastEnd { end, data_bytes }.into());
+    }
+    check_size(dtype, &shape, data_bytes)?;
     Ok(TensorInfo::new(name.to_owned(), dtype, shape, bytes))
 }
 

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use pinlane_core::internal::lock;
@@ -28,10 +28,14 @@ const PATIENCE_AFTER_ERROR: Duration = Duration::from_millis(100);
 ///
 /// Iterate over it, or await [`next_batch`](Self::next_batch). It ends after an error. Only the end waits for
 /// the device: for the last copies, a few seconds at most, to report their errors.
+///
+/// Dropping it waits for its workers, which end after the sample that they are reading. If a worker drops it,
+/// inside a read, the loader is free for the next epoch once the workers have ended.
 pub struct Epoch {
     scheduler: Arc<EpochScheduler>,
     number: u64,
     workers: Vec<JoinHandle<()>>,
+    worker_ids: Vec<ThreadId>,
     /// Closes the epoch, if the consumer awaits its end.
     closing: Option<JoinHandle<()>>,
     ended: bool,
@@ -50,6 +54,7 @@ impl Epoch {
             scheduler: Arc::new(EpochScheduler::new(core, order, first)),
             number,
             workers: Vec::new(),
+            worker_ids: Vec::new(),
             closing: None,
             ended: false,
         };
@@ -57,7 +62,10 @@ impl Epoch {
             let scheduler = Arc::clone(&epoch.scheduler);
             let named = thread::Builder::new().name(format!("pinlane-load-{worker}"));
             match named.spawn(move || work(&scheduler, true)) {
-                Ok(thread) => epoch.workers.push(thread),
+                Ok(thread) => {
+                    epoch.worker_ids.push(thread.thread().id());
+                    epoch.workers.push(thread);
+                }
                 Err(error) if epoch.workers.is_empty() => return Err(LoaderError::Threads(error)),
                 Err(_) => break, // fewer will do
             }
@@ -121,14 +129,14 @@ impl Epoch {
         batch
     }
 
-    /// Close the epoch on a thread of its own, since that waits for workers and copies.
-    fn start_closing(&mut self, error: Option<LoaderError>) {
+    /// Close the epoch on a thread of its own, since that waits for workers, and for copies if `settle`.
+    fn start_closing(&mut self, error: Option<LoaderError>, settle: bool) {
         self.ended = true;
         let scheduler = Arc::clone(&self.scheduler);
         let work = Arc::new(Mutex::new(Some((self.workers.split_off(0), error))));
         let close = move || {
             if let Some((workers, error)) = lock(&*work).take() {
-                scheduler.set_closed(close(&scheduler, workers, error, true));
+                scheduler.set_closed(close(&scheduler, workers, error, settle));
             }
         };
         let named = thread::Builder::new().name("pinlane-load-end".to_owned());
@@ -140,11 +148,18 @@ impl Epoch {
 
     /// Wait until the closing thread holds nothing of the loader any more.
     fn join_closing(&mut self) {
-        let itself = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
-        // A waker may poll on the very thread that closes.
-        if let Some(thread) = self.closing.take().filter(|thread| !itself(thread)) {
-            let _ = thread.join();
+        if let Some(thread) = self.closing.take() {
+            join(thread);
         }
+    }
+}
+
+/// Wait for a thread to end, unless it is this one: datasets and wakers are foreign code, which may use the
+/// epoch on any of its threads.
+fn join(thread: JoinHandle<()>) {
+    if thread.thread().id() != thread::current().id() {
+        // A panic was reported by the thread itself.
+        let _ = thread.join();
     }
 }
 
@@ -164,10 +179,7 @@ fn close(
 ) -> Option<LoaderError> {
     let core = &scheduler.core;
     scheduler.stop();
-    for thread in workers {
-        // A panic was reported by the thread itself.
-        let _ = thread.join();
-    }
+    workers.into_iter().for_each(join);
     scheduler.clear();
     let failed = match &error {
         _ if !settle => None,
@@ -241,6 +253,13 @@ impl FusedIterator for Epoch {}
 
 impl Drop for Epoch {
     fn drop(&mut self) {
+        if self.worker_ids.contains(&thread::current().id()) {
+            // A worker cannot wait for its own end, and others may wait for a lock that it holds.
+            if !self.ended {
+                self.start_closing(None, false);
+            }
+            return;
+        }
         self.join_closing();
         if !self.ended {
             close(&self.scheduler, self.workers.split_off(0), None, false);
@@ -275,7 +294,7 @@ impl Future for NextBatch<'_> {
             }
             match ready!(epoch.scheduler.poll_take(context)) {
                 Some(Ok(batch)) => return Poll::Ready(Some(Ok(epoch.hand_out(batch)))),
-                end => epoch.start_closing(end.and_then(Result::err)),
+                end => epoch.start_closing(end.and_then(Result::err), true),
             }
         }
         let error = ready!(epoch.scheduler.poll_closed(context));

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 
-use pinlane::load::{Arrays, Catalog, Dataset, Dtype, LoadErrorKind};
+use pinlane::load::{Arrays, Catalog, Dataset, Dtype, Field, LoadError, LoadErrorKind};
 
-use super::support::{Scratch, data, sample, sample_fault};
+use super::support::{Scratch, data, read, sample, sample_fault};
 
 #[test]
 fn arrays_have_the_same_number_of_rows() {
@@ -105,6 +106,42 @@ fn files_that_change_are_noticed() {
     assert_eq!(sample(&replaced, 2), before);
 }
 
+/// Memory whose owner truncates a file each time it is read.
+struct Truncates(PathBuf);
+
+impl AsRef<[u8]> for Truncates {
+    fn as_ref(&self) -> &[u8] {
+        let file = fs::OpenOptions::new().write(true).open(&self.0);
+        if let Ok(file) = file {
+            file.set_len(100).expect("it is cut");
+        }
+        b"abc"
+    }
+}
+
+#[test]
+fn a_file_truncated_in_the_middle_of_a_read_is_an_error() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("image.npy");
+    let field = Field::fixed("label", Dtype::U8, []);
+    // Nothing to truncate yet. It is the first field, so it is read before the rows of the file.
+    let first = Arrays::from_memory(3, [(field, Truncates(path.clone()))]).expect("good");
+
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 10000), }\n";
+    let mut image = b"\x93NUMPY\x01\0".to_vec();
+    image.extend((header.len() as u16).to_le_bytes());
+    image.extend(header.bytes());
+    image.resize(image.len() + 30_000, 7);
+    scratch.file("image.npy", image);
+    let both = first.and(Arrays::open(&path).expect("a good file"));
+    let both = both.expect("three samples each");
+    let error = read(&both, 2).expect_err("the file is cut");
+    let cause = error.cause().downcast_ref::<LoadError>();
+    let cause = cause.expect("an error of loading");
+    assert_eq!(cause.kind(), &LoadErrorKind::FileChanged);
+    assert_eq!(cause.file(), Some(path.as_path()));
+}
+
 #[test]
 fn files_that_change_between_catalog_and_arrays_are_refused() {
     let scratch = Scratch::new();
@@ -124,5 +161,5 @@ fn files_that_change_between_catalog_and_arrays_are_refused() {
 fn an_index_past_the_end_panics() {
     let arrays = Arrays::open(data().join("npy/image.npy")).expect("a good file");
     assert_eq!(arrays.len(), 7);
-    let _ = super::support::read(&arrays, 7);
+    let _ = read(&arrays, 7);
 }

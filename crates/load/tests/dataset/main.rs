@@ -1,5 +1,4 @@
 //! Datasets: arrays, archives, functions and maps.
-#![cfg(feature = "mmap")]
 
 mod arrays;
 mod arrays_faults;

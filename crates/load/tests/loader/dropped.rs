@@ -1,9 +1,12 @@
 //! Dropping things at any time, in any order.
 
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Barrier, Condvar, Mutex};
+use std::task::{Context, Waker};
 use std::thread;
+use std::time::Duration;
 
-use pinlane::load::dataset::Dataset;
+use pinlane::load::dataset::{Dataset, from_fn};
 use pinlane::load::{Batch, Epoch, Loader, LoaderError};
 
 use super::support::{Made, Rig, config, drain};
@@ -120,6 +123,81 @@ fn nothing_waits_for_a_stalled_device_when_dropped() {
             rig.assert_clean();
         }
     }
+}
+
+/// The loader, once its last epoch has ended.
+fn next_epoch(loader: &Loader) -> Epoch {
+    loop {
+        match loader.epoch(1) {
+            Err(LoaderError::Busy) => thread::yield_now(),
+            epoch => return epoch.expect("no other error"),
+        }
+    }
+}
+
+#[test]
+fn an_epoch_inside_a_read() {
+    for workers in [1, 3] {
+        must_return(move || {
+            let rig = Rig::new();
+            let held: Arc<Mutex<Option<Epoch>>> = Arc::default();
+            let (made, drops) = (Made::new(30), Arc::clone(&held));
+            let fields = made.fields().to_vec();
+            let dataset = from_fn(30, fields, move |index, sample| {
+                // Under the lock that the other workers wait for.
+                drop(drops.lock().expect("no panic").take());
+                made.read(index, sample)
+            });
+            let loader = rig.loader(dataset, config(4, workers));
+            let mut waiting = held.lock().expect("no panic");
+            *waiting = Some(loader.epoch(0).expect("no epoch is running"));
+            drop(waiting);
+            let (batches, error) = drain(&rig, next_epoch(&loader));
+            assert!(batches.concat().into_iter().eq(0..30) && error.is_none());
+            drop(loader);
+            rig.assert_clean();
+        });
+    }
+}
+
+/// One sample fails while the epoch's other worker is inside a read, and the consumer awaits the end. So the
+/// thread that closes the epoch waits for that worker.
+#[test]
+fn an_epoch_inside_a_read_while_it_closes() {
+    must_return(|| {
+        let rig = Rig::new();
+        let held: Arc<(Mutex<Option<Epoch>>, Condvar)> = Arc::default();
+        let (drops, both) = (Arc::clone(&held), Barrier::new(2));
+        let dataset = from_fn(2, [], move |index, _| {
+            both.wait();
+            if index == 0 {
+                return Err("broken on purpose".into());
+            }
+            let held = drops.0.lock().expect("no panic");
+            let mut held = drops
+                .1
+                .wait_while(held, |held| held.is_none())
+                .expect("no panic");
+            drop(held.take());
+            Ok(())
+        });
+        let loader = rig.loader(dataset, config(1, 2));
+        let mut epoch = loader.epoch(0).expect("no epoch is running");
+        while !epoch.wait_timeout(Duration::from_secs(1)) {}
+        let next = pin!(epoch.next_batch());
+        let polled = next.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending(), "the other worker is inside a read");
+        *held.0.lock().expect("no panic") = Some(epoch);
+        held.1.notify_all();
+        while held.0.lock().expect("no panic").is_some() {
+            thread::yield_now();
+        }
+        while matches!(loader.epoch(7), Err(LoaderError::Busy)) {
+            thread::yield_now();
+        }
+        drop(loader);
+        rig.assert_clean();
+    });
 }
 
 #[test]

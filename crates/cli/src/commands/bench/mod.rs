@@ -14,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::measure::Meter;
 use crate::output::{self, UsageError};
 use crate::output_file::{self, write_given};
-use crate::parse::{List, duration, size};
+use crate::parse::{List, duration, number, size};
 use crate::{clock, device};
 
 /// Default sizes. A simulated device moves real bytes, so its range is smaller.
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     time: u64,
 
     /// Seed of the order in which combinations are measured
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = number::within::<u64>(0..=u64::MAX))]
     seed: u64,
 
     /// Write all figures as CSV; `-` prints them instead of the table

@@ -6,6 +6,7 @@ mod runner;
 mod vectors;
 
 use anyhow::Context;
+use pinlane::internal::{NumberError, parse_whole};
 use pinlane::{Device, PinnedBuf};
 use pinlane_model::{Direction, Profile};
 use pinlane_report::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
@@ -22,7 +23,7 @@ use vectors::Reference;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Elements of each vector, such as 10000000 or 10_000_000
+    /// Elements of each vector, such as 10000000, 10_000_000 or 1e7
     #[arg(short = 'n', default_value = "10000000", value_name = "N", value_parser = parse_items, allow_hyphen_values = true)]
     items: usize,
 
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     repeat: u32,
 
     /// Seed of the random elements, which lie between 0 and 1
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = number::within::<u64>(0..=u64::MAX))]
     seed: u64,
 }
 
@@ -49,9 +50,16 @@ fn kernel_text(kernel: DotKernel) -> &'static str {
 }
 
 fn parse_items(text: &str) -> Result<usize, String> {
-    let items = number::grouped(text)?;
-    usize::try_from(items)
-        .ok()
+    let items = match parse_whole(text) {
+        Ok(items) => usize::try_from(items).ok(),
+        Err(NumberError::TooLarge) => None,
+        Err(_) => {
+            return Err(
+                "not a whole number; use one such as 10000000, 10_000_000 or 1e7".to_owned(),
+            );
+        }
+    };
+    items
         // Two vectors of four bytes per element.
         .filter(|items| *items <= isize::MAX as usize / 8)
         .ok_or_else(|| "too large for memory; use fewer elements".to_owned())
@@ -171,6 +179,7 @@ mod tests {
     #[test]
     fn numbers_of_elements_fit_into_memory() {
         assert_eq!(parse_items("10_000_000"), Ok(10_000_000));
+        assert_eq!(parse_items("1e7"), Ok(10_000_000));
         let error = parse_items("9223372036854775807").expect_err("too many");
         assert!(error.contains("fewer"), "{error}");
         assert!(parse_items("-1").is_err());

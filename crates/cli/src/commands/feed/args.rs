@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pinlane::Normalize;
-use pinlane::load::{Dtype, Field};
+use pinlane::load::{Dtype, Field, Shard};
 use pinlane_report::FeedTarget;
 
 use crate::output_file;
@@ -88,17 +88,19 @@ pub(crate) struct Args {
     )]
     pub(super) to: Dtype,
 
-    /// Rank of this process among those that share the dataset, from 0; needs --world
+    /// Read only the samples of one rank, such as 0/8 for the first of eight
+    ///
+    /// Every rank reads the same number of samples. If they do not divide evenly, some are read twice.
     ///
     /// [default: from torchrun, Open MPI, PMI or SLURM; otherwise this process reads all samples]
-    #[arg(long, value_name = "N", requires = "world", value_parser = number::within::<usize>(0..=u64::MAX))]
-    pub(super) rank: Option<usize>,
+    #[arg(long, value_name = "RANK/WORLD")]
+    pub(super) shard: Option<Shard>,
 
-    /// Number of processes that share the dataset; needs --rank
-    ///
-    /// Every process reads the same number of samples. If they do not divide evenly, some are read twice.
-    #[arg(long, value_name = "N", requires = "rank", value_parser = number::at_least_1)]
-    pub(super) world: Option<usize>,
+    #[arg(long = "rank", hide = true, value_parser = refuse_rank)]
+    _rank: Option<String>,
+
+    #[arg(long = "world", hide = true, value_parser = refuse_rank)]
+    _world: Option<String>,
 
     /// Field of tar archives: extension, type and shape of its files; may be repeated
     ///
@@ -143,6 +145,10 @@ pub(super) struct MeanStd {
     pub(super) field: Option<String>,
     pub(super) mean: Vec<f32>,
     pub(super) std: Vec<f32>,
+}
+
+fn refuse_rank(_: &str) -> Result<String, String> {
+    Err("use --shard RANK/WORLD, such as --shard 0/8 for the first of eight".to_owned())
 }
 
 fn parse_normalized_type(text: &str) -> Result<Dtype, String> {

@@ -14,21 +14,19 @@ const STEP: &str = "SLURM_STEP_ID";
 
 pub(super) struct ShardChoice {
     pub(super) shard: Shard,
-    /// The flags or variables.
+    /// The flag or variables.
     from: Vec<String>,
     pub(super) note: Option<String>,
 }
 
-/// The shard of the flags, or else of a launcher.
+/// The shard of the flag, or else of a launcher.
 pub(super) fn choose(args: &Args) -> Result<ShardChoice, UsageError> {
-    let Some((rank, world)) = args.rank.zip(args.world) else {
+    let Some(shard) = args.shard else {
         return from_launcher(|name| Some(env::var_os(name)?.to_string_lossy().into_owned()));
     };
-    let shard = Shard::new(rank, world)
-        .map_err(|error| UsageError(format!("--rank {rank} --world {world}: {error}")))?;
     Ok(ShardChoice {
         shard,
-        from: ["--rank", "--world"].map(str::to_owned).into(),
+        from: vec!["--shard".to_owned()],
         note: None,
     })
 }
@@ -41,7 +39,7 @@ fn from_launcher(var: impl Fn(&str) -> Option<String>) -> Result<ShardChoice, Us
         Some(value)
     });
     let found =
-        found.map_err(|error| UsageError(format!("{error}; or pass --rank and --world")))?;
+        found.map_err(|error| UsageError(format!("{error}; or pass --shard RANK/WORLD")))?;
     let seen = seen.into_inner();
     Ok(match found {
         Some(shard) => ShardChoice {
@@ -70,7 +68,7 @@ fn ignored_slurm_note(var: impl Fn(&str) -> Option<String>) -> Option<String> {
     }
     Some(format!(
         "SLURM's variables are ignored, because {STEP} does not name a step of srun: this process reads all \
-         samples; start it with srun, or pass --rank and --world"
+         samples; start it with srun, or pass --shard RANK/WORLD"
     ))
 }
 

@@ -5,8 +5,8 @@ use std::{panic, thread};
 
 use anyhow::{Context, bail};
 use pinlane::load::{
-    Arrays, Dataset, Dtype, Field, HeaderError, LoadError, LoadErrorKind, SampleError, SampleMut,
-    Tar, TarConfig, TarError,
+    Arrays, Dataset, Dtype, Field, HeaderError, LoadError, LoadErrorKind, OtherFormat, SampleError,
+    SampleMut, Tar, TarConfig, TarError,
 };
 use pinlane_model::SplitMix64;
 
@@ -61,8 +61,21 @@ pub(super) fn check(args: &Args) -> Result<(), UsageError> {
     }
 }
 
+/// A file in a known format that cannot be read, such as a compressed archive, and what to do about it.
+fn other_format(args: &Args) -> Option<String> {
+    let mut paths = args.source.iter().filter(|path| !is_tar(Path::new(path)));
+    paths.find_map(|path| {
+        let found = OtherFormat::of(path).filter(|found| *found != OtherFormat::Npy)?;
+        let reason = LoadErrorKind::OtherFormat { found };
+        Some(format!("cannot read SOURCE: {path}: {reason}"))
+    })
+}
+
 /// The error for --field without an archive.
 fn no_archive(args: &Args) -> String {
+    if let Some(reason) = other_format(args) {
+        return reason;
+    }
     let mut paths = args.source.iter();
     let Some(folder) = paths.find(|path| Path::new(path).is_dir()) else {
         return "--field is only for tar archives; drop it, or name .tar files as SOURCE"
@@ -155,7 +168,10 @@ fn kind(args: &Args) -> Result<SourceKind, UsageError> {
     match archives.count() {
         0 => Ok(SourceKind::Arrays),
         all if all == args.source.len() => Ok(SourceKind::Tar),
-        _ => wrong("SOURCE mixes archives and other files; use only one kind"),
+        _ => wrong(
+            other_format(args)
+                .unwrap_or("SOURCE mixes archives and other files; use only one kind".to_owned()),
+        ),
     }
 }
 

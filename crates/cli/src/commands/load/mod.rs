@@ -28,9 +28,6 @@ const IO: [Io; 3] = [Io::Auto, Io::Buffered, Io::Direct];
 /// Floating-point types that can be converted to each other.
 const FLOATS: [Dtype; 4] = [Dtype::Bf16, Dtype::F16, Dtype::F32, Dtype::F64];
 
-/// The most ranks. No tensor has this many rows to share.
-const WORLD_MAX: usize = 1 << 20;
-
 const NAME_A_FILE: &str =
     "name a .safetensors or .npy file, an index (.json), or a folder with such files";
 
@@ -76,7 +73,7 @@ pub(crate) struct Args {
     threads: Option<usize>,
 
     /// Load only the rows of one rank, such as 0/8 for the first of eight
-    #[arg(long, value_name = "RANK/WORLD", value_parser = parse_shard)]
+    #[arg(long, value_name = "RANK/WORLD")]
     shard: Option<Shard>,
 
     /// Load this many times; each run frees its tensors first and reuses their device memory
@@ -177,19 +174,6 @@ fn io_text(io: Io) -> &'static str {
 
 fn parse_float(text: &str) -> Result<Dtype, String> {
     dtype::one_of(text, &FLOATS)
-}
-
-fn parse_shard(text: &str) -> Result<Shard, String> {
-    let number = |text: &str| text.trim().parse::<usize>().ok();
-    let (rank, world) = text
-        .split_once('/')
-        .and_then(|(rank, world)| Some((number(rank)?, number(world)?)))
-        .ok_or("must be a rank and the number of ranks, such as 0/8 for the first of eight")?;
-    if world == 0 || world > WORLD_MAX {
-        return Err(format!("must have 1 to {WORLD_MAX} ranks, such as 0/8"));
-    }
-    Shard::new(rank, world)
-        .map_err(|_| format!("rank {rank} of {world} must be from 0 to {}", world - 1))
 }
 
 fn parse_pattern(text: &str) -> Result<String, String> {
@@ -297,30 +281,4 @@ fn out_of_memory(error: LoadError, device: &Device, needed_bytes: Option<u64>) -
         _ => String::new(),
     };
     anyhow::anyhow!("{error}; {memory}{LOAD_LESS}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shards() {
-        let parsed = |text| parse_shard(text).map(|shard| (shard.rank(), shard.world()));
-        assert_eq!(parsed("0/1"), Ok((0, 1)));
-        assert_eq!(parsed(" 7 / 8 "), Ok((7, 8)));
-        for (text, part) in [
-            ("", "such as 0/8"),
-            ("3", "such as 0/8"),
-            ("1/2/3", "such as 0/8"),
-            ("-1/2", "such as 0/8"),
-            ("a/b", "such as 0/8"),
-            ("3/2", "from 0 to 1"),
-            ("2/2", "from 0 to 1"),
-            ("0/0", "1 to 1048576"),
-            ("0/1048577", "1 to 1048576"),
-        ] {
-            let error = parse_shard(text).expect_err(text);
-            assert!(error.contains(part), "{text}: {error}");
-        }
-    }
 }

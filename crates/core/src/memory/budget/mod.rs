@@ -41,7 +41,7 @@ use crate::{Error, Result};
 /// less), divided by the number of processes that a launcher reports for this machine (`LOCAL_WORLD_SIZE`
 /// and similar). In addition, no single buffer may take more than half of what is still available, since
 /// other processes may have taken memory in the meantime. `PINLANE_PINNED_LIMIT` overrides the limit:
-/// bytes, `512M`, `8GiB`, or `none`.
+/// bytes, `512M`, `3.5GiB`, or `none`.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -129,6 +129,7 @@ impl Budget {
                     requested_bytes: bytes,
                     in_use_bytes: *in_use,
                     limit_bytes,
+                    remedy: rule.remedy(),
                 });
             }
         }

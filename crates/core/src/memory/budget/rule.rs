@@ -59,6 +59,16 @@ impl Rule {
         }
     }
 
+    /// How to raise the limit.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self {
+            Self::Fixed(_) => "raise the limit given to Budget::with_limit",
+            Self::Process { .. } => {
+                "set PINLANE_PINNED_LIMIT (in bytes, or with a unit, such as 8GiB)"
+            }
+        }
+    }
+
     /// How much more may be page-locked at once. Rereads the machine's figures, which takes tens of
     /// microseconds, less than the page-locking that follows.
     pub(super) fn more_bytes(&self, limit: Limit) -> u64 {

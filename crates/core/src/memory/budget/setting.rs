@@ -1,5 +1,6 @@
 //! Environment variables that set the budget.
 
+use crate::number::parse_size;
 use crate::{Error, Result};
 
 /// Sets the limit of the process.
@@ -22,10 +23,13 @@ pub(super) fn pinned_limit(variable: impl Fn(&str) -> Option<String>) -> Result<
     let Some(value) = variable(PINNED_LIMIT).filter(|value| !value.trim().is_empty()) else {
         return Ok(None);
     };
-    parse_bytes(&value).map(Some).ok_or(Error::BadSetting {
+    if value.trim().eq_ignore_ascii_case("none") {
+        return Ok(Some(u64::MAX));
+    }
+    parse_size(&value).map(Some).map_err(|_| Error::BadSetting {
         variable: PINNED_LIMIT,
         value,
-        expected: "a number of bytes, such as 1073741824, 512M or 8GiB, or none",
+        expected: "a number of bytes, such as 1073741824, 512M or 3.5GiB, or none",
     })
 }
 
@@ -39,63 +43,17 @@ pub fn local_world_size(variable: impl Fn(&str) -> Option<String>) -> u64 {
         .unwrap_or(1)
 }
 
-fn parse_bytes(value: &str) -> Option<u64> {
-    let value = value.trim().to_ascii_lowercase();
-    if value == "none" {
-        return Some(u64::MAX);
-    }
-    let digits = value.find(|c: char| !c.is_ascii_digit());
-    let (number, unit) = value.split_at(digits.unwrap_or(value.len()));
-    let unit: u64 = match unit.trim_start() {
-        "" => 1,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        "t" | "tib" => 1 << 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_are_read_with_and_without_units() {
-        let read = [
-            ("0", 0),
-            ("4096", 4096),
-            ("3K", 3 << 10),
-            ("3KiB", 3 << 10),
-            ("512m", 512 << 20),
-            (" 8 GiB ", 8 << 30),
-            ("8G", 8 << 30),
-            ("2T", 2 << 40),
-            ("none", u64::MAX),
-            ("NONE", u64::MAX),
-        ];
-        for (value, bytes) in read {
-            assert_eq!(parse_bytes(value), Some(bytes), "{value:?}");
-        }
-        for garbage in [
-            "-1",
-            "1.5G",
-            "G",
-            "8GB!",
-            "99999999999999999999",
-            "16777216T",
-            "0x10",
-        ] {
-            assert_eq!(parse_bytes(garbage), None, "{garbage:?}");
-        }
-    }
 
     #[test]
     fn a_limit_that_cannot_be_understood_is_an_error_with_the_name() {
         let limit = |value: &'static str| pinned_limit(move |_| Some(value.to_owned()));
         assert_eq!(limit(""), Ok(None));
         assert_eq!(limit("64K"), Ok(Some(65536)));
+        assert_eq!(limit(" 1.5 mb "), Ok(Some(1_500_000)));
+        assert_eq!(limit(" None"), Ok(Some(u64::MAX)));
         let error = limit("lots").unwrap_err().to_string();
         assert!(
             error.starts_with("invalid PINLANE_PINNED_LIMIT=\"lots\""),

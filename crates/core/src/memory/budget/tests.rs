@@ -67,12 +67,28 @@ fn fake(bytes: u64, variables: &[(&'static str, &'static str)]) -> (Budget, Arc<
     (Budget::new(Rule::from_sources(sources)), available)
 }
 
+/// The error of a budget with a fixed limit.
 fn over(requested_bytes: u64, in_use_bytes: u64, limit_bytes: u64) -> Error {
     Error::OverBudget {
         requested_bytes,
         in_use_bytes,
         limit_bytes,
+        remedy: Rule::Fixed(limit_bytes).remedy(),
     }
+}
+
+/// The requested, used and allowed bytes of a refusal.
+fn figures(error: &Error) -> (u64, u64, u64) {
+    let Error::OverBudget {
+        requested_bytes,
+        in_use_bytes,
+        limit_bytes,
+        ..
+    } = *error
+    else {
+        panic!("{error}");
+    };
+    (requested_bytes, in_use_bytes, limit_bytes)
 }
 
 #[test]
@@ -106,7 +122,7 @@ fn by_default_half_is_shared_among_the_processes() {
     assert_eq!(budget.limit_bytes(), Ok(500));
     let (budget, _) = fake(1000, &[("LOCAL_WORLD_SIZE", "4")]);
     assert_eq!(budget.limit_bytes(), Ok(125));
-    assert_eq!(budget.reserve(126).unwrap_err(), over(126, 0, 125));
+    assert_eq!(figures(&budget.reserve(126).unwrap_err()), (126, 0, 125));
 }
 
 #[test]
@@ -114,7 +130,7 @@ fn what_others_took_meanwhile_counts() {
     let (budget, available) = fake(1000, &[]);
     let _first = budget.reserve(100).unwrap();
     available.store(300, Ordering::Relaxed);
-    assert_eq!(budget.reserve(151).unwrap_err(), over(151, 100, 250));
+    assert_eq!(figures(&budget.reserve(151).unwrap_err()), (151, 100, 250));
     let _second = budget.reserve(150).unwrap();
     assert_eq!(budget.limit_bytes(), Ok(500), "found once");
 }
@@ -169,9 +185,17 @@ fn a_wait_ends_with_its_time_and_at_once_where_it_is_hopeless() {
 #[test]
 fn the_error_says_all_and_the_remedy() {
     let text = over(3 << 30, 1500, 512).to_string();
-    for part in ["3.0 GiB", "1.5 KiB", "512 bytes", "PINLANE_PINNED_LIMIT"] {
+    for part in ["3.0 GiB", "1.5 KiB", "512 bytes"] {
         assert!(text.contains(part), "{text}");
     }
+    let refused = |budget: &Budget| budget.reserve(1 << 40).unwrap_err().to_string();
+    let (process, _) = fake(1000, &[]);
+    let text = refused(&process);
+    assert!(text.contains("PINLANE_PINNED_LIMIT"), "{text}");
+    // The variable has no effect on a budget of one's own.
+    let text = refused(&Budget::with_limit(100));
+    assert!(text.contains("Budget::with_limit"), "{text}");
+    assert!(!text.contains("PINLANE"), "{text}");
 }
 
 #[test]

@@ -179,6 +179,7 @@ impl Store {
                     requested_bytes,
                     in_use_bytes,
                     limit_bytes,
+                    ..
                 },
             ) if make_room => {
                 let short_bytes = in_use_bytes

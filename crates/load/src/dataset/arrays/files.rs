@@ -1,13 +1,12 @@
-//! Arrays in memory-mapped files.
+//! Arrays in files.
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use memmap2::{MmapOptions, MmapRaw};
-
 use super::{ArrayMemory, Arrays, Column};
+use crate::file_info::read_exact;
 use crate::{Catalog, Field, FileInfo, LoadError, LoadErrorKind, TensorInfo};
 
 impl Arrays {
@@ -44,8 +43,8 @@ impl Arrays {
             columns: Vec::with_capacity(tensors.len()),
             files: Vec::new(),
         };
-        // The files mapped so far, by their index in the catalog.
-        let mut mapped = BTreeMap::new();
+        // The files opened so far, by their index in the catalog.
+        let mut opened = BTreeMap::new();
         for tensor in tensors {
             let file = catalog.files().get(tensor.file());
             let error = |fault: LoadErrorKind| {
@@ -57,10 +56,10 @@ impl Arrays {
             };
             let info = file.filter(|_| catalog.contains(tensor));
             let info = info.ok_or_else(|| error(LoadErrorKind::OtherCatalog))?;
-            let file = match mapped.entry(tensor.file()) {
+            let file = match opened.entry(tensor.file()) {
                 Entry::Occupied(file) => file.into_mut(),
                 Entry::Vacant(place) => {
-                    arrays.files.push(Arc::new(MappedFile::new(info)?));
+                    arrays.files.push(Arc::new(ArrayFile::new(info)?));
                     place.insert(Arc::clone(&arrays.files[arrays.files.len() - 1]))
                 }
             };
@@ -76,7 +75,7 @@ impl Arrays {
 fn column(
     tensor: &TensorInfo,
     first: &TensorInfo,
-    file: &Arc<MappedFile>,
+    file: &Arc<ArrayFile>,
 ) -> Result<(Field, Column), LoadErrorKind> {
     let [rows, row @ ..] = tensor.shape() else {
         return Err(LoadErrorKind::NoRows);
@@ -108,43 +107,26 @@ fn column(
     Ok((Field::fixed(tensor.name(), tensor.dtype(), shape?), column))
 }
 
-/// A file mapped for reading. Its bytes are only copied, never borrowed as a slice: another process may write
-/// to the file at any time.
-pub(super) struct MappedFile {
-    map: MmapRaw,
+/// An open file. Rows are read, not mapped: if the file is truncated or its disk fails, a mapping kills the
+/// process with `SIGBUS`.
+pub(super) struct ArrayFile {
     file: File,
     pub(super) info: FileInfo,
 }
 
-impl MappedFile {
+impl ArrayFile {
     fn new(info: &FileInfo) -> Result<Self, LoadError> {
-        let error = |fault: LoadErrorKind| LoadError::from(fault).with_file(info.path());
-        let file = info.open()?;
-        let map = MmapOptions::new()
-            .map_raw_read_only(&file)
-            .map_err(|problem| error(LoadErrorKind::io("map", &problem)))?;
-        if map.len() as u64 != info.len_bytes() {
-            return Err(error(LoadErrorKind::FileChanged));
-        }
-        let info = info.clone();
-        Ok(Self { map, file, info })
+        let (file, info) = (info.open()?, info.clone());
+        Ok(Self { file, info })
     }
 
     pub(super) fn check(&self) -> Result<(), LoadError> {
         self.info.check(&self.file)
     }
 
-    /// Fill `target` with the bytes from `start`. Panics if the mapping is shorter.
-    pub(super) fn copy_to(&self, start: usize, target: &mut [u8]) {
-        let (bytes, len) = (target.len(), self.map.len());
-        let inside = start.checked_add(bytes).is_some_and(|end| end <= len);
-        assert!(inside, "{bytes} bytes at {start} are past the end at {len}");
-        // SAFETY: the bytes are inside the mapping, which lives as long as `self` and is only read;
-        // `target` is borrowed exclusively, so it is other memory. If the file changes meanwhile, the bytes
-        // are arbitrary; if it gets shorter, the access raises a signal, which is not undefined behaviour.
-        unsafe {
-            let source = self.map.as_ptr().add(start);
-            source.copy_to_nonoverlapping(target.as_mut_ptr(), bytes);
-        }
+    /// Fill `target` with the bytes from `start`.
+    pub(super) fn read(&self, start: usize, target: &mut [u8]) -> Result<(), LoadError> {
+        let read = read_exact(&self.file, target, start as u64);
+        read.map_err(|fault| LoadError::from(fault).with_file(self.info.path()))
     }
 }

@@ -1,10 +1,8 @@
 //! Samples that are rows of arrays.
 
-#[cfg(feature = "mmap")]
 mod files;
 
 use std::fmt;
-#[cfg(feature = "mmap")]
 use std::sync::Arc;
 
 use super::{Dataset, Field, Result, SampleMut};
@@ -12,12 +10,11 @@ use crate::{LoadError, LoadErrorKind};
 
 /// Samples that are rows of arrays: sample `i` is row `i` of each array, and each array is a field.
 ///
-/// Arrays of npy and safetensors files are memory-mapped ([`open`](Self::open), [`of`](Self::of)); arrays in
-/// memory are used in place ([`from_memory`](Self::from_memory)). [`and`](Self::and) combines both.
+/// Rows of npy and safetensors files are read when they are needed ([`open`](Self::open), [`of`](Self::of));
+/// arrays in memory are used in place ([`from_memory`](Self::from_memory)). [`and`](Self::and) combines both.
 ///
-/// Files are checked for changes before and after a sample is read, in a microsecond each; a changed file is
-/// an error of the sample. But if another process truncates a file in the middle of a read, or the disk
-/// fails, the process is killed (`SIGBUS`). Replace files with `rename` rather than write into them.
+/// Files are checked for changes after each sample; a file that was changed or truncated is an error of the
+/// sample. Replace files with `rename` rather than write into them.
 ///
 /// ```
 /// use pinlane::load::Dtype;
@@ -39,9 +36,8 @@ pub struct Arrays {
     samples: usize,
     fields: Vec<Field>,
     columns: Vec<Column>,
-    /// The mapped files of the columns, each once.
-    #[cfg(feature = "mmap")]
-    files: Vec<Arc<files::MappedFile>>,
+    /// The files of the columns, each once.
+    files: Vec<Arc<files::ArrayFile>>,
 }
 
 struct Column {
@@ -52,8 +48,7 @@ struct Column {
 }
 
 enum ArrayMemory {
-    #[cfg(feature = "mmap")]
-    File(Arc<files::MappedFile>),
+    File(Arc<files::ArrayFile>),
     Bytes(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
 
@@ -88,7 +83,6 @@ impl Arrays {
             samples,
             fields,
             columns,
-            #[cfg(feature = "mmap")]
             files: Vec::new(),
         })
     }
@@ -107,14 +101,12 @@ impl Arrays {
         }
         self.fields.extend(other.fields);
         self.columns.extend(other.columns);
-        #[cfg(feature = "mmap")]
         self.files.extend(other.files);
         Ok(self)
     }
 
     /// Check that no file has changed.
     fn check(&self) -> Result<(), LoadError> {
-        #[cfg(feature = "mmap")]
         for file in &self.files {
             file.check()?;
         }
@@ -150,15 +142,13 @@ impl Dataset for Arrays {
     fn read(&self, index: usize, sample: &mut SampleMut<'_>) -> Result<()> {
         let samples = self.samples;
         assert!(index < samples, "there is no sample {index} of {samples}");
-        self.check()?;
         for (number, column) in self.columns.iter().enumerate() {
             let target = sample.fixed(number);
             assert_eq!(target.len(), column.row_bytes, "size of field {number}");
             // Inside the array, whose size was checked when it was opened.
             let start = column.start + index * column.row_bytes;
             match &column.memory {
-                #[cfg(feature = "mmap")]
-                ArrayMemory::File(file) => file.copy_to(start, target),
+                ArrayMemory::File(file) => file.read(start, target)?,
                 ArrayMemory::Bytes(bytes) => {
                     // `as_ref` is the user's code and may return something else than at first.
                     let row = (**bytes).as_ref().get(start..start + target.len());
@@ -166,12 +156,11 @@ impl Dataset for Arrays {
                 }
             }
         }
-        // A file written in the meantime may have given a mix of old and new.
+        // Afterwards: a file written in the meantime may have given a mix of old and new.
         Ok(self.check()?)
     }
 
     fn origin(&self, index: usize) -> String {
-        #[cfg(feature = "mmap")]
         if let [first, others @ ..] = self.files.as_slice() {
             let row = format!("row {index} of {}", first.info.path().display());
             return match others.len() {

@@ -2,7 +2,6 @@
 
 use std::fs::{self, DirEntry, File};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,15 +72,6 @@ impl TarArchive {
     pub(super) fn error(&self, fault: impl Into<LoadErrorKind>) -> LoadError {
         LoadError::from(fault.into()).with_file(&self.path)
     }
-}
-
-/// Read bytes that were there when the file was opened.
-pub(super) fn read_exact(file: &File, target: &mut [u8], start: u64) -> Result<(), LoadErrorKind> {
-    file.read_exact_at(target, start)
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => LoadErrorKind::FileChanged,
-            _ => LoadErrorKind::io("read", &error),
-        })
 }
 
 /// Open and index archives, in this order; for a folder, all its `.tar` files sorted by name.

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use super::archive::read_exact;
 use crate::LoadErrorKind;
 use crate::TarError;
+use crate::file_info::read_exact;
 
 /// Bytes to read at a time: the headers of several small entries, little more than that of a large one.
 const WINDOW_BYTES: u64 = 8 << 10;

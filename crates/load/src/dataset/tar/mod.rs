@@ -8,10 +8,11 @@ mod entries;
 
 use std::path::Path;
 
-use self::archive::{TarArchive, read_exact};
+use self::archive::TarArchive;
 use self::entries::EntryData;
 use super::{Dataset, Field, Result, SampleMut};
 use crate::error::Quoted;
+use crate::file_info::read_exact;
 use crate::setters::setters;
 use crate::{LoadError, LoadErrorKind, TarError};
 
