@@ -8,6 +8,7 @@ use super::ring::Ring;
 use super::small_copy::{self, SMALL_SLOT_BYTES};
 use super::{ALONE_BYTES_AT_MOST, Express};
 use crate::copy::{Direction, same_len};
+use crate::helpers::{self, Readiness};
 use crate::memory::{DeviceSlice, DeviceSliceMut, prefer_huge_pages};
 use crate::{Error, Result, Stream};
 
@@ -94,7 +95,7 @@ impl Stream {
         let bytes = size_of_val(target);
         let small = express.is_small(bytes);
         let use_driver = match small {
-            true => bytes > ALONE_BYTES_AT_MOST,
+            true => bytes > SMALL_SLOT_BYTES,
             false => {
                 express.is_driver_faster(bytes) || self.is_page_locked(bytemuck::cast_slice(target))
             }
@@ -174,12 +175,15 @@ fn is_refused_as_partly_locked(copied: &Result<()>) -> bool {
 impl Express {
     /// Whether a copy is too small for several lanes. Waking them takes longer than such a copy.
     fn is_small(&self, bytes: usize) -> bool {
-        let asleep = self.config.lanes > 1 && !crate::helpers::is_awake();
-        let threshold_bytes = match asleep {
-            true => self.config.threshold_asleep_bytes,
-            false => self.config.threshold_bytes,
-        };
-        bytes < threshold_bytes
+        let config = &self.config;
+        if config.lanes == 1 || bytes < config.threshold_bytes {
+            return bytes < config.threshold_bytes;
+        }
+        match helpers::readiness() {
+            Readiness::Awake => false,
+            Readiness::Asleep => bytes < config.threshold_asleep_bytes,
+            Readiness::FastAsleep => bytes < config.threshold_asleep_bytes.saturating_mul(2),
+        }
     }
 
     /// Whether the driver, which stages and copies at the same time, outruns a single lane.
