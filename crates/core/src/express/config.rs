@@ -19,9 +19,10 @@ pub struct ExpressConfig {
     pub chunk_bytes: usize,
     /// Most pinned memory of the ring, in chunks. It is pinned when it is needed.
     pub ring_chunks: usize,
-    /// Uploads below this size use the driver's own copy if the stream is idle: it is as fast there.
+    /// Copies below this size use the driver's own copy if the stream is idle: it is as fast there.
     pub threshold_bytes: usize,
-    /// The same threshold while all helpers sleep, since waking them takes a while.
+    /// The same threshold while all helpers sleep, since waking them takes a while. It is higher
+    /// again by the difference of both if they have not worked for some milliseconds.
     pub threshold_asleep_bytes: usize,
 }
 
@@ -61,8 +62,8 @@ impl ExpressConfig {
             converting_lanes: cpus.min(CONVERTING_LANES_AT_MOST),
             chunk_bytes: 8 << 20,
             ring_chunks: 12,
-            threshold_bytes: 512 << 10,
-            threshold_asleep_bytes: if lanes < 4 { 16 << 20 } else { 4 << 20 },
+            threshold_bytes: if lanes < 4 { 512 << 10 } else { 256 << 10 },
+            threshold_asleep_bytes: if lanes < 4 { 16 << 20 } else { 1 << 20 },
         }
     }
 

@@ -8,6 +8,7 @@ use super::ring::Ring;
 use super::small_copy::{self, SMALL_SLOT_BYTES};
 use super::{ALONE_BYTES_AT_MOST, Express};
 use crate::driver_copy::{Direction, same_len};
+use crate::helpers::{self, Readiness};
 use crate::memory::{DeviceSlice, DeviceSliceMut, extend_with_zeros, prefer_huge_pages};
 use crate::{Error, Result, Stream};
 
@@ -94,7 +95,7 @@ impl Stream {
         let bytes = size_of_val(target);
         let small = express.is_small(bytes);
         let use_driver = match small {
-            true => bytes > ALONE_BYTES_AT_MOST,
+            true => bytes > SMALL_SLOT_BYTES,
             false => {
                 express.is_driver_faster(bytes) || self.is_page_locked(bytemuck::cast_slice(target))
             }
@@ -174,12 +175,18 @@ fn is_refused_as_partly_locked(copied: &Result<()>) -> bool {
 impl Express {
     /// Whether a copy is too small for several lanes. Waking them takes longer than such a copy.
     fn is_small(&self, bytes: usize) -> bool {
-        let asleep = self.config.lanes > 1 && !crate::helpers::is_awake();
-        let threshold_bytes = match asleep {
-            true => self.config.threshold_asleep_bytes,
-            false => self.config.threshold_bytes,
-        };
-        bytes < threshold_bytes
+        let (awake, asleep) = (
+            self.config.threshold_bytes,
+            self.config.threshold_asleep_bytes,
+        );
+        if self.config.lanes == 1 || bytes < awake {
+            return bytes < awake;
+        }
+        match helpers::readiness() {
+            Readiness::Awake => false,
+            Readiness::Asleep => bytes < asleep,
+            Readiness::FastAsleep => bytes < asleep.saturating_add(asleep - awake),
+        }
     }
 
     /// Whether the driver, which stages and copies at the same time, outruns a single lane.

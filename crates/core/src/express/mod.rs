@@ -66,7 +66,7 @@ use staging_kernels::StagingKernels;
 const ALONE_BYTES_AT_MOST: usize = 1 << 20;
 
 /// Bytes of a copy that are worth another lane.
-const LANE_BYTES: usize = 768 << 10;
+const LANE_BYTES: usize = 64 << 10;
 
 /// Emptying slots is less work than filling them. More lanes would only take helpers away from
 /// uploads that run at the same time.

@@ -11,7 +11,7 @@ use pinlane_kernels::Piece as TableEntry;
 
 /// First chunk of a copy: large enough to be worth a copy of its own, small enough to be staged in
 /// some ten microseconds, so that the link starts early.
-const FIRST_CHUNK_BYTES: usize = 512 << 10;
+const FIRST_CHUNK_BYTES: usize = 256 << 10;
 
 /// The same for many pieces: a kernel follows each chunk, and the next one waits for it.
 const FIRST_CHUNK_OF_PIECES_BYTES: usize = 2 << 20;

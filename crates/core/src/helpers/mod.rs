@@ -16,7 +16,7 @@ mod tests;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -34,6 +34,9 @@ const THREADS_AT_MOST: usize = 31;
 /// How long an idle thread spins for work before it sleeps. Waking it takes some 50 µs, as long as
 /// staging a few hundred KiB.
 const SPIN_TIME: Duration = Duration::from_micros(300);
+
+/// How long after their last work helpers, and their CPUs, are fast asleep.
+const FALL_ASLEEP_TIME: Duration = Duration::from_millis(4);
 
 /// Sleepers that each caller and each woken helper wakes. One call takes a few microseconds, but
 /// the woken threads arrive only after some 50.
@@ -61,15 +64,46 @@ pub fn cpus() -> usize {
     helpers_at_most() + 1
 }
 
-/// Whether some helpers would join at once. Sleeping ones take some 50 µs.
-pub(crate) fn is_awake() -> bool {
-    HelperPool::global().awake.load(Ordering::Relaxed) > 0
+/// How soon helpers would join.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Readiness {
+    /// At once.
+    Awake,
+    /// After some 50 µs.
+    Asleep,
+    /// After 100 µs or more: they have not worked for so long that their CPUs sleep, too.
+    FastAsleep,
 }
 
-/// Wakes some helpers for work that is about to be posted.
+/// How soon helpers would join now. If they sleep and this is asked often, wakes them for the next
+/// caller.
+pub(crate) fn readiness() -> Readiness {
+    let pool = HelperPool::global();
+    if pool.awake.load(Ordering::Relaxed) > 0 {
+        return Readiness::Awake;
+    }
+    let now = pool.started.elapsed();
+    let since = |instant: &AtomicU64| {
+        now.saturating_sub(Duration::from_nanos(instant.load(Ordering::Relaxed)))
+    };
+    let asked_before = since(&pool.asked_ns);
+    pool.asked_ns
+        .store(now.as_nanos() as u64, Ordering::Relaxed);
+    if asked_before < SPIN_TIME {
+        wake();
+    }
+    match since(&pool.worked_ns) < FALL_ASLEEP_TIME {
+        true => Readiness::Asleep,
+        false => Readiness::FastAsleep,
+    }
+}
+
+/// Wakes some helpers for work that is about to be posted, or starts them.
 pub(crate) fn wake() {
     if !is_forked() {
-        HelperPool::global().wake(WAKES);
+        let pool = HelperPool::global();
+        pool.start_threads(&mut lock(&pool.state), WAKES);
+        pool.wake(WAKES);
     }
 }
 
@@ -97,9 +131,13 @@ fn watch_for_forks() {
 }
 
 /// The helper threads of this process, and their jobs.
-#[derive(Default)]
 struct HelperPool {
     cpus: usize,
+    started: Instant,
+    /// When the last job was closed, and when somebody last found all helpers asleep: nanoseconds
+    /// since the start.
+    worked_ns: AtomicU64,
+    asked_ns: AtomicU64,
     state: Mutex<State>,
     /// Free places of all jobs, readable without the lock.
     wanted: AtomicUsize,
@@ -152,7 +190,14 @@ impl HelperPool {
             Self {
                 // Affinity mask and cgroup quota, not the machine's count.
                 cpus: std::thread::available_parallelism().map_or(1, usize::from),
-                ..Self::default()
+                started: Instant::now(),
+                worked_ns: AtomicU64::new(0),
+                asked_ns: AtomicU64::new(0),
+                state: Mutex::default(),
+                wanted: AtomicUsize::new(0),
+                posted: AtomicUsize::new(0),
+                callers: AtomicUsize::new(0),
+                awake: AtomicUsize::new(0),
             }
         })
     }
@@ -174,10 +219,7 @@ impl HelperPool {
     /// Posts a job and returns its number.
     fn post(&'static self, helpers: usize, work: SharedWork, gate: &Arc<Gate>) -> usize {
         let mut state = lock(&self.state);
-        let threads_wanted = helpers.min(helpers_at_most());
-        while state.threads < threads_wanted && self.start_thread(state.threads) {
-            state.threads += 1;
-        }
+        self.start_threads(&mut state, helpers);
         // Nothing below panics: the caller closes a job only once it has its number.
         let id = state.next_id;
         state.next_id += 1;
@@ -205,6 +247,8 @@ impl HelperPool {
         }
         self.callers.store(state.jobs.len(), Ordering::Relaxed);
         drop(state);
+        let now_ns = self.started.elapsed().as_nanos() as u64;
+        self.worked_ns.store(now_ns, Ordering::Relaxed);
         wait_until(|| gate.inside.load(Ordering::Acquire) == 0, || false);
         // These helpers are free for other jobs now.
         self.wake_some();
@@ -273,6 +317,14 @@ impl HelperPool {
 
 /// The helper threads: they spin for work, help, and sleep.
 impl HelperPool {
+    /// Starts threads until there are `wanted`, as far as CPUs and system allow.
+    fn start_threads(&'static self, state: &mut State, wanted: usize) {
+        let wanted = wanted.min(helpers_at_most());
+        while state.threads < wanted && self.start_thread(state.threads) {
+            state.threads += 1;
+        }
+    }
+
     /// Starts another thread, unless the system refuses.
     fn start_thread(&'static self, number: usize) -> bool {
         std::thread::Builder::new()

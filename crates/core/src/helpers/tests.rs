@@ -54,3 +54,15 @@ fn panics_of_helpers_and_of_the_caller_reach_the_caller() {
     });
     assert!(done.load(Ordering::Relaxed) >= 1);
 }
+
+#[test]
+fn helpers_can_be_started_before_there_is_work() {
+    if super::helpers_at_most() == 0 {
+        return;
+    }
+    super::wake();
+    while super::readiness() != super::Readiness::Awake {
+        super::wake();
+        std::thread::yield_now();
+    }
+}

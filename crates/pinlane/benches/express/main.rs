@@ -1,7 +1,7 @@
 //! The express lane, fast pinning and the pool, side by side with the plain driver in one run.
 //!
 //! `cargo bench -p pinlane --bench express [-- SECTION…]`, on a machine with a GPU. Sections: copies,
-//! fresh, many, both, pinning, convert, integrity, threads, capture; tune and limit only where named.
+//! patterns, fresh, many, both, pinning, convert, integrity, threads, capture; tune and limit only where named.
 //! Every figure is a median, GB/s are 1e9 bytes a second, and what is compared is measured in turns.
 
 mod bench;
@@ -11,6 +11,7 @@ mod copies;
 mod integrity;
 mod limit;
 mod many;
+mod patterns;
 mod pinning;
 mod small;
 mod threads;
@@ -20,8 +21,9 @@ use bench::Bench;
 
 type Section = (&'static str, fn(&Bench) -> pinlane::Result<()>);
 
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 13] = [
     ("copies", copies::sizes),
+    ("patterns", patterns::run),
     ("fresh", copies::fresh),
     ("both", copies::both_ways),
     ("many", many::run),
