@@ -147,6 +147,12 @@ fn against_an_earlier_run() {
     let output = bench(&["--against", &file, "--fail-if-slower", "150"]);
     assert_eq!(output.status.code(), Some(0));
 
+    let page = scratch.file("bench.html");
+    good(&bench(&["--against", &file, "--html", &page]));
+    let page = std::fs::read_to_string(&page).expect("written");
+    assert!(page.contains("32 slower, 0 faster, 16 unchanged"));
+    assert!(page.contains("pinned, host to device, 1 MiB"));
+
     let args = ["--device", "sim:h200", "--json", "bench", "--sizes", "4KiB"];
     let output = run(&[&args[..], &["--against", &file]].concat());
     let json: serde_json::Value = serde_json::from_str(good(&output)).expect("valid JSON");

@@ -20,11 +20,17 @@ impl Bench {
     /// them. Follows the viewer's light or dark theme.
     #[must_use]
     pub fn to_html(&self) -> String {
+        self.html_with("")
+    }
+
+    /// The page, with more markup above the plots.
+    pub(super) fn html_with(&self, first: &str) -> String {
         let mut tooltips = Vec::new();
         let routes = self.routes();
         let sections = routes.iter();
         let sections = sections.map(|route| self.route_section(*route, &mut tooltips));
-        let mut body: String = sections.collect();
+        let mut body = first.to_owned();
+        body.extend(sections);
         if let Some(chart) = self.latency_chart() {
             let heading = self.latency_heading();
             body.push_str(&chart.section(&heading, "shorter is better", &heading, &mut tooltips));

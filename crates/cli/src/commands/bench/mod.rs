@@ -93,10 +93,14 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let earlier = args.against.as_deref().map(read_earlier).transpose()?;
     let interrupt = Interrupt::listen()?;
     let report = measure(args, context, &interrupt)?;
+    let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
+    let page = || match &compared {
+        None => report.to_html(),
+        Some(compared) => compared.to_html(&report),
+    };
     let written = write_given(&csv, || report.to_csv())
         .and_then(|()| write_given(svg, || report.to_svg()))
-        .and_then(|()| write_given(html, || report.to_html()));
-    let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
+        .and_then(|()| write_given(html, page));
     match &compared {
         _ if csv_to_stdout => output::print(&report.to_csv())?,
         None => context.report(|| report.to_json(), || report.to_text())?,
