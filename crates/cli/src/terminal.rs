@@ -109,6 +109,11 @@ impl Progress {
         self.set((share * WHOLE as f64) as u64);
     }
 
+    /// Removes the bar from the screen now, whoever else has a clone of it.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
     pub(crate) fn advance(&self) {
         self.set(self.bar.position() + 1);
     }
