@@ -53,6 +53,15 @@ pub(crate) fn rate(gb_per_s: f64) -> String {
     }
 }
 
+/// A rate in a column of GB/s: one decimal, or more digits where that would leave none.
+pub(crate) fn column_rate(gb_per_s: f64) -> String {
+    match gb_per_s {
+        value if value < 0.000_95 => format!("{value:.1e}"),
+        value if value < 0.095 => format!("{value:.3}"),
+        value => format!("{value:.1}"),
+    }
+}
+
 /// A rate with a fitting unit: `55.4 GB/s`, `7.21 MB/s`.
 pub(crate) fn byte_rate(gb_per_s: f64) -> String {
     match gb_per_s {
@@ -65,7 +74,8 @@ pub(crate) fn byte_rate(gb_per_s: f64) -> String {
 }
 
 /// A time with three significant digits: `850 ns`, `12.3 µs`, `1.00 s`.
-pub(crate) fn duration(ns: u64) -> String {
+#[must_use]
+pub fn duration(ns: u64) -> String {
     // A value that would round to 1000 takes the next unit.
     let (unit_ns, unit) = match ns {
         0..1_000 => return format!("{ns} ns"),

@@ -97,7 +97,11 @@ impl Bench {
             (short_size(bytes), cells)
         };
         let words = capitalized(route.words());
-        let caption = format!("{words}: median GB/s, and 5th to 95th percentile");
+        let figures = match self.lines.iter().all(|line| line.stats.is_single()) {
+            true => "GB/s",
+            false => "median GB/s, and 5th to 95th percentile",
+        };
+        let caption = format!("{words}: {figures}");
         let id = format!("figures-{}", route.name());
         let rows = self.sizes(route).into_iter().map(row);
         table(&id, &caption, &columns, rows)
@@ -107,20 +111,25 @@ impl Bench {
         if self.latencies.is_empty() {
             return String::new();
         }
+        let single = self.latencies.iter().all(|entry| entry.stats.is_single());
         let rows = self.latencies.iter().map(|BenchLatency { point, stats }| {
-            let cells = [
+            let mut cells = vec![
                 point.route.words().to_owned(),
                 short_size(point.bytes),
                 duration(stats.median_ns),
-                duration(stats.best_ns),
-                stats.time_range(),
-                stats.samples.to_string(),
             ];
+            if !single {
+                let (shortest, range) = (duration(stats.best_ns), stats.time_range());
+                cells.extend([shortest, range, stats.samples.to_string()]);
+            }
             let name = point.memory.name().to_owned();
-            (name, cells.map(TableCell::from).into())
+            (name, cells.into_iter().map(TableCell::from).collect())
         });
-        let figures = ["Median", "Shortest", "5% – 95%", "Copies"];
-        let columns = [&["Memory", "Direction", "Size"], &figures[..]].concat();
+        let figures: &[&str] = match single {
+            true => &["Time"],
+            false => &["Median", "Shortest", "5% – 95%", "Copies"],
+        };
+        let columns = [&["Memory", "Direction", "Size"], figures].concat();
         table("figures-latency", &self.latency_heading(), &columns, rows)
     }
 }
