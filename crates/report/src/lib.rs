@@ -71,7 +71,7 @@ pub use feed::{
     Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
     FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
-pub use format::{duration, short_size};
+pub use format::{duration, short_size, wrap_long_lines};
 pub use json::SCHEMA_VERSION;
 pub use load::{
     Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
