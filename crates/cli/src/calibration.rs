@@ -51,7 +51,12 @@ pub(crate) fn measure(backend: &Backend, device: &Device) -> anyhow::Result<(Pro
     }
     let clock = HostClock::of(backend);
     let start_ns = clock.now_ns();
-    let profile = pinlane::calibrate::calibrate(device, &|| clock.now_ns())?;
+    let mut profile = pinlane::calibrate::calibrate(device, &|| clock.now_ns())?;
+    // A simulated clock does not see host threads, so a simulated device keeps what its profile says.
+    if let Some(simulated) = &backend.profile {
+        profile.express = simulated.express.clone();
+        profile.files = simulated.files;
+    }
     Ok((profile, clock.now_ns() - start_ns))
 }
 

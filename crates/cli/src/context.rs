@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::device::DeviceChoice;
-use crate::output;
+use crate::{output, terminal};
 
 pub(crate) struct CommandContext<'a> {
     pub(crate) device: &'a DeviceChoice,
@@ -12,6 +12,15 @@ pub(crate) struct CommandContext<'a> {
 
 impl CommandContext<'_> {
     pub(crate) fn report(
+        &self,
+        json: impl FnOnce() -> String,
+        text: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        self.list(json, || terminal::wrapped(&text()))
+    }
+
+    /// As [`report`](Self::report), for lists that other programs read line by line: no line is broken.
+    pub(crate) fn list(
         &self,
         json: impl FnOnce() -> String,
         text: impl FnOnce() -> String,

@@ -53,8 +53,13 @@ impl DeviceChoice {
             }),
             Self::Sim(named) => Ok(Backend::simulated(named.profile.clone(), configure)),
             Self::Auto => Ok(Backend::cuda(0).unwrap_or_else(|error| {
-                let reason = error.to_string().replace('\n', " ");
-                output::complain(&format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}"));
+                output::complain(&match output::is_verbose() {
+                    true => {
+                        let reason = error.to_string().replace('\n', " ");
+                        format!("no GPU: {reason}; using sim:{FALLBACK_PROFILE}")
+                    }
+                    false => format!("no GPU; using sim:{FALLBACK_PROFILE} (-v says why)"),
+                });
                 let profile = Profile::builtin(FALLBACK_PROFILE).expect("a built-in profile");
                 Backend::simulated(profile, configure)
             })),

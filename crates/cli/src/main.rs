@@ -73,6 +73,10 @@ struct Args {
     #[arg(long, global = true)]
     json: bool,
 
+    /// Say more on standard error, such as why no GPU was found
+    #[arg(long, short, global = true)]
+    verbose: bool,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -194,6 +198,7 @@ Examples:
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    output::set_verbose(args.verbose);
     let context = CommandContext {
         device: &args.device,
         json: args.json,

@@ -1,6 +1,7 @@
 //! Standard output and standard error.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 
@@ -10,6 +11,17 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let written = stdout.write_all(text.as_bytes());
     let flushed = written.and_then(|()| stdout.flush());
     flushed.context("cannot write to standard output")
+}
+
+/// Whether `-v` asks for details.
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn set_verbose(verbose: bool) {
+    VERBOSE.store(verbose, Ordering::Relaxed);
+}
+
+pub(crate) fn is_verbose() -> bool {
+    VERBOSE.load(Ordering::Relaxed)
 }
 
 /// Writes one line to standard error. A failed write is ignored: there is nowhere left to report it.

@@ -4,9 +4,11 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
-use pinlane_report::DoctorStyle;
 use pinlane_report::timeline::Text;
+use pinlane_report::{DoctorStyle, wrap_long_lines};
 use terminal_size::{Width, terminal_size_of};
+
+const COLUMNS_MIN: usize = 80;
 
 /// As wide as the terminal, with colours if it supports them. Elsewhere plain and 80 columns wide.
 pub(crate) fn chart_look() -> Text {
@@ -19,6 +21,17 @@ pub(crate) fn chart_look() -> Text {
 pub(crate) fn doctor_look() -> DoctorStyle {
     let (width, colour) = width_and_colour(DoctorStyle::default().width);
     DoctorStyle { width, colour }
+}
+
+/// Without lines that are wider than the terminal, or than 80 columns elsewhere. Tables need 80 columns.
+pub(crate) fn wrapped(text: &str) -> String {
+    let (width, _) = width_and_colour(COLUMNS_MIN);
+    let line = |line: &str| match line.contains('\u{1b}') {
+        // Coloured lines fit already, and their width is not that of their characters.
+        true => line.to_owned(),
+        false => wrap_long_lines(line, width.max(COLUMNS_MIN)),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 fn width_and_colour(default_width: usize) -> (usize, bool) {
@@ -107,6 +120,11 @@ impl Progress {
 
     pub(crate) fn set_share(&self, share: f64) {
         self.set((share * WHOLE as f64) as u64);
+    }
+
+    /// Removes the bar from the screen now, whoever else has a clone of it.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
     }
 
     pub(crate) fn advance(&self) {

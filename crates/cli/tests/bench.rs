@@ -147,6 +147,12 @@ fn against_an_earlier_run() {
     let output = bench(&["--against", &file, "--fail-if-slower", "150"]);
     assert_eq!(output.status.code(), Some(0));
 
+    let page = scratch.file("bench.html");
+    good(&bench(&["--against", &file, "--html", &page]));
+    let page = std::fs::read_to_string(&page).expect("written");
+    assert!(page.contains("32 slower, 0 faster, 16 unchanged"));
+    assert!(page.contains("pinned, host to device, 1 MiB"));
+
     let args = ["--device", "sim:h200", "--json", "bench", "--sizes", "4KiB"];
     let output = run(&[&args[..], &["--against", &file]].concat());
     let json: serde_json::Value = serde_json::from_str(good(&output)).expect("valid JSON");
@@ -247,6 +253,36 @@ fn too_much_memory_names_the_flag() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("--sizes"), "{}", stderr(&output));
     assert!(stderr(&output).contains("use smaller copies"));
+}
+
+/// Resident memory of a process.
+fn resident_bytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kib.map_or(0, |kib| kib.trim().parse::<u64>().expect("a number") << 10)
+}
+
+#[test]
+fn an_interrupt_during_large_copies_keeps_the_small_ones() {
+    let sizes = "4KiB,64KiB,256MiB";
+    let args = ["--device", "sim", "--json", "bench", "--sizes", sizes];
+    let child = started_and_listening(&mut pinlane(&args), Signal::Interrupt);
+    // Only memory for the large copies is that large.
+    while resident_bytes(child.id()) < 200 << 20 {
+        std::thread::yield_now();
+    }
+    let output = stop(child, Signal::Interrupt);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "pinlane: interrupted before the end\n");
+    let report = Bench::from_json(stdout(&output)).expect("a report");
+    assert!(!report.complete);
+    let of_size = |bytes| {
+        let lines = report.lines.iter();
+        lines.filter(|line| line.point.bytes == bytes).count()
+    };
+    assert_eq!([of_size(4 << 10), of_size(64 << 10)], [16, 16]);
+    assert_eq!(report.latencies.len(), 16);
 }
 
 #[test]

@@ -48,6 +48,36 @@ fn pcie3_gives_the_classic_block() {
     assert_eq!(stderr(&output), "");
 }
 
+#[test]
+fn rates_of_tiny_copies_keep_their_digits() {
+    let output = run(&["--device", "sim:pcie3-x16", "compare", "--size", "1"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    for wanted in [
+        "BW: ~0.14 MB/s",
+        "BW: ~0.22 MB/s",
+        "\npinned          2.2e-4 ",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(!said.contains(" 0.0 "), "{said}");
+}
+
+#[test]
+fn one_copy_has_no_percentiles() {
+    let scratch = Scratch::new();
+    let page = scratch.file("page.html");
+    for command in ["compare --size", "bench --sizes"] {
+        let args = format!("--device sim {command} 1MiB --html {page}");
+        let output = run(&args.split(' ').collect::<Vec<_>>());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let html = std::fs::read_to_string(&page).expect("written");
+        for word in ["percentile", "edian", "5% "] {
+            assert!(!html.contains(word), "{command}: {word}");
+        }
+    }
+}
+
 /// Runs a command in a terminal.
 fn in_a_terminal(line: &str) -> std::io::Result<Output> {
     Command::new("script")
@@ -101,7 +131,9 @@ fn auto_without_a_gpu_says_why_and_simulates() {
     }
     assert!(stdout(&output).starts_with(BLOCK), "{}", stdout(&output));
     let said = stderr(&output);
-    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(said, "pinlane: no GPU; using sim:pcie3-x16 (-v says why)\n");
+    let output = run(&["compare", "-v", "--repeat", "1", "--size", "1MiB"]);
+    let said = stderr(&output);
     assert!(said.starts_with("pinlane: no GPU: "), "{said}");
     assert!(said.ends_with("; using sim:pcie3-x16\n"), "{said}");
 }

@@ -5,6 +5,7 @@ mod support;
 use pinlane_model::Profile;
 use serde_json::Value;
 use support::{run, stderr, stdout};
+use unicode_width::UnicodeWidthStr;
 
 /// Test files of the library.
 const WEIGHTS: &str = concat!(
@@ -29,6 +30,41 @@ const COMMANDS: [&[&str]; 10] = [
 /// On the device without costs, copies take no time and have no rate.
 fn is_without_time(profile: &str, command: &str) -> bool {
     profile == "null" && ["compare", "bench", "overlap", "plan", "calibrate"].contains(&command)
+}
+
+/// Nothing is wider than a terminal of 80 columns.
+#[track_caller]
+fn assert_narrow(text: &str) {
+    for line in text.lines() {
+        assert!(line.width() <= 80, "{} columns: {line}", line.width());
+    }
+}
+
+#[test]
+fn long_sentences_fit_80_columns() {
+    let against = concat!(env!("CARGO_TARGET_TMPDIR"), "/narrow.json");
+    let before = run(&["--device", "sim:h200", "--json", "bench", "--sizes", "4KiB"]);
+    std::fs::write(against, stdout(&before)).expect("written");
+    for args in [
+        &["compare", "--size", "1"][..],
+        &["bench", "--sizes", "4KiB", "--against", against],
+        &[
+            "overlap", "--size", "1020KiB", "--kernel", "2.345ms", "--host", "1.234ms",
+        ],
+        &["feed", "synthetic", "--samples", "3", "--time", "1ms"],
+        &["feed", "synthetic", "--batch", "1", "--samples", "9"],
+        &["load", WEIGHTS, "--repeat", "3"],
+        &["dot", "-n", "1000", "--kernel", "atomic"],
+        &["calibrate", "--output", against],
+        &[
+            "plan", "--in", "4GiB", "--out", "0", "--kernel", "1ms", "--input", "express",
+        ],
+    ] {
+        let output = run(&[&["--device", "sim:pcie3-x16"], args].concat());
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        assert_narrow(stdout(&output).split("Written to").next().expect("text"));
+        assert!(!stdout(&output).contains('…'), "{}", stdout(&output));
+    }
 }
 
 #[test]
@@ -56,6 +92,8 @@ fn every_command_runs_on_every_profile_as_text_and_as_json() {
             for nonsense in ["NaN", "inf ", "-0.0"] {
                 assert!(!stdout(&output).contains(nonsense), "{nonsense} in {which}");
             }
+
+            assert_narrow(stdout(&output));
 
             all.insert(0, "--json");
             let output = run(&all);

@@ -91,6 +91,7 @@ fn charts_are_written() {
 fn invalid_arguments_name_the_flag() {
     for (args, named) in [
         (&["--size", "0"][..], "--size"),
+        (&["--size", "7"], "multiple of 4"),
         (&["--kernel", "NaNms"], "--kernel"),
         (&["--kernel=-1ms"], "--kernel"),
         (&["--kernel", "inf"], "--kernel"),
@@ -133,9 +134,35 @@ fn a_file_that_cannot_be_written_is_named() {
 
 #[test]
 fn a_size_that_no_chunk_divides() {
-    for size in ["1", "4097", "1000003"] {
+    for size in ["4", "4100", "1000004"] {
         let output = pinlane(&["--device", "sim", "overlap", "--size", size]).output();
         let output = output.expect("pinlane starts");
         assert!(output.status.success(), "{size}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_kernel_of_a_tiny_job_takes_the_given_time() {
+    for (size, kernel, wanted_ns) in [("8", "5us", 5_000), ("4KiB", "50ms", 50_000_000_u64)] {
+        let args = ["--device", "sim", "--json", "overlap", "--size", size];
+        let output = run(&[&args[..], &["--kernel", kernel]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+        let kernel_ns = report["kernel_ns"].as_u64().expect("a time");
+        let off_ns = kernel_ns.abs_diff(wanted_ns);
+        assert!(off_ns < wanted_ns / 50, "{size}: {kernel_ns}");
+    }
+}
+
+#[test]
+fn kernel_times_that_the_size_does_not_allow_are_refused() {
+    for kernel in ["100s", "1ns"] {
+        let args = ["--device", "sim", "overlap", "--size", "1MiB"];
+        let output = run(&[&args[..], &["--kernel", kernel]].concat());
+        assert_eq!(output.status.code(), Some(2), "{kernel}");
+        assert_eq!(stdout(&output), "");
+        let said = stderr(&output);
+        assert!(said.contains("--kernel"), "{said}");
+        assert!(said.contains("6.64 µs to 17.6 s"), "{said}");
     }
 }

@@ -278,5 +278,17 @@ fn without_a_gpu_auto_plans_for_pcie3() {
     }
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(stdout(&output), include_str!("golden/plan-pinned.txt"));
-    assert!(stderr(&output).starts_with("pinlane: no GPU: "));
+    assert_eq!(
+        stderr(&output),
+        "pinlane: no GPU; using sim:pcie3-x16 (-v says why)\n"
+    );
+}
+
+#[test]
+fn without_arguments_it_plans_a_default_job_and_names_it() {
+    let output = run(&["--device", "sim:pcie3-x16", "plan"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), include_str!("golden/plan-pinned.txt"));
+    let said = "pinlane: no job given; planning --in 1GiB --out 1GiB --kernel 4ms\n";
+    assert_eq!(stderr(&output), said);
 }

@@ -80,7 +80,7 @@ pub struct DeviceFacts {
     pub multiprocessors: u32,
     /// Compute capability, major and minor.
     pub compute_capability: [u32; 2],
-    /// Copy engines that the device reports.
+    /// Copy engines that the device reports, at least as many as of both directions together; 0 if unknown.
     pub async_engines: u32,
     /// Copies to the device that run concurrently, at least 1.
     pub h2d_engines: u32,
@@ -305,6 +305,15 @@ impl Profile {
         at_least("device.memory_bytes", device.memory_bytes, 1)?;
         at_least("device.multiprocessors", device.multiprocessors.into(), 1)?;
         at_least("device.h2d_engines", device.h2d_engines.into(), 1)?;
+        let engines = device.h2d_engines.saturating_add(device.d2h_engines);
+        // A device that reports none has an unknown number.
+        if device.async_engines > 0 && engines > device.async_engines {
+            let reason = format!(
+                "is {}, but h2d_engines and d2h_engines are {engines} together",
+                device.async_engines
+            );
+            return Err(ProfileError::invalid("device.async_engines", reason));
+        }
         let check_knots = |field: &str, curve: &CostCurve| {
             let invalid = |why| ProfileError::invalid(format!("{field}.knots"), why);
             curve.check_knots().map_err(invalid)

@@ -104,6 +104,12 @@ fn errors_name_the_field() {
     let cases = [
         ("h2d_engines = 1", "h2d_engines = 0", "device.h2d_engines"),
         (
+            "async_engines = 2",
+            "async_engines = 1",
+            "device.async_engines",
+        ),
+        ("d2h_engines = 1", "d2h_engines = 2", "device.async_engines"),
+        (
             "both_ways_percent = 100",
             "both_ways_percent = 99",
             "both_ways_percent",

@@ -127,10 +127,19 @@ impl Calibration {
         format!(
             "Calibration\n{}\n\n{}\n{}\n{}",
             sanitize(&self.origin.line()),
-            self.figures.copies(),
+            self.copies(),
             self.figures.costs(),
             self.ending()
         )
+    }
+
+    fn copies(&self) -> String {
+        let simulated = matches!(self.origin, Origin::Simulated { .. });
+        let note = match simulated && self.figures.express.is_some() {
+            true => "Express: by the profile of the simulated device, not measured.\n",
+            false => "",
+        };
+        self.figures.copies() + note
     }
 
     fn ending(&self) -> String {

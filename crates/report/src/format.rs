@@ -53,6 +53,15 @@ pub(crate) fn rate(gb_per_s: f64) -> String {
     }
 }
 
+/// A rate in a column of GB/s: one decimal, or more digits where that would leave none.
+pub(crate) fn column_rate(gb_per_s: f64) -> String {
+    match gb_per_s {
+        value if value < 0.000_95 => format!("{value:.1e}"),
+        value if value < 0.095 => format!("{value:.3}"),
+        value => format!("{value:.1}"),
+    }
+}
+
 /// A rate with a fitting unit: `55.4 GB/s`, `7.21 MB/s`.
 pub(crate) fn byte_rate(gb_per_s: f64) -> String {
     match gb_per_s {
@@ -65,7 +74,8 @@ pub(crate) fn byte_rate(gb_per_s: f64) -> String {
 }
 
 /// A time with three significant digits: `850 ns`, `12.3 µs`, `1.00 s`.
-pub(crate) fn duration(ns: u64) -> String {
+#[must_use]
+pub fn duration(ns: u64) -> String {
     // A value that would round to 1000 takes the next unit.
     let (unit_ns, unit) = match ns {
         0..1_000 => return format!("{ns} ns"),
@@ -174,6 +184,39 @@ pub(crate) fn wrap_where(text: &str, fits: impl Fn(&str) -> bool) -> Vec<String>
     lines
 }
 
+/// Breaks lines of more than `columns` at spaces; the rest goes on below, with the same indent. Other lines
+/// stay as they are, and so do words that are longer, so that commands and paths can still be copied.
+#[must_use]
+pub fn wrap_long_lines(text: &str, columns: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let (indent, mut rest) = line.split_at(indent);
+        let room = columns.saturating_sub(indent.len());
+        while let Some(end) = break_at(rest, room) {
+            wrapped.push_str(indent);
+            wrapped.push_str(rest[..end].trim_end_matches(' '));
+            wrapped.push('\n');
+            rest = rest[end..].trim_start_matches(' ');
+        }
+        wrapped.push_str(indent);
+        wrapped.push_str(rest);
+    }
+    wrapped
+}
+
+/// Where to break a line that is too long: the last space that leaves at most `room` columns, or else the
+/// first one.
+fn break_at(line: &str, room: usize) -> Option<usize> {
+    let line = line.trim_end();
+    if display_width(line) <= room {
+        return None;
+    }
+    let spaces = || line.match_indices(' ').map(|(at, _)| at);
+    let fitting = spaces().take_while(|at| display_width(&line[..*at]) <= room);
+    fitting.last().or_else(|| spaces().next())
+}
+
 /// The label, then the text wrapped beside it.
 pub(crate) fn labelled(label: &str, text: &str, width: usize) -> String {
     let indent = display_width(label);
@@ -270,6 +313,16 @@ mod tests {
         );
         let word = labelled("            ", "a-word-without-any-end", 20);
         assert_eq!(word.lines().count(), 1);
+    }
+
+    #[test]
+    fn only_long_lines_are_broken() {
+        assert_eq!(
+            wrap_long_lines("  a  b   c\n  one two three\na-long-word x\n\nend", 10),
+            "  a  b   c\n  one two\n  three\na-long-word\nx\n\nend"
+        );
+        assert_eq!(wrap_long_lines("", 10), "");
+        assert_eq!(wrap_long_lines("漢字 漢字\n", 8), "漢字\n漢字\n");
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub use feed::{
     Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
     FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
-pub use format::short_size;
+pub use format::{duration, short_size, wrap_long_lines};
 pub use load::{
     Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
     LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,

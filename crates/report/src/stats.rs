@@ -40,6 +40,11 @@ impl CopyStats {
         })
     }
 
+    /// One copy: median and percentiles are its time.
+    pub(crate) fn is_single(&self) -> bool {
+        self.samples == 1
+    }
+
     /// 5th to 95th percentile, in percent of the median.
     pub(crate) fn spread_percent(&self) -> f64 {
         let spread_ns = self.p95_ns.saturating_sub(self.p5_ns);

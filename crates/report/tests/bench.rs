@@ -219,6 +219,7 @@ fn no_file_is_too_odd() {
             let against = BenchComparison::new(before, now, "odd.json");
             assert!(!against.to_text(&now.origin).is_empty());
             assert!(!against.to_json(now).is_empty());
+            assert!(!against.to_html(now).is_empty());
         }
         assert!(!odd.to_text().is_empty() && !odd.to_csv().is_empty());
     }

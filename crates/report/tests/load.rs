@@ -192,8 +192,8 @@ run                     time          rate        copied        copies
 1                    1.05 ms     12.0 GB/s        12 MiB             4
 SIMULATED time of the copies only; reading files takes no simulated time, so no limit is reported. GB is 10^9 bytes.
 
-Host, real time: headers 2.00 ms, reading 40.0 ms by 3 threads; 12 MiB through the page cache, \
-1 MiB direct.
+Host, real time: headers 2.00 ms, reading 40.0 ms.
+Host: 3 threads read 12 MiB through the page cache, 1 MiB direct.
 ";
     assert!(text.contains(lines), "{text}");
     assert!(!text.contains("Limit: "), "{text}");

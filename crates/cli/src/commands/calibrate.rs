@@ -17,8 +17,6 @@ const GIB: u64 = 1 << 30;
 /// The size of the copies whose rates are reported, if the curve has no measured points.
 const COPY_BYTES: u64 = 32 << 20;
 
-const NEXT_JOB: &str = "--in 1GiB --out 1GiB --kernel 4ms";
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Also write the profile to this file
@@ -119,16 +117,16 @@ fn figures(profile: &Profile) -> CalibrationFigures {
 
 fn next(info: &DeviceInfo, output: Option<&Path>) -> String {
     match (&info.simulated, output) {
-        (None, _) if info.ordinal == 0 => format!("pinlane plan {NEXT_JOB}"),
-        (None, _) => format!("pinlane --device cuda:{} plan {NEXT_JOB}", info.ordinal),
+        (None, _) if info.ordinal == 0 => "pinlane plan".to_owned(),
+        (None, _) => format!("pinlane --device cuda:{} plan", info.ordinal),
         (Some(_), Some(file)) => {
             let file = quoted(&file.display().to_string());
-            format!("pinlane plan --profile {file} {NEXT_JOB}")
+            format!("pinlane plan --profile {file}")
         }
         (Some(name), None) => {
             // The name of a profile is not its file name.
             let name = Profile::builtin(name).map_or("FILE", |_| name.as_str());
-            format!("pinlane --device sim:{name} plan {NEXT_JOB}")
+            format!("pinlane --device sim:{name} plan")
         }
     }
 }

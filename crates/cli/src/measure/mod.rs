@@ -43,11 +43,16 @@ use rig::Rig;
 
 const NOT_OPEN: &str = "memory is not open";
 
-/// Fails if the measurement would exhaust the host's memory: source, target, and memory for pageable and
-/// express copies. Everything else is pinned, which the budget limits.
-fn check_host_memory(bytes: usize, simulated: bool) -> anyhow::Result<()> {
+/// Fails if copies of this size would exhaust the host's memory: source, target, and memory for pageable and
+/// express copies. Everything else is pinned, which the budget limits. Fails too if they would never fit the
+/// device.
+pub(crate) fn check_memory(device: &Device, bytes: usize) -> anyhow::Result<()> {
+    let info = device.info();
+    if bytes as u64 > info.memory_bytes / 2 {
+        bail!(rig::TOO_LARGE);
+    }
     // The memory of a simulated device is host memory too.
-    let buffers = if simulated { 6 } else { 4 };
+    let buffers = if info.simulated.is_some() { 6 } else { 4 };
     let needed_bytes = (bytes as u64).saturating_mul(buffers);
     let free_bytes = system::available_bytes();
     if needed_bytes > system::usable_bytes(free_bytes) {
@@ -119,7 +124,7 @@ impl<'a> Meter<'a> {
         bytes: usize,
     ) -> anyhow::Result<Self> {
         let simulated = device.info().simulated.is_some();
-        check_host_memory(bytes, simulated)?;
+        check_memory(device, bytes)?;
         Ok(Self {
             clock: HostClock::of(backend),
             rig: Rig::new(device, bytes)?,

@@ -8,6 +8,8 @@ use pinlane_report::Route;
 const DELAY_NS: u64 = 40_000;
 const DELAY_BOTH_NS: u64 = 80_000;
 
+pub(super) const TOO_LARGE: &str = "not enough device memory; use smaller copies";
+
 pub(super) struct Rig<'a> {
     pub(super) device: &'a Device,
     /// The stream of everything that touches `target`.
@@ -30,7 +32,6 @@ pub(super) struct Rig<'a> {
 
 impl<'a> Rig<'a> {
     pub(super) fn new(device: &'a Device, bytes: usize) -> anyhow::Result<Self> {
-        const TOO_LARGE: &str = "not enough device memory; use smaller copies";
         let mut rig = Self {
             up: device.stream()?,
             down: device.stream()?,

@@ -360,7 +360,10 @@ mod tests {
     fn chunks_ramp_up_and_down() {
         let ranges = chunk_ranges(64 << 20, 8 << 20, false);
         let sizes: Vec<_> = ranges.iter().map(Range::len).collect();
-        assert_eq!(sizes[..5], [256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20]);
+        assert_eq!(
+            sizes[..5],
+            [256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20]
+        );
         let last = *sizes.last().unwrap();
         assert!(last <= 1 << 20, "ends with {last} bytes");
     }

@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use super::{Bench, BenchPoint};
 use crate::format::{duration, exact_size, sanitize};
+use crate::markup::{escape, paragraph};
+use crate::page::{TableCell, table};
 use crate::versioned_json::versioned_json;
 use crate::{CopyStats, Origin};
 
@@ -105,27 +107,74 @@ impl BenchComparison {
     /// Slower and faster combinations, and those of only one run.
     #[must_use]
     pub fn to_text(&self, now: &Origin) -> String {
-        let mut text = format!("\nCompared with {}\n", sanitize(&self.file));
-        if let Some(before) = &self.other_origin {
-            let (before, now) = (sanitize(before), sanitize(&now.line()));
-            text.push_str(&format!(
-                "WARNING: different devices. Before: {before}. Now: {now}.\n"
-            ));
+        let mut text = format!("\n{}\n", sanitize(&self.heading()));
+        if let Some(warning) = self.warning(now) {
+            text.push_str(&format!("WARNING: {}\n", sanitize(&warning)));
         }
         let slower = self.of(BenchVerdict::Slower);
         text.extend(slower.map(|change| format!("SLOWER  {}\n", line(change))));
         let faster = self.of(BenchVerdict::Faster);
         text.extend(faster.map(|change| format!("faster  {}\n", line(change))));
+        text.extend(self.summary().into_iter().map(|line| line + "\n"));
+        text
+    }
+
+    /// The page of `now`, with this comparison.
+    #[must_use]
+    pub fn to_html(&self, now: &Bench) -> String {
+        now.html_with(&self.section(&now.origin))
+    }
+
+    /// Slower and faster combinations as a section of a page.
+    fn section(&self, now: &Origin) -> String {
+        let mut html = format!("<section>\n<h2>{}</h2>\n", escape(&self.heading()));
+        let warning = self.warning(now);
+        html.extend(warning.map(|warning| paragraph("warning", &warning)));
+        html.extend(self.summary().iter().map(|line| paragraph("", line)));
+        let changed = [
+            (BenchVerdict::Slower, "slower"),
+            (BenchVerdict::Faster, "faster"),
+        ];
+        let changed = changed.into_iter().flat_map(|(verdict, word)| {
+            let row = move |change: &BenchChange| {
+                let (values, unit) = values(change);
+                let [before, now] = values.map(|value| value + unit);
+                let time = format!("{:+.0}%", change.longer_percent);
+                let cells = [word.to_owned(), time, before, now];
+                (name(&change.point), cells.map(TableCell::from).into())
+            };
+            self.of(verdict).map(row)
+        });
+        let mut changed = changed.peekable();
+        if changed.peek().is_some() {
+            let caption = "Changes beyond the noise of both runs";
+            let columns = ["Copy", "Change", "Time", "Before", "Now"];
+            html.push_str(&table("figures-against", caption, &columns, changed));
+        }
+        html + "</section>\n"
+    }
+
+    fn heading(&self) -> String {
+        format!("Compared with {}", self.file)
+    }
+
+    fn warning(&self, now: &Origin) -> Option<String> {
+        let (before, now) = (self.other_origin.as_ref()?, now.line());
+        Some(format!("different devices. Before: {before}. Now: {now}."))
+    }
+
+    /// How many combinations changed, and those of only one run.
+    fn summary(&self) -> Vec<String> {
         let count = |verdict| self.of(verdict).count();
-        text.push_str(&match self.changes.is_empty() {
-            true => "Nothing to compare: the runs have no combination in common.\n".to_owned(),
+        let mut lines = vec![match self.changes.is_empty() {
+            true => "Nothing to compare: the runs have no combination in common.".to_owned(),
             false => format!(
-                "{} slower, {} faster, {} unchanged within the noise of both runs.\n",
+                "{} slower, {} faster, {} unchanged within the noise of both runs.",
                 count(BenchVerdict::Slower),
                 count(BenchVerdict::Faster),
                 count(BenchVerdict::Same)
             ),
-        });
+        }];
         for (points, run) in [
             (&self.only_before, "the earlier run"),
             (&self.only_now, "this run"),
@@ -134,11 +183,10 @@ impl BenchComparison {
                 0 | 1 => String::new(),
                 all => format!(" and {} more", all - 1),
             };
-            if let Some(first) = points.first() {
-                text.push_str(&format!("Only in {run}: {}{more}.\n", name(first)));
-            }
+            let first = points.first();
+            lines.extend(first.map(|first| format!("Only in {run}: {}{more}.", name(first))));
         }
-        text
+        lines
     }
 
     /// `now` as JSON, with this comparison as the field `against`.
@@ -184,14 +232,19 @@ fn name(point: &BenchPoint) -> String {
     format!("{memory}, {route}, {}", exact_size(point.bytes))
 }
 
-fn line(change: &BenchChange) -> String {
+/// The copy before and now, and the unit of both.
+fn values(change: &BenchChange) -> ([String; 2], &'static str) {
     let rate = |ns: u64| change.point.moved_bytes() as f64 / ns.max(1) as f64;
-    let (before, now) = (change.before_ns, change.now_ns);
+    let times = [change.before_ns, change.now_ns];
     // Rates of very small copies are meaningless.
-    let values = match rate(before).min(rate(now)) < 0.01 {
-        true => format!("{} -> {}", duration(before), duration(now)),
-        false => format!("{:.2} -> {:.2} GB/s", rate(before), rate(now)),
-    };
+    match times.iter().any(|ns| rate(*ns) < 0.01) {
+        true => (times.map(duration), ""),
+        false => (times.map(|ns| format!("{:.2}", rate(ns))), " GB/s"),
+    }
+}
+
+fn line(change: &BenchChange) -> String {
+    let ([before, now], unit) = values(change);
     let (name, percent) = (name(&change.point), change.longer_percent);
-    format!("{name:<40} {percent:+.0}% time  {values}")
+    format!("{name:<40} {percent:+.0}% time  {before} -> {now}{unit}")
 }

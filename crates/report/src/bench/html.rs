@@ -20,11 +20,17 @@ impl Bench {
     /// them. Follows the viewer's light or dark theme.
     #[must_use]
     pub fn to_html(&self) -> String {
+        self.html_with("")
+    }
+
+    /// The page, with more markup above the plots.
+    pub(super) fn html_with(&self, first: &str) -> String {
         let mut tooltips = Vec::new();
         let routes = self.routes();
         let sections = routes.iter();
         let sections = sections.map(|route| self.route_section(*route, &mut tooltips));
-        let mut body: String = sections.collect();
+        let mut body = first.to_owned();
+        body.extend(sections);
         if let Some(chart) = self.latency_chart() {
             let heading = self.latency_heading();
             body.push_str(&chart.section(&heading, "shorter is better", &heading, &mut tooltips));
@@ -91,7 +97,11 @@ impl Bench {
             (short_size(bytes), cells)
         };
         let words = capitalized(route.words());
-        let caption = format!("{words}: median GB/s, and 5th to 95th percentile");
+        let figures = match self.lines.iter().all(|line| line.stats.is_single()) {
+            true => "GB/s",
+            false => "median GB/s, and 5th to 95th percentile",
+        };
+        let caption = format!("{words}: {figures}");
         let id = format!("figures-{}", route.name());
         let rows = self.sizes(route).into_iter().map(row);
         table(&id, &caption, &columns, rows)
@@ -101,20 +111,25 @@ impl Bench {
         if self.latencies.is_empty() {
             return String::new();
         }
+        let single = self.latencies.iter().all(|entry| entry.stats.is_single());
         let rows = self.latencies.iter().map(|BenchLatency { point, stats }| {
-            let cells = [
+            let mut cells = vec![
                 point.route.words().to_owned(),
                 short_size(point.bytes),
                 duration(stats.median_ns),
-                duration(stats.best_ns),
-                stats.time_range(),
-                stats.samples.to_string(),
             ];
+            if !single {
+                let (shortest, range) = (duration(stats.best_ns), stats.time_range());
+                cells.extend([shortest, range, stats.samples.to_string()]);
+            }
             let name = point.memory.name().to_owned();
-            (name, cells.map(TableCell::from).into())
+            (name, cells.into_iter().map(TableCell::from).collect())
         });
-        let figures = ["Median", "Shortest", "5% – 95%", "Copies"];
-        let columns = [&["Memory", "Direction", "Size"], &figures[..]].concat();
+        let figures: &[&str] = match single {
+            true => &["Time"],
+            false => &["Median", "Shortest", "5% – 95%", "Copies"],
+        };
+        let columns = [&["Memory", "Direction", "Size"], figures].concat();
         table("figures-latency", &self.latency_heading(), &columns, rows)
     }
 }

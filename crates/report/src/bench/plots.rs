@@ -205,12 +205,15 @@ fn latency_bar(entry: &BenchLatency) -> ChartBar {
         label: duration(stats.median_ns),
         tooltip: Tooltip {
             title: format!("{}, {memory} {route}", short_size(entry.point.bytes)),
-            rows: vec![
-                TooltipRow::plain("median", duration(stats.median_ns)),
-                TooltipRow::plain("shortest", duration(stats.best_ns)),
-                TooltipRow::plain("5% – 95%", stats.time_range()),
-                TooltipRow::plain("copies", stats.samples.to_string()),
-            ],
+            rows: match stats.is_single() {
+                true => vec![TooltipRow::plain("time", duration(stats.median_ns))],
+                false => vec![
+                    TooltipRow::plain("median", duration(stats.median_ns)),
+                    TooltipRow::plain("shortest", duration(stats.best_ns)),
+                    TooltipRow::plain("5% – 95%", stats.time_range()),
+                    TooltipRow::plain("copies", stats.samples.to_string()),
+                ],
+            },
         },
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Bench, BenchLine};
-use crate::format::{duration, exact_size, notes_as_text, sanitize, table_row};
+use crate::format::{column_rate, duration, exact_size, notes_as_text, sanitize, table_row};
 use crate::{MemoryKind, Route};
 
 /// Width of the first column.
@@ -40,12 +40,7 @@ impl Bench {
     }
 
     fn cell(&self, line: &BenchLine) -> String {
-        let rate = match line.stats.gb_per_s {
-            // Fixed decimals would leave no digit.
-            rate if rate < 0.000_95 => format!("{rate:.1e}"),
-            rate if rate < 0.095 => format!("{rate:.3}"),
-            rate => format!("{rate:.1}"),
-        };
+        let rate = column_rate(line.stats.gb_per_s);
         if !self.origin.is_measured() {
             return rate;
         }

@@ -41,7 +41,11 @@ impl Compare {
 
     fn table_html(&self) -> String {
         let limit = self.limit_label();
-        let caption = format!("Median GB/s, and 5th to 95th percentile; {limit}");
+        let figures = match self.repeat {
+            1 => "GB/s",
+            _ => "Median GB/s, and 5th to 95th percentile",
+        };
+        let caption = format!("{figures}; {limit}");
         let up = ["Memory", "Host to device", "×", "of limit"];
         let down = ["Device to host", "×", "of limit", "Allocation"];
         let rows = self.rows.iter().map(|row| self.table_row(row));
@@ -128,8 +132,9 @@ impl Compare {
 
     fn tooltip(&self, row: &CompareRow, route: Route) -> Tooltip {
         let stats = row.stats(route);
-        let median = format!("{} GB/s", rate(stats.gb_per_s));
-        let mut rows = vec![TooltipRow::plain("median", median)];
+        let figure = if stats.is_single() { "rate" } else { "median" };
+        let value = format!("{} GB/s", rate(stats.gb_per_s));
+        let mut rows = vec![TooltipRow::plain(figure, value)];
         let range = stats.rate_range(self.bytes);
         if !range.is_empty() {
             rows.push(TooltipRow::plain("5% – 95%", format!("{range} GB/s")));

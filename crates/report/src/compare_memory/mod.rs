@@ -111,6 +111,7 @@ impl Compare {
     fn copies_label(&self) -> String {
         let bytes = exact_size(self.bytes);
         match self.origin.is_measured() {
+            true if self.repeat == 1 => format!("{bytes} per copy, one copy each"),
             true => format!("{bytes} per copy, median of {}", self.repeat),
             false => format!("{bytes} per copy, by the simulated clock"),
         }

@@ -1,7 +1,7 @@
 //! A comparison as text.
 
 use super::{Compare, CompareRow, LinkBasis};
-use crate::format::{notes_as_text, one_decimal, sanitize, table_row};
+use crate::format::{byte_rate, column_rate, notes_as_text, one_decimal, sanitize, table_row};
 use crate::{MemoryKind, Route};
 
 impl Compare {
@@ -25,8 +25,12 @@ impl Compare {
 
     /// Labels and order are fixed.
     fn block(&self) -> String {
-        let pageable = one_decimal(self.rate(MemoryKind::Pageable));
-        let pinned = one_decimal(self.rate(MemoryKind::Pinned));
+        let label = |memory| match self.rate(memory) {
+            // One decimal would leave no digit.
+            rate if rate < 0.095 => byte_rate(rate),
+            rate => format!("{} GB/s", one_decimal(rate)),
+        };
+        let [pageable, pinned] = [MemoryKind::Pageable, MemoryKind::Pinned].map(label);
         let speedup = self.speedup;
         format!(
             "\
@@ -35,12 +39,12 @@ impl Compare {
 Allocation: float* h = malloc(bytes)
 Copy path: CPU_RAM -> [staging buffer] -> GPU
 Synchronous: YES (cudaMemcpy blocks CPU)
-Transfer BW: ~{pageable} GB/s (PCIe, pageable)
+Transfer BW: ~{pageable} (PCIe, pageable)
 [Pinned (cudaMallocHost) Memory]
 Allocation: cudaMallocHost(&h, bytes)
 Copy path: CPU_RAM -> GPU (direct DMA)
 Asynchronous: YES (cudaMemcpyAsync)
-Transfer BW: ~{pinned} GB/s (PCIe, pinned)
+Transfer BW: ~{pinned} (PCIe, pinned)
 Speedup: {speedup:.2}x faster transfers!
 [Important Rules]
 cudaMemcpyAsync requires pinned memory
@@ -71,7 +75,7 @@ Don't over-allocate: OS needs pageable memory too
         let speed = pageable.map_or(f64::NAN, |pageable| rate / pageable.stats(route).gb_per_s);
         let share = rate / self.limit.gb_per_s * 100.0;
         [
-            format!("{rate:.1}"),
+            column_rate(rate),
             format!("{speed:.2}x"),
             format!("{share:.0}%"),
         ]

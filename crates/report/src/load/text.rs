@@ -141,25 +141,28 @@ impl Load {
              GB is 10^9 bytes.\n\n",
         );
         if let Some(host) = self.runs.last().and_then(|run| run.host) {
-            text.push_str(&host.line());
+            text.push_str(&host.lines());
         }
         text
     }
 }
 
 impl LoadHost {
-    fn line(&self) -> String {
-        let mut line = format!(
-            "Host, real time: headers {}, reading {} by {}",
+    /// Two lines: times differ from run to run, and one line might have to be broken.
+    fn lines(&self) -> String {
+        let mut text = format!(
+            "Host, real time: headers {}, reading {}",
             duration(self.headers_ns),
             duration(self.reading_ns),
-            counted(self.threads, "thread"),
         );
         if self.converting_ns > 0 {
-            line.push_str(&format!(", converting {}", duration(self.converting_ns)));
+            text.push_str(&format!(", converting {}", duration(self.converting_ns)));
         }
         let [cached, direct] = [self.page_cache_bytes, self.direct_bytes].map(short_size);
-        line + &format!("; {cached} through the page cache, {direct} direct.\n")
+        let threads = counted(self.threads, "thread");
+        text + &format!(
+            ".\nHost: {threads} read {cached} through the page cache, {direct} direct.\n"
+        )
     }
 }
 

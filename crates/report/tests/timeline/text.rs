@@ -34,6 +34,16 @@ fn five_ways_give_the_golden_text() {
 }
 
 #[test]
+fn a_long_title_goes_on_below() {
+    let mut chart = sample::small();
+    chart.title = "0123456789 ".repeat(9);
+    let text = export(&Text::default(), &chart);
+    let lines: Vec<&str> = text.lines().take(2).collect();
+    assert_eq!(lines[0].len(), 7 * 11 - 1);
+    assert_eq!(lines[1], "0123456789 0123456789");
+}
+
+#[test]
 fn colours_add_nothing_but_colours() {
     let colour = Text {
         colour: true,

@@ -5,17 +5,20 @@ mod sweep;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::Context;
 use pinlane_report::{Bench, BenchComparison, MemoryKind, Route};
 
 use crate::context::CommandContext;
+use crate::device::DeviceChoice;
 use crate::interrupt::Interrupt;
-use crate::measure::Meter;
+use crate::measure::{self, Meter};
 use crate::output::{self, UsageError};
 use crate::output_file::{self, write_given};
 use crate::parse::{List, duration, number, size};
 use crate::{clock, device};
+use sweep::{Measured, SweepPlan};
 
 /// Default sizes. A simulated device moves real bytes, so its range is smaller.
 const SIZES: &str = "4KiB..256MiB*4";
@@ -24,7 +27,7 @@ const SIZES_SIMULATED: &str = "4KiB..64MiB*4";
 /// The largest file that --against reads; far more than any report needs.
 const AGAINST_BYTES_MAX: u64 = 64 << 20;
 
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Args {
     /// Sizes of copies: a list such as 4KiB,1MiB or a range such as 4KiB..256MiB
     ///
@@ -92,11 +95,15 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     output_file::check(&flags, inputs)?;
     let earlier = args.against.as_deref().map(read_earlier).transpose()?;
     let interrupt = Interrupt::listen()?;
-    let report = measure(args, context, &interrupt)?;
+    let (report, abandoned) = measure(args, context, &interrupt)?;
+    let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
+    let page = || match &compared {
+        None => report.to_html(),
+        Some(compared) => compared.to_html(&report),
+    };
     let written = write_given(&csv, || report.to_csv())
         .and_then(|()| write_given(svg, || report.to_svg()))
-        .and_then(|()| write_given(html, || report.to_html()));
-    let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
+        .and_then(|()| write_given(html, page));
     match &compared {
         _ if csv_to_stdout => output::print(&report.to_csv())?,
         None => context.report(|| report.to_json(), || report.to_text())?,
@@ -131,38 +138,71 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
             good = false;
         }
     }
+    if abandoned {
+        Interrupt::exit();
+    }
     Ok(good)
 }
 
+/// Measures on a thread of its own, so that an interrupt does not wait for the copy under way. Returns the
+/// results so far, and whether the thread was left behind.
 fn measure(
     args: &Args,
     context: &CommandContext<'_>,
     interrupt: &Interrupt,
-) -> anyhow::Result<Bench> {
-    let backend = context.device.open_for_timing()?;
+) -> anyhow::Result<(Bench, bool)> {
+    let measured = Arc::new(OnceLock::new());
+    let sweep = {
+        let (args, device) = (args.clone(), context.device.clone());
+        let (measured, interrupt) = (Arc::clone(&measured), interrupt.clone());
+        move || sweep(&args, &device, &measured, &interrupt)
+    };
+    let ended = interrupt.run(sweep);
+    let abandoned = ended.is_none();
+    ended.transpose()?;
+    let measured = measured.get();
+    let measured = measured.context("interrupted before the device was open")?;
+    let measured = measured.lock().expect("nobody panics with the lock");
+    measured.progress.clear();
+    let mut report = measured.report()?;
+    report.complete = !abandoned && !interrupt.is_raised();
+    Ok((report, abandoned))
+}
+
+fn sweep(
+    args: &Args,
+    device: &DeviceChoice,
+    measured: &OnceLock<Mutex<Measured>>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let backend = device.open_for_timing()?;
     let device = backend.device()?;
     let simulated = device.info().simulated.is_some();
     let default_sizes = if simulated { SIZES_SIMULATED } else { SIZES };
     let default_sizes = || size::parse_list(default_sizes).expect("valid sizes");
     let sizes = args.sizes.clone().unwrap_or_else(default_sizes);
-    let largest = sizes.last().copied().unwrap_or(1);
     // No date on a simulated device, where all runs are the same.
     let date = (!simulated).then(clock::utc_now);
-    let mut report = Bench::new(device::origin(device.info()), date, args.seed, 0);
-    if interrupt.is_raised() {
-        return Ok(report);
+    let report = Bench::new(device::origin(device.info()), date, args.seed, 0);
+    let plan = SweepPlan {
+        memory: args.memory.clone(),
+        routes: args.routes.clone(),
+        seed: args.seed,
+        time_ns: (!simulated).then_some(args.time),
+    };
+    let progress = plan.progress(sizes.len());
+    let measured = measured.get_or_init(|| Mutex::new(Measured::new(report, progress)));
+    let largest = sizes.last().copied().unwrap_or(1);
+    measure::check_memory(&device, largest).context("--sizes")?;
+    for sizes in sweep::groups(&sizes, simulated) {
+        let largest = sizes.last().copied().unwrap_or(1);
+        if interrupt.is_raised() {
+            break;
+        }
+        let mut meter = Meter::new(&backend, &device, largest).context("--sizes")?;
+        sweep::run(&mut meter, sizes, &plan, measured, interrupt)?;
     }
-    let mut meter = Meter::new(&backend, &device, largest).context("--sizes")?;
-    let (memory, routes) = (&args.memory, &args.routes);
-    let kinds = sweep::open(&mut meter, memory, routes, interrupt, &mut report.notes)?;
-    let mut cases = sweep::cases(&meter, &kinds, routes, &sizes, &mut report.notes);
-    if !simulated {
-        report.budget_ns = args.time / cases.len().max(1) as u64;
-    }
-    let budget_ns = (!simulated).then_some(report.budget_ns);
-    report.complete = sweep::run(&mut meter, &mut cases, args.seed, budget_ns, interrupt)?;
-    sweep::fill(&mut report, &cases)?;
-    Ok(report)
+    Ok(())
 }
 
 /// Reads an earlier run. Also returns its file name.

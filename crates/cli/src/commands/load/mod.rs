@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let headers = start.elapsed();
     if args.list {
         let list = list(&weights, args.dtype);
-        context.report(|| list.to_json(), || list.to_text())?;
+        context.list(|| list.to_json(), || list.to_text())?;
         return Ok(true);
     }
     let interrupt = Interrupt::listen()?;

@@ -5,8 +5,35 @@ use pinlane::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Stream};
 
 use crate::clock::HostClock;
 
-/// Rounds of the kernel between which its time grows linearly: with fewer, memory limits it.
-const ROUNDS: [u32; 2] = [2048, 4096];
+/// From so many rounds on the kernel's time grows linearly: with fewer, memory limits it.
+const ROUNDS: u32 = 1 << 11;
+
+const ROUNDS_MAX: u32 = 1 << 30;
+
+/// Two kernels whose times differ by less do not show the time of a round.
+const DIFFERENCE_NS: u64 = 10_000;
+
+/// How long the kernel takes alone.
+pub(super) struct KernelTimes {
+    fixed_ns: f64,
+    per_round_ns: f64,
+    /// The time of one round.
+    pub(super) shortest_ns: u64,
+    pub(super) longest_ns: u64,
+}
+
+impl KernelTimes {
+    /// Whether the kernel can take about `ns`.
+    pub(super) fn contains(&self, ns: u64) -> bool {
+        let margin_ns = ns / 4;
+        ns + margin_ns >= self.shortest_ns && ns - margin_ns <= self.longest_ns
+    }
+
+    fn rounds(&self, ns: u64) -> u32 {
+        let rounds = (ns as f64 - self.fixed_ns) / self.per_round_ns;
+        rounds.round().clamp(1.0, ROUNDS_MAX.into()) as u32
+    }
+}
 
 /// What all five variants need.
 pub(super) struct OverlapJob<'a> {
@@ -25,12 +52,13 @@ pub(super) struct OverlapJob<'a> {
 }
 
 impl<'a> OverlapJob<'a> {
+    /// `bytes` is a multiple of 4.
     pub(super) fn new(
         device: &'a Device,
         clock: HostClock<'a>,
         bytes: usize,
     ) -> anyhow::Result<Self> {
-        let len = bytes.div_ceil(4).max(1);
+        let len = bytes / size_of::<u32>();
         let advice = "use a smaller --size";
         let mut input = device.pinned(len).context(advice)?;
         for (word, number) in input.iter_mut().zip(0u32..) {
@@ -66,14 +94,29 @@ impl<'a> OverlapJob<'a> {
         })
     }
 
+    pub(super) fn kernel_times(&mut self) -> anyhow::Result<KernelTimes> {
+        let mut rounds = ROUNDS;
+        let (few_ns, more_ns) = loop {
+            let few_ns = self.time_kernel(rounds)?;
+            let more_ns = self.time_kernel(rounds * 2)?.saturating_sub(few_ns);
+            if more_ns >= DIFFERENCE_NS || rounds > ROUNDS_MAX / 16 {
+                break (few_ns, more_ns);
+            }
+            rounds *= 8;
+        };
+        let per_round_ns = (more_ns as f64 / f64::from(rounds)).max(1e-9);
+        let fixed_ns = (few_ns as f64 - per_round_ns * f64::from(rounds)).max(0.0);
+        Ok(KernelTimes {
+            fixed_ns,
+            per_round_ns,
+            shortest_ns: self.time_kernel(1)?,
+            longest_ns: (fixed_ns + per_round_ns * f64::from(ROUNDS_MAX)) as u64,
+        })
+    }
+
     /// Chooses the rounds of the kernel so that it takes about `ns` alone.
-    pub(super) fn set_kernel(&mut self, ns: u64) -> anyhow::Result<()> {
-        let [few, many] = [self.time_kernel(ROUNDS[0])?, self.time_kernel(ROUNDS[1])?];
-        let per_round =
-            (many.saturating_sub(few) as f64 / f64::from(ROUNDS[1] - ROUNDS[0])).max(1e-9);
-        let fixed = few as f64 - per_round * f64::from(ROUNDS[0]);
-        let rounds = (ns as f64 - fixed.max(0.0)) / per_round;
-        self.rounds = rounds.round().clamp(1.0, 1e9) as u32;
+    pub(super) fn set_kernel(&mut self, times: &KernelTimes, ns: u64) -> anyhow::Result<()> {
+        self.rounds = times.rounds(ns);
         self.kernel_ns = self.time_kernel(self.rounds)?;
         Ok(())
     }

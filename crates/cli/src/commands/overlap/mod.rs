@@ -3,8 +3,8 @@
 mod job;
 mod variants;
 
-use pinlane_report::Overlap;
 use pinlane_report::timeline::{Chart, Exporter};
+use pinlane_report::{Overlap, duration as report_duration, short_size};
 
 use crate::clock::HostClock;
 use crate::context::CommandContext;
@@ -16,8 +16,8 @@ use job::OverlapJob;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Bytes copied to the device and back, such as 256MiB
-    #[arg(long, default_value = "256MiB", value_name = "BYTES", value_parser = size::parse)]
+    /// Bytes copied to the device and back, such as 256MiB; a multiple of 4
+    #[arg(long, default_value = "256MiB", value_name = "BYTES", value_parser = parse_size)]
     size: usize,
 
     /// Time of the kernel alone, such as 4ms; `light` for a single pass over the data; `copy` for the
@@ -39,6 +39,14 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     files: ChartFiles,
+}
+
+/// Parses a size that whole elements of the kernel fill.
+fn parse_size(text: &str) -> Result<usize, String> {
+    match size::parse(text)? {
+        bytes if bytes.is_multiple_of(4) => Ok(bytes),
+        _ => Err("must be a multiple of 4".to_owned()),
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -75,7 +83,19 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         Length::Copy => copy_ns,
         Length::Ns(ns) => ns,
     };
-    job.set_kernel(ns(args.kernel))?;
+    let times = job.kernel_times()?;
+    if let Length::Ns(ns) = args.kernel
+        && !times.contains(ns)
+    {
+        let bytes = short_size(args.size as u64);
+        let [shortest, longest] = [times.shortest_ns, times.longest_ns].map(report_duration);
+        let reason = format!(
+            "--kernel: a kernel over {bytes} takes {shortest} to {longest}; use a time in this range, or \
+             another --size"
+        );
+        return Err(UsageError(reason).into());
+    }
+    job.set_kernel(&times, ns(args.kernel))?;
     job.host_ns = ns(args.host);
     // All runs of a simulated device take the same time.
     let simulated = device.info().simulated.is_some();

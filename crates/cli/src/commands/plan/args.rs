@@ -39,16 +39,39 @@ fn order_text(order: PipelineOrder) -> &'static str {
     }
 }
 
+/// The job without --in, --out and a kernel.
+const DEFAULT_BYTES: usize = 1 << 30;
+const DEFAULT_KERNEL_NS: u64 = 4_000_000;
+const DEFAULT_JOB: &str = "--in 1GiB --out 1GiB --kernel 4ms";
+
 #[derive(clap::Args)]
-#[command(group(clap::ArgGroup::new("kernel_time").args(["kernel", "kernel_rate"]).required(true)))]
+#[command(group(
+    clap::ArgGroup::new("kernel_time")
+        .args(["kernel", "kernel_rate"])
+        .requires_all(["bytes_in", "bytes_out"])
+))]
 pub(crate) struct Args {
     /// Bytes that the kernel reads, such as 1GiB
-    #[arg(long = "in", value_name = "BYTES", value_parser = size::parse, allow_hyphen_values = true)]
-    bytes_in: usize,
+    ///
+    /// Without --in, --out and a kernel it plans --in 1GiB --out 1GiB --kernel 4ms.
+    #[arg(
+        long = "in",
+        value_name = "BYTES",
+        value_parser = size::parse,
+        allow_hyphen_values = true,
+        requires_all = ["bytes_out", "kernel_time"]
+    )]
+    bytes_in: Option<usize>,
 
     /// Bytes that the kernel writes; 0 if nothing is copied back
-    #[arg(long = "out", value_name = "BYTES", value_parser = size::parse_or_zero, allow_hyphen_values = true)]
-    bytes_out: usize,
+    #[arg(
+        long = "out",
+        value_name = "BYTES",
+        value_parser = size::parse_or_zero,
+        allow_hyphen_values = true,
+        requires_all = ["bytes_in", "kernel_time"]
+    )]
+    bytes_out: Option<usize>,
 
     /// Time of the kernel for the whole input, such as 4ms, 850us or 1.5s
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
@@ -95,9 +118,17 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// The default job's flags, if no other job is given.
+    pub(super) fn default_job(&self) -> Option<&'static str> {
+        self.bytes_in.is_none().then_some(DEFAULT_JOB)
+    }
+
     pub(super) fn job(&self) -> Result<Job, UsageError> {
-        let (bytes_in, flag) = (self.bytes_in as u64, self.kernel_flag());
-        let ns_per_gib = match (self.kernel, self.kernel_rate) {
+        let [bytes_in, bytes_out] =
+            [self.bytes_in, self.bytes_out].map(|bytes| bytes.unwrap_or(DEFAULT_BYTES) as u64);
+        let default_ns = self.default_job().map(|_| DEFAULT_KERNEL_NS);
+        let flag = self.kernel_flag();
+        let ns_per_gib = match (self.kernel.or(default_ns), self.kernel_rate) {
             // Rounded up, so that the whole input takes no less than given.
             (Some(ns), _) => (u128::from(ns) * GIB).div_ceil(u128::from(bytes_in.max(1))),
             (None, rate) => rate.map_or(0, |rate| GIB * NS_PER_S / u128::from(rate.max(1))),
@@ -119,7 +150,7 @@ impl Args {
         }
         Ok(Job {
             bytes_in,
-            bytes_out: self.bytes_out as u64,
+            bytes_out,
             kernel,
             input: self.input,
             output: self.output,

@@ -20,7 +20,7 @@ use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
 
 use crate::context::CommandContext;
 use crate::device::DeviceChoice;
-use crate::output::UsageError;
+use crate::output::{self, UsageError};
 use crate::profile::{self, ProfileFile};
 use crate::terminal;
 pub(crate) use args::Args;
@@ -34,6 +34,9 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let profile = args.profile.as_ref().and_then(|it| it.file.as_deref());
     let inputs = context.device.file().into_iter().chain(profile);
     args.files.check(inputs)?;
+    if let Some(job) = args.default_job() {
+        output::complain(&format!("no job given; planning {job}"));
+    }
     let (profile, simulated) = find_profile(context.device, args)?;
     let mut plan = plan(args, &job, &profile, simulated)?;
     args.files.write(&plan.timeline)?;

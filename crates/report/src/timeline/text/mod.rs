@@ -8,7 +8,9 @@ use self::cells::{TimeCell, TimeGrid};
 use super::palette::terminal_colour;
 use super::rows::{Shade, by_track};
 use super::{Chart, Exporter, SpanKind, Timeline, Track, TrackName};
-use crate::format::{clip, display_width, duration, padded_left, percent, sanitize, speedup_label};
+use crate::format::{
+    clip, display_width, duration, padded_left, percent, sanitize, speedup_label, wrap,
+};
 use crate::plot::{TimeTick, time_ticks};
 
 const RESET: &str = "\u{1b}[0m";
@@ -164,9 +166,11 @@ impl<'a> Frame<'a> {
     }
 
     fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let title = self.text.bold(&self.fit(&self.chart.title, self.width));
+        for line in wrap(&sanitize(&self.chart.title), self.width) {
+            writeln!(out, "{}", self.text.bold(&self.fit(&line, self.width)))?;
+        }
         let origin = self.fit(&self.chart.origin.line(), self.width);
-        writeln!(out, "{title}\n{origin}\n")?;
+        writeln!(out, "{origin}\n")?;
         if !self.chart.timelines.is_empty() {
             self.write_axis(out)?;
         }

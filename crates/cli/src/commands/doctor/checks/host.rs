@@ -139,7 +139,7 @@ fn cpus(host: &HostFacts) -> Finding {
     )
 }
 
-/// NVIDIA's driver does not count the memory it pins; others do.
+/// On ordinary Linux NVIDIA's driver does not count the memory it pins, so the limit matters only on WSL.
 fn locked_memory(host: &HostFacts) -> Finding {
     let needed = host.budget_bytes.as_ref().copied().unwrap_or(BUDGET_ENOUGH);
     let bytes = match host.memlock {
@@ -154,9 +154,12 @@ fn locked_memory(host: &HostFacts) -> Finding {
     if bytes >= needed {
         return LOCKED_MEMORY.ok(size);
     }
-    let but = "limits RDMA, io_uring and mlock, but on ordinary Linux not NVIDIA's driver";
+    if !host.wsl {
+        let but = "limits RDMA, io_uring and mlock, but not memory that the driver pins";
+        return LOCKED_MEMORY.ok(format!("{size}: {but}"));
+    }
     LOCKED_MEMORY.warn(
-        format!("{size}: {but}"),
+        format!("{size}: less than the pinned budget"),
         "ulimit -l unlimited (for all sessions: `* - memlock unlimited` in \
          /etc/security/limits.conf; `docker run --ulimit memlock=-1`)",
         10,

@@ -79,17 +79,21 @@ fn cpus_by_affinity_and_by_quota() {
 
 #[test]
 fn locked_memory() {
-    let limits = |soft: &str, capabilities: &str| {
+    let limits_on = |wsl: bool, soft: &str, capabilities: &str| {
         let limits = format!("Max locked memory  {soft}  unlimited  bytes\n");
         let status = format!("CapEff:\t{capabilities}\nCpus_allowed_list:\t8-15\n");
         let tree = Tree::healthy().with("proc/self/limits", &limits);
-        let tree = tree.with("proc/self/status", &status);
-        found(&machine(tree), "locked memory")
+        let mut facts = machine(tree.with("proc/self/status", &status));
+        facts.host.wsl = wsl;
+        found(&facts, "locked memory")
     };
+    let limits = |soft: &str, capabilities: &str| limits_on(false, soft, capabilities);
     limits("unlimited", "0").good(["unlimited"]);
-    limits("8388608", "0").warns(["8 MiB", "ulimit -l unlimited"]);
-    limits("8388608", "0000000000004000").good(["CAP_IPC_LOCK"]);
-    limits("8388608", "ffffffffffffbfff").warns([]);
+    limits("8388608", "0").good(["8 MiB", "not memory that the driver pins"]);
+    limits("8388608", "ffffffffffffbfff").good(["8 MiB"]);
+    limits_on(true, "8388608", "0").warns(["8 MiB", "ulimit -l unlimited"]);
+    limits_on(true, "8388608", "0000000000004000").good(["CAP_IPC_LOCK"]);
+    limits_on(true, "8388608", "ffffffffffffbfff").warns([]);
     limits("17179869184", "0").good(["16 GiB"]);
     limits("lots", "0").skips([]);
 }
