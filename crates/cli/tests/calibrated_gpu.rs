@@ -8,7 +8,7 @@ use std::process::Output;
 
 use pinlane_simcuda::testing::Stage;
 use scratch::Scratch;
-use support::{stderr, stdout};
+use support::{stderr, stdout, unwrapped};
 
 /// The call by which the simulated libcuda identifies itself.
 const CONFESSION: &str = "pinlane_simcuda_profile";
@@ -68,7 +68,8 @@ fn a_plan_uses_the_calibration() {
     assert_eq!(stderr(&output), "");
     let line = "Computed by the model from profile my-h200, not measured\n";
     assert!(stdout(&output).contains(line), "{}", stdout(&output));
-    assert!(stdout(&output).contains(&format!("Profile     {file}\n")));
+    let profile = format!("Profile {file} ");
+    assert!(unwrapped(&output).contains(&profile), "{}", stdout(&output));
     // --profile takes precedence.
     let args = [&JOB[..], &["--profile", "pcie3-x16"]].concat();
     let output = run_on(&stage, &cache, &args);

@@ -6,7 +6,7 @@ mod support;
 
 use feed::{data, feed, report};
 use serde_json::Value;
-use support::{pinlane, stderr, stdout};
+use support::{pinlane, stderr, stdout, unwrapped};
 
 /// A few bytes per sample.
 const SMALL: [&str; 5] = ["synthetic", "--shape", "3x8x8", "--samples", "100"];
@@ -50,19 +50,19 @@ fn slurm_variables_count_only_in_a_step() {
         }
         let output = tool.output().expect("pinlane starts");
         assert!(output.status.success(), "{}", stderr(&output));
-        stdout(&output).to_owned()
+        unwrapped(&output)
     };
     let in_a_step = text(Some("0"));
     for part in [
-        "\nRank 1 of 3, from SLURM_PROCID and SLURM_NTASKS; 2 samples per epoch repeated, ",
-        "\n34 samples in 1 batch, ",
+        " Rank 1 of 3, from SLURM_PROCID and SLURM_NTASKS; 2 samples per epoch repeated, ",
+        " 34 samples in 1 batch, ",
     ] {
         assert!(in_a_step.contains(part), "{in_a_step}");
     }
     assert!(!in_a_step.contains("are ignored"), "{in_a_step}");
     let alone = text(None);
     for part in [
-        "\n100 samples in 1 batch, ",
+        " 100 samples in 1 batch, ",
         "SLURM_STEP_ID",
         "are ignored",
         "--shard RANK/WORLD",

@@ -89,6 +89,7 @@ fn profiles() -> Vec<Profile> {
     let changed =
         |name: &str, h2d: u32, d2h: u32, percent: u64, [handover_ns, switch_ns]: [u64; 2]| {
             let mut profile = common::profile(name);
+            profile.device.async_engines = h2d + d2h;
             profile.device.h2d_engines = h2d;
             profile.device.d2h_engines = d2h;
             profile.both_ways_percent = percent;

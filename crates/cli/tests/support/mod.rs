@@ -20,6 +20,12 @@ pub fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).expect("text")
 }
 
+/// Standard output as one line: the tool breaks long lines where the terminal is narrow.
+pub fn unwrapped(output: &Output) -> String {
+    let words: Vec<_> = stdout(output).split_whitespace().collect();
+    words.join(" ")
+}
+
 pub fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("text")
 }
