@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A [`Profile`] holds facts about a device, and a [`CostCurve`] for each direction and kind of host
-//! memory. The simulated GPU runs on the same profile and the same [`engine`] rules, so
+//! memory. The simulated GPU runs on the same profile and the same [engine rules](engine_rules), so
 //! [`schedule`] predicts its timeline to the nanosecond. Everything is computed in integers, so
 //! results are the same on every machine.
 //!
