@@ -19,7 +19,8 @@ pub struct ExpressConfig {
     pub chunk_bytes: usize,
     /// Most pinned memory of the ring, in chunks. It is pinned when it is needed.
     pub ring_chunks: usize,
-    /// Copies below this size use the driver's own copy if the stream is idle: it is as fast there.
+    /// Copies below this size use the driver's own copy, uploads only if the stream is idle: it is as
+    /// fast there.
     pub threshold_bytes: usize,
     /// The same threshold while all helpers sleep, since waking them takes a while. It is higher
     /// again by the difference of both if they have not worked for some milliseconds.

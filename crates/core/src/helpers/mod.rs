@@ -56,7 +56,7 @@ pub(crate) fn run(helpers: usize, work: &Work<'_>) {
 /// The most helpers that one call can have: the CPUs of this process (affinity and cgroup quota),
 /// less the caller's.
 pub(crate) fn helpers_at_most() -> usize {
-    (HelperPool::global().cpus - 1).min(THREADS_AT_MOST)
+    HelperPool::global().threads_at_most()
 }
 
 /// How many threads of this process can work at once: its CPUs, up to a limit.
@@ -78,32 +78,13 @@ pub(crate) enum Readiness {
 /// How soon helpers would join now. If they sleep and this is asked often, wakes them for the next
 /// caller.
 pub(crate) fn readiness() -> Readiness {
-    let pool = HelperPool::global();
-    if pool.awake.load(Ordering::Relaxed) > 0 {
-        return Readiness::Awake;
-    }
-    let now = pool.started.elapsed();
-    let since = |instant: &AtomicU64| {
-        now.saturating_sub(Duration::from_nanos(instant.load(Ordering::Relaxed)))
-    };
-    let asked_before = since(&pool.asked_ns);
-    pool.asked_ns
-        .store(now.as_nanos() as u64, Ordering::Relaxed);
-    if asked_before < SPIN_TIME {
-        wake();
-    }
-    match since(&pool.worked_ns) < FALL_ASLEEP_TIME {
-        true => Readiness::Asleep,
-        false => Readiness::FastAsleep,
-    }
+    HelperPool::global().readiness()
 }
 
 /// Wakes some helpers for work that is about to be posted, or starts them.
 pub(crate) fn wake() {
     if !is_forked() {
-        let pool = HelperPool::global();
-        pool.start_threads(&mut lock(&pool.state), WAKES);
-        pool.wake(WAKES);
+        HelperPool::global().wake_or_start();
     }
 }
 
@@ -135,7 +116,7 @@ struct HelperPool {
     cpus: usize,
     started: Instant,
     /// When the last job was closed, and when somebody last found all helpers asleep: nanoseconds
-    /// since the start.
+    /// since the start, 0 if never.
     worked_ns: AtomicU64,
     asked_ns: AtomicU64,
     state: Mutex<State>,
@@ -187,19 +168,53 @@ impl HelperPool {
         static POOL: OnceLock<HelperPool> = OnceLock::new();
         POOL.get_or_init(|| {
             watch_for_forks();
-            Self {
-                // Affinity mask and cgroup quota, not the machine's count.
-                cpus: std::thread::available_parallelism().map_or(1, usize::from),
-                started: Instant::now(),
-                worked_ns: AtomicU64::new(0),
-                asked_ns: AtomicU64::new(0),
-                state: Mutex::default(),
-                wanted: AtomicUsize::new(0),
-                posted: AtomicUsize::new(0),
-                callers: AtomicUsize::new(0),
-                awake: AtomicUsize::new(0),
-            }
+            // Affinity mask and cgroup quota, not the machine's count.
+            Self::new(std::thread::available_parallelism().map_or(1, usize::from))
         })
+    }
+
+    fn new(cpus: usize) -> Self {
+        Self {
+            cpus,
+            started: Instant::now(),
+            worked_ns: AtomicU64::new(0),
+            asked_ns: AtomicU64::new(0),
+            state: Mutex::default(),
+            wanted: AtomicUsize::new(0),
+            posted: AtomicUsize::new(0),
+            callers: AtomicUsize::new(0),
+            awake: AtomicUsize::new(0),
+        }
+    }
+
+    fn threads_at_most(&self) -> usize {
+        (self.cpus - 1).min(THREADS_AT_MOST)
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
+    fn readiness(&'static self) -> Readiness {
+        if self.awake.load(Ordering::Relaxed) > 0 {
+            return Readiness::Awake;
+        }
+        let now_ns = self.now_ns();
+        let was_within = |time: Duration, last_ns: u64| {
+            last_ns > 0 && u128::from(now_ns.saturating_sub(last_ns)) < time.as_nanos()
+        };
+        if was_within(SPIN_TIME, self.asked_ns.swap(now_ns, Ordering::Relaxed)) && !is_forked() {
+            self.wake_or_start();
+        }
+        match was_within(FALL_ASLEEP_TIME, self.worked_ns.load(Ordering::Relaxed)) {
+            true => Readiness::Asleep,
+            false => Readiness::FastAsleep,
+        }
+    }
+
+    fn wake_or_start(&'static self) {
+        self.start_threads(&mut lock(&self.state), WAKES);
+        self.wake(WAKES);
     }
 
     fn run(&'static self, helpers: usize, work: &Work<'_>) {
@@ -247,8 +262,7 @@ impl HelperPool {
         }
         self.callers.store(state.jobs.len(), Ordering::Relaxed);
         drop(state);
-        let now_ns = self.started.elapsed().as_nanos() as u64;
-        self.worked_ns.store(now_ns, Ordering::Relaxed);
+        self.worked_ns.store(self.now_ns(), Ordering::Relaxed);
         wait_until(|| gate.inside.load(Ordering::Acquire) == 0, || false);
         // These helpers are free for other jobs now.
         self.wake_some();
@@ -319,7 +333,7 @@ impl HelperPool {
 impl HelperPool {
     /// Starts threads until there are `wanted`, as far as CPUs and system allow.
     fn start_threads(&'static self, state: &mut State, wanted: usize) {
-        let wanted = wanted.min(helpers_at_most());
+        let wanted = wanted.min(self.threads_at_most());
         while state.threads < wanted && self.start_thread(state.threads) {
             state.threads += 1;
         }
