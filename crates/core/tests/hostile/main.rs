@@ -1,6 +1,7 @@
 //! Programs that try to break the promises: user code that panics or calls back at the worst
 //! moment, drivers that fail or panic in the middle, many threads on one stream.
 
+mod panicking_driver;
 mod readers;
 mod wakers;
 
@@ -13,7 +14,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use bytemuck::{Pod, Zeroable};
-use pinlane::{Builtin, Device, Error, MappedCopies, StableMemory, StableMemoryMut};
+use pinlane::{Builtin, Device, Error, StableMemory, StableMemoryMut};
 use pinlane_driver::{Call, ErrorKind, Hook, Intercepted};
 use pinlane_sim::Sim;
 use pinlane_testing::must_return;
@@ -64,119 +65,6 @@ fn refuse() -> pinlane_driver::Result<()> {
         ErrorKind::Other { code: 77 },
         "trap",
     ))
-}
-
-#[test]
-fn driver_that_panics_behind_the_copy_does_not_free_the_buffer() {
-    let sim = pinlane_testing::sim();
-    let (device, armed) = trapped(&sim, |call, _| match call {
-        Call::EventRecord => panic!("on purpose"),
-        _ => Ok(()),
-    });
-    let stream = device.stream().unwrap();
-    let mut target = device.alloc::<u8>(LARGE).unwrap();
-    let source = device.pinned_from(&vec![1; LARGE]).unwrap();
-    armed.store(true, Ordering::Relaxed);
-    let panicked = catch_unwind(AssertUnwindSafe(|| stream.upload(source, &mut target)));
-    assert!(panicked.is_err());
-    armed.store(false, Ordering::Relaxed);
-    stream.synchronize().unwrap();
-    drop((target, stream, device));
-    assert_eq!(misuse(&sim), [""; 0]);
-}
-
-#[test]
-fn driver_that_panics_behind_a_kernel_frees_neither_its_memory_nor_its_code() {
-    let sim = pinlane_testing::sim();
-    static UNLOADED: AtomicBool = AtomicBool::new(false);
-    let (device, armed) = trapped(&sim, |call, _| match call {
-        Call::EventRecord => panic!("on purpose"),
-        Call::ModuleUnload => {
-            UNLOADED.store(true, Ordering::Relaxed);
-            Ok(())
-        }
-        _ => Ok(()),
-    });
-    let stream = device.stream().unwrap();
-    let mut copies = MappedCopies::load(&device).unwrap();
-    let mut on_device = device.alloc::<u8>(LARGE).unwrap();
-    // Once without a trap, so that the kernel knows by then what to copy.
-    let mapped = device.mapped(LARGE).unwrap();
-    let sent = copies.to_device(&stream, mapped, &mut on_device).unwrap();
-    let mapped = sent.wait().unwrap();
-    armed.store(true, Ordering::Relaxed);
-    let panicked = catch_unwind(AssertUnwindSafe(|| {
-        copies.to_device(&stream, mapped, &mut on_device).map(drop)
-    }));
-    assert!(panicked.is_err());
-    drop(copies);
-    assert!(
-        !UNLOADED.load(Ordering::Relaxed),
-        "the kernel may still run"
-    );
-    armed.store(false, Ordering::Relaxed);
-    stream.synchronize().unwrap();
-    drop((on_device, stream, device));
-    assert_eq!(misuse(&sim), [""; 0]);
-}
-
-/// Destroying the first event panics, and so does each of the others while that one unwinds.
-#[test]
-fn driver_that_panics_at_every_destroy_does_not_abort() {
-    let sim = pinlane_testing::sim();
-    let (device, armed) = trapped(&sim, |call, _| match call {
-        Call::EventDestroy | Call::StreamDestroy => panic!("on purpose"),
-        _ => Ok(()),
-    });
-    let stream = device.stream().unwrap();
-    let mut targets = [(); 3].map(|()| device.alloc::<u8>(16).unwrap());
-    let uploads = targets.each_mut().map(|target| {
-        let source = device.pinned_from(&[1u8; 16]).unwrap();
-        stream.upload(source, target).unwrap()
-    });
-    for upload in uploads {
-        pinlane_conformance::library::block_on(upload).unwrap();
-    }
-    drop((targets, stream));
-    armed.store(true, Ordering::Relaxed);
-    assert!(catch_unwind(AssertUnwindSafe(|| drop(device))).is_err());
-    assert_eq!(misuse(&sim), [""; 0]);
-}
-
-/// Dropping asks whether the work is done. Without an answer it may still be running.
-#[test]
-fn driver_that_panics_when_asked_frees_nothing_that_may_be_in_use() {
-    let sim = pinlane_testing::sim();
-    static UNLOADED: AtomicBool = AtomicBool::new(false);
-    let (device, armed) = trapped(&sim, |call, _| match call {
-        Call::EventQuery if !std::thread::panicking() => panic!("on purpose"),
-        Call::ModuleUnload => {
-            UNLOADED.store(true, Ordering::Relaxed);
-            Ok(())
-        }
-        _ => Ok(()),
-    });
-    let stream = device.stream().unwrap();
-    let mut copies = MappedCopies::load(&device).unwrap();
-    let mut on_device = device.alloc::<u8>(LARGE).unwrap();
-    // Once before, so that the kernel knows by then what to copy.
-    let mapped = device.mapped(LARGE).unwrap();
-    let sent = copies.to_device(&stream, mapped, &mut on_device).unwrap();
-    let mapped = sent.wait().unwrap();
-    sim.hold();
-    let sent = copies.to_device(&stream, mapped, &mut on_device).unwrap();
-    armed.store(true, Ordering::Relaxed);
-    assert!(catch_unwind(AssertUnwindSafe(|| drop(on_device))).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| drop(copies))).is_err());
-    assert!(
-        !UNLOADED.load(Ordering::Relaxed),
-        "the kernel may still run"
-    );
-    armed.store(false, Ordering::Relaxed);
-    sim.release();
-    sent.wait().unwrap();
-    drop((stream, device));
-    assert_eq!(misuse(&sim), [""; 0]);
 }
 
 #[test]
