@@ -122,7 +122,7 @@ impl Progress {
         self.set((share * WHOLE as f64) as u64);
     }
 
-    /// Removes the bar from the screen now, whoever else has a clone of it.
+    /// Removes the bar from the screen now, even if other clones of it exist.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }

@@ -32,8 +32,8 @@ pub unsafe trait StableMemoryMut: StableMemory {
 /// Implements both traits for memory that does not move with its owner and that nothing here resizes.
 macro_rules! stable_memory {
     ($memory:ty, $element:ty, $($generics:tt)*) => {
-        // SAFETY: the elements are on the heap or mapped; moving the owner does not move them. Whoever
-        // created a mapping guaranteed that nothing else changes the file.
+        // SAFETY: the elements are on the heap or mapped; moving the owner does not move them. The
+        // creator of a mapping guaranteed that nothing else changes the file.
         unsafe impl $($generics)* StableMemory for $memory {
             type Element = $element;
 

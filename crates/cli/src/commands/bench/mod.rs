@@ -162,7 +162,9 @@ fn measure(
     ended.transpose()?;
     let measured = measured.get();
     let measured = measured.context("interrupted before the device was open")?;
-    let measured = measured.lock().expect("nobody panics with the lock");
+    let measured = measured
+        .lock()
+        .expect("no thread panics while it holds the lock");
     measured.progress.clear();
     let mut report = measured.report()?;
     report.complete = !abandoned && !interrupt.is_raised();

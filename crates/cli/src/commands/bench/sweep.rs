@@ -171,7 +171,7 @@ pub(super) struct SweepPlan {
 }
 
 impl SweepPlan {
-    /// Shows how much of so many sizes, and of the latencies, is measured.
+    /// Shows how many of the sizes and latencies are measured.
     pub(super) fn progress(&self, sizes: usize) -> Progress {
         let combinations = self.memory.len() * self.routes.len() * (sizes + 1);
         Progress::steps(combinations * self.rounds())
@@ -190,7 +190,11 @@ pub(super) fn run(
     measured: &Mutex<Measured>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
-    let lock = || measured.lock().expect("nobody panics with the lock");
+    let lock = || {
+        measured
+            .lock()
+            .expect("no thread panics while it holds the lock")
+    };
     let mut notes = Vec::new();
     let kinds = open(meter, &plan.memory, &plan.routes, interrupt, &mut notes)?;
     let (mut order, budget_ns, progress);

@@ -5,7 +5,7 @@ use pinlane::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Stream};
 
 use crate::clock::HostClock;
 
-/// From so many rounds on the kernel's time grows linearly: with fewer, memory limits it.
+/// With at least this many rounds, the kernel's time grows linearly. With fewer, memory limits it.
 const ROUNDS: u32 = 1 << 11;
 
 const ROUNDS_MAX: u32 = 1 << 30;
