@@ -38,7 +38,8 @@ impl Bench {
     pub fn plain_async(&self, copy: CopyOp) {
         // SAFETY: the callers pass memory that they hold for the time of the call.
         unsafe { self.driver.copy_async(copy, self.plain) }.expect("a copy");
-        self.driver.stream_synchronize(self.plain).expect("a wait");
+        // SAFETY: created in `new`, and never destroyed.
+        unsafe { self.driver.stream_synchronize(self.plain) }.expect("a wait");
     }
 
     /// The driver's synchronous copy.
