@@ -118,6 +118,24 @@ impl Device {
         Self { shared }
     }
 
+    /// A device on the same GPU whose page-locked memory counts against `budget`. It has its own streams and
+    /// buffers; those of this one cannot be used with it.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// use pinlane::{Budget, Device, ErrorKind};
+    ///
+    /// let device = Device::sim("h200")?.limited_to(&Budget::with_limit(8 << 20));
+    /// let error = device.pinned::<u8>(9 << 20).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::OverBudget);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn limited_to(&self, budget: &Budget) -> Self {
+        Self::with_budget(Arc::clone(self.driver()), budget)
+    }
+
     /// Properties of the device: name, memory, copy engines and so on.
     #[must_use]
     pub fn info(&self) -> &DeviceInfo {

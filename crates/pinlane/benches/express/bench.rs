@@ -21,7 +21,8 @@ pub struct Bench {
 impl Bench {
     pub fn new(platform: &dyn Platform) -> Result<Self> {
         let device = Device::open(platform, 0)?;
-        let driver = Arc::clone(pinlane::raw::driver(&device));
+        // SAFETY: only used for copies on streams that live as long as they are used; no pinned memory.
+        let driver = Arc::clone(unsafe { pinlane::raw::driver(&device) });
         let flags = pinlane::StreamFlags {
             non_blocking: true,
             priority: 0,
