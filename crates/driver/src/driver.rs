@@ -30,7 +30,7 @@ pub trait Platform: Send + Sync {
 /// # Handles
 /// A driver trusts the handles of streams, events, modules and kernels: on libcuda a wrong one is a wild
 /// pointer. So every method that takes a handle is unsafe. Its caller promises that the handle is *live*:
-/// one of this device, not destroyed or unloaded, as its module if it is a kernel's.
+/// one of this device that was not destroyed or unloaded. A kernel is live as long as its module.
 ///
 /// # Safety
 /// Memory safety depends on the methods' documented behaviour: allocations have the requested size
