@@ -79,7 +79,7 @@ struct Loaded {
 /// Code on the device, unloaded on drop.
 pub(crate) struct Code {
     core: Arc<DeviceCore>,
-    pub(crate) handle: ModuleHandle,
+    handle: ModuleHandle,
 }
 
 impl Code {
@@ -92,6 +92,11 @@ impl Code {
 
     pub(crate) fn driver(&self) -> &dyn Driver {
         &*self.core.driver
+    }
+
+    pub(crate) fn function(&self, name: &str) -> pinlane_driver::Result<FunctionHandle> {
+        // SAFETY: loaded by this driver, and unloaded only when this is dropped.
+        unsafe { self.driver().module_function(self.handle, name) }
     }
 }
 
@@ -113,9 +118,8 @@ impl Device {
 impl Module {
     /// Looks up a kernel by name. The caller of `launch` vouches that its parameters are `A`.
     pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
-        let driver = &self.inner.shared.core.driver;
         Ok(Kernel {
-            handle: driver.module_function(self.inner.code.handle, name)?,
+            handle: self.inner.code.function(name)?,
             module: self.clone(),
             params: PhantomData,
         })
