@@ -16,7 +16,8 @@ use crate::device_core::DeviceCore;
 use crate::driver_handles::{NON_BLOCKING, OwnStream};
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
-use crate::memory::{DeviceMemory, PinnedPool};
+use crate::fork;
+use crate::memory::{DeviceMemory, DeviceStore, PinnedPool};
 use crate::messages::log_error;
 use crate::protocol::{DeferredFree, Fence};
 use crate::sync::{Arc as CoreArc, lock};
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     express: Mutex<Option<Arc<Express>>>,
     /// Pinned buffers that loads and pipelines reuse.
     pub(crate) pinned_store: PinnedPool,
+    /// Memory of dropped [`PinnedBuf`](crate::PinnedBuf)s, in whole pages, for new ones.
+    pub(crate) pinned_cache: PinnedPool,
 }
 
 /// How long shutdown waits for each buffer that is still in flight.
@@ -68,8 +71,11 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct DeviceStats {
-    /// Pinned host memory in bytes, including the express lane's.
+    /// Pinned host memory in bytes, including idle memory and the express lane's. Buffers of up to 4 MiB count
+    /// in whole pages.
     pub pinned_bytes: u64,
+    /// Pinned host memory of dropped buffers, of loads and of pipelines, kept for reuse, in bytes.
+    pub idle_pinned_bytes: u64,
     /// Pinned host memory of the express lane in bytes.
     pub express_bytes: u64,
     /// Registered host memory in bytes.
@@ -97,6 +103,7 @@ impl Device {
     /// Uses an opened driver. Page-locked memory counts against `budget`.
     #[must_use]
     pub fn with_budget(driver: Arc<dyn Driver>, budget: &Budget) -> Self {
+        fork::watch();
         let core = Arc::new(DeviceCore::new(driver, budget.clone()));
         let deferred = CoreArc::new(DeferredFree::new());
         let config = ExpressConfig::for_device(core.driver.info());
@@ -104,13 +111,15 @@ impl Device {
             let pool = PinnedPool::uncached(&core, Weak::clone(shared));
             let express = Express::new(&core, &deferred, &pool, config);
             let express = express.expect("the defaults are valid");
+            let store = |kept| PinnedPool::of_device(&core, Weak::clone(shared), kept);
             Shared {
                 events: Arc::new(EventPool::new(Arc::clone(&core))),
                 express: Mutex::new(Some(Arc::new(express))),
                 deferred,
                 notifier: CompletionNotifier::new(&core),
                 default_submit_order: Arc::default(),
-                pinned_store: PinnedPool::of_device(&core, Weak::clone(shared)),
+                pinned_store: store(DeviceStore::Slots),
+                pinned_cache: store(DeviceStore::DroppedBuffers),
                 returns: Mutex::new(None),
                 core,
             }
@@ -231,15 +240,15 @@ impl Device {
         Ok(())
     }
 
-    /// Frees cached memory that is not in use, and returns how many bytes: pinned memory of the express
-    /// lane, of loads and of pipelines, and device memory (see [`keep_device_memory`]).
+    /// Frees cached memory that is not in use, and returns how many bytes: pinned memory of dropped buffers,
+    /// of the express lane, of loads and of pipelines, and device memory (see [`keep_device_memory`]).
     ///
     /// [`keep_device_memory`]: Self::keep_device_memory
     pub fn trim(&self) -> usize {
         self.shared.deferred.reclaim();
         let core = &self.shared.core;
         let kept = core.free_cached();
-        let pinned = self.shared.express().trim() + self.shared.pinned_store.free_idle() as usize;
+        let pinned = self.shared.express().trim() + self.shared.free_idle_pinned() as usize;
         core.free_cached(); // the line above may have cached scratch memory
         pinned + kept
     }
@@ -282,8 +291,11 @@ impl Device {
         let counters = &self.shared.core.counters;
         let kept_bytes = self.shared.core.device_cache.bytes();
         let device_bytes = counters.device_bytes.value();
+        let pinned_bytes = counters.pinned_bytes.value();
         DeviceStats {
-            pinned_bytes: counters.pinned_bytes.value(),
+            pinned_bytes,
+            // As with `kept_bytes`.
+            idle_pinned_bytes: self.shared.idle_pinned_bytes().min(pinned_bytes),
             express_bytes: self.shared.express().pinned_bytes() as u64,
             registered_bytes: counters.registered_bytes.value(),
             device_bytes,
@@ -328,6 +340,20 @@ impl Shared {
     pub(crate) fn express(&self) -> Arc<Express> {
         let express = lock(&self.express);
         Arc::clone(express.as_ref().expect("there until the shutdown"))
+    }
+
+    fn pinned_pools(&self) -> [&PinnedPool; 2] {
+        [&self.pinned_store, &self.pinned_cache]
+    }
+
+    fn idle_pinned_bytes(&self) -> u64 {
+        let pools = self.pinned_pools();
+        pools.map(|pool| pool.stats().cached_bytes).iter().sum()
+    }
+
+    /// Frees the idle memory of the device's pools and returns how many bytes.
+    fn free_idle_pinned(&self) -> u64 {
+        self.pinned_pools().map(PinnedPool::free_idle).iter().sum()
     }
 
     /// Frees device memory once `uses` have fired, without blocking.
@@ -391,8 +417,8 @@ impl Drop for Shared {
                 closed.abandoned
             ));
         }
-        // Also needed if a buffer in flight was abandoned, since that keeps the store alive.
-        let trimmed = catch_unwind(AssertUnwindSafe(|| self.pinned_store.free_idle()));
+        // Also needed if a buffer outlives the device, or was abandoned in flight: it keeps its store alive.
+        let trimmed = catch_unwind(AssertUnwindSafe(|| self.free_idle_pinned()));
         if let Err(panic) = freed.and(trimmed) {
             resume_unwind(panic);
         }

@@ -52,6 +52,7 @@ mod error;
 mod event;
 mod express;
 mod fence;
+mod fork;
 mod helpers;
 #[doc(hidden)]
 pub mod internal;

@@ -19,7 +19,10 @@ fn every_kind_counts_with_its_whole_pages_until_it_is_gone() {
         let made = made();
         assert_eq!(budget.in_use_bytes(), pages * PAGE_BYTES, "{what}");
         drop(made);
-        assert_eq!(budget.in_use_bytes(), 0, "{what}, gone");
+        let idle_bytes = budget.idle_bytes();
+        assert_eq!(budget.in_use_bytes(), idle_bytes, "{what}, gone");
+        device.trim();
+        assert_eq!(budget.in_use_bytes(), 0, "{what}, not even idle");
     };
     counts(&|| Box::new(device.pinned::<u8>(1).unwrap()), 1, "pinned");
     counts(
@@ -190,7 +193,11 @@ fn what_the_driver_does_not_take_back_stays_counted() {
     let driver = std::sync::Arc::new(Intercepted::new(sim.driver(), Sticky));
     let device = Device::with_budget(driver, &budget);
     drop(device.pinned::<u8>(1).unwrap());
-    assert_eq!(budget.in_use_bytes(), PAGE_BYTES);
+    device.trim();
+    assert_eq!(
+        (budget.in_use_bytes(), budget.idle_bytes()),
+        (PAGE_BYTES, 0)
+    );
     let registered: Registered<_> = device.register(Misplaced::new(0, 4096)).unwrap();
     let failed = registered.into_inner().map(drop).unwrap_err();
     assert_eq!(budget.in_use_bytes(), 2 * PAGE_BYTES, "registered still");

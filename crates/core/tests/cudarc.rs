@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, PinnedHostSlice, sys};
-use pinlane::{Device, DeviceBuf, DeviceStats, Error};
+use pinlane::{Device, DeviceBuf, Error};
 use pinlane_cuda::Cuda;
 use pinlane_driver::ErrorKind;
 use pinlane_simcuda::testing::{Stage, complaints, in_child};
@@ -119,7 +119,7 @@ fn a_slice_goes_over_and_back() {
         let (device, context) = both();
         let streams = [(); 3].map(|()| context.new_stream().unwrap());
         there_and_back(&device, streams.each_ref());
-        assert_eq!(device.stats(), DeviceStats::default());
+        pinlane_testing::assert_empty(&device);
     });
 }
 
@@ -132,7 +132,7 @@ fn order_holds_where_cudarc_notes_no_uses() {
         there_and_back(&device, [&default; 3]);
         let per_thread = context.per_thread_stream();
         there_and_back(&device, [&per_thread; 3]);
-        assert_eq!(device.stats(), DeviceStats::default());
+        pinlane_testing::assert_empty(&device);
     });
 }
 
@@ -148,7 +148,7 @@ fn a_dropped_buffer_goes_back_behind_its_uses() {
         drop(buffer);
         drop(upload.wait().unwrap());
         device.synchronize().unwrap();
-        assert_eq!(device.stats(), DeviceStats::default());
+        pinlane_testing::assert_empty(&device);
         context.check_err().unwrap();
     });
 }
@@ -177,7 +177,7 @@ fn lent_memory_is_ordered_both_ways() {
         drop(slice);
         drop(transfer.wait().unwrap());
         delay.end();
-        assert_eq!(device.stats(), DeviceStats::default());
+        pinlane_testing::assert_empty(&device);
     });
 }
 
@@ -206,7 +206,7 @@ fn lent_memory_comes_back_from_work_that_panics_or_fails() {
             });
             assert_eq!(failed, Err(Error::NotMapped));
             assert_eq!(theirs.clone_dtoh(&slice).unwrap(), vec![0x0101_0101; LEN]);
-            assert_eq!(device.stats(), DeviceStats::default());
+            pinlane_testing::assert_empty(&device);
         },
     );
 }
@@ -226,7 +226,7 @@ fn memory_of_another_device_is_refused() {
         // SAFETY: it is refused, so nothing can use the stream.
         let refused = unsafe { first.stream().unwrap().as_cudarc(elsewhere.context()) };
         assert_eq!(refused.unwrap_err(), Error::WrongDevice);
-        assert_eq!(first.stats(), DeviceStats::default());
+        pinlane_testing::assert_empty(&first);
     });
 }
 
@@ -251,7 +251,7 @@ fn memory_of_our_own_stays_ours() {
         assert_eq!(refused.error, Error::NotFromCudarc);
         assert_eq!(device.stats().device_bytes, BYTES);
         drop(refused.buffer.expect("it comes back"));
-        assert_eq!(device.stats(), DeviceStats::default());
+        pinlane_testing::assert_empty(&device);
     });
 }
 

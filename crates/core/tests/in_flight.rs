@@ -39,7 +39,9 @@ fn dropped_transfer_parks_its_buffer_until_it_lands() {
     sim.release();
     stream.synchronize().unwrap();
     let stats = device.stats();
-    assert_eq!((stats.parked, stats.pinned_bytes), (0, 0));
+    assert_eq!((stats.parked, stats.idle_pinned_bytes), (0, 4096));
+    device.trim();
+    assert_eq!(device.stats().pinned_bytes, 0);
     drop((stream, target, device));
     pinlane_testing::assert_clean(&sim);
 }
@@ -57,6 +59,8 @@ fn dropped_device_buffer_stays_until_its_uses_are_done() {
     sim.release();
     transfer.unwrap().wait().unwrap();
     device.reclaim();
+    assert_eq!(device.stats().device_bytes, 0);
+    device.trim();
     assert_eq!(device.stats(), DeviceStats::default());
     drop((stream, device));
     pinlane_testing::assert_clean(&sim);

@@ -16,11 +16,12 @@ mod tests;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use crate::fork::{self, is_forked};
 use crate::sync::{lock, wait_until};
 use crate::unwind::on_unwind;
 
@@ -93,24 +94,6 @@ pub(crate) fn callers() -> usize {
     HelperPool::global().callers.load(Ordering::Relaxed)
 }
 
-static FORKED: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process is a fork. Helper threads of the parent do not exist here.
-fn is_forked() -> bool {
-    FORKED.load(Ordering::Relaxed)
-}
-
-/// Makes [`is_forked`] work. Called once, before the first helper starts.
-fn watch_for_forks() {
-    extern "C" fn note_child() {
-        FORKED.store(true, Ordering::Relaxed);
-    }
-    if !cfg!(miri) {
-        // SAFETY: the handler only stores to an atomic, which is allowed after a fork.
-        unsafe { libc::pthread_atfork(None, None, Some(note_child)) };
-    }
-}
-
 /// The helper threads of this process, and their jobs.
 struct HelperPool {
     cpus: usize,
@@ -167,7 +150,7 @@ impl HelperPool {
     fn global() -> &'static Self {
         static POOL: OnceLock<HelperPool> = OnceLock::new();
         POOL.get_or_init(|| {
-            watch_for_forks();
+            fork::watch();
             // Affinity mask and cgroup quota, not the machine's count.
             Self::new(std::thread::available_parallelism().map_or(1, usize::from))
         })

@@ -54,7 +54,8 @@
 //! wait either: the call returns with the copy in flight, and the buffer can be written or freed during it.
 //! This is unsound in cudarc 0.19, and it breaks the promise that a buffer in flight cannot be touched.
 //! Pinlane cannot prevent it, since a pinned buffer is a slice. Copy with Pinlane instead, as above, or
-//! synchronize cudarc's stream before the slice is used again, also where the call failed.
+//! synchronize cudarc's stream before the slice is used again and before the buffer is dropped, also where the
+//! call failed: another buffer may get its memory at once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;

@@ -45,6 +45,7 @@ pub(crate) use device::{DeviceMemory, DeviceMemoryCache, DeviceRegion};
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;
+pub(crate) use pool::DeviceStore;
 pub use pool::{HostBuf, PinnedPool, PoolBuf, PoolBuilder, PoolStats};
 pub(crate) use prefault::{is_fresh, prefault, prefer_huge_pages};
 pub use registered::Registered;

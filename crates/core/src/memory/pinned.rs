@@ -8,10 +8,11 @@ use bytemuck::Pod;
 use pinlane_driver::HostFlags;
 
 use super::buffer_macros::slice_like;
-use super::pinning::Block;
-use super::{PinnedSlice, bytes_of, check_align, to_pinned};
+use super::pinning::{Block, whole_pages};
+use super::{PinnedSlice, PoolBuf, bytes_of, check_align, to_pinned};
 use crate::device_core::DeviceCore;
-use crate::{Device, Error, Result};
+use crate::fork::is_forked;
+use crate::{Device, Result};
 
 /// Page-locked memory, which the GPU's copy engines read and write directly.
 ///
@@ -24,16 +25,36 @@ use crate::{Device, Error, Result};
 /// buffer[0] = 1; // moved into the transfer: does not compile
 /// # }
 /// ```
+///
+/// The device keeps the memory of dropped buffers of up to 4 MiB for new ones of as many pages, at most 64
+/// MiB of it, since asking the driver takes microseconds to milliseconds. [`Device::trim`] frees it, and so
+/// does any request that the [`Budget`](crate::Budget) would refuse otherwise. Buffers start at a page.
+///
+/// If another library uses a buffer by its address, it must finish before the buffer is dropped: only the
+/// driver's own free waits for it.
 pub struct PinnedBuf<T> {
-    core: Arc<DeviceCore>,
     /// Dangling if there are no bytes: nothing is pinned then.
     start: NonNull<T>,
     len: usize,
-    portable: bool,
-    /// Owns the memory at `start`. Boxed, because buffers move often and this part never has to.
-    _block: Option<Box<Block>>,
+    memory: Memory,
     elements: PhantomData<T>,
 }
+
+/// Owns what a buffer points to. Boxed, because buffers move often and this part never has to.
+enum Memory {
+    /// Returns to the device when it is dropped.
+    Reused(Box<PoolBuf<u8>>),
+    /// Is unlocked when it is dropped.
+    Own {
+        core: Arc<DeviceCore>,
+        portable: bool,
+        _block: Option<Box<Block>>,
+    },
+}
+
+/// Larger buffers are not reused: mapping and registering them takes a third of the driver's time, and they
+/// would push out many small ones.
+const REUSED_BYTES_MAX: usize = 4 << 20;
 
 // SAFETY: it owns the memory as a `Box<[T]>` does: plain data behind one pointer.
 unsafe impl<T: Send> Send for PinnedBuf<T> {}
@@ -48,16 +69,29 @@ impl Device {
 
     /// Allocates pinned memory. Unless it is `portable`, only this device may use it.
     pub fn pinned_with<T: Pod>(&self, len: usize, portable: bool) -> Result<PinnedBuf<T>> {
+        // Memory that the driver page-locked before a fork may not exist in the child. The driver answers.
+        if portable && (1..=REUSED_BYTES_MAX).contains(&bytes_of::<T>(len)?) && !is_forked() {
+            return self.reused(len);
+        }
         let flags = HostFlags {
             portable,
             ..HostFlags::default()
         };
-        let pin = || PinnedBuf::allocate(&self.shared.core, len, flags);
-        match pin() {
-            // Freeing the device's idle buffers may make room.
-            Err(Error::OverBudget { .. }) if self.shared.pinned_store.free_idle() > 0 => pin(),
-            pinned => pinned,
-        }
+        PinnedBuf::allocate(&self.shared.core, len, flags)
+    }
+
+    /// Pinned memory of a dropped buffer, or new one.
+    fn reused<T: Pod>(&self, len: usize) -> Result<PinnedBuf<T>> {
+        check_align::<T>()?;
+        // In whole pages: the budget counts no others, and buffers of similar sizes share their memory.
+        let bytes = whole_pages(bytes_of::<T>(len)?)?;
+        let memory = self.shared.pinned_cache.take_slot(bytes, true)?;
+        Ok(PinnedBuf {
+            start: memory.raw().start.cast(),
+            len,
+            memory: Memory::Reused(Box::new(memory)),
+            elements: PhantomData,
+        })
     }
 
     /// Allocates pinned memory with a copy of `values`, as [`to_pinned`](crate::ToPinned::to_pinned).
@@ -78,11 +112,13 @@ impl<T: Pod> PinnedBuf<T> {
         };
         let start = block.as_ref().map(|block| block.start().cast());
         Ok(Self {
-            core: Arc::clone(core),
             start: start.unwrap_or(NonNull::dangling()),
             len,
-            portable: flags.portable,
-            _block: block,
+            memory: Memory::Own {
+                core: Arc::clone(core),
+                portable: flags.portable,
+                _block: block,
+            },
             elements: PhantomData,
         })
     }
@@ -90,7 +126,11 @@ impl<T: Pod> PinnedBuf<T> {
 
 impl<T> PinnedBuf<T> {
     pub(super) fn raw(&self) -> PinnedSlice<'_, T> {
-        PinnedSlice::new(self.start, self.len, &self.core, self.portable)
+        let (core, portable) = match &self.memory {
+            Memory::Reused(memory) => (memory.core(), true),
+            Memory::Own { core, portable, .. } => (core, *portable),
+        };
+        PinnedSlice::new(self.start, self.len, core, portable)
     }
 }
 

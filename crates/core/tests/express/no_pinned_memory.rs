@@ -113,6 +113,28 @@ fn only_the_first_slot_takes_the_place_of_idle_memory() {
     pinlane_testing::assert_clean(&sim);
 }
 
+/// They would have been freed if they were not kept for new ones.
+#[test]
+fn every_slot_takes_the_place_of_dropped_buffers() {
+    let kept_bytes = 4 * CHUNK_BYTES;
+    let budget = Budget::with_limit(kept_bytes as u64);
+    let sim = pinlane_testing::sim();
+    let device = Device::with_budget(sim.driver(), &budget);
+    set_up(&device, 1, 4);
+    let stream = device.stream().unwrap();
+    drop([(); 4].map(|()| device.pinned::<u8>(CHUNK_BYTES).unwrap()));
+    assert_eq!(budget.idle_bytes(), kept_bytes as u64);
+    let source = pattern(9 * CHUNK_BYTES, 3);
+    let mut on_device = device.alloc::<u8>(source.len()).unwrap();
+    stream.copy_to_device(&source, &mut on_device).unwrap();
+    let express_bytes = device.stats().express_bytes;
+    assert!(express_bytes > CHUNK_BYTES as u64, "more than one slot");
+    assert_eq!(budget.idle_bytes(), kept_bytes as u64 - express_bytes);
+    assert_same(&stream.copy_to_vec(&on_device).unwrap(), &source, "bytes");
+    drop((on_device, stream, device));
+    pinlane_testing::assert_clean(&sim);
+}
+
 #[test]
 fn a_driver_that_cannot_pin() {
     let sim = pinlane_testing::sim();

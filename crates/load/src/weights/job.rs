@@ -10,7 +10,6 @@ use super::scheduler::ReadScheduler;
 use super::source_file::{ALIGN_BYTES, SourceFile};
 use super::{LoadConfig, LoadStats, Tensor};
 use crate::{Catalog, Dtype, LoadError, LoadErrorKind, Plan, PlanOptions, TensorInfo};
-use pinlane_core::internal::pinned_store;
 use pinlane_core::memory::DeviceBuf;
 use pinlane_core::{Device, Stream};
 
@@ -172,11 +171,12 @@ impl BufferSizes {
         threads: usize,
         total_bytes: u64,
     ) -> Result<Self, LoadError> {
-        // A load may pin the unused budget, and the slots of earlier loads.
+        // A load may pin the unused budget, and what is idle: the slots of earlier loads, and memory that makes
+        // room for new slots.
         let budget = device.budget();
         let limit_bytes = budget.limit_bytes().map_err(LoadErrorKind::device)?;
         let unused_bytes = limit_bytes.saturating_sub(budget.in_use_bytes());
-        let left_bytes = unused_bytes.saturating_add(pinned_store(device).stats().cached_bytes);
+        let left_bytes = unused_bytes.saturating_add(budget.idle_bytes());
         // Growth: how many times larger the smallest elements become.
         let (default_bytes, slots_max, growth) = match config.convert.and_then(Dtype::float_kind) {
             None => (PIECE_BYTES, SLOTS, 1),

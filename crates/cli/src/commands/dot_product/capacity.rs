@@ -28,9 +28,10 @@ impl Capacity {
 /// Fails if the vectors do not fit, and says how many elements would.
 pub(super) fn check(device: &Device, items: usize) -> anyhow::Result<()> {
     let budget = device.budget();
+    let used_bytes = budget.in_use_bytes().saturating_sub(budget.idle_bytes());
     let capacities = capacities(
         device.memory_info()?.free_bytes,
-        budget.limit_bytes()?.saturating_sub(budget.in_use_bytes()),
+        budget.limit_bytes()?.saturating_sub(used_bytes),
         system::available_bytes(),
         device.info().simulated.is_some(),
     );

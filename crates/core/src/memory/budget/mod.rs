@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Budget      usage, and waiting for memory               (this file, notifier)
+//!   idle        memory kept for reuse, given up when the budget is short
 //!   rule        where the limit comes from: memory available now in /proc/meminfo
 //!     setting   and environment variables
 //!     cgroup    and control groups
@@ -9,6 +10,7 @@
 //! ```
 
 mod cgroup;
+mod idle;
 mod memlock_hint;
 mod notifier;
 mod rule;
@@ -18,13 +20,15 @@ mod setting;
 mod tests;
 
 pub use cgroup::{ControlGroups, GroupMemory};
+pub(super) use idle::{Frees, IdleMemory};
 pub(super) use memlock_hint::explain;
 pub use setting::local_world_size;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
+use self::idle::IdleList;
 use self::notifier::Notifier;
 use self::rule::Rule;
 use crate::sync::lock;
@@ -33,15 +37,18 @@ use crate::{Error, Result};
 /// A cap on page-locked memory. Cheap to clone; all clones are the same budget.
 ///
 /// Every buffer the library page-locks counts, in whole pages, until it is unlocked: pinned,
-/// write-combined, mapped and registered buffers, and the memory of pools. A call that would exceed the
-/// limit returns [`Error::OverBudget`] without calling the driver.
+/// write-combined, mapped and registered buffers, and the memory of pools. So does memory of dropped
+/// buffers that a device keeps for new ones ([`idle_bytes`](Self::idle_bytes)), but it never stands in the
+/// way: a call that would exceed the limit frees as much of it as it needs. If that is not enough, it
+/// returns [`Error::OverBudget`] without calling the driver.
 ///
 /// Devices share [`Budget::process`] unless they are opened [`with_budget`](crate::Device::with_budget).
 /// Its limit is half of the available memory (of the machine, or of the process's control group if that is
 /// less), divided by the number of processes that a launcher reports for this machine (`LOCAL_WORLD_SIZE`
 /// and similar). In addition, no single buffer may take more than half of what is still available, since
-/// other processes may have taken memory in the meantime. `PINLANE_PINNED_LIMIT` overrides the limit:
-/// bytes, `512M`, `3.5GiB`, or `none`.
+/// other processes may have taken memory in the meantime. That figure is read from the system, and counts
+/// for a tenth of a second and for as many buffers as take a sixteenth of it, at most 4 MiB.
+/// `PINLANE_PINNED_LIMIT` overrides the limit: bytes, `512M`, `3.5GiB`, or `none`.
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
@@ -67,6 +74,7 @@ struct Account {
     rule: Rule,
     in_use_bytes: Mutex<u64>,
     notifier: Notifier,
+    idle: IdleList,
 }
 
 /// Bytes reserved from a [`Budget`], released on drop.
@@ -99,6 +107,7 @@ impl Budget {
                 rule,
                 in_use_bytes: Mutex::new(0),
                 notifier: Notifier::default(),
+                idle: IdleList::default(),
             }),
         }
     }
@@ -108,18 +117,45 @@ impl Budget {
         Ok(self.account.rule.limit()?.bytes)
     }
 
-    /// Bytes currently page-locked.
+    /// Bytes currently page-locked, idle ones included.
     #[must_use]
     pub fn in_use_bytes(&self) -> u64 {
         *self.account.in_use()
     }
 
+    /// Bytes currently page-locked that no buffer uses: devices keep them for new buffers, and free them when
+    /// the budget is short and with [`Device::trim`](crate::Device::trim). Pools of the program do not count.
+    #[must_use]
+    pub fn idle_bytes(&self) -> u64 {
+        self.account.idle.bytes()
+    }
+
     /// Reserves `bytes` for memory that is page-locked outside this library. The library's own buffers
     /// reserve theirs themselves.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
+        self.reserve_freeing(bytes, Frees::AllAnd(None))
+    }
+
+    /// Reserves `bytes`. Frees idle memory if that makes room for them.
+    pub(super) fn reserve_freeing(&self, bytes: u64, frees: Frees<'_>) -> Result<Reservation> {
+        loop {
+            let over = match self.reserve_unused(bytes) {
+                Err(error @ Error::OverBudget { .. }) => error,
+                result => return result,
+            };
+            // Of what is freed, the machine's figures may give back only half. So this may take a few rounds,
+            // each of which frees something.
+            if !self.make_room(&over, frees) {
+                return Err(over);
+            }
+        }
+    }
+
+    /// Reserves `bytes` without freeing idle memory.
+    fn reserve_unused(&self, bytes: u64) -> Result<Reservation> {
         let rule = &self.account.rule;
         let limit = rule.limit()?;
-        let more_bytes = rule.more_bytes(limit); // outside the lock, since it reads files
+        let more_bytes = rule.more_bytes(limit, bytes); // outside the lock, since it reads files
         let mut in_use = self.account.in_use();
         let limit_bytes = limit.bytes.min(in_use.saturating_add(more_bytes));
         match in_use.checked_add(bytes) {
@@ -137,6 +173,31 @@ impl Budget {
             account: Arc::clone(&self.account),
             bytes,
         })
+    }
+
+    /// Frees idle memory for a request that was refused. Frees nothing and returns `false` if there is not
+    /// enough of it.
+    fn make_room(&self, over: &Error, frees: Frees<'_>) -> bool {
+        let &Error::OverBudget {
+            requested_bytes,
+            in_use_bytes,
+            limit_bytes,
+            ..
+        } = over
+        else {
+            return false;
+        };
+        // If it would not fit anyway, freeing does not help.
+        let hopeless = requested_bytes > limit_bytes;
+        let short_bytes = in_use_bytes
+            .saturating_add(requested_bytes)
+            .saturating_sub(limit_bytes);
+        !hopeless && self.account.idle.free(short_bytes, frees)
+    }
+
+    /// Counts this memory as idle, and frees it when there is no room, as long as it exists.
+    pub(super) fn may_free(&self, idle: Weak<dyn IdleMemory>) {
+        self.account.idle.add(idle);
     }
 
     /// Like [`reserve`](Self::reserve), but waits up to `timeout` for memory to be released.

@@ -2,14 +2,23 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use super::cgroup::ControlGroups;
 use super::setting;
 use crate::Result;
+use crate::sync::lock;
 
 /// Fraction of available memory to use: half stays free for everything else.
 const SHARE: u64 = 2;
+
+/// Reading the machine's figures takes tens of microseconds, ten times as long as the driver needs for a
+/// small buffer. So buffers that are small beside what is available share a reading. Together they may take
+/// this part of it, and no more than so many bytes, for so long.
+const READING_PART: u64 = 16;
+const READING_BYTES_MAX: u64 = 4 << 20;
+const READING_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// How a limit is determined.
 pub(super) enum Rule {
@@ -18,7 +27,16 @@ pub(super) enum Rule {
     Process {
         sources: Box<dyn Sources>,
         found: OnceLock<Result<Limit>>,
+        reading: Mutex<Reading>,
     },
+}
+
+/// The last reading of the machine's figures.
+#[derive(Default)]
+pub(super) struct Reading {
+    /// What may still be page-locked without another one.
+    left_bytes: u64,
+    taken: Option<Instant>,
 }
 
 /// Inputs to the limit of a process.
@@ -28,6 +46,9 @@ pub(super) trait Sources: Send + Sync {
 
     /// Memory currently available, if the system reports it.
     fn available_bytes(&self) -> Option<u64>;
+
+    /// The current time.
+    fn now(&self) -> Instant;
 }
 
 #[derive(Clone, Copy)]
@@ -46,6 +67,7 @@ impl Rule {
         Self::Process {
             sources: Box::new(sources),
             found: OnceLock::new(),
+            reading: Mutex::default(),
         }
     }
 
@@ -55,7 +77,7 @@ impl Rule {
                 bytes: *bytes,
                 by_default: false,
             }),
-            Self::Process { sources, found } => found.get_or_init(|| find(&**sources)).clone(),
+            Self::Process { sources, found, .. } => found.get_or_init(|| find(&**sources)).clone(),
         }
     }
 
@@ -69,14 +91,38 @@ impl Rule {
         }
     }
 
-    /// How much more may be page-locked at once. Rereads the machine's figures, which takes tens of
-    /// microseconds, less than the page-locking that follows.
-    pub(super) fn more_bytes(&self, limit: Limit) -> u64 {
-        let available = match self {
-            Self::Process { sources, .. } if limit.by_default => sources.available_bytes(),
-            _ => None,
-        };
-        available.map_or(u64::MAX, |bytes| bytes / SHARE)
+    /// How much more may be page-locked at once, by the machine's current figures. They are not read if the
+    /// last reading covers another `bytes`.
+    pub(super) fn more_bytes(&self, limit: Limit, bytes: u64) -> u64 {
+        match self {
+            Self::Process {
+                sources, reading, ..
+            } if limit.by_default => {
+                if lock(reading).covers(bytes, sources.now()) {
+                    return u64::MAX;
+                }
+                let Some(available_bytes) = sources.available_bytes() else {
+                    return u64::MAX;
+                };
+                let more_bytes = available_bytes / SHARE;
+                *lock(reading) = Reading {
+                    left_bytes: (more_bytes / READING_PART).min(READING_BYTES_MAX),
+                    taken: Some(sources.now()),
+                };
+                more_bytes
+            }
+            _ => u64::MAX,
+        }
+    }
+}
+
+impl Reading {
+    /// Whether it is recent enough for another `bytes`, and leaves room for them. Takes that room.
+    fn covers(&mut self, bytes: u64, now: Instant) -> bool {
+        let recent = |taken| now.saturating_duration_since(taken) < READING_TIME_MAX;
+        let covers = bytes <= self.left_bytes && self.taken.is_some_and(recent);
+        self.left_bytes -= if covers { bytes } else { 0 };
+        covers
     }
 }
 
@@ -109,6 +155,10 @@ impl Sources for ThisProcess {
             return None;
         }
         MACHINE.available_bytes()
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now()
     }
 }
 

@@ -45,6 +45,28 @@ impl Drop for Tree {
 struct FakeMachine {
     available: Arc<AtomicU64>,
     variables: Vec<(&'static str, &'static str)>,
+    clock: Arc<FakeClock>,
+}
+
+/// Counts how often somebody looked at the machine's memory.
+struct FakeClock {
+    start: Instant,
+    passed_ms: AtomicU64,
+    looks: AtomicU64,
+}
+
+impl FakeClock {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            start: Instant::now(),
+            passed_ms: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
+        })
+    }
+
+    fn looks(&self) -> u64 {
+        self.looks.swap(0, Ordering::Relaxed)
+    }
 }
 
 impl Sources for FakeMachine {
@@ -54,7 +76,13 @@ impl Sources for FakeMachine {
     }
 
     fn available_bytes(&self) -> Option<u64> {
+        self.clock.looks.fetch_add(1, Ordering::Relaxed);
         Some(self.available.load(Ordering::Relaxed))
+    }
+
+    fn now(&self) -> Instant {
+        let passed = self.clock.passed_ms.load(Ordering::Relaxed);
+        self.clock.start + Duration::from_millis(passed)
     }
 }
 
@@ -63,6 +91,7 @@ fn fake(bytes: u64, variables: &[(&'static str, &'static str)]) -> (Budget, Arc<
     let sources = FakeMachine {
         available: Arc::clone(&available),
         variables: variables.to_vec(),
+        clock: FakeClock::new(),
     };
     (Budget::new(Rule::from_sources(sources)), available)
 }
@@ -133,6 +162,100 @@ fn what_others_took_meanwhile_counts() {
     assert_eq!(figures(&budget.reserve(151).unwrap_err()), (151, 100, 250));
     let _second = budget.reserve(150).unwrap();
     assert_eq!(budget.limit_bytes(), Ok(500), "found once");
+}
+
+#[test]
+fn small_buffers_share_a_look_at_the_machine() {
+    const PAGE: u64 = 4096;
+    let clock = FakeClock::new();
+    let available = Arc::new(AtomicU64::new(32 * 16 * 2 * PAGE));
+    let budget = Budget::new(Rule::from_sources(FakeMachine {
+        available: Arc::clone(&available),
+        variables: Vec::new(),
+        clock: Arc::clone(&clock),
+    }));
+    budget.limit_bytes().unwrap();
+    assert_eq!(clock.looks(), 1, "for the limit");
+    // A sixteenth of the half that may be taken.
+    let first: Vec<_> = (0..33).map(|_| budget.reserve(PAGE).unwrap()).collect();
+    assert_eq!(clock.looks(), 1, "the first, and 32 after it");
+    let _next = budget.reserve(PAGE).unwrap();
+    assert_eq!(clock.looks(), 1, "no more than that");
+    drop(first);
+    let _large = budget.reserve(33 * PAGE).unwrap();
+    assert_eq!(clock.looks(), 1, "larger than what is left of it");
+
+    clock.passed_ms.store(99, Ordering::Relaxed);
+    let _in_time = budget.reserve(PAGE).unwrap();
+    assert_eq!(clock.looks(), 0);
+    clock.passed_ms.store(100, Ordering::Relaxed);
+    available.store(PAGE, Ordering::Relaxed);
+    assert!(budget.reserve(PAGE).is_err(), "more than half is not seen");
+    assert!(budget.reserve(1).is_ok());
+    assert!(clock.looks() > 0);
+}
+
+/// A machine whose available memory is what the budget does not use of its total.
+struct SharedMachine {
+    total: Arc<AtomicU64>,
+    budget: Arc<std::sync::OnceLock<Budget>>,
+}
+
+impl Sources for SharedMachine {
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn available_bytes(&self) -> Option<u64> {
+        let used_bytes = self.budget.get().map_or(0, Budget::in_use_bytes);
+        Some(
+            self.total
+                .load(Ordering::Relaxed)
+                .saturating_sub(used_bytes),
+        )
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+}
+
+#[test]
+fn where_the_machine_has_less_than_before_idle_memory_makes_room() {
+    const KIB: usize = 1024;
+    let total = Arc::new(AtomicU64::new(1 << 20));
+    let known = Arc::new(std::sync::OnceLock::new());
+    let budget = Budget::new(Rule::from_sources(SharedMachine {
+        total: Arc::clone(&total),
+        budget: Arc::clone(&known),
+    }));
+    assert!(known.set(budget.clone()).is_ok());
+    let sim = pinlane_sim::Sim::new(pinlane_model::Profile::builtin("pcie3-x16").unwrap());
+    let device = crate::Device::with_budget(sim.driver(), &budget);
+    let held = device.pinned::<u8>(64 * KIB).unwrap();
+    drop([(); 4].map(|()| device.pinned::<u8>(64 * KIB).unwrap()));
+    assert_eq!(budget.idle_bytes(), 256 * KIB as u64);
+
+    // Others took all but 16 KiB.
+    total.store(336 * KIB as u64, Ordering::Relaxed);
+    let reused = device.pinned::<u8>(64 * KIB).unwrap();
+    assert_eq!(
+        budget.in_use_bytes(),
+        320 * KIB as u64,
+        "nothing was locked"
+    );
+    drop(reused);
+    // 16 KiB and what is freed must be twice as much.
+    let other_size = device.pinned::<u8>(100 * KIB).unwrap();
+    assert_eq!(budget.idle_bytes(), 64 * KIB as u64, "no more than needed");
+    drop(other_size);
+    // Half of what there is beside the buffer that is held.
+    let most = (336 - 64) / 2 * KIB;
+    let error = device.pinned::<u8>(most + 1).map(drop).unwrap_err();
+    assert!(matches!(error, Error::OverBudget { .. }), "{error}");
+    drop(device.pinned::<u8>(most).unwrap());
+    drop((held, device));
+    assert_eq!(budget.in_use_bytes(), 0);
 }
 
 #[test]

@@ -50,14 +50,33 @@ impl Block {
         Self::pin_with(core, bytes, flags, &System)
     }
 
+    /// Like [`pin`](Self::pin), with a reservation for the whole pages of `bytes`.
+    pub(super) fn pin_reserved(
+        core: &Arc<DeviceCore>,
+        bytes: usize,
+        reservation: Reservation,
+    ) -> Result<Self> {
+        Self::lock(core, bytes, HostFlags::default(), reservation, &System)
+    }
+
     fn pin_with(
         core: &Arc<DeviceCore>,
         bytes: usize,
         flags: HostFlags,
         pages: &'static dyn Pages,
     ) -> Result<Self> {
-        let locked_bytes = whole_pages(bytes)?;
-        let reservation = core.budget.reserve(locked_bytes as u64)?;
+        let reservation = core.budget.reserve(whole_pages(bytes)? as u64)?;
+        Self::lock(core, bytes, flags, reservation, pages)
+    }
+
+    fn lock(
+        core: &Arc<DeviceCore>,
+        bytes: usize,
+        flags: HostFlags,
+        reservation: Reservation,
+        pages: &'static dyn Pages,
+    ) -> Result<Self> {
+        let locked_bytes = reservation.bytes() as usize;
         let mapping = try_to_register(core, bytes, locked_bytes, flags, pages)?;
         let start = match &mapping {
             Some(mapping) => mapping.start,
@@ -120,7 +139,7 @@ impl Drop for Block {
 }
 
 /// Rounds `bytes` up to whole pages, if the result fits the address space.
-fn whole_pages(bytes: usize) -> Result<usize> {
+pub(super) fn whole_pages(bytes: usize) -> Result<usize> {
     let rounded = bytes.checked_next_multiple_of(page_bytes());
     rounded
         .filter(|&bytes| isize::try_from(bytes).is_ok())

@@ -10,6 +10,7 @@ use bytemuck::Pod;
 use pinlane_driver::ErrorKind;
 
 use super::store::{ShardRef, TakenBlock};
+use crate::device_core::DeviceCore;
 use crate::memory::buffer_macros::{slice_like, slice_traits};
 use crate::memory::{PinnedSlice, bytes_of, extend_with_zeros};
 use crate::messages::warn_once;
@@ -43,12 +44,16 @@ impl<T: Pod> PoolBuf<T> {
 }
 
 impl<T> PoolBuf<T> {
-    fn raw(&self) -> PinnedSlice<'_, T> {
+    pub(in crate::memory) fn core(&self) -> &Arc<DeviceCore> {
+        &self.shard_ref.store.core
+    }
+
+    pub(in crate::memory) fn raw(&self) -> PinnedSlice<'_, T> {
         let start = match &self.taken {
             Some(taken) => taken.piece.start.cast(),
             None => NonNull::dangling(),
         };
-        PinnedSlice::new(start, self.len, &self.shard_ref.store.core, true)
+        PinnedSlice::new(start, self.len, self.core(), true)
     }
 }
 

@@ -22,6 +22,7 @@ mod store;
 mod tests;
 
 pub use buffer::{HostBuf, PoolBuf};
+pub(crate) use store::DeviceStore;
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -117,13 +118,13 @@ impl PoolBuilder<'_> {
 
     fn build_with(self, clock: Clock) -> PinnedPool {
         let shared = &self.device.shared;
-        PinnedPool::from_store(Store::new(
+        PinnedPool::from_store(&Arc::new(Store::new(
             &shared.core,
             Arc::downgrade(shared),
             BlockSizes::Rounded,
             self.limits,
             clock,
-        ))
+        )))
     }
 }
 
@@ -186,13 +187,18 @@ impl PinnedPool {
     /// A pool whose blocks have exactly the requested size.
     pub(crate) fn exact(device: &Device) -> Self {
         let shared = &device.shared;
-        Self::of_device(&shared.core, Arc::downgrade(shared))
+        let limits = Limits::default();
+        Self::of_exact_blocks(&shared.core, Arc::downgrade(shared), limits)
     }
 
-    /// The device's own pool. Blocks have exactly the requested size.
-    pub(crate) fn of_device(core: &Arc<DeviceCore>, device: Weak<Shared>) -> Self {
-        let limits = Limits::default();
-        Self::from_store(Store::new(core, device, BlockSizes::Exact, limits, clock()))
+    /// A pool of the device itself. Blocks have exactly the requested size. Whatever the budget refuses may
+    /// free its idle memory.
+    pub(crate) fn of_device(
+        core: &Arc<DeviceCore>,
+        device: Weak<Shared>,
+        kept: DeviceStore,
+    ) -> Self {
+        Self::from_store(&Store::of_device(core, device, kept, clock()))
     }
 
     /// A pool whose blocks have exactly the requested size and are freed when they return, for users that
@@ -202,16 +208,22 @@ impl PinnedPool {
             idle_bytes_max: Some(0),
             ..Limits::default()
         };
-        Self::from_store(Store::new(core, device, BlockSizes::Exact, limits, clock()))
+        Self::of_exact_blocks(core, device, limits)
     }
 
-    fn from_store(store: Store) -> Self {
+    fn of_exact_blocks(core: &Arc<DeviceCore>, device: Weak<Shared>, limits: Limits) -> Self {
+        let store = Store::new(core, device, BlockSizes::Exact, limits, clock());
+        Self::from_store(&Arc::new(store))
+    }
+
+    fn from_store(store: &Arc<Store>) -> Self {
         Self {
             shard_refs: Arc::new(ShardRefs::new(store)),
         }
     }
 
-    /// Takes a block of `bytes`, which is not 0. `make_room` frees idle memory like [`take`](Self::take).
+    /// Takes a block of `bytes`, which is not 0. `make_room` frees idle memory like [`take`](Self::take);
+    /// otherwise only memory of dropped buffers is freed.
     pub(crate) fn take_slot(&self, bytes: usize, make_room: bool) -> Result<PoolBuf<u8>> {
         let shard_ref = self.shard_refs.own();
         let taken = shard_ref.store.take(bytes, make_room)?;

@@ -246,6 +246,14 @@ pub(super) struct SlabTally {
     pub(super) back_ns: u64,
 }
 
+impl SlabTally {
+    /// Adds what another list knows.
+    pub(super) fn add(&mut self, other: Self) {
+        self.idle += other.idle;
+        self.back_ns = self.back_ns.max(other.back_ns);
+    }
+}
+
 /// Minimum capacity. A smaller vector would share a cache line with others.
 const ROOM_MIN: usize = 16;
 
@@ -277,6 +285,11 @@ impl FreeBlocks {
 
     pub(super) fn tally(&self, slab: u32) -> SlabTally {
         self.tallies.get(slab as usize).copied().unwrap_or_default()
+    }
+
+    /// By slab number; those of the last slabs may be missing.
+    pub(super) fn tallies(&self) -> &[SlabTally] {
+        &self.tallies
     }
 
     /// Removes the blocks of all slabs that are gone, and returns how many.

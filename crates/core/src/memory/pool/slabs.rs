@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
 use super::PoolStats;
-use super::shard::{self, BlockRef, LockedShard, SHARDS, SlabTally};
+use super::shard::{self, BlockRef, FreeBlocks, LockedShard, SHARDS, SlabTally};
 use crate::memory::pinning::Block;
 
 /// All slabs. Changes only when memory is pinned or freed, or when usage reaches a new maximum.
@@ -151,13 +151,12 @@ impl LockedPool<'_> {
 
     /// Sums the tallies of all shards.
     fn tally(&self, block_bytes: usize, number: u32) -> SlabTally {
-        let shards = self.shards.iter();
-        let tallies =
-            shards.filter_map(|shard| Some(shard.free_blocks(block_bytes)?.tally(number)));
-        tallies.fold(SlabTally::default(), |sum, tally| SlabTally {
-            idle: sum.idle + tally.idle,
-            back_ns: sum.back_ns.max(tally.back_ns),
-        })
+        let mut sum = SlabTally::default();
+        for shard in &self.shards {
+            let list = shard.free_blocks(block_bytes);
+            sum.add(list.map_or_else(SlabTally::default, |list| list.tally(number)));
+        }
+        sum
     }
 
     /// Removes at least `bytes` of idle memory if that much exists, longest idle first.
@@ -197,18 +196,33 @@ impl LockedPool<'_> {
         removed
     }
 
+    /// There may be thousands, so each list of each shard is read once, from front to back.
     pub(super) fn idle_slabs(&self) -> Vec<IdleSlab> {
-        let idle = |(block_bytes, number, slab): (usize, u32, &Slab)| {
-            let tally = self.tally(block_bytes, number);
-            (tally.idle == slab.blocks).then_some(IdleSlab {
-                block_bytes,
-                number,
-                bytes: block_bytes as u64 * u64::from(slab.blocks),
-                locked_bytes: slab.memory.locked_bytes(),
-                since_ns: tally.back_ns,
-            })
-        };
-        self.slabs.slabs().filter_map(idle).collect()
+        let mut idle = Vec::new();
+        for (&block_bytes, numbered) in &self.slabs.slabs {
+            let mut tallies = vec![SlabTally::default(); numbered.slabs.len()];
+            for shard in &self.shards {
+                let list = shard.free_blocks(block_bytes);
+                for (sum, tally) in tallies
+                    .iter_mut()
+                    .zip(list.map_or(&[][..], FreeBlocks::tallies))
+                {
+                    sum.add(*tally);
+                }
+            }
+            let slabs = (0u32..).zip(&numbered.slabs).zip(tallies);
+            idle.extend(slabs.filter_map(|((number, slab), tally)| {
+                let slab = slab.as_ref().filter(|slab| tally.idle == slab.blocks)?;
+                Some(IdleSlab {
+                    block_bytes,
+                    number,
+                    bytes: block_bytes as u64 * u64::from(slab.blocks),
+                    locked_bytes: slab.memory.locked_bytes(),
+                    since_ns: tally.back_ns,
+                })
+            }));
+        }
+        idle
     }
 
     pub(super) fn stats(&self) -> PoolStats {

@@ -5,15 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use pinlane_driver::HostFlags;
-
 use super::PoolStats;
 use super::block_sizes;
 use super::shard::{self, BlockRef, PoolShards, SHARDS};
 use super::slabs::{LockedPool, SlabTable};
 use crate::device::Shared;
 use crate::device_core::DeviceCore;
-use crate::memory::pinning::Block;
+use crate::memory::budget::{Frees, IdleMemory};
+use crate::memory::pinning::{Block, whole_pages};
 use crate::sync::lock;
 use crate::{Error, Result};
 
@@ -27,11 +26,19 @@ const SLAB_BYTES: usize = 2 << 20;
 /// Number of checks for expired idle memory within the idle time limit.
 const LOOKS_A_LIMIT: u64 = 4;
 
+/// How much memory of dropped buffers a device keeps for new ones.
+const DROPPED_BYTES_MAX: u64 = 64 << 20;
+
+/// Part of the limit that a device's store frees at once when idle memory exceeds it.
+const FREED_PART: u64 = 4;
+
 /// The shards and their limits. Blocks in use keep it alive. It keeps the driver open but not the device: a
 /// block parked with the device would otherwise form a reference cycle.
 pub(super) struct Store {
     pub(super) core: Arc<DeviceCore>,
     device: Weak<Shared>,
+    /// The device made it for itself: it is known to the budget, and its idle memory goes with the device.
+    of_device: Option<DeviceStore>,
     block_sizes: BlockSizes,
     pub(super) shards: PoolShards,
     /// Locked before any shard.
@@ -51,6 +58,15 @@ pub(super) enum BlockSizes {
     Rounded,
     /// Exactly as requested, each pinned individually. For few, large blocks of known sizes.
     Exact,
+}
+
+/// What a device keeps in a store of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceStore {
+    /// Slots of loads and pipelines, as many as they ever had.
+    Slots,
+    /// Memory of dropped [`PinnedBuf`](crate::PinnedBuf)s.
+    DroppedBuffers,
 }
 
 /// Limits on the amount and age of idle memory.
@@ -81,6 +97,7 @@ impl Store {
         Self {
             core: Arc::clone(core),
             device,
+            of_device: None,
             block_sizes,
             shards: PoolShards::default(),
             slabs: Mutex::default(),
@@ -89,6 +106,32 @@ impl Store {
             next_look_ns: AtomicU64::new(0),
             stuck: AtomicBool::new(false),
         }
+    }
+
+    /// A store that the device makes for itself, with blocks of exactly the requested size. Other requests
+    /// may free its idle memory.
+    pub(super) fn of_device(
+        core: &Arc<DeviceCore>,
+        device: Weak<Shared>,
+        kept: DeviceStore,
+        clock: Clock,
+    ) -> Arc<Self> {
+        let idle_bytes_max = match kept {
+            DeviceStore::Slots => None,
+            DeviceStore::DroppedBuffers => Some(DROPPED_BYTES_MAX),
+        };
+        let limits = Limits {
+            idle_bytes_max,
+            ..Limits::default()
+        };
+        let store = Self::new(core, device, BlockSizes::Exact, limits, clock);
+        let store = Arc::new(Self {
+            of_device: Some(kept),
+            ..store
+        });
+        let idle: Weak<Self> = Arc::downgrade(&store);
+        core.budget.may_free(idle);
+        store
     }
 
     /// Takes a block of at least `bytes`, which is more than 0 and at most `isize::MAX`. `make_room` frees
@@ -127,10 +170,21 @@ impl Store {
         self.shards
             .give_back(taken.block_bytes, taken.piece, now_ns);
         self.core.budget.ring();
-        if let Some(max) = self.limits.idle_bytes_max {
+        if let Some(max) = self.idle_bytes_max() {
             self.free_what_is_too_much(max, taken);
         }
         self.free_what_was_idle_too_long();
+    }
+
+    /// After the device's shutdown, nothing would free what stays idle. A block that is returned during the
+    /// shutdown is seen by one of the two, since both lock the shard.
+    fn idle_bytes_max(&self) -> Option<u64> {
+        let gone = self.of_device.is_some() && self.device.strong_count() == 0;
+        if gone {
+            Some(0)
+        } else {
+            self.limits.idle_bytes_max
+        }
     }
 
     fn whole(&self) -> LockedPool<'_> {
@@ -170,30 +224,19 @@ impl Store {
         Ok(piece)
     }
 
-    /// Pins memory. `make_room` frees idle memory if that brings it within the budget.
+    /// Pins memory. `make_room` frees idle memory of devices, and of this store, if that brings it within
+    /// the budget. Otherwise only the memory of dropped buffers makes room.
     fn pin(&self, bytes: usize, make_room: bool) -> Result<Block> {
-        let pin = || Block::pin(&self.core, bytes, HostFlags::default());
-        match pin() {
-            Err(
-                over @ Error::OverBudget {
-                    requested_bytes,
-                    in_use_bytes,
-                    limit_bytes,
-                    ..
-                },
-            ) if make_room => {
-                let short_bytes = in_use_bytes
-                    .saturating_add(requested_bytes)
-                    .saturating_sub(limit_bytes);
-                // If it would not fit anyway, freeing does not help.
-                let hopeless = requested_bytes > limit_bytes;
-                if hopeless || !self.make_room(short_bytes) {
-                    return Err(over);
-                }
-                pin()
-            }
-            result => result,
-        }
+        let locked_bytes = whole_pages(bytes)? as u64;
+        let budget = &self.core.budget;
+        // The budget knows those of devices.
+        let own = self.of_device.is_none().then_some(self as &dyn IdleMemory);
+        let frees = match make_room {
+            true => Frees::AllAnd(own),
+            false => Frees::DroppedBuffers,
+        };
+        let reservation = budget.reserve_freeing(locked_bytes, frees)?;
+        Block::pin_reserved(&self.core, bytes, reservation)
     }
 
     /// Frees idle memory until at most `keep_bytes` are left or no more can be freed.
@@ -203,31 +246,6 @@ impl Store {
         let freed = whole.remove_idle(too_much_bytes);
         drop(whole);
         drop(freed); // no lock is held: this calls the driver
-    }
-
-    /// Frees idle memory that takes at least `bytes` of the budget, the device's own first, then the
-    /// pool's. Frees nothing and returns `false` if there is less.
-    fn make_room(&self, bytes: u64) -> bool {
-        let device = self.device.upgrade();
-        let device_store = device.as_ref().map(|device| &**device.pinned_store.store());
-        let other = device_store.filter(|store| !std::ptr::eq(*store, self));
-        let stores = other.into_iter().chain([self]);
-        if stores.clone().map(Self::idle_locked_bytes).sum::<u64>() < bytes {
-            return false;
-        }
-        let mut short_bytes = bytes;
-        for store in stores {
-            let freed = store.whole().remove_locked(short_bytes);
-            let freed_bytes: u64 = freed.iter().map(Block::locked_bytes).sum();
-            short_bytes = short_bytes.saturating_sub(freed_bytes);
-        }
-        true
-    }
-
-    /// What idle memory takes of the budget.
-    fn idle_locked_bytes(&self) -> u64 {
-        let idle = self.whole().idle_slabs();
-        idle.iter().map(|slab| slab.locked_bytes).sum()
     }
 
     /// Frees at least `bytes` of idle memory if there is so much, longest idle first. Returns how much.
@@ -243,7 +261,11 @@ impl Store {
             return;
         }
         let mut whole = self.whole();
-        let too_much_bytes = whole.cached_bytes().saturating_sub(max);
+        let mut too_much_bytes = whole.cached_bytes().saturating_sub(max);
+        if self.of_device.is_some() && too_much_bytes > 0 {
+            // Finding the longest idle means looking at all of them, so not for each block that returns.
+            too_much_bytes += max / FREED_PART;
+        }
         // What could not be freed last time still cannot, unless this was the slab's last block in use.
         if too_much_bytes > 0 && stuck() && !whole.is_idle(back.block_bytes, back.piece.slab) {
             return;
@@ -281,6 +303,22 @@ impl Store {
     }
 }
 
+impl IdleMemory for Store {
+    fn idle_locked_bytes(&self) -> u64 {
+        let idle = self.whole().idle_slabs();
+        idle.iter().map(|slab| slab.locked_bytes).sum()
+    }
+
+    fn free_idle_locked(&self, bytes: u64) -> u64 {
+        let freed = self.whole().remove_locked(bytes);
+        freed.iter().map(Block::locked_bytes).sum()
+    }
+
+    fn is_of_dropped_buffers(&self) -> bool {
+        self.of_device == Some(DeviceStore::DroppedBuffers)
+    }
+}
+
 /// Keeps the store alive. Each shard has one, and its blocks hold references to it: if they all referenced
 /// the store directly, all threads would contend for one reference count.
 // The reference count comes first and must not share a cache line with another one.
@@ -293,10 +331,9 @@ pub(super) struct ShardRef {
 pub(super) struct ShardRefs([Arc<ShardRef>; SHARDS]);
 
 impl ShardRefs {
-    pub(super) fn new(store: Store) -> Self {
-        let store = Arc::new(store);
+    pub(super) fn new(store: &Arc<Store>) -> Self {
         Self(std::array::from_fn(|_| {
-            let store = Arc::clone(&store);
+            let store = Arc::clone(store);
             Arc::new(ShardRef { store })
         }))
     }

@@ -1,7 +1,5 @@
 //! What taking a block that is there and giving it back costs, on one thread and on several that
 //! do it all the time: blocks of one size, which is the worst case.
-//!
-//! `cargo bench -p pinlane --bench pool`
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -12,13 +10,15 @@ use pinlane::model::Profile;
 use pinlane::sim::Sim;
 use pinlane::{Device, PinnedPool};
 
+use crate::median;
+
 const BYTES: usize = 4096;
 const PER_ROUND: u32 = 100_000;
 const ROUNDS: usize = 31;
 
-fn main() {
+pub fn run() -> pinlane::Result<()> {
     let sim = Sim::new(Profile::builtin("null").expect("built in"));
-    let device = Device::open(&sim, 0).expect("the simulated device");
+    let device = Device::open(&sim, 0)?;
     let pool = PinnedPool::new(&device);
     println!("one block of {BYTES} bytes taken and given back, median of {ROUNDS} rounds");
     for (threads, limit) in [
@@ -28,9 +28,7 @@ fn main() {
         (8, ""),
         (16, ""),
     ] {
-        let mut rounds: Vec<_> = (0..ROUNDS).map(|_| round_ns(&pool, threads)).collect();
-        rounds.sort_by(f64::total_cmp);
-        let median_ns = rounds[ROUNDS / 2];
+        let median_ns = median((0..ROUNDS).map(|_| round_ns(&pool, threads)).collect());
         println!("  {threads:>2} threads {median_ns:>8.1} ns{limit}");
     }
     let stats = pool.stats();
@@ -39,6 +37,7 @@ fn main() {
         "  at most {} blocks out at a time",
         stats.high_water_bytes / BYTES as u64
     );
+    Ok(())
 }
 
 /// Nanoseconds for one, as each of the threads sees it, in the mean.
