@@ -187,3 +187,90 @@ fn nothing_one_size_and_one_sample_are_shown() {
     assert!(!texts(&svg).contains(&"Host to device".to_owned()));
     assert_eq!(pictures(&html).len(), 4);
 }
+
+/// The corners of a path that has no other commands than moves and lines.
+fn corners(path: &str) -> Vec<(f64, f64)> {
+    let corners = path.split(['M', 'L', 'Z']).filter(|part| !part.is_empty());
+    let number = |text: &str| text.parse::<f64>().expect("a number");
+    corners
+        .map(|corner| {
+            let (x, y) = corner.split_once(' ').expect("two numbers");
+            (number(x), number(y))
+        })
+        .collect()
+}
+
+/// The lines of a drawing, without the pieces beside names.
+fn lines(svg: &str) -> Vec<Vec<(f64, f64)>> {
+    let document = Document::parse(svg).expect("XML");
+    let paths = document.descendants().filter(|node| {
+        let class = node.attribute("class").unwrap_or_default();
+        class.starts_with("line ")
+    });
+    let paths = paths.filter_map(|node| node.attribute("d"));
+    paths
+        .filter(|path| !path.contains('h'))
+        .map(corners)
+        .collect()
+}
+
+#[test]
+fn the_badge_covers_no_line_and_no_axis() {
+    let (_, html) = check(&bench(simulated()), "simulated");
+    for picture in pictures(&html).into_iter().take(12) {
+        let document = Document::parse(picture).expect("XML");
+        let flag = document
+            .descendants()
+            .find(|node| node.attribute("class") == Some("flag"))
+            .expect("a badge");
+        let edge = |name| -> f64 {
+            let value = flag.attribute(name).expect(name);
+            value.parse().expect("a number")
+        };
+        let bottom = edge("y") + edge("height");
+        let highest = lines(picture).into_iter().flatten();
+        let highest = highest.map(|(_, y)| y).fold(f64::INFINITY, f64::min);
+        assert!(bottom < highest, "{bottom} is below {highest}");
+    }
+}
+
+#[test]
+fn lines_that_coincide_are_drawn_side_by_side() {
+    const NOTE: &str = "lines that coincide are drawn side by side";
+    let mut bench = bench(simulated());
+    // As on a simulated device, where several kinds of memory take exactly the same time.
+    let lines_now = bench.lines.iter();
+    let pinned = lines_now.filter(|line| line.point.memory == MemoryKind::Pinned);
+    let pinned: Vec<_> = pinned.cloned().collect();
+    bench.lines = [
+        MemoryKind::Pinned,
+        MemoryKind::Registered,
+        MemoryKind::Mapped,
+    ]
+    .iter()
+    .flat_map(|memory| {
+        pinned.iter().cloned().map(|mut line| {
+            line.point.memory = *memory;
+            line
+        })
+    })
+    .collect();
+    let (svg, html) = check(&bench, "coincident");
+    assert!(texts(&svg).contains(&NOTE.to_owned()));
+    for picture in pictures(&html).into_iter().take(12) {
+        let lines = lines(picture);
+        assert_eq!(lines.len(), 3);
+        for stop in 0..sizes().len() {
+            let mut places: Vec<(f64, f64)> = lines.iter().map(|line| line[stop]).collect();
+            places.sort_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
+            for pair in places.windows(2) {
+                let apart = (pair[1].0 - pair[0].0).hypot(pair[1].1 - pair[0].1);
+                assert!((3.0..5.0).contains(&apart), "{places:?}");
+            }
+        }
+    }
+    bench
+        .lines
+        .retain(|line| line.point.memory == MemoryKind::Pinned);
+    assert!(!bench.to_svg().contains(NOTE));
+}
