@@ -9,7 +9,7 @@ use crate::format::{duration, exact_size, sanitize};
 use crate::markup::{escape, paragraph};
 use crate::page::{TableCell, table};
 use crate::versioned_json::versioned_json;
-use crate::{CopyStats, Origin};
+use crate::{CopyStats, Environment, Origin};
 
 /// Smaller changes do not count, however little noise there is.
 const CHANGE_MIN_PERCENT: f64 = 1.0;
@@ -121,8 +121,8 @@ impl BenchComparison {
 
     /// The page of `now`, with this comparison.
     #[must_use]
-    pub fn to_html(&self, now: &Bench) -> String {
-        now.html_with(&self.section(&now.origin))
+    pub fn to_html(&self, now: &Bench, environment: &Environment) -> String {
+        now.html_with(&self.section(&now.origin), environment)
     }
 
     /// Slower and faster combinations as a section of a page.
@@ -191,14 +191,14 @@ impl BenchComparison {
 
     /// `now` as JSON, with this comparison as the field `against`.
     #[must_use]
-    pub fn to_json(&self, now: &Bench) -> String {
+    pub fn to_json(&self, now: &Bench, environment: &Environment) -> String {
         #[derive(Serialize)]
         struct Both<'a> {
             #[serde(flatten)]
             now: &'a Bench,
             against: &'a BenchComparison,
         }
-        versioned_json(&Both { now, against: self })
+        versioned_json(&Both { now, against: self }, environment)
     }
 }
 

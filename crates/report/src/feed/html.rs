@@ -1,6 +1,7 @@
 //! A feed as a page.
 
 use super::Feed;
+use crate::Environment;
 use crate::format::percent;
 use crate::markup::paragraph;
 use crate::page::{TableCell, Tooltip, TooltipRow, figures_page, notes, table};
@@ -9,7 +10,7 @@ use crate::plot::{Axis, BarChart, BarGroup, ChartBar, SeriesStyle, stylesheet};
 impl Feed {
     /// A page that works offline: rates and advice, and the shares of the time as bars and as a table.
     #[must_use]
-    pub fn to_html(&self) -> String {
+    pub fn to_html(&self, environment: &Environment) -> String {
         let mut tooltips = Vec::new();
         let label = "Shares of the time, by stage";
         let chart = self.chart();
@@ -17,7 +18,15 @@ impl Feed {
         body.push_str(&self.table_html());
         let header = self.header();
         let (title, style) = (super::text::TITLE, stylesheet());
-        figures_page(title, &self.origin, &style, &header, &body, &tooltips)
+        figures_page(
+            title,
+            &self.origin,
+            environment,
+            &style,
+            &header,
+            &body,
+            &tooltips,
+        )
     }
 
     fn header(&self) -> String {

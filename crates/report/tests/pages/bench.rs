@@ -1,13 +1,13 @@
 //! Sweeps as pictures and pages.
 
-use pinlane_report::{Bench, MemoryKind, Route};
+use pinlane_report::{Bench, Environment, MemoryKind, Route};
 use roxmltree::Document;
 
 use crate::markup::{check_html, check_svg, pictures, texts, tips};
-use crate::sample::{bench, measured, simulated, sizes};
+use crate::sample::{bench, environment, measured, simulated, sizes};
 
 fn check(bench: &Bench, which: &str) -> (String, String) {
-    let (svg, html) = (bench.to_svg(), bench.to_html());
+    let (svg, html) = (bench.to_svg(), bench.to_html(&environment()));
     check_svg(&svg, which);
     check_html(&html, which);
     (svg, html)
@@ -98,7 +98,7 @@ fn names_are_in_the_order_of_the_lines_and_apart() {
 
 #[test]
 fn tooltips_have_the_exact_figures() {
-    let html = bench(measured()).to_html();
+    let html = bench(measured()).to_html(&environment());
     let tips = tips(&html);
     let last = &tips[sizes().len() - 1];
     assert_eq!(last["title"], "256 MiB, host to device");
@@ -152,7 +152,7 @@ fn every_picture_is_marked_as_simulated() {
 #[test]
 fn an_interrupted_run_is_marked() {
     let mut bench = bench(measured());
-    assert!(!bench.to_html().contains("Incomplete"));
+    assert!(!bench.to_html(&environment()).contains("Incomplete"));
     bench.complete = false;
     let (svg, html) = check(&bench, "incomplete");
     assert!(html.contains("<p class=\"warning\">Incomplete"));
@@ -273,4 +273,19 @@ fn lines_that_coincide_are_drawn_side_by_side() {
         .lines
         .retain(|line| line.point.memory == MemoryKind::Pinned);
     assert!(!bench.to_svg().contains(NOTE));
+}
+
+#[test]
+fn the_page_says_what_made_it() {
+    let (_, html) = check(&bench(measured()), "H200");
+    let footer = html.split_once("<footer>").expect("a footer").1;
+    for line in [
+        "Made by Pinlane 0.1.0, 2026-11-15T10:20:35Z<",
+        "Device: NVIDIA H200, CUDA 13.0 (NVIDIA 580.159.03)<",
+        "Machine: AMD EPYC 9654 96-Core Processor, 192 CPUs, Debian GNU/Linux 12 (bookworm), Linux ",
+    ] {
+        assert!(footer.contains(line), "{line}: {footer}");
+    }
+    let unknown = bench(measured()).to_html(&Environment::default());
+    assert!(!unknown.contains("<footer>"));
 }

@@ -6,7 +6,7 @@ use pinlane_report::{
 };
 
 use crate::markup::{check_html, pictures, tips};
-use crate::sample::{measured, simulated};
+use crate::sample::{environment, measured, simulated};
 
 fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
     let job = FeedJob {
@@ -80,7 +80,7 @@ fn feed(origin: Origin, text: &str, ns: u64) -> Feed {
 
 #[test]
 fn the_page_shows_the_report() {
-    let html = feed(measured(), "images.npy", 1_000_000_000).to_html();
+    let html = feed(measured(), "images.npy", 1_000_000_000).to_html(&environment());
     check_html(&html, "measured");
     assert_eq!(pictures(&html).len(), 2);
     let tips = tips(&html);
@@ -106,7 +106,7 @@ fn the_page_shows_the_report() {
 
 #[test]
 fn a_simulated_page_is_marked_and_has_no_shares_of_real_threads() {
-    let html = feed(simulated(), "synthetic", 1_000_000).to_html();
+    let html = feed(simulated(), "synthetic", 1_000_000).to_html(&environment());
     check_html(&html, "simulated");
     assert!(html.contains("SIMULATED"));
     assert_eq!(tips(&html).len(), 2);
@@ -123,7 +123,7 @@ fn nothing_breaks_out_or_is_no_number() {
         for ns in [0, 1, 12_345, u64::MAX] {
             for origin in [measured(), Origin::new(text, Some(text.to_owned()))] {
                 let feed = feed(origin, text, ns);
-                check_html(&feed.to_html(), text);
+                check_html(&feed.to_html(&environment()), text);
                 assert!(!feed.to_text().contains("NaN"), "{}", feed.to_text());
             }
         }

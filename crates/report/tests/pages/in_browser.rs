@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::browser::{Browser, DESKTOP, PHONE, Page, Window};
-use crate::sample::{bench, compare, measured, simulated};
+use crate::sample::{bench, compare, environment, measured, simulated};
 
 const HOVER: &str = "document.getElementById('hover')";
 const TITLE: &str = "document.querySelector('#hover b').textContent";
@@ -43,8 +43,12 @@ fn sound(page: &mut Page<'_>, which: &str) {
 /// Each figure shows one drawing, of the kind for this width, with nothing beyond the window.
 fn fit_every_window(browser: &mut Browser) {
     let pages = [
-        ("bench.html", bench(simulated()).to_html(), 4),
-        ("compare.html", compare(measured()).to_html(), 1),
+        ("bench.html", bench(simulated()).to_html(&environment()), 4),
+        (
+            "compare.html",
+            compare(measured()).to_html(&environment()),
+            1,
+        ),
     ];
     for (name, html, figures) in pages {
         let path = file(name, &html);
@@ -88,7 +92,7 @@ fn overlapping() -> String {
 }
 
 fn pointing_shows_exact_figures(browser: &mut Browser) {
-    let path = file("bench.html", &bench(measured()).to_html());
+    let path = file("bench.html", &bench(measured()).to_html(&environment()));
     for window in [DESKTOP, PHONE] {
         let mut page = browser.open(&path, window);
         assert_eq!(page.value(&format!("{HOVER}.hidden")), true);
@@ -113,7 +117,7 @@ fn pointing_shows_exact_figures(browser: &mut Browser) {
 }
 
 fn keys_go_through_the_figures(browser: &mut Browser) {
-    let path = file("bench.html", &bench(measured()).to_html());
+    let path = file("bench.html", &bench(measured()).to_html(&environment()));
     let mut page = browser.open(&path, DESKTOP);
     page.value("document.querySelectorAll('figure')[1].focus()");
     for (key, title) in [
@@ -133,7 +137,7 @@ fn keys_go_through_the_figures(browser: &mut Browser) {
 }
 
 fn the_scale_can_be_chosen(browser: &mut Browser) {
-    let path = file("bench.html", &bench(measured()).to_html());
+    let path = file("bench.html", &bench(measured()).to_html(&environment()));
     for window in [DESKTOP, PHONE] {
         let mut page = browser.open(&path, window);
         let logs = format!("{SHOWN}.filter((svg) => svg.classList.contains('log')).length");
@@ -148,7 +152,7 @@ fn the_scale_can_be_chosen(browser: &mut Browser) {
 }
 
 fn bars_tell_about_themselves(browser: &mut Browser) {
-    let path = file("compare.html", &compare(measured()).to_html());
+    let path = file("compare.html", &compare(measured()).to_html(&environment()));
     let mut page = browser.open(&path, DESKTOP);
     let bar = page.place("figure svg .bar", 0.5, 0.5);
     page.move_to(bar);
