@@ -72,8 +72,8 @@ pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorStatus,
 pub use dot_product::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 pub use environment::Environment;
 pub use feed::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
-    FeedShard, FeedSkipped, FeedStage, FeedTarget,
+    Feed, FeedDone, FeedField, FeedHost, FeedInterval, FeedJob, FeedKernel, FeedLimit, FeedLink,
+    FeedNormalize, FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
 pub use format::{duration, short_size, wrap_long_lines};
 pub use load::{

@@ -16,6 +16,9 @@ const LEGEND_ROW_PX: f64 = 20.0;
 /// Width of a line sample before its name.
 const SAMPLE_PX: f64 = 30.0;
 
+/// Of more stops than this, only the one under the pointer has its markers.
+const MARKED_MAX: usize = 20;
+
 /// Told to the reader of such a plot.
 const COINCIDE: &str = "lines that coincide are drawn side by side";
 
@@ -79,6 +82,12 @@ impl LinePlot<'_> {
             true => (34.0, 26.0, 250.0),
             false => (40.0, 196.0, 290.0),
         };
+        let labels_px = self
+            .y
+            .ticks
+            .iter()
+            .map(|tick| text_px(&tick.label, FONT_PX));
+        let axis_px = labels_px.fold(0.0, f64::max).max(axis_px - 10.0) + 10.0;
         let area = PlotArea {
             left_px: canvas.left_px + axis_px,
             right_px: canvas.right_px() - side_px,
@@ -86,7 +95,7 @@ impl LinePlot<'_> {
             bottom_px: top_px + height_px,
         };
         let svg = &mut drawing.svg;
-        self.draw_axes(&area, svg);
+        self.draw_axes(canvas, &area, svg);
         let (places, coincide) = side_by_side(&self.places(&area));
         if coincide {
             let (x_px, y_px) = (area.right_px, area.top_px - 13.0);
@@ -140,7 +149,7 @@ impl LinePlot<'_> {
         }
     }
 
-    fn draw_axes(&self, area: &PlotArea, svg: &mut SvgElements) {
+    fn draw_axes(&self, canvas: &Canvas, area: &PlotArea, svg: &mut SvgElements) {
         let (left, right) = (length(area.left_px), length(area.right_px));
         let number_px = area.left_px - 8.0;
         for tick in &self.y.ticks {
@@ -149,7 +158,9 @@ impl LinePlot<'_> {
             svg.text("dim end", number_px, y_px + 4.5, &tick.label);
         }
         let bottom = length(area.bottom_px);
-        svg.text("dim end", number_px, area.top_px - 13.0, self.unit);
+        // A long unit begins at the edge instead of leaving the drawing.
+        let unit_px = (number_px - text_px(self.unit, FONT_PX)).max(canvas.left_px);
+        svg.text("dim", unit_px, area.top_px - 13.0, self.unit);
         svg.path("rule", &format!("M{left} {bottom}H{right}"));
         for tick in &self.x.ticks {
             let x_px = area.x_px(&self.x, tick.at);
@@ -224,9 +235,13 @@ impl LinePlot<'_> {
         let stops = self.stops.iter();
         let stops_px: Vec<f64> = stops.map(|stop| area.x_px(&self.x, stop.x)).collect();
         let height_px = area.bottom_px - area.top_px;
+        let class = match self.stops.len() > MARKED_MAX {
+            true => "stop dense",
+            false => "stop",
+        };
         for (index, stop) in self.stops.iter().enumerate() {
             let x_px = stops_px[index];
-            svg.raw(canvas.part("stop", index, &stop.tooltip));
+            svg.raw(canvas.part(class, index, &stop.tooltip));
             let cursor = format!("M{}v{}", point(x_px, area.top_px), length(height_px));
             svg.path("cursor", &cursor);
             // Another line comes last at each stop, so that no marker is always covered.

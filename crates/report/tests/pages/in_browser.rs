@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::browser::{Browser, DESKTOP, PHONE, Page, Window};
+use crate::feed::feed;
 use crate::sample::{bench, compare, environment, measured, simulated};
 
 const HOVER: &str = "document.getElementById('hover')";
@@ -49,6 +50,16 @@ fn fit_every_window(browser: &mut Browser) {
             compare(measured()).to_html(&environment()),
             1,
         ),
+        (
+            "feed.html",
+            feed(simulated(), "images.npy", 1_000_000_000).to_html(&environment()),
+            4,
+        ),
+        (
+            "feed-measured.html",
+            feed(measured(), "images.npy", 40_000_000).to_html(&environment()),
+            4,
+        ),
     ];
     for (name, html, figures) in pages {
         let path = file(name, &html);
@@ -72,6 +83,9 @@ fn fit_every_window(browser: &mut Browser) {
                 let fill = "getComputedStyle(document.querySelector('.h1')).fill";
                 assert_eq!(page.value(fill), blue, "{which}");
                 assert_eq!(page.value(&overlapping()), 0, "{which}");
+                assert_eq!(page.value(&covered()), 0, "{which}");
+                let made = "document.querySelector('footer').textContent.includes('Pinlane 0.1.0')";
+                assert_eq!(page.value(made), true, "{which}");
                 sound(&mut page, &which);
             }
         }
@@ -88,6 +102,20 @@ fn overlapping() -> String {
            const pairs = boxes.flatMap((a, i) => boxes.slice(0, i).filter((b) => \
              a.left + 1 < b.right && b.left + 1 < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom)); \
            return outside + pairs.length; }}).reduce((sum, count) => sum + count, 0)"
+    )
+}
+
+/// Badges that cover a line or a bar.
+fn covered() -> String {
+    format!(
+        "{SHOWN}.map((svg) => {{ \
+           const badge = svg.querySelector('.flag')?.getBoundingClientRect(); \
+           const shapes = [...svg.querySelectorAll('.line, .bar, .mark')]; \
+           return shapes.filter((shape) => {{ \
+             const box = shape.getBoundingClientRect(); \
+             return badge && box.left < badge.right && badge.left < box.right \
+               && box.top < badge.bottom && badge.top < box.bottom; }}).length; \
+         }}).reduce((sum, count) => sum + count, 0)"
     )
 }
 

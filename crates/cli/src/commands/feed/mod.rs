@@ -1,6 +1,7 @@
 //! `pinlane feed`: a dataset through the loader, as fast as possible.
 
 mod args;
+mod intervals;
 mod normalize;
 mod report;
 mod run;
