@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::plots::capitalized;
 use super::{Bench, BenchPoint};
 use crate::format::{duration, exact_size, sanitize};
 use crate::markup::{escape, paragraph};
@@ -129,7 +130,7 @@ impl BenchComparison {
     fn section(&self, now: &Origin) -> String {
         let mut html = format!("<section>\n<h2>{}</h2>\n", escape(&self.heading()));
         let warning = self.warning(now);
-        html.extend(warning.map(|warning| paragraph("warning", &warning)));
+        html.extend(warning.map(|warning| paragraph("warning", &capitalized(&warning))));
         html.extend(self.summary().iter().map(|line| paragraph("", line)));
         let changed = [
             (BenchVerdict::Slower, "slower"),
