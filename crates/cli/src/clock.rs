@@ -55,6 +55,12 @@ pub(crate) fn utc_now() -> String {
     utc(since.map_or(0, |since| since.as_secs()))
 }
 
+/// The current time in UTC by ISO 8601, such as `2026-11-15T09:36:59Z`.
+pub(crate) fn iso_now() -> String {
+    let now = utc_now();
+    now.replacen(' ', "T", 1).replace(" UTC", "Z")
+}
+
 fn utc(unix_s: u64) -> String {
     let (days, second) = (unix_s / SECONDS_PER_DAY, unix_s % SECONDS_PER_DAY);
     // Howard Hinnant's `civil_from_days`: years start in March, so leap days come last.

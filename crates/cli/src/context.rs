@@ -2,18 +2,27 @@
 
 use std::path::PathBuf;
 
+use pinlane_report::Environment;
+
 use crate::device::DeviceChoice;
-use crate::{output, terminal};
+use crate::{environment, output, terminal};
 
 pub(crate) struct CommandContext<'a> {
     pub(crate) device: &'a DeviceChoice,
     pub(crate) json: bool,
+    /// When the command started.
+    pub(crate) date: String,
 }
 
 impl CommandContext<'_> {
+    /// What JSON and pages say about the program, the driver and the machine.
+    pub(crate) fn environment(&self) -> Environment {
+        environment::gather(&self.date, self.device.info().as_ref())
+    }
+
     pub(crate) fn report(
         &self,
-        json: impl FnOnce() -> String,
+        json: impl FnOnce(&Environment) -> String,
         text: impl FnOnce() -> String,
     ) -> anyhow::Result<()> {
         self.list(json, || terminal::wrapped(&text()))
@@ -22,10 +31,13 @@ impl CommandContext<'_> {
     /// As [`report`](Self::report), for lists that other programs read line by line: no line is broken.
     pub(crate) fn list(
         &self,
-        json: impl FnOnce() -> String,
+        json: impl FnOnce(&Environment) -> String,
         text: impl FnOnce() -> String,
     ) -> anyhow::Result<()> {
-        output::print(&if self.json { json() } else { text() })
+        output::print(&match self.json {
+            true => json(&self.environment()),
+            false => text(),
+        })
     }
 
     /// Lists the files that were written, unless the output is JSON.

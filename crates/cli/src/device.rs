@@ -66,6 +66,21 @@ impl DeviceChoice {
         }
     }
 
+    /// The device that [`open`](Self::open) finds, if there is one.
+    pub(crate) fn info(&self) -> Option<DeviceInfo> {
+        let simulated = |profile| Backend::simulated(profile, for_timing);
+        let backend = match self {
+            Self::Cuda(ordinal) => Backend::cuda(*ordinal).ok()?,
+            Self::Sim(named) => simulated(named.profile.clone()),
+            Self::Auto => {
+                let fallback = || Some(simulated(Profile::builtin(FALLBACK_PROFILE)?));
+                Backend::cuda(0).ok().or_else(fallback)?
+            }
+        };
+        let mut devices = backend.platform.devices().ok()?.into_iter();
+        devices.find(|info| info.ordinal == backend.ordinal)
+    }
+
     pub(crate) fn open_for_timing(&self) -> anyhow::Result<Backend> {
         self.open(for_timing)
     }

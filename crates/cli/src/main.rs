@@ -18,6 +18,7 @@ mod clock;
 mod commands;
 mod context;
 mod device;
+mod environment;
 mod input_error;
 mod interrupt;
 mod measure;
@@ -202,6 +203,7 @@ fn main() -> ExitCode {
     let context = CommandContext {
         device: &args.device,
         json: args.json,
+        date: clock::iso_now(),
     };
     match run(&args.command, &context) {
         Ok(true) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use pinlane_report::Environment;
 use pinlane_report::timeline::{Chart, Exporter, Html, Svg, Trace};
 
 use crate::output::UsageError;
@@ -39,8 +40,15 @@ impl ChartFiles {
         check(&flags, inputs)
     }
 
-    pub(crate) fn write(&self, chart: &Chart) -> anyhow::Result<()> {
-        let exporters: [&dyn Exporter; 3] = [&Svg, &Html, &Trace];
+    /// Writes the files that are given; `environment` is for the page.
+    pub(crate) fn write(
+        &self,
+        chart: &Chart,
+        environment: impl FnOnce() -> Environment,
+    ) -> anyhow::Result<()> {
+        let environment = self.html.as_ref().map(|_| environment());
+        let environment = environment.unwrap_or_default();
+        let exporters: [&dyn Exporter; 3] = [&Svg, &Html { environment }, &Trace];
         for (path, exporter) in self.all().into_iter().zip(exporters) {
             if let Some(path) = path {
                 write(path, |out| exporter.export(chart, out))?;

@@ -9,7 +9,7 @@ mod support;
 use std::process::Output;
 
 use pinlane_model::Profile;
-use pinlane_report::{Bench, MemoryKind, Route};
+use pinlane_report::{Bench, Environment, MemoryKind, Route};
 use scratch::Scratch;
 use signals::{Signal, started_and_listening, stop};
 use support::{pinlane, run, stderr, stdout};
@@ -138,7 +138,7 @@ fn against_an_earlier_run() {
             *ns /= 2;
         }
     }
-    std::fs::write(&file, earlier.to_json()).expect("written");
+    std::fs::write(&file, earlier.to_json(&Environment::default())).expect("written");
     let output = bench(&["--against", &file]);
     assert!(good(&output).contains("\n32 slower, 0 faster, 16 unchanged"));
     let output = bench(&["--against", &file, "--fail-if-slower", "50"]);

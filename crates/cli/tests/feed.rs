@@ -235,6 +235,40 @@ fn threads_beside_a_simulated_clock_give_no_rates() {
 }
 
 #[test]
+fn a_run_is_recorded_and_drawn_over_time() {
+    let scratch = Scratch::new();
+    let file = scratch.file("feed.html");
+    let args = [
+        &SMALL[..],
+        &["--batch", "1", "--epochs", "3", "--html", &file],
+    ]
+    .concat();
+    let report = report(&args);
+    let intervals = report["intervals"].as_array().expect("a list");
+    assert!((32..=64).contains(&intervals.len()), "{}", intervals.len());
+    let sum = |field: &str| -> u64 {
+        let numbers = intervals.iter().map(|interval| interval[field].as_u64());
+        numbers.map(|number| number.expect("a number")).sum()
+    };
+    // All but the first batch, which is the start.
+    assert_eq!((sum("batches"), sum("samples")), (299, 299));
+    assert!(sum("wait_ns") <= report["elapsed_ns"].as_u64().expect("a time"));
+    assert_eq!(intervals[0]["start_ns"], report["first_batch_ns"]);
+    let page = std::fs::read_to_string(&file).expect("written");
+    for heading in [
+        "Rate over time",
+        "Wait for a batch",
+        "Each part alone",
+        "Time by stage",
+    ] {
+        assert!(page.contains(&format!("<h2>{heading} ")), "{heading}");
+    }
+    // No clock times real threads beside a simulated device.
+    let report = self::report(&[&SMALL[..], &["--workers", "2"]].concat());
+    assert_eq!(report["intervals"], serde_json::json!([]));
+}
+
+#[test]
 fn the_page_is_written_in_addition_to_the_text() {
     let scratch = Scratch::new();
     let file = scratch.file("feed.html");

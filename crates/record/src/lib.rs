@@ -106,7 +106,7 @@ impl Recording {
         let path = path.as_ref();
         let exporter: &dyn Exporter = match path.extension().and_then(|name| name.to_str()) {
             Some("svg") => &Svg,
-            Some("html") => &Html,
+            Some("html") => &Html::default(),
             Some("json") => &Trace,
             Some("txt") => &Text::default(),
             _ => {

@@ -5,7 +5,8 @@
 //!
 //! Data types do not know how they were measured, and the code that measures does not know how they
 //! are shown, so a new format touches neither. Every report carries its [`Origin`], and each
-//! presentation says SIMULATED if the device was simulated.
+//! presentation says SIMULATED if the device was simulated. JSON and pages also say in which
+//! [`Environment`] they were made.
 //!
 //! Modules import only from lower layers:
 //!
@@ -15,6 +16,7 @@
 //!  plot                                                                    SVG plots
 //!  page                                                                    HTML pages
 //!  markup                                                                  HTML and SVG elements
+//!  environment                                                             what made a report
 //!  colour format json origin stats transfer                                leaves
 //! ```
 
@@ -26,8 +28,8 @@ macro_rules! impl_to_json {
         $(impl $report {
             /// The report as indented JSON, with a final newline.
             #[must_use]
-            pub fn to_json(&self) -> String {
-                versioned_json::versioned_json(self)
+            pub fn to_json(&self, environment: &Environment) -> String {
+                versioned_json::versioned_json(self, environment)
             }
         })+
     };
@@ -42,6 +44,7 @@ mod colour_contrast;
 mod compare_memory;
 mod doctor;
 mod dot_product;
+mod environment;
 mod feed;
 mod format;
 mod load;
@@ -67,9 +70,10 @@ pub use calibration::{
 pub use compare_memory::{Compare, CompareRow, LinkBasis, LinkLimit};
 pub use doctor::{Doctor, DoctorCounts, DoctorFinding, DoctorGroup, DoctorStatus, DoctorStyle};
 pub use dot_product::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
+pub use environment::Environment;
 pub use feed::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
-    FeedShard, FeedSkipped, FeedStage, FeedTarget,
+    Feed, FeedDone, FeedField, FeedHost, FeedInterval, FeedJob, FeedKernel, FeedLimit, FeedLink,
+    FeedNormalize, FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
 pub use format::{duration, short_size, wrap_long_lines};
 pub use load::{

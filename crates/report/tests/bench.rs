@@ -1,7 +1,8 @@
 //! Sweeps: text, CSV, parsing, comparison.
 
 use pinlane_report::{
-    Bench, BenchComparison, BenchReadError, BenchVerdict, CopyStats, MemoryKind, Origin, Route,
+    Bench, BenchComparison, BenchReadError, BenchVerdict, CopyStats, Environment, MemoryKind,
+    Origin, Route,
 };
 
 const KIB: u64 = 1024;
@@ -137,14 +138,20 @@ fn csv_has_a_line_for_each_figure() {
 #[test]
 fn written_reports_are_read_back() {
     let bench = sweep("NVIDIA H200", 5_461);
-    assert_eq!(Bench::from_json(&bench.to_json()), Ok(bench.clone()));
+    assert_eq!(
+        Bench::from_json(&bench.to_json(&Environment::default())),
+        Ok(bench.clone())
+    );
     let against = BenchComparison::new(&bench, &bench, "earlier.json");
-    assert_eq!(Bench::from_json(&against.to_json(&bench)), Ok(bench));
+    assert_eq!(
+        Bench::from_json(&against.to_json(&bench, &Environment::default())),
+        Ok(bench)
+    );
 }
 
 #[test]
 fn other_texts_are_rejected_with_a_reason() {
-    let good = sweep("NVIDIA H200", 5_461).to_json();
+    let good = sweep("NVIDIA H200", 5_461).to_json(&Environment::default());
     let changed = |from: &str, to: &str| {
         assert!(good.contains(from), "{from}");
         good.replacen(from, to, 1)
@@ -176,7 +183,7 @@ fn other_texts_are_rejected_with_a_reason() {
 #[test]
 fn no_file_is_too_odd() {
     let bench = sweep("NVIDIA H200", 5_461);
-    let good = bench.to_json().into_bytes();
+    let good = bench.to_json(&Environment::default()).into_bytes();
     let mut state = 9u64;
     let mut random = move |end: usize| {
         state = state
@@ -218,8 +225,8 @@ fn no_file_is_too_odd() {
         for (before, now) in [(&odd, &bench), (&bench, &odd)] {
             let against = BenchComparison::new(before, now, "odd.json");
             assert!(!against.to_text(&now.origin).is_empty());
-            assert!(!against.to_json(now).is_empty());
-            assert!(!against.to_html(now).is_empty());
+            assert!(!against.to_json(now, &Environment::default()).is_empty());
+            assert!(!against.to_html(now, &Environment::default()).is_empty());
         }
         assert!(!odd.to_text().is_empty() && !odd.to_csv().is_empty());
     }
@@ -315,4 +322,27 @@ fn other_devices_and_combinations_are_reported() {
         text.contains("Only in this run: express, device to host, 8 B."),
         "{text}"
     );
+}
+
+#[test]
+fn json_says_what_made_it_and_is_read_with_or_without() {
+    let bench = sweep("NVIDIA H200", 5_461);
+    let environment = Environment {
+        version: Some("0.1.0".to_owned()),
+        date: Some("2026-11-15T10:20:35Z".to_owned()),
+        driver: Some("CUDA 13.0".to_owned()),
+        cpus: Some(8),
+        ..Environment::default()
+    };
+    let text = bench.to_json(&environment);
+    let json: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
+    let made = &json["environment"];
+    assert_eq!(made["version"], "0.1.0");
+    assert_eq!(made["date"], "2026-11-15T10:20:35Z");
+    assert_eq!(made["driver"], "CUDA 13.0");
+    assert_eq!(made["cpus"], 8);
+    assert_eq!(made.get("cpu"), None);
+    assert_eq!(Bench::from_json(&text), Ok(bench.clone()));
+    let without = text.replacen("\"environment\"", "\"other\"", 1);
+    assert_eq!(Bench::from_json(&without), Ok(bench));
 }

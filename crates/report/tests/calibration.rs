@@ -1,7 +1,8 @@
 //! The rendered calibration, byte for byte.
 
 use pinlane_report::{
-    BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, Origin, PinningFigures,
+    BothRates, Calibration, CalibrationFigures, Environment, ExpressFigures, FileFigures, Origin,
+    PinningFigures,
 };
 
 const TEXT: &str = "\
@@ -94,7 +95,7 @@ fn a_simulated_calibration_is_marked() {
 
 #[test]
 fn json_keeps_the_name_of_the_simulated_profile_apart_from_the_new_one() {
-    let json = report(Origin::new("GPU", Some("h200".into()))).to_json();
+    let json = report(Origin::new("GPU", Some("h200".into()))).to_json(&Environment::default());
     let json: serde_json::Value = serde_json::from_str(&json).expect("valid JSON");
     assert_eq!(json["schema"], 1);
     assert_eq!(json["profile"], "h200");

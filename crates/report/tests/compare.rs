@@ -1,6 +1,8 @@
 //! The rendered comparison, byte for byte.
 
-use pinlane_report::{Compare, CompareRow, CopyStats, LinkBasis, LinkLimit, MemoryKind, Origin};
+use pinlane_report::{
+    Compare, CompareRow, CopyStats, Environment, LinkBasis, LinkLimit, MemoryKind, Origin,
+};
 
 const BYTES: u64 = 256 << 20;
 const MS: u64 = 1_000_000;
@@ -144,7 +146,8 @@ fn without_pageable_or_pinned_there_is_nothing_to_compare() {
 
 #[test]
 fn json_carries_schema_origin_and_figures() {
-    let json: serde_json::Value = serde_json::from_str(&textbook().to_json()).expect("valid JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&textbook().to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["schema"], 1);
     assert_eq!(json["origin"], "SIMULATED");
     assert_eq!(json["profile"], "pcie3-x16");

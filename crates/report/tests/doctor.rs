@@ -1,6 +1,8 @@
 //! The rendered examination of a machine.
 
-use pinlane_report::{Doctor, DoctorFinding, DoctorGroup, DoctorStatus, DoctorStyle, Origin};
+use pinlane_report::{
+    Doctor, DoctorFinding, DoctorGroup, DoctorStatus, DoctorStyle, Environment, Origin,
+};
 use serde_json::Value;
 
 fn findings() -> Vec<DoctorFinding> {
@@ -125,7 +127,8 @@ fn simulated_devices_are_marked() {
     let text = report.to_text(DoctorStyle::default());
     assert!(text.starts_with("Doctor\nSIMULATED: sim:h200, not a real GPU; host: this machine"));
     assert!(text.contains("link width   SIMULATED: x8"), "{text}");
-    let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
+    let json: Value =
+        serde_json::from_str(&report.to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["origin"], "SIMULATED");
     assert_eq!(json["profile"], "h200");
 }
@@ -157,7 +160,8 @@ fn findings_name_their_gpus_where_these_differ() {
 
 #[test]
 fn json_carries_every_finding() {
-    let json: Value = serde_json::from_str(&real().to_json()).expect("valid JSON");
+    let json: Value =
+        serde_json::from_str(&real().to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["schema"], 1);
     assert_eq!(json["origin"], "MEASURED");
     assert_eq!(json["counts"]["warn"], 2);
@@ -169,6 +173,7 @@ fn json_carries_every_finding() {
     assert_eq!(all[1]["check"], "link width");
     assert_eq!(all[1]["gpu"], 0);
     assert_eq!(all[3]["status"], DoctorStatus::Skip.name());
-    let none: Value = serde_json::from_str(&report(None).to_json()).expect("valid JSON");
+    let none: Value =
+        serde_json::from_str(&report(None).to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(none.get("origin"), None);
 }

@@ -1,7 +1,7 @@
 //! The rendered dot product, byte for byte.
 
 use pinlane_report::{
-    Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays, Origin,
+    Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays, Environment, Origin,
 };
 use serde_json::Value;
 
@@ -147,7 +147,7 @@ fn nothing_is_divided_by_no_time() {
 
 #[test]
 fn json_holds_the_same() {
-    let json = tree([2_500_383.5; 3], true).to_json();
+    let json = tree([2_500_383.5; 3], true).to_json(&Environment::default());
     let json: Value = serde_json::from_str(&json).expect("valid JSON");
     assert_eq!(json["schema"], 1);
     assert_eq!(json["origin"], "MEASURED");

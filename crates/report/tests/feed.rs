@@ -1,8 +1,8 @@
 //! The report of a feed: rates, shares, the limit, as text and as JSON.
 
 use pinlane_report::{
-    Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink, FeedNormalize,
-    FeedShard, FeedSkipped, FeedTarget, Origin,
+    Environment, Feed, FeedDone, FeedField, FeedHost, FeedJob, FeedKernel, FeedLimit, FeedLink,
+    FeedNormalize, FeedShard, FeedSkipped, FeedTarget, Origin,
 };
 use serde_json::Value;
 
@@ -208,7 +208,11 @@ fn skipped_samples_are_reported_with_their_reasons() {
     let lines = "; 5 samples skipped\nSkipped: sample 7: no  [2J file\nSkipped: sample 3: too long\n\
                  Skipped: 3 more\n";
     assert!(text.contains(lines), "{text}");
-    assert!(report.to_html().contains("Skipped: sample 3: too long"));
+    assert!(
+        report
+            .to_html(&Environment::default())
+            .contains("Skipped: sample 3: too long")
+    );
     assert!(!report.all_skipped());
 
     let all = FeedDone {
@@ -351,7 +355,7 @@ fn an_empty_feed_divides_by_no_zero() {
     assert!(report.advice().is_empty() && report.stages.is_empty());
     assert!(
         report
-            .to_html()
+            .to_html(&Environment::default())
             .contains("Interrupted: results up to the interruption; target: 5.00 s.")
     );
     report.job.target.epochs = Some(3);
@@ -360,7 +364,8 @@ fn an_empty_feed_divides_by_no_zero() {
             .to_text()
             .contains("interruption; target: 3 epochs or 5.00 s\n")
     );
-    let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
+    let json: Value =
+        serde_json::from_str(&report.to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["asked"]["epochs"], 3);
 }
 
@@ -390,7 +395,8 @@ fn bytes_of_samples_and_bytes_moved_are_reported_separately() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let json: Value = serde_json::from_str(&told(4000).to_json()).expect("valid JSON");
+    let json: Value =
+        serde_json::from_str(&told(4000).to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["sample_gb_per_s"], 10.0);
     assert_eq!(json["moved_gb_per_s"], 12.0);
     assert_eq!(json["sample_bytes"], 50_000_000_000u64);
@@ -443,20 +449,26 @@ fn the_whole_job_is_reported() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains('\u{1b}'), "{text:?}");
-    let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
+    let json: Value =
+        serde_json::from_str(&report.to_json(&Environment::default())).expect("valid JSON");
     let shard = serde_json::json!({
         "rank": 1, "world": 4, "from": ["RANK", "WORLD_SIZE"], "padding_samples": 2
     });
     assert_eq!(json["shard"], shard);
     assert_eq!(json["normalize"]["std"][0], 0.25);
-    assert!(report.to_html().contains("Rank 1 of 4, from RANK"));
+    assert!(
+        report
+            .to_html(&Environment::default())
+            .contains("Rank 1 of 4, from RANK")
+    );
 }
 
 #[test]
 fn json_holds_the_same() {
     let kernel = Some(kernel(4 * SECOND, 5 * SECOND));
     let report = report(measured(), 2_800_000_000, host(75, 10, 5), kernel);
-    let json: Value = serde_json::from_str(&report.to_json()).expect("valid JSON");
+    let json: Value =
+        serde_json::from_str(&report.to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["schema"], 1);
     assert_eq!(json["origin"], "MEASURED");
     assert_eq!(json["source"], "synthetic");

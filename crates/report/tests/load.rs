@@ -1,8 +1,8 @@
 //! The rendered load, byte for byte.
 
 use pinlane_report::{
-    Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList, LoadListTensor,
-    LoadMemory, LoadRun, LoadShard, LoadTimes, LoadVerify, Origin,
+    Environment, Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
+    LoadListTensor, LoadMemory, LoadRun, LoadShard, LoadTimes, LoadVerify, Origin,
 };
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn simulated(copies: Option<LoadCopies>) -> Load {
 }
 
 fn json(report: &Load) -> Value {
-    serde_json::from_str(&report.to_json()).expect("valid JSON")
+    serde_json::from_str(&report.to_json(&Environment::default())).expect("valid JSON")
 }
 
 #[test]
@@ -307,7 +307,8 @@ lm_head  F16    [3, 5]     30  a.safetensors
 Not loaded: 1 tensor in the files that their index does not list.
 ";
     assert_eq!(list.to_text(), text);
-    let json: Value = serde_json::from_str(&list.to_json()).expect("valid JSON");
+    let json: Value =
+        serde_json::from_str(&list.to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["schema"], 1);
     assert_eq!(json["bytes"], 32);
     assert_eq!(json["tensors"][0]["shape"], serde_json::json!([3, 5]));

@@ -1,6 +1,6 @@
 //! The rendered self-test.
 
-use pinlane_report::{Origin, Selftest, SelftestCase, SelftestVerdict};
+use pinlane_report::{Environment, Origin, Selftest, SelftestCase, SelftestVerdict};
 
 fn case(name: &str, verdict: SelftestVerdict) -> SelftestCase {
     SelftestCase {
@@ -45,7 +45,8 @@ fn a_failure_or_a_finding_is_not_good() {
 
 #[test]
 fn json_carries_every_case() {
-    let json: serde_json::Value = serde_json::from_str(&run().to_json()).expect("valid JSON");
+    let json: serde_json::Value =
+        serde_json::from_str(&run().to_json(&Environment::default())).expect("valid JSON");
     assert_eq!(json["origin"], "SIMULATED");
     assert_eq!(json["failed"], 1);
     assert_eq!(json["cases"][0]["verdict"], "passed");

@@ -60,7 +60,10 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let output_file = args.output.as_deref().filter(|_| failed.is_none());
     report.next = next(info, output_file);
     // The results are printed even if a file cannot be written.
-    context.report(|| report.to_json(), || report.to_text())?;
+    context.report(
+        |environment| report.to_json(environment),
+        || report.to_text(),
+    )?;
     failed.map_or(Ok(true), Err)
 }
 

@@ -38,8 +38,11 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let backend = context.device.open_for_timing()?;
     let report = measure(&backend, &backend.device()?, args)?;
     let written = write_given(&args.svg, || report.to_svg())
-        .and_then(|()| write_given(&args.html, || report.to_html()));
-    context.report(|| report.to_json(), || report.to_text())?;
+        .and_then(|()| write_given(&args.html, || report.to_html(&context.environment())));
+    context.report(
+        |environment| report.to_json(environment),
+        || report.to_text(),
+    )?;
     // The results are printed even if a file cannot be written.
     written?;
     context.written([&args.svg, &args.html])?;

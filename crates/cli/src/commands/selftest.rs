@@ -36,7 +36,10 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         let text = args.filter.as_deref().unwrap_or_default();
         return Err(UsageError(format!("no case matches --filter {text}")).into());
     }
-    context.report(|| report.to_json(), || report.summary())?;
+    context.report(
+        |environment| report.to_json(environment),
+        || report.summary(),
+    )?;
     Ok(report.is_good())
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::plots::capitalized;
 use super::{Bench, BenchPoint};
 use crate::format::{duration, exact_size, sanitize};
 use crate::markup::{escape, paragraph};
 use crate::page::{TableCell, table};
 use crate::versioned_json::versioned_json;
-use crate::{CopyStats, Origin};
+use crate::{CopyStats, Environment, Origin};
 
 /// Smaller changes do not count, however little noise there is.
 const CHANGE_MIN_PERCENT: f64 = 1.0;
@@ -121,15 +122,15 @@ impl BenchComparison {
 
     /// The page of `now`, with this comparison.
     #[must_use]
-    pub fn to_html(&self, now: &Bench) -> String {
-        now.html_with(&self.section(&now.origin))
+    pub fn to_html(&self, now: &Bench, environment: &Environment) -> String {
+        now.html_with(&self.section(&now.origin), environment)
     }
 
     /// Slower and faster combinations as a section of a page.
     fn section(&self, now: &Origin) -> String {
         let mut html = format!("<section>\n<h2>{}</h2>\n", escape(&self.heading()));
         let warning = self.warning(now);
-        html.extend(warning.map(|warning| paragraph("warning", &warning)));
+        html.extend(warning.map(|warning| paragraph("warning", &capitalized(&warning))));
         html.extend(self.summary().iter().map(|line| paragraph("", line)));
         let changed = [
             (BenchVerdict::Slower, "slower"),
@@ -191,14 +192,14 @@ impl BenchComparison {
 
     /// `now` as JSON, with this comparison as the field `against`.
     #[must_use]
-    pub fn to_json(&self, now: &Bench) -> String {
+    pub fn to_json(&self, now: &Bench, environment: &Environment) -> String {
         #[derive(Serialize)]
         struct Both<'a> {
             #[serde(flatten)]
             now: &'a Bench,
             against: &'a BenchComparison,
         }
-        versioned_json(&Both { now, against: self })
+        versioned_json(&Both { now, against: self }, environment)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::plots::{TITLE, capitalized};
 use super::{Bench, BenchLatency, BenchLine};
-use crate::Route;
 use crate::format::{duration, rate, short_size};
 use crate::markup::paragraph;
 use crate::page::{TableCell, Tooltip, figures_page, notes, section, table};
 use crate::plot::{NARROW, Scale, WIDE, stylesheet};
+use crate::{Environment, Route};
 
 /// Selects the drawings of one scale without a script.
 const SCALES: &str = "\
@@ -19,12 +19,12 @@ impl Bench {
     /// smallest copy. Pointing at a plot, or the arrow keys on it, show the exact figures; tables repeat
     /// them. Follows the viewer's light or dark theme.
     #[must_use]
-    pub fn to_html(&self) -> String {
-        self.html_with("")
+    pub fn to_html(&self, environment: &Environment) -> String {
+        self.html_with("", environment)
     }
 
     /// The page, with more markup above the plots.
-    pub(super) fn html_with(&self, first: &str) -> String {
+    pub(super) fn html_with(&self, first: &str, environment: &Environment) -> String {
         let mut tooltips = Vec::new();
         let routes = self.routes();
         let sections = routes.iter();
@@ -38,7 +38,15 @@ impl Bench {
         body.extend(routes.iter().map(|route| self.html_table(*route)));
         body.push_str(&self.html_latencies());
         let (header, style) = (self.header(), stylesheet());
-        figures_page(TITLE, &self.origin, &style, &header, &body, &tooltips)
+        figures_page(
+            TITLE,
+            &self.origin,
+            environment,
+            &style,
+            &header,
+            &body,
+            &tooltips,
+        )
     }
 
     fn header(&self) -> String {

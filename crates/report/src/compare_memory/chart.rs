@@ -6,7 +6,7 @@ use crate::markup::paragraph;
 use crate::page::{TableCell, Tooltip, TooltipRow, figures_page, notes, table};
 use crate::plot::picture::Picture;
 use crate::plot::{Axis, BarChart, BarGroup, BarLimit, ChartBar, SeriesStyle, stylesheet};
-use crate::{CopyStats, MemoryKind, Route};
+use crate::{CopyStats, Environment, MemoryKind, Route};
 
 impl Compare {
     /// A standalone picture: bars of each kind of memory in both directions, the limit of the link,
@@ -25,7 +25,7 @@ impl Compare {
     /// A page that works offline: the content of [`Self::to_svg`] with exact figures in tooltips and in a
     /// table. The advice is on top.
     #[must_use]
-    pub fn to_html(&self) -> String {
+    pub fn to_html(&self, environment: &Environment) -> String {
         let advice = self.advice();
         let advice = advice.iter().map(|sentence| paragraph("advice", sentence));
         let about = [paragraph("dim", &self.about()), notes(&self.notes)];
@@ -36,7 +36,15 @@ impl Compare {
         let mut body = chart.section("Bandwidth", "longer is better", label, &mut tooltips);
         body.push_str(&self.table_html());
         let (title, style) = (self.title(), stylesheet());
-        figures_page(&title, &self.origin, &style, &header, &body, &tooltips)
+        figures_page(
+            &title,
+            &self.origin,
+            environment,
+            &style,
+            &header,
+            &body,
+            &tooltips,
+        )
     }
 
     fn table_html(&self) -> String {

@@ -1,43 +1,66 @@
 //! A feed as a page.
 
 use super::Feed;
+use crate::Environment;
 use crate::format::percent;
 use crate::markup::paragraph;
 use crate::page::{TableCell, Tooltip, TooltipRow, figures_page, notes, table};
 use crate::plot::{Axis, BarChart, BarGroup, ChartBar, SeriesStyle, stylesheet};
 
 impl Feed {
-    /// A page that works offline: rates and advice, and the shares of the time as bars and as a table.
+    /// A page that works offline: the rate and the limit in words, the rate and the waits over time, what
+    /// each part could do alone, the shares of the time as bars and as a table, and the job.
     #[must_use]
-    pub fn to_html(&self) -> String {
+    pub fn to_html(&self, environment: &Environment) -> String {
         let mut tooltips = Vec::new();
+        let mut body = self.rate_section(&mut tooltips);
+        body.push_str(&self.wait_section(&mut tooltips));
+        body.push_str(&self.parts_section(&mut tooltips));
         let label = "Shares of the time, by stage";
         let chart = self.chart();
-        let mut body = chart.section("Time by stage", "share of the total", label, &mut tooltips);
+        let remark = "share of the total";
+        body.push_str(&chart.section("Time by stage", remark, label, &mut tooltips));
         body.push_str(&self.table_html());
+        body.push_str(&self.details());
         let header = self.header();
         let (title, style) = (super::text::TITLE, stylesheet());
-        figures_page(title, &self.origin, &style, &header, &body, &tooltips)
+        figures_page(
+            title,
+            &self.origin,
+            environment,
+            &style,
+            &header,
+            &body,
+            &tooltips,
+        )
     }
 
     fn header(&self) -> String {
-        let mut advice = vec![format!("{}.", self.rates())];
+        let mut header = String::new();
         if !self.complete {
             let interrupted = self.job.target.interrupted();
-            advice.insert(0, format!("Interrupted: {interrupted}."));
+            header.push_str(&paragraph(
+                "warning",
+                &format!("Interrupted: {interrupted}."),
+            ));
         }
-        advice.extend(self.advice());
+        header.push_str(&paragraph("advice", &format!("{}.", self.rates())));
+        let advice = self.advice().join(" ");
+        if !advice.is_empty() {
+            header.push_str(&paragraph("advice", &advice));
+        }
+        header + &notes(&self.notes)
+    }
+
+    /// The job and what became of it.
+    fn details(&self) -> String {
         let mut details = self.job.lines();
         details.extend(self.counts().lines().map(str::to_owned));
         details.extend(self.gpu_line());
-        let host = self.host_line().into_iter();
-        let notes_and_host: Vec<String> = host.chain(self.notes.iter().cloned()).collect();
-        let advice = advice.iter().map(|sentence| paragraph("advice", sentence));
+        details.extend(self.host_line());
         let details = details.iter().map(|line| paragraph("dim", line));
-        advice
-            .chain(details)
-            .chain([notes(&notes_and_host)])
-            .collect()
+        let details: String = details.collect();
+        format!("<section class=\"details\">\n<h2>Job</h2>\n{details}</section>\n")
     }
 
     /// Whose time, spent on what, and its share.
@@ -47,7 +70,9 @@ impl Feed {
         let link = self.link_busy_share.map(|busy| ("link", "busy", busy));
         // Like the others, of the total time: also before the first kernel and after the last one.
         let gpu = self.gpu_busy_share().map(|busy| ("GPU", "busy", busy));
-        stages.chain(link).chain(gpu).collect()
+        let consumer = self.wait_share();
+        let consumer = consumer.map(|share| ("consumer", "waiting for batches", share));
+        stages.chain(link).chain(gpu).chain(consumer).collect()
     }
 
     fn chart(&self) -> BarChart<'_> {
@@ -59,6 +84,7 @@ impl Feed {
                 style: match owner {
                     "link" => SeriesStyle::Vermilion,
                     "GPU" => SeriesStyle::Green,
+                    "consumer" => SeriesStyle::Grey,
                     _ => [
                         SeriesStyle::Blue,
                         SeriesStyle::Ochre,

@@ -1,12 +1,15 @@
 //! `feed`: a dataset run through the loader.
 
 mod html;
+mod interval;
 mod job;
 mod limit;
+mod plots;
 mod text;
 
 use serde::Serialize;
 
+pub use self::interval::FeedInterval;
 pub use self::job::{FeedField, FeedJob, FeedNormalize, FeedShard, FeedTarget};
 pub use self::limit::FeedLimit;
 use crate::Origin;
@@ -175,6 +178,8 @@ pub struct Feed {
     pub kernel: Option<FeedKernel>,
     /// Share of the time in which the GPU was idle between kernels.
     pub gpu_idle_share: Option<f64>,
+    /// The run over time, after the first batch; empty if the time was not measured.
+    pub intervals: Vec<FeedInterval>,
     /// Pinned memory in use.
     pub pinned_bytes: u64,
     /// What limited the rate.
@@ -220,6 +225,7 @@ impl Feed {
             link,
             host,
             kernel,
+            intervals: Vec::new(),
             pinned_bytes: 0,
             limit: None,
             first_skipped: Vec::new(),
@@ -233,6 +239,18 @@ impl Feed {
     #[must_use]
     pub fn all_skipped(&self) -> bool {
         self.done.samples == 0 && self.done.skipped > 0
+    }
+
+    /// Share of the total time in which the consumer waited for batches.
+    fn wait_share(&self) -> Option<f64> {
+        if self.intervals.is_empty() {
+            return None;
+        }
+        let elapsed_ns = self.done.elapsed_ns.filter(|ns| *ns > 0)?;
+        let waits_ns = self.intervals.iter().map(|interval| interval.wait_ns);
+        let waits_ns = waits_ns.chain(self.done.first_batch_ns);
+        let wait_ns = waits_ns.fold(0, u64::saturating_add);
+        Some((wait_ns as f64 / elapsed_ns as f64).min(1.0))
     }
 
     /// Share of the total time in which a kernel ran.

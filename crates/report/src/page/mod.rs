@@ -2,7 +2,7 @@
 //! theme, and states first where its figures come from.
 //!
 //! ```text
-//!  Page ── head, style, title, origin, body, script
+//!  Page ── head, style, title, origin, body, environment, script
 //!    notes    what the reader should know
 //!    section  a heading and a picture
 //!    table    the figures as digits, also for screen readers
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::Origin;
-use crate::format::sanitize;
+use crate::format::{counted, sanitize};
 use crate::markup::{escape, paragraph};
+use crate::{Environment, Origin};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -36,6 +36,7 @@ const POLICY: &str =
 pub(crate) struct Page<'a> {
     pub(crate) title: &'a str,
     pub(crate) origin: &'a Origin,
+    pub(crate) environment: &'a Environment,
     /// Style sheets in addition to the common one.
     pub(crate) styles: &'a [&'a str],
     /// Markup below the title and the origin.
@@ -56,7 +57,7 @@ impl Page<'_> {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}{}\
-             </style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{}{}</header>\n{}\
+             </style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{}{}</header>\n{}{}\
              <div id=\"hover\" hidden></div>\n\
              <script type=\"application/json\" id=\"data\">{}</script>\n\
              <script>\n\"use strict\";\n{FIRST_SCRIPTS}{}</script>\n</body>\n</html>\n",
@@ -64,6 +65,7 @@ impl Page<'_> {
             origin_line(self.origin),
             self.header,
             self.body,
+            footer(self.environment),
             // No text in the data may end its element.
             self.data.replace('<', "\\u003c"),
             self.scripts.concat(),
@@ -75,6 +77,7 @@ impl Page<'_> {
 pub(crate) fn figures_page(
     title: &str,
     origin: &Origin,
+    environment: &Environment,
     plot_style: &str,
     header: &str,
     body: &str,
@@ -84,6 +87,7 @@ pub(crate) fn figures_page(
     let page = Page {
         title,
         origin,
+        environment,
         styles: &[plot_style, FIGURES_STYLE],
         header,
         body: &format!("<main>\n{body}</main>\n"),
@@ -101,6 +105,36 @@ fn origin_line(origin: &Origin) -> String {
         Origin::Computed { .. } => "computed",
     };
     paragraph(&format!("origin {class}"), &origin.line())
+}
+
+/// What made the page; empty if nothing is known.
+fn footer(environment: &Environment) -> String {
+    let Environment {
+        version,
+        date,
+        driver,
+        gpu,
+        cpu,
+        cpus,
+        system,
+    } = environment.clone();
+    let version = version.map(|version| format!("Pinlane {version}"));
+    let cpus = cpus.map(|cpus| counted(cpus, "CPU"));
+    let lines = [
+        ("Made by", vec![version, date]),
+        ("Device:", vec![gpu, driver]),
+        ("Machine:", vec![cpu, cpus, system]),
+    ];
+    let lines = lines.into_iter().filter_map(|(label, parts)| {
+        let known: Vec<String> = parts.into_iter().flatten().collect();
+        let line = || format!("{label} {}", known.join(", "));
+        (!known.is_empty()).then(|| paragraph("dim", &line()))
+    });
+    let lines: String = lines.collect();
+    match lines.is_empty() {
+        true => lines,
+        false => format!("<footer>\n{lines}</footer>\n"),
+    }
 }
 
 /// Notes as a list; empty without notes.

@@ -1,7 +1,7 @@
 //! Values side by side, as horizontal bars in groups.
 
 use super::axis::Axis;
-use super::plot_area::{Canvas, Drawing, NARROW, WIDE, flag};
+use super::plot_area::{Canvas, Drawing, NARROW, WIDE, flag_row};
 use super::series_style::SeriesStyle;
 use crate::Origin;
 use crate::markup::{SvgElements, length, point, text_px};
@@ -74,7 +74,7 @@ impl BarChart<'_> {
 
     pub(crate) fn draw(&self, canvas: &Canvas) -> Drawing {
         let layout = BarLayout::new(self, canvas);
-        let mut svg = flag(self.origin, canvas.left_px, 1.0, canvas.width_px);
+        let mut svg = flag_row(self.origin, canvas).svg;
         let heights_px = self.groups.iter().map(|group| group.height_px(canvas));
         let bottom_px = layout.top_px + heights_px.sum::<f64>();
         layout.draw_axis(bottom_px + 10.0, &mut svg);
@@ -144,12 +144,9 @@ impl<'a> BarLayout<'a> {
         }
         let label_px = chart.bars().map(|bar| chart.label_overhang_px(bar));
         let caption_end_px = canvas.left_px + name_px + caption_px;
-        let mut top_px = 4.0;
+        let mut top_px = flag_row(chart.origin, canvas).height_px + 4.0;
         if chart.limit.is_some() || has_notes {
             top_px += 26.0;
-        }
-        if !chart.origin.is_measured() {
-            top_px += 28.0;
         }
         Self {
             chart,

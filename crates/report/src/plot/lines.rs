@@ -1,8 +1,9 @@
 //! Values over sizes, one line per series.
 
 use super::axis::Axis;
-use super::plot_area::{Canvas, Drawing, flag};
+use super::plot_area::{Canvas, Drawing, flag_row};
 use super::series_style::SeriesStyle;
+use super::side_by_side::{Place, side_by_side};
 use crate::Origin;
 use crate::markup::{SvgElements, escape, length, point, text_px};
 use crate::page::Tooltip;
@@ -14,6 +15,12 @@ const LABEL_PX: f64 = 18.0;
 const LEGEND_ROW_PX: f64 = 20.0;
 /// Width of a line sample before its name.
 const SAMPLE_PX: f64 = 30.0;
+
+/// Of more stops than this, only the one under the pointer has its markers.
+const MARKED_MAX: usize = 20;
+
+/// Told to the reader of such a plot.
+const COINCIDE: &str = "lines that coincide are drawn side by side";
 
 /// Lines over a common axis.
 pub(crate) struct LinePlot<'a> {
@@ -65,15 +72,22 @@ struct PlotArea {
 
 impl LinePlot<'_> {
     pub(crate) fn draw(&self, canvas: &Canvas) -> Drawing {
-        let mut drawing = match canvas.narrow {
-            true => self.legend(canvas),
-            false => Drawing::default(),
-        };
+        // Above the axes, where it covers no line.
+        let mut drawing = flag_row(self.origin, canvas);
+        if canvas.narrow {
+            self.draw_legend(canvas, &mut drawing);
+        }
         let top_px = drawing.height_px + 22.0;
         let (axis_px, side_px, height_px) = match canvas.narrow {
             true => (34.0, 26.0, 250.0),
             false => (40.0, 196.0, 290.0),
         };
+        let labels_px = self
+            .y
+            .ticks
+            .iter()
+            .map(|tick| text_px(&tick.label, FONT_PX));
+        let axis_px = labels_px.fold(0.0, f64::max).max(axis_px - 10.0) + 10.0;
         let area = PlotArea {
             left_px: canvas.left_px + axis_px,
             right_px: canvas.right_px() - side_px,
@@ -81,34 +95,47 @@ impl LinePlot<'_> {
             bottom_px: top_px + height_px,
         };
         let svg = &mut drawing.svg;
-        self.draw_axes(&area, svg);
-        let room_px = area.right_px - area.left_px;
-        let (left_px, top_px) = (area.left_px + 10.0, top_px + 8.0);
-        svg.append(&flag(self.origin, left_px, top_px, room_px));
-        for line in &self.lines {
-            self.draw_line(line, &area, svg);
+        self.draw_axes(canvas, &area, svg);
+        let (places, coincide) = side_by_side(&self.places(&area));
+        if coincide {
+            let (x_px, y_px) = (area.right_px, area.top_px - 13.0);
+            svg.text("dim small end", x_px, y_px, COINCIDE);
+        }
+        for (line, places) in self.lines.iter().zip(&places) {
+            self.draw_line(line, places, &area, svg);
         }
         if !canvas.narrow {
-            self.draw_names(&area, svg);
+            self.draw_names(&places, &area, svg);
         }
-        self.draw_stops(canvas, &area, svg);
+        self.draw_stops(canvas, &places, &area, svg);
         drawing.height_px = area.bottom_px + 30.0;
         drawing
     }
 
-    /// From the highest last value to the lowest.
-    fn by_last(&self) -> Vec<&Line> {
+    /// Where the medians are, line by line.
+    fn places(&self, area: &PlotArea) -> Vec<Vec<Place>> {
+        let place = |point: &LinePoint| Place {
+            x_px: area.x_px(&self.x, point.x),
+            y_px: area.y_px(&self.y, point.median),
+        };
+        let lines = self.lines.iter();
+        lines
+            .map(|line| line.points.iter().map(place).collect())
+            .collect()
+    }
+
+    /// From the highest last value to the lowest, with their numbers.
+    fn by_last(&self) -> Vec<(usize, &Line)> {
         let last = |line: &Line| line.points.last().map_or(0.0, |point| point.median);
-        let mut lines: Vec<&Line> = self.lines.iter().collect();
-        lines.sort_by(|a, b| last(b).total_cmp(&last(a)));
+        let mut lines: Vec<(usize, &Line)> = self.lines.iter().enumerate().collect();
+        lines.sort_by(|(_, a), (_, b)| last(b).total_cmp(&last(a)));
         lines
     }
 
     /// Names above the plot, in as many rows as they need.
-    fn legend(&self, canvas: &Canvas) -> Drawing {
-        let mut drawing = Drawing::default();
-        let (mut x_px, mut row_px) = (canvas.left_px, 0.0);
-        for line in self.by_last() {
+    fn draw_legend(&self, canvas: &Canvas, drawing: &mut Drawing) {
+        let (mut x_px, mut row_px) = (canvas.left_px, drawing.height_px);
+        for (_, line) in self.by_last() {
             let width_px = SAMPLE_PX + text_px(&line.name, FONT_PX);
             if x_px > canvas.left_px && x_px + width_px > canvas.right_px() {
                 (x_px, row_px) = (canvas.left_px, row_px + LEGEND_ROW_PX);
@@ -120,10 +147,9 @@ impl LinePlot<'_> {
             x_px += width_px + 14.0;
             drawing.height_px = row_px + LEGEND_ROW_PX + 8.0;
         }
-        drawing
     }
 
-    fn draw_axes(&self, area: &PlotArea, svg: &mut SvgElements) {
+    fn draw_axes(&self, canvas: &Canvas, area: &PlotArea, svg: &mut SvgElements) {
         let (left, right) = (length(area.left_px), length(area.right_px));
         let number_px = area.left_px - 8.0;
         for tick in &self.y.ticks {
@@ -132,7 +158,9 @@ impl LinePlot<'_> {
             svg.text("dim end", number_px, y_px + 4.5, &tick.label);
         }
         let bottom = length(area.bottom_px);
-        svg.text("dim end", number_px, area.top_px - 13.0, self.unit);
+        // A long unit begins at the edge instead of leaving the drawing.
+        let unit_px = (number_px - text_px(self.unit, FONT_PX)).max(canvas.left_px);
+        svg.text("dim", unit_px, area.top_px - 13.0, self.unit);
         svg.path("rule", &format!("M{left} {bottom}H{right}"));
         for tick in &self.x.ticks {
             let x_px = area.x_px(&self.x, tick.at);
@@ -142,46 +170,46 @@ impl LinePlot<'_> {
     }
 
     /// The medians as a line over a band of the ranges; a single point as its range.
-    fn draw_line(&self, line: &Line, area: &PlotArea, svg: &mut SvgElements) {
+    fn draw_line(&self, line: &Line, places: &[Place], area: &PlotArea, svg: &mut SvgElements) {
         let class = line.style.class();
         let at = |x: f64, y: f64| point(area.x_px(&self.x, x), area.y_px(&self.y, y));
-        let path = |points: &mut dyn Iterator<Item = (f64, f64)>| {
-            let points: Vec<String> = points.map(|(x, y)| at(x, y)).collect();
-            format!("M{}", points.join("L"))
-        };
         let points = || line.points.iter();
-        let lows = points().rev().map(|point| (point.x, point.low));
-        let highs = points().map(|point| (point.x, point.high));
-        let mut medians = points().map(|point| (point.x, point.median));
+        let lows = points().rev().map(|point| at(point.x, point.low));
+        let highs = points().map(|point| at(point.x, point.high));
         let line = format!("line l{class}");
-        if medians.len() == 1 {
-            svg.path(&line, &path(&mut lows.chain(highs)));
+        if places.len() == 1 {
+            svg.path(&line, &path(lows.chain(highs)));
         } else {
-            let band = format!("{}Z", path(&mut highs.chain(lows)));
+            let band = format!("{}Z", path(highs.chain(lows)));
             svg.path(&format!("band {class}"), &band);
-            svg.path(&line, &path(&mut medians));
+            let medians = places.iter().map(|place| point(place.x_px, place.y_px));
+            svg.path(&line, &path(medians));
         }
     }
 
     /// Names beside the plot, each near the end of its line.
-    fn draw_names(&self, area: &PlotArea, svg: &mut SvgElements) {
-        let ends: Vec<(&Line, LinePoint)> = self
+    fn draw_names(&self, places: &[Vec<Place>], area: &PlotArea, svg: &mut SvgElements) {
+        let ends: Vec<(&Line, LinePoint, Place)> = self
             .by_last()
             .into_iter()
-            .filter_map(|line| line.points.last().map(|point| (line, *point)))
+            .filter_map(|(number, line)| {
+                Some((line, *line.points.last()?, *places[number].last()?))
+            })
             .collect();
-        let y_px = |(_, point): &(&Line, LinePoint)| area.y_px(&self.y, point.median);
-        let wanted: Vec<f64> = ends.iter().map(y_px).collect();
+        // Sorted, unlike those of lines side by side.
+        let wanted = ends
+            .iter()
+            .map(|(_, end, _)| area.y_px(&self.y, end.median));
+        let wanted: Vec<f64> = wanted.collect();
         let labels = spread_labels(&wanted, LABEL_PX, area.top_px, area.bottom_px);
-        for (((line, end), end_px), label_px) in ends.iter().zip(&wanted).zip(&labels) {
-            let end_x_px = area.x_px(&self.x, end.x);
+        for ((line, end, place), label_px) in ends.iter().zip(&labels) {
             let x_px = area.right_px + 20.0;
             // A line that ends early is identified by its marker alone.
-            if end_x_px + 1.0 >= area.right_px {
+            if area.x_px(&self.x, end.x) + 1.0 >= area.right_px {
                 svg.raw(format_args!(
                     "<path class=\"lead l{}\" style=\"stroke-dasharray:none\" d=\"M{}L{}\"/>",
                     line.style.class(),
-                    point(end_x_px + 5.0, *end_px),
+                    point(place.x_px + 5.0, place.y_px),
                     point(x_px - 2.0, *label_px)
                 ));
             }
@@ -197,23 +225,36 @@ impl LinePlot<'_> {
     }
 
     /// Markers, and the area in which the pointer shows the tooltip of each x.
-    fn draw_stops(&self, canvas: &Canvas, area: &PlotArea, svg: &mut SvgElements) {
+    fn draw_stops(
+        &self,
+        canvas: &Canvas,
+        places: &[Vec<Place>],
+        area: &PlotArea,
+        svg: &mut SvgElements,
+    ) {
         let stops = self.stops.iter();
         let stops_px: Vec<f64> = stops.map(|stop| area.x_px(&self.x, stop.x)).collect();
         let height_px = area.bottom_px - area.top_px;
+        let class = match self.stops.len() > MARKED_MAX {
+            true => "stop dense",
+            false => "stop",
+        };
         for (index, stop) in self.stops.iter().enumerate() {
             let x_px = stops_px[index];
-            svg.raw(canvas.part("stop", index, &stop.tooltip));
+            svg.raw(canvas.part(class, index, &stop.tooltip));
             let cursor = format!("M{}v{}", point(x_px, area.top_px), length(height_px));
             svg.path("cursor", &cursor);
-            for line in &self.lines {
-                for point in line.points.iter().filter(|point| point.x == stop.x) {
-                    let y_px = area.y_px(&self.y, point.median);
+            // Another line comes last at each stop, so that no marker is always covered.
+            for offset in 0..self.lines.len() {
+                let number = (index + offset) % self.lines.len();
+                let (line, places) = (&self.lines[number], &places[number]);
+                let points = line.points.iter().zip(places);
+                for (point, place) in points.filter(|(point, _)| point.x == stop.x) {
                     if point.noisy {
                         let ring = format!("l{} noisy", line.style.class());
-                        svg.circle(&ring, x_px, y_px, 8.0);
+                        svg.circle(&ring, place.x_px, place.y_px, 8.0);
                     }
-                    line.style.marker(x_px, y_px, svg);
+                    line.style.marker(place.x_px, place.y_px, svg);
                 }
             }
             let before = index.checked_sub(1).map(|before| stops_px[before]);
@@ -224,6 +265,12 @@ impl LinePlot<'_> {
             svg.raw("</g>\n");
         }
     }
+}
+
+/// Path data through these points.
+fn path(points: impl Iterator<Item = String>) -> String {
+    let points: Vec<String> = points.collect();
+    format!("M{}", points.join("L"))
 }
 
 /// A piece of a line with its marker.

@@ -4,6 +4,7 @@
 //!  LinePlot, BarChart        what is drawn
 //!    axis                    values to positions, ticks
 //!    series_style            colour, marker and dashes of a series
+//!    side_by_side            lines that coincide
 //!  canvas                    where it is drawn: wide or narrow, in a page or alone
 //!  picture                   title, origin and style of a standalone picture
 //!  stylesheet                CSS, the same in pictures and pages
@@ -17,6 +18,7 @@ mod lines;
 pub(crate) mod picture;
 mod plot_area;
 mod series_style;
+mod side_by_side;
 mod stylesheet;
 
 pub(crate) use self::axis::{Axis, Scale, TimeTick, time_ticks};

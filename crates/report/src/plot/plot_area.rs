@@ -86,11 +86,12 @@ impl Drawing {
     }
 }
 
-/// Marks the plot itself as not measured, so that this survives cropping.
-pub(super) fn flag(origin: &Origin, left_px: f64, top_px: f64, room_px: f64) -> SvgElements {
-    let mut svg = SvgElements::default();
+/// The first row of a drawing: marks the plot itself as not measured, so that this survives cropping.
+/// Empty for measurements.
+pub(super) fn flag_row(origin: &Origin, canvas: &Canvas) -> Drawing {
+    let mut drawing = Drawing::default();
     let text = match origin {
-        Origin::Measured { .. } => return svg,
+        Origin::Measured { .. } => return drawing,
         Origin::Simulated { profile, .. }
         | Origin::Computed {
             profile,
@@ -99,8 +100,11 @@ pub(super) fn flag(origin: &Origin, left_px: f64, top_px: f64, room_px: f64) -> 
         } => format!("SIMULATED: sim:{profile}"),
         Origin::Computed { profile, .. } => format!("COMPUTED: {profile}"),
     };
-    let text = clip(&sanitize(&text), (room_px / 9.0).max(10.0) as usize, '…');
-    svg.flag(left_px, top_px, text_px(&text, 13.0) * 1.05 + 16.0);
-    svg.text("fig", left_px + 8.0, top_px + 15.5, &text);
-    svg
+    let columns = (canvas.width_px / 9.0).max(10.0) as usize;
+    let text = clip(&sanitize(&text), columns, '…');
+    let (left_px, svg) = (canvas.left_px, &mut drawing.svg);
+    svg.flag(left_px, 1.0, text_px(&text, 13.0) * 1.05 + 16.0);
+    svg.text("fig", left_px + 8.0, 16.5, &text);
+    drawing.height_px = 28.0;
+    drawing
 }

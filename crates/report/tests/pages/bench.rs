@@ -1,13 +1,13 @@
 //! Sweeps as pictures and pages.
 
-use pinlane_report::{Bench, MemoryKind, Route};
+use pinlane_report::{Bench, Environment, MemoryKind, Route};
 use roxmltree::Document;
 
 use crate::markup::{check_html, check_svg, pictures, texts, tips};
-use crate::sample::{bench, measured, simulated, sizes};
+use crate::sample::{bench, environment, measured, simulated, sizes};
 
 fn check(bench: &Bench, which: &str) -> (String, String) {
-    let (svg, html) = (bench.to_svg(), bench.to_html());
+    let (svg, html) = (bench.to_svg(), bench.to_html(&environment()));
     check_svg(&svg, which);
     check_html(&html, which);
     (svg, html)
@@ -98,7 +98,7 @@ fn names_are_in_the_order_of_the_lines_and_apart() {
 
 #[test]
 fn tooltips_have_the_exact_figures() {
-    let html = bench(measured()).to_html();
+    let html = bench(measured()).to_html(&environment());
     let tips = tips(&html);
     let last = &tips[sizes().len() - 1];
     assert_eq!(last["title"], "256 MiB, host to device");
@@ -152,7 +152,7 @@ fn every_picture_is_marked_as_simulated() {
 #[test]
 fn an_interrupted_run_is_marked() {
     let mut bench = bench(measured());
-    assert!(!bench.to_html().contains("Incomplete"));
+    assert!(!bench.to_html(&environment()).contains("Incomplete"));
     bench.complete = false;
     let (svg, html) = check(&bench, "incomplete");
     assert!(html.contains("<p class=\"warning\">Incomplete"));
@@ -186,4 +186,106 @@ fn nothing_one_size_and_one_sample_are_shown() {
     assert_eq!((count(&svg, "stop"), count(&svg, "bar")), (1, 0));
     assert!(!texts(&svg).contains(&"Host to device".to_owned()));
     assert_eq!(pictures(&html).len(), 4);
+}
+
+/// The corners of a path that has no other commands than moves and lines.
+fn corners(path: &str) -> Vec<(f64, f64)> {
+    let corners = path.split(['M', 'L', 'Z']).filter(|part| !part.is_empty());
+    let number = |text: &str| text.parse::<f64>().expect("a number");
+    corners
+        .map(|corner| {
+            let (x, y) = corner.split_once(' ').expect("two numbers");
+            (number(x), number(y))
+        })
+        .collect()
+}
+
+/// The lines of a drawing, without the pieces beside names.
+fn lines(svg: &str) -> Vec<Vec<(f64, f64)>> {
+    let document = Document::parse(svg).expect("XML");
+    let paths = document.descendants().filter(|node| {
+        let class = node.attribute("class").unwrap_or_default();
+        class.starts_with("line ")
+    });
+    let paths = paths.filter_map(|node| node.attribute("d"));
+    paths
+        .filter(|path| !path.contains('h'))
+        .map(corners)
+        .collect()
+}
+
+#[test]
+fn the_badge_covers_no_line_and_no_axis() {
+    let (_, html) = check(&bench(simulated()), "simulated");
+    for picture in pictures(&html).into_iter().take(12) {
+        let document = Document::parse(picture).expect("XML");
+        let flag = document
+            .descendants()
+            .find(|node| node.attribute("class") == Some("flag"))
+            .expect("a badge");
+        let edge = |name| -> f64 {
+            let value = flag.attribute(name).expect(name);
+            value.parse().expect("a number")
+        };
+        let bottom = edge("y") + edge("height");
+        let highest = lines(picture).into_iter().flatten();
+        let highest = highest.map(|(_, y)| y).fold(f64::INFINITY, f64::min);
+        assert!(bottom < highest, "{bottom} is below {highest}");
+    }
+}
+
+#[test]
+fn lines_that_coincide_are_drawn_side_by_side() {
+    const NOTE: &str = "lines that coincide are drawn side by side";
+    let mut bench = bench(simulated());
+    // As on a simulated device, where several kinds of memory take exactly the same time.
+    let lines_now = bench.lines.iter();
+    let pinned = lines_now.filter(|line| line.point.memory == MemoryKind::Pinned);
+    let pinned: Vec<_> = pinned.cloned().collect();
+    bench.lines = [
+        MemoryKind::Pinned,
+        MemoryKind::Registered,
+        MemoryKind::Mapped,
+    ]
+    .iter()
+    .flat_map(|memory| {
+        pinned.iter().cloned().map(|mut line| {
+            line.point.memory = *memory;
+            line
+        })
+    })
+    .collect();
+    let (svg, html) = check(&bench, "coincident");
+    assert!(texts(&svg).contains(&NOTE.to_owned()));
+    for picture in pictures(&html).into_iter().take(12) {
+        let lines = lines(picture);
+        assert_eq!(lines.len(), 3);
+        for stop in 0..sizes().len() {
+            let mut places: Vec<(f64, f64)> = lines.iter().map(|line| line[stop]).collect();
+            places.sort_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
+            for pair in places.windows(2) {
+                let apart = (pair[1].0 - pair[0].0).hypot(pair[1].1 - pair[0].1);
+                assert!((3.0..5.0).contains(&apart), "{places:?}");
+            }
+        }
+    }
+    bench
+        .lines
+        .retain(|line| line.point.memory == MemoryKind::Pinned);
+    assert!(!bench.to_svg().contains(NOTE));
+}
+
+#[test]
+fn the_page_says_what_made_it() {
+    let (_, html) = check(&bench(measured()), "H200");
+    let footer = html.split_once("<footer>").expect("a footer").1;
+    for line in [
+        "Made by Pinlane 0.1.0, 2026-11-15T10:20:35Z<",
+        "Device: NVIDIA H200, CUDA 13.0 (NVIDIA 580.159.03)<",
+        "Machine: AMD EPYC 9654 96-Core Processor, 192 CPUs, Debian GNU/Linux 12 (bookworm), Linux ",
+    ] {
+        assert!(footer.contains(line), "{line}: {footer}");
+    }
+    let unknown = bench(measured()).to_html(&Environment::default());
+    assert!(!unknown.contains("<footer>"));
 }

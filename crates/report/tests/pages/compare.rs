@@ -4,10 +4,10 @@ use pinlane_report::{Compare, LinkBasis, Route};
 use roxmltree::Document;
 
 use crate::markup::{check_html, check_svg, pictures, texts, tips};
-use crate::sample::{compare, measured, simulated};
+use crate::sample::{compare, environment, measured, simulated};
 
 fn check(compare: &Compare, which: &str) -> (String, String) {
-    let (svg, html) = (compare.to_svg(), compare.to_html());
+    let (svg, html) = (compare.to_svg(), compare.to_html(&environment()));
     check_svg(&svg, which);
     check_html(&html, which);
     (svg, html)

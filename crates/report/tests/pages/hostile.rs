@@ -1,9 +1,9 @@
 //! Extreme and hostile reports give valid pictures and pages.
 
-use pinlane_report::{Bench, Compare, Origin, Route};
+use pinlane_report::{Bench, Compare, Environment, Origin, Route};
 
 use crate::markup::{check_html, check_svg};
-use crate::sample::{bench, compare, measured};
+use crate::sample::{bench, compare, environment, measured};
 
 const EVIL: [&str; 6] = [
     "</script><script>alert(1)</script>",
@@ -16,12 +16,26 @@ const EVIL: [&str; 6] = [
 
 fn check(bench: &Bench, which: &str) {
     check_svg(&bench.to_svg(), which);
-    check_html(&bench.to_html(), which);
+    check_html(&bench.to_html(&environment()), which);
+}
+
+/// All of it, with a text of others.
+fn hostile_environment(text: &str) -> Environment {
+    let text = || Some(text.to_owned());
+    Environment {
+        version: text(),
+        date: text(),
+        driver: text(),
+        gpu: text(),
+        cpu: text(),
+        cpus: Some(u64::MAX),
+        system: text(),
+    }
 }
 
 fn check_compare(compare: &Compare, which: &str) {
     check_svg(&compare.to_svg(), which);
-    check_html(&compare.to_html(), which);
+    check_html(&compare.to_html(&environment()), which);
 }
 
 #[test]
@@ -37,6 +51,7 @@ fn texts_do_not_break_out() {
             bench.began = Some(evil.to_owned());
             bench.notes = vec![evil.to_owned(); 3];
             check(&bench, evil);
+            check_html(&bench.to_html(&hostile_environment(evil)), evil);
             check_compare(&compare(origin), evil);
         }
     }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::browser::{Browser, DESKTOP, PHONE, Page, Window};
-use crate::sample::{bench, compare, measured, simulated};
+use crate::feed::feed;
+use crate::sample::{bench, compare, environment, measured, simulated};
 
 const HOVER: &str = "document.getElementById('hover')";
 const TITLE: &str = "document.querySelector('#hover b').textContent";
@@ -43,8 +44,22 @@ fn sound(page: &mut Page<'_>, which: &str) {
 /// Each figure shows one drawing, of the kind for this width, with nothing beyond the window.
 fn fit_every_window(browser: &mut Browser) {
     let pages = [
-        ("bench.html", bench(simulated()).to_html(), 4),
-        ("compare.html", compare(measured()).to_html(), 1),
+        ("bench.html", bench(simulated()).to_html(&environment()), 4),
+        (
+            "compare.html",
+            compare(measured()).to_html(&environment()),
+            1,
+        ),
+        (
+            "feed.html",
+            feed(simulated(), "images.npy", 1_000_000_000).to_html(&environment()),
+            4,
+        ),
+        (
+            "feed-measured.html",
+            feed(measured(), "images.npy", 40_000_000).to_html(&environment()),
+            4,
+        ),
     ];
     for (name, html, figures) in pages {
         let path = file(name, &html);
@@ -68,6 +83,9 @@ fn fit_every_window(browser: &mut Browser) {
                 let fill = "getComputedStyle(document.querySelector('.h1')).fill";
                 assert_eq!(page.value(fill), blue, "{which}");
                 assert_eq!(page.value(&overlapping()), 0, "{which}");
+                assert_eq!(page.value(&covered()), 0, "{which}");
+                let made = "document.querySelector('footer').textContent.includes('Pinlane 0.1.0')";
+                assert_eq!(page.value(made), true, "{which}");
                 sound(&mut page, &which);
             }
         }
@@ -87,8 +105,22 @@ fn overlapping() -> String {
     )
 }
 
+/// Badges that cover a line or a bar.
+fn covered() -> String {
+    format!(
+        "{SHOWN}.map((svg) => {{ \
+           const badge = svg.querySelector('.flag')?.getBoundingClientRect(); \
+           const shapes = [...svg.querySelectorAll('.line, .bar, .mark')]; \
+           return shapes.filter((shape) => {{ \
+             const box = shape.getBoundingClientRect(); \
+             return badge && box.left < badge.right && badge.left < box.right \
+               && box.top < badge.bottom && badge.top < box.bottom; }}).length; \
+         }}).reduce((sum, count) => sum + count, 0)"
+    )
+}
+
 fn pointing_shows_exact_figures(browser: &mut Browser) {
-    let path = file("bench.html", &bench(measured()).to_html());
+    let path = file("bench.html", &bench(measured()).to_html(&environment()));
     for window in [DESKTOP, PHONE] {
         let mut page = browser.open(&path, window);
         assert_eq!(page.value(&format!("{HOVER}.hidden")), true);
@@ -113,7 +145,7 @@ fn pointing_shows_exact_figures(browser: &mut Browser) {
 }
 
 fn keys_go_through_the_figures(browser: &mut Browser) {
-    let path = file("bench.html", &bench(measured()).to_html());
+    let path = file("bench.html", &bench(measured()).to_html(&environment()));
     let mut page = browser.open(&path, DESKTOP);
     page.value("document.querySelectorAll('figure')[1].focus()");
     for (key, title) in [
@@ -133,7 +165,7 @@ fn keys_go_through_the_figures(browser: &mut Browser) {
 }
 
 fn the_scale_can_be_chosen(browser: &mut Browser) {
-    let path = file("bench.html", &bench(measured()).to_html());
+    let path = file("bench.html", &bench(measured()).to_html(&environment()));
     for window in [DESKTOP, PHONE] {
         let mut page = browser.open(&path, window);
         let logs = format!("{SHOWN}.filter((svg) => svg.classList.contains('log')).length");
@@ -148,7 +180,7 @@ fn the_scale_can_be_chosen(browser: &mut Browser) {
 }
 
 fn bars_tell_about_themselves(browser: &mut Browser) {
-    let path = file("compare.html", &compare(measured()).to_html());
+    let path = file("compare.html", &compare(measured()).to_html(&environment()));
     let mut page = browser.open(&path, DESKTOP);
     let bar = page.place("figure svg .bar", 0.5, 0.5);
     page.move_to(bar);

@@ -1,9 +1,21 @@
 //! Sample reports of a machine with an H200.
 
 use pinlane_report::{
-    Bench, BenchLatency, BenchLine, BenchPoint, Compare, CompareRow, CopyStats, LinkBasis,
-    LinkLimit, MemoryKind, Origin, Route,
+    Bench, BenchLatency, BenchLine, BenchPoint, Compare, CompareRow, CopyStats, Environment,
+    LinkBasis, LinkLimit, MemoryKind, Origin, Route,
 };
+
+pub fn environment() -> Environment {
+    Environment {
+        version: Some("0.1.0".to_owned()),
+        date: Some("2026-11-15T10:20:35Z".to_owned()),
+        driver: Some("CUDA 13.0 (NVIDIA 580.159.03)".to_owned()),
+        gpu: Some("NVIDIA H200".to_owned()),
+        cpu: Some("AMD EPYC 9654 96-Core Processor".to_owned()),
+        cpus: Some(192),
+        system: Some("Debian GNU/Linux 12 (bookworm), Linux 6.1.0-28-amd64".to_owned()),
+    }
+}
 
 pub fn measured() -> Origin {
     Origin::new("NVIDIA H200", None)

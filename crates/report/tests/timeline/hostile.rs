@@ -67,7 +67,11 @@ fn svg_is_xml_and_shows_each_run() {
 fn html_keeps_its_script_closed() {
     for seed in 0..SEEDS {
         let chart = chart(&mut Random::new(seed));
-        html::check(&export(&Html, &chart), &chart, &format!("seed {seed}"));
+        html::check(
+            &export(&Html::default(), &chart),
+            &chart,
+            &format!("seed {seed}"),
+        );
     }
 }
 

@@ -42,7 +42,7 @@ fn data(html: &str) -> &str {
 
 #[test]
 fn the_table_has_the_totals_for_those_who_do_not_see_the_picture() {
-    let html = export(&Html, &sample::small());
+    let html = export(&Html::default(), &sample::small());
     check(&html, &sample::small(), "small");
     assert!(html.contains(
         "<tr><th scope=\"row\">Two chunks</th><td>8.00 µs</td><td>1.50x</td>\
@@ -55,7 +55,7 @@ fn the_table_has_the_totals_for_those_who_do_not_see_the_picture() {
 #[test]
 fn labels_are_written_once() {
     let chart = crate::svg::crowded();
-    let html = export(&Html, &chart);
+    let html = export(&Html::default(), &chart);
     check(&html, &chart, "crowded");
     assert_eq!(html.matches("piece 17 of a long series").count(), 1);
     assert!(html.len() < 5 << 20, "{} bytes", html.len());
@@ -65,7 +65,7 @@ fn labels_are_written_once() {
 fn a_real_device_is_not_flagged() {
     let runs: Vec<Timeline> = sample::small().timelines;
     let chart = Chart::new("Real", Origin::new("NVIDIA H200", None), runs);
-    let html = export(&Html, &chart);
+    let html = export(&Html::default(), &chart);
     assert!(html.contains("<p class=\"origin measured\">Measured on NVIDIA H200</p>"));
     assert!(!html.contains("SIMULATED"));
 }

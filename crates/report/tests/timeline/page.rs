@@ -36,7 +36,7 @@ fn the_page_works_in_a_browser() {
 
 fn file(name: &str, chart: &Chart) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&path, export(&Html, chart)).expect("the folder is there");
+    std::fs::write(&path, export(&Html::default(), chart)).expect("the folder is there");
     path
 }
 

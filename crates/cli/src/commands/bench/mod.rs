@@ -98,17 +98,20 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let (report, abandoned) = measure(args, context, &interrupt)?;
     let compared = earlier.map(|(file, earlier)| BenchComparison::new(&earlier, &report, file));
     let page = || match &compared {
-        None => report.to_html(),
-        Some(compared) => compared.to_html(&report),
+        None => report.to_html(&context.environment()),
+        Some(compared) => compared.to_html(&report, &context.environment()),
     };
     let written = write_given(&csv, || report.to_csv())
         .and_then(|()| write_given(svg, || report.to_svg()))
         .and_then(|()| write_given(html, page));
     match &compared {
         _ if csv_to_stdout => output::print(&report.to_csv())?,
-        None => context.report(|| report.to_json(), || report.to_text())?,
+        None => context.report(
+            |environment| report.to_json(environment),
+            || report.to_text(),
+        )?,
         Some(compared) => context.report(
-            || compared.to_json(&report),
+            |environment| compared.to_json(&report, environment),
             || format!("{}{}", report.to_text(), compared.to_text(&report.origin)),
         )?,
     }

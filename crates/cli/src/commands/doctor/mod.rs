@@ -19,7 +19,7 @@ use facts::Facts;
 pub(crate) fn run(context: &CommandContext<'_>) -> anyhow::Result<bool> {
     let report = examine(&Facts::gather(context.device));
     let text = || report.to_text(terminal::doctor_look());
-    context.report(|| report.to_json(), text)?;
+    context.report(|environment| report.to_json(environment), text)?;
     Ok(report.is_good())
 }
 

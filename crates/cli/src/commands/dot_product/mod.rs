@@ -80,7 +80,10 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         0 => empty(&device, job),
         _ => measure(&backend, &device, job)?,
     };
-    context.report(|| report.to_json(), || report.to_text())?;
+    context.report(
+        |environment| report.to_json(environment),
+        || report.to_text(),
+    )?;
     if !report.is_good() {
         output::complain("error: the same job gave different results; do not trust this device");
     }

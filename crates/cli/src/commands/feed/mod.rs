@@ -1,6 +1,7 @@
 //! `pinlane feed`: a dataset through the loader, as fast as possible.
 
 mod args;
+mod intervals;
 mod normalize;
 mod report;
 mod run;
@@ -85,8 +86,11 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     })?;
     let mut report = report::feed(&backend, &device, &loader, job, &outcome);
     report.notes.extend(shard.note);
-    let written = output_file::write_given(&args.html, || report.to_html());
-    context.report(|| report.to_json(), || report.to_text())?;
+    let written = output_file::write_given(&args.html, || report.to_html(&context.environment()));
+    context.report(
+        |environment| report.to_json(environment),
+        || report.to_text(),
+    )?;
     // The results are printed even if a file cannot be written.
     written?;
     context.written([&args.html])?;

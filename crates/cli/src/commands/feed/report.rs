@@ -117,6 +117,9 @@ pub(super) fn feed(
                 .to_owned(),
         );
     }
+    if clock_is_valid {
+        report.intervals.clone_from(&outcome.intervals);
+    }
     report.complete = outcome.complete;
     report.pinned_bytes = pinned_bytes;
     report

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use pinlane::load::{Batch, Epoch, Loader, LoaderError, SkippedSample};
 use pinlane::{Builtin, Device, DeviceBuf, Event, Stream};
-use pinlane_report::{FeedKernel, FeedTarget};
+use pinlane_report::{FeedInterval, FeedKernel, FeedTarget};
 
+use super::intervals::IntervalLog;
 use super::report::SampleBytes;
 use crate::clock::{HostClock, duration_ns};
 use crate::interrupt::Interrupt;
@@ -34,6 +35,8 @@ pub(super) struct FeedOutcome {
     /// On the host's clock, which may be simulated.
     pub(super) elapsed_ns: u64,
     pub(super) first_batch_ns: Option<u64>,
+    /// On the host's clock, after the first batch.
+    pub(super) intervals: Vec<FeedInterval>,
     /// On this machine's clock.
     pub(super) wall_ns: u64,
     pub(super) kernel: Option<FeedKernel>,
@@ -62,6 +65,7 @@ impl FeedRun<'_> {
             start: Instant::now(),
             start_ns: self.clock.now_ns(),
             batches: 0,
+            intervals: IntervalLog::new(),
             progress: Progress::share(),
             shown: Instant::now(),
             outcome: FeedOutcome::default(),
@@ -74,6 +78,7 @@ impl FeedRun<'_> {
             complete: !self.interrupt.is_raised(),
             elapsed_ns: self.clock.now_ns().saturating_sub(state.start_ns),
             wall_ns: duration_ns(state.start.elapsed()),
+            intervals: state.intervals.finish(),
             kernel,
             sample_bytes: self.sample_bytes.total(&self.loader.stats()),
             ..state.outcome
@@ -105,6 +110,7 @@ impl FeedRun<'_> {
     fn run_epoch(&mut self, mut epoch: Epoch, state: &mut RunState) -> anyhow::Result<bool> {
         let number = epoch.number();
         loop {
+            let asked_ns = self.elapsed_ns(state);
             while !epoch.wait_timeout(POLL_INTERVAL) {
                 if self.should_stop(state) {
                     return Ok(false);
@@ -122,6 +128,9 @@ impl FeedRun<'_> {
             };
             self.sample_bytes.add(&batch);
             let elapsed_ns = self.elapsed_ns(state);
+            let wait_ns = elapsed_ns.saturating_sub(asked_ns);
+            let samples = batch.len() as u64;
+            state.intervals.add(elapsed_ns, wait_ns, samples);
             let outcome = &mut state.outcome;
             let room = SKIPPED_MAX - outcome.first_skipped.len();
             let skipped = batch.skipped().iter().take(room);
@@ -172,6 +181,7 @@ struct RunState {
     start: Instant,
     start_ns: u64,
     batches: u64,
+    intervals: IntervalLog,
     progress: Progress,
     shown: Instant,
     /// So far.

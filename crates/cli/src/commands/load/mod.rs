@@ -129,7 +129,10 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let headers = start.elapsed();
     if args.list {
         let list = list(&weights, args.dtype);
-        context.list(|| list.to_json(), || list.to_text())?;
+        context.list(
+            |environment| list.to_json(&environment.clone().without_device()),
+            || list.to_text(),
+        )?;
         return Ok(true);
     }
     let interrupt = Interrupt::listen()?;
@@ -141,7 +144,10 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     if args.verify && report.complete {
         report.complete = verify(&runs, &device, &interrupt, &mut report);
     }
-    context.report(|| report.to_json(), || report.to_text())?;
+    context.report(
+        |environment| report.to_json(environment),
+        || report.to_text(),
+    )?;
     let failure = report.verify.as_ref().and_then(|it| it.failure.as_ref());
     if let Some(failure) = failure {
         output::complain(&format!("error: --verify: {failure}"));

@@ -109,8 +109,11 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         args.streams,
         timelines,
     );
-    args.files.write(&report.chart)?;
-    context.report(|| report.to_json(), || text(&report.chart))?;
+    args.files.write(&report.chart, || context.environment())?;
+    context.report(
+        |environment| report.to_json(environment),
+        || text(&report.chart),
+    )?;
     context.written(args.files.all())?;
     Ok(true)
 }

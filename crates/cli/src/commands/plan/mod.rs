@@ -16,7 +16,7 @@ use pinlane_model::Profile;
 use pinlane_model::pipeline::Job;
 use pinlane_model::planner::best;
 use pinlane_model::schedule::schedule;
-use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
+use pinlane_report::{Environment, Origin, Plan, PlanBottleneck, PlanRun};
 
 use crate::context::CommandContext;
 use crate::device::DeviceChoice;
@@ -39,10 +39,17 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     }
     let (profile, simulated) = find_profile(context.device, args)?;
     let mut plan = plan(args, &job, &profile, simulated)?;
-    args.files.write(&plan.timeline)?;
+    let environment = |environment: Environment| match args.profile {
+        // The plan may be for another machine than this one.
+        Some(_) => environment.without_device(),
+        None => environment,
+    };
+    let of_page = || environment(context.environment());
+    args.files.write(&plan.timeline, of_page)?;
     let written = args.files.all().into_iter().flatten();
     plan.written = written.map(|path| path.display().to_string()).collect();
-    context.report(|| plan.to_json(), || plan.to_text(&terminal::chart_look()))?;
+    let json = |found: &Environment| plan.to_json(&environment(found.clone()));
+    context.report(json, || plan.to_text(&terminal::chart_look()))?;
     Ok(true)
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::palette::colour;
 use super::rows::{Shade, ShadedSpan, TrackRow, rows};
 use super::{Chart, Exporter, SHADES_NOTE, SpanKind, Timeline, Track};
+use crate::Environment;
 use crate::format::{duration, percent, sanitize, speedup_label};
 use crate::markup::escape;
 use crate::page::{self, Page, TableCell};
@@ -27,14 +28,18 @@ const SCRIPTS: [&str; 7] = [
 
 /// A page that works offline: zoom, pan, and hover over a span for its details, by mouse, touch or
 /// keyboard. Follows the viewer's light or dark theme, and repeats the figures in a table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Html;
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Html {
+    /// What made the page.
+    pub environment: Environment,
+}
 
 impl Exporter for Html {
     fn export(&self, chart: &Chart, out: &mut dyn io::Write) -> io::Result<()> {
         let page = Page {
             title: &chart.title,
             origin: &chart.origin,
+            environment: &self.environment,
             styles: &[STYLE],
             header: &legend(chart),
             body: &format!("{}{}", timelines(chart), table(chart)),

@@ -43,6 +43,12 @@ impl<'a> Page<'a> {
         page.until(
             "document.readyState === 'complete' && 'drawn' in document.documentElement.dataset",
         );
+        // Until the first frames are out, the pointer may hit nothing, and a late resize hides tooltips.
+        page.value(
+            "requestAnimationFrame(() => requestAnimationFrame(() => { \
+             document.documentElement.dataset.shown = 'yes'; })), 0",
+        );
+        page.until("'shown' in document.documentElement.dataset");
         page
     }
 

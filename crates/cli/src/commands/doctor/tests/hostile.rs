@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use pinlane_report::DoctorStyle;
+use pinlane_report::{DoctorStyle, Environment};
 
 use super::tree::{GPU, healthy_files};
 use super::*;
@@ -25,7 +25,8 @@ fn survives(tree: &Tree) {
     assert!(report.findings.len() > 15);
     let text = report.to_text(DoctorStyle::default());
     assert!(!text.contains('\u{1b}') && text.len() < 1 << 20);
-    serde_json::from_str::<serde_json::Value>(&report.to_json()).expect("valid JSON");
+    serde_json::from_str::<serde_json::Value>(&report.to_json(&Environment::default()))
+        .expect("valid JSON");
 }
 
 #[test]
