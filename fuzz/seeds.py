@@ -44,6 +44,19 @@ def without_padding(archive):
     return archive[: -(-end // 512) * 512] + bytes(512)
 
 
+def oldest(files):
+    """An archive in the oldest format, which no program writes any more."""
+    archive = b""
+    for name, content in files:
+        header = bytearray(tarfile.TarInfo(name).tobuf(tarfile.USTAR_FORMAT))
+        header[124:136] = b"%011o\0" % len(content)
+        header[257:] = bytes(255)
+        header[148:156] = b" " * 8
+        header[148:156] = b"%06o\0 " % sum(header)
+        archive += header + content + bytes(-len(content) % 512)
+    return archive + bytes(512)
+
+
 def archives():
     long_name = "folder/" + "long" * 20 + "/" + "name" * 5
     files = {
@@ -61,6 +74,7 @@ def archives():
                 info.size = len(content)
                 tar.addfile(info, io.BytesIO(content))
         write("tar", f"python-{name}.tar", without_padding(buffer.getvalue()))
+    write("tar", "oldest.tar", oldest([("1.jpg", b"pixels"), ("1.cls", b"7"), ("2.jpg", b""), ("2.CLS", b"8")]))
     with tempfile.TemporaryDirectory() as folder:
         for path, content in files.items():
             path = pathlib.Path(folder, path)
@@ -91,13 +105,12 @@ def reports():
 
 
 def profiles():
-    for path in sorted((ROOT / "crates/model/profiles").glob("*.toml")):
-        lines = path.read_text().splitlines()
-        write("profile", path.name, "\n".join(line for line in lines if not line.startswith("#")))
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, "calibrated.toml")
-        pinlane("sim:pcie4-x16", "calibrate", "--output", path)
-        write("profile", path.name, path.read_bytes())
+        calibrated = pathlib.Path(folder, "calibrated.toml")
+        pinlane("sim:pcie4-x16", "calibrate", "--output", calibrated)
+        for path in [calibrated, *(ROOT / "crates/model/profiles").glob("*.toml")]:
+            lines = path.read_text().splitlines()
+            write("profile", path.name, "\n".join(line for line in lines if not line.startswith("#")))
 
 
 def states():

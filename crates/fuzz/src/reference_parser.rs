@@ -1,7 +1,9 @@
 //! Our verdict on a safetensors file, compared with the reference implementation's.
 
 use std::panic;
+use std::sync::Mutex;
 
+use pinlane_core::internal::lock;
 use pinlane_load::{Catalog, HeaderError, LoadError, LoadErrorKind};
 use safetensors::SafeTensors;
 use safetensors::tensor::Metadata;
@@ -43,7 +45,10 @@ pub fn compare_with_reference(file: &[u8], ours: &Result<Catalog, LoadError>) {
 
 /// What the reference implementation finds in a file, if it accepts it.
 fn reference(file: &[u8]) -> Option<Metadata> {
-    // It panics when sums overflow, and a fuzzer's hook would take that for ours.
+    // It panics when sums overflow, and a fuzzer's hook would take that for ours. Two threads that changed the
+    // hook at once could leave the silent one behind.
+    static HOOK: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = lock(&HOOK);
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let found = panic::catch_unwind(|| SafeTensors::read_metadata(file).ok());
