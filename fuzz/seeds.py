@@ -38,6 +38,22 @@ def texts(target, lines):
         write(target, f"text-{number:02}", text)
 
 
+def safetensors(name, entry):
+    header = f'{{"w":{entry}}}'.encode()
+    write("safetensors", f"{name}.safetensors", len(header).to_bytes(8, "little") + header + b"x")
+
+
+def differences():
+    """Files on which Pinlane and the reference implementation are known to differ."""
+    entry = '{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":0}'
+    safetensors("many-dims", entry.replace("[1]", str([1] * 65)))
+    safetensors("list", '["U8",[1],[0,1]]')
+    safetensors("dtype-object", entry.replace('"U8"', '{"U8":null}'))
+    safetensors("deep", entry.replace('"more":0', '"more":' + "[" * 200 + "]" * 200))
+    safetensors("large-number", entry.replace('"more":0', '"more":1e999'))
+    safetensors("surrogate", entry.replace('"more":0', '"more":"\\ud800"'))
+
+
 def without_padding(archive):
     """The archive with one block of zeros at its end instead of several."""
     end = len(archive.rstrip(b"\0"))
@@ -131,11 +147,15 @@ def main():
         if not path.name.startswith("found"):
             path.unlink()
     copy("safetensors", "load/*.safetensors", "load/sharded/*.safetensors", "dataset/*.safetensors")
+    differences()
     copy("index", "load/sharded/*.json")
     shard, other = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
     write("index", "other.json", f'{{"weight_map":{{"lm_head.weight":"./{other}"}}}}')
     write("index", "outside.json", f'{{"metadata":{{}},"weight_map":{{"a":"../{shard}"}}}}')
     copy("npy", "load/npy/*.npy", "load/refused/*.npy")
+    huge_row = (DATA / "load/npy/empty.npy").read_bytes()[:10]
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': (0, {2**64 - 1}), }}"
+    write("npy", "huge-row.npy", huge_row + header.ljust(int.from_bytes(huge_row[8:10], "little")).encode())
     archives()
     copy("tar", "dataset/tar/*.head")
     profiles()
