@@ -149,6 +149,16 @@ fn written_reports_are_read_back() {
     );
 }
 
+/// A plain parser of numbers gets the last digit of some rates wrong.
+#[test]
+fn rates_are_read_back_to_the_last_digit() {
+    let mut bench = sweep("NVIDIA H200", 5_461);
+    for median_ns in 91_000..91_200 {
+        bench.lines[0].stats.gb_per_s = (1 << 20) as f64 / f64::from(median_ns);
+        assert_eq!(Bench::from_json(&bench.to_json()).as_ref(), Ok(&bench));
+    }
+}
+
 #[test]
 fn other_texts_are_rejected_with_a_reason() {
     let good = sweep("NVIDIA H200", 5_461).to_json(&Environment::default());

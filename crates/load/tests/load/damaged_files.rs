@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use pinlane::load::{Catalog, HeaderError, LoadErrorKind, NpyError};
+use pinlane_fuzz::compare_with_reference;
 
 use super::counting::peak_bytes;
-use super::reference_parser::compare;
 use super::support::{Scratch, SplitMix64, data, kind_and_tensor};
 
 /// Text to insert into headers.
@@ -195,7 +195,7 @@ fn run(seed: u64, good: &[(String, Vec<u8>)], scratch: &Scratch, seen: &mut Seen
         }
     }
     if kind == "safetensors" {
-        compare(&file, &opened);
+        compare_with_reference(&file, &opened);
     }
 }
 

@@ -1,0 +1,49 @@
+//! What the fuzz targets check: one function for every parser of bytes that others wrote.
+//!
+//! ```text
+//!   fuzz/fuzz_targets/NAME.rs   the fuzzer makes up bytes ─┐
+//!   tests/corpora.rs            replays fuzz/corpus/NAME ──┴─ pinlane_fuzz::NAME(bytes)
+//! ```
+//!
+//! A function panics if a parser panics, or accepts what it must refuse, or returns something else than a
+//! slow or foreign parser does. An error is a good outcome. The functions go through public interfaces and
+//! use files where users do.
+
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod glob;
+mod plan;
+mod profile;
+mod reference_parser;
+mod report;
+mod scratch;
+mod size;
+mod state;
+mod tar;
+
+pub use catalog::{check_error, index, npy, safetensors};
+pub use glob::glob;
+pub use plan::check_plan;
+pub use profile::profile;
+pub use reference_parser::compare_with_reference;
+pub use report::report;
+pub use size::size;
+pub use state::state;
+pub use tar::tar;
+
+/// A fuzz target: what it does with some bytes.
+pub type Target = fn(&[u8]);
+
+/// All targets, by name.
+pub const TARGETS: [(&str, Target); 9] = [
+    ("glob", glob),
+    ("index", index),
+    ("npy", npy),
+    ("profile", profile),
+    ("report", report),
+    ("safetensors", safetensors),
+    ("size", size),
+    ("state", state),
+    ("tar", tar),
+];
