@@ -1,6 +1,6 @@
 //! Earlier reports of `pinlane bench`.
 
-use pinlane_report::{Bench, BenchComparison, BenchVerdict};
+use pinlane_report::{Bench, BenchComparison, BenchVerdict, Environment};
 
 /// A report as JSON. A valid one can be shown in every format, and does not differ from itself.
 pub fn report(data: &[u8]) {
@@ -14,11 +14,15 @@ pub fn report(data: &[u8]) {
             return;
         }
     };
-    assert_eq!(Bench::from_json(&bench.to_json()).as_ref(), Ok(&bench));
+    let environment = Environment::default();
+    assert_eq!(
+        Bench::from_json(&bench.to_json(&environment)).as_ref(),
+        Ok(&bench)
+    );
     check_text(&bench.to_text());
     assert!(bench.to_csv().lines().count() > bench.lines.len());
     check_svg(&bench.to_svg());
-    assert!(bench.to_html().ends_with("</html>\n"));
+    assert!(bench.to_html(&environment).ends_with("</html>\n"));
 
     let same = BenchComparison::new(&bench, &bench, "the same");
     for verdict in [BenchVerdict::Slower, BenchVerdict::Faster] {
@@ -41,12 +45,17 @@ fn check_slower(before: &Bench) {
             *ns = ns.saturating_mul(10);
         }
     }
+    let environment = Environment::default();
     let comparison = BenchComparison::new(before, &now, "before\u{1b}[2J");
     assert_eq!(comparison.of(BenchVerdict::Faster).count(), 0);
     check_text(&comparison.to_text(&now.origin));
-    assert!(comparison.to_html(&now).ends_with("</html>\n"));
+    assert!(
+        comparison
+            .to_html(&now, &environment)
+            .ends_with("</html>\n")
+    );
     // A report with a comparison in it is a report, too.
-    let read = Bench::from_json(&comparison.to_json(&now));
+    let read = Bench::from_json(&comparison.to_json(&now, &environment));
     assert_eq!(read.as_ref(), Ok(&now));
 }
 
