@@ -27,6 +27,7 @@ mod output_file;
 mod pageable_copy;
 mod parse;
 mod profile;
+mod progress;
 mod system;
 mod terminal;
 

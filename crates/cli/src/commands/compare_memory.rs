@@ -11,7 +11,7 @@ use crate::device::{self, Backend};
 use crate::measure::{CopyCase, Meter, is_refusal, link_limit};
 use crate::output_file::{self, write_given};
 use crate::parse::{number, size};
-use crate::terminal::Progress;
+use crate::progress::Progress;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -10,7 +10,7 @@ use pinlane_report::{FeedKernel, FeedTarget};
 use super::report::SampleBytes;
 use crate::clock::{HostClock, duration_ns};
 use crate::interrupt::Interrupt;
-use crate::terminal::Progress;
+use crate::progress::Progress;
 
 /// Bad samples that are reported one by one.
 const SKIPPED_MAX: usize = 3;
