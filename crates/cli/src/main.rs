@@ -41,7 +41,7 @@ use commands::{
 };
 use context::CommandContext;
 use device::DeviceChoice;
-use output::UsageError;
+use input_error::UsageError;
 
 /// The express lane between host memory and the GPU.
 #[derive(Parser)]

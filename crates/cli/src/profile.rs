@@ -10,7 +10,7 @@ use pinlane::calibrate::profile_name;
 use pinlane_driver::DeviceInfo;
 use pinlane_model::Profile;
 
-use crate::output::UsageError;
+use crate::input_error::UsageError;
 use crate::output_file;
 
 /// Far more than any profile needs.

@@ -20,7 +20,8 @@ use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
 
 use crate::context::CommandContext;
 use crate::device::DeviceChoice;
-use crate::output::{self, UsageError};
+use crate::input_error::UsageError;
+use crate::output;
 use crate::profile::{self, ProfileFile};
 use crate::terminal;
 pub(crate) use args::Args;
