@@ -18,11 +18,12 @@ use pinlane_model::planner::best;
 use pinlane_model::schedule::schedule;
 use pinlane_report::{Origin, Plan, PlanBottleneck, PlanRun};
 
+use crate::calibration;
 use crate::context::CommandContext;
 use crate::device::DeviceChoice;
 use crate::input_error::UsageError;
 use crate::output;
-use crate::profile::{self, ProfileFile};
+use crate::profile::ProfileFile;
 use crate::terminal;
 pub(crate) use args::Args;
 use report::Subject;
@@ -61,7 +62,7 @@ fn find_profile(choice: &DeviceChoice, args: &Args) -> anyhow::Result<(ProfileFi
     let mut devices = backend.platform.devices()?;
     let info = devices.swap_remove(backend.ordinal as usize);
     let Some(profile) = &info.simulated else {
-        return Ok((profile::read_cached(&info)?, false));
+        return Ok((calibration::read_cached(&info)?, false));
     };
     // A simulated libcuda reports only the name of its profile.
     let name = &info.name;
