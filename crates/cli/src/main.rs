@@ -36,8 +36,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    bench, calibrate, compare_memory, doctor, dot_product, feed, load, manual, overlap, plan,
-    selftest,
+    bench, calibrate, compare_memory, completions_and_man, doctor, dot_product, feed, load,
+    overlap, plan, selftest,
 };
 use context::CommandContext;
 use device::DeviceChoice;
@@ -187,14 +187,14 @@ Examples:
 Examples:
   pinlane completions bash > ~/.local/share/bash-completion/completions/pinlane
   pinlane completions zsh > ~/.zfunc/_pinlane")]
-    Completions(manual::Completions),
+    Completions(completions_and_man::Completions),
 
     /// Print the manual page, or write the pages of all commands
     #[command(after_help = "\
 Examples:
   pinlane man | man -l -
   pinlane man --output ~/.local/share/man/man1")]
-    Man(manual::Man),
+    Man(completions_and_man::Man),
 }
 
 fn main() -> ExitCode {
@@ -228,8 +228,8 @@ fn run(command: &Command, context: &CommandContext<'_>) -> anyhow::Result<bool> 
         Command::Feed(args) => feed::run(args, context),
         Command::Overlap(args) => overlap::run(args, context),
         Command::Plan(args) => plan::run(args, context),
-        Command::Completions(args) => manual::completions(args, Args::command()),
-        Command::Man(args) => manual::man(args, Args::command()),
+        Command::Completions(args) => completions_and_man::completions(args, Args::command()),
+        Command::Man(args) => completions_and_man::man(args, Args::command()),
         Command::Selftest(args) => selftest::run(args, context),
     }
 }
