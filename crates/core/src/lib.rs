@@ -57,9 +57,9 @@ pub mod internal;
 #[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod kernel;
+mod logging;
 mod mapped_copies;
 pub mod memory;
-mod messages;
 mod normalize;
 mod number;
 mod open;
