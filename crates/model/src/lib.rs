@@ -28,7 +28,7 @@
 
 mod cost;
 pub mod engine_rules;
-mod measured;
+mod median;
 pub mod pipeline;
 pub mod planner;
 mod profile;
@@ -36,7 +36,7 @@ mod random;
 pub mod schedule;
 
 pub use cost::{CostCurve, LinearCost};
-pub use measured::{median, start_after_previous};
+pub use median::{median, start_after_previous};
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,
     HostMemoryCosts, KernelCosts, PciFacts, Profile, ProfileError,
