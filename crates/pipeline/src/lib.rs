@@ -40,9 +40,9 @@
 //!   input        what chunks come from: any memory, a reader, batches; output: where results go
 //!   run          sets up a run; chunk_loop: uploads, launches and downloads its chunks
 //!     stage      a chunk, and what its kernel is given
-//!     source     uploads a chunk of an input
-//!     target     downloads a chunk of results; drain_thread: the thread that hands them to the host
-//!   buffers      device and pinned buffers for the next run
+//!     upload     uploads a chunk of an input
+//!     download   downloads a chunk of results; drain_thread: the thread that hands them to the host
+//!   buffer_cache device and pinned buffers for the next run
 //!   record       when each stage of each chunk ran on the device
 //! ```
 //!
@@ -52,6 +52,7 @@
 mod buffer_cache;
 mod chunk_loop;
 mod config;
+mod download;
 mod drain_thread;
 mod error;
 mod input;
@@ -59,9 +60,8 @@ mod output;
 mod pipeline;
 mod record;
 mod run;
-mod source;
 mod stage;
-mod target;
+mod upload;
 
 pub use config::{PipelineConfig, PipelineOrder};
 pub use error::{Cause, PipelineError, StageKind};
