@@ -38,7 +38,7 @@ mod named_enum;
 
 mod bench;
 mod calibration;
-mod colour_contrast;
+mod colour;
 mod compare_memory;
 mod doctor;
 mod dot_product;
