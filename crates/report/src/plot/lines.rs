@@ -1,7 +1,7 @@
 //! Values over sizes, one line per series.
 
 use super::axis::Axis;
-use super::plot_area::{Canvas, Drawing, flag};
+use super::canvas::{Canvas, Drawing, flag};
 use super::series_style::SeriesStyle;
 use crate::Origin;
 use crate::markup::{SvgElements, escape, length, point, text_px};
