@@ -10,12 +10,13 @@
 //! Modules import only from lower layers:
 //!
 //! ```text
-//!  bench calibration compare doctor dot feed load overlap plan selftest    one per command
-//!  timeline                                                                runs over time
-//!  plot                                                                    SVG plots
-//!  page                                                                    HTML pages
-//!  markup                                                                  HTML and SVG elements
-//!  colour format json origin stats transfer                                leaves
+//!  bench calibration compare_memory doctor dot_product feed load overlap plan selftest    one per command
+//!  timeline                                                              runs over time
+//!  plot                                                                  SVG plots
+//!  page                                                                  HTML pages
+//!  markup                                                                HTML and SVG elements
+//!  stats                                                                 medians and rates
+//!  colour format versioned_json named_enum origin transfer               leaves
 //! ```
 
 #![forbid(unsafe_code)]

@@ -1,10 +1,10 @@
 //! `pinlane plan`: the best way to run a job, by the model.
 //!
 //! ```text
-//!   args         the flags, the job they describe, and errors that name them
-//!   given_shape  the best shape with what the user fixed
-//!   report       the model's answer as a report
-//!   timeline     schedules as timelines
+//!   args               the flags, the job they describe, and errors that name them
+//!   given_shape        the best shape with what the user fixed
+//!   report             the model's answer as a report
+//!   schedule_timeline  schedules as timelines
 //! ```
 
 mod args;
