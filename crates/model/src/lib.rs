@@ -2,11 +2,11 @@
 //! or threads.
 //!
 //! ```text
-//!   Profile      a link and its device, as data (TOML)
-//!   engine_rules which engine an operation needs, which one runs next, how directions slow each other
-//!   schedule/    the timeline of a program of driver calls, by these rules
-//!   pipeline/    a job in chunks, and its program
-//!   planner/     the best chunk size, streams and order for a job, and why
+//!   Profile        a link and its device, as data (TOML)
+//!   engine_rules   which engine an operation needs, which one runs next, how directions slow each other
+//!   schedule/      the timeline of a program of driver calls, by these rules
+//!   pipeline/      a job in chunks, and its program
+//!   planner/       the best chunk size, streams and order for a job, and why
 //! ```
 //!
 //! A [`Profile`] holds facts about a device, and a [`CostCurve`] for each direction and kind of host

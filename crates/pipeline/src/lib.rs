@@ -36,14 +36,14 @@
 //! ```
 //!
 //! ```text
-//!   pipeline     Pipeline: streams and buffers, kept between runs
-//!   input        what chunks come from: any memory, a reader, batches; output: where results go
-//!   run          sets up a run; chunk_loop: uploads, launches and downloads its chunks
-//!     stage      a chunk, and what its kernel is given
-//!     upload     uploads a chunk of an input
-//!     download   downloads a chunk of results; drain_thread: the thread that hands them to the host
-//!   buffer_cache device and pinned buffers for the next run
-//!   record       when each stage of each chunk ran on the device
+//!   pipeline      Pipeline: streams and buffers, kept between runs
+//!   input         what chunks come from: any memory, a reader, batches; output: where results go
+//!   run           sets up a run; chunk_loop: uploads, launches and downloads its chunks
+//!     stage       a chunk, and what its kernel is given
+//!     upload      uploads a chunk of an input
+//!     download    downloads a chunk of results; drain_thread: the thread that hands them to the host
+//!   buffer_cache  device and pinned buffers for the next run
+//!   record        when each stage of each chunk ran on the device
 //! ```
 //!
 //! Device buffers track their uses, so chunks that share one wait for each other where they must. Nothing
