@@ -4,6 +4,7 @@
 
 mod command;
 mod layers;
+mod module_maps;
 mod mutants;
 mod parse_crate;
 mod setup;
@@ -125,6 +126,7 @@ fn lint(steps: &mut Steps<'_>) {
     steps.run("format", cargo_step("fmt --all --check"));
     steps.run("layers", layers::check);
     steps.run("ARCHITECTURE.md", layers::check_architecture);
+    steps.run("module maps", module_maps::check);
     steps.run("type names", layers::check_type_names);
     steps.run("mutant list", mutants::check_list);
     let clippy = "clippy --workspace --all-targets -- -D warnings";

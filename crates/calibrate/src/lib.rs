@@ -6,7 +6,7 @@
 //!     copies    pinned and pageable curves, both directions at once
 //!     kernels   launches, device memory, hand-over between engines
 //!     calls     host cost of driver calls, and of page-locking
-//!     lanes     the express lane
+//!     express   the express lane
 //!     files     threads that read files
 //!     fit       fits curves to times
 //! ```

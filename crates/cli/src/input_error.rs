@@ -1,11 +1,14 @@
-//! Errors in input files: the message with its remedy, and the exit status.
+//! Errors in arguments and input files: the message with its remedy, and the exit status.
 
 use std::fs;
 use std::path::Path;
 
 use pinlane::load::{HeaderError, LoadError, LoadErrorKind, OtherFormat, TarError};
 
-use crate::output::UsageError;
+/// Invalid arguments that clap could not detect. Exit status 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
 
 /// When a file turned out to be bad.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

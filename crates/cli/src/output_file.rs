@@ -8,7 +8,7 @@ use anyhow::Context;
 use pinlane_report::Environment;
 use pinlane_report::timeline::{Chart, Exporter, Html, Svg, Trace};
 
-use crate::output::UsageError;
+use crate::input_error::UsageError;
 
 /// Extensions of the files that commands read when an input is a folder.
 const INPUT_EXTENSIONS: [&str; 4] = ["json", "npy", "safetensors", "tar"];

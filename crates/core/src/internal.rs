@@ -3,7 +3,7 @@
 pub use crate::helpers::cpus;
 pub use crate::memory::{Touch, check_align, local_world_size, page_bytes};
 pub use crate::normalize::Kernels as NormalizeKernels;
-pub use crate::number::{NumberError, parse_size, parse_whole};
+pub use crate::parse_number::{NumberError, parse_size, parse_whole};
 pub use crate::protocol::{Claim, SharedSlot, SlotMemory, Stride};
 pub use crate::sync::lock;
 

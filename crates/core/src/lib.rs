@@ -59,12 +59,12 @@ pub mod internal;
 #[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod kernel;
+mod logging;
 mod mapped_copies;
 pub mod memory;
-mod messages;
 mod normalize;
-mod number;
 mod open;
+mod parse_number;
 mod protocol;
 pub mod raw;
 mod scope;

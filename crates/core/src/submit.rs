@@ -3,8 +3,8 @@
 use pinlane_driver::{Driver, StreamHandle};
 
 use crate::fence::{DeviceFence, UnrecordedFence};
+use crate::logging;
 use crate::memory::Touch;
-use crate::messages;
 use crate::protocol::Fence;
 use crate::stream::{SubmitError, SubmitGuard};
 use crate::unwind::on_unwind;
@@ -221,7 +221,7 @@ fn strand(touches: &[Touch<'_>]) {
 /// Aborts the process if `work` panics.
 pub(crate) fn abort_on_unwind<T>(work: impl FnOnce() -> T) -> T {
     let reason = "the driver panicked while it copied borrowed memory; ending the process";
-    on_unwind(|| messages::abort(format_args!("{reason}")), work)
+    on_unwind(|| logging::abort(format_args!("{reason}")), work)
 }
 
 /// Waits until the device is finished with borrowed memory.
@@ -236,7 +236,7 @@ pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()>
 /// Aborts the process. Returning would give borrowed memory back to its owner while the device may still
 /// use it.
 pub(crate) fn abort_over_borrowed(error: &Error) -> ! {
-    messages::abort(format_args!(
+    logging::abort(format_args!(
         "the driver cannot tell whether a copy of borrowed memory is done ({error}); \
          ending the process, since going on could corrupt memory"
     ))

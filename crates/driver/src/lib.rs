@@ -25,7 +25,7 @@ mod flags;
 mod handle;
 mod info;
 mod intercept;
-mod kernel_args;
+mod launch;
 
 pub use copy::{Copy2d, CopyOp, Place};
 pub use driver::{Driver, HostCallback, Platform};
@@ -34,4 +34,4 @@ pub use flags::{EventFlags, HostFlags, RegisterFlags, StreamFlags};
 pub use handle::{DevicePtr, EventHandle, FunctionHandle, HostPtr, ModuleHandle, StreamHandle};
 pub use info::{DeviceInfo, MemoryInfo, PciAddress, PointerKind, Version};
 pub use intercept::{Call, Hook, Intercepted, StreamWork};
-pub use kernel_args::{KernelArg, LaunchShape, ParamKind};
+pub use launch::{KernelArg, LaunchShape, ParamKind};

@@ -2,11 +2,11 @@
 //! or threads.
 //!
 //! ```text
-//!   Profile     a link and its device, as data (TOML)
-//!   engine      which engine an operation needs, which one runs next, how directions slow each other
-//!   schedule/   the timeline of a program of driver calls, by these rules
-//!   pipeline/   a job in chunks, and its program
-//!   search/     the best chunk size, streams and order for a job, and why
+//!   Profile        a link and its device, as data (TOML)
+//!   engine_rules   which engine an operation needs, which one runs next, how directions slow each other
+//!   schedule/      the timeline of a program of driver calls, by these rules
+//!   pipeline/      a job in chunks, and its program
+//!   planner/       the best chunk size, streams and order for a job, and why
 //! ```
 //!
 //! A [`Profile`] holds facts about a device, and a [`CostCurve`] for each direction and kind of host
@@ -28,7 +28,7 @@
 
 mod cost;
 pub mod engine_rules;
-mod measured;
+mod median;
 pub mod pipeline;
 pub mod planner;
 mod profile;
@@ -36,7 +36,7 @@ mod random;
 pub mod schedule;
 
 pub use cost::{CostCurve, LinearCost};
-pub use measured::{median, start_after_previous};
+pub use median::{median, start_after_previous};
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,
     HostMemoryCosts, KernelCosts, PciFacts, Profile, ProfileError,

@@ -1,11 +1,11 @@
 //! The loop over chunks: upload a group, launch the kernel on each, bring back the results.
 
+use super::download::ChunkTarget;
 use super::error::{Cause, PipelineError, RunResult, StageKind};
 use super::pipeline::Pipeline;
 use super::record::{Recorder, StageStream};
-use super::source::{ChunkSource, UploadContext};
 use super::stage::{Chunk, KernelCall, RunSummary, Stage};
-use super::target::ChunkTarget;
+use super::upload::{ChunkSource, UploadContext};
 use pinlane_core::memory::{DeviceSlice, DeviceSliceMut};
 use pinlane_core::{DeviceBuf, Error, Result, Scope};
 

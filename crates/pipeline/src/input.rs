@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
-use super::source::{ChunkSource, SourceKind};
+use super::upload::{ChunkSource, SourceKind};
 use pinlane_core::internal::check_align;
 use pinlane_core::memory::{DeviceSlice, PinnedSlice};
 use pinlane_core::{DeviceBuf, Error, PinnedBuf, Result};

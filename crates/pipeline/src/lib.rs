@@ -36,14 +36,14 @@
 //! ```
 //!
 //! ```text
-//!   pipeline     Pipeline: streams and buffers, kept between runs
-//!   input        what chunks come from: any memory, a reader, batches; output: where results go
-//!   run          sets up a run; chunk_loop: uploads, launches and downloads its chunks
-//!     stage      a chunk, and what its kernel is given
-//!     source     uploads a chunk of an input
-//!     target     downloads a chunk of results; drain_thread: the thread that hands them to the host
-//!   buffers      device and pinned buffers for the next run
-//!   record       when each stage of each chunk ran on the device
+//!   pipeline      Pipeline: streams and buffers, kept between runs
+//!   input         what chunks come from: any memory, a reader, batches; output: where results go
+//!   run           sets up a run; chunk_loop: uploads, launches and downloads its chunks
+//!     stage       a chunk, and what its kernel is given
+//!     upload      uploads a chunk of an input
+//!     download    downloads a chunk of results; drain_thread: the thread that hands them to the host
+//!   buffer_cache  device and pinned buffers for the next run
+//!   record        when each stage of each chunk ran on the device
 //! ```
 //!
 //! Device buffers track their uses, so chunks that share one wait for each other where they must. Nothing
@@ -52,6 +52,7 @@
 mod buffer_cache;
 mod chunk_loop;
 mod config;
+mod download;
 mod drain_thread;
 mod error;
 mod input;
@@ -59,9 +60,8 @@ mod output;
 mod pipeline;
 mod record;
 mod run;
-mod source;
 mod stage;
-mod target;
+mod upload;
 
 pub use config::{PipelineConfig, PipelineOrder};
 pub use error::{Cause, PipelineError, StageKind};

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
+use super::download::{TargetKind, TargetSpec};
 use super::input::{check_whole_items, item_bytes};
-use super::target::{TargetKind, TargetSpec};
 use pinlane_core::internal::check_align;
 use pinlane_core::memory::{DeviceSliceMut, PinnedSliceMut};
 use pinlane_core::{DeviceBuf, PinnedBuf, Result};

@@ -3,13 +3,13 @@
 use std::sync::mpsc;
 
 use super::chunk_loop::ChunkLoop;
+use super::download::{ChunkTarget, DrainChannels, TargetKind, TargetSpec, TargetState};
 use super::drain_thread::{DrainError, DrainTarget, DrainThread};
 use super::error::{PipelineError, RunResult};
 use super::pipeline::Pipeline;
 use super::record::{Recorder, StageStream};
-use super::source::ChunkSource;
 use super::stage::{KernelCall, RunSummary};
-use super::target::{ChunkTarget, DrainChannels, TargetKind, TargetSpec, TargetState};
+use super::upload::ChunkSource;
 use pinlane_core::{Error, Result};
 
 impl Pipeline {

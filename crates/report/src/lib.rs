@@ -11,13 +11,14 @@
 //! Modules import only from lower layers:
 //!
 //! ```text
-//!  bench calibration compare doctor dot feed load overlap plan selftest    one per command
-//!  timeline                                                                runs over time
-//!  plot                                                                    SVG plots
-//!  page                                                                    HTML pages
-//!  markup                                                                  HTML and SVG elements
-//!  environment                                                             what made a report
-//!  colour format json origin stats transfer                                leaves
+//!  bench calibration compare_memory doctor dot_product feed load overlap plan selftest    one per command
+//!  timeline                                                              runs over time
+//!  plot                                                                  SVG plots
+//!  page                                                                  HTML pages
+//!  markup                                                                HTML and SVG elements
+//!  environment                                                           what made a report
+//!  stats                                                                 medians and rates
+//!  colour format versioned_json named_enum origin transfer               leaves
 //! ```
 
 #![forbid(unsafe_code)]
@@ -40,7 +41,7 @@ mod named_enum;
 
 mod bench;
 mod calibration;
-mod colour_contrast;
+mod colour;
 mod compare_memory;
 mod doctor;
 mod dot_product;

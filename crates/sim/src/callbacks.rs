@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use pinlane_driver::{Call, Error, HostCallback, Result};
 
-use crate::machine::Machine;
+use crate::machine_lock::Machine;
 use crate::slab::Id;
 
 /// A callback that its stream has reached.

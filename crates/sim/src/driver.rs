@@ -12,7 +12,7 @@ use pinlane_driver::{
 
 use crate::calls::{DeviceCall, PRIORITIES, releases};
 use crate::copy_plan::rows;
-use crate::machine::Machine;
+use crate::machine_lock::Machine;
 use crate::state::State;
 use crate::stream::StreamPoint;
 

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!   Sim (a machine) ── open(n) ──> Driver (one device)      driver.rs, calls/
-//!    │  one lock                                            machine.rs, state.rs
+//!    │  one lock                                            machine_lock.rs, state.rs
 //!    ├─ host:    virtual clock, page-locked ranges          memory/
 //!    ├─ devices: memory, engines                            memory/, run/
 //!    ├─ streams: queues of operations                       stream.rs, copy_plan.rs
-//!    └─ checks, faults, adversary, timeline, trace
+//!    └─ checks/, faults.rs, adversary.rs, timeline.rs
 //! ```
 //!
 //! - **Real bytes** move, in stream order, through copy engines and a compute engine. Kernels run as
@@ -57,7 +57,7 @@ mod checks;
 mod copy_plan;
 mod driver;
 mod faults;
-mod machine;
+mod machine_lock;
 mod memory;
 mod module;
 mod profile_lookup;

@@ -14,7 +14,7 @@ use crate::builder::{Config, SimBuilder};
 use crate::checks::Finding;
 use crate::driver::SimDriver;
 use crate::faults::FaultKind;
-use crate::machine::Machine;
+use crate::machine_lock::Machine;
 use crate::profile_lookup::ProfileNameError;
 use crate::slab::Id;
 use crate::timeline::Span;

@@ -1,4 +1,4 @@
-//! Device memory, also in stream order.
+//! Device memory. Stream-ordered memory is in `mempool`.
 
 use pinlane_driver::DevicePtr;
 
@@ -6,9 +6,8 @@ use crate::allocations::Kind;
 use crate::c_pointers::Out;
 use crate::context::current;
 use crate::error::{INVALID_VALUE, Outcome, ensure};
-use crate::export_macros::{exports, exports_by_default_stream};
+use crate::export_macros::exports;
 use crate::machine::machine;
-use crate::stream::StreamRef;
 
 /// Alignment of rows of pitched memory.
 const PITCH_BYTES: usize = 512;
@@ -19,15 +18,6 @@ fn alloc(bytes: usize) -> Outcome<u64> {
     ensure(bytes > 0, INVALID_VALUE)?;
     let ptr = context.driver.device_alloc(bytes)?;
     context.insert_block(ptr.0, bytes, Kind::Device)?;
-    Ok(ptr.0)
-}
-
-/// Allocates device memory in stream order.
-pub fn alloc_async(bytes: usize, stream: &StreamRef) -> Outcome<u64> {
-    ensure(bytes > 0, INVALID_VALUE)?;
-    let ptr = stream.alloc(bytes)?;
-    let context = &stream.context;
-    context.insert_block(ptr.0, bytes, Kind::DeviceAsync)?;
     Ok(ptr.0)
 }
 
@@ -85,27 +75,5 @@ exports! { through guard;
         free.put(info.free_bytes as usize);
         total.put(info.total_bytes as usize);
         Ok(())
-    }
-}
-
-exports_by_default_stream! {
-    /// Allocates in stream order.
-    fn cuMemAllocAsync, cuMemAllocAsync_ptsz(
-        address: Out<u64>, bytes: usize, stream: usize,
-    ) [stream = stream] {
-        address.set_with(|| alloc_async(bytes, &stream))
-    }
-
-    /// Frees in stream order.
-    fn cuMemFreeAsync, cuMemFreeAsync_ptsz(address: u64, stream: usize) [stream = stream] {
-        if address == 0 {
-            return Ok(());
-        }
-        let (driver, ptr) = (stream.driver(), DevicePtr(address));
-        machine()?.allocations.remove_by(address, |_| {
-            // SAFETY: the simulator checks that no later work uses the block, and refuses an address
-            // that is not a stream-ordered block.
-            Ok(unsafe { driver.device_free_async(ptr, stream.handle) }?)
-        })
     }
 }

@@ -17,7 +17,7 @@
 //! `CUDA_ERROR_NOT_SUPPORTED` and is listed in the report.
 //!
 //! Handles are looked up in tables, never dereferenced. Each exported function is a thin wrapper of
-//! safe code (`exports`); pointers are wrapped in types that check for null (`ffi`).
+//! safe code (`export_macros`); pointers are wrapped in types that check for null (`c_pointers`).
 //!
 //! # Settings
 //! Environment variables, read once:

@@ -1,12 +1,15 @@
-//! Memory pools: each device has a default one for its stream-ordered memory.
+//! Stream-ordered memory, and the pools that it comes from: each device has a default one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pinlane_driver::DevicePtr;
+
+use crate::allocations::Kind;
 use crate::c_pointers::{Opaque, Out, put_untyped, read_untyped};
-use crate::device_memory::alloc_async;
 use crate::error::{INVALID_VALUE, NOT_SUPPORTED, Outcome, ensure};
 use crate::export_macros::{exports, exports_by_default_stream};
 use crate::machine::{Device, machine};
+use crate::stream::StreamRef;
 
 /// The default pool of a device.
 pub struct Pool {
@@ -88,6 +91,15 @@ fn owner(pool: usize) -> Outcome<&'static Device> {
         .ok_or(INVALID_VALUE)
 }
 
+/// Allocates in stream order.
+fn alloc_async(bytes: usize, stream: &StreamRef) -> Outcome<u64> {
+    ensure(bytes > 0, INVALID_VALUE)?;
+    let ptr = stream.alloc(bytes)?;
+    let context = &stream.context;
+    context.insert_block(ptr.0, bytes, Kind::DeviceAsync)?;
+    Ok(ptr.0)
+}
+
 exports! { through guard;
     /// The default pool of a device, which is also the current one.
     fn cuDeviceGetMemPool(pool: Out<usize>, device: i32), also cuDeviceGetDefaultMemPool {
@@ -120,6 +132,26 @@ exports! { through guard;
 }
 
 exports_by_default_stream! {
+    /// Allocates in stream order.
+    fn cuMemAllocAsync, cuMemAllocAsync_ptsz(
+        address: Out<u64>, bytes: usize, stream: usize,
+    ) [stream = stream] {
+        address.set_with(|| alloc_async(bytes, &stream))
+    }
+
+    /// Frees in stream order.
+    fn cuMemFreeAsync, cuMemFreeAsync_ptsz(address: u64, stream: usize) [stream = stream] {
+        if address == 0 {
+            return Ok(());
+        }
+        let (driver, ptr) = (stream.driver(), DevicePtr(address));
+        machine()?.allocations.remove_by(address, |_| {
+            // SAFETY: the simulator checks that no later work uses the block, and refuses an address
+            // that is not a stream-ordered block.
+            Ok(unsafe { driver.device_free_async(ptr, stream.handle) }?)
+        })
+    }
+
     /// Allocates from a pool, in stream order.
     fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(
         address: Out<u64>, bytes: usize, pool: usize, stream: usize,

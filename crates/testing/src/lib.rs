@@ -4,7 +4,7 @@
 mod data;
 mod example;
 mod express;
-mod random_faults;
+mod run_seeds;
 mod sim;
 mod slow_tests;
 mod trap;
@@ -13,7 +13,7 @@ pub use data::*;
 pub use example::*;
 pub use express::*;
 pub use pinlane::model::SplitMix64;
-pub use random_faults::*;
+pub use run_seeds::*;
 pub use sim::*;
 pub use slow_tests::*;
 pub use trap::*;

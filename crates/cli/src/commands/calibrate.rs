@@ -10,7 +10,7 @@ use pinlane_report::{
 };
 
 use crate::context::CommandContext;
-use crate::{calibration, clock, device, output_file, profile};
+use crate::{calibration, clock, device, output_file};
 
 const GIB: u64 = 1 << 30;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let device = backend.device()?;
     let info = device.info();
     // Found before measuring, so that a missing cache folder fails at once.
-    let cached = match (profile::cache_path(info), &args.output) {
+    let cached = match (calibration::cache_path(info), &args.output) {
         _ if info.simulated.is_some() => None,
         (Ok(path), _) => Some(path),
         (Err(_), Some(_)) => None,
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         Err(error) => failed = failed.take().or(Some(error)),
     };
     if let Some(path) = &cached {
-        note(path, profile::write_cached(path, &text));
+        note(path, calibration::write_cached(path, &text));
     }
     if let Some(path) = &args.output {
         note(path, output_file::write_text(path, &text));

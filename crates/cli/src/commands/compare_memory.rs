@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use pinlane::Device;
-use pinlane_report::{Compare, CompareRow, CopyStats, MemoryKind, Route};
+use pinlane::{Device, DeviceInfo};
+use pinlane_model::Profile;
+use pinlane_report::{Compare, CompareRow, CopyStats, LinkBasis, LinkLimit, MemoryKind, Route};
 
 use crate::context::CommandContext;
 use crate::device::{self, Backend};
-use crate::measure::{CopyCase, Meter, is_refusal, link_limit};
+use crate::measure::{CopyCase, Meter, is_refusal};
 use crate::output_file::{self, write_given};
 use crate::parse::{number, size};
-use crate::terminal::Progress;
+use crate::progress::Progress;
+use crate::system;
+use crate::system::pci::payload_limit_gb_per_s;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -111,4 +114,21 @@ fn row(
         h2d: figure(Route::H2d)?,
         d2h: figure(Route::D2h)?,
     })
+}
+
+/// The limit of the link at its current speed, or that of a simulated device by its profile. `None` if
+/// unknown. An idle GPU slows its link down: call this right after copies.
+fn link_limit(info: &DeviceInfo, profile: Option<&Profile>) -> Option<LinkLimit> {
+    let (gb_per_s, basis) = if let Some(profile) = profile {
+        // Large copies of pinned memory run at the link's rate.
+        let rates = [&profile.h2d, &profile.d2h].map(|costs| costs.pinned.bytes_per_s);
+        let bytes_per_s = rates.into_iter().max().filter(|rate| *rate > 0)?;
+        (bytes_per_s as f64 / 1e9, LinkBasis::Profile)
+    } else {
+        let link = system::link(info.pci.filter(|_| info.simulated.is_none())?)?;
+        let (generation, width) = (link.generation, link.width);
+        let limit = payload_limit_gb_per_s(generation, width)?;
+        (limit, LinkBasis::Pcie { generation, width })
+    };
+    Some(LinkLimit { gb_per_s, basis })
 }

@@ -8,7 +8,8 @@ use pinlane_sim::{Finding, Sim};
 
 use crate::context::CommandContext;
 use crate::device::{self, Backend};
-use crate::output::{self, UsageError};
+use crate::input_error::UsageError;
+use crate::output;
 use crate::parse::number;
 
 #[derive(clap::Args)]

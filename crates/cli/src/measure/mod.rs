@@ -7,7 +7,7 @@
 //!       PageLockedMemory   pinned, registered, write-combined             (page_locked)
 //!       MappedMemory       a kernel reads or writes host memory           (page_locked)
 //!       PageableMemory     pageable and express                           (pageable)
-//!     times that a simulated clock does not show; limits of links         (model)
+//!     times that a simulated clock does not show                          (modelled_times)
 //! ```
 //!
 //! Times are the device's own, taken by events. That is the right clock for a GPU, and the only one of a
@@ -20,7 +20,7 @@
 //! - Both directions: one stream each, and for pageable memory one host thread each. Both wait for the start
 //!   event; the end event is recorded when both are done.
 
-mod model;
+mod modelled_times;
 mod page_locked;
 mod pageable;
 mod rig;
@@ -36,7 +36,6 @@ use crate::clock::HostClock;
 use crate::device::Backend;
 use crate::pageable_copy::Copier;
 use crate::system;
-pub(crate) use model::link_limit;
 use page_locked::{MappedMemory, PageLockedMemory};
 use pageable::PageableMemory;
 use rig::Rig;
@@ -187,7 +186,9 @@ impl<'a> Meter<'a> {
     pub(crate) fn route_refusal(&self, case: CopyCase) -> Option<&'static str> {
         let by_driver = match (&self.profile, case.memory) {
             (_, MemoryKind::Pageable) => self.simulated,
-            (Some(profile), MemoryKind::Express) => model::uses_driver(profile, case.bytes as u64),
+            (Some(profile), MemoryKind::Express) => {
+                modelled_times::uses_driver(profile, case.bytes as u64)
+            }
             _ => false,
         };
         (by_driver && case.route == Route::Both)
@@ -277,13 +278,18 @@ impl<'a> Meter<'a> {
             return Ok(None);
         };
         Ok(match case.memory {
-            MemoryKind::Mapped => Some(model::mapped_ns(profile, route, bytes as u64)),
+            MemoryKind::Mapped => Some(modelled_times::mapped_ns(profile, route, bytes as u64)),
             MemoryKind::Express => {
                 let driver_ns = match route {
                     Route::Both => None,
                     _ => Some(PageableMemory::driver_copy(&mut self.rig, route, bytes)?),
                 };
-                Some(model::express_ns(profile, route, bytes as u64, driver_ns))
+                Some(modelled_times::express_ns(
+                    profile,
+                    route,
+                    bytes as u64,
+                    driver_ns,
+                ))
             }
             _ => None,
         })

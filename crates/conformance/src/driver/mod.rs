@@ -10,6 +10,7 @@ mod device_memory;
 mod dot_kernels;
 mod event_waits;
 mod events;
+mod kernel_launches;
 mod mapped;
 mod memset;
 mod modules;
@@ -49,6 +50,7 @@ pub(crate) fn cases() -> Vec<Case> {
         memset::CASES,
         callbacks::CASES,
         modules::CASES,
+        kernel_launches::CASES,
         convert_kernels::CASES,
         normalize_kernels::CASES,
         scatter_gather_kernels::CASES,

@@ -7,8 +7,8 @@
 mod block_on;
 mod dot;
 mod express;
+mod large_pinned;
 mod lifetime;
-mod mapped_and_registered;
 mod normalize;
 mod order;
 mod pool;
@@ -56,9 +56,9 @@ scenarios! {
     "library/parts" => transfers::parts,
     "library/pageable" => transfers::pageable,
     "library/nothing" => transfers::nothing,
-    "library/large-pinned" => mapped_and_registered::pinned,
-    "library/large-mapped" => mapped_and_registered::mapped,
-    "library/to-pinned" => mapped_and_registered::to_pinned,
+    "library/large-pinned" => large_pinned::pinned,
+    "library/large-mapped" => large_pinned::mapped,
+    "library/to-pinned" => large_pinned::to_pinned,
     "library/pool" => pool::reused,
     "library/pool-in-flight" => pool::in_flight,
     "library/express" => express::there_and_back,

@@ -13,7 +13,9 @@
 //!   part       Part         an owned sub-range, for partial transfers
 //!   slice      PinnedSlice  a borrowed sub-range, for scopes
 //!   device     DeviceBuf    device memory, and its typed sub-ranges
-//!   transferable            contract for buffers to take part in a transfer
+//!   buffer_traits           contracts for buffers to take part in a transfer
+//!   buffer_macros           what pinned buffers and slices have in common
+//!   prefault                faults in the caller's memory before it is written
 //! ```
 
 mod budget;

@@ -16,8 +16,8 @@ mod access_ledger;
 mod completion;
 mod deferred_free;
 mod fence;
-mod free_list;
-mod in_flight;
+mod handle_free_list;
+mod in_flight_buffer;
 mod slot_filling;
 
 #[cfg(all(test, loom))]
@@ -31,6 +31,6 @@ pub(crate) use access_ledger::{Access, Extent, Ledger};
 pub(crate) use completion::Completion;
 pub(crate) use deferred_free::DeferredFree;
 pub(crate) use fence::{Fence, Settled};
-pub(crate) use free_list::FreeList;
-pub(crate) use in_flight::{InFlight, Landed};
+pub(crate) use handle_free_list::FreeList;
+pub(crate) use in_flight_buffer::{InFlight, Landed};
 pub use slot_filling::{Claim, SharedSlot, SlotMemory, Stride};

@@ -7,10 +7,10 @@
 use FloatKind::{Bf16, F16, F32, F64};
 use bytemuck::{Pod, cast_slice, cast_slice_mut, try_cast_slice, try_cast_slice_mut};
 
-use super::blockwise::{Stores, ToBf16, ToF16, convert};
-use super::elementwise::{
+use super::autovectorized::{
     all_f16_to_f32, bf16_to_f32, elementwise, f32_to_f64, f64_to_f32, f64_to_odd_f32,
 };
+use super::blockwise::{Stores, ToBf16, ToF16, convert};
 use crate::Instructions;
 
 /// A kind of floating-point number.

@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::block::{Block, for_each_block};
+use super::autovectorized::{all, f16_to_f32};
 use super::blockwise::Conversion;
-use super::elementwise::{all, f16_to_f32};
+use super::target_block::{Block, for_each_block};
 
 /// Converts every block of the source, which has as many as the target.
 ///
@@ -70,7 +70,7 @@ fn f16_bits(values: __m256) -> __m128i {
     _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(values)
 }
 
-/// As `elementwise::f16_to_f32`.
+/// As `autovectorized::f16_to_f32`.
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn all_f16_to_f32(source: &[u16], target: &mut [f32]) {
     let (source, tail) = source.as_chunks::<8>();

@@ -5,9 +5,9 @@
 
 use std::arch::x86_64::*;
 
-use super::block::{Block, for_each_block};
+use super::autovectorized::{all, f16_to_f32};
 use super::blockwise::Conversion;
-use super::elementwise::{all, f16_to_f32};
+use super::target_block::{Block, for_each_block};
 
 /// Converts every block of the source, which has as many as the target.
 ///
@@ -56,7 +56,7 @@ pub(super) fn f32_to_f16(block: &[f32; 32]) -> __m512i {
     _mm512_inserti64x4::<1>(_mm512_castsi256_si512(halves[0]), halves[1])
 }
 
-/// As `elementwise::f16_to_f32`.
+/// As `autovectorized::f16_to_f32`.
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn all_f16_to_f32(source: &[u16], target: &mut [f32]) {
     let (source, tail) = source.as_chunks::<16>();

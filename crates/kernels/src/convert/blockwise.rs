@@ -5,9 +5,9 @@ use std::arch::x86_64::{__m256i, __m512i, _mm_sfence};
 
 use bytemuck::Pod;
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-use super::block::{Block, Line};
 use super::portable;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::target_block::{Block, Line};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::{avx2, avx512};
 use crate::Instructions;

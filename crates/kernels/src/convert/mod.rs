@@ -15,15 +15,15 @@
 //! plain stores read each line before they overwrite it.
 
 mod any_float;
+mod autovectorized;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-mod block;
 mod blockwise;
-mod elementwise;
 mod portable;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod target_block;
 
 pub use any_float::{FloatKind, floats, floats_streaming};
 use blockwise::{Scaled, Stores, ToBf16, ToF16, convert};

@@ -1,6 +1,6 @@
 //! The reference: plain Rust, one number at a time.
 
-use super::elementwise::all;
+use super::autovectorized::all;
 
 pub(super) fn f32_to_bf16(source: &[f32], target: &mut [u16]) {
     all(|value: f32| bf16_bits(value.to_bits()), source, target);

@@ -11,13 +11,15 @@
 
 mod arrays;
 mod functions;
+mod map;
 mod sample;
 mod tar;
 
 use std::sync::Arc;
 
 pub use arrays::Arrays;
-pub use functions::{FnDataset, Map, from_fn};
+pub use functions::{FnDataset, from_fn};
+pub use map::Map;
 pub use sample::{SampleError, SampleMut, SampleRef};
 pub use tar::{Tar, TarConfig, TarField};
 

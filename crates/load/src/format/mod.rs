@@ -5,7 +5,7 @@
 //! entries with the same key, and most of its errors name neither the tensor nor the value. All its checks
 //! are made here too, and a test compares the two on thousands of damaged files.
 
-mod detect;
+mod detect_other;
 mod json;
 mod npy;
 mod safetensors;
@@ -42,7 +42,7 @@ pub(crate) fn read(path: &Path, format: Format) -> Result<(FileInfo, Vec<TensorI
             Format::Safetensors => safetensors::read(&mut file, &mut info),
             Format::Npy => npy::read(&mut file, &mut info),
         };
-        let tensors = tensors.map_err(|error| detect::explain(&file, Some(format), error))?;
+        let tensors = tensors.map_err(|error| detect_other::explain(&file, Some(format), error))?;
         Ok((info, tensors))
     };
     read().map_err(|error: LoadError| error.with_file(path))

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::json::{fields, for_each_entry, is_object, object, string_map, value};
 use super::{
-    DIMS_MAX, HEADER_BYTES_MAX, check_length, check_names, check_size, data_start, detect,
+    DIMS_MAX, HEADER_BYTES_MAX, check_length, check_names, check_size, data_start, detect_other,
     read_exactly, utf8,
 };
 use crate::{Dtype, FileInfo, HeaderError, LoadError, LoadErrorKind, TensorInfo, file_info};
@@ -174,7 +174,8 @@ pub(crate) struct TensorIndex {
 pub(crate) fn read_index(path: &Path) -> Result<TensorIndex, LoadError> {
     let read = || {
         let (mut file, stamp) = file_info::open_regular(path)?;
-        parse_index(&mut file, stamp.len_bytes).map_err(|error| detect::explain(&file, None, error))
+        parse_index(&mut file, stamp.len_bytes)
+            .map_err(|error| detect_other::explain(&file, None, error))
     };
     read().map_err(|error: LoadError| error.with_file(path))
 }

@@ -4,7 +4,7 @@
 //! ```text
 //!   Loader ── Epoch ── Batch ── BatchField      the public interface
 //!     scheduler         one epoch: which batch to open next, which are ready, when to stop
-//!     workers           opening batches, reading samples and submitting copies, on several threads
+//!     workers           reading samples and submitting copies, on several threads
 //!     pending_batch     a batch while its samples are read
 //!     batch_layout      where fields lie in a batch, while it is read and when it is copied
 //!     buffers           pinned slots and device memory, reused from batch to batch

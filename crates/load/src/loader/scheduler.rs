@@ -27,7 +27,7 @@ pub(super) struct EpochScheduler {
     pub(super) lost: AtomicU64,
     schedule: Mutex<Schedule>,
     /// Wakes workers.
-    pub(super) work: Condvar,
+    work: Condvar,
     /// Wakes the consumer.
     ready: Condvar,
 }
@@ -35,13 +35,13 @@ pub(super) struct EpochScheduler {
 #[derive(Default)]
 pub(super) struct Schedule {
     /// The next batch to open.
-    pub(super) next: u64,
+    next: u64,
     /// Number of batches, or one more than the first that failed.
     pub(super) end: u64,
     /// Batches that may have unclaimed samples, oldest first.
-    pub(super) open: VecDeque<Arc<PendingBatch>>,
+    open: VecDeque<Arc<PendingBatch>>,
     /// A thread is opening the next batch.
-    pub(super) opening: bool,
+    opening: bool,
     /// The next batch for the consumer.
     pub(super) taken: u64,
     done: BTreeMap<u64, Result<Batch>>,
@@ -90,6 +90,68 @@ impl EpochScheduler {
         }
     }
 
+    /// A batch with unclaimed samples. With `wait`, waits for one; `None` if there is none.
+    pub(super) fn next_batch(&self, wait: bool) -> Option<Arc<PendingBatch>> {
+        loop {
+            let mut schedule = self.schedule();
+            if self.is_stopped() {
+                return None;
+            }
+            while let Some(batch) = schedule.open.front() {
+                if batch.slot.has_unclaimed() {
+                    return Some(Arc::clone(batch));
+                }
+                schedule.open.pop_front();
+            }
+            if self.may_open(&schedule) {
+                self.open_next(schedule, true);
+            } else if wait && schedule.next < schedule.end {
+                let (opening, start) = (schedule.opening, Instant::now());
+                drop(self.work.wait(schedule));
+                let mut stats = lock(&self.core.buffers.stats);
+                match opening {
+                    true => stats.slot_wait_ns += elapsed_ns(start),
+                    false => stats.held_back_ns += elapsed_ns(start),
+                }
+            } else {
+                return None;
+            }
+        }
+    }
+
+    fn may_open(&self, schedule: &Schedule) -> bool {
+        let end = schedule.end.min(schedule.taken + self.core.prefetch);
+        !schedule.opening && schedule.next < end
+    }
+
+    /// Open the next batch, if possible without waiting, so that no thread is idle at the end of this one.
+    pub(super) fn open_ahead(&self) {
+        let schedule = self.schedule();
+        if !self.is_stopped() && self.may_open(&schedule) {
+            self.open_next(schedule, false);
+        }
+    }
+
+    /// Open the next batch. No other thread opens one meanwhile.
+    fn open_next(&self, mut schedule: MutexGuard<'_, Schedule>, wait: bool) {
+        let number = schedule.next;
+        schedule.opening = true;
+        drop(schedule);
+        let opened = self.open(number, wait);
+        let mut schedule = self.schedule();
+        schedule.opening = false;
+        match opened {
+            Ok(Some(batch)) => {
+                schedule.open.push_back(Arc::new(batch));
+                schedule.next = number + 1;
+            }
+            Ok(None) => {}
+            Err(error) => return self.fail(schedule, number, error),
+        }
+        drop(schedule);
+        self.work.notify_all();
+    }
+
     /// A batch is ready, or has failed.
     pub(super) fn put(&self, number: u64, outcome: Result<Batch>) {
         let mut schedule = self.schedule();
@@ -105,12 +167,7 @@ impl EpochScheduler {
     }
 
     /// End the epoch with this batch, unless an earlier one fails too.
-    pub(super) fn fail(
-        &self,
-        mut schedule: MutexGuard<'_, Schedule>,
-        number: u64,
-        error: LoaderError,
-    ) {
+    fn fail(&self, mut schedule: MutexGuard<'_, Schedule>, number: u64, error: LoaderError) {
         self.needed.fetch_min(number + 1, Ordering::Relaxed);
         schedule.end = schedule.end.min(number + 1);
         schedule.next = schedule.next.max(number + 1); // do not try it again
@@ -238,7 +295,7 @@ impl EpochScheduler {
         LoaderError::Device { batch, hint, error }
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
+    fn is_stopped(&self) -> bool {
         self.needed.load(Ordering::Relaxed) == 0
     }
 

@@ -1,7 +1,7 @@
-//! What worker threads do: open batches, read samples into their slots, and submit full ones.
+//! What worker threads do: read samples into the slots of open batches, and submit full ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Instant;
 
 use pinlane_core::internal::lock;
@@ -11,7 +11,7 @@ use crate::panic;
 
 use super::buffers::{BatchSlot, CopyInFlight};
 use super::pending_batch::PendingBatch;
-use super::scheduler::{EpochScheduler, Schedule};
+use super::scheduler::EpochScheduler;
 use super::{Batch, LoaderError, OnError, Result, SkippedSample, elapsed_ns};
 
 impl EpochScheduler {
@@ -83,70 +83,8 @@ impl EpochScheduler {
         pending.fail(number, failure);
     }
 
-    /// A batch with unclaimed samples. With `wait`, waits for one; `None` if there is none.
-    fn next_batch(&self, wait: bool) -> Option<Arc<PendingBatch>> {
-        loop {
-            let mut schedule = self.schedule();
-            if self.is_stopped() {
-                return None;
-            }
-            while let Some(batch) = schedule.open.front() {
-                if batch.slot.has_unclaimed() {
-                    return Some(Arc::clone(batch));
-                }
-                schedule.open.pop_front();
-            }
-            if self.may_open(&schedule) {
-                self.open_next(schedule, true);
-            } else if wait && schedule.next < schedule.end {
-                let (opening, start) = (schedule.opening, Instant::now());
-                drop(self.work.wait(schedule));
-                let mut stats = lock(&self.core.buffers.stats);
-                match opening {
-                    true => stats.slot_wait_ns += elapsed_ns(start),
-                    false => stats.held_back_ns += elapsed_ns(start),
-                }
-            } else {
-                return None;
-            }
-        }
-    }
-
-    fn may_open(&self, schedule: &Schedule) -> bool {
-        let end = schedule.end.min(schedule.taken + self.core.prefetch);
-        !schedule.opening && schedule.next < end
-    }
-
-    /// Open the next batch, if possible without waiting, so that no thread is idle at the end of this one.
-    fn open_ahead(&self) {
-        let schedule = self.schedule();
-        if !self.is_stopped() && self.may_open(&schedule) {
-            self.open_next(schedule, false);
-        }
-    }
-
-    /// Open the next batch. No other thread opens one meanwhile.
-    fn open_next(&self, mut schedule: MutexGuard<'_, Schedule>, wait: bool) {
-        let number = schedule.next;
-        schedule.opening = true;
-        drop(schedule);
-        let opened = self.open(number, wait);
-        let mut schedule = self.schedule();
-        schedule.opening = false;
-        match opened {
-            Ok(Some(batch)) => {
-                schedule.open.push_back(Arc::new(batch));
-                schedule.next = number + 1;
-            }
-            Ok(None) => {}
-            Err(error) => return self.fail(schedule, number, error),
-        }
-        drop(schedule);
-        self.work.notify_all();
-    }
-
     /// `None` if the batch is no longer needed, or if it would have to wait without `wait`.
-    fn open(&self, number: u64, wait: bool) -> Result<Option<PendingBatch>> {
+    pub(super) fn open(&self, number: u64, wait: bool) -> Result<Option<PendingBatch>> {
         let core = &*self.core;
         let slot = match wait {
             true => core.buffers.slot(|| self.is_cancelled(number)),

@@ -6,7 +6,7 @@
 //!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece)
 //!     Worker        a thread: reads a part; the last reader submits the slot     (worker)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
-//!     LoadStream    tensors in the order in which they complete                  (load_stream)
+//!     LoadStream    tensors in the order in which they complete                  (tensor_stream)
 //! ```
 
 mod config;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   plan.rs         the plan, its limits and alternatives
-//!   candidates.rs   the best shape of each order, and which chunk sizes are tried
+//!   search.rs       the best shape of each order, and which chunk sizes are tried
 //!   lower_bound.rs  what no schedule can beat: shapes that cannot win are not scheduled
 //!   predict.rs      a shape's duration by its schedule; with many chunks, extrapolated
 //!   advice.rs       what limits the best shape, and what would help
@@ -29,12 +29,12 @@
 //! ```
 
 mod advice;
-mod candidates;
 mod lower_bound;
 mod plan;
 mod predict;
+mod search;
 
 pub use advice::{Advice, Bottleneck, Resource};
-pub use candidates::{STREAMS_MAX, depths, power_of_two_chunks};
 pub use plan::{Alternative, Limits, Plan, best};
 pub use predict::predict_ns;
+pub use search::{STREAMS_MAX, depths, power_of_two_chunks};

@@ -1,8 +1,8 @@
 //! The plan for a job, its limits and its alternatives.
 
 use super::advice::{Advice, Bottleneck};
-use super::candidates::{Candidate, Search};
 use super::predict::{CHUNKS_MAX, Predictor, Sample};
+use super::search::{Candidate, Search};
 use crate::Profile;
 use crate::pipeline::{Job, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{Schedule, schedule};

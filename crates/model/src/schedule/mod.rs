@@ -1,5 +1,5 @@
 //! The timeline of a program of driver calls: a discrete-event simulation by the rules of
-//! [`engine`](crate::engine_rules).
+//! [`engine_rules`](crate::engine_rules).
 //!
 //! ```text
 //!   Program ── threads ── steps           host.rs       threads, each with its own clock

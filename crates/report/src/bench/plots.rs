@@ -3,7 +3,7 @@
 use super::{Bench, BenchLatency, BenchLine};
 use crate::format::{duration, rate, short_size};
 use crate::page::{Tooltip, TooltipRow};
-use crate::plot::picture::Picture;
+use crate::plot::standalone_svg::Picture;
 use crate::plot::{
     Axis, BarChart, BarGroup, ChartBar, Line, LinePlot, LinePoint, LineStop, Scale, SeriesStyle,
 };

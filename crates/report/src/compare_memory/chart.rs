@@ -4,7 +4,7 @@ use super::{Compare, CompareRow, LinkBasis, fastest_gb_per_s};
 use crate::format::{factor_label, percent, rate, short_size};
 use crate::markup::paragraph;
 use crate::page::{TableCell, Tooltip, TooltipRow, figures_page, notes, table};
-use crate::plot::picture::Picture;
+use crate::plot::standalone_svg::Picture;
 use crate::plot::{Axis, BarChart, BarGroup, BarLimit, ChartBar, SeriesStyle, stylesheet};
 use crate::{CopyStats, Environment, MemoryKind, Route};
 

@@ -1,7 +1,7 @@
 //! Values side by side, as horizontal bars in groups.
 
 use super::axis::Axis;
-use super::plot_area::{Canvas, Drawing, NARROW, WIDE, flag_row};
+use super::canvas::{Canvas, Drawing, NARROW, WIDE, flag_row};
 use super::series_style::SeriesStyle;
 use crate::Origin;
 use crate::markup::{SvgElements, length, point, text_px};

@@ -1,7 +1,7 @@
 //! Values over sizes, one line per series.
 
 use super::axis::Axis;
-use super::plot_area::{Canvas, Drawing, flag_row};
+use super::canvas::{Canvas, Drawing, flag_row};
 use super::series_style::SeriesStyle;
 use super::side_by_side::{Place, side_by_side};
 use crate::Origin;

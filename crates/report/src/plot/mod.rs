@@ -6,7 +6,7 @@
 //!    series_style            colour, marker and dashes of a series
 //!    side_by_side            lines that coincide
 //!  canvas                    where it is drawn: wide or narrow, in a page or alone
-//!  picture                   title, origin and style of a standalone picture
+//!  standalone_svg            title, origin and style of a standalone picture
 //!  stylesheet                CSS, the same in pictures and pages
 //! ```
 //!
@@ -14,16 +14,16 @@
 
 mod axis;
 mod bars;
+mod canvas;
 mod lines;
-pub(crate) mod picture;
-mod plot_area;
 mod series_style;
 mod side_by_side;
+pub(crate) mod standalone_svg;
 mod stylesheet;
 
 pub(crate) use self::axis::{Axis, Scale, TimeTick, time_ticks};
 pub(crate) use self::bars::{BarChart, BarGroup, BarLimit, ChartBar};
+pub(crate) use self::canvas::{NARROW, WIDE};
 pub(crate) use self::lines::{Line, LinePlot, LinePoint, LineStop};
-pub(crate) use self::plot_area::{NARROW, WIDE};
 pub(crate) use self::series_style::SeriesStyle;
 pub(crate) use self::stylesheet::{DARK_RULES, RULES, stylesheet};

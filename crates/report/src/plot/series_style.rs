@@ -4,7 +4,7 @@
 //! every kind of colour blindness, on white and on black.
 
 use crate::MemoryKind;
-use crate::colour_contrast::Colour;
+use crate::colour::Colour;
 use crate::markup::{SvgElements, point};
 
 /// Colour, marker and dashes of one series.

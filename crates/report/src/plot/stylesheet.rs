@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::series_style::SeriesStyle;
-use crate::colour_contrast::Colour;
+use crate::colour::Colour;
 
 /// Plain rules first, for viewers without themes or variables.
 pub(crate) const RULES: &str = include_str!("base.css");

@@ -4,7 +4,7 @@
 
 use super::SpanKind;
 use super::rows::Shade;
-use crate::colour_contrast::Colour;
+use crate::colour::Colour;
 
 pub(crate) fn colour(kind: SpanKind, shade: Shade) -> Colour {
     let strong = Colour(kind_colours(kind).0);

@@ -2,6 +2,6 @@
 
 mod effects;
 mod event_loop;
-mod operation;
+mod lifecycle;
 
-pub(crate) use operation::Running;
+pub(crate) use lifecycle::Running;

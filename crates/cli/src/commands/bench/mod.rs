@@ -12,9 +12,10 @@ use pinlane_report::{Bench, BenchComparison, MemoryKind, Route};
 
 use crate::context::CommandContext;
 use crate::device::DeviceChoice;
+use crate::input_error::UsageError;
 use crate::interrupt::Interrupt;
 use crate::measure::{self, Meter};
-use crate::output::{self, UsageError};
+use crate::output;
 use crate::output_file::{self, write_given};
 use crate::parse::{List, duration, number, size};
 use crate::{clock, device};

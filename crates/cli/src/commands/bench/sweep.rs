@@ -11,7 +11,7 @@ use pinlane_report::{Bench, CopyStats, MemoryKind, Route};
 
 use crate::interrupt::Interrupt;
 use crate::measure::{CopyCase, Meter};
-use crate::terminal::Progress;
+use crate::progress::Progress;
 
 /// Rounds on a real device; each measures every combination.
 const ROUNDS: usize = 12;

@@ -19,9 +19,9 @@ use pinlane_report::Feed;
 
 use crate::clock::HostClock;
 use crate::context::CommandContext;
-use crate::input_error::{When, failed};
+use crate::input_error::{UsageError, When, failed};
 use crate::interrupt::Interrupt;
-use crate::output::{self, UsageError};
+use crate::output;
 use crate::output_file;
 pub(crate) use args::Args;
 use report::SampleBytes;

@@ -5,7 +5,7 @@ use pinlane::load::{DeviceTransform, Dtype, Field, FieldShape};
 use pinlane_report::FeedNormalize;
 
 use super::args::MeanStd;
-use crate::output::UsageError;
+use crate::input_error::UsageError;
 
 /// The field to normalize on the device: for the loader's configuration, and for the report.
 pub(super) fn step(

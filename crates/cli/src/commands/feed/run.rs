@@ -11,7 +11,7 @@ use super::intervals::IntervalLog;
 use super::report::SampleBytes;
 use crate::clock::{HostClock, duration_ns};
 use crate::interrupt::Interrupt;
-use crate::terminal::Progress;
+use crate::progress::Progress;
 
 /// Bad samples that are reported one by one.
 const SKIPPED_MAX: usize = 3;

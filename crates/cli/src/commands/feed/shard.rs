@@ -7,7 +7,7 @@ use pinlane::load::{LoaderConfig, SampleOrder, Shard};
 use pinlane_report::FeedShard;
 
 use super::Args;
-use crate::output::UsageError;
+use crate::input_error::UsageError;
 
 /// Without this variable, SLURM's other variables describe other processes.
 const STEP: &str = "SLURM_STEP_ID";

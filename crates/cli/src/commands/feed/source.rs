@@ -11,9 +11,8 @@ use pinlane::load::{
 use pinlane_model::SplitMix64;
 
 use super::Args;
-use crate::input_error::{self, When, failed};
+use crate::input_error::{self, UsageError, When, failed};
 use crate::interrupt::Interrupt;
-use crate::output::UsageError;
 use crate::system;
 
 const SYNTHETIC: &str = "synthetic";

@@ -20,7 +20,7 @@ use crate::context::CommandContext;
 use crate::input_error::{self, When, failed};
 use crate::interrupt::Interrupt;
 use crate::parse::{dtype, number, one_of};
-use crate::{output, profile};
+use crate::{calibration, output};
 use runs::Runs;
 
 const IO: [Io; 3] = [Io::Auto, Io::Buffered, Io::Direct];
@@ -116,7 +116,7 @@ impl Args {
 
 fn calibrated(device: &Device) -> LoadConfig {
     let info = device.info();
-    match profile::read_cached(info) {
+    match calibration::read_cached(info) {
         Ok(cached) if info.simulated.is_none() => LoadConfig::calibrated(&cached.profile),
         _ => LoadConfig::default(),
     }

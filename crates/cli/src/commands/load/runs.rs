@@ -20,8 +20,8 @@ use crate::clock::duration_ns;
 use crate::device::{self, Backend};
 use crate::input_error::When;
 use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::system;
-use crate::terminal::Progress;
 
 /// How often to check for an interrupt.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

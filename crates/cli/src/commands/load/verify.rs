@@ -8,7 +8,7 @@ use pinlane::Device;
 use pinlane::load::{LoadError, Tensor, Weights};
 
 use crate::interrupt::Interrupt;
-use crate::terminal::Progress;
+use crate::progress::Progress;
 
 /// Each thread needs about ten MiB of memory.
 const THREADS: usize = 4;

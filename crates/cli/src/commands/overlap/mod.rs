@@ -8,7 +8,7 @@ use pinlane_report::{Overlap, duration as report_duration, short_size};
 
 use crate::clock::HostClock;
 use crate::context::CommandContext;
-use crate::output::UsageError;
+use crate::input_error::UsageError;
 use crate::output_file::ChartFiles;
 use crate::parse::{duration, number, size};
 use crate::{calibration, device, terminal};

@@ -4,7 +4,7 @@ use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError}
 use pinlane_model::planner::Limits;
 use pinlane_model::{Direction, HostKind, Profile};
 
-use crate::output::UsageError;
+use crate::input_error::UsageError;
 use crate::output_file::ChartFiles;
 use crate::parse::{DURATION_NS_MAX, duration, number, one_of, rate, size};
 use crate::profile::{self, ProfileFile};

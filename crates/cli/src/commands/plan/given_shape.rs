@@ -5,7 +5,7 @@ use pinlane_model::pipeline::{Job, PipelineOrder, Shape};
 use pinlane_model::planner::{Limits, STREAMS_MAX, depths, power_of_two_chunks, predict_ns};
 
 use super::args::{Args, check_time};
-use crate::output::UsageError;
+use crate::input_error::UsageError;
 
 /// The best shape with everything that was given, and its time. `None` if nothing was given.
 pub(super) fn find(

@@ -1,10 +1,10 @@
 //! `pinlane plan`: the best way to run a job, by the model.
 //!
 //! ```text
-//!   args         the flags, the job they describe, and errors that name them
-//!   given_shape  the best shape with what the user fixed
-//!   report       the model's answer as a report
-//!   timeline     schedules as timelines
+//!   args               the flags, the job they describe, and errors that name them
+//!   given_shape        the best shape with what the user fixed
+//!   report             the model's answer as a report
+//!   schedule_timeline  schedules as timelines
 //! ```
 
 mod args;
@@ -18,10 +18,12 @@ use pinlane_model::planner::best;
 use pinlane_model::schedule::schedule;
 use pinlane_report::{Environment, Origin, Plan, PlanBottleneck, PlanRun};
 
+use crate::calibration;
 use crate::context::CommandContext;
 use crate::device::DeviceChoice;
-use crate::output::{self, UsageError};
-use crate::profile::{self, ProfileFile};
+use crate::input_error::UsageError;
+use crate::output;
+use crate::profile::ProfileFile;
 use crate::terminal;
 pub(crate) use args::Args;
 use report::Subject;
@@ -67,7 +69,7 @@ fn find_profile(choice: &DeviceChoice, args: &Args) -> anyhow::Result<(ProfileFi
     let mut devices = backend.platform.devices()?;
     let info = devices.swap_remove(backend.ordinal as usize);
     let Some(profile) = &info.simulated else {
-        return Ok((profile::read_cached(&info)?, false));
+        return Ok((calibration::read_cached(&info)?, false));
     };
     // A simulated libcuda reports only the name of its profile.
     let name = &info.name;

@@ -1,12 +1,12 @@
 //! Limit on page-locked memory, so that pinning never starves the machine.
 //!
 //! ```text
-//!   Budget      usage, and waiting for memory               (this file, notifier)
-//!   idle        memory kept for reuse, given up when the budget is short
-//!   rule        where the limit comes from: memory available now in /proc/meminfo
-//!     setting   and environment variables
-//!     cgroup    and control groups
-//!   memlock     mentions RLIMIT_MEMLOCK when a pin fails
+//!   Budget        usage, and waiting for memory             (this file, notifier)
+//!   idle          memory kept for reuse, given up when the budget is short
+//!   rule          where the limit comes from: memory available now in /proc/meminfo
+//!     setting     and environment variables
+//!     cgroup      and control groups
+//!   memlock_hint  mentions RLIMIT_MEMLOCK when a pin fails
 //! ```
 
 mod cgroup;

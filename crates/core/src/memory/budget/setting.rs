@@ -1,6 +1,6 @@
 //! Environment variables that set the budget.
 
-use crate::number::parse_size;
+use crate::parse_number::parse_size;
 use crate::{Error, Result};
 
 /// Sets the limit of the process.

@@ -1,15 +1,15 @@
 //! Device buffers that track their uses.
 //!
 //! ```text
-//!   DeviceBuf   a buffer, and ways to get one                              (this file)
-//!   slice       DeviceSlice, DeviceSliceMut: sub-ranges, tracked with their buffer
-//!   region      the memory of a buffer with the ledger of its uses; a Touch is one use
-//!   memory      DeviceMemory: one allocation, freed the way it was made
-//!   cache       memory of dropped buffers, kept for reuse
+//!   DeviceBuf        a buffer, and ways to get one                         (this file)
+//!   slice            DeviceSlice, DeviceSliceMut: sub-ranges, tracked with their buffer
+//!   tracked_memory   the memory of a buffer with the ledger of its uses; a Touch is one use
+//!   allocation       DeviceMemory: one allocation, freed the way it was made
+//!   cache            memory of dropped buffers, kept for reuse
 //! ```
 
+mod allocation;
 mod cache;
-mod memory;
 mod slice;
 mod tracked_memory;
 
@@ -21,10 +21,10 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pinlane_driver::DevicePtr;
 
-pub(crate) use self::cache::DeviceMemoryCache;
-pub(crate) use self::memory::DeviceMemory;
+pub(crate) use self::allocation::DeviceMemory;
 #[cfg(feature = "cudarc")]
-pub(crate) use self::memory::Owner;
+pub(crate) use self::allocation::Owner;
+pub(crate) use self::cache::DeviceMemoryCache;
 pub use self::slice::{DeviceSlice, DeviceSliceMut};
 pub(crate) use self::tracked_memory::DeviceRegion;
 pub use self::tracked_memory::Touch;

@@ -11,9 +11,9 @@ use pinlane_driver::ErrorKind;
 
 use super::store::{ShardRef, TakenBlock};
 use crate::device_core::DeviceCore;
+use crate::logging::warn_once;
 use crate::memory::buffer_macros::{slice_like, slice_traits};
 use crate::memory::{PinnedSlice, bytes_of, extend_with_zeros};
-use crate::messages::warn_once;
 use crate::{Error, Result};
 
 /// Pinned memory from a [`PinnedPool`](super::PinnedPool), used like a slice. Returns to the pool on drop;

@@ -11,7 +11,7 @@ use super::rows::{Shade, TrackRow, rows};
 use super::{Chart, Exporter, SpanKind, Timeline};
 use crate::format::{clip, duration, percent, sanitize, speedup_label};
 use crate::markup::{SvgElements, length, point, text_px};
-use crate::plot::{DARK_RULES, RULES, TimeTick, picture, time_ticks};
+use crate::plot::{DARK_RULES, RULES, TimeTick, standalone_svg, time_ticks};
 
 /// A standalone picture without scripts, fonts or other files. Follows the viewer's light or dark theme.
 /// Overlapping spans are drawn below each other; spans too short to distinguish are drawn as one, with
@@ -70,14 +70,14 @@ impl<'a> SvgChart<'a> {
 
     fn draw(&self) -> String {
         let Chart { title, origin, .. } = self.chart;
-        let mut svg = picture::heading(title, origin, LEFT_PX, RIGHT_PX);
-        let top_px = self.draw_legend(picture::HEADING_PX, &mut svg);
+        let mut svg = standalone_svg::heading(title, origin, LEFT_PX, RIGHT_PX);
+        let top_px = self.draw_legend(standalone_svg::HEADING_PX, &mut svg);
         let plot_px: f64 = self.runs.iter().map(SvgRun::height_px).sum();
         if !self.runs.is_empty() {
             self.draw_plot(top_px, &mut svg);
         }
         let size_px = (WIDTH_PX, top_px + AXIS_PX + plot_px + 12.0);
-        picture::document(title, size_px, &stylesheet(self.chart), &svg)
+        standalone_svg::document(title, size_px, &stylesheet(self.chart), &svg)
     }
 
     /// Returns the bottom of the legend.

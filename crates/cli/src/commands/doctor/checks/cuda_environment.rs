@@ -1,58 +1,15 @@
-//! The process's settings, and other processes.
+//! Variables of CUDA in the process's environment, and MPS.
 
 use pinlane_driver::ErrorKind;
-use pinlane_report::short_size;
 
-use super::{Check, DoctorGroup, Finding, Gpu, GpuFacts, HostFacts, driver, gpu};
-use crate::system::nvml::GpuProcess;
+use super::{Check, DoctorGroup, Finding, GpuFacts, HostFacts, driver};
 
-const OTHERS: Check = Check(DoctorGroup::Process, "other processes");
 const MPS: Check = Check(DoctorGroup::Process, "MPS");
 const VISIBLE: Check = Check(DoctorGroup::Process, "CUDA_VISIBLE_DEVICES");
 const BLOCKING: Check = Check(DoctorGroup::Process, "CUDA_LAUNCH_BLOCKING");
 
-const NAMED_MAX: usize = 3;
-
-pub(super) fn of_gpu(gpu: &Gpu) -> Vec<Finding> {
-    match gpu.info.simulated {
-        Some(_) => Vec::new(),
-        None => vec![other_processes(gpu)],
-    }
-}
-
-pub(super) fn of_host(host: &HostFacts, gpus: &GpuFacts) -> Vec<Finding> {
+pub(super) fn all(host: &HostFacts, gpus: &GpuFacts) -> Vec<Finding> {
     vec![mps(host, gpus), visible(host, gpus), blocking(host)]
-}
-
-fn other_processes(gpu: &Gpu) -> Finding {
-    let Some(processes) = &gpu.state.processes else {
-        return OTHERS.unknown();
-    };
-    if processes.is_empty() {
-        return OTHERS.ok("none on this GPU");
-    }
-    let mut named: Vec<_> = processes.iter().take(NAMED_MAX).map(describe).collect();
-    if processes.len() > NAMED_MAX {
-        named.push(format!("{} more", processes.len() - NAMED_MAX));
-    }
-    OTHERS.warn(
-        format!("on this GPU: {}", named.join(", ")),
-        format!(
-            "measure while the other processes are idle (`nvidia-smi -i {}` lists them), or choose \
-                 another GPU with --device cuda:N",
-            gpu::id(gpu)
-        ),
-        33,
-    )
-}
-
-fn describe(process: &GpuProcess) -> String {
-    let path = process.name.as_deref().unwrap_or("a process");
-    let name = path.rsplit('/').next().unwrap_or(path);
-    match process.memory_bytes.map(short_size) {
-        Some(memory) => format!("{name} (pid {}, {memory})", process.pid),
-        None => format!("{name} (pid {})", process.pid),
-    }
 }
 
 fn mps(host: &HostFacts, gpus: &GpuFacts) -> Finding {

@@ -1,13 +1,19 @@
-//! A single GPU.
+//! A single GPU, and the processes on it.
+
+use pinlane_report::short_size;
 
 use super::{Check, DoctorGroup, Finding, Gpu};
-use crate::system::nvml::ComputeMode;
+use crate::system::nvml::{ComputeMode, GpuProcess};
 
 const USABLE: Check = Check(DoctorGroup::Gpu, "usable");
 const MEMORY: Check = Check(DoctorGroup::Gpu, "GPU memory");
 const COMPUTE_MODE: Check = Check(DoctorGroup::Gpu, "compute mode");
 const PERSISTENCE: Check = Check(DoctorGroup::Gpu, "persistence mode");
 const CONFIDENTIAL: Check = Check(DoctorGroup::Gpu, "confidential computing");
+const OTHERS: Check = Check(DoctorGroup::Process, "other processes");
+
+/// Processes that are named; the rest is counted.
+const NAMED_MAX: usize = 3;
 
 pub(super) fn all(gpu: &Gpu) -> Vec<Finding> {
     let mut findings = vec![usable(gpu), memory(gpu)];
@@ -82,6 +88,41 @@ fn confidential(gpu: &Gpu) -> Finding {
                  administrator to turn confidential computing off",
             75,
         ),
+    }
+}
+
+/// `None` for a simulated GPU.
+pub(super) fn other_processes(gpu: &Gpu) -> Option<Finding> {
+    if gpu.info.simulated.is_some() {
+        return None;
+    }
+    let Some(processes) = &gpu.state.processes else {
+        return Some(OTHERS.unknown());
+    };
+    if processes.is_empty() {
+        return Some(OTHERS.ok("none on this GPU"));
+    }
+    let mut named: Vec<_> = processes.iter().take(NAMED_MAX).map(describe).collect();
+    if processes.len() > NAMED_MAX {
+        named.push(format!("{} more", processes.len() - NAMED_MAX));
+    }
+    Some(OTHERS.warn(
+        format!("on this GPU: {}", named.join(", ")),
+        format!(
+            "measure while the other processes are idle (`nvidia-smi -i {}` lists them), or choose \
+                 another GPU with --device cuda:N",
+            id(gpu)
+        ),
+        33,
+    ))
+}
+
+fn describe(process: &GpuProcess) -> String {
+    let path = process.name.as_deref().unwrap_or("a process");
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match process.memory_bytes.map(short_size) {
+        Some(memory) => format!("{name} (pid {}, {memory})", process.pid),
+        None => format!("{name} (pid {})", process.pid),
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) fn run_all(facts: &Facts) -> Vec<Finding> {
     for gpu in &gpus.gpus {
         let mut of_gpu = gpu::all(gpu);
         of_gpu.extend(link::of_gpu(gpu, host));
-        of_gpu.extend(cuda_environment::of_gpu(gpu));
+        of_gpu.extend(gpu::other_processes(gpu));
         for finding in &mut of_gpu {
             finding.gpu = Some(gpu.info.ordinal);
             finding.simulated = gpu.info.simulated.is_some();
@@ -52,6 +52,6 @@ pub(super) fn run_all(facts: &Facts) -> Vec<Finding> {
     }
     findings.extend(link::of_host(host, gpus));
     findings.extend(host::all(host));
-    findings.extend(cuda_environment::of_host(host, gpus));
+    findings.extend(cuda_environment::all(host, gpus));
     findings
 }

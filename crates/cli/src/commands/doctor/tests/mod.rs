@@ -1,5 +1,6 @@
 //! Checks on fake machines: system files in a folder, and made-up GPUs.
 
+mod cuda_environment;
 mod driver;
 mod gpu;
 mod host;

@@ -1,6 +1,6 @@
 //! Standalone SVG files.
 
-use super::plot_area::{Canvas, Drawing};
+use super::canvas::{Canvas, Drawing};
 use super::stylesheet::stylesheet;
 use crate::Origin;
 use crate::format::{clip, sanitize, wrap_where};

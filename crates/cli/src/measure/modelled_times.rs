@@ -1,32 +1,11 @@
-//! The limits of links, and copy times that a simulated clock does not show: the threads of the express lane,
-//! and kernels that access host memory over the link. Both times follow from the profile.
+//! Copy times that a simulated clock does not show, by the profile: the express lane, whose threads run on the
+//! host, and kernels that access host memory over the link.
 
-use pinlane::DeviceInfo;
 use pinlane_model::{Direction, HostKind, Profile};
-use pinlane_report::{LinkBasis, LinkLimit, Route};
-
-use crate::system;
-use crate::system::pci::payload_limit_gb_per_s;
+use pinlane_report::Route;
 
 const UP: Direction = Direction::HostToDevice;
 const DOWN: Direction = Direction::DeviceToHost;
-
-/// The limit of the link at its current speed, or that of a simulated device by its profile. `None` if
-/// unknown. An idle GPU slows its link down: call this right after copies.
-pub(crate) fn link_limit(info: &DeviceInfo, profile: Option<&Profile>) -> Option<LinkLimit> {
-    let (gb_per_s, basis) = if let Some(profile) = profile {
-        // Large copies of pinned memory run at the link's rate.
-        let rates = [&profile.h2d, &profile.d2h].map(|costs| costs.pinned.bytes_per_s);
-        let bytes_per_s = rates.into_iter().max().filter(|rate| *rate > 0)?;
-        (bytes_per_s as f64 / 1e9, LinkBasis::Profile)
-    } else {
-        let link = system::link(info.pci.filter(|_| info.simulated.is_none())?)?;
-        let (generation, width) = (link.generation, link.width);
-        let limit = payload_limit_gb_per_s(generation, width)?;
-        (limit, LinkBasis::Pcie { generation, width })
-    };
-    Some(LinkLimit { gb_per_s, basis })
-}
 
 /// Whether the express lane would leave copies of this size to the driver in at least one direction.
 pub(super) fn uses_driver(profile: &Profile, bytes: u64) -> bool {
