@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pinlane_driver as driver;
+use pinlane_nvrtc::NvrtcError;
 
 /// Result of a library call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -98,6 +99,9 @@ pub enum Error {
         /// How to raise the limit.
         remedy: &'static str,
     },
+    /// CUDA C could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] NvrtcError),
     /// No device has this name.
     #[error("unknown device {name:?}: {reason}")]
     UnknownDevice {
@@ -165,7 +169,7 @@ impl Error {
             Self::Driver(error) => driver_kind(&error.kind),
             Self::OverBudget { .. } => ErrorKind::OverBudget,
             Self::UnknownDevice { .. } => ErrorKind::NoDevice,
-            Self::NotMapped => ErrorKind::NotSupported,
+            Self::NotMapped | Self::Compile(NvrtcError::NotFound { .. }) => ErrorKind::NotSupported,
             Self::Stranded | Self::Calibration(_) => ErrorKind::Other,
             Self::Other(other) => other.kind,
             _ => ErrorKind::InvalidInput,
