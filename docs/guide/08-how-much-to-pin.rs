@@ -5,9 +5,8 @@ use std::time::Duration;
 use pinlane::{Budget, Device, ErrorKind, PinnedPool, Result};
 
 fn main() -> Result<()> {
-    let sim = Device::sim("pcie3-x16")?;
     let budget = Budget::with_limit(4 << 20); // by default half of what is available
-    let device = Device::with_budget(pinlane::raw::driver(&sim).clone(), &budget);
+    let device = Device::sim("pcie3-x16")?.limited_to(&budget);
 
     let first = device.pinned::<u8>(3 << 20)?;
     println!(

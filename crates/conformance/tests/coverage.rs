@@ -12,45 +12,16 @@ use pinlane_driver::{
 use pinlane_model::Profile;
 use pinlane_sim::Sim;
 
-const CALLS: [Call; 37] = [
-    Call::MemoryInfo,
-    Call::Synchronize,
-    Call::PointerKind,
-    Call::DeviceAlloc,
-    Call::DeviceFree,
-    Call::DeviceAllocAsync,
-    Call::DeviceFreeAsync,
-    Call::HostAlloc,
-    Call::HostFree,
-    Call::HostRegister,
-    Call::HostUnregister,
-    Call::HostDevicePtr,
-    Call::StreamPriorities,
-    Call::StreamCreate,
-    Call::StreamDestroy,
-    Call::StreamQuery,
-    Call::StreamIsCapturing,
-    Call::StreamSynchronize,
-    Call::StreamWaitEvent,
-    Call::HostCallback,
-    Call::EventCreate,
-    Call::EventDestroy,
-    Call::EventRecord,
-    Call::EventQuery,
-    Call::EventSynchronize,
-    Call::EventWaitTimeout,
-    Call::EventElapsed,
-    Call::Copy,
-    Call::CopyAsync,
-    Call::Copy2d,
-    Call::Copy2dAsync,
-    Call::CopyBatch,
-    Call::Memset,
-    Call::ModuleLoad,
-    Call::ModuleUnload,
-    Call::ModuleFunction,
-    Call::Launch,
-];
+/// Defines `CALLS`.
+macro_rules! list_calls {
+    ($($call:ident: $safety:ident $name:ident $args:tt -> $result:ty $([$($more:tt)*])?;)*) => {
+        /// Every call of the trait: whether it is `safe` or `unsafe`, and what it takes.
+        const CALLS: &[(Call, &str, &str)] =
+            &[$((Call::$call, stringify!($safety), stringify!($args))),*];
+    };
+}
+
+pinlane_driver::driver_calls!(list_calls);
 
 /// A simulated machine that records calls, and can make one of them always fail.
 struct Watched {
@@ -120,11 +91,21 @@ fn calls_by_case() -> Vec<(Case, Vec<Call>)> {
 #[test]
 fn every_call_is_made_and_missed_when_it_is_broken() {
     let cases = calls_by_case();
-    for call in CALLS {
-        let mut users = cases.iter().filter(|(_, calls)| calls.contains(&call));
-        let noticed =
-            users.any(|(case, _)| matches!(Watched::new(Some(call)).run(case), Verdict::Failed(_)));
+    for (call, ..) in CALLS {
+        let mut users = cases.iter().filter(|(_, calls)| calls.contains(call));
+        let noticed = users
+            .any(|(case, _)| matches!(Watched::new(Some(*call)).run(case), Verdict::Failed(_)));
         assert!(noticed, "no case notices that {call:?} is broken");
+    }
+}
+
+/// On libcuda, a handle of another driver or of something destroyed is a wild pointer.
+#[test]
+fn every_call_that_takes_a_handle_is_unsafe() {
+    let takes_handle = |args: &str| args.contains("Handle");
+    assert!(CALLS.iter().filter(|(.., args)| takes_handle(args)).count() > 20);
+    for (call, safety, args) in CALLS {
+        assert!(*safety == "unsafe" || !takes_handle(args), "{call:?}{args}");
     }
 }
 
@@ -151,14 +132,15 @@ unsafe impl Hook for FirstCopy {
         Ok(())
     }
 
-    fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
+    unsafe fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
         let StreamWork::Copies([copy]) = work else {
             return;
         };
         if let Place::Host(target) = copy.target
             && self.0.swap(false, Ordering::Relaxed)
         {
-            driver.stream_synchronize(stream).expect("a working stream");
+            // SAFETY: the caller's.
+            unsafe { driver.stream_synchronize(stream) }.expect("a working stream");
             // SAFETY: the copy that was to fill these bytes is done, and its caller waits for it.
             unsafe { target.write_bytes(0, copy.bytes) };
         }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use pinlane_driver::{Result, StreamHandle};
 
-use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
+use crate::device_core::DeviceCore;
+use crate::driver_handles::{NON_BLOCKING, OwnStream, StreamRef};
 use crate::fence::DeviceFence;
 use crate::protocol::{Completion, FreeList};
 use crate::sync::{Arc as CoreArc, lock};
@@ -37,28 +38,29 @@ impl CompletionNotifier {
         fence: &DeviceFence,
         told: CoreArc<Completion<Result<()>>>,
     ) -> Result<()> {
-        let stream = self.idle.claim(|| self.make())?;
+        let handle = self.idle.claim(|| self.make())?;
         let idle = CoreArc::clone(&self.idle);
         let callback = Box::new(move |result| {
             let waker = told.complete(result);
-            idle.release(stream);
+            idle.release(handle);
             if let Some(waker) = waker {
                 wake_elsewhere(waker);
             }
         });
-        let driver = &self.core.driver;
-        let sent = driver
-            .stream_wait_event(stream, fence.event())
-            .and_then(|()| driver.host_callback(stream, callback));
+        // SAFETY: in `made`, which destroys it only at shutdown.
+        let stream = unsafe { StreamRef::new(&self.core, handle) };
+        // SAFETY: the callback hands the waker to another thread, and owns nothing that calls the driver.
+        let call_back = |()| unsafe { stream.call_back(callback) };
+        let sent = stream.wait_for(fence.event()).and_then(call_back);
         if sent.is_err() {
-            self.idle.release(stream);
+            self.idle.release(handle);
         }
         sent
     }
 
     fn make(&self) -> Result<StreamHandle> {
         let stream = OwnStream::create(&self.core, NON_BLOCKING)?;
-        let handle = stream.handle;
+        let handle = stream.live().handle();
         lock(&self.made).push(stream);
         Ok(handle)
     }

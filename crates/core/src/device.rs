@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use pinlane_driver::{
-    DeviceInfo, Driver, EventFlags, MemoryInfo, Platform, PointerKind, StreamFlags, StreamHandle,
+    DeviceInfo, Driver, EventFlags, MemoryInfo, Platform, PointerKind, StreamFlags,
 };
 
 use crate::completion_notifier::CompletionNotifier;
-use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
+use crate::device_core::DeviceCore;
+use crate::driver_handles::{NON_BLOCKING, OwnStream};
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::memory::{DeviceMemory, PinnedPool};
@@ -49,7 +50,7 @@ pub(crate) struct Shared {
     pub(crate) core: Arc<DeviceCore>,
     pub(crate) notifier: CompletionNotifier,
     /// Stream for stream-ordered frees, created on first use.
-    returns: Mutex<Option<OwnStream>>,
+    returns: Mutex<Option<Arc<OwnStream>>>,
     pub(crate) events: Arc<EventPool>,
     pub(crate) deferred: CoreArc<DeferredFree<DeviceFence>>,
     /// Orders submissions to the default stream, which can have many handles.
@@ -115,6 +116,24 @@ impl Device {
             }
         });
         Self { shared }
+    }
+
+    /// A device on the same GPU whose page-locked memory counts against `budget`. It has its own streams and
+    /// buffers; those of this one cannot be used with it.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// use pinlane::{Budget, Device, ErrorKind};
+    ///
+    /// let device = Device::sim("h200")?.limited_to(&Budget::with_limit(8 << 20));
+    /// let error = device.pinned::<u8>(9 << 20).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::OverBudget);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn limited_to(&self, budget: &Budget) -> Self {
+        Self::with_budget(Arc::clone(self.driver()), budget)
     }
 
     /// Properties of the device: name, memory, copy engines and so on.
@@ -321,7 +340,7 @@ impl Shared {
         let stream = memory.is_ordered().then(|| self.stream_behind(&pending));
         let memory = ManuallyDrop::into_inner(memory);
         let memory = match stream.flatten() {
-            Some(stream) => match memory.free_on(stream) {
+            Some(stream) => match memory.free_on(stream.live()) {
                 Ok(()) => return,
                 Err(memory) => memory,
             },
@@ -336,23 +355,23 @@ impl Shared {
 
     /// A separate stream for stream-ordered frees, behind the `pending` uses, so that no thread has to
     /// wait. `None` if the driver refuses.
-    fn stream_behind(&self, pending: &[DeviceFence]) -> Option<StreamHandle> {
+    fn stream_behind(&self, pending: &[DeviceFence]) -> Option<Arc<OwnStream>> {
         let ready = self.returns().and_then(|stream| {
             for fence in pending {
-                self.core.driver.stream_wait_event(stream, fence.event())?;
+                stream.live().wait_for(fence.event())?;
             }
             Ok(stream)
         });
         ready.map_err(|error| self.core.keep_stray(error)).ok()
     }
 
-    fn returns(&self) -> pinlane_driver::Result<StreamHandle> {
+    fn returns(&self) -> pinlane_driver::Result<Arc<OwnStream>> {
         let mut returns = lock(&self.returns);
         let stream = match returns.take() {
             Some(stream) => stream,
-            None => OwnStream::create(&self.core, NON_BLOCKING)?,
+            None => Arc::new(OwnStream::create(&self.core, NON_BLOCKING)?),
         };
-        Ok(returns.insert(stream).handle)
+        Ok(Arc::clone(returns.insert(stream)))
     }
 }
 

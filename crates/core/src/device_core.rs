@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pinlane_driver::{Driver, Error, EventFlags, EventHandle, Result, StreamFlags, StreamHandle};
+use pinlane_driver::{Driver, Error, Result};
 
 use crate::memory::{Budget, DeviceMemoryCache};
 use crate::sync::lock;
@@ -94,22 +94,6 @@ impl DeviceCore {
         second.map_err(|error| self.keep_stray(error)).is_ok()
     }
 
-    /// Waits for all work on a stream without an event. Returns whether the device is certainly finished
-    /// with it: done, or dead.
-    pub(crate) fn drains(&self, stream: StreamHandle) -> bool {
-        let let_go = |result: Result<()>| match result {
-            Ok(()) => true,
-            Err(error) => {
-                let dead = error.is_fatal();
-                self.keep_stray(error);
-                dead
-            }
-        };
-        let_go(self.driver.stream_synchronize(stream))
-            || let_go(self.driver.synchronize())
-            || let_go(self.driver.synchronize())
-    }
-
     /// Counts an error that no call can return, and keeps it if there is room.
     pub(crate) fn keep_stray(&self, error: Error) {
         let mut stray = lock(&self.stray);
@@ -132,57 +116,5 @@ impl DeviceCore {
 
     pub(crate) fn stray_count(&self) -> u64 {
         lock(&self.stray).count
-    }
-}
-
-/// Flags of a stream that does not synchronize with the default stream.
-pub(crate) const NON_BLOCKING: StreamFlags = StreamFlags {
-    non_blocking: true,
-    priority: 0,
-};
-
-/// A stream, destroyed on drop. Its work still runs to completion.
-pub(crate) struct OwnStream {
-    core: Arc<DeviceCore>,
-    pub(crate) handle: StreamHandle,
-}
-
-impl OwnStream {
-    pub(crate) fn create(core: &Arc<DeviceCore>, flags: StreamFlags) -> Result<Self> {
-        Ok(Self {
-            handle: core.driver.stream_create(flags)?,
-            core: Arc::clone(core),
-        })
-    }
-}
-
-impl Drop for OwnStream {
-    fn drop(&mut self) {
-        // SAFETY: created by `create`, and nothing submits to it any more. Work in it still completes.
-        self.core
-            .give_back(|driver| unsafe { driver.stream_destroy(self.handle) });
-    }
-}
-
-/// An event, destroyed on drop.
-pub(crate) struct OwnEvent {
-    pub(crate) core: Arc<DeviceCore>,
-    pub(crate) handle: EventHandle,
-}
-
-impl OwnEvent {
-    pub(crate) fn create(core: &Arc<DeviceCore>, flags: EventFlags) -> Result<Self> {
-        Ok(Self {
-            handle: core.driver.event_create(flags)?,
-            core: Arc::clone(core),
-        })
-    }
-}
-
-impl Drop for OwnEvent {
-    fn drop(&mut self) {
-        // SAFETY: created by `create`, and its last user is gone.
-        self.core
-            .give_back(|driver| unsafe { driver.event_destroy(self.handle) });
     }
 }

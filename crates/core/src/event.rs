@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pinlane_driver::{Driver, EventFlags, EventHandle};
+use pinlane_driver::EventFlags;
 
 use crate::completion_future::Completed;
 use crate::device::Shared;
-use crate::device_core::{DeviceCore, OwnEvent};
+use crate::device_core::DeviceCore;
+use crate::driver_handles::OwnEvent;
 use crate::fence::DeviceFence;
 use crate::{Error, Result};
 
@@ -42,32 +43,28 @@ impl Event {
         })
     }
 
-    pub(crate) fn handle(&self) -> EventHandle {
-        self.event.handle
-    }
-
-    fn driver(&self) -> &dyn Driver {
-        &*self.event.core.driver
+    pub(crate) fn own(&self) -> &OwnEvent {
+        &self.event
     }
 
     pub(crate) fn belongs_to(&self, core: &Arc<DeviceCore>) -> Result<()> {
-        let same = Arc::ptr_eq(&self.event.core, core);
+        let same = Arc::ptr_eq(self.event.core(), core);
         same.then_some(()).ok_or(Error::WrongDevice)
     }
 
     /// Whether the event has fired. An event that was never recorded counts as fired.
     pub fn is_done(&self) -> Result<bool> {
-        Ok(self.driver().event_query(self.handle())?)
+        Ok(self.event.is_done()?)
     }
 
     /// Waits until the event has fired.
     pub fn synchronize(&self) -> Result<()> {
-        Ok(self.driver().event_synchronize(self.handle())?)
+        Ok(self.event.synchronize()?)
     }
 
     /// Waits until the event has fired or `timeout` has passed. Returns whether it has fired.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
-        Ok(self.driver().event_wait_timeout(self.handle(), timeout)?)
+        Ok(self.event.wait_timeout(timeout)?)
     }
 
     /// Resolves when the event has fired. An event that was never recorded counts as fired. If it is
@@ -92,15 +89,15 @@ impl Event {
     /// Device time from this event to `end` in nanoseconds; negative if `end` fired first. Both events must
     /// have been created with timing and have fired.
     pub fn elapsed_ns(&self, end: &Self) -> Result<i64> {
-        end.belongs_to(&self.event.core)?;
-        Ok(self
-            .driver()
-            .event_elapsed_ns(self.handle(), end.handle())?)
+        end.belongs_to(self.event.core())?;
+        Ok(self.event.elapsed_ns(&end.event)?)
     }
 }
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Event").field(&self.handle().raw()).finish()
+        f.debug_tuple("Event")
+            .field(&self.event.handle().raw())
+            .finish()
     }
 }

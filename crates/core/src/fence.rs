@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pinlane_driver::{Driver, Error, EventFlags, EventHandle, Result, StreamHandle};
+use pinlane_driver::{Error, EventFlags, Result};
 
-use crate::device_core::{DeviceCore, OwnEvent};
+use crate::device_core::DeviceCore;
+use crate::driver_handles::{OwnEvent, StreamRef};
 use crate::protocol::{Fence, FreeList};
 
 /// Events that no fence currently uses.
@@ -41,10 +42,9 @@ pub(crate) struct UnrecordedFence(DeviceFence);
 
 impl UnrecordedFence {
     /// Records the fence behind all work submitted to the stream so far.
-    pub(crate) fn record(self, stream: StreamHandle) -> Result<DeviceFence> {
-        let fence = self.0;
-        fence.core().driver.event_record(fence.event(), stream)?;
-        Ok(fence)
+    pub(crate) fn record(self, stream: StreamRef<'_>) -> Result<DeviceFence> {
+        stream.record(self.0.event())?;
+        Ok(self.0)
     }
 }
 
@@ -86,8 +86,8 @@ impl DeviceFence {
         Self::new(Arc::clone(event), None)
     }
 
-    pub(crate) fn event(&self) -> EventHandle {
-        self.0.event.handle
+    pub(crate) fn event(&self) -> &OwnEvent {
+        &self.0.event
     }
 
     /// Whether it is known to have fired, without asking the driver.
@@ -96,11 +96,11 @@ impl DeviceFence {
     }
 
     /// Asks the driver, unless it is known to have fired.
-    fn ask(&self, ask: impl FnOnce(&dyn Driver, EventHandle) -> Result<bool>) -> Result<bool> {
+    fn ask(&self, ask: impl FnOnce(&OwnEvent) -> Result<bool>) -> Result<bool> {
         if self.known_done() {
             return Ok(true);
         }
-        let done = ask(&*self.core().driver, self.event())?;
+        let done = ask(self.event())?;
         if done {
             self.0.done.store(true, Ordering::Release);
         }
@@ -108,26 +108,26 @@ impl DeviceFence {
     }
 
     fn core(&self) -> &DeviceCore {
-        &self.0.event.core
+        self.event().core()
     }
 }
 
 impl Fence for DeviceFence {
     fn is_done(&self) -> Result<bool> {
-        self.ask(|driver, event| driver.event_query(event))
+        self.ask(OwnEvent::is_done)
     }
 
     fn wait(&self) -> Result<()> {
-        self.ask(|driver, event| driver.event_synchronize(event).map(|()| true))?;
+        self.ask(|event| event.synchronize().map(|()| true))?;
         Ok(())
     }
 
     fn wait_timeout(&self, timeout: Duration) -> Result<bool> {
-        self.ask(|driver, event| driver.event_wait_timeout(event, timeout))
+        self.ask(|event| event.wait_timeout(timeout))
     }
 
     fn wait_hard(&self) -> Result<()> {
-        self.ask(|driver, _| driver.synchronize().map(|()| true))?;
+        self.ask(|event| event.core().driver.synchronize().map(|()| true))?;
         Ok(())
     }
 

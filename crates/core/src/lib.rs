@@ -47,6 +47,7 @@ mod completion_notifier;
 mod device;
 mod device_core;
 mod driver_copy;
+mod driver_handles;
 mod error;
 mod event;
 mod express;

@@ -9,18 +9,29 @@ use pinlane_driver::Driver;
 
 use crate::{Device, Stream};
 
-/// The driver of a device: every call that CUDA, or the simulator, offers.
+/// The driver of a device: every call that CUDA, or the simulator, offers. For a device with another budget,
+/// use [`Device::limited_to`].
 ///
 /// ```
 /// # fn main() -> pinlane::Result<()> {
 /// let device = pinlane::Device::sim("pcie3-x16")?;
-/// let driver = pinlane::raw::driver(&device);
-/// assert_eq!(driver.info().name, device.info().name);
+/// // SAFETY: only asks for properties.
+/// let driver = unsafe { pinlane::raw::driver(&device) };
+/// let (least, greatest) = driver.stream_priorities()?;
+/// assert!(greatest < least); // lower numbers go first
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Safety
+/// The driver knows no policy, and its safe calls can break what Pinlane promises:
+/// - Memory that it page-locks does not count against the budget. The caller reserves it first, with
+///   [`Budget::reserve`](crate::Budget::reserve), or knows that the machine can spare it.
+/// - What it creates belongs to the caller, who destroys it before the device is closed. What belongs to
+///   Pinlane stays with it: the caller destroys none of that.
+/// - A host callback must not call the driver, which may hang.
 #[must_use]
-pub fn driver(device: &Device) -> &Arc<dyn Driver> {
+pub unsafe fn driver(device: &Device) -> &Arc<dyn Driver> {
     device.driver()
 }
 

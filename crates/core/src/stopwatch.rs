@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use pinlane_driver::{Driver, StreamHandle};
-
 use crate::device_core::DeviceCore;
+use crate::driver_handles::StreamRef;
 use crate::{Device, Event, Result, Stream};
 
 /// Times one copy by the device's clock, from when its stream reaches the copy until it is done. Nothing
@@ -63,13 +62,12 @@ impl Stopwatch {
     /// returned separately, because the work is already submitted by then.
     pub(crate) fn around(
         &self,
-        driver: &dyn Driver,
-        stream: StreamHandle,
+        stream: StreamRef<'_>,
         enqueue: impl FnOnce() -> pinlane_driver::Result<()>,
     ) -> pinlane_driver::Result<pinlane_driver::Result<()>> {
-        driver.event_record(self.start.handle(), stream)?;
+        stream.record(self.start.own())?;
         enqueue()?;
-        Ok(driver.event_record(self.end.handle(), stream))
+        Ok(stream.record(self.end.own()))
     }
 }
 

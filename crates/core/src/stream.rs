@@ -8,7 +8,7 @@ use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle};
 
 use crate::completion_future::Completed;
 use crate::device::Shared;
-use crate::device_core::OwnStream;
+use crate::driver_handles::{OwnStream, StreamRef};
 use crate::sync::lock;
 use crate::{Error, Event, Result};
 
@@ -27,7 +27,6 @@ struct Inner {
     /// `None` for the default stream, which the driver owns.
     own: Option<OwnStream>,
     shared: Arc<Shared>,
-    handle: StreamHandle,
     id: u64,
     /// Held while submitting, so that the ledgers see fences in stream order.
     submit_order: Arc<Mutex<()>>,
@@ -67,11 +66,10 @@ impl Stream {
     }
 
     fn new(shared: Arc<Shared>, own: Option<OwnStream>) -> Self {
-        let (handle, id, submit_order) = match &own {
-            Some(own) => (own.handle, Shared::next_stream_id(), Arc::default()),
+        let (id, submit_order) = match &own {
+            Some(_) => (Shared::next_stream_id(), Arc::default()),
             // All handles to the default stream are the same stream.
             None => (
-                shared.core.driver.default_stream(),
                 Shared::DEFAULT_STREAM_ID,
                 Arc::clone(&shared.default_submit_order),
             ),
@@ -81,7 +79,6 @@ impl Stream {
                 exposed: AtomicBool::new(own.is_none()),
                 own,
                 shared,
-                handle,
                 id,
                 submit_order,
                 begun: AtomicU64::new(0),
@@ -105,7 +102,7 @@ impl Stream {
     pub(crate) fn drain(&self) -> pinlane_driver::Result<()> {
         // A submission that has not ended may be enqueued after the wait.
         let ended = self.inner.ended.load(Ordering::Acquire);
-        self.driver().stream_synchronize(self.inner.handle)?;
+        self.live().synchronize()?;
         // An older wait on another thread may store later. That only loses information.
         self.inner.done.store(ended, Ordering::Release);
         Ok(())
@@ -130,7 +127,7 @@ impl Stream {
 
     /// Whether all work on the stream is done.
     pub fn is_idle(&self) -> Result<bool> {
-        Ok(self.driver().stream_query(self.inner.handle)?)
+        Ok(self.live().is_idle()?)
     }
 
     /// Resolves when all work submitted so far is done.
@@ -153,24 +150,20 @@ impl Stream {
     pub fn record(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
         let _guard = self.begin_submit();
-        Ok(self
-            .driver()
-            .event_record(event.handle(), self.inner.handle)?)
+        Ok(self.live().record(event.own())?)
     }
 
     /// Makes later work on this stream wait until `event` has fired.
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
         let _guard = self.begin_submit();
-        Ok(self
-            .driver()
-            .stream_wait_event(self.inner.handle, event.handle())?)
+        Ok(self.live().wait_for(event.own())?)
     }
 
     /// Returns the driver's handle. From here on, other code may use the stream.
     pub(crate) fn expose(&self) -> u64 {
         self.inner.exposed.store(true, Ordering::Relaxed);
-        self.inner.handle.raw()
+        self.handle().raw()
     }
 
     /// Rejects a stream that is being captured. Tracked work cannot be part of a graph: its fence would
@@ -178,7 +171,7 @@ impl Stream {
     pub(crate) fn refuse_capture(&self) -> Result<()> {
         // Only code that has the handle can capture a stream, and the default stream cannot be captured.
         let possible = self.inner.own.is_some() && self.is_exposed();
-        if !possible || !self.driver().stream_is_capturing(self.inner.handle)? {
+        if !possible || !self.live().is_capturing()? {
             return Ok(());
         }
         let error = pinlane_driver::Error::new(ErrorKind::Capturing, "submit")
@@ -186,8 +179,15 @@ impl Stream {
         Err(Error::Driver(error))
     }
 
+    pub(crate) fn live(&self) -> StreamRef<'_> {
+        match &self.inner.own {
+            Some(own) => own.live(),
+            None => StreamRef::default_of(&self.inner.shared.core),
+        }
+    }
+
     pub(crate) fn handle(&self) -> StreamHandle {
-        self.inner.handle
+        self.live().handle()
     }
 
     /// Locks the stream for submission until the guard is dropped.
@@ -219,8 +219,6 @@ impl Drop for SubmitGuard<'_> {
 
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Stream")
-            .field(&self.inner.handle.raw())
-            .finish()
+        f.debug_tuple("Stream").field(&self.handle().raw()).finish()
     }
 }

@@ -84,13 +84,11 @@ impl Stream {
     }
 
     fn wait_for_conflicts(&self, touches: &[Touch<'_>]) -> Result<(), SubmitError> {
-        let (driver, stream) = (self.driver(), self.handle());
         for touch in touches {
             let access = touch.access(self.id());
             for fence in touch.region.ledger().conflicts(&access) {
                 if !fence.known_done() {
-                    let waits = driver.stream_wait_event(stream, fence.event());
-                    waits.map_err(refused)?;
+                    self.live().wait_for(fence.event()).map_err(refused)?;
                 }
             }
         }
@@ -104,7 +102,7 @@ impl Stream {
         fence: UnrecordedFence,
     ) -> Result<DeviceFence, SubmitError> {
         // If the driver panics, there is no way to tell what uses the memory.
-        let fence = on_unwind(|| strand(touches), || fence.record(self.handle()))
+        let fence = on_unwind(|| strand(touches), || fence.record(self.live()))
             .map_err(|error| self.submitted_without_fence(touches, error))?;
         for touch in touches {
             let access = touch.access(self.id());
@@ -145,17 +143,11 @@ impl Stream {
         touches: &[Touch<'_>],
         error: pinlane_driver::Error,
     ) -> SubmitError {
-        if error.is_fatal() || self.drains() {
+        if error.is_fatal() || self.live().drains() {
             return SubmitError::Refused(error.into());
         }
         strand(touches);
         SubmitError::Stranded(error.into())
-    }
-
-    /// Waits for all work on the stream without an event. Returns whether the device is certainly finished
-    /// with it: done, or dead.
-    pub(crate) fn drains(&self) -> bool {
-        self.shared().core.drains(self.handle())
     }
 
     /// Submits and waits, for memory that is only borrowed. Aborts the process if there is no way to tell

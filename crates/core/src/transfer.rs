@@ -121,7 +121,7 @@ impl Stream {
             let enqueue = || unsafe { enqueue(copy)(driver, stream) };
             match stopwatch {
                 None => enqueue()?,
-                Some(stopwatch) => marked = stopwatch.around(driver, stream, enqueue)?,
+                Some(stopwatch) => marked = stopwatch.around(self.live(), enqueue)?,
             }
             Ok(())
         };

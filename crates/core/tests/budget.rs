@@ -142,6 +142,31 @@ fn devices_share_a_budget_where_they_are_told_to() {
     assert_eq!(two.budget().limit_bytes(), Ok(8192));
 }
 
+#[test]
+fn a_limited_device_counts_against_its_own_budget_and_stands_alone() {
+    let sim = pinlane_testing::sim();
+    let (device, budget) = with_limit(&sim, 1 << 30);
+    let small = Budget::with_limit(PAGE_BYTES);
+    let limited = device.limited_to(&small);
+    let held = limited.pinned::<u8>(1).unwrap();
+    assert!(limited.pinned::<u8>(1).is_err());
+    assert_eq!(small.in_use_bytes(), PAGE_BYTES);
+    assert_eq!(budget.in_use_bytes(), 0);
+
+    // The driver is the same, but streams, events and buffers do not mix.
+    let (stream, event) = (limited.stream().unwrap(), device.event().unwrap());
+    let mut target = device.alloc::<u8>(1).unwrap();
+    assert_eq!(stream.record(&event), Err(Error::WrongDevice));
+    assert_eq!(stream.wait(&event), Err(Error::WrongDevice));
+    let refused = stream.upload(held, &mut target).unwrap_err();
+    assert_eq!(Error::from(refused), Error::WrongDevice);
+
+    drop(device); // the limited one stays open
+    assert!(limited.pinned::<u8>(1).is_ok());
+    drop((stream, event, target, limited));
+    assert!(sim.finish().is_empty());
+}
+
 /// Refuses to give memory back.
 struct Sticky;
 

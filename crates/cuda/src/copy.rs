@@ -38,7 +38,8 @@ impl CudaDevice {
         }?;
         // A copy from pageable memory returns once the source is staged, and one within the device
         // at once: the bytes have arrived when the stream is empty.
-        self.stream_synchronize(DEFAULT_STREAM)
+        // SAFETY: the default stream always exists.
+        unsafe { self.stream_synchronize(DEFAULT_STREAM) }
     }
 
     pub(crate) unsafe fn copy_async(&self, copy: CopyOp, stream: StreamHandle) -> Result<()> {
@@ -76,7 +77,8 @@ impl CudaDevice {
         // function returns. This variant takes any pitch.
         unsafe { device_call!(self.cuMemcpy2DUnaligned_v2(&rows_of(copy))) }?;
         // As in `copy`, the call may return early.
-        self.stream_synchronize(DEFAULT_STREAM)
+        // SAFETY: the default stream always exists.
+        unsafe { self.stream_synchronize(DEFAULT_STREAM) }
     }
 
     pub(crate) unsafe fn copy_2d_async(&self, copy: Copy2d, stream: StreamHandle) -> Result<()> {

@@ -18,7 +18,7 @@ impl CudaDevice {
         unsafe { device_call!(self.cuMemFree_v2(ptr.0)) }
     }
 
-    pub(crate) fn device_alloc_async(
+    pub(crate) unsafe fn device_alloc_async(
         &self,
         bytes: usize,
         stream: StreamHandle,
@@ -26,7 +26,7 @@ impl CudaDevice {
         let alloc = self.optional(self.calls().cuMemAllocAsync, "cuMemAllocAsync")?;
         let _current = self.enter()?;
         let mut ptr = 0;
-        // SAFETY: `ptr` outlives the call, which returns the address before the memory exists.
+        // SAFETY: the caller passes a live stream. `ptr` outlives the call, which returns the address before the memory exists.
         let code = unsafe { alloc(&mut ptr, bytes, raw_stream(stream)) };
         self.library.check("cuMemAllocAsync", code)?;
         Ok(DevicePtr(ptr))

@@ -37,31 +37,41 @@ impl CudaDevice {
         unsafe { device_call!(self.cuEventDestroy_v2(raw_event(event))) }
     }
 
-    pub(crate) fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()> {
-        // SAFETY: both handles belong to this device.
+    pub(crate) unsafe fn event_record(
+        &self,
+        event: EventHandle,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        // SAFETY: the caller passes live handles.
         unsafe { device_call!(self.cuEventRecord(raw_event(event), raw_stream(stream))) }
     }
 
-    pub(crate) fn event_query(&self, event: EventHandle) -> Result<bool> {
+    pub(crate) unsafe fn event_query(&self, event: EventHandle) -> Result<bool> {
         let _current = self.enter()?;
-        // SAFETY: the handle belongs to this device.
+        // SAFETY: the caller passes a live event.
         let code = unsafe { (self.calls().cuEventQuery)(raw_event(event)) };
         self.check_done("cuEventQuery", code)
     }
 
-    pub(crate) fn event_synchronize(&self, event: EventHandle) -> Result<()> {
-        // SAFETY: the handle belongs to this device.
+    pub(crate) unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
+        // SAFETY: the caller passes a live event.
         unsafe { device_call!(self.cuEventSynchronize(raw_event(event))) }
     }
 
     /// libcuda has no wait with a timeout, so this polls, less and less often.
-    pub(crate) fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool> {
+    pub(crate) unsafe fn event_wait_timeout(
+        &self,
+        event: EventHandle,
+        timeout: Duration,
+    ) -> Result<bool> {
         let start = Instant::now();
         let Some(deadline) = start.checked_add(timeout) else {
-            return self.event_synchronize(event).map(|()| true);
+            // SAFETY: the caller passes a live event.
+            return unsafe { self.event_synchronize(event) }.map(|()| true);
         };
         loop {
-            if self.event_query(event)? {
+            // SAFETY: the caller passes a live event.
+            if unsafe { self.event_query(event) }? {
                 return Ok(true);
             }
             let now = Instant::now();
@@ -72,10 +82,14 @@ impl CudaDevice {
         }
     }
 
-    pub(crate) fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64> {
+    pub(crate) unsafe fn event_elapsed_ns(
+        &self,
+        start: EventHandle,
+        end: EventHandle,
+    ) -> Result<i64> {
         let (start, end) = (raw_event(start), raw_event(end));
         let mut elapsed_ms = 0.0;
-        // SAFETY: both handles belong to this device, and `elapsed_ms` outlives the call.
+        // SAFETY: the caller passes live events, and `elapsed_ms` outlives the call.
         unsafe { device_call!(self.cuEventElapsedTime(&mut elapsed_ms, start, end)) }?;
         Ok(ms_to_ns(elapsed_ms))
     }

@@ -53,7 +53,7 @@ impl CudaDevice {
         unsafe { device_call!(self.cuModuleUnload(raw_module(module))) }
     }
 
-    pub(crate) fn module_function(
+    pub(crate) unsafe fn module_function(
         &self,
         module: ModuleHandle,
         name: &str,
@@ -68,7 +68,7 @@ impl CudaDevice {
         })?;
         let (module, text) = (raw_module(module), text.as_ptr());
         let mut function = ptr::null_mut();
-        // SAFETY: the name ends with a zero, and all outlive the call.
+        // SAFETY: the caller passes a live module. The name ends with a zero, and all outlive the call.
         unsafe { device_call!(self.cuModuleGetFunction(&mut function, module, text)) }
             .map_err(named)?;
         // SAFETY: the driver just created it.

@@ -39,39 +39,47 @@ impl CudaDevice {
         unsafe { device_call!(self.cuStreamDestroy_v2(raw_stream(stream))) }
     }
 
-    pub(crate) fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
+    pub(crate) unsafe fn stream_query(&self, stream: StreamHandle) -> Result<bool> {
         let _current = self.enter()?;
-        // SAFETY: the handle belongs to this device.
+        // SAFETY: the caller passes a live stream.
         let code = unsafe { (self.calls().cuStreamQuery)(raw_stream(stream)) };
         self.check_done("cuStreamQuery", code)
     }
 
-    pub(crate) fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool> {
+    pub(crate) unsafe fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool> {
         // A number, since a newer driver may return a status that the enum lacks.
         let mut status = 0_u32;
         let written = (&raw mut status).cast();
-        // SAFETY: the handle belongs to this device, and the call writes a number of this size.
+        // SAFETY: the caller passes a live stream, and the call writes a number of this size.
         unsafe { device_call!(self.cuStreamIsCapturing(raw_stream(stream), written)) }?;
         Ok(status != 0)
     }
 
-    pub(crate) fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
-        // SAFETY: the handle belongs to this device.
+    pub(crate) unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
+        // SAFETY: the caller passes a live stream.
         unsafe { device_call!(self.cuStreamSynchronize(raw_stream(stream))) }
     }
 
-    pub(crate) fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()> {
-        // SAFETY: both handles belong to this device.
+    pub(crate) unsafe fn stream_wait_event(
+        &self,
+        stream: StreamHandle,
+        event: EventHandle,
+    ) -> Result<()> {
+        // SAFETY: the caller passes live handles.
         unsafe { device_call!(self.cuStreamWaitEvent(raw_stream(stream), raw_event(event), 0)) }
     }
 
     /// Uses cuStreamAddCallback: cuLaunchHostFunc does not call back once the context has failed, so
     /// a caller that waits for the callback would hang.
-    pub(crate) fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()> {
+    pub(crate) unsafe fn host_callback(
+        &self,
+        stream: StreamHandle,
+        callback: HostCallback,
+    ) -> Result<()> {
         let (stream, _current) = (raw_stream(stream), self.enter()?);
         // Boxed twice, since a fat pointer does not fit the callback's argument.
         let payload = Box::into_raw(Box::new(callback));
-        // SAFETY: `call_back` expects this payload and gets it once.
+        // SAFETY: the caller passes a live stream. `call_back` expects this payload and gets it once.
         let added = unsafe {
             let (call, payload) = (Some(call_back as _), payload.cast());
             call!(self.library, cuStreamAddCallback(stream, call, payload, 0))

@@ -79,9 +79,9 @@ fn missing_optional_symbols_are_reported_and_not_called() {
         assert!(!device.info().batch_copy);
         assert!(!device.info().stream_ordered_alloc);
         let stream = device.default_stream();
-        let refused = device
-            .device_alloc_async(16, stream)
-            .expect_err("the symbol is missing");
+        // SAFETY: the default stream always exists.
+        let refused = unsafe { device.device_alloc_async(16, stream) };
+        let refused = refused.expect_err("the symbol is missing");
         assert!(matches!(
             refused.kind,
             ErrorKind::NotSupported | ErrorKind::MissingSymbol { .. }

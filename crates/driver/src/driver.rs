@@ -23,9 +23,14 @@ pub trait Platform: Send + Sync {
     fn open(&self, ordinal: u32) -> Result<Arc<dyn Driver>>;
 }
 
-/// An open device. Any thread may call it; handles are valid only for the device that made them.
+/// An open device. Any thread may call it.
 ///
 /// Dropping the last reference closes the device. The caller must destroy what it created before.
+///
+/// # Handles
+/// A driver trusts the handles of streams, events, modules and kernels: on libcuda a wrong one is a wild
+/// pointer. So every method that takes a handle is unsafe. Its caller promises that the handle is *live*:
+/// one of this device that was not destroyed or unloaded. A kernel is live as long as its module.
 ///
 /// # Safety
 /// Memory safety depends on the methods' documented behaviour: allocations have the requested size
@@ -59,12 +64,14 @@ pub unsafe trait Driver: Send + Sync {
     unsafe fn device_free(&self, ptr: DevicePtr) -> Result<()>;
 
     /// Allocates in stream order, for later work in `stream` and in streams that wait for it.
-    fn device_alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr>;
+    ///
+    /// Safety: `stream` is live.
+    unsafe fn device_alloc_async(&self, bytes: usize, stream: StreamHandle) -> Result<DevicePtr>;
 
     /// Frees memory from [`device_alloc_async`](Self::device_alloc_async) in stream order.
     ///
-    /// Safety: `ptr` came from `device_alloc_async`, was not freed, and all work that uses it
-    /// precedes this call in stream order.
+    /// Safety: `stream` is live. `ptr` came from `device_alloc_async`, was not freed, and all work that
+    /// uses it precedes this call in stream order.
     unsafe fn device_free_async(&self, ptr: DevicePtr, stream: StreamHandle) -> Result<()>;
 
     /// Allocates `bytes` (more than 0) of page-aligned pinned memory with unspecified contents.
@@ -100,49 +107,69 @@ pub unsafe trait Driver: Send + Sync {
 
     /// Destroys a stream. Work in it still completes.
     ///
-    /// Safety: `stream` came from [`stream_create`](Self::stream_create) and is not used again.
+    /// Safety: `stream` is live, came from [`stream_create`](Self::stream_create) and is not used again.
     unsafe fn stream_destroy(&self, stream: StreamHandle) -> Result<()>;
 
     /// Whether all work in the stream is done.
-    fn stream_query(&self, stream: StreamHandle) -> Result<bool>;
+    ///
+    /// Safety: `stream` is live.
+    unsafe fn stream_query(&self, stream: StreamHandle) -> Result<bool>;
 
     /// Whether the stream is being captured into a graph.
-    fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool>;
+    ///
+    /// Safety: `stream` is live.
+    unsafe fn stream_is_capturing(&self, stream: StreamHandle) -> Result<bool>;
 
     /// Waits for all work in the stream.
-    fn stream_synchronize(&self, stream: StreamHandle) -> Result<()>;
+    ///
+    /// Safety: `stream` is live.
+    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()>;
 
     /// Makes later work in `stream` wait for the last recording of `event`.
-    fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()>;
+    ///
+    /// Safety: `stream` and `event` are live.
+    unsafe fn stream_wait_event(&self, stream: StreamHandle, event: EventHandle) -> Result<()>;
 
     /// Calls `callback` when all earlier work in the stream is done. On an error, drops it without
     /// calling it.
-    fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()>;
+    ///
+    /// Safety: `stream` is live. The callback does not call the driver, which may hang.
+    unsafe fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()>;
 
     /// Creates an event. It counts as fired until it is recorded.
     fn event_create(&self, flags: EventFlags) -> Result<EventHandle>;
 
     /// Destroys an event. A recording in flight may still fire; waits for it stay valid.
     ///
-    /// Safety: `event` came from [`event_create`](Self::event_create) and is not used again.
+    /// Safety: `event` is live and is not used again.
     unsafe fn event_destroy(&self, event: EventHandle) -> Result<()>;
 
     /// Records the event: it fires when all work now in the stream is done.
-    fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
+    ///
+    /// Safety: `event` and `stream` are live.
+    unsafe fn event_record(&self, event: EventHandle, stream: StreamHandle) -> Result<()>;
 
     /// Whether the event has fired.
-    fn event_query(&self, event: EventHandle) -> Result<bool>;
+    ///
+    /// Safety: `event` is live.
+    unsafe fn event_query(&self, event: EventHandle) -> Result<bool>;
 
     /// Waits for the event.
-    fn event_synchronize(&self, event: EventHandle) -> Result<()>;
+    ///
+    /// Safety: `event` is live.
+    unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()>;
 
     /// Waits for the event for at most `timeout`, in the device's time, which is virtual on a
     /// simulated device. Returns whether the event has fired.
-    fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool>;
+    ///
+    /// Safety: `event` is live.
+    unsafe fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool>;
 
     /// Nanoseconds from `start` to `end`, which may be negative. Both events were created with timing
     /// and have fired.
-    fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64>;
+    ///
+    /// Safety: `start` and `end` are live.
+    unsafe fn event_elapsed_ns(&self, start: EventHandle, end: EventHandle) -> Result<i64>;
 
     /// Copies synchronously. Not ordered with non-blocking streams.
     ///
@@ -152,8 +179,8 @@ pub unsafe trait Driver: Send + Sync {
 
     /// Copies in stream order.
     ///
-    /// Safety: as for [`copy`](Self::copy), until the copy is done. Until then host memory is not
-    /// freed, a source is not written, and a target is neither read nor written.
+    /// Safety: `stream` is live. As for [`copy`](Self::copy), until the copy is done. Until then host
+    /// memory is not freed, a source is not written, and a target is neither read nor written.
     unsafe fn copy_async(&self, copy: CopyOp, stream: StreamHandle) -> Result<()>;
 
     /// Copies rows synchronously.
@@ -175,7 +202,8 @@ pub unsafe trait Driver: Send + Sync {
 
     /// Sets device bytes to `value` in stream order.
     ///
-    /// Safety: `ptr` has `bytes` valid device bytes, which nothing else uses until this is done.
+    /// Safety: `stream` is live. `ptr` has `bytes` valid device bytes, which nothing else uses until this
+    /// is done.
     unsafe fn memset_async(
         &self,
         ptr: DevicePtr,
@@ -189,16 +217,18 @@ pub unsafe trait Driver: Send + Sync {
 
     /// Unloads a module.
     ///
-    /// Safety: no kernel of the module is running, and none is used again.
+    /// Safety: `module` is live. None of its kernels is running, and none is used again.
     unsafe fn module_unload(&self, module: ModuleHandle) -> Result<()>;
 
     /// Finds a kernel in a module by name.
-    fn module_function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
+    ///
+    /// Safety: `module` is live.
+    unsafe fn module_function(&self, module: ModuleHandle, name: &str) -> Result<FunctionHandle>;
 
     /// Launches a kernel in stream order.
     ///
-    /// Safety: the arguments match the kernel's parameters. Until the kernel is done, all memory
-    /// that it accesses is valid and free of data races.
+    /// Safety: `function` and `stream` are live. The arguments match the kernel's parameters. Until the
+    /// kernel is done, all memory that it accesses is valid and free of data races.
     unsafe fn launch(
         &self,
         function: FunctionHandle,
@@ -220,7 +250,7 @@ macro_rules! driver_calls {
             PointerKind: safe pointer_kind(address: u64) -> PointerKind;
             DeviceAlloc: safe device_alloc(bytes: usize) -> DevicePtr;
             DeviceFree: unsafe device_free(ptr: DevicePtr) -> ();
-            DeviceAllocAsync: safe device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
+            DeviceAllocAsync: unsafe device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
             DeviceFreeAsync: unsafe device_free_async(ptr: DevicePtr, stream: StreamHandle) -> ();
             HostAlloc: safe host_alloc(bytes: usize, flags: HostFlags) -> HostPtr;
             HostFree: unsafe host_free(ptr: HostPtr) -> ();
@@ -230,18 +260,18 @@ macro_rules! driver_calls {
             StreamPriorities: safe stream_priorities() -> (i32, i32);
             StreamCreate: safe stream_create(flags: StreamFlags) -> StreamHandle;
             StreamDestroy: unsafe stream_destroy(stream: StreamHandle) -> ();
-            StreamQuery: safe stream_query(stream: StreamHandle) -> bool;
-            StreamIsCapturing: safe stream_is_capturing(stream: StreamHandle) -> bool;
-            StreamSynchronize: safe stream_synchronize(stream: StreamHandle) -> ();
-            StreamWaitEvent: safe stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
-            HostCallback: safe host_callback(stream: StreamHandle, callback: HostCallback) -> ();
+            StreamQuery: unsafe stream_query(stream: StreamHandle) -> bool;
+            StreamIsCapturing: unsafe stream_is_capturing(stream: StreamHandle) -> bool;
+            StreamSynchronize: unsafe stream_synchronize(stream: StreamHandle) -> ();
+            StreamWaitEvent: unsafe stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
+            HostCallback: unsafe host_callback(stream: StreamHandle, callback: HostCallback) -> ();
             EventCreate: safe event_create(flags: EventFlags) -> EventHandle;
             EventDestroy: unsafe event_destroy(event: EventHandle) -> ();
-            EventRecord: safe event_record(event: EventHandle, stream: StreamHandle) -> ();
-            EventQuery: safe event_query(event: EventHandle) -> bool;
-            EventSynchronize: safe event_synchronize(event: EventHandle) -> ();
-            EventWaitTimeout: safe event_wait_timeout(event: EventHandle, timeout: Duration) -> bool;
-            EventElapsed: safe event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
+            EventRecord: unsafe event_record(event: EventHandle, stream: StreamHandle) -> ();
+            EventQuery: unsafe event_query(event: EventHandle) -> bool;
+            EventSynchronize: unsafe event_synchronize(event: EventHandle) -> ();
+            EventWaitTimeout: unsafe event_wait_timeout(event: EventHandle, timeout: Duration) -> bool;
+            EventElapsed: unsafe event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
             Copy: unsafe copy(copy: CopyOp) -> ();
             CopyAsync: unsafe copy_async(copy: CopyOp, stream: StreamHandle) -> ()
                 [stream StreamWork::Copies(&[copy])];
@@ -254,7 +284,7 @@ macro_rules! driver_calls {
                 [stream StreamWork::Memset { bytes }];
             ModuleLoad: safe module_load(ptx: &str) -> ModuleHandle;
             ModuleUnload: unsafe module_unload(module: ModuleHandle) -> ();
-            ModuleFunction: safe module_function(module: ModuleHandle, name: &str) -> FunctionHandle
+            ModuleFunction: unsafe module_function(module: ModuleHandle, name: &str) -> FunctionHandle
                 [kernel name];
             Launch: unsafe launch(function: FunctionHandle, shape: LaunchShape, args: &[KernelArg], stream: StreamHandle) -> ()
                 [stream StreamWork::Kernel(function)];

@@ -28,8 +28,8 @@ impl fmt::Debug for DevicePtr {
     }
 }
 
-/// Defines handles. Their value is private: a driver trusts every handle, so safe code must not be
-/// able to forge one.
+/// Defines handles. Their value is private, so that safe code cannot make one up. It can still hold one of
+/// another driver, or of something destroyed: see [`Driver`](crate::Driver).
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*

@@ -10,6 +10,7 @@ use crate::*;
 ///
 /// # Safety
 /// It may return a fatal error only if the device is dead, as [`Driver`] requires.
+#[allow(clippy::missing_safety_doc)] // as for `Driver`
 pub unsafe trait Hook: Send + Sync {
     /// `Ok` lets the call through. An error goes to the caller, and the driver never sees the call.
     fn before(&self, call: Call) -> Result<()>;
@@ -18,10 +19,20 @@ pub unsafe trait Hook: Send + Sync {
     fn after(&self, _call: Call) {}
 
     /// Runs before work goes onto a stream. `driver` is the one below, so its calls are not intercepted.
-    fn before_work(&self, _driver: &dyn Driver, _stream: StreamHandle) {}
+    ///
+    /// Safety: `stream` is a live stream of `driver`.
+    unsafe fn before_work(&self, _driver: &dyn Driver, _stream: StreamHandle) {}
 
     /// Runs when work has gone onto a stream.
-    fn after_work(&self, _driver: &dyn Driver, _stream: StreamHandle, _work: StreamWork<'_>) {}
+    ///
+    /// Safety: `stream` is a live stream of `driver`.
+    unsafe fn after_work(
+        &self,
+        _driver: &dyn Driver,
+        _stream: StreamHandle,
+        _work: StreamWork<'_>,
+    ) {
+    }
 
     /// Runs when the driver has returned the handle of a kernel.
     fn found_kernel(&self, _function: FunctionHandle, _name: &str) {}
@@ -37,12 +48,14 @@ unsafe impl<H: Hook + ?Sized> Hook for Arc<H> {
         (**self).after(call);
     }
 
-    fn before_work(&self, driver: &dyn Driver, stream: StreamHandle) {
-        (**self).before_work(driver, stream);
+    unsafe fn before_work(&self, driver: &dyn Driver, stream: StreamHandle) {
+        // SAFETY: the caller's.
+        unsafe { (**self).before_work(driver, stream) };
     }
 
-    fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
-        (**self).after_work(driver, stream, work);
+    unsafe fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
+        // SAFETY: the caller's.
+        unsafe { (**self).after_work(driver, stream, work) };
     }
 
     fn found_kernel(&self, function: FunctionHandle, name: &str) {
@@ -92,7 +105,10 @@ impl<H: Hook> Intercepted<H> {
     }
 
     /// A call that puts work onto a stream.
-    fn work(
+    ///
+    /// # Safety
+    /// `stream` is a live stream of the driver.
+    unsafe fn work(
         &self,
         call: Call,
         stream: StreamHandle,
@@ -100,9 +116,11 @@ impl<H: Hook> Intercepted<H> {
         submit: impl FnOnce(&dyn Driver) -> Result<()>,
     ) -> Result<()> {
         self.call(call, |driver| {
-            self.hook.before_work(driver, stream);
+            // SAFETY: the caller's.
+            unsafe { self.hook.before_work(driver, stream) };
             submit(driver)?;
-            self.hook.after_work(driver, stream, work);
+            // SAFETY: the caller's.
+            unsafe { self.hook.after_work(driver, stream, work) };
             Ok(())
         })
     }
@@ -155,10 +173,11 @@ macro_rules! intercept {
             self.call(Call::$call, |driver| driver.$name($($arg),*))
         }
     };
-    (@safe $call:ident $name:ident($($arg:ident: $type:ty),*) -> $result:ty; kernel $kernel:ident) => {
-        fn $name(&self, $($arg: $type),*) -> Result<$result> {
+    (@unsafe $call:ident $name:ident($($arg:ident: $type:ty),*) -> $result:ty; kernel $kernel:ident) => {
+        unsafe fn $name(&self, $($arg: $type),*) -> Result<$result> {
             self.call(Call::$call, |driver| {
-                let function = driver.$name($($arg),*)?;
+                // SAFETY: the caller keeps the same contract, and the arguments are unchanged.
+                let function = unsafe { driver.$name($($arg),*) }?;
                 self.hook.found_kernel(function, $kernel);
                 Ok(function)
             })
@@ -172,10 +191,8 @@ macro_rules! intercept {
     };
     (@unsafe $call:ident $name:ident($($arg:ident: $type:ty),*) -> $result:ty; $stream:ident $work:expr) => {
         unsafe fn $name(&self, $($arg: $type),*) -> Result<$result> {
-            self.work(Call::$call, $stream, $work, |driver| {
-                // SAFETY: the caller keeps the same contract, and the arguments are unchanged.
-                unsafe { driver.$name($($arg),*) }
-            })
+            // SAFETY: the caller keeps the same contract, and the arguments are unchanged.
+            unsafe { self.work(Call::$call, $stream, $work, |driver| driver.$name($($arg),*)) }
         }
     };
 }

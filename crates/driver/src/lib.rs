@@ -13,7 +13,7 @@
 //! can be measured: a driver call takes a microsecond or more on any GPU.
 //!
 //! **Validation.** A driver assumes valid calls; the library validates them once, above. Calls that
-//! can touch memory which the caller does not own are `unsafe` and state their contract.
+//! take a handle, or can touch memory which the caller does not own, are `unsafe` and state their contract.
 //!
 //! [`Intercepted`] wraps a driver and asks a [`Hook`] before each call. Tests use it to fail the
 //! k-th call or to count calls, with any backend.

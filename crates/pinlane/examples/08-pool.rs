@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use pinlane::{Budget, Device, Error, HostBuf, PinnedPool, raw};
+use pinlane::{Budget, Device, Error, HostBuf, PinnedPool};
 
 fn main() -> pinlane::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("sim:h200".into());
     // By default, half of what the machine has available; here 8 MiB, to reach the limit.
-    let driver = raw::driver(&Device::named(&name)?).clone();
-    let device = Device::with_budget(driver, &Budget::with_limit(8 << 20));
+    let device = Device::named(&name)?.limited_to(&Budget::with_limit(8 << 20));
     println!("{}", device.info().name);
     let stream = device.stream()?;
     let pool = PinnedPool::new(&device);

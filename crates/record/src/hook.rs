@@ -63,7 +63,8 @@ impl EventHook {
         let Some(first) = work.first() else {
             return Ok(Vec::new());
         };
-        let at = |event| self.driver.event_elapsed_ns(first.start, event);
+        // SAFETY: all are events of this hook, which destroys them after this.
+        let at = |event| unsafe { self.driver.event_elapsed_ns(first.start, event) };
         let times = work.iter().map(|work| Ok((at(work.start)?, at(work.end)?)));
         let times = times.collect::<Result<Vec<_>>>()?;
         // Work of another stream may have started before the first that was submitted.
@@ -114,7 +115,10 @@ fn copy_kind(source: Place, target: Place) -> SpanKind {
 }
 
 /// A timing event, recorded on a stream.
-fn record(
+///
+/// # Safety
+/// The event, if there is one, and the stream are live for `driver`.
+unsafe fn record(
     driver: &dyn Driver,
     event: Option<EventHandle>,
     stream: StreamHandle,
@@ -124,7 +128,8 @@ fn record(
         ..EventFlags::default()
     };
     let event = event.map_or_else(|| driver.event_create(flags), Ok)?;
-    driver.event_record(event, stream)?;
+    // SAFETY: the caller's, and the event may be new.
+    unsafe { driver.event_record(event, stream)? };
     Ok(event)
 }
 
@@ -134,11 +139,12 @@ unsafe impl Hook for EventHook {
         Ok(())
     }
 
-    fn before_work(&self, driver: &dyn Driver, stream: StreamHandle) {
+    unsafe fn before_work(&self, driver: &dyn Driver, stream: StreamHandle) {
         let thread = thread::current().id();
         // Left behind by work that the driver refused.
         let unused = lock(&self.state).started.remove(&thread);
-        let recorded = record(driver, unused, stream);
+        // SAFETY: the stream is the caller's, and this hook does not destroy events that it has started.
+        let recorded = unsafe { record(driver, unused, stream) };
         let mut state = lock(&self.state);
         match recorded {
             Ok(event) => drop(state.started.insert(thread, event)),
@@ -146,11 +152,12 @@ unsafe impl Hook for EventHook {
         }
     }
 
-    fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
+    unsafe fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
         let Some(start) = lock(&self.state).started.remove(&thread::current().id()) else {
             return;
         };
-        let recorded = record(driver, None, stream);
+        // SAFETY: the caller's.
+        let recorded = unsafe { record(driver, None, stream) };
         let mut state = lock(&self.state);
         let end = match recorded {
             Ok(end) => end,

@@ -48,11 +48,11 @@ impl Recorder {
     /// Returns a device like this one, whose streams are recorded. Work of the original is not.
     #[must_use]
     pub fn new(device: &Device) -> (Device, Self) {
-        let hook = Arc::new(EventHook::new(pinlane_core::raw::driver(device)));
-        let driver = Intercepted::new(
-            Arc::clone(pinlane_core::raw::driver(device)),
-            Arc::clone(&hook),
-        );
+        // SAFETY: the hook only creates events, and destroys them before it drops the driver. The new device
+        // has the budget of the original.
+        let driver = unsafe { pinlane_core::raw::driver(device) };
+        let hook = Arc::new(EventHook::new(driver));
+        let driver = Intercepted::new(Arc::clone(driver), Arc::clone(&hook));
         let device = Device::with_budget(Arc::new(driver), device.budget());
         let recorder = Self {
             device: device.clone(),

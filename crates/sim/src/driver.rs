@@ -134,10 +134,11 @@ macro_rules! unsafe_calls {
     )* };
 }
 
-/// Calls that release something, which the simulator checks.
-macro_rules! release_calls {
-    ($($call:ident: fn $name:ident($($arg:ident: $type:ty),*);)*) => { $(
-        unsafe fn $name(&self, $($arg: $type),*) -> Result<()> {
+/// Calls that the trait marks unsafe for what they take or release. The simulator looks these up and checks
+/// them.
+macro_rules! checked_calls {
+    ($($call:ident: fn $name:ident($($arg:ident: $type:ty),*) -> $value:ty;)*) => { $(
+        unsafe fn $name(&self, $($arg: $type),*) -> Result<$value> {
             self.call(Call::$call, |state| state.$name($($arg),*))
         }
     )* };
@@ -150,19 +151,11 @@ unsafe impl Driver for SimDriver {
         MemoryInfo: fn memory_info() -> MemoryInfo;
         PointerKind: fn pointer_kind(address: u64) -> PointerKind;
         DeviceAlloc: fn device_alloc(bytes: usize) -> DevicePtr;
-        DeviceAllocAsync: fn device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
         HostAlloc: fn host_alloc(bytes: usize, flags: HostFlags) -> HostPtr;
         HostDevicePtr: fn host_device_ptr(ptr: HostPtr) -> DevicePtr;
         StreamCreate: fn stream_create(flags: StreamFlags) -> StreamHandle;
-        StreamQuery: fn stream_query(stream: StreamHandle) -> bool;
-        StreamIsCapturing: fn stream_is_capturing(stream: StreamHandle) -> bool;
-        StreamWaitEvent: fn stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
         EventCreate: fn event_create(flags: EventFlags) -> EventHandle;
-        EventRecord: fn event_record(event: EventHandle, stream: StreamHandle) -> ();
-        EventQuery: fn event_query(event: EventHandle) -> bool;
-        EventElapsed: fn event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
         ModuleLoad: fn module_load(ptx: &str) -> ModuleHandle;
-        ModuleFunction: fn module_function(module: ModuleHandle, name: &str) -> FunctionHandle;
     }
 
     unsafe_calls! {
@@ -173,14 +166,22 @@ unsafe impl Driver for SimDriver {
         );
     }
 
-    release_calls! {
-        DeviceFree: fn device_free(ptr: DevicePtr);
-        DeviceFreeAsync: fn device_free_async(ptr: DevicePtr, stream: StreamHandle);
-        HostFree: fn host_free(ptr: HostPtr);
-        HostUnregister: fn host_unregister(ptr: HostPtr);
-        StreamDestroy: fn stream_destroy(stream: StreamHandle);
-        EventDestroy: fn event_destroy(event: EventHandle);
-        ModuleUnload: fn module_unload(module: ModuleHandle);
+    checked_calls! {
+        DeviceFree: fn device_free(ptr: DevicePtr) -> ();
+        DeviceAllocAsync: fn device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
+        DeviceFreeAsync: fn device_free_async(ptr: DevicePtr, stream: StreamHandle) -> ();
+        HostFree: fn host_free(ptr: HostPtr) -> ();
+        HostUnregister: fn host_unregister(ptr: HostPtr) -> ();
+        StreamDestroy: fn stream_destroy(stream: StreamHandle) -> ();
+        StreamQuery: fn stream_query(stream: StreamHandle) -> bool;
+        StreamIsCapturing: fn stream_is_capturing(stream: StreamHandle) -> bool;
+        StreamWaitEvent: fn stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
+        EventDestroy: fn event_destroy(event: EventHandle) -> ();
+        EventRecord: fn event_record(event: EventHandle, stream: StreamHandle) -> ();
+        EventQuery: fn event_query(event: EventHandle) -> bool;
+        EventElapsed: fn event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
+        ModuleUnload: fn module_unload(module: ModuleHandle) -> ();
+        ModuleFunction: fn module_function(module: ModuleHandle, name: &str) -> FunctionHandle;
     }
 
     fn info(&self) -> &DeviceInfo {
@@ -204,12 +205,12 @@ unsafe impl Driver for SimDriver {
         self.wait_for(Call::Synchronize, end)
     }
 
-    fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
+    unsafe fn stream_synchronize(&self, stream: StreamHandle) -> Result<()> {
         let end = |state: &mut DeviceCall<'_>| Ok(state.end_of(state.stream(stream)?));
         self.wait_for(Call::StreamSynchronize, end)
     }
 
-    fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()> {
+    unsafe fn host_callback(&self, stream: StreamHandle, callback: HostCallback) -> Result<()> {
         // On an error it is dropped here, outside the lock: what it owns may call the driver.
         let mut callback = Some(callback);
         self.call(Call::HostCallback, |state| {
@@ -218,11 +219,11 @@ unsafe impl Driver for SimDriver {
         })
     }
 
-    fn event_synchronize(&self, event: EventHandle) -> Result<()> {
+    unsafe fn event_synchronize(&self, event: EventHandle) -> Result<()> {
         self.wait_for(Call::EventSynchronize, |state| state.event_end(event))
     }
 
-    fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool> {
+    unsafe fn event_wait_timeout(&self, event: EventHandle, timeout: Duration) -> Result<bool> {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX - 1);
         let end = |state: &mut DeviceCall<'_>| state.event_end(event);
         self.call_and_wait(Call::EventWaitTimeout, timeout_ns, end)

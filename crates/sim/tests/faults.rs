@@ -142,9 +142,8 @@ fn an_illegal_access_makes_only_its_device_unusable() {
     let drivers = [0, 1].map(|ordinal| pinlane_driver::Platform::open(&sim, ordinal).unwrap());
     let ptx = ".version 8.0 .entry pinlane_add_u32() {}";
     let module = drivers[0].module_load(ptx).unwrap();
-    let function = drivers[0]
-        .module_function(module, "pinlane_add_u32")
-        .unwrap();
+    // SAFETY: the module was just loaded by this driver.
+    let function = unsafe { drivers[0].module_function(module, "pinlane_add_u32") }.unwrap();
     let device = drivers[0].device_alloc(BYTES).unwrap();
     let args = [
         KernelArg::U64(BYTES as u64),

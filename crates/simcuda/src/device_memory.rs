@@ -25,7 +25,7 @@ fn alloc(bytes: usize) -> Outcome<u64> {
 /// Allocates device memory in stream order.
 pub fn alloc_async(bytes: usize, stream: &StreamRef) -> Outcome<u64> {
     ensure(bytes > 0, INVALID_VALUE)?;
-    let ptr = stream.driver().device_alloc_async(bytes, stream.handle)?;
+    let ptr = stream.alloc(bytes)?;
     let context = &stream.context;
     context.insert_block(ptr.0, bytes, Kind::DeviceAsync)?;
     Ok(ptr.0)

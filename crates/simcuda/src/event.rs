@@ -30,11 +30,32 @@ pub struct Event {
     recorded: Arc<AtomicBool>,
 }
 
+impl Event {
+    /// Waits until it has fired.
+    pub fn synchronize(&self) -> Outcome<()> {
+        // SAFETY: the handle is one of this driver's. A program may destroy the event meanwhile; the
+        // simulator looks handles up and refuses those of destroyed events.
+        Ok(unsafe { self.context.driver.event_synchronize(self.event) }?)
+    }
+
+    /// Whether it has fired.
+    fn is_done(&self) -> Outcome<bool> {
+        // SAFETY: as in `synchronize`.
+        Ok(unsafe { self.context.driver.event_query(self.event) }?)
+    }
+
+    /// Nanoseconds to another event of the same device.
+    fn elapsed_ns(&self, end: &Self) -> Outcome<i64> {
+        // SAFETY: as in `synchronize`, for both.
+        Ok(unsafe { self.context.driver.event_elapsed_ns(self.event, end.event) }?)
+    }
+}
+
 fn record(handle: usize, stream: &StreamRef) -> Outcome<()> {
     let event = machine()?.events.find(handle)?;
     let is_same = event.context.handle == stream.context.handle;
     ensure(is_same, INVALID_HANDLE)?;
-    stream.driver().event_record(event.event, stream.handle)?;
+    stream.record(event.event)?;
     event.recorded.store(true, Ordering::Relaxed);
     Ok(())
 }
@@ -64,13 +85,12 @@ exports! { through guard;
     /// Queries whether an event has fired.
     fn cuEventQuery(event: usize) {
         let event = machine()?.events.find(event)?;
-        ensure(event.context.driver.event_query(event.event)?, NOT_READY)
+        ensure(event.is_done()?, NOT_READY)
     }
 
     /// Waits until an event has fired.
     fn cuEventSynchronize(event: usize) {
-        let event = machine()?.events.find(event)?;
-        Ok(event.context.driver.event_synchronize(event.event)?)
+        machine()?.events.find(event)?.synchronize()
     }
 
     /// Milliseconds from one event to another.
@@ -83,7 +103,7 @@ exports! { through guard;
             let usable = |event: &Event| event.timing && event.recorded.load(Ordering::Relaxed);
             let is_same = start.context.ordinal == end.context.ordinal;
             ensure(usable(&start) && usable(&end) && is_same, INVALID_HANDLE)?;
-            let ns = start.context.driver.event_elapsed_ns(start.event, end.event)?;
+            let ns = start.elapsed_ns(&end)?;
             Ok((ns as f64 / 1e6) as f32)
         })
     }

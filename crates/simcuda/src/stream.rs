@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pinlane_driver::{Driver, HostCallback, StreamFlags, StreamHandle};
+use pinlane_driver::{DevicePtr, Driver, EventHandle, HostCallback, StreamFlags, StreamHandle};
 
 use crate::c_pointers::{Opaque, Out};
 use crate::context::{Context, current};
@@ -66,7 +66,40 @@ impl StreamRef {
 
     /// Waits for its work.
     pub fn synchronize(&self) -> Outcome<()> {
-        Ok(self.driver().stream_synchronize(self.handle)?)
+        // SAFETY: the handle is one of this driver's. A program may destroy the stream meanwhile; the
+        // simulator looks handles up and refuses those of destroyed streams.
+        Ok(unsafe { self.driver().stream_synchronize(self.handle) }?)
+    }
+
+    /// Whether its work is done.
+    fn is_idle(&self) -> Outcome<bool> {
+        // SAFETY: as in `synchronize`.
+        Ok(unsafe { self.driver().stream_query(self.handle) }?)
+    }
+
+    /// Makes later work wait for an event of the same device.
+    fn wait_for(&self, event: EventHandle) -> Outcome<()> {
+        // SAFETY: as in `synchronize`, for both.
+        Ok(unsafe { self.driver().stream_wait_event(self.handle, event) }?)
+    }
+
+    /// Records an event of the same device.
+    pub fn record(&self, event: EventHandle) -> Outcome<()> {
+        // SAFETY: as in `synchronize`, for both.
+        Ok(unsafe { self.driver().event_record(event, self.handle) }?)
+    }
+
+    /// Calls back when all earlier work is done.
+    fn call_back(&self, callback: HostCallback) -> Outcome<()> {
+        // SAFETY: as in `synchronize`. That a callback must not call the driver is the program's duty, as
+        // with libcuda.
+        Ok(unsafe { self.driver().host_callback(self.handle, callback) }?)
+    }
+
+    /// Allocates device memory in stream order.
+    pub fn alloc(&self, bytes: usize) -> Outcome<DevicePtr> {
+        // SAFETY: as in `synchronize`.
+        Ok(unsafe { self.driver().device_alloc_async(bytes, self.handle) }?)
     }
 }
 
@@ -142,7 +175,7 @@ exports_by_default_stream! {
     ) [stream = handle] {
         let function = function.ok_or(INVALID_VALUE)?;
         ensure(flags == 0, INVALID_VALUE)?;
-        Ok(stream.driver().host_callback(stream.handle, with_status(function, handle, data))?)
+        stream.call_back(with_status(function, handle, data))
     }
 
     /// Calls `function` when preceding work has succeeded.
@@ -150,12 +183,12 @@ exports_by_default_stream! {
         stream: usize, function: Option<HostFunction>, data: Opaque,
     ) [stream = stream] {
         let function = function.ok_or(INVALID_VALUE)?;
-        Ok(stream.driver().host_callback(stream.handle, on_success(function, data))?)
+        stream.call_back(on_success(function, data))
     }
 
     /// Queries whether a stream's work is done.
     fn cuStreamQuery, cuStreamQuery_ptsz(stream: usize) [stream = stream] {
-        ensure(stream.driver().stream_query(stream.handle)?, NOT_READY)
+        ensure(stream.is_idle()?, NOT_READY)
     }
 
     /// Waits for a stream's work.
@@ -171,9 +204,9 @@ exports_by_default_stream! {
         let event = machine()?.events.find(event)?;
         if event.context.ordinal != stream.context.ordinal {
             // Simulated devices share a clock but not events.
-            return Ok(event.context.driver.event_synchronize(event.event)?);
+            return event.synchronize();
         }
-        Ok(stream.driver().stream_wait_event(stream.handle, event.event)?)
+        stream.wait_for(event.event)
     }
 
     /// The flags of a stream.

@@ -22,13 +22,15 @@ impl Gate {
 }
 
 impl Rig {
-    /// Calls `call` after the work that is now in the stream.
+    /// Calls `call` after the work that is now in the stream. It does not call the driver.
     pub(crate) fn callback(
         &self,
         stream: StreamHandle,
         call: impl FnOnce(Result<()>) + Send + 'static,
     ) -> Result<()> {
-        self.host_callback(stream, Box::new(call))
+        self.assert_stream(stream);
+        // SAFETY: the stream is live, and callbacks of cases use only channels, counters and locks.
+        unsafe { self.host_callback(stream, Box::new(call)) }
     }
 
     /// Closes a gate after the work that is now in the stream.

@@ -3,10 +3,12 @@
 //! **Soundness.** Buffers borrow the rig and know their length, so every range that reaches the
 //! driver is live and in bounds. A broken driver may still write at the wrong time. So host memory is
 //! accessed only by raw copies, never through references, and such a driver shows as wrong bytes.
-//! Before a case reads or refills a buffer, it waits for the work on it with the call under test.
+//! Before a case reads or refills a buffer, it waits for the work on it with the call under test. The list
+//! also shows that the handles which a case passes are live.
 
 mod copies;
 mod gate;
+mod handles;
 mod kernels;
 mod memory;
 

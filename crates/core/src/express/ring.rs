@@ -371,7 +371,7 @@ impl<'a> RingShare<'a> {
     ) -> Result<Slot> {
         let (mut slot, done) = self.ring.with_slot(slot, |slot| {
             let fence = stream.shared().events.claim()?;
-            Ok((submit(slot), fence.record(stream.handle())))
+            Ok((submit(slot), fence.record(stream.live())))
         });
         let error = match done {
             Err(error) => error,
@@ -383,7 +383,7 @@ impl<'a> RingShare<'a> {
                 }
             }
             Ok((submitted, Err(unrecorded))) => {
-                if !unrecorded.is_fatal() && !stream.drains() {
+                if !unrecorded.is_fatal() && !stream.live().drains() {
                     slot.stranded = true;
                 }
                 match submitted {

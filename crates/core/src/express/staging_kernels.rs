@@ -12,8 +12,9 @@ use super::conversion::{Cast, U8ToF32};
 use super::pieces::{Chunk, Run};
 use super::ring::Slot;
 use super::staged_copy::DeviceSide;
-use crate::device_core::{DeviceCore, NON_BLOCKING, OwnStream};
+use crate::device_core::DeviceCore;
 use crate::driver_copy::Direction;
+use crate::driver_handles::{NON_BLOCKING, OwnStream, StreamRef};
 use crate::kernel::Code;
 use crate::{Result, Stream};
 
@@ -44,7 +45,7 @@ struct StagedRuns {
 impl StagingKernels {
     pub(super) fn load(core: &Arc<DeviceCore>) -> Result<Self> {
         let code = Code::load(core, pinlane_kernels::PTX)?;
-        let function = |name| core.driver.module_function(code.handle, name);
+        let function = |name| code.function(name);
         Ok(Self {
             scatter: function("pinlane_scatter")?,
             gather: function("pinlane_gather")?,
@@ -232,7 +233,7 @@ impl DeviceSide<'_> {
         unsafe {
             let copy = Direction::Upload.copy(slot.at(offset), target, bytes);
             if self.has_many_chunks {
-                let copies = self.kernels().copy_stream.handle;
+                let copies = self.kernels().copy_stream.live();
                 return copy_ahead_of(self.copy.stream, copies, slot, copy);
             }
             self.submit_copy(copy)
@@ -257,20 +258,19 @@ impl DeviceSide<'_> {
 /// this is done.
 unsafe fn copy_ahead_of(
     stream: &Stream,
-    copies: StreamHandle,
+    copies: StreamRef<'_>,
     slot: &mut Slot,
     copy: CopyOp,
 ) -> Result<()> {
     let fence = stream.shared().events.claim()?;
     let core = &stream.shared().core;
     // SAFETY: the caller's.
-    unsafe { core.driver.copy_async(copy, copies)? };
-    let joined = fence.record(copies).and_then(|fence| {
-        core.driver
-            .stream_wait_event(stream.handle(), fence.event())
-    });
+    unsafe { core.driver.copy_async(copy, copies.handle())? };
+    let joined = fence
+        .record(copies)
+        .and_then(|fence| stream.live().wait_for(fence.event()));
     if let Err(error) = joined {
-        slot.stranded |= !error.is_fatal() && !core.drains(copies);
+        slot.stranded |= !error.is_fatal() && !copies.drains();
         return Err(error.into());
     }
     Ok(())

@@ -67,6 +67,7 @@ use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, ErrorKind, StreamHandle};
 
 use crate::device::Shared;
+use crate::driver_handles::StreamRef;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceMemory, DeviceSliceMut, Owner};
 use crate::protocol::Fence;
@@ -198,7 +199,7 @@ fn enter<T>(shared: &Shared, memory: &mut impl DevicePtrMut<T>) -> Result<Entere
     same_device(shared, stream.context())?;
     let ptr = gather(memory, &stream)?;
     let fence = if orders_its_streams(&stream) {
-        let fence = shared.events.claim()?.record(handle_of(&stream))?;
+        let fence = shared.events.claim()?.record(live(shared, &stream))?;
         // An event in a stream that is being captured belongs to the graph. A stream of ours that waited
         // for it would be captured as well, with buffers that return to their owners long before the graph
         // is launched. Querying such an event is an error.
@@ -221,14 +222,13 @@ fn leave<T>(
     memory: &mut impl DevicePtrMut<T>,
     uses: Option<&[DeviceFence]>,
 ) -> Result<()> {
-    let driver = &shared.core.driver;
     let Some(uses) = uses else {
-        return Ok(driver.synchronize()?);
+        return Ok(shared.core.driver.synchronize()?);
     };
     let stream = Arc::clone(memory.stream());
     if orders_its_streams(&stream) {
         for fence in uses.iter().filter(|fence| !fence.known_done()) {
-            driver.stream_wait_event(handle_of(&stream), fence.event())?;
+            live(shared, &stream).wait_for(fence.event())?;
         }
         gather(memory, &stream)?;
     } else {
@@ -289,9 +289,10 @@ fn same_device(shared: &Shared, context: &CudaContext) -> Result<()> {
     same.then_some(()).ok_or(Error::WrongDevice)
 }
 
-fn handle_of(stream: &CudaStream) -> StreamHandle {
-    // SAFETY: cudarc's stream on the same device, alive while it is borrowed.
-    unsafe { StreamHandle::from_raw(stream.cu_stream().expose_provenance() as u64) }
+fn live<'s>(shared: &'s Shared, stream: &'s CudaStream) -> StreamRef<'s> {
+    let handle = stream.cu_stream().expose_provenance() as u64;
+    // SAFETY: cudarc's stream on the same device, as `enter` checked; alive while it is borrowed.
+    unsafe { StreamRef::new(&shared.core, StreamHandle::from_raw(handle)) }
 }
 
 /// Converts an error from cudarc, which does not say which call failed.

@@ -83,7 +83,7 @@ struct Loaded {
 /// Code on the device, unloaded on drop.
 pub(crate) struct Code {
     core: Arc<DeviceCore>,
-    pub(crate) handle: ModuleHandle,
+    handle: ModuleHandle,
 }
 
 impl Code {
@@ -96,6 +96,11 @@ impl Code {
 
     pub(crate) fn driver(&self) -> &dyn Driver {
         &*self.core.driver
+    }
+
+    pub(crate) fn function(&self, name: &str) -> pinlane_driver::Result<FunctionHandle> {
+        // SAFETY: loaded by this driver, and unloaded only when this is dropped.
+        unsafe { self.driver().module_function(self.handle, name) }
     }
 }
 
@@ -122,11 +127,10 @@ impl Device {
 impl Module {
     /// Looks up a kernel by name. The caller of `launch` vouches that its parameters are `A`.
     pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
-        let driver = &self.inner.shared.core.driver;
         let compiled = self.inner.compiled.as_ref();
         let entry = compiled.and_then(|ptx| ptx.entry(name)).unwrap_or(name);
         Ok(Kernel {
-            handle: driver.module_function(self.inner.code.handle, entry)?,
+            handle: self.inner.code.function(entry)?,
             module: self.clone(),
             params: PhantomData,
         })

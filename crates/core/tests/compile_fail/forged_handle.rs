@@ -1,8 +1,7 @@
-use pinlane::Device;
-use pinlane_driver::EventHandle;
+use pinlane_driver::{Driver, EventHandle};
 
-fn job(device: &Device) {
-    let _ = pinlane::raw::driver(device).event_query(EventHandle(7));
+fn job(driver: &dyn Driver) {
+    let _ = unsafe { driver.event_query(EventHandle(7)) };
 }
 
 fn main() {}

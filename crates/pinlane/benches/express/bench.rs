@@ -21,7 +21,8 @@ pub struct Bench {
 impl Bench {
     pub fn new(platform: &dyn Platform) -> Result<Self> {
         let device = Device::open(platform, 0)?;
-        let driver = Arc::clone(pinlane::raw::driver(&device));
+        // SAFETY: only used for copies on streams that live as long as they are used; no pinned memory.
+        let driver = Arc::clone(unsafe { pinlane::raw::driver(&device) });
         let flags = pinlane::StreamFlags {
             non_blocking: true,
             priority: 0,
@@ -38,7 +39,8 @@ impl Bench {
     pub fn plain_async(&self, copy: CopyOp) {
         // SAFETY: the callers pass memory that they hold for the time of the call.
         unsafe { self.driver.copy_async(copy, self.plain) }.expect("a copy");
-        self.driver.stream_synchronize(self.plain).expect("a wait");
+        // SAFETY: created in `new`, and never destroyed.
+        unsafe { self.driver.stream_synchronize(self.plain) }.expect("a wait");
     }
 
     /// The driver's synchronous copy.

@@ -24,10 +24,8 @@ pub fn run(bench: &Bench) -> Result<()> {
                         // SAFETY: both live until the wait below.
                         unsafe { bench.driver.copy_async(copy, bench.plain) }.expect("a copy");
                     }
-                    bench
-                        .driver
-                        .stream_synchronize(bench.plain)
-                        .expect("a wait");
+                    // SAFETY: the stream is never destroyed.
+                    unsafe { bench.driver.stream_synchronize(bench.plain) }.expect("a wait");
                 },
                 &mut || {
                     let places = on_device.whole_mut().chunks(stride);

@@ -21,9 +21,11 @@ pub fn run(bench: &Bench) -> Result<()> {
             [
                 &mut || bench.plain_async(copy),
                 &mut || {
-                    // SAFETY: both ends live.
-                    unsafe { bench.driver.copy_async(copy, raw) }.expect("a copy");
-                    bench.driver.stream_synchronize(raw).expect("a wait");
+                    // SAFETY: both ends and the stream live.
+                    unsafe {
+                        bench.driver.copy_async(copy, raw).expect("a copy");
+                        bench.driver.stream_synchronize(raw).expect("a wait");
+                    }
                 },
                 &mut || {
                     stream

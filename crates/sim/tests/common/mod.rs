@@ -1,11 +1,13 @@
 //! Shared by the tests: a machine with one device, and short names for common calls.
 #![allow(dead_code)] // each test file uses a part of it
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pinlane_driver::{
-    CopyOp, DevicePtr, Driver, EventFlags, EventHandle, HostFlags, HostPtr, Place, Result,
-    StreamFlags, StreamHandle,
+    CopyOp, DevicePtr, Driver, EventFlags, EventHandle, FunctionHandle, HostCallback, HostFlags,
+    HostPtr, ModuleHandle, Place, Result, StreamFlags, StreamHandle,
 };
 use pinlane_model::Profile;
 use pinlane_sim::{Finding, FindingKind, Sim, SimBuilder};
@@ -13,7 +15,46 @@ use pinlane_sim::{Finding, FindingKind, Sim, SimBuilder};
 /// A machine and its first device.
 pub struct Rig {
     pub sim: Sim,
-    pub driver: Arc<dyn Driver>,
+    pub driver: TestDriver,
+}
+
+/// A simulated device whose calls with handles are safe under the trait's names: a simulated device only
+/// looks handles up, and refuses those that are not live.
+pub struct TestDriver(Arc<dyn Driver>);
+
+impl Deref for TestDriver {
+    type Target = Arc<dyn Driver>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+/// Defines the calls of `TestDriver` that take handles but no memory.
+macro_rules! with_handles {
+    ($(fn $name:ident($($arg:ident: $type:ty),*) -> $value:ty;)*) => {
+        impl TestDriver {$(
+            pub fn $name(&self, $($arg: $type),*) -> Result<$value> {
+                // SAFETY: handles of a simulated device are only looked up, and no callback of the tests
+                // calls the driver.
+                unsafe { self.0.$name($($arg),*) }
+            }
+        )*}
+    };
+}
+
+with_handles! {
+    fn device_alloc_async(bytes: usize, stream: StreamHandle) -> DevicePtr;
+    fn stream_query(stream: StreamHandle) -> bool;
+    fn stream_synchronize(stream: StreamHandle) -> ();
+    fn stream_wait_event(stream: StreamHandle, event: EventHandle) -> ();
+    fn host_callback(stream: StreamHandle, callback: HostCallback) -> ();
+    fn event_record(event: EventHandle, stream: StreamHandle) -> ();
+    fn event_query(event: EventHandle) -> bool;
+    fn event_synchronize(event: EventHandle) -> ();
+    fn event_wait_timeout(event: EventHandle, timeout: Duration) -> bool;
+    fn event_elapsed_ns(start: EventHandle, end: EventHandle) -> i64;
+    fn module_function(module: ModuleHandle, name: &str) -> FunctionHandle;
 }
 
 pub fn profile(name: &str) -> Profile {
@@ -40,7 +81,7 @@ pub fn seeded(seed: u64) -> Rig {
 
 pub fn rig(builder: SimBuilder) -> Rig {
     let sim = builder.build();
-    let driver = sim.driver();
+    let driver = TestDriver(sim.driver());
     Rig { sim, driver }
 }
 

@@ -4,10 +4,11 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use pinlane_driver::{DevicePtr, Driver, ErrorKind, Result, StreamHandle};
+use pinlane_driver::{DevicePtr, Driver, ErrorKind, Result};
 
 use super::cache::Block;
 use crate::device_core::DeviceCore;
+use crate::driver_handles::StreamRef;
 
 /// Device memory, freed the way it was allocated. Its owner drops it only when nothing uses it.
 pub(crate) struct DeviceMemory {
@@ -42,14 +43,9 @@ impl DeviceMemory {
         })
     }
 
-    pub(crate) fn ordered(
-        core: &Arc<DeviceCore>,
-        bytes: usize,
-        stream: StreamHandle,
-    ) -> Result<Self> {
-        Self::allocate(core, bytes, Origin::StreamOrdered, || {
-            core.driver.device_alloc_async(bytes, stream)
-        })
+    pub(crate) fn ordered(stream: StreamRef<'_>, bytes: usize) -> Result<Self> {
+        let alloc = || stream.alloc(bytes);
+        Self::allocate(stream.core(), bytes, Origin::StreamOrdered, alloc)
     }
 
     /// Wraps another library's memory, which is freed by dropping `owner`.
@@ -123,12 +119,12 @@ impl DeviceMemory {
 
     /// Frees the memory behind all work submitted to `stream`, which must include all uses. Returns the
     /// memory if the driver refuses.
-    pub(crate) fn free_on(self, stream: StreamHandle) -> std::result::Result<(), Self> {
+    pub(crate) fn free_on(self, stream: StreamRef<'_>) -> std::result::Result<(), Self> {
         debug_assert!(self.is_ordered());
         let mut memory = ManuallyDrop::new(self); // leaked if the driver panics
         let ptr = memory.ptr;
-        // SAFETY: from `device_alloc_async`, not freed, and `stream` is behind all uses.
-        let free = |driver: &dyn Driver| unsafe { driver.device_free_async(ptr, stream) };
+        // SAFETY: from `device_alloc_async`, not freed, and `stream` is live and behind all uses.
+        let free = |driver: &dyn Driver| unsafe { driver.device_free_async(ptr, stream.handle()) };
         let freed = memory.core.give_back(free);
         if freed {
             memory.origin = Origin::Nothing;

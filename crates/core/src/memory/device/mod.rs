@@ -153,8 +153,8 @@ impl Stream {
         shared.deferred.reclaim();
         let bytes = bytes_of::<T>(len)?;
         let mut memory = None;
-        let submitted = self.submit(&[], |_, stream| {
-            memory = Some(DeviceMemory::ordered(&shared.core, bytes, stream)?);
+        let submitted = self.submit(&[], |_, _| {
+            memory = Some(DeviceMemory::ordered(self.live(), bytes)?);
             Ok(())
         });
         let fence = match submitted {
