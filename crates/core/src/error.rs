@@ -45,6 +45,11 @@ pub enum Error {
     /// Memory of one device was used on a stream of another.
     #[error("the buffer and the stream belong to different devices")]
     WrongDevice,
+    /// The default stream of one thread was used on another, where the same handle is another stream.
+    #[error(
+        "the stream is the default stream of another thread; use it on the thread that it is of"
+    )]
+    WrongThread,
     /// Memory that is page-locked for one device only was used on a stream of another.
     #[error("the pinned buffer is not portable, and the stream belongs to another device")]
     NotPortable,

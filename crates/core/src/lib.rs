@@ -55,7 +55,6 @@ mod fence;
 mod helpers;
 #[doc(hidden)]
 pub mod internal;
-#[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod kernel;
 mod mapped_copies;
