@@ -1,4 +1,4 @@
-//! Installs what the full test run needs: Python with cuda-bindings, a browser, miri.
+//! Installs what the full test run needs: Python with cuda-bindings and NVRTC, a browser, miri.
 //!
 //! What cannot be installed is skipped, with the reason.
 
@@ -12,6 +12,9 @@ use crate::step_runner::{Outcome, StepResult};
 
 /// The version that the tests are written for.
 const CUDA_BINDINGS: &str = "cuda-bindings==13.0.3";
+
+/// NVIDIA's compiler library. Any version of CUDA 13 will do.
+const NVRTC: &str = "nvidia-cuda-nvrtc==13.*";
 
 /// Program names of Chromium, also searched by the browser tests.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
@@ -36,17 +39,17 @@ fn ensure_installed(
     })
 }
 
-/// A virtual environment with NVIDIA's own Python bindings.
+/// A virtual environment with NVIDIA's own Python bindings and its compiler library.
 pub(crate) fn python() -> StepResult {
     ensure_installed(
-        CUDA_BINDINGS,
-        || python_with_cuda_bindings().is_some(),
+        "Python packages",
+        || python_with_cuda_bindings().is_some() && nvrtc_folder().is_some(),
         || {
             if make_venv().is_err() {
                 install_packages(&["python3", "python3-venv"])?;
                 make_venv()?;
             }
-            let args = ["-m", "pip", "install", "--quiet", CUDA_BINDINGS];
+            let args = ["-m", "pip", "install", "--quiet", CUDA_BINDINGS, NVRTC];
             run(&mut program(venv_python(), args)).map(drop)
         },
     )
@@ -56,6 +59,16 @@ pub(crate) fn python() -> StepResult {
 pub(crate) fn python_with_cuda_bindings() -> Option<PathBuf> {
     let args = ["-c", "from cuda.bindings import driver"];
     succeeds(&mut program(venv_python(), args)).then(venv_python)
+}
+
+/// The folder of the virtual environment that holds NVRTC.
+pub(crate) fn nvrtc_folder() -> Option<PathBuf> {
+    let pythons = target_dir().join("venv/lib").read_dir().ok()?;
+    let folders = pythons.filter_map(|python| {
+        let python = python.ok()?.path();
+        Some(python.join("site-packages/nvidia/cu13/lib"))
+    });
+    folders.into_iter().find(|folder| folder.is_dir())
 }
 
 fn make_venv() -> StepResult {

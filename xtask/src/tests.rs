@@ -20,6 +20,9 @@ pub(crate) fn full() -> StepResult {
     if let Some(python) = setup::python_with_cuda_bindings() {
         command.env("PINLANE_PYTHON", python);
     }
+    if let Some(nvrtc) = setup::nvrtc_folder() {
+        command.env("PINLANE_NVRTC", nvrtc);
+    }
     if let Some(browser) = setup::browser() {
         command.env("PINLANE_CHROMIUM", browser);
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pinlane_driver as driver;
+use pinlane_nvrtc::NvrtcError;
 
 /// Result of a library call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -44,6 +45,11 @@ pub enum Error {
     /// Memory of one device was used on a stream of another.
     #[error("the buffer and the stream belong to different devices")]
     WrongDevice,
+    /// The default stream of one thread was used on another, where the same handle is another stream.
+    #[error(
+        "the stream is the default stream of another thread; use it on the thread that it is of"
+    )]
+    WrongThread,
     /// Memory that is page-locked for one device only was used on a stream of another.
     #[error("the pinned buffer is not portable, and the stream belongs to another device")]
     NotPortable,
@@ -98,6 +104,9 @@ pub enum Error {
         /// How to raise the limit.
         remedy: &'static str,
     },
+    /// CUDA C could not be compiled.
+    #[error(transparent)]
+    Compile(#[from] NvrtcError),
     /// No device has this name.
     #[error("unknown device {name:?}: {reason}")]
     UnknownDevice {
@@ -165,7 +174,7 @@ impl Error {
             Self::Driver(error) => driver_kind(&error.kind),
             Self::OverBudget { .. } => ErrorKind::OverBudget,
             Self::UnknownDevice { .. } => ErrorKind::NoDevice,
-            Self::NotMapped => ErrorKind::NotSupported,
+            Self::NotMapped | Self::Compile(NvrtcError::NotFound { .. }) => ErrorKind::NotSupported,
             Self::Stranded | Self::Calibration(_) => ErrorKind::Other,
             Self::Other(other) => other.kind,
             _ => ErrorKind::InvalidInput,

@@ -56,7 +56,6 @@ mod fork;
 mod helpers;
 #[doc(hidden)]
 pub mod internal;
-#[cfg(feature = "cudarc")]
 pub mod interop;
 pub mod kernel;
 mod logging;

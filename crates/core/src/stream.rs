@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::{self, ThreadId};
 
-use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle};
+use pinlane_driver::{Driver, ErrorKind, StreamFlags, StreamHandle, StreamKind};
 
 use crate::completion_future::Completed;
 use crate::device::Shared;
-use crate::driver_handles::{OwnStream, StreamRef};
+use crate::driver_handles::{NON_BLOCKING, OwnStream, StreamRef};
 use crate::sync::lock;
-use crate::{Error, Event, Result};
+use crate::{Device, Error, Event, Result};
 
 /// An in-order queue of work on the device.
 ///
@@ -24,8 +25,7 @@ pub struct Stream {
 }
 
 struct Inner {
-    /// `None` for the default stream, which the driver owns.
-    own: Option<OwnStream>,
+    origin: Origin,
     shared: Arc<Shared>,
     id: u64,
     /// Held while submitting, so that the ledgers see fences in stream order.
@@ -36,6 +36,22 @@ struct Inner {
     done: AtomicU64,
     /// The handle was given out, so code outside this library may use the stream.
     exposed: AtomicBool,
+}
+
+/// Who owns a stream.
+enum Origin {
+    Own(OwnStream),
+    /// The device's default stream, which the driver owns.
+    Default,
+    /// A stream of another library.
+    Foreign(StreamHandle),
+    /// The default stream of one thread. The same handle is another stream on every other thread.
+    PerThread {
+        handle: StreamHandle,
+        thread: ThreadId,
+        /// For work that several threads submit.
+        side: OnceLock<Stream>,
+    },
 }
 
 /// Why work was not submitted cleanly.
@@ -58,26 +74,53 @@ impl From<SubmitError> for Error {
 impl Stream {
     pub(crate) fn create(shared: &Arc<Shared>, flags: StreamFlags) -> Result<Self> {
         let own = OwnStream::create(&shared.core, flags)?;
-        Ok(Self::new(Arc::clone(shared), Some(own)))
+        Ok(Self::new(Arc::clone(shared), Origin::Own(own)))
     }
 
     pub(crate) fn default_of(shared: &Arc<Shared>) -> Self {
-        Self::new(Arc::clone(shared), None)
+        Self::new(Arc::clone(shared), Origin::Default)
     }
 
-    fn new(shared: Arc<Shared>, own: Option<OwnStream>) -> Self {
-        let (id, submit_order) = match &own {
-            Some(_) => (Shared::next_stream_id(), Arc::default()),
+    /// Uses a stream of another library, such as PyTorch's or CuPy's current stream: a `CUstream` as a
+    /// number. 0 and 1 are the default stream, and 2 is the calling thread's own default stream, which only
+    /// that thread can use.
+    ///
+    /// Work is ordered by the stream with everything that the other library submits to it. A stream that is
+    /// being captured into a graph is refused when it is used.
+    ///
+    /// # Safety
+    /// The stream belongs to the primary context of `device`, and is not destroyed before the last clone of
+    /// the result is dropped. It is not captured into a graph while a call here submits to it.
+    pub unsafe fn from_raw(device: &Device, handle: u64) -> Self {
+        let shared = Arc::clone(&device.shared);
+        let kind = shared.core.driver.stream_kind(handle);
+        // SAFETY: the caller's.
+        let handle = unsafe { StreamHandle::from_raw(handle) };
+        let origin = match kind {
+            StreamKind::Default => Origin::Default,
+            StreamKind::Created => Origin::Foreign(handle),
+            StreamKind::PerThread => Origin::PerThread {
+                handle,
+                thread: thread::current().id(),
+                side: OnceLock::new(),
+            },
+        };
+        Self::new(shared, origin)
+    }
+
+    fn new(shared: Arc<Shared>, origin: Origin) -> Self {
+        let (id, submit_order) = match &origin {
             // All handles to the default stream are the same stream.
-            None => (
+            Origin::Default => (
                 Shared::DEFAULT_STREAM_ID,
                 Arc::clone(&shared.default_submit_order),
             ),
+            _ => (Shared::next_stream_id(), Arc::default()),
         };
         Self {
             inner: Arc::new(Inner {
-                exposed: AtomicBool::new(own.is_none()),
-                own,
+                exposed: AtomicBool::new(!matches!(origin, Origin::Own(_))),
+                origin,
                 shared,
                 id,
                 submit_order,
@@ -90,6 +133,7 @@ impl Stream {
 
     /// Waits until all work on the stream is done.
     pub fn synchronize(&self) -> Result<()> {
+        self.check_thread()?;
         let result = match self.is_quiet() {
             true => Ok(()),
             false => self.drain(),
@@ -127,6 +171,7 @@ impl Stream {
 
     /// Whether all work on the stream is done.
     pub fn is_idle(&self) -> Result<bool> {
+        self.check_thread()?;
         Ok(self.live().is_idle()?)
     }
 
@@ -149,6 +194,7 @@ impl Stream {
     /// Records `event`: it fires when all work submitted so far is done.
     pub fn record(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
+        self.check_thread()?;
         let _guard = self.begin_submit();
         Ok(self.live().record(event.own())?)
     }
@@ -156,6 +202,7 @@ impl Stream {
     /// Makes later work on this stream wait until `event` has fired.
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
+        self.check_thread()?;
         let _guard = self.begin_submit();
         Ok(self.live().wait_for(event.own())?)
     }
@@ -170,7 +217,7 @@ impl Stream {
     /// fire never or immediately, and a ring slot is refilled long before the graph runs.
     pub(crate) fn refuse_capture(&self) -> Result<()> {
         // Only code that has the handle can capture a stream, and the default stream cannot be captured.
-        let possible = self.inner.own.is_some() && self.is_exposed();
+        let possible = !matches!(self.inner.origin, Origin::Default) && self.is_exposed();
         if !possible || !self.live().is_capturing()? {
             return Ok(());
         }
@@ -179,10 +226,45 @@ impl Stream {
         Err(Error::Driver(error))
     }
 
+    /// Checks that the calling thread may use the stream.
+    pub(crate) fn check_thread(&self) -> Result<()> {
+        match &self.inner.origin {
+            Origin::PerThread { thread, .. } if *thread != thread::current().id() => {
+                Err(Error::WrongThread)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A stream for work that several threads submit, if they cannot submit it to this one. The caller makes
+    /// each wait for the other.
+    pub(crate) fn side_stream(&self) -> Result<Option<&Self>> {
+        let Origin::PerThread { side, .. } = &self.inner.origin else {
+            return Ok(None);
+        };
+        if side.get().is_none() {
+            let created = Self::create(self.shared(), NON_BLOCKING)?;
+            side.get_or_init(|| created);
+        }
+        Ok(side.get())
+    }
+
+    /// Makes later work here wait for all work on `other` so far.
+    pub(crate) fn follow(&self, other: &Self) -> Result<()> {
+        let fence = other.submit(&[], |_, _| Ok(()))?;
+        let _guard = self.begin_submit();
+        Ok(self.live().wait_for(fence.event())?)
+    }
+
     pub(crate) fn live(&self) -> StreamRef<'_> {
-        match &self.inner.own {
-            Some(own) => own.live(),
-            None => StreamRef::default_of(&self.inner.shared.core),
+        let core = &self.inner.shared.core;
+        match &self.inner.origin {
+            Origin::Own(own) => own.live(),
+            Origin::Default => StreamRef::default_of(core),
+            Origin::Foreign(handle) | Origin::PerThread { handle, .. } => {
+                // SAFETY: the caller of `from_raw` guarantees it.
+                unsafe { StreamRef::new(core, *handle) }
+            }
         }
     }
 

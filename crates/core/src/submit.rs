@@ -71,7 +71,9 @@ impl Stream {
         shared.deferred.reclaim();
         let usable = |touch: &Touch<'_>| touch.region.may_be_used_by(shared);
         let usable = touches.iter().try_for_each(usable);
-        let admitted = usable.and_then(|()| self.refuse_capture());
+        let admitted = usable
+            .and_then(|()| self.check_thread())
+            .and_then(|()| self.refuse_capture());
         admitted.map_err(SubmitError::Refused)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pinlane_driver::*;
 
 use crate::cuda_device::CudaDevice;
-use crate::handles::DEFAULT_STREAM;
+use crate::handles::{self, DEFAULT_STREAM};
 
 /// Forwards each listed method to the inherent one of the same name.
 macro_rules! forward {
@@ -41,6 +41,10 @@ unsafe impl Driver for CudaDevice {
 
     fn default_stream(&self) -> StreamHandle {
         DEFAULT_STREAM
+    }
+
+    fn stream_kind(&self, raw: u64) -> StreamKind {
+        handles::stream_kind(raw)
     }
 
     pinlane_driver::driver_calls!(forward);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::{
     Copy2d, CopyOp, DeviceInfo, DevicePtr, EventFlags, EventHandle, FunctionHandle, HostFlags,
     HostPtr, KernelArg, LaunchShape, MemoryInfo, ModuleHandle, PointerKind, RegisterFlags, Result,
-    StreamFlags, StreamHandle,
+    StreamFlags, StreamHandle, StreamKind,
 };
 
 /// A host function that runs in stream order. The driver calls it exactly once, on one of its own
@@ -98,6 +98,9 @@ pub unsafe trait Driver: Send + Sync {
 
     /// The default stream, which always exists.
     fn default_stream(&self) -> StreamHandle;
+
+    /// What kind of stream a number from another library stands for. Says nothing about whether it is live.
+    fn stream_kind(&self, raw: u64) -> StreamKind;
 
     /// Least and greatest priority, such as `(0, -5)`: lower numbers go first.
     fn stream_priorities(&self) -> Result<(i32, i32)>;

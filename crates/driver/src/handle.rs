@@ -55,6 +55,17 @@ macro_rules! handles {
     )*};
 }
 
+/// What kind of stream a handle stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StreamKind {
+    /// A stream that somebody created.
+    Created,
+    /// The default stream of the device.
+    Default,
+    /// The default stream of whichever thread uses it: another stream on every thread.
+    PerThread,
+}
+
 handles! {
     /// A queue of device work that runs in order.
     StreamHandle

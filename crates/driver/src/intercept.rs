@@ -165,6 +165,10 @@ macro_rules! intercept {
                 self.driver.default_stream()
             }
 
+            fn stream_kind(&self, raw: u64) -> StreamKind {
+                self.driver.stream_kind(raw)
+            }
+
             $(intercept!(@$safety $call $name $args -> $result; $($($more)*)?);)*
         }
     };

@@ -31,7 +31,9 @@ pub use copy::{Copy2d, CopyOp, Place};
 pub use driver::{Driver, HostCallback, Platform};
 pub use error::{Error, ErrorKind, Result};
 pub use flags::{EventFlags, HostFlags, RegisterFlags, StreamFlags};
-pub use handle::{DevicePtr, EventHandle, FunctionHandle, HostPtr, ModuleHandle, StreamHandle};
+pub use handle::{
+    DevicePtr, EventHandle, FunctionHandle, HostPtr, ModuleHandle, StreamHandle, StreamKind,
+};
 pub use info::{DeviceInfo, MemoryInfo, PciAddress, PointerKind, Version};
 pub use intercept::{Call, Hook, Intercepted, StreamWork};
 pub use launch::{KernelArg, LaunchShape, ParamKind};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pinlane_driver::{
     Call, Copy2d, CopyOp, DeviceInfo, DevicePtr, Driver, EventFlags, EventHandle, FunctionHandle,
     HostCallback, HostFlags, HostPtr, KernelArg, LaunchShape, MemoryInfo, ModuleHandle,
-    PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle,
+    PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle, StreamKind,
 };
 
 use crate::calls::{DeviceCall, PRIORITIES, releases};
@@ -194,6 +194,14 @@ unsafe impl Driver for SimDriver {
 
     fn default_stream(&self) -> StreamHandle {
         self.default_stream
+    }
+
+    fn stream_kind(&self, raw: u64) -> StreamKind {
+        // 0 is no handle here, but CUDA's default stream everywhere else.
+        match raw == 0 || raw == self.default_stream.raw() {
+            true => StreamKind::Default,
+            false => StreamKind::Created,
+        }
     }
 
     fn stream_priorities(&self) -> Result<(i32, i32)> {

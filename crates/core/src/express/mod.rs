@@ -137,6 +137,18 @@ impl Express {
     /// the bytes.
     fn run(&self, first: Slot, copy: StagedCopy<'_>) -> Result<()> {
         let share = RingShare::new(&self.ring, first, self.config.ring_chunks.div_ceil(2));
+        let caller = copy.stream;
+        caller.check_thread()?;
+        let Some(stream) = caller.side_stream()? else {
+            return self.run_on_stream(share, copy);
+        };
+        // Helpers submit chunks, and on their threads the caller's handle is another stream.
+        stream.follow(caller)?;
+        let ran = self.run_on_stream(share, StagedCopy { stream, ..copy });
+        ran.and(caller.follow(stream))
+    }
+
+    fn run_on_stream(&self, share: RingShare<'_>, copy: StagedCopy<'_>) -> Result<()> {
         let kernels = match copy.needs_kernels() {
             true => Some(self.load_kernels()?),
             false => None,

@@ -67,12 +67,12 @@ use ::cudarc::driver::{
 use bytemuck::Pod;
 use pinlane_driver::{DevicePtr, ErrorKind, StreamHandle};
 
+use super::{wait_for_all, wait_on_host};
 use crate::device::Shared;
 use crate::driver_handles::StreamRef;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceMemory, DeviceSliceMut, Owner};
 use crate::protocol::Fence;
-use crate::submit::{abort_over_borrowed, settle_borrowed};
 use crate::{Device, DeviceBuf, Error, Result, Stream, TransferError};
 
 impl Stream {
@@ -188,7 +188,7 @@ impl Entered {
         let memory = DeviceMemory::foreign(&shared.core, self.ptr, self.bytes, owner);
         let mut buffer = DeviceBuf::new(shared, memory, len);
         if let Some(fence) = self.fence {
-            buffer.used_by_owner_until(fence);
+            buffer.used_by_owner_until(Shared::next_stream_id(), fence);
         }
         buffer
     }
@@ -228,9 +228,7 @@ fn leave<T>(
     };
     let stream = Arc::clone(memory.stream());
     if orders_its_streams(&stream) {
-        for fence in uses.iter().filter(|fence| !fence.known_done()) {
-            live(shared, &stream).wait_for(fence.event())?;
-        }
+        wait_for_all(live(shared, &stream), uses)?;
         gather(memory, &stream)?;
     } else {
         for fence in uses {
@@ -240,24 +238,15 @@ fn leave<T>(
     Ok(())
 }
 
-/// Like `leave`, for memory that returns to its borrower whatever happens: if cudarc cannot be made to
-/// wait, the host waits.
+/// Like `leave`, for memory that returns to its borrower whatever happens.
 fn leave_borrowed<T>(
     shared: &Shared,
     memory: &mut impl DevicePtrMut<T>,
     uses: Option<&[DeviceFence]>,
 ) -> Result<()> {
     let left = leave(shared, memory, uses);
-    match (&left, uses) {
-        (Ok(()), _) => {}
-        // A dead device uses nothing.
-        (Err(Error::Driver(error)), _) if error.is_fatal() => {}
-        (Err(_), Some(uses)) => {
-            for error in uses.iter().filter_map(|fence| settle_borrowed(fence).err()) {
-                shared.core.keep_stray(error);
-            }
-        }
-        (Err(error), None) => abort_over_borrowed(error),
+    if let Err(error) = &left {
+        wait_on_host(shared, uses, error);
     }
     left
 }

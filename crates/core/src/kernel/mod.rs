@@ -1,5 +1,6 @@
 //! PTX modules and typed launches. Code stays loaded until its last launch is done.
 
+mod from_source;
 mod params;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use pinlane_driver::{Driver, FunctionHandle, LaunchShape, ModuleHandle};
 
 pub use self::params::{Argument, In, Out, Param, Params, Touches};
+pub use pinlane_nvrtc::{CompileOptions, Compiler, NvrtcError, Ptx};
 
 use crate::device::Shared;
 use crate::device_core::DeviceCore;
@@ -70,6 +72,8 @@ pub struct Module {
 struct Loaded {
     shared: Arc<Shared>,
     code: ManuallyDrop<Code>,
+    /// What the compiler returned, if the module was compiled here.
+    compiled: Option<Ptx>,
     /// The last launch on each stream.
     launches: Mutex<Ledger<DeviceFence>>,
     /// In use by a launch that can never be waited for, so it must never be unloaded.
@@ -101,13 +105,18 @@ impl Code {
 }
 
 impl Device {
-    /// Loads a PTX module.
+    /// Loads a PTX module. [`Module::from_source`] compiles CUDA C.
     pub fn load_ptx(&self, ptx: &str) -> Result<Module> {
+        self.load_module(ptx, None)
+    }
+
+    fn load_module(&self, ptx: &str, compiled: Option<Ptx>) -> Result<Module> {
         let code = Code::load(&self.shared.core, ptx)?;
         Ok(Module {
             inner: Arc::new(Loaded {
                 shared: Arc::clone(&self.shared),
                 code: ManuallyDrop::new(code),
+                compiled,
                 launches: Mutex::new(Ledger::new()),
                 stranded: AtomicBool::new(false),
             }),
@@ -118,8 +127,10 @@ impl Device {
 impl Module {
     /// Looks up a kernel by name. The caller of `launch` vouches that its parameters are `A`.
     pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
+        let compiled = self.inner.compiled.as_ref();
+        let entry = compiled.and_then(|ptx| ptx.entry(name)).unwrap_or(name);
         Ok(Kernel {
-            handle: self.inner.code.function(name)?,
+            handle: self.inner.code.function(entry)?,
             module: self.clone(),
             params: PhantomData,
         })

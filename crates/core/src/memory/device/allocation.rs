@@ -19,14 +19,12 @@ pub(crate) struct DeviceMemory {
 }
 
 /// Owner of another library's memory; dropping it frees the memory.
-#[cfg(feature = "cudarc")]
 pub(crate) type Owner = Box<dyn std::any::Any + Send + Sync>;
 
 enum Origin {
     Plain,
     StreamOrdered,
     /// Another library's memory, freed by dropping its owner.
-    #[cfg(feature = "cudarc")]
     Foreign(Owner),
     /// Nothing to free: zero bytes, already freed in stream order, or given up.
     Nothing,
@@ -49,7 +47,6 @@ impl DeviceMemory {
     }
 
     /// Wraps another library's memory, which is freed by dropping `owner`.
-    #[cfg(feature = "cudarc")]
     pub(crate) fn foreign(
         core: &Arc<DeviceCore>,
         ptr: DevicePtr,
@@ -70,7 +67,6 @@ impl DeviceMemory {
     }
 
     /// Gives up another library's memory without freeing it.
-    #[cfg(feature = "cudarc")]
     pub(crate) fn take_owner(&mut self) -> Option<Owner> {
         match std::mem::replace(&mut self.origin, Origin::Nothing) {
             Origin::Foreign(owner) => {
@@ -151,7 +147,6 @@ impl Drop for DeviceMemory {
             Origin::StreamOrdered => self.core.give_back(|driver| unsafe {
                 driver.device_free_async(ptr, driver.default_stream())
             }),
-            #[cfg(feature = "cudarc")]
             Origin::Foreign(_) => true,
         };
         if freed {

@@ -21,16 +21,13 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pinlane_driver::DevicePtr;
 
-pub(crate) use self::allocation::DeviceMemory;
-#[cfg(feature = "cudarc")]
-pub(crate) use self::allocation::Owner;
+pub(crate) use self::allocation::{DeviceMemory, Owner};
 pub(crate) use self::cache::DeviceMemoryCache;
 pub use self::slice::{DeviceSlice, DeviceSliceMut};
 pub(crate) use self::tracked_memory::DeviceRegion;
 pub use self::tracked_memory::Touch;
 use super::{Part, bytes_of, resolve};
 use crate::device::Shared;
-#[cfg(feature = "cudarc")]
 use crate::fence::DeviceFence;
 use crate::stream::SubmitError;
 use crate::{Device, Result, Stream};
@@ -176,12 +173,46 @@ impl Stream {
 }
 
 /// For memory of another library.
-#[cfg(feature = "cudarc")]
 impl<T: Pod> DeviceBuf<T> {
+    /// Takes over device memory of another library. Dropping the buffer drops `owner` once the last use is
+    /// done, which frees the memory. Memory that is only lent is a [`LentBuf`](crate::interop::LentBuf).
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("h200")?;
+    /// # let other = device.alloc::<u8>(4096)?; // stands for memory of another library
+    /// use pinlane::DeviceBuf;
+    ///
+    /// let address = other.device_ptr();
+    /// // SAFETY: `other` owns 1024 floats at this address, and nothing else uses them.
+    /// let mut buffer = unsafe { DeviceBuf::<f32>::from_raw(&device, address, 1024, other) }?;
+    /// device.stream()?.copy_to_device(&[1.0; 1024], &mut buffer)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the size in bytes does not fit the address space.
+    ///
+    /// # Safety
+    /// The memory belongs to `device`, holds `len` elements, stays valid until `owner` is dropped, and has
+    /// no other user until then. Work of others on it is done.
+    pub unsafe fn from_raw(
+        device: &Device,
+        ptr: DevicePtr,
+        len: usize,
+        owner: impl Send + Sync + 'static,
+    ) -> Result<Self> {
+        let core = &device.shared.core;
+        let memory = DeviceMemory::foreign(core, ptr, bytes_of::<T>(len)?, Box::new(owner));
+        Ok(Self::new(&device.shared, memory, len))
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.region.shared
     }
 
+    #[cfg(feature = "cudarc")]
     pub(crate) fn owner_mut(&mut self) -> Option<&mut Owner> {
         self.region.memory.owner_mut()
     }
@@ -198,9 +229,9 @@ impl<T: Pod> DeviceBuf<T> {
         (!self.is_stranded()).then(|| self.region.ledger().fences().cloned().collect())
     }
 
-    /// Makes every use wait for `fence`, which is on one of the owner's streams.
-    pub(crate) fn used_by_owner_until(&mut self, fence: DeviceFence) {
-        let access = self.whole_mut().touch().access(Shared::next_stream_id());
+    /// Makes every use on other streams wait for `fence`, which is on one of the owner's streams.
+    pub(crate) fn used_by_owner_until(&mut self, stream: u64, fence: DeviceFence) {
+        let access = self.whole_mut().touch().access(stream);
         self.region.ledger().record(access, fence);
     }
 }

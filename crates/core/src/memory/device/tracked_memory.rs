@@ -65,7 +65,6 @@ impl DeviceRegion {
     }
 
     /// Starts a new ledger without uses, for memory of another library.
-    #[cfg(feature = "cudarc")]
     pub(super) fn forget_uses(&mut self) {
         *self.ledger() = Ledger::new();
         *self.stranded.get_mut() = false;
