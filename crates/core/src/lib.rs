@@ -52,6 +52,7 @@ mod event;
 mod express;
 mod fence;
 mod helpers;
+mod host_threads;
 #[doc(hidden)]
 pub mod internal;
 #[cfg(feature = "cudarc")]

@@ -88,7 +88,7 @@ impl Stream {
         for touch in touches {
             let access = touch.access(self.id());
             for fence in touch.region.ledger().conflicts(&access) {
-                if !fence.known_done() {
+                if !fence.may_skip() {
                     let waits = driver.stream_wait_event(stream, fence.event());
                     waits.map_err(refused)?;
                 }

@@ -147,6 +147,10 @@ macro_rules! intercept {
                 self.driver.default_stream()
             }
 
+            fn thread_clocks(&self) -> Option<&dyn ThreadClocks> {
+                self.driver.thread_clocks()
+            }
+
             $(intercept!(@$safety $call $name $args -> $result; $($($more)*)?);)*
         }
     };

@@ -26,6 +26,7 @@ mod handle;
 mod info;
 mod intercept;
 mod kernel_args;
+mod thread_clocks;
 
 pub use copy::{Copy2d, CopyOp, Place};
 pub use driver::{Driver, HostCallback, Platform};
@@ -35,3 +36,5 @@ pub use handle::{DevicePtr, EventHandle, FunctionHandle, HostPtr, ModuleHandle, 
 pub use info::{DeviceInfo, MemoryInfo, PciAddress, PointerKind, Version};
 pub use intercept::{Call, Hook, Intercepted, StreamWork};
 pub use kernel_args::{KernelArg, LaunchShape, ParamKind};
+#[doc(hidden)]
+pub use thread_clocks::ThreadClocks;

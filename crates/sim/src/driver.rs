@@ -7,7 +7,7 @@ use std::time::Duration;
 use pinlane_driver::{
     Call, Copy2d, CopyOp, DeviceInfo, DevicePtr, Driver, EventFlags, EventHandle, FunctionHandle,
     HostCallback, HostFlags, HostPtr, KernelArg, LaunchShape, MemoryInfo, ModuleHandle,
-    PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle,
+    PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle, ThreadClocks,
 };
 
 use crate::calls::{DeviceCall, PRIORITIES, releases};
@@ -193,6 +193,12 @@ unsafe impl Driver for SimDriver {
 
     fn default_stream(&self) -> StreamHandle {
         self.default_stream
+    }
+
+    fn thread_clocks(&self) -> Option<&dyn ThreadClocks> {
+        // An adversary chooses any order of the threads.
+        let plain = self.machine.lock().adversary.is_none();
+        plain.then_some(&*self.machine)
     }
 
     fn stream_priorities(&self) -> Result<(i32, i32)> {
