@@ -6,6 +6,9 @@ use std::sync::mpsc;
 
 use pinlane::pipeline::{Cause, Input, Output, Pipeline, PipelineConfig, PipelineOrder, StageKind};
 
+use pinlane_model::pipeline::{Job, KernelTime, Memory};
+use pinlane_model::planner::predict_ns;
+
 use super::jobs::elements;
 use super::kinds::{From, Source, Target, To};
 use super::mix::{self, Shape};
@@ -78,11 +81,81 @@ fn handing_results_over_takes_as_long_as_pinned_memory() {
     }
 }
 
+/// How long a run takes whose chunks the host fills, each in this time, and takes.
+fn time_filled(config: &PipelineConfig, kernel_us: u64, fill_us: u64) -> u64 {
+    let rig = Rig::new();
+    let pipeline = rig.pipeline(config.clone());
+    let mut shape = Shape::new(&[1], 1);
+    shape.cost_us = kernel_us;
+    let run = || {
+        let mut chunks = 0;
+        let input = Input::fill(|chunk: &mut [u8]| {
+            chunks += 1;
+            if chunks > CHUNKS {
+                return Ok(0);
+            }
+            rig.sim.host_work(fill_us * 1000);
+            Ok(chunk.len())
+        });
+        let output = Output::each(|_: &[u8]| Ok(()));
+        let began_ns = rig.sim.now_ns();
+        let ran = pipeline.run(input, output, |stage, input, output| {
+            mix::launch_one(&rig.module, stage.stream(), shape, input, output)
+        });
+        ran.expect("it flows");
+        rig.sim.now_ns() - began_ns
+    };
+    run(); // makes the buffers
+    run()
+}
+
+/// To the model, chunks that the host fills and takes are pinned memory, and filling is the host's time per chunk.
+#[test]
+fn the_model_predicts_runs_whose_chunks_the_host_fills_and_takes() {
+    let profile = pinlane_testing::profile();
+    let chunk_bytes = CHUNK_BYTES as u64;
+    for order in ORDERS {
+        let mut config = config(order, CHUNK_BYTES);
+        config.streams = 3;
+        let shape = pinlane_model::pipeline::Shape {
+            chunk_bytes,
+            streams: 3,
+            order,
+            ring_slots: config.slots as u32,
+        };
+        for (kernel_us, fill_us) in [(60, 0), (60, 100), (0, 30)] {
+            let bytes = CHUNKS as u64 * chunk_bytes;
+            let job = Job {
+                bytes_in: bytes,
+                bytes_out: bytes,
+                kernel: KernelTime {
+                    fixed_ns: 0,
+                    ns_per_gib: ((kernel_us * 1000) << 30) / chunk_bytes,
+                },
+                input: Memory::Pinned,
+                output: Memory::Pinned,
+                host_ns_per_chunk: fill_us * 1000,
+            };
+            let predicted_ns = predict_ns(&job, &profile, &shape).unwrap();
+            let took_ns = time_filled(&config, kernel_us, fill_us);
+            let what = format!("{order:?}, kernel {kernel_us} us, fill {fill_us} us");
+            let what = format!("{what}: {took_ns} ns, predicted {predicted_ns}");
+            let off_ns = took_ns.abs_diff(predicted_ns);
+            assert!(off_ns * 100 <= predicted_ns * 3, "{what}");
+        }
+    }
+}
+
 /// The second snippet of README's pipelines.
 #[test]
 fn the_batches_of_the_readme_are_saved_while_later_ones_are_on_the_device() {
-    for batch in [4096, 1 << 17] {
+    for batch in [4096, 1 << 19] {
         let rig = Rig::new();
+        // Whether helper threads are awake must not decide how a batch is copied.
+        let mut express = rig.device.express_config();
+        express.lanes = 1;
+        express.threshold_asleep_bytes = express.threshold_bytes;
+        rig.device.set_express_config(express).unwrap();
         let pipeline = rig.pipeline(PipelineConfig::default());
         let mut pinned = rig.device.pinned::<u32>(10 * batch).unwrap();
         let mut run = |to_pinned: bool| {
