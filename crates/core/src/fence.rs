@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pinlane_driver::{Error, EventFlags, Result};
+use pinlane_driver::{Error, EventFlags, Result, ThreadClocks};
 
 use crate::device_core::DeviceCore;
 use crate::driver_handles::{OwnEvent, StreamRef};
@@ -93,6 +93,20 @@ impl DeviceFence {
     /// Whether it is known to have fired, without asking the driver.
     pub(crate) fn known_done(&self) -> bool {
         self.0.done.load(Ordering::Acquire)
+    }
+
+    /// Whether this thread may act on [`known_done`](Self::known_done). Where each thread has its own virtual
+    /// time, the one that found out may be ahead.
+    pub(crate) fn may_skip(&self) -> bool {
+        let clocks = || self.core().driver.thread_clocks();
+        self.known_done() && !clocks().is_some_and(ThreadClocks::takes_part)
+    }
+
+    /// To be called before [`is_done`](Fence::is_done) where the answer decides what the thread does next.
+    pub(crate) fn reach(&self) {
+        if let Some(clocks) = self.core().driver.thread_clocks() {
+            clocks.reach();
+        }
     }
 
     /// Asks the driver, unless it is known to have fired.

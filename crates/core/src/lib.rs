@@ -54,6 +54,7 @@ mod express;
 mod fence;
 mod fork;
 mod helpers;
+mod host_threads;
 #[doc(hidden)]
 pub mod internal;
 pub mod interop;

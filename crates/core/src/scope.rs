@@ -78,7 +78,11 @@ impl Fences {
         self.flying.push_back(fence);
         if self.flying.len() > self.tidy_at.max(TIDY_AT_LEAST) {
             // A fence whose query fails is waited for at the end.
-            while matches!(self.flying.front().map(Fence::is_done), Some(Ok(true))) {
+            let is_done = |fence: &DeviceFence| {
+                fence.reach();
+                fence.is_done()
+            };
+            while matches!(self.flying.front().map(is_done), Some(Ok(true))) {
                 self.flying.pop_front();
                 self.landed += 1;
             }

@@ -89,7 +89,7 @@ impl Stream {
         for touch in touches {
             let access = touch.access(self.id());
             for fence in touch.region.ledger().conflicts(&access) {
-                if !fence.known_done() {
+                if !fence.may_skip() {
                     self.live().wait_for(fence.event()).map_err(refused)?;
                 }
             }

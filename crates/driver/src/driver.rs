@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::{
     Copy2d, CopyOp, DeviceInfo, DevicePtr, EventFlags, EventHandle, FunctionHandle, HostFlags,
     HostPtr, KernelArg, LaunchShape, MemoryInfo, ModuleHandle, PointerKind, RegisterFlags, Result,
-    StreamFlags, StreamHandle, StreamKind,
+    StreamFlags, StreamHandle, StreamKind, ThreadClocks,
 };
 
 /// A host function that runs in stream order. The driver calls it exactly once, on one of its own
@@ -45,6 +45,12 @@ pub unsafe trait Driver: Send + Sync {
     /// Devices with the same domain share page-locked memory: what is pinned for one is pinned for
     /// all.
     fn pin_domain(&self) -> u64;
+
+    /// The clocks of host threads, if time is simulated.
+    #[doc(hidden)]
+    fn thread_clocks(&self) -> Option<&dyn ThreadClocks> {
+        None
+    }
 
     /// Free and total device memory.
     fn memory_info(&self) -> Result<MemoryInfo>;

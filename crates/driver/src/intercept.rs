@@ -169,6 +169,10 @@ macro_rules! intercept {
                 self.driver.stream_kind(raw)
             }
 
+            fn thread_clocks(&self) -> Option<&dyn ThreadClocks> {
+                self.driver.thread_clocks()
+            }
+
             $(intercept!(@$safety $call $name $args -> $result; $($($more)*)?);)*
         }
     };

@@ -26,6 +26,7 @@ mod handle;
 mod info;
 mod intercept;
 mod launch;
+mod thread_clocks;
 
 pub use copy::{Copy2d, CopyOp, Place};
 pub use driver::{Driver, HostCallback, Platform};
@@ -37,3 +38,5 @@ pub use handle::{
 pub use info::{DeviceInfo, MemoryInfo, PciAddress, PointerKind, Version};
 pub use intercept::{Call, Hook, Intercepted, StreamWork};
 pub use launch::{KernelArg, LaunchShape, ParamKind};
+#[doc(hidden)]
+pub use thread_clocks::ThreadClocks;

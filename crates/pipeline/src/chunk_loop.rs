@@ -31,14 +31,12 @@ pub(super) struct ChunkLoop<'r, 'a, 'k> {
 }
 
 impl<'r, 'a> ChunkLoop<'r, 'a, '_> {
-    /// Runs all chunks, and calls `work` once they are submitted.
-    pub(super) fn all<R>(&mut self, work: impl FnOnce() -> R) -> RunResult<(RunSummary, R)> {
+    /// Runs all chunks.
+    pub(super) fn all(&mut self) -> RunResult<RunSummary> {
         let mut flowed = None;
         // On failure too: everything submitted ends before this returns.
         let mut ended = self.pipeline.device.scope(|scope| {
-            let chunks = self.chunks(scope);
-            self.store.close(); // so that the drain thread does not wait for `work`
-            flowed = Some(chunks.map(|summary| (summary, work())));
+            flowed = Some(self.chunks(scope));
             Ok(())
         });
         let streams = self.pipeline.streams.iter();

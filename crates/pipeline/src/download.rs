@@ -1,12 +1,11 @@
 //! Downloading the results of chunks.
 
-use std::sync::mpsc::{Receiver, Sender};
-
 use super::buffer_cache::BufferCache;
 use super::drain_thread::{FinishedChunk, FreedBuffer, Results, TakeChunk};
 use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
 use super::stage::Chunk;
+use pinlane_core::internal::{Receiver, Sender};
 use pinlane_core::memory::{DeviceSlice, DeviceSliceMut, PinnedSliceMut};
 use pinlane_core::{DeviceBuf, Error, PoolBuf, Result, Scope, Stream};
 
@@ -82,22 +81,15 @@ impl<'a> ChunkTarget<'a> {
         Ok(())
     }
 
-    /// No more results will come.
-    pub(super) fn close(&mut self) {
-        if let TargetState::Express(channels, _) | TargetState::Each(channels) = &mut self.way {
-            channels.finished = None;
-        }
-    }
-
-    /// Waits for the drain thread and returns the buffers to the cache.
+    /// Tells the drain thread that no more results will come, waits for it, and returns the buffers to the cache.
     pub(super) fn finish(&mut self, cache: &BufferCache) {
-        self.close();
-        let (TargetState::Express(channels, _) | TargetState::Each(channels)) =
+        let (TargetState::Express(mut channels, _) | TargetState::Each(mut channels)) =
             std::mem::replace(&mut self.way, TargetState::Device(None))
         else {
             return;
         };
-        let emptied = channels.returned.iter();
+        channels.finished = None;
+        let emptied = std::iter::from_fn(|| channels.returned.recv());
         let unused = channels.first.map(FreedBuffer::Pinned);
         emptied.chain(unused).for_each(|buffer| buffer.keep(cache));
     }
@@ -125,7 +117,7 @@ impl<'a> ChunkTarget<'a> {
         let TargetState::Express(channels, _) = &self.way else {
             return None;
         };
-        match channels.returned.recv().ok()? {
+        match channels.returned.recv()? {
             FreedBuffer::Device(buffer) => Some(buffer),
             FreedBuffer::Pinned(_) => unreachable!("none was sent"),
         }
@@ -226,7 +218,7 @@ impl DrainChannels {
             another = cache.another_pinned(bytes, self.pinned, at_most);
             self.pinned += usize::from(another.is_some());
         }
-        another.or_else(|| match self.returned.recv().ok()? {
+        another.or_else(|| match self.returned.recv()? {
             FreedBuffer::Pinned(buffer) => Some(buffer),
             FreedBuffer::Device(_) => unreachable!("none was sent"),
         })

@@ -1,11 +1,11 @@
 //! The drain thread: hands results to the host while later chunks are in flight.
 
 use std::io;
-use std::sync::mpsc::{Receiver, Sender};
 
 use super::buffer_cache::BufferCache;
 use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
+use pinlane_core::internal::{Receiver, Sender};
 use pinlane_core::memory::Part;
 use pinlane_core::{DeviceBuf, PoolBuf, Transfer};
 
@@ -74,7 +74,7 @@ impl DrainThread<'_, '_> {
         returned: &Sender<FreedBuffer>,
     ) -> Result<(), DrainError> {
         let mut last = None;
-        while let Ok(chunk_done) = finished.recv() {
+        while let Some(chunk_done) = finished.recv() {
             last = Some(chunk_done.chunk);
             let buffer = self.empty(chunk_done).map_err(DrainError::Chunk)?;
             if let Err(unsent) = returned.send(buffer) {

@@ -1,28 +1,28 @@
 //! Setting up a run of a pipeline.
 
-use std::sync::mpsc;
+use std::panic::resume_unwind;
+use std::thread;
 
 use super::chunk_loop::ChunkLoop;
 use super::download::{ChunkTarget, DrainChannels, TargetKind, TargetSpec, TargetState};
 use super::drain_thread::{DrainError, DrainTarget, DrainThread};
 use super::error::{PipelineError, RunResult};
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, RunParts};
 use super::record::{Recorder, StageStream};
-use super::stage::{KernelCall, RunSummary};
+use super::stage::RunSummary;
 use super::upload::ChunkSource;
-use pinlane_core::{Error, Result};
+use pinlane_core::internal::HostThreads;
 
 impl Pipeline {
-    pub(super) fn flow<R>(
-        &self,
-        sources: Vec<ChunkSource<'_>>,
-        middle: KernelCall<'_>,
-        spec: TargetSpec<'_>,
-        work: impl FnOnce() -> R,
-    ) -> RunResult<(RunSummary, R)> {
-        check_lengths(&sources, &spec)?;
+    /// Runs all chunks.
+    pub(super) fn flow(&self, parts: RunParts<'_, '_>) -> RunResult<RunSummary> {
+        let RunParts {
+            sources,
+            kernel,
+            target: TargetSpec { target, item_bytes },
+        } = parts;
         let widest = sources.iter().map(|source| source.item_bytes);
-        let widest = widest.chain([spec.item_bytes]).max().unwrap_or(1);
+        let widest = widest.chain([item_bytes]).max().unwrap_or(1);
         let items_at_most = (self.config.chunk_bytes / widest).max(1);
         // Short inputs get short buffers.
         let mut known = sources.iter().map(ChunkSource::known_items);
@@ -30,19 +30,18 @@ impl Pipeline {
         let items_at_most = items_at_most.min(longest.unwrap_or(usize::MAX));
         let record = || Recorder::begin(&self.device, &self.streams[0]);
         let recorder = self.config.record.then(record).transpose()?;
-        let TargetSpec { target, item_bytes } = spec;
         let run = |way| {
             let mut run = ChunkLoop {
                 pipeline: self,
                 sources,
-                middle,
+                middle: kernel,
                 store: ChunkTarget { way, item_bytes },
                 items_at_most,
                 recorder: recorder.as_ref(),
                 buffers: Vec::new(),
                 slots: self.config.slots,
             };
-            run.all(work)
+            run.all()
         };
         let flowed = match target {
             TargetKind::Pinned(target) => run(TargetState::Pinned(Some(target))),
@@ -59,23 +58,24 @@ impl Pipeline {
                 })
             }
         };
-        let (mut flow, worked) = flowed?;
+        let mut flow = flowed?;
         if let Some(recorder) = recorder {
             self.download_stream.synchronize()?; // the other streams are idle by now
             flow.spans = recorder.end()?;
         }
-        Ok((flow, worked))
+        Ok(flow)
     }
 
     /// Runs with a drain thread.
-    fn drained<R>(
+    fn drained(
         &self,
         bin: DrainTarget<'_>,
         recorder: Option<&Recorder>,
-        run: impl FnOnce(DrainChannels) -> RunResult<R>,
-    ) -> RunResult<R> {
-        let (finished, landed) = mpsc::channel();
-        let (give_back, returned) = mpsc::channel();
+        run: impl FnOnce(DrainChannels) -> RunResult<RunSummary>,
+    ) -> RunResult<RunSummary> {
+        let host = HostThreads::begin(&self.device);
+        let (finished, landed) = host.channel();
+        let (give_back, returned) = host.channel();
         let drain = DrainThread {
             bin,
             stage_stream: StageStream {
@@ -85,10 +85,11 @@ impl Pipeline {
             },
             cache: &self.cache,
         };
-        std::thread::scope(|threads| {
-            let thread = std::thread::Builder::new().name("pinlane-drain".to_owned());
-            let emptying = thread
-                .spawn_scoped(threads, move || drain.run(&landed, &give_back))
+        thread::scope(|scope| {
+            let emptying = host
+                .spawn(scope, "pinlane-drain", move || {
+                    drain.run(&landed, &give_back)
+                })
                 .map_err(PipelineError::setup)?;
             let ran = run(DrainChannels::new(finished, returned, self.config.slots));
             match emptying.join() {
@@ -96,23 +97,24 @@ impl Pipeline {
                 // The drain thread failed at an earlier chunk.
                 Ok(Err(DrainError::Chunk(error))) => Err(error),
                 Ok(Err(DrainError::Flush(error))) => ran.and(Err(error)),
-                Err(panic) => std::panic::resume_unwind(panic),
+                Err(panic) => resume_unwind(panic),
             }
         })
     }
-}
 
-/// Checks that known lengths agree.
-fn check_lengths(sources: &[ChunkSource<'_>], spec: &TargetSpec<'_>) -> Result<()> {
-    let items = sources.iter().find_map(ChunkSource::known_items);
-    let room = spec.known_bytes().map(|bytes| bytes / spec.item_bytes);
-    match (items, room) {
-        (Some(source_len), Some(target_len)) if source_len != target_len => {
-            Err(Error::LengthMismatch {
-                source_len,
-                target_len,
-            })
-        }
-        _ => Ok(()),
+    /// Runs `work` on another thread beside `run`, and returns when both are done. A panic of either goes on then.
+    pub(super) fn meanwhile<R: Send>(
+        &self,
+        work: impl FnOnce() -> R + Send,
+        run: impl FnOnce() -> RunResult<RunSummary>,
+    ) -> RunResult<(RunSummary, R)> {
+        let host = HostThreads::begin(&self.device);
+        thread::scope(|scope| {
+            let working = host.spawn(scope, "pinlane-work", work);
+            let working = working.map_err(PipelineError::setup)?;
+            let ran = run();
+            let worked = working.join().unwrap_or_else(|panic| resume_unwind(panic));
+            Ok((ran?, worked))
+        })
     }
 }

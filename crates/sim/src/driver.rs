@@ -7,7 +7,7 @@ use std::time::Duration;
 use pinlane_driver::{
     Call, Copy2d, CopyOp, DeviceInfo, DevicePtr, Driver, EventFlags, EventHandle, FunctionHandle,
     HostCallback, HostFlags, HostPtr, KernelArg, LaunchShape, MemoryInfo, ModuleHandle,
-    PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle, StreamKind,
+    PointerKind, RegisterFlags, Result, StreamFlags, StreamHandle, StreamKind, ThreadClocks,
 };
 
 use crate::calls::{DeviceCall, PRIORITIES, releases};
@@ -202,6 +202,12 @@ unsafe impl Driver for SimDriver {
             true => StreamKind::Default,
             false => StreamKind::Created,
         }
+    }
+
+    fn thread_clocks(&self) -> Option<&dyn ThreadClocks> {
+        // An adversary chooses any order of the threads.
+        let plain = self.machine.lock().adversary.is_none();
+        plain.then_some(&*self.machine)
     }
 
     fn stream_priorities(&self) -> Result<(i32, i32)> {

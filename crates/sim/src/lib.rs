@@ -57,6 +57,7 @@ mod checks;
 mod copy_plan;
 mod driver;
 mod faults;
+mod host_threads;
 mod machine_lock;
 mod memory;
 mod module;

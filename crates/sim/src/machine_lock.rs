@@ -39,9 +39,11 @@ impl Machine {
         }
     }
 
-    /// Locks the state. A panic leaves it consistent.
+    /// Locks the state for the calling thread. A panic leaves it consistent.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.threads.identify();
+        state
     }
 
     /// The end of every call.
@@ -72,8 +74,14 @@ impl Machine {
     ) -> (MutexGuard<'a, State>, Result<bool>) {
         let limit_ns = match timeout_ns {
             u64::MAX => u64::MAX,
-            _ => state.now_ns.saturating_add(timeout_ns).min(u64::MAX - 1),
+            _ => state
+                .clock_ns()
+                .saturating_add(timeout_ns)
+                .min(u64::MAX - 1),
         };
+        if state.threads.current().is_some() {
+            return self.wait_with_others(state, device, call, points, limit_ns);
+        }
         let mut waited = false;
         loop {
             state.catch_up();
@@ -105,7 +113,7 @@ impl Machine {
 
     /// Waits for a completion, the return of a callback or the end of a hold. Returns false if
     /// nothing happens before `limit_ns`.
-    fn progress<'a>(
+    pub(crate) fn progress<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         limit_ns: u64,
@@ -133,7 +141,7 @@ impl Machine {
     }
 
     /// Blocks until something changes, or this long. Returns whether something did.
-    fn sleep<'a>(
+    pub(crate) fn sleep<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
         patience: Duration,
@@ -142,6 +150,7 @@ impl Machine {
         let slept = self.changed.wait_timeout(state, patience);
         let (mut state, slept) = slept.unwrap_or_else(PoisonError::into_inner);
         state.sleepers -= 1;
+        state.threads.identify();
         (state, !slept.timed_out())
     }
 

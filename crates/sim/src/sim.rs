@@ -87,15 +87,17 @@ impl Sim {
         self.open(0).expect("a machine with a device")
     }
 
-    /// The host's virtual clock.
+    /// The host's virtual clock. Threads that take part in a run of a pipeline have one each.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
-        self.machine.lock().now_ns
+        self.machine.lock().clock_ns()
     }
 
     /// Advances the host's clock, as if the program computed for this long.
     pub fn host_work(&self, ns: u64) {
-        self.machine.lock().spend(ns);
+        let mut state = self.machine.lock();
+        state.spend(ns);
+        self.machine.wake_sleepers(&state);
     }
 
     /// Holds all completions until [`release`](Self::release), so that a test can look at work in

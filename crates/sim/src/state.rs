@@ -12,6 +12,7 @@ use crate::callbacks::Callbacks;
 use crate::calls::cost_ns;
 use crate::checks::{Finding, FindingKind};
 use crate::faults::{FaultKind, Injector};
+use crate::host_threads::HostThreads;
 use crate::memory::device::DeviceMemory;
 use crate::memory::host::HostMemory;
 use crate::module::Module;
@@ -40,8 +41,9 @@ pub(crate) struct Function {
 /// The whole state, under the machine's lock.
 pub(crate) struct State {
     pub(crate) config: Arc<Config>,
-    /// The host's virtual clock. Devices are simulated up to it.
+    /// The virtual clock. Devices are simulated up to it; host threads that take part in a run may be ahead.
     pub(crate) now_ns: u64,
+    pub(crate) threads: HostThreads,
     /// While held, nothing starts or completes.
     pub(crate) held: bool,
     pub(crate) devices: Vec<Device>,
@@ -83,6 +85,7 @@ impl State {
             .collect();
         Self {
             now_ns: 0,
+            threads: HostThreads::default(),
             held: false,
             devices,
             streams,
@@ -118,7 +121,7 @@ impl State {
             }
         }
         self.catch_up();
-        for value in [call as u64, device as u64, self.now_ns] {
+        for value in [call as u64, device as u64, self.clock_ns()] {
             self.trace.add(value);
         }
         if self.devices[device].fatal.is_none() && self.injector.hit(FaultKind::LostDevice) {
@@ -137,11 +140,6 @@ impl State {
             }),
             None => Ok(()),
         }
-    }
-
-    /// Advances the host's clock.
-    pub(crate) fn spend(&mut self, ns: u64) {
-        self.now_ns = self.now_ns.saturating_add(ns);
     }
 
     /// Reports misuse, unless the checks are off.

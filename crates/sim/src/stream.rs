@@ -160,6 +160,8 @@ pub(crate) enum InjectedFailure {
 pub(crate) struct Operation {
     /// Number in order of submission, over all streams.
     pub(crate) sequence: u64,
+    /// By the clock of the thread that submitted it, which may be ahead of the device.
+    pub(crate) submitted_ns: u64,
     pub(crate) call: Call,
     pub(crate) work: Work,
     pub(crate) failure: Option<InjectedFailure>,

@@ -15,6 +15,7 @@ use pinlane_driver::DevicePtr;
 use super::staging_kernels::StagingKernels;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
+use crate::host_threads::wait_elsewhere;
 use crate::memory::{DeviceMemory, PinnedPool, PinnedSource, PoolBuf};
 use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
@@ -183,8 +184,10 @@ impl Ring {
             // Other copies hold all slots and return each in turn. The timeout only guards against
             // a slot that was lost meanwhile.
             let pause = Duration::from_millis(1);
-            let waited = self.returned.wait_timeout(state, pause);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            wait_elsewhere(&*self.core.driver, || {
+                let waited = self.returned.wait_timeout(state, pause);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+            });
         }
     }
 

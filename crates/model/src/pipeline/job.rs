@@ -21,7 +21,8 @@ pub struct Job {
     pub input: Memory,
     /// Where the output goes.
     pub output: Memory,
-    /// Time that the submitting thread computes for each chunk.
+    /// Time that the submitting thread takes to make each chunk, before it copies the chunk. Work that a pipeline does
+    /// beside a run has a thread of its own and is no part of this.
     pub host_ns_per_chunk: u64,
 }
 

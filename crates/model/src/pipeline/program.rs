@@ -136,11 +136,12 @@ impl<'a> ProgramWriter<'a> {
     }
 
     fn copy_in(&mut self, chunk: u32) {
-        if !self.job.copies_in() {
-            return;
-        }
         if self.job.express_in() {
             return self.await_signal(chunk, chunk, ChunkSignal::CopiedIn);
+        }
+        self.host_work(chunk);
+        if !self.job.copies_in() {
+            return;
         }
         self.take_slot(chunk, Stage::CopyIn);
         let bytes = self.chunks.bytes_in(chunk.into());
@@ -183,6 +184,10 @@ impl<'a> ProgramWriter<'a> {
         if self.job.uses_express() {
             self.signal(chunk, ChunkSignal::Submitted);
         }
+    }
+
+    /// The thread that copies a chunk in makes it first.
+    fn host_work(&mut self, chunk: u32) {
         if self.job.host_ns_per_chunk > 0 {
             let ns = self.job.host_ns_per_chunk;
             self.add(chunk, Action::HostWork { ns });
@@ -198,6 +203,7 @@ impl<'a> ProgramWriter<'a> {
                     if let Some(earlier) = chunk.checked_sub(self.slots) {
                         self.await_done(chunk, earlier);
                     }
+                    self.host_work(chunk);
                     (self.chunks.bytes_in(chunk.into()), ChunkSignal::CopiedIn)
                 }
                 Direction::DeviceToHost => {

@@ -5,6 +5,7 @@ mod budget;
 mod bytes;
 mod calls;
 mod failures;
+mod host_threads;
 mod in_place;
 mod jobs;
 mod kinds;

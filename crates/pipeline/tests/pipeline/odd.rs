@@ -2,7 +2,6 @@
 
 use std::io::{self, Read, Write};
 use std::process::Command;
-use std::sync::mpsc;
 
 use bytemuck::{Pod, Zeroable};
 use pinlane::Error;
@@ -12,7 +11,6 @@ use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::planner::{Limits, best};
 
 use super::rig::{Rig, config};
-use pinlane_testing::must_return;
 use pinlane_testing::{Spring, Trap, pattern};
 
 /// Says that it read more bytes than requested for, the second time.
@@ -45,23 +43,6 @@ fn a_reader_that_boasts_is_not_believed() {
     rig.assert_clean();
 }
 
-#[test]
-fn the_results_have_ended_when_the_hosts_work_begins() {
-    let sums = must_return(|| {
-        let rig = Rig::new();
-        let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 100));
-        let (send, sums) = mpsc::channel();
-        let input = pattern(1000, 1);
-        let output =
-            Output::each(move |chunk: &[u8]| send.send(chunk.len()).map_err(io::Error::other));
-        // Ends only when the sender is gone.
-        let work = || sums.iter().sum::<usize>();
-        let ran = pipeline.run_in_place_meanwhile(&input[..], output, |_, _| Ok(()), work);
-        ran.unwrap().1
-    });
-    assert_eq!(sums, 1000);
-}
-
 /// Cannot be flushed.
 struct Stuck;
 
@@ -90,22 +71,6 @@ fn the_first_error_is_told_and_not_the_one_behind_it() {
     let ran = pipeline.run_in_place(input, Output::writer(Stuck), |_, _| Ok(()));
     let error = ran.unwrap_err();
     assert_eq!(error.place, Some((5, StageKind::Read)), "{error}");
-    drop(pipeline);
-    rig.assert_clean();
-}
-
-#[test]
-fn the_host_has_no_work_with_a_run_that_failed() {
-    let rig = Rig::new();
-    let pipeline = rig.pipeline(config(PipelineOrder::StageStreams, 100));
-    let input = pattern(10_000, 2);
-    let output = Output::each(|_: &[u8]| Err(io::Error::other("full")));
-    let mut worked = false;
-    let ran = pipeline.run_in_place_meanwhile(&input[..], output, |_, _| Ok(()), || worked = true);
-    let error = ran.unwrap_err();
-    assert_eq!(error.place, Some((0, StageKind::Write)), "{error}");
-    assert!(matches!(error.cause, Cause::Io(_)));
-    assert!(!worked);
     drop(pipeline);
     rig.assert_clean();
 }

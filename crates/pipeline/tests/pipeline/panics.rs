@@ -139,22 +139,42 @@ fn of_the_code_that_takes() {
     }
 }
 
+/// Runs an input into every kind of output, with work beside it.
+fn beside_work(what: &str, kernel_panics: bool, work_panics: bool) {
+    for order in ORDERS {
+        for to in To::ALL {
+            let what = format!("{order:?} to {to:?}, {what}");
+            panics(what, order, move |rig, pipeline| {
+                let words = [1u32; ITEMS];
+                let mut target = Target::new(to, &rig.device, ITEMS).unwrap();
+                let ran = pipeline.run_in_place_meanwhile(
+                    &words[..],
+                    target.output(1),
+                    |stage, data| {
+                        if kernel_panics && stage.chunk() == 3 {
+                            std::panic::panic_any(PURPOSE);
+                        }
+                        rig.kernels.add(stage.stream(), 1, data)
+                    },
+                    || {
+                        if work_panics {
+                            std::panic::panic_any(PURPOSE);
+                        }
+                    },
+                );
+                ran.unwrap();
+            });
+        }
+    }
+}
+
 #[test]
-fn of_work_beside_a_run_and_of_the_run() {
-    panics("beside".into(), ORDERS[2], |rig, pipeline| {
-        let words = [1u32; ITEMS];
-        let mut results = [0u32; ITEMS];
-        Pipeline::beside(
-            || {
-                let ran = pipeline.run_in_place(&words[..], &mut results[..], |stage, data| {
-                    rig.kernels.add(stage.stream(), 1, data)
-                });
-                ran.unwrap()
-            },
-            || std::panic::panic_any(PURPOSE),
-        );
-    });
-    panics("run".into(), ORDERS[2], |_, _| {
-        Pipeline::beside(|| std::panic::panic_any(PURPOSE), || ());
-    });
+fn of_the_hosts_work() {
+    beside_work("work", false, true);
+}
+
+#[test]
+fn of_a_run_beside_the_hosts_work() {
+    beside_work("run", true, false);
+    beside_work("both", true, true);
 }

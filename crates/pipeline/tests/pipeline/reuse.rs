@@ -1,12 +1,11 @@
 //! Buffers stay with a pipeline between runs, until it is told to give them back.
 
-use pinlane::pipeline::{Pipeline, PipelineConfig};
+use pinlane::pipeline::Pipeline;
 use pinlane_driver::Call;
 
 use super::jobs::Job;
 use super::kinds::{From, To};
 use super::rig::{ORDERS, Rig, config};
-use pinlane_testing::must_return;
 
 /// Calls that make memory.
 const MAKING: [Call; 4] = [
@@ -113,28 +112,4 @@ fn jobs_of_other_sizes_do_not_pile_buffers_up() {
     }
     drop(pipeline);
     rig.assert_clean();
-}
-
-#[test]
-fn work_beside_a_run() {
-    must_return(|| {
-        let rig = Rig::new();
-        let pipeline = rig.pipeline(PipelineConfig::default());
-        let numbers = vec![40u32; 10_000];
-        let mut results = vec![0u32; 10_000];
-        let mut counted = 0;
-        let (ran, sum) = Pipeline::beside(
-            || {
-                pipeline.run_in_place(&numbers, &mut results, |stage, data| {
-                    counted += stage.items();
-                    rig.kernels.add(stage.stream(), 2, data)
-                })
-            },
-            || (1..=100).sum::<u32>(),
-        );
-        assert_eq!((ran.unwrap().items, sum), (10_000, 5050));
-        assert_eq!((results, counted), (vec![42; 10_000], 10_000));
-        drop(pipeline);
-        rig.assert_clean();
-    });
 }

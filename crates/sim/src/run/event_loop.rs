@@ -32,6 +32,7 @@ impl State {
         self.trace.add(stream.handle());
         let op = Operation {
             sequence,
+            submitted_ns: self.clock_ns(),
             call,
             work,
             failure: None,
@@ -46,10 +47,21 @@ impl State {
         sequence
     }
 
-    /// Carries out everything up to now.
+    /// Carries out everything up to now, or up to where the host threads that run have come.
     pub(crate) fn catch_up(&mut self) {
-        while let Some((at_ns, next)) = self.next(self.now_ns) {
-            self.handle(at_ns, next);
+        loop {
+            // Each event may let a thread run again, which then limits how far the device may go.
+            let horizon_ns = self.threads.horizon_ns().unwrap_or(0);
+            let limit_ns = self.now_ns.max(horizon_ns);
+            if let Some((at_ns, next)) = self.next(limit_ns) {
+                self.now_ns = self.now_ns.max(at_ns);
+                self.handle(at_ns, next);
+            } else {
+                self.now_ns = limit_ns;
+                if !self.threads.end_waits(limit_ns) {
+                    return;
+                }
+            }
         }
     }
 
@@ -77,8 +89,8 @@ impl State {
         let running = self.running.iter().enumerate();
         let ends = running.map(|(index, it)| (it.key(), NextEvent::Running(index)));
         let ready = self.ready_times.iter().enumerate();
-        let ready = ready.map(|(index, it)| ((it.0, u64::MAX), NextEvent::Ready(index)));
-        let ((at_ns, _), next) = ends.chain(ready).min_by_key(|&(key, _)| key)?;
+        let ready = ready.map(|(index, it)| ((it.0, u64::MAX, u64::MAX), NextEvent::Ready(index)));
+        let ((at_ns, ..), next) = ends.chain(ready).min_by_key(|&(key, _)| key)?;
         (at_ns <= limit_ns).then_some((at_ns, next))
     }
 
@@ -111,9 +123,10 @@ impl State {
             });
             match ready.min() {
                 Some((_, id)) => self.start(id, at_ns),
-                None => return,
+                None => break,
             }
         }
+        self.wake_threads(at_ns);
     }
 
     /// The queue position of a stream's first operation, if it can start.
@@ -137,7 +150,7 @@ impl State {
         match need {
             // A seeded run has no engines.
             _ if self.adversary.is_some() => Some(position),
-            None => Some(QueuePosition::marker(sequence)),
+            None => (ready_ns <= at_ns).then_some(QueuePosition::marker(sequence)),
             Some(need) => {
                 let free = ready_ns <= at_ns && self.devices[device].engines.is_free(need);
                 free.then_some(position)
@@ -160,13 +173,14 @@ impl State {
         if let Some(after) = after {
             stream.earliest.after(&after);
         }
-        let need = stream.queue.front().and_then(|op| op.work.engine_kind());
-        let ready_ns = match need {
+        let op = stream.queue.front().expect("work in an active stream");
+        let least_ns = at_ns.max(op.submitted_ns);
+        let ready_ns = match op.work.engine_kind() {
             Some(need) if plain => {
                 let earliest_ns = stream.earliest.ns(device.engines.serving(need));
-                earliest_ns.max(at_ns)
+                earliest_ns.max(least_ns)
             }
-            _ => at_ns,
+            _ => least_ns,
         };
         stream.ready_ns = Some(ready_ns);
         if ready_ns > at_ns {

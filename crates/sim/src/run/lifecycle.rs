@@ -17,6 +17,7 @@ pub(crate) struct Running {
     pub(super) stream: Id,
     pub(crate) device: usize,
     sequence: u64,
+    submitted_ns: u64,
     engine: Option<Engine>,
     /// Its hold on the engine; `None` in a seeded run.
     pub(crate) token: Option<Token>,
@@ -27,9 +28,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// When its next event is; the sequence number orders those of the same time.
-    pub(super) fn key(&self) -> (u64, u64) {
-        (self.middle_ns.unwrap_or(self.end_ns), self.sequence)
+    /// When its next event is; the order of submission orders those of the same time. Threads with clocks of
+    /// their own submit in the order of these, whatever the sequence numbers are.
+    pub(super) fn key(&self) -> (u64, u64, u64) {
+        let next_ns = self.middle_ns.unwrap_or(self.end_ns);
+        (next_ns, self.submitted_ns, self.sequence)
     }
 
     /// Delays all its events to this time at least.
@@ -58,7 +61,7 @@ impl State {
             return;
         }
         let need = op.work.engine_kind();
-        let sequence = op.sequence;
+        let (sequence, submitted_ns) = (op.sequence, op.submitted_ns);
         let mut duration_ns = self.duration_ns(id, need);
         if need.is_some() {
             duration_ns = self.inject_failure(id, duration_ns);
@@ -72,6 +75,7 @@ impl State {
             stream: id,
             device,
             sequence,
+            submitted_ns,
             engine: need.map(EngineKind::first_engine),
             token: None,
             start_ns: at_ns,
