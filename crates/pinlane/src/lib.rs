@@ -81,7 +81,7 @@
 //! | `load` | yes | weights and datasets from files: `load` |
 //! | `mmap` | yes | registering memory-mapped files (memmap2) |
 //! | `record` | | recording what streams do, and drawing it: `record` |
-//! | `cudarc` | | sharing memory and streams with the cudarc crate: `interop` |
+//! | `cudarc` | | sharing memory and streams with the cudarc crate: `interop::cudarc` |
 //!
 //! # Layout
 //!
