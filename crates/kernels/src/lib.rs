@@ -30,3 +30,9 @@ pub use twins::{builtin, find};
 
 /// All built-in kernels as one PTX module, for GPUs with compute capability 5.2 or later.
 pub const PTX: &str = include_str!("cuda/builtin.ptx");
+
+/// Elements of each thread of `pinlane_round_trips_u32`.
+pub const ROUND_TRIPS_ITEMS: usize = 16;
+
+/// Blocks of `pinlane_sweep_u32` that a multiprocessor runs at once.
+pub const SWEEP_BLOCKS: usize = 8;

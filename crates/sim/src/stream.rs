@@ -147,6 +147,14 @@ impl Work {
             _ => None,
         }
     }
+
+    /// Time before it occupies its engine.
+    pub(crate) fn lead_ns(&self) -> u64 {
+        match self {
+            Self::Kernel(launch) => (launch.kernel.lead_ns)(&launch.args),
+            _ => 0,
+        }
+    }
 }
 
 /// How an operation will fail, if a fault was injected.
