@@ -12,8 +12,8 @@ fn job(memory: Memory, kernel_ns_per_gib: u64) -> Job {
         bytes_in: GIB,
         bytes_out: GIB,
         kernel: KernelTime {
-            fixed_ns: 0,
             ns_per_gib: kernel_ns_per_gib,
+            ..KernelTime::default()
         },
         input: memory,
         output: memory,

@@ -26,7 +26,12 @@ impl LowerBound {
         };
         // A single chunk is both the first and the last.
         let first = if chunks.count == 1 { last } else { full };
-        let before_copy_out_ns = first.before_copy_out_ns();
+        let of_first = |part: fn(&ChunkTimes) -> u64| match job.kernel.idle_percent {
+            0 => part(&first),
+            // A small last chunk may overtake: less of it waits for others.
+            _ => part(&first).min(part(&last)),
+        };
+        let before_copy_out_ns = of_first(ChunkTimes::before_copy_out_ns);
         let link_ns = both_ways_ns(
             sum(|it| it.copy_in_ns),
             sum(|it| it.copy_out_ns),
@@ -35,7 +40,7 @@ impl LowerBound {
             profile.both_ways_percent,
         );
         let compute_ns = total([
-            first.before_kernel_ns(),
+            of_first(ChunkTimes::before_kernel_ns),
             sum(|it| it.kernel_ns),
             last.after_kernel_ns(),
         ]);
@@ -43,7 +48,7 @@ impl LowerBound {
             Some(express) if job.uses_express() => both_ways_ns(
                 sum(|it| it.express_in_ns),
                 sum(|it| it.express_out_ns),
-                before_copy_out_ns.saturating_add(first.copy_out_ns),
+                before_copy_out_ns.saturating_add(of_first(|it| it.copy_out_ns)),
                 last.after_express_in_ns(),
                 express.both_percent(chunks.most_bytes()),
             ),
@@ -104,11 +109,12 @@ impl ChunkTimes {
             copying_ns(job.input, copy_in_ns),
             copying_ns(job.output, copy_out_ns),
         ]);
+        let (lead_ns, busy_ns) = job.kernel.lead_and_busy_ns(bytes_in)?;
         Ok(Self {
             express_in_ns: express_ns(Direction::HostToDevice, job.input, bytes_in),
             copy_in_ns,
-            lead_ns: job.kernel.fixed_ns,
-            kernel_ns: profile.kernel_ns(0, job.kernel.variable_ns(bytes_in)?),
+            lead_ns,
+            kernel_ns: profile.kernel_ns(0, busy_ns),
             copy_out_ns,
             express_out_ns: express_ns(Direction::DeviceToHost, job.output, out),
             host_ns,
@@ -208,20 +214,44 @@ mod tests {
         for profile in &profiles {
             for (index, input) in memories.into_iter().enumerate() {
                 for output in memories {
-                    check(profile, input, output, [0, 30_000_000][index % 2]);
+                    check(profile, input, output, KERNELS[index]);
                 }
             }
         }
     }
 
-    fn check(profile: &Profile, input: Memory, output: Memory, ns_per_gib: u64) {
+    const KERNELS: [KernelTime; 4] = [
+        KernelTime {
+            fixed_ns: 500,
+            least_ns: 0,
+            ns_per_gib: 0,
+            idle_percent: 0,
+        },
+        KernelTime {
+            fixed_ns: 500,
+            least_ns: 0,
+            ns_per_gib: 30_000_000,
+            idle_percent: 0,
+        },
+        KernelTime {
+            fixed_ns: 0,
+            least_ns: 200_000,
+            ns_per_gib: 30_000_000,
+            idle_percent: 0,
+        },
+        KernelTime {
+            fixed_ns: 100,
+            least_ns: 50_000,
+            ns_per_gib: 60_000_000,
+            idle_percent: 75,
+        },
+    ];
+
+    fn check(profile: &Profile, input: Memory, output: Memory, kernel: KernelTime) {
         let job = Job {
             bytes_in: 100_000_007,
             bytes_out: 70_000_001,
-            kernel: KernelTime {
-                fixed_ns: 500,
-                ns_per_gib,
-            },
+            kernel,
             input,
             output,
             host_ns_per_chunk: 100,

@@ -148,8 +148,8 @@ fn planned(job: &OverlapJob<'_>, profile: &Profile) -> anyhow::Result<PipelineCo
         bytes_in: bytes,
         bytes_out: bytes,
         kernel: KernelTime {
-            fixed_ns: 0,
             ns_per_gib: u64::try_from(ns_per_gib)?,
+            ..KernelTime::default()
         },
         input: Memory::Pinned,
         output: Memory::Pinned,

@@ -142,6 +142,7 @@ impl Args {
         let kernel = KernelTime {
             fixed_ns,
             ns_per_gib,
+            ..KernelTime::default()
         };
         if !kernel.ns(bytes_in).is_ok_and(|ns| ns <= DURATION_NS_MAX) {
             return Err(UsageError(format!(
