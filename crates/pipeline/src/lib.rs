@@ -44,6 +44,7 @@
 //!     target     downloads a chunk of results; drain_thread: the thread that hands them to the host
 //!   buffers      device and pinned buffers for the next run
 //!   record       when each stage of each chunk ran on the device
+//!   measure_kernel    how long a kernel takes, for the planner
 //! ```
 //!
 //! Device buffers track their uses, so chunks that share one wait for each other where they must. Nothing
@@ -55,6 +56,7 @@ mod config;
 mod drain_thread;
 mod error;
 mod input;
+mod measure_kernel;
 mod output;
 mod pipeline;
 mod record;
@@ -66,6 +68,7 @@ mod target;
 pub use config::{PipelineConfig, PipelineOrder};
 pub use error::{Cause, PipelineError, StageKind};
 pub use input::{Input, Inputs, IntoInput};
+pub use measure_kernel::measure_kernel;
 pub use output::Output;
 pub use pipeline::Pipeline;
 pub use record::StageSpan;

@@ -148,10 +148,10 @@ impl Work {
         }
     }
 
-    /// Time before it occupies its engine.
-    pub(crate) fn lead_ns(&self) -> u64 {
+    /// Time that it takes, alone on the device, beyond that on its engine.
+    pub(crate) fn tail_ns(&self) -> u64 {
         match self {
-            Self::Kernel(launch) => (launch.kernel.lead_ns)(&launch.args),
+            Self::Kernel(launch) => (launch.kernel.tail_ns)(&launch.args),
             _ => 0,
         }
     }

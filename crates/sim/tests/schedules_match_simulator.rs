@@ -73,7 +73,7 @@ fn random_work(random: &mut SplitMix64) -> Work {
             bytes: random_size(random, BYTES),
         },
         1 | 2 => Work::Kernel {
-            lead_ns: random.below(2) * random_size(random, 60_000),
+            tail_ns: random.below(2) * random_size(random, 60_000),
             ns: random_size(random, 30_000),
         },
         _ => Work::Copy {
@@ -105,8 +105,8 @@ fn profiles() -> Vec<Profile> {
     profiles
 }
 
-/// In place of the built-in kernel, one that leaves the device to others at first: (lead, duration).
-fn spin_with_lead() -> Kernel {
+/// In place of the built-in kernel, one that leaves the device to others at its end: (tail, duration).
+fn spin_with_tail() -> Kernel {
     fn number(arg: &KernelArg) -> u64 {
         match arg {
             KernelArg::U64(number) => *number,
@@ -119,7 +119,7 @@ fn spin_with_lead() -> Kernel {
         run: |_, _, _| Ok(()),
         bytes_touched: |_| 0,
         fixed_ns: |args| number(&args[1]),
-        lead_ns: |args| number(&args[0]),
+        tail_ns: |args| number(&args[0]),
     }
 }
 
@@ -137,7 +137,7 @@ struct Runner {
 impl Runner {
     fn new(profile: &Profile, program: &Program) -> Self {
         let builder = Sim::builder().profile(profile.clone()).checks(false);
-        let rig = rig(builder.kernel(spin_with_lead()));
+        let rig = rig(builder.kernel(spin_with_tail()));
         let module = rig.driver.module_load(PTX).unwrap();
         Self {
             streams: (0..program.streams)
@@ -206,8 +206,8 @@ impl Runner {
                 // content does not matter.
                 unsafe { driver.copy_async(copy, stream).unwrap() };
             }
-            Work::Kernel { lead_ns, ns } => {
-                let args = [KernelArg::U64(lead_ns), KernelArg::U64(ns)];
+            Work::Kernel { tail_ns, ns } => {
+                let args = [KernelArg::U64(tail_ns), KernelArg::U64(ns)];
                 let shape = LaunchShape::for_items(1);
                 // SAFETY: the arguments match the kernel, which accesses no memory.
                 unsafe { driver.launch(self.kernel, shape, &args, stream).unwrap() };

@@ -49,7 +49,7 @@ pub(super) fn round_trips_ns(args: &[KernelArg]) -> u64 {
 }
 
 /// A thread makes its round trips one after the other, however few threads there are.
-pub(super) fn round_trips_lead_ns(args: &[KernelArg]) -> u64 {
+pub(super) fn round_trips_tail_ns(args: &[KernelArg]) -> u64 {
     bind!(args => U64(n), U32(rounds));
     let per_thread = n.min(ROUND_TRIPS_ITEMS as u64);
     let alone_ns = per_thread

@@ -43,14 +43,14 @@ pub fn builtin() -> &'static [Kernel] {
 /// A table of kernels: the twin, whose name with a prefix is the kernel's, its parameters, the bytes
 /// it touches, its fixed time, and the time in which it does not fill the device.
 macro_rules! kernels {
-    ($($run:ident($($param:ident),+): $bytes_touched:expr, $fixed_ns:expr, $lead_ns:expr;)+) => {
+    ($($run:ident($($param:ident),+): $bytes_touched:expr, $fixed_ns:expr, $tail_ns:expr;)+) => {
         &[$(Kernel {
             name: concat!("pinlane_", stringify!($run)),
             params: &[$(ParamKind::$param),+],
             run: $run,
             bytes_touched: $bytes_touched,
             fixed_ns: $fixed_ns,
-            lead_ns: $lead_ns,
+            tail_ns: $tail_ns,
         }),+]
     };
 }
@@ -62,7 +62,7 @@ static ALL: &[Kernel] = kernels! {
     spin(U64): none, per_item::<1>, none;
     churn_u32(U64, U32, Ptr): per_item::<8>, churn::fixed_ns, none;
     sweep_u32(U64, U32, Ptr): churn::sweep_touched, none, none;
-    round_trips_u32(U64, U32, Ptr): per_item::<8>, churn::round_trips_ns, churn::round_trips_lead_ns;
+    round_trips_u32(U64, U32, Ptr): per_item::<8>, churn::round_trips_ns, churn::round_trips_tail_ns;
     f32_to_bf16(U64, Ptr, Ptr): per_item::<6>, none, none;
     f32_to_f16(U64, Ptr, Ptr): per_item::<6>, none, none;
     u8_to_f32(U64, F32, F32, Ptr, Ptr): per_item::<5>, none, none;

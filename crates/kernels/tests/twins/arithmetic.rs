@@ -116,9 +116,9 @@ fn round_trips_take_their_latency_however_few_the_elements() {
             KernelArg::U32(10),
             KernelArg::Ptr(DevicePtr(0)),
         ];
-        ((kernel.lead_ns)(&args), (kernel.fixed_ns)(&args))
+        ((kernel.tail_ns)(&args), (kernel.fixed_ns)(&args))
     };
-    let sum = |(lead_ns, busy_ns): (u64, u64)| lead_ns + busy_ns;
+    let sum = |(tail_ns, busy_ns): (u64, u64)| tail_ns + busy_ns;
     let small = times(1 << 16);
     assert_eq!(
         sum(small),
@@ -129,8 +129,8 @@ fn round_trips_take_their_latency_however_few_the_elements() {
         small.1 * 10 < small.0,
         "most of the device is left to others"
     );
-    let (lead_ns, busy_ns) = times(1 << 26);
-    assert_eq!(lead_ns, 0, "it is filled");
+    let (tail_ns, busy_ns) = times(1 << 26);
+    assert_eq!(tail_ns, 0, "it is filled");
     assert!(busy_ns > 10 * sum(small));
 }
 

@@ -49,8 +49,8 @@ impl Memory {
 }
 
 impl Job {
-    /// The program without any overlap: copy in, wait, kernel, wait, copy out, wait. The driver
-    /// does the copies of the express lane.
+    /// The program without any overlap: copy in, wait, kernel, wait, copy out, wait. An event is recorded
+    /// behind all work. The driver does the copies of the express lane.
     ///
     /// # Errors
     /// [`PlanError`] with the invalid field.
@@ -62,7 +62,7 @@ impl Job {
             }
         }
         job.check(profile)?;
-        let mut program = Program::new(1, 0, 0);
+        let mut program = Program::new(1, 1, 0);
         let thread = program.thread();
         let stages = [
             job.copy(Direction::HostToDevice, job.bytes_in),
@@ -71,6 +71,13 @@ impl Job {
         ];
         for work in stages.into_iter().flatten() {
             program.step(thread, Action::Submit { stream: 0, work });
+            program.step(
+                thread,
+                Action::Record {
+                    stream: 0,
+                    event: 0,
+                },
+            );
             program.step(thread, Action::AwaitStream(0));
         }
         if job.host_ns_per_chunk > 0 {

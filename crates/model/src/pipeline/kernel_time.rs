@@ -139,7 +139,7 @@ impl KernelTime {
     }
 
     /// Time in which it occupies the whole device, and the rest, which comes first.
-    pub(crate) fn lead_and_busy_ns(&self, bytes_in: u64) -> Result<(u64, u64), PlanError> {
+    pub(crate) fn tail_and_busy_ns(&self, bytes_in: u64) -> Result<(u64, u64), PlanError> {
         let all_ns = self.ns(bytes_in)?;
         let busy_percent = 100 - self.idle_percent.min(100);
         let busy_ns = self.variable_ns(bytes_in) * u128::from(busy_percent) / 100;
@@ -150,7 +150,7 @@ impl KernelTime {
 
     /// The kernel as work for the device.
     pub(crate) fn work(&self, bytes_in: u64) -> Result<Work, PlanError> {
-        let (lead_ns, ns) = self.lead_and_busy_ns(bytes_in)?;
-        Ok(Work::Kernel { lead_ns, ns })
+        let (tail_ns, ns) = self.tail_and_busy_ns(bytes_in)?;
+        Ok(Work::Kernel { tail_ns, ns })
     }
 }

@@ -26,12 +26,11 @@ impl LowerBound {
         };
         // A single chunk is both the first and the last.
         let first = if chunks.count == 1 { last } else { full };
-        let of_first = |part: fn(&ChunkTimes) -> u64| match job.kernel.idle_percent {
-            0 => part(&first),
-            // A small last chunk may overtake: less of it waits for others.
-            _ => part(&first).min(part(&last)),
+        let before_copy_out_ns = match full.tail_ns.max(last.tail_ns) {
+            0 => first.before_copy_out_ns(),
+            // A small last chunk may overtake, since kernels run side by side.
+            _ => first.before_copy_out_ns().min(last.before_copy_out_ns()),
         };
-        let before_copy_out_ns = of_first(ChunkTimes::before_copy_out_ns);
         let link_ns = both_ways_ns(
             sum(|it| it.copy_in_ns),
             sum(|it| it.copy_out_ns),
@@ -40,7 +39,7 @@ impl LowerBound {
             profile.both_ways_percent,
         );
         let compute_ns = total([
-            of_first(ChunkTimes::before_kernel_ns),
+            first.before_kernel_ns(),
             sum(|it| it.kernel_ns),
             last.after_kernel_ns(),
         ]);
@@ -48,7 +47,7 @@ impl LowerBound {
             Some(express) if job.uses_express() => both_ways_ns(
                 sum(|it| it.express_in_ns),
                 sum(|it| it.express_out_ns),
-                before_copy_out_ns.saturating_add(of_first(|it| it.copy_out_ns)),
+                before_copy_out_ns.saturating_add(last.copy_out_ns),
                 last.after_express_in_ns(),
                 express.both_percent(chunks.most_bytes()),
             ),
@@ -74,9 +73,9 @@ impl LowerBound {
 struct ChunkTimes {
     express_in_ns: u64,
     copy_in_ns: u64,
-    /// Before the kernel occupies the engine.
-    lead_ns: u64,
+    /// On the engine, and beyond that.
     kernel_ns: u64,
+    tail_ns: u64,
     copy_out_ns: u64,
     express_out_ns: u64,
     host_ns: u64,
@@ -109,12 +108,12 @@ impl ChunkTimes {
             copying_ns(job.input, copy_in_ns),
             copying_ns(job.output, copy_out_ns),
         ]);
-        let (lead_ns, busy_ns) = job.kernel.lead_and_busy_ns(bytes_in)?;
+        let (tail_ns, busy_ns) = job.kernel.tail_and_busy_ns(bytes_in)?;
         Ok(Self {
             express_in_ns: express_ns(Direction::HostToDevice, job.input, bytes_in),
             copy_in_ns,
-            lead_ns,
             kernel_ns: profile.kernel_ns(0, busy_ns),
+            tail_ns,
             copy_out_ns,
             express_out_ns: express_ns(Direction::DeviceToHost, job.output, out),
             host_ns,
@@ -131,7 +130,6 @@ impl ChunkTimes {
         total([
             self.express_in_ns,
             self.copy_in_ns,
-            self.lead_ns,
             self.handover(self.copy_in_ns),
         ])
     }
@@ -139,7 +137,7 @@ impl ChunkTimes {
     fn before_copy_out_ns(&self) -> u64 {
         let before_kernel_ns = self.before_kernel_ns();
         let handover_ns = self.handover(self.copy_out_ns);
-        total([before_kernel_ns, self.kernel_ns, handover_ns])
+        total([before_kernel_ns, self.kernel_ns, self.tail_ns, handover_ns])
     }
 
     /// The express lane works while the slot holds another chunk.
@@ -160,12 +158,12 @@ impl ChunkTimes {
     fn after_express_in_ns(&self) -> u64 {
         match self.express_in_ns {
             0 => 0,
-            _ => total([self.lead_ns, self.kernel_ns, self.after_kernel_ns()]),
+            _ => total([self.kernel_ns, self.tail_ns, self.after_kernel_ns()]),
         }
     }
 
     fn after_copy_in_ns(&self) -> u64 {
-        let computing_ns = total([self.lead_ns, self.kernel_ns, self.after_kernel_ns()]);
+        let computing_ns = total([self.kernel_ns, self.tail_ns, self.after_kernel_ns()]);
         match self.copy_in_ns {
             0 => 0,
             _ => self.handover_ns.saturating_add(computing_ns),

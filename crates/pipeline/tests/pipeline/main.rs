@@ -14,6 +14,8 @@ mod mix;
 mod odd;
 mod overlap;
 mod panics;
+mod plans;
+mod predicted;
 mod reuse;
 mod rig;
 mod seeds;

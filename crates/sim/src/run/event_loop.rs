@@ -164,8 +164,7 @@ impl State {
         let ready_ns = match need {
             Some(need) if plain => {
                 let earliest_ns = stream.earliest.ns(device.engines.serving(need));
-                let lead_ns = stream.queue.front().map_or(0, |op| op.work.lead_ns());
-                earliest_ns.max(at_ns).saturating_add(lead_ns)
+                earliest_ns.max(at_ns)
             }
             _ => at_ns,
         };
