@@ -44,6 +44,7 @@
 //!     target     downloads a chunk of results; drain_thread: the thread that hands them to the host
 //!   buffers      device and pinned buffers for the next run
 //!   record       when each stage of each chunk ran on the device
+//!   planned      PlannedPipeline: measures its kernel in its first chunks and plans the rest
 //!   measure_kernel    how long a kernel takes, for the planner
 //! ```
 //!
@@ -59,6 +60,7 @@ mod input;
 mod measure_kernel;
 mod output;
 mod pipeline;
+mod planned;
 mod record;
 mod run;
 mod source;
@@ -71,5 +73,6 @@ pub use input::{Input, Inputs, IntoInput};
 pub use measure_kernel::measure_kernel;
 pub use output::Output;
 pub use pipeline::Pipeline;
+pub use planned::PlannedPipeline;
 pub use record::StageSpan;
 pub use stage::{RunSummary, Stage};

@@ -9,7 +9,9 @@ use super::config::PipelineConfig;
 use super::error::PipelineError;
 use super::input::{Inputs, IntoInput};
 use super::output::Output;
+use super::source::ChunkSource;
 use super::stage::{KernelCall, RunSummary, Stage};
+use super::target::TargetSpec;
 
 /// A pipeline with its streams and buffers. Reusable, also by several runs at once.
 #[derive(Debug)]
@@ -116,12 +118,7 @@ impl Pipeline {
         let middle = KernelCall::InPlace(&mut in_place);
         let source = input.into_input().into_source()?;
         let spec = output.into().into_spec()?;
-        if source.item_bytes != spec.item_bytes {
-            return Err(PipelineError::setup(pinlane_core::Error::InvalidConfig {
-                field: "output",
-                reason: "items as wide as the input's, since the kernel works in place",
-            }));
-        }
+        check_in_place(&source, &spec)?;
         self.flow(vec![source], middle, spec, work)
     }
 
@@ -142,4 +139,15 @@ impl Pipeline {
     pub fn trim(&self) {
         self.cache.clear();
     }
+}
+
+/// Checks that a kernel can replace its input by its results.
+pub(super) fn check_in_place(source: &ChunkSource<'_>, spec: &TargetSpec<'_>) -> Result<()> {
+    if source.item_bytes != spec.item_bytes {
+        return Err(pinlane_core::Error::InvalidConfig {
+            field: "output",
+            reason: "items as wide as the input's, since the kernel works in place",
+        });
+    }
+    Ok(())
 }

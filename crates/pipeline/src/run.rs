@@ -103,7 +103,7 @@ impl Pipeline {
 }
 
 /// Checks that known lengths agree.
-fn check_lengths(sources: &[ChunkSource<'_>], spec: &TargetSpec<'_>) -> Result<()> {
+pub(super) fn check_lengths(sources: &[ChunkSource<'_>], spec: &TargetSpec<'_>) -> Result<()> {
     let items = sources.iter().find_map(ChunkSource::known_items);
     let room = spec.known_bytes().map(|bytes| bytes / spec.item_bytes);
     match (items, room) {

@@ -3,7 +3,13 @@
 use pinlane_driver::{KernelArg, LaunchShape};
 
 use super::replace_u32;
-use crate::{Memory, ROUND_TRIPS_ITEMS, TwinResult};
+use crate::{Memory, TwinResult};
+
+/// Elements of each thread of `pinlane_round_trips_u32`.
+pub const ROUND_TRIPS_ITEMS: usize = 16;
+
+/// Blocks of `pinlane_sweep_u32` that a multiprocessor runs at once.
+pub const SWEEP_BLOCKS: usize = 8;
 
 /// Rounds over all elements per nanosecond, as on a large GPU.
 const ROUNDS_PER_NS: u64 = 16_000;

@@ -18,6 +18,7 @@ mod scatter_gather;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
+pub use self::churn::{ROUND_TRIPS_ITEMS, SWEEP_BLOCKS};
 use self::churn::{churn_u32, round_trips_u32, sweep_u32};
 use self::convert::{f32_to_bf16, f32_to_f16, u8_to_f32};
 use self::dot::{dot_atomic_f32, dot_partials_f32, dot_sum_f64};

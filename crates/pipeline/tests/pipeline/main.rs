@@ -14,6 +14,7 @@ mod mix;
 mod odd;
 mod overlap;
 mod panics;
+mod planned;
 mod plans;
 mod predicted;
 mod reuse;
