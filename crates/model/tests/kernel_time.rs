@@ -58,6 +58,18 @@ fn a_fit_finds_the_times_that_were_measured() {
 }
 
 #[test]
+fn among_equal_fits_the_device_is_busy_for_longer() {
+    // Only the largest size fills the device.
+    let times: Vec<_> = sizes(24 * MIB)
+        .map(|size| (size, (size / 2).max(9 * MIB)))
+        .collect();
+    let kernel = KernelTime::fit(&times, &[]);
+    assert_eq!(kernel.fixed_ns, 0);
+    assert_eq!(kernel.least_ns, 9 * MIB);
+    assert_near(kernel.ns_per_gib, GIB / 2, 1);
+}
+
+#[test]
 fn a_fit_is_robust_against_noise_and_a_few_wrong_times() {
     let kernel = KernelTime {
         fixed_ns: 3_000,

@@ -39,6 +39,9 @@ pub struct KernelTime {
 /// Less than this share of the device is not told from noise.
 const IDLE_PERCENT_LEAST: f64 = 10.0;
 
+/// Misfit that a kernel of nothing but a fixed part has at least: among equals, the smallest such part wins.
+const FIXED_PENALTY: f64 = 0.01;
+
 impl KernelTime {
     /// Nanoseconds for a chunk of `bytes_in`, alone on the device.
     ///
@@ -71,6 +74,7 @@ impl KernelTime {
     #[must_use]
     pub fn fit(alone: &[(u64, u64)], together: &[(u64, u64)]) -> Self {
         let points: Vec<_> = alone.iter().filter(|(bytes, _)| *bytes > 0).collect();
+        let largest = points.iter().map(|point| point.0).max().unwrap_or(0);
         let mut best = (f64::INFINITY, Self::default());
         for (index, &&first) in points.iter().enumerate() {
             let through_zero = Self::line((0, 0), first);
@@ -84,6 +88,8 @@ impl KernelTime {
                 for least_ns in floors.chain([0]) {
                     let kernel = Self { least_ns, ..line };
                     let misfit: f64 = points.iter().map(|&&point| kernel.misfit(point)).sum();
+                    // If only one size fills the device, many lines fit as well as the one through zero.
+                    let misfit = misfit + FIXED_PENALTY * kernel.fixed_share(largest);
                     if misfit < best.0 {
                         best = (misfit, kernel);
                     }
@@ -112,6 +118,11 @@ impl KernelTime {
     fn misfit(&self, (bytes, ns): (u64, u64)) -> f64 {
         let expected = self.wide_ns(bytes).max(1) as f64;
         (expected / ns.max(1) as f64).ln().abs()
+    }
+
+    /// The share of the fixed part in a chunk of this size.
+    fn fixed_share(&self, bytes: u64) -> f64 {
+        self.fixed_ns as f64 / self.wide_ns(bytes).max(1) as f64
     }
 
     /// What the kernel leaves idle, by times together on chunks that are large enough.

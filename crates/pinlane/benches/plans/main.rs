@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p pinlane --bench plans -- SEED [JOBS]`, on a machine with a GPU; takes some minutes. Sizes
 //! are 4 MiB to 2 GiB, kernels 50 us to 30 ms of three kinds, both log-uniform. One calibration; every time is
-//! a median of wall-clock times from the call to its return, all ways of a job in turns.
+//! a median of wall-clock times from the call to its return, all ways of a job in turns. With `sim:h200` as
+//! another argument it runs on a simulated device and its clock, with sizes to 64 MiB.
 
 mod job;
 mod kernel;
@@ -10,10 +11,12 @@ mod ways;
 
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use pinlane::Device;
 use pinlane::calibrate::calibrate;
-use pinlane::model::SplitMix64;
 use pinlane::model::planner::{Limits, best};
+use pinlane::model::{Profile, SplitMix64};
+use pinlane::sim::Sim;
 
 use job::{DrawnJob, MIB, Rig};
 use ways::measure;
@@ -32,7 +35,15 @@ fn main() -> anyhow::Result<()> {
         [seed] => (seed, JOBS),
         [seed, count, ..] => (seed, usize::try_from(count)?),
     };
-    let device = match Device::cuda(0) {
+    let sim = match std::env::args().find_map(|word| Some(word.strip_prefix("sim:")?.to_owned())) {
+        Some(name) => Some(simulated(&name)?),
+        None => None,
+    };
+    let device = match &sim {
+        Some(sim) => Device::open(sim, 0),
+        None => Device::cuda(0),
+    };
+    let device = match device {
         Ok(device) => device,
         Err(error) => {
             println!("nothing to measure: {error}");
@@ -40,23 +51,34 @@ fn main() -> anyhow::Result<()> {
         }
     };
     let began = Instant::now();
-    let profile = calibrate(&device, &|| began.elapsed().as_nanos() as u64)?;
+    let clock: Box<dyn Fn() -> u64> = match sim {
+        Some(sim) => Box::new(move || sim.now_ns()),
+        None => Box::new(move || began.elapsed().as_nanos() as u64),
+    };
+    println!("{}", device.info().name);
+    let profile = calibrate(&device, &clock)?;
     println!(
         "calibrated in {:.1} s\n{}",
         began.elapsed().as_secs_f64(),
         profile.to_toml()
     );
-    let mut rig = Rig::new(&device, profile)?;
+    let mut rig = Rig::new(&device, profile, clock)?;
     let mut random = SplitMix64::new(seed);
     let mut results = Vec::new();
     println!("seed {seed}, {count} jobs\n");
     for number in 0..count {
-        let drawn = DrawnJob::draw(&mut random);
+        let drawn = DrawnJob::draw(&mut random, rig.input.len());
         results.push(run(&mut rig, number, &drawn)?);
     }
     sum_up(&results);
     println!("\n{:.0} s", began.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// A simulated machine. Its clock is the host's.
+fn simulated(name: &str) -> anyhow::Result<Sim> {
+    let profile = Profile::builtin(name).with_context(|| format!("no profile {name}"))?;
+    Ok(Sim::builder().profile(profile).checks(false).build())
 }
 
 /// What was predicted and measured for one job.
@@ -72,7 +94,7 @@ struct JobResult {
 
 fn run(rig: &mut Rig, number: usize, drawn: &DrawnJob) -> anyhow::Result<JobResult> {
     let rounds = rig.rounds_for(drawn)?;
-    let (job, points) = rig.job(drawn, rounds)?;
+    let job = rig.job(drawn, rounds)?;
     let plan = best(&job, &rig.profile, &Limits::default())?;
     let ways = ways::all(&job, plan.shape);
     let measured_ns = measure(rig, drawn.kind, rounds, &job, &ways)?;
@@ -82,12 +104,9 @@ fn run(rig: &mut Rig, number: usize, drawn: &DrawnJob) -> anyhow::Result<JobResu
         "{number:2} {} {:.1} MiB, {rounds} rounds, {:.3} ms",
         drawn.kind.name(),
         job.bytes_in as f64 / MIB as f64,
-        points[0].alone_ns as f64 / 1e6
+        job.kernel.ns(job.bytes_in)? as f64 / 1e6
     );
     println!("{what}: {:?}", job.kernel);
-    for point in &points {
-        println!("    kernel {point}");
-    }
     for ((way, predicted_ns), measured_ns) in ways.iter().zip(&predicted_ns).zip(&measured_ns) {
         println!(
             "    {:44} predicted {:9.3}, measured {:9.3} ms, {:+6.1}%",
@@ -119,7 +138,9 @@ fn run(rig: &mut Rig, number: usize, drawn: &DrawnJob) -> anyhow::Result<JobResu
         result.ratio,
         ways[best_at].name(&job)
     );
-    std::thread::sleep(PAUSE);
+    if rig.device.info().simulated.is_none() {
+        std::thread::sleep(PAUSE);
+    }
     Ok(result)
 }
 
