@@ -49,7 +49,7 @@ fn a_fit_finds_the_times_that_were_measured() {
         let times: Vec<_> = sizes(GIB)
             .map(|size| (size, kernel.ns(size).unwrap()))
             .collect();
-        let found = KernelTime::fit(&times, &[]);
+        let found = KernelTime::fit(&times, (1, &[]));
         for size in sizes(GIB) {
             let expected_ns = kernel.ns(size).unwrap();
             assert_near(found.ns(size).unwrap(), expected_ns, 1);
@@ -63,10 +63,31 @@ fn among_equal_fits_the_device_is_busy_for_longer() {
     let times: Vec<_> = sizes(24 * MIB)
         .map(|size| (size, (size / 2).max(9 * MIB)))
         .collect();
-    let kernel = KernelTime::fit(&times, &[]);
+    let kernel = KernelTime::fit(&times, (1, &[]));
     assert_eq!(kernel.fixed_ns, 0);
     assert_eq!(kernel.least_ns, 9 * MIB);
     assert_near(kernel.ns_per_gib, GIB / 2, 1);
+}
+
+/// Times alone of a kernel with a floor may look like a fixed part; times together tell.
+#[test]
+fn times_together_tell_a_floor_from_a_fixed_part() {
+    let kernel = KernelTime {
+        fixed_ns: 0,
+        least_ns: 1_162_000,
+        ns_per_gib: 72_800_000,
+        idle_percent: 0,
+    };
+    let ns = |size| kernel.ns(size).unwrap();
+    let wiggle = |size: u64| size >> 20;
+    let alone: Vec<_> = sizes(25 * MIB)
+        .map(|size| (size, ns(size) + wiggle(size)))
+        .collect();
+    let each = |size| (ns(size) / 4).max(size * 72_800_000 / GIB);
+    let together: Vec<_> = sizes(25 * MIB / 4).map(|size| (size, each(size))).collect();
+    let found = KernelTime::fit(&alone, (4, &together));
+    assert!(found.fixed_ns < 20_000, "{found:?}");
+    assert_near(found.ns_per_gib, 72_800_000, 2);
 }
 
 #[test]
@@ -90,7 +111,7 @@ fn a_fit_is_robust_against_noise_and_a_few_wrong_times() {
             let index = random.index(times.len());
             times[index].1 *= 3;
         }
-        let found = KernelTime::fit(&times, &[]);
+        let found = KernelTime::fit(&times, (1, &[]));
         for size in sizes(GIB) {
             assert_near(found.ns(size).unwrap(), kernel.ns(size).unwrap(), 6);
         }
@@ -101,12 +122,12 @@ fn a_fit_is_robust_against_noise_and_a_few_wrong_times() {
 fn a_kernel_that_leaves_the_device_idle_is_told_by_times_together() {
     let alone: Vec<_> = sizes(64 * MIB).map(|size| (size, size / 10)).collect();
     let together: Vec<_> = sizes(16 * MIB).map(|size| (size, size / 40)).collect();
-    assert_eq!(KernelTime::fit(&alone, &together).idle_percent, 75);
-    assert_eq!(KernelTime::fit(&alone, &alone).idle_percent, 0);
-    assert_eq!(KernelTime::fit(&alone, &[]).idle_percent, 0);
-    assert_eq!(KernelTime::fit(&[], &[]), KernelTime::default());
+    assert_eq!(KernelTime::fit(&alone, (4, &together)).idle_percent, 75);
+    assert_eq!(KernelTime::fit(&alone, (4, &alone)).idle_percent, 0);
+    assert_eq!(KernelTime::fit(&alone, (4, &[])).idle_percent, 0);
+    assert_eq!(KernelTime::fit(&[], (1, &[])), KernelTime::default());
     // Only more streams make such a kernel faster.
-    let kernel = KernelTime::fit(&alone, &together);
+    let kernel = KernelTime::fit(&alone, (4, &together));
     let profile = Profile::builtin("h200").unwrap();
     let job = pinned(64 * MIB, kernel);
     let plan = best(&job, &profile, &Limits::default()).unwrap();
@@ -123,7 +144,7 @@ fn kernels_with_few_blocks_are_predicted_as_measured() {
     let block_ns = 15_000_000 / 8192_u64.div_ceil(132);
     let kernel_ns = |bytes: u64| (bytes / 1024).div_ceil(132) * block_ns;
     let times: Vec<_> = sizes(8 * MIB).map(|size| (size, kernel_ns(size))).collect();
-    let job = pinned(8 * MIB, KernelTime::fit(&times, &[]));
+    let job = pinned(8 * MIB, KernelTime::fit(&times, (1, &[])));
     let shape = |chunks: u64, streams, order, ring_slots| Shape {
         chunk_bytes: (8 * MIB).div_ceil(chunks),
         streams,

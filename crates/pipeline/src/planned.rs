@@ -166,7 +166,7 @@ impl PlannedPipeline {
             }
             // The first launch of a kernel takes longer.
             if times.len() > 2 {
-                let kernel = KernelTime::fit(&times[1..], &[]);
+                let kernel = KernelTime::fit(&times[1..], (1, &[]));
                 *lock(&self.kernel) = Some(kernel);
             }
         }

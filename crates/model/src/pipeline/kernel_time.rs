@@ -59,46 +59,61 @@ impl KernelTime {
     /// the launch ([`KernelCosts::launch_ns`](crate::KernelCosts)).
     ///
     /// `alone` are kernels one after the other on one stream; the more sizes, the better, from the smallest
-    /// chunk that may be planned to the whole input. `together` are kernels on several streams at once, the
-    /// time of all divided by their number; it may be empty. A few wrong times do no harm.
+    /// chunk that may be planned to the whole input. `together` are kernels on so many streams at once, the time
+    /// of all divided by their number; there may be none. A few wrong times do no harm.
     ///
     /// ```
     /// use pinlane_model::pipeline::KernelTime;
     ///
     /// let mib = |count: u64| count << 20;
     /// let times = [(mib(1), 150_000), (mib(4), 151_000), (mib(16), 160_000), (mib(64), 640_000)];
-    /// let kernel = KernelTime::fit(&times, &[]);
+    /// let kernel = KernelTime::fit(&times, (4, &[]));
     /// assert_eq!(kernel.ns_per_gib, 10_240_000);
     /// assert_eq!(kernel.least_ns, 151_000);
     /// ```
     #[must_use]
-    pub fn fit(alone: &[(u64, u64)], together: &[(u64, u64)]) -> Self {
+    pub fn fit(alone: &[(u64, u64)], together: (u32, &[(u64, u64)])) -> Self {
         let points: Vec<_> = alone.iter().filter(|(bytes, _)| *bytes > 0).collect();
         let largest = points.iter().map(|point| point.0).max().unwrap_or(0);
         let mut best = (f64::INFINITY, Self::default());
         for (index, &&first) in points.iter().enumerate() {
             let through_zero = Self::line((0, 0), first);
-            let others = points[index + 1..]
-                .iter()
-                .map(|&&other| Self::line(first, other));
-            for line in others.flatten().chain(through_zero) {
+            let others = points[index + 1..].iter();
+            let lines = others.map(|&&other| Self::line(first, other));
+            for line in lines.flatten().chain(through_zero) {
                 let floors = points
                     .iter()
                     .map(|point| point.1.saturating_sub(line.fixed_ns));
                 for least_ns in floors.chain([0]) {
-                    let kernel = Self { least_ns, ..line };
-                    let misfit: f64 = points.iter().map(|&&point| kernel.misfit(point)).sum();
+                    let mut kernel = Self { least_ns, ..line };
+                    kernel.idle_percent = kernel.idle_percent_of(together.1);
                     // If only one size fills the device, many lines fit as well as the one through zero.
-                    let misfit = misfit + FIXED_PENALTY * kernel.fixed_share(largest);
+                    let misfit = kernel.misfit(&points, together)
+                        + FIXED_PENALTY * kernel.fixed_share(largest);
                     if misfit < best.0 {
                         best = (misfit, kernel);
                     }
                 }
             }
         }
-        let (_, mut kernel) = best;
-        kernel.idle_percent = kernel.idle_percent_of(together);
-        kernel
+        best.1
+    }
+
+    /// How far measured times are off, as ratios. Not squared: a wrong time must not weigh more than others.
+    fn misfit(&self, alone: &[&(u64, u64)], together: (u32, &[(u64, u64)])) -> f64 {
+        let off = |expected_ns: u128, ns: u64| {
+            let ratio = expected_ns.max(1) as f64 / ns.max(1) as f64;
+            ratio.ln().abs()
+        };
+        let alone = alone
+            .iter()
+            .map(|&&(bytes, ns)| off(self.wide_ns(bytes), ns));
+        let streams = u128::from(together.0.max(1));
+        let together = together.1.iter().map(|&(bytes, ns)| {
+            let side_by_side_ns = self.wide_ns(bytes) / streams;
+            off(side_by_side_ns.max(self.busy_ns(bytes)), ns)
+        });
+        alone.sum::<f64>() + together.sum::<f64>()
     }
 
     /// The line through two points; `None` if it falls or begins below 0.
@@ -112,12 +127,6 @@ impl KernelTime {
             ns_per_gib: u64::try_from(ns_per_gib).ok()?,
             ..Self::default()
         })
-    }
-
-    /// How far a measured time is off, as a ratio. Not squared: a wrong time must not weigh more than others.
-    fn misfit(&self, (bytes, ns): (u64, u64)) -> f64 {
-        let expected = self.wide_ns(bytes).max(1) as f64;
-        (expected / ns.max(1) as f64).ln().abs()
     }
 
     /// The share of the fixed part in a chunk of this size.
@@ -149,13 +158,17 @@ impl KernelTime {
         u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB
     }
 
-    /// Time in which it occupies the whole device, and the rest, which comes first.
+    /// Time in which it occupies the whole device.
+    fn busy_ns(&self, bytes_in: u64) -> u128 {
+        let busy_percent = 100 - self.idle_percent.min(100);
+        self.variable_ns(bytes_in) * u128::from(busy_percent) / 100
+    }
+
+    /// The rest of its time, alone on the device, and the time in which it occupies the whole device.
     pub(crate) fn tail_and_busy_ns(&self, bytes_in: u64) -> Result<(u64, u64), PlanError> {
         let all_ns = self.ns(bytes_in)?;
-        let busy_percent = 100 - self.idle_percent.min(100);
-        let busy_ns = self.variable_ns(bytes_in) * u128::from(busy_percent) / 100;
         // At most `all_ns`.
-        let busy_ns = u64::try_from(busy_ns).unwrap_or(all_ns);
+        let busy_ns = u64::try_from(self.busy_ns(bytes_in)).unwrap_or(all_ns);
         Ok((all_ns - busy_ns, busy_ns))
     }
 
