@@ -15,7 +15,7 @@ use super::job::OverlapJob;
 const CHUNKS_PER_STREAM: usize = 2;
 
 /// The variants, and what was predicted for the planned one.
-pub(super) struct Measured {
+pub(super) struct MeasuredVariants {
     pub(super) timelines: Vec<Timeline>,
     pub(super) predicted_ns: u64,
 }
@@ -28,7 +28,7 @@ pub(super) fn run_all(
     streams: u32,
     profile: &Profile,
     repeat: u32,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<MeasuredVariants> {
     let breadth_first = config(job, streams as usize, PipelineOrder::BreadthFirst);
     let depth_first = config(job, streams as usize, PipelineOrder::DepthFirst);
     let (planned, predicted_ns) = planned(job, profile)?;
@@ -58,7 +58,7 @@ pub(super) fn run_all(
         let same = expected == job.output[..];
         ensure!(same, "{name}: the result differs from that of one stream");
     }
-    Ok(Measured {
+    Ok(MeasuredVariants {
         timelines,
         predicted_ns,
     })
