@@ -91,6 +91,15 @@ fn times_together_tell_a_floor_from_a_fixed_part() {
 }
 
 #[test]
+fn a_kernel_that_takes_as_long_for_every_size_has_no_rate() {
+    let times: Vec<_> = sizes(2 * MIB)
+        .map(|size| (size, 480_000 + size / MIB))
+        .collect();
+    let kernel = KernelTime::fit(&times, (1, &[]));
+    assert_near(kernel.ns(64 * MIB).unwrap(), 480_000, 1);
+}
+
+#[test]
 fn a_fit_is_robust_against_noise_and_a_few_wrong_times() {
     let kernel = KernelTime {
         fixed_ns: 3_000,

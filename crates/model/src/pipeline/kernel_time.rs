@@ -39,8 +39,11 @@ pub struct KernelTime {
 /// Less than this share of the device is not told from noise.
 const IDLE_PERCENT_LEAST: f64 = 10.0;
 
-/// Misfit that a kernel of nothing but a fixed part has at least: among equals, the smallest such part wins.
-const FIXED_PENALTY: f64 = 0.01;
+/// Added to the misfit of a kernel with a fixed part, by its share: among equals, the smaller one wins.
+const FIXED_PENALTY: f64 = 0.02;
+
+/// Times up to this part of the least time are not told from it.
+const FLAT_PERCENT: u128 = 103;
 
 impl KernelTime {
     /// Nanoseconds for a chunk of `bytes_in`, alone on the device.
@@ -86,6 +89,14 @@ impl KernelTime {
                     .map(|point| point.1.saturating_sub(line.fixed_ns));
                 for least_ns in floors.chain([0]) {
                     let mut kernel = Self { least_ns, ..line };
+                    // A rate that no size shows would be made up.
+                    let flat_ns = u128::from(least_ns) * FLAT_PERCENT / 100;
+                    if least_ns > 0
+                        && kernel.ns_per_gib > 0
+                        && kernel.variable_ns(largest) <= flat_ns
+                    {
+                        continue;
+                    }
                     kernel.idle_percent = kernel.idle_percent_of(together.1);
                     // If only one size fills the device, many lines fit as well as the one through zero.
                     let misfit = kernel.misfit(&points, together)
@@ -129,9 +140,12 @@ impl KernelTime {
         })
     }
 
-    /// The share of the fixed part in a chunk of this size.
+    /// The share of the fixed part in a chunk of this size; 0 if no other part grows with it.
     fn fixed_share(&self, bytes: u64) -> f64 {
-        self.fixed_ns as f64 / self.wide_ns(bytes).max(1) as f64
+        match self.ns_per_gib {
+            0 => 0.0,
+            _ => self.fixed_ns as f64 / self.wide_ns(bytes).max(1) as f64,
+        }
     }
 
     /// What the kernel leaves idle, by times together on chunks that are large enough.
