@@ -42,7 +42,7 @@ const HEAD_START_NS: u64 = 8_000;
 /// let kernel = measure_kernel(&device, &profile, data.len(), 4, |stream, items| {
 ///     kernels.round_trips(stream, 100, data.range_mut(items))
 /// })?;
-/// assert!(kernel.least_ns > 900_000); // a small chunk takes as long as a large one
+/// assert!(kernel.ns(1 << 20)? > 900_000); // a small chunk takes as long as a large one
 ///
 /// let job = pipeline::Job {
 ///     bytes_in: 16 << 20,
