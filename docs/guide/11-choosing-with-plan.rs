@@ -16,6 +16,7 @@ fn main() -> Result<()> {
         kernel: KernelTime {
             fixed_ns: 5_000,
             ns_per_gib: 1_000_000,
+            ..KernelTime::default()
         },
         input: Memory::Pinned,
         output: Memory::Pinned,

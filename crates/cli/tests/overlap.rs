@@ -59,6 +59,29 @@ fn no_variant_is_slower_than_the_one_before() {
     assert!(totals[4].1 * 3 < totals[0].1 * 2, "{totals:?}");
 }
 
+/// The prediction has the calls of the run, and the run none that only record it.
+#[test]
+fn the_plan_takes_as_long_as_predicted() {
+    for profile in ["sim:pcie3-x16", "sim:pcie5-x16", "sim:h200"] {
+        for (size, kernel) in [("4MiB", "100us"), ("4MiB", "3ms"), ("24MiB", "1ms")] {
+            let job = [
+                "--device", profile, "overlap", "--size", size, "--kernel", kernel,
+            ];
+            let args = [&job[..], &["--host", "0s", "--json"]].concat();
+            let output = run(&args);
+            let report: Value = serde_json::from_str(stdout(&output)).expect("valid JSON");
+            let predicted_ns = report["predicted_ns"].as_u64().expect("a time");
+            let (name, took_ns) = totals(&args[..args.len() - 1]).remove(4);
+            assert!(name.starts_with("Planned"), "{name}");
+            let off_ns = predicted_ns.abs_diff(took_ns);
+            assert!(
+                off_ns * 50 <= took_ns,
+                "{args:?}: {predicted_ns} for {took_ns}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_kernel_and_the_host_take_the_given_time() {
     let args = with(&["--kernel", "3ms", "--host", "0s", "--json"]);

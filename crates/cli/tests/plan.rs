@@ -179,6 +179,17 @@ fn a_given_shape_is_used_and_compared_with_the_best() {
     assert!(text.contains("use the best shape"), "{text}");
 }
 
+/// Chunks that do not fill the GPU are no faster, so there are fewer of them.
+#[test]
+fn a_least_time_of_the_kernel_makes_chunks_larger() {
+    let small = ["plan", "--in", "8MiB", "--out", "8MiB", "--kernel", "15ms"];
+    let plan = |more: &[&str]| json(&[&small[..], &["--profile", "h200"], more].concat());
+    let (plain, least) = (plan(&[]), plan(&["--kernel-least", "4ms"]));
+    let chunks = |report: &Value| number(&report["best"]["chunks"]);
+    assert!(chunks(&least) < chunks(&plain), "{least}");
+    assert_eq!(plan(&["--kernel-least", "0s"]), plain);
+}
+
 #[test]
 fn the_rest_of_the_shape_is_chosen() {
     for (args, field, value) in [

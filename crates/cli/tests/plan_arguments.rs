@@ -42,6 +42,13 @@ fn refused_more(args: &[&str], parts: &[&str]) {
 }
 
 #[test]
+fn a_least_time_of_the_kernel() {
+    refused(&["--kernel-least", "1ms"], &["--kernel"]);
+    refused_more(&["--kernel-least", "-1ms"], &["--kernel-least"]);
+    refused_more(&["--kernel-least", "soon"], &["--kernel-least"]);
+}
+
+#[test]
 fn sizes() {
     refused(
         &["--in", "0", "--out", "0", "--kernel", "1ms"],

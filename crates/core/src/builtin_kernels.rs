@@ -1,6 +1,8 @@
 //! Built-in kernels that are safe to launch.
 
-use pinlane_kernels::{dot_partials, dot_partials_shape, dot_sum_shape};
+use pinlane_kernels::{
+    ROUND_TRIPS_ITEMS, SWEEP_BLOCKS, dot_partials, dot_partials_shape, dot_sum_shape,
+};
 
 use crate::driver_copy::same_len;
 use crate::kernel::{In, Out};
@@ -28,12 +30,19 @@ pub struct Builtin {
     add_u32: Kernel<Update>,
     saxpy_f32: Kernel<(u64, f32, In<f32>, Out<f32>)>,
     churn_u32: Kernel<Update>,
+    sweep_u32: Kernel<Update>,
+    round_trips_u32: Kernel<Update>,
+    /// Blocks of `sweep_u32` that the device runs at once.
+    sweep_blocks: usize,
     dot_partials_f32: Kernel<TwoVectors<f64>>,
     dot_sum_f64: Kernel<(u64, In<f64>, Out<f64>)>,
     dot_atomic_f32: Kernel<TwoVectors<f32>>,
     pub(crate) normalize: normalize::Kernels,
     spin: Kernel<(u64,)>,
 }
+
+/// Threads of each block of [`LaunchShape::for_items`].
+const BLOCK_THREADS: usize = 256;
 
 /// Number of elements, an operand, and what is updated.
 type Update = (u64, u32, Out<u32>);
@@ -49,6 +58,9 @@ impl Builtin {
             add_u32: module.kernel("pinlane_add_u32")?,
             saxpy_f32: module.kernel("pinlane_saxpy_f32")?,
             churn_u32: module.kernel("pinlane_churn_u32")?,
+            sweep_u32: module.kernel("pinlane_sweep_u32")?,
+            round_trips_u32: module.kernel("pinlane_round_trips_u32")?,
+            sweep_blocks: device.info().multiprocessors as usize * SWEEP_BLOCKS,
             dot_partials_f32: module.kernel("pinlane_dot_partials_f32")?,
             dot_sum_f64: module.kernel("pinlane_dot_sum_f64")?,
             dot_atomic_f32: module.kernel("pinlane_dot_atomic_f32")?,
@@ -65,7 +77,7 @@ impl Builtin {
         data: impl Into<DeviceSliceMut<'a, u32>>,
     ) -> Result<()> {
         // SAFETY: it accesses the elements of `data` only.
-        unsafe { update(&self.add_u32, stream, value, data.into()) }
+        unsafe { update(&self.add_u32, stream, value, data.into(), usize::MAX) }
     }
 
     /// `data[i] = data[i] * 1664525 + 1013904223`, `rounds` times, wrapping. Keeps the arithmetic units of
@@ -77,7 +89,34 @@ impl Builtin {
         data: impl Into<DeviceSliceMut<'a, u32>>,
     ) -> Result<()> {
         // SAFETY: it accesses the elements of `data` only.
-        unsafe { update(&self.churn_u32, stream, rounds, data.into()) }
+        unsafe { update(&self.churn_u32, stream, rounds, data.into(), usize::MAX) }
+    }
+
+    /// The result of [`churn`](Self::churn), limited by device memory: every round reads and writes all
+    /// elements before the next begins.
+    pub fn sweep<'a>(
+        &self,
+        stream: &Stream,
+        rounds: u32,
+        data: impl Into<DeviceSliceMut<'a, u32>>,
+    ) -> Result<()> {
+        let threads = self.sweep_blocks.saturating_mul(BLOCK_THREADS);
+        // SAFETY: it accesses the elements of `data` only.
+        unsafe { update(&self.sweep_u32, stream, rounds, data.into(), threads) }
+    }
+
+    /// The result of [`churn`](Self::churn), limited by latency: every round of an element waits for a round
+    /// trip to memory. Each thread has 16 elements, so chunks below some megabytes do not fill a large GPU.
+    pub fn round_trips<'a>(
+        &self,
+        stream: &Stream,
+        rounds: u32,
+        data: impl Into<DeviceSliceMut<'a, u32>>,
+    ) -> Result<()> {
+        let data = data.into();
+        let threads = data.len().div_ceil(ROUND_TRIPS_ITEMS);
+        // SAFETY: it accesses the elements of `data` only.
+        unsafe { update(&self.round_trips_u32, stream, rounds, data, threads) }
     }
 
     /// `y[i] = a * x[i] + y[i]`, rounded once.
@@ -231,6 +270,8 @@ impl Builtin {
     }
 }
 
+/// Launches with a thread for each element, but at most `threads`.
+///
 /// # Safety
 /// The kernel accesses the first elements of its slice only, as many as its first parameter says.
 unsafe fn update(
@@ -238,9 +279,11 @@ unsafe fn update(
     stream: &Stream,
     operand: u32,
     data: DeviceSliceMut<'_, u32>,
+    threads: usize,
 ) -> Result<()> {
     let items = data.len();
+    let shape = LaunchShape::for_items(items.min(threads));
     let values = (items as u64, operand, data);
     // SAFETY: these are its parameters; the caller vouches for its accesses.
-    unsafe { stream.launch(kernel, LaunchShape::for_items(items), values) }
+    unsafe { stream.launch(kernel, shape, values) }
 }

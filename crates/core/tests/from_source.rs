@@ -16,6 +16,7 @@ const FILL: Kernel = Kernel {
     },
     bytes_touched: |_| 4,
     fixed_ns: |_| 0,
+    tail_ns: |_| 0,
 };
 
 fn device() -> Device {

@@ -66,6 +66,7 @@ fn predict(profile: &Profile, memory: Memory, order: PipelineOrder) {
         kernel: KernelTime {
             fixed_ns: 1_000,
             ns_per_gib: 40_000_000,
+            ..KernelTime::default()
         },
         input: memory,
         output: memory,

@@ -17,6 +17,9 @@ pub struct Kernel {
     pub bytes_touched: fn(&[KernelArg]) -> u64,
     /// Time that it takes whatever the bandwidth, in nanoseconds.
     pub fixed_ns: fn(&[KernelArg]) -> u64,
+    /// What it takes longer, alone on the device, because it has too few threads to fill it, in
+    /// nanoseconds. Kernels of other streams can run meanwhile.
+    pub tail_ns: fn(&[KernelArg]) -> u64,
 }
 
 impl fmt::Debug for Kernel {

@@ -26,7 +26,7 @@ pub use dot_cpu::{dot, dot_partials, dot_partials_shape, dot_sum_shape};
 pub use instructions::Instructions;
 pub use normalize_launch::{MAX_CHANNELS, normalize_shape};
 pub use scatter_gather_table::Piece;
-pub use twins::{builtin, find};
+pub use twins::{ROUND_TRIPS_ITEMS, SWEEP_BLOCKS, builtin, find};
 
 /// All built-in kernels as one PTX module, for GPUs with compute capability 5.2 or later.
 pub const PTX: &str = include_str!("cuda/builtin.ptx");

@@ -4,6 +4,7 @@
 //! - Among operations of one priority, the one that became ready first runs first ([`QueuePosition`]).
 //! - While both directions are busy, copies run more slowly; a copy that is already running slows down
 //!   when the other direction starts, and speeds up when it ends.
+//! - A kernel that leaves its engine before its time is over ends later; others run on the engine meanwhile.
 //! - An operation that depends on one of another engine starts a little after it ([`EarliestStart`]).
 
 use crate::Profile;

@@ -12,8 +12,8 @@ fn job(kernel_ms: f64) -> Job {
         bytes_in: 1 << 30,
         bytes_out: 1 << 30,
         kernel: KernelTime {
-            fixed_ns: 0,
             ns_per_gib: (kernel_ms * 1e6) as u64,
+            ..KernelTime::default()
         },
         input: Memory::Pinned,
         output: Memory::Pinned,

@@ -93,6 +93,7 @@ fn plan(profile: &Profile, random: &mut SplitMix64) {
         kernel: KernelTime {
             fixed_ns: random.below(10_000),
             ns_per_gib: random.below(40_000_000),
+            ..KernelTime::default()
         },
         input: memory,
         output: memory,

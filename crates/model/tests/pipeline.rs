@@ -18,8 +18,8 @@ fn job(memory: Memory) -> Job {
         bytes_in: 1 << 30,
         bytes_out: 1 << 30,
         kernel: KernelTime {
-            fixed_ns: 0,
             ns_per_gib: 700_000_000,
+            ..KernelTime::default()
         },
         input: memory,
         output: memory,

@@ -39,7 +39,7 @@ fn down(bytes: u64) -> Work {
 }
 
 fn kernel(ns: u64) -> Work {
-    Work::Kernel { lead_ns: 0, ns }
+    Work::Kernel { tail_ns: 0, ns }
 }
 
 fn submit(stream: u32, work: Work) -> Action {
@@ -301,26 +301,35 @@ fn durations_beyond_64_bits_are_refused() {
 }
 
 #[test]
-fn other_kernels_run_during_the_lead_of_a_kernel() {
-    let leading = Work::Kernel {
-        lead_ns: 100,
+fn other_kernels_run_during_the_tail_of_a_kernel() {
+    let small = Work::Kernel {
+        tail_ns: 100,
         ns: 50,
     };
-    let both = [
-        submit(0, leading),
-        submit(1, kernel(30)),
-        submit(0, leading),
-    ];
-    let schedule = schedule(&profile(), &program(2, 0, 0, &[&both])).unwrap();
-    // The second kernel's lead begins after the first kernel.
+    let all = [submit(0, small), submit(1, kernel(30)), submit(0, small)];
+    let schedule = schedule(&profile(), &program(2, 0, 0, &[&all])).unwrap();
+    // The third kernel starts when the first has ended: 150 after its start.
     assert_eq!(
         spans(&schedule),
         [
-            (Engine::Compute, 110, 160),
-            (Engine::Compute, 20, 50),
-            (Engine::Compute, 260, 310)
+            (Engine::Compute, 10, 60),
+            (Engine::Compute, 60, 90),
+            (Engine::Compute, 160, 210)
         ]
     );
+    assert_eq!(schedule.end_ns, 310);
+}
+
+#[test]
+fn kernels_that_leave_room_for_each_other_run_at_once() {
+    let small = Work::Kernel {
+        tail_ns: 300,
+        ns: 100,
+    };
+    let all = [0, 1, 2, 3].map(|stream| submit(stream, small));
+    let schedule = schedule(&profile(), &program(4, 0, 0, &[&all])).unwrap();
+    // Submitted at 10, 20, 30 and 40; each takes 400 as if it were alone.
+    assert_eq!(schedule.end_ns, 440);
 }
 
 #[test]

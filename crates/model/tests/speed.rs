@@ -13,8 +13,8 @@ fn job(memory: Memory) -> Job {
         bytes_in: 1 << 30,
         bytes_out: 1 << 30,
         kernel: KernelTime {
-            fixed_ns: 0,
             ns_per_gib: 4_200_000,
+            ..KernelTime::default()
         },
         input: memory,
         output: memory,

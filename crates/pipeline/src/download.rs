@@ -8,6 +8,7 @@ use super::stage::Chunk;
 use pinlane_core::internal::{Receiver, Sender};
 use pinlane_core::memory::{DeviceSlice, DeviceSliceMut, PinnedSliceMut};
 use pinlane_core::{DeviceBuf, Error, PoolBuf, Result, Scope, Stream};
+use pinlane_model::pipeline::Memory;
 
 /// Where the bytes of the output go.
 pub(super) enum TargetKind<'a> {
@@ -24,6 +25,47 @@ pub(super) struct TargetSpec<'a> {
 }
 
 impl TargetSpec<'_> {
+    pub(super) fn known_items(&self) -> Option<usize> {
+        self.known_bytes().map(|bytes| bytes / self.item_bytes)
+    }
+
+    /// The places of the first items and of the others, in an output of known length.
+    pub(super) fn split(self, items: usize) -> Result<(Self, Self)> {
+        let at = items * self.item_bytes;
+        let (first, rest) = match self.target {
+            TargetKind::Pinned(slice) => {
+                let (first, rest) = slice.split_at(at);
+                (TargetKind::Pinned(first), TargetKind::Pinned(rest))
+            }
+            TargetKind::Pageable(slice) => {
+                let (first, rest) = slice.split_at_mut(at);
+                (TargetKind::Pageable(first), TargetKind::Pageable(rest))
+            }
+            TargetKind::Device(slice) => {
+                let (first, rest) = slice.split_at(at);
+                (TargetKind::Device(first), TargetKind::Device(rest))
+            }
+            TargetKind::Each(_) => {
+                return Err(Error::InvalidConfig {
+                    field: "output",
+                    reason: "of known length",
+                });
+            }
+        };
+        let item_bytes = self.item_bytes;
+        let part = |target| Self { target, item_bytes };
+        Ok((part(first), part(rest)))
+    }
+
+    /// Where the bytes go, for the planner.
+    pub(super) fn memory(&self) -> Memory {
+        match self.target {
+            TargetKind::Pinned(_) | TargetKind::Each(_) => Memory::Pinned,
+            TargetKind::Pageable(_) => Memory::Express,
+            TargetKind::Device(_) => Memory::Device,
+        }
+    }
+
     /// Total bytes, if known.
     pub(super) fn known_bytes(&self) -> Option<usize> {
         match &self.target {

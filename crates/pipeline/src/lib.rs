@@ -44,6 +44,8 @@
 //!     download    downloads a chunk of results; drain_thread: the thread that hands them to the host
 //!   buffer_cache  device and pinned buffers for the next run
 //!   record        when each stage of each chunk ran on the device
+//!   planned       PlannedPipeline: measures its kernel in its first chunks and plans the rest
+//!   measure_kernel    how long a kernel takes, for the planner
 //! ```
 //!
 //! Device buffers track their uses, so chunks that share one wait for each other where they must. Nothing
@@ -56,8 +58,10 @@ mod download;
 mod drain_thread;
 mod error;
 mod input;
+mod measure_kernel;
 mod output;
 mod pipeline;
+mod planned;
 mod record;
 mod run;
 mod stage;
@@ -66,7 +70,9 @@ mod upload;
 pub use config::{PipelineConfig, PipelineOrder};
 pub use error::{Cause, PipelineError, StageKind};
 pub use input::{Input, Inputs, IntoInput};
+pub use measure_kernel::measure_kernel;
 pub use output::Output;
 pub use pipeline::Pipeline;
+pub use planned::PlannedPipeline;
 pub use record::StageSpan;
 pub use stage::{RunSummary, Stage};

@@ -148,7 +148,7 @@ pub(super) struct RunParts<'k, 'a> {
 }
 
 /// Passes the parts of a run with a kernel that has inputs and an output to `run`.
-fn out_of_place<'a, I: Inputs<'a>, O: Pod, T>(
+pub(super) fn out_of_place<'a, I: Inputs<'a>, O: Pod, T>(
     inputs: I,
     output: impl Into<Output<'a, O>>,
     mut kernel: impl for<'s> FnMut(&Stage<'_>, I::Slices<'s>, DeviceSliceMut<'s, O>) -> Result<()>,
@@ -168,7 +168,7 @@ fn out_of_place<'a, I: Inputs<'a>, O: Pod, T>(
 }
 
 /// The same for a kernel that works in place.
-fn in_place<'a, I: IntoInput<'a>, T>(
+pub(super) fn in_place<'a, I: IntoInput<'a>, T>(
     input: I,
     output: impl Into<Output<'a, I::Item>>,
     mut kernel: impl FnMut(&Stage<'_>, DeviceSliceMut<'_, I::Item>) -> Result<()>,

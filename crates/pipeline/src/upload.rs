@@ -8,6 +8,7 @@ use super::error::{PipelineError, RunResult, StageKind};
 use super::record::StageStream;
 use pinlane_core::memory::{DeviceSlice, Part, PinnedSlice};
 use pinlane_core::{DeviceSliceMut, Error, PoolBuf, Result, Scope, Stream, Transfer};
+use pinlane_model::pipeline::Memory;
 
 /// Passes the bytes of the next batch to a function. Returns whether there was one.
 pub(super) type NextBatch<'a> =
@@ -78,6 +79,42 @@ impl<'a> ChunkSource<'a> {
 
     pub(super) fn known_items(&self) -> Option<usize> {
         self.known_bytes().map(|bytes| bytes / self.item_bytes)
+    }
+
+    /// The first items and the others, of an input of known length.
+    pub(super) fn split(self, items: usize) -> Result<(Self, Self)> {
+        let at = items * self.item_bytes;
+        let (first, rest) = match self.origin {
+            SourceKind::Pinned(slice) => (
+                SourceKind::Pinned(slice.range(..at)),
+                SourceKind::Pinned(slice.range(at..)),
+            ),
+            SourceKind::Pageable(slice) => (
+                SourceKind::Pageable(&slice[..at]),
+                SourceKind::Pageable(&slice[at..]),
+            ),
+            SourceKind::Device(slice) => (
+                SourceKind::Device(slice.range(..at)),
+                SourceKind::Device(slice.range(at..)),
+            ),
+            SourceKind::Batches(_) | SourceKind::Fill(_) => {
+                return Err(Error::InvalidConfig {
+                    field: "input",
+                    reason: "of known length",
+                });
+            }
+        };
+        let part = |origin| Self::new(origin, self.item_bytes);
+        Ok((part(first), part(rest)))
+    }
+
+    /// Where the bytes are, for the planner.
+    pub(super) fn memory(&self) -> Memory {
+        match self.origin {
+            SourceKind::Pinned(_) | SourceKind::Fill(_) => Memory::Pinned,
+            SourceKind::Pageable(_) | SourceKind::Batches(_) => Memory::Express,
+            SourceKind::Device(_) => Memory::Device,
+        }
     }
 
     /// Whether everything was uploaded, if the length is known.

@@ -20,6 +20,9 @@ pub struct Overlap {
     pub host_ns: u64,
     /// Streams of the ways with several.
     pub streams: u32,
+    /// What the planner predicted for its way; `None` if CPU work is part of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted_ns: Option<u64>,
     /// One run per way.
     pub chart: Chart,
 }
@@ -51,8 +54,16 @@ impl Overlap {
             kernel_ns,
             host_ns,
             streams,
+            predicted_ns: None,
             chart,
         }
+    }
+
+    /// Adds the prediction for the planned way.
+    #[must_use]
+    pub fn predicted(mut self, ns: Option<u64>) -> Self {
+        self.predicted_ns = ns;
+        self
     }
 
     /// Name of the planned way: its chunks, and its streams unless it has one per stage.

@@ -154,6 +154,7 @@ impl SimBuilder {
     ///     },
     ///     bytes_touched: |_args| 4,
     ///     fixed_ns: |_args| 0,
+    ///     tail_ns: |_args| 0,
     /// };
     /// let sim = Sim::builder().kernel(twin).build();
     /// ```

@@ -147,6 +147,14 @@ impl Work {
             _ => None,
         }
     }
+
+    /// Time that it takes, alone on the device, beyond that on its engine.
+    pub(crate) fn tail_ns(&self) -> u64 {
+        match self {
+            Self::Kernel(launch) => (launch.kernel.tail_ns)(&launch.args),
+            _ => 0,
+        }
+    }
 }
 
 /// How an operation will fail, if a fault was injected.

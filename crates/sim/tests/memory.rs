@@ -299,6 +299,7 @@ fn modules_know_their_kernels_and_twins() {
         run: double,
         bytes_touched: |_| 2,
         fixed_ns: |_| 1_000,
+        tail_ns: |_| 0,
     };
     let rig = rig(Sim::builder().kernel(kernel));
     let stream = rig.driver.default_stream();

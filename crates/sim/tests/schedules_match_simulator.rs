@@ -5,14 +5,14 @@ mod common;
 
 use common::{Rig, rig};
 use pinlane_driver::{
-    CopyOp, DevicePtr, EventHandle, FunctionHandle, HostPtr, KernelArg, LaunchShape, Place,
-    StreamHandle,
+    CopyOp, DevicePtr, EventHandle, FunctionHandle, HostPtr, KernelArg, LaunchShape, ParamKind,
+    Place, StreamHandle,
 };
 use pinlane_kernels::PTX;
 use pinlane_model::engine_rules::Engine;
 use pinlane_model::schedule::{Action, Program, Work, schedule};
 use pinlane_model::{Direction, HostKind, Profile, SplitMix64};
-use pinlane_sim::Sim;
+use pinlane_sim::{Kernel, Sim};
 
 const BYTES: u64 = 1 << 18;
 
@@ -73,7 +73,7 @@ fn random_work(random: &mut SplitMix64) -> Work {
             bytes: random_size(random, BYTES),
         },
         1 | 2 => Work::Kernel {
-            lead_ns: 0,
+            tail_ns: random.below(2) * random_size(random, 60_000),
             ns: random_size(random, 30_000),
         },
         _ => Work::Copy {
@@ -105,6 +105,24 @@ fn profiles() -> Vec<Profile> {
     profiles
 }
 
+/// In place of the built-in kernel, one that leaves the device to others at its end: (tail, duration).
+fn spin_with_tail() -> Kernel {
+    fn number(arg: &KernelArg) -> u64 {
+        match arg {
+            KernelArg::U64(number) => *number,
+            other => unreachable!("{other:?}"),
+        }
+    }
+    Kernel {
+        name: "pinlane_spin",
+        params: &[ParamKind::U64, ParamKind::U64],
+        run: |_, _, _| Ok(()),
+        bytes_touched: |_| 0,
+        fixed_ns: |args| number(&args[1]),
+        tail_ns: |args| number(&args[0]),
+    }
+}
+
 /// Runs a program on the simulated GPU.
 struct Runner {
     rig: Rig,
@@ -118,7 +136,8 @@ struct Runner {
 
 impl Runner {
     fn new(profile: &Profile, program: &Program) -> Self {
-        let rig = rig(Sim::builder().profile(profile.clone()).checks(false));
+        let builder = Sim::builder().profile(profile.clone()).checks(false);
+        let rig = rig(builder.kernel(spin_with_tail()));
         let module = rig.driver.module_load(PTX).unwrap();
         Self {
             streams: (0..program.streams)
@@ -187,9 +206,10 @@ impl Runner {
                 // content does not matter.
                 unsafe { driver.copy_async(copy, stream).unwrap() };
             }
-            Work::Kernel { ns, .. } => {
-                let (shape, args) = (LaunchShape::for_items(1), [KernelArg::U64(ns)]);
-                // SAFETY: the argument matches the kernel, which accesses no memory.
+            Work::Kernel { tail_ns, ns } => {
+                let args = [KernelArg::U64(tail_ns), KernelArg::U64(ns)];
+                let shape = LaunchShape::for_items(1);
+                // SAFETY: the arguments match the kernel, which accesses no memory.
                 unsafe { driver.launch(self.kernel, shape, &args, stream).unwrap() };
             }
             // SAFETY: the buffer is that large.

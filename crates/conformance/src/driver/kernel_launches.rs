@@ -12,6 +12,7 @@ use crate::rig::{Rig, blocks};
 cases! {
     "kernels/u64-u32-and-pointer" => add,
     "kernels/f32-and-two-pointers" => saxpy,
+    "kernels/rounds-in-three-ways" => rounds,
     "kernels/two-pointers" => copy,
     "kernels/u64-alone" => spin,
     "kernels/any-shape-gives-the-same" => any_shape,
@@ -30,6 +31,28 @@ fn add(rig: &Rig) -> Outcome {
     rig.stream_synchronize(stream)?;
     let expected: Vec<u32> = words.iter().map(|w| w.wrapping_add(0xdead_beef)).collect();
     rig.check_words(memory.all(), &expected, "sums")
+}
+
+/// Churn, sweep and round trips have one result, also with fewer threads than elements.
+fn rounds(rig: &Rig) -> Outcome {
+    let stream = rig.stream()?;
+    let module = rig.module(pinlane_kernels::PTX)?;
+    let words: Vec<u32> = (0..10_000).collect();
+    let round = |word: u32| word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+    let expected = words
+        .iter()
+        .map(|word| (0..9).fold(*word, |word, _| round(word)));
+    let expected: Vec<u32> = expected.collect();
+    for name in ["churn", "sweep", "round_trips"] {
+        let function = rig.module_function(module, &format!("pinlane_{name}_u32"))?;
+        for shape in [blocks(40, 256), blocks(3, 64)] {
+            let memory = rig.upload(cast_slice(&words))?;
+            rig.rounds_u32(function, shape, memory.all(), 9, stream)?;
+            rig.stream_synchronize(stream)?;
+            rig.check_words(memory.all(), &expected, name)?;
+        }
+    }
+    Ok(())
 }
 
 fn saxpy(rig: &Rig) -> Outcome {

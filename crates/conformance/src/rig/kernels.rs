@@ -62,6 +62,19 @@ impl Rig {
         self.launch_over(kernels.add_u32, shape, n, &scalars, &[data], stream)
     }
 
+    /// Replaces every word of `data` so many times.
+    pub(crate) fn rounds_u32(
+        &self,
+        function: FunctionHandle,
+        shape: LaunchShape,
+        data: Span<'_>,
+        rounds: u32,
+        stream: StreamHandle,
+    ) -> Result<()> {
+        let (n, scalars) = (data.bytes / 4, [KernelArg::U32(rounds)]);
+        self.launch_over(function, shape, n, &scalars, &[data], stream)
+    }
+
     /// `y += a * x`, word by word.
     pub(crate) fn saxpy_f32(
         &self,

@@ -51,6 +51,26 @@ extern "C" __global__ void pinlane_churn_u32(u64 n, u32 rounds, u32* data) {
     }
 }
 
+// The result of pinlane_churn_u32, but every round is a pass over memory: work for the memory. For
+// that, launch no more threads than run at once; a thread with one element only waits for it.
+extern "C" __global__ void pinlane_sweep_u32(u64 n, u32 rounds, volatile u32* data) {
+    for (u32 round = 0; round < rounds; round++) {
+        for (u64 i = first_item(); i < n; i += stride_items()) {
+            data[i] = data[i] * 1664525u + 1013904223u;
+        }
+    }
+}
+
+// The result of pinlane_churn_u32, but every round of an element is a load that waits for the store
+// of the round before. Its time is latency; with few threads most of the device is idle.
+extern "C" __global__ void pinlane_round_trips_u32(u64 n, u32 rounds, volatile u32* data) {
+    for (u64 i = first_item(); i < n; i += stride_items()) {
+        for (u32 round = 0; round < rounds; round++) {
+            data[i] = data[i] * 1664525u + 1013904223u;
+        }
+    }
+}
+
 static __device__ u64 now_ns() {
     u64 now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));

@@ -18,7 +18,8 @@ mod scatter_gather;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
-use self::churn::churn_u32;
+pub use self::churn::{ROUND_TRIPS_ITEMS, SWEEP_BLOCKS};
+use self::churn::{churn_u32, round_trips_u32, sweep_u32};
 use self::convert::{f32_to_bf16, f32_to_f16, u8_to_f32};
 use self::dot::{dot_atomic_f32, dot_partials_f32, dot_sum_f64};
 use self::normalize::{normalize_u8_bf16, normalize_u8_f32};
@@ -41,35 +42,38 @@ pub fn builtin() -> &'static [Kernel] {
 }
 
 /// A table of kernels: the twin, whose name with a prefix is the kernel's, its parameters, the bytes
-/// it touches and its fixed time.
+/// it touches, its fixed time, and the time in which it does not fill the device.
 macro_rules! kernels {
-    ($($run:ident($($param:ident),+): $bytes_touched:expr, $fixed_ns:expr;)+) => {
+    ($($run:ident($($param:ident),+): $bytes_touched:expr, $fixed_ns:expr, $tail_ns:expr;)+) => {
         &[$(Kernel {
             name: concat!("pinlane_", stringify!($run)),
             params: &[$(ParamKind::$param),+],
             run: $run,
             bytes_touched: $bytes_touched,
             fixed_ns: $fixed_ns,
+            tail_ns: $tail_ns,
         }),+]
     };
 }
 
 static ALL: &[Kernel] = kernels! {
-    add_u32(U64, U32, Ptr): per_item::<8>, none;
-    saxpy_f32(U64, F32, Ptr, Ptr): per_item::<12>, none;
-    copy_u8(U64, Ptr, Ptr): per_item::<2>, none;
-    spin(U64): none, per_item::<1>;
-    churn_u32(U64, U32, Ptr): per_item::<8>, churn::fixed_ns;
-    f32_to_bf16(U64, Ptr, Ptr): per_item::<6>, none;
-    f32_to_f16(U64, Ptr, Ptr): per_item::<6>, none;
-    u8_to_f32(U64, F32, F32, Ptr, Ptr): per_item::<5>, none;
-    dot_partials_f32(U64, Ptr, Ptr, Ptr): dot::partials_touched, none;
-    dot_sum_f64(U64, Ptr, Ptr): dot::sum_touched, none;
-    dot_atomic_f32(U64, Ptr, Ptr, Ptr): dot::atomic_touched, dot::atomic_ns;
-    normalize_u8_f32(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 5), none;
-    normalize_u8_bf16(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 3), none;
-    scatter(U64, U32, Ptr, Ptr, U64): scatter_gather::touched, none;
-    gather(U64, U32, Ptr, Ptr, U64): scatter_gather::touched, none;
+    add_u32(U64, U32, Ptr): per_item::<8>, none, none;
+    saxpy_f32(U64, F32, Ptr, Ptr): per_item::<12>, none, none;
+    copy_u8(U64, Ptr, Ptr): per_item::<2>, none, none;
+    spin(U64): none, per_item::<1>, none;
+    churn_u32(U64, U32, Ptr): per_item::<8>, churn::fixed_ns, none;
+    sweep_u32(U64, U32, Ptr): churn::sweep_touched, none, none;
+    round_trips_u32(U64, U32, Ptr): per_item::<8>, churn::round_trips_ns, churn::round_trips_tail_ns;
+    f32_to_bf16(U64, Ptr, Ptr): per_item::<6>, none, none;
+    f32_to_f16(U64, Ptr, Ptr): per_item::<6>, none, none;
+    u8_to_f32(U64, F32, F32, Ptr, Ptr): per_item::<5>, none, none;
+    dot_partials_f32(U64, Ptr, Ptr, Ptr): dot::partials_touched, none, none;
+    dot_sum_f64(U64, Ptr, Ptr): dot::sum_touched, none, none;
+    dot_atomic_f32(U64, Ptr, Ptr, Ptr): dot::atomic_touched, dot::atomic_ns, none;
+    normalize_u8_f32(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 5), none, none;
+    normalize_u8_bf16(U64, U64, U32, Ptr, Ptr, Ptr): |args| normalize::touched(args, 3), none, none;
+    scatter(U64, U32, Ptr, Ptr, U64): scatter_gather::touched, none, none;
+    gather(U64, U32, Ptr, Ptr, U64): scatter_gather::touched, none, none;
 };
 
 fn none(_: &[KernelArg]) -> u64 {

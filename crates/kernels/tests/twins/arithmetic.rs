@@ -26,6 +26,25 @@ fn add_wraps_and_leaves_the_rest_alone() {
     assert_eq!(words[count as usize + 1], last);
 }
 
+/// What limits them differs, not what they compute.
+#[test]
+fn churn_sweep_and_round_trips_have_one_result() {
+    let expected = |number: u32| {
+        let round = |value: u32| value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (0..5).fold(number, |value, _| round(value)).to_le_bytes()
+    };
+    for name in ["churn", "sweep", "round_trips"] {
+        let mut memory = Flat::of_words((0..1000u32).map(u32::to_le_bytes));
+        let args = [KernelArg::U64(999), KernelArg::U32(5), memory.at(0)];
+        run(&format!("pinlane_{name}_u32"), &mut memory, &args).expect("in bounds");
+        let words = memory.words();
+        for number in 0..999 {
+            assert_eq!(words[number as usize], expected(number), "{name}");
+        }
+        assert_eq!(words[999], 999u32.to_le_bytes(), "{name}");
+    }
+}
+
 #[test]
 fn saxpy_rounds_once() {
     // a * x is 1 - 2^-46: two roundings would give 0, one gives -2^-46.
@@ -86,6 +105,33 @@ fn costs_follow_the_arguments() {
     let copy = find("pinlane_copy_u8").expect("built in");
     assert_eq!((copy.bytes_touched)(&[KernelArg::U64(10), null, null]), 20);
     assert_eq!((copy.fixed_ns)(&[KernelArg::U64(10), null, null]), 0);
+}
+
+#[test]
+fn round_trips_take_their_latency_however_few_the_elements() {
+    let kernel = find("pinlane_round_trips_u32").expect("built in");
+    let times = |n: u64| {
+        let args = [
+            KernelArg::U64(n),
+            KernelArg::U32(10),
+            KernelArg::Ptr(DevicePtr(0)),
+        ];
+        ((kernel.tail_ns)(&args), (kernel.fixed_ns)(&args))
+    };
+    let sum = |(tail_ns, busy_ns): (u64, u64)| tail_ns + busy_ns;
+    let small = times(1 << 16);
+    assert_eq!(
+        sum(small),
+        sum(times(1 << 20)),
+        "too few to fill the device"
+    );
+    assert!(
+        small.1 * 10 < small.0,
+        "most of the device is left to others"
+    );
+    let (tail_ns, busy_ns) = times(1 << 26);
+    assert_eq!(tail_ns, 0, "it is filled");
+    assert!(busy_ns > 10 * sum(small));
 }
 
 #[test]

@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 
-use super::PlanError;
+use super::{KernelTime, PlanError};
 use crate::schedule::{Action, Program, Work};
 use crate::{Direction, HostKind, Profile};
-
-const GIB: u128 = 1 << 30;
 
 /// Bytes that are copied in, a kernel over them, bytes that are copied out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -24,15 +22,6 @@ pub struct Job {
     /// Time that the submitting thread takes to make each chunk, before it copies the chunk. Work that a pipeline does
     /// beside a run has a thread of its own and is no part of this.
     pub host_ns_per_chunk: u64,
-}
-
-/// Duration of a kernel, excluding its launch.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct KernelTime {
-    /// Fixed part of each launch, during which kernels of other streams can run.
-    pub fixed_ns: u64,
-    /// Time for each GiB of input, prorated to the byte.
-    pub ns_per_gib: u64,
 }
 
 /// Where input comes from or output goes.
@@ -60,38 +49,9 @@ impl Memory {
     }
 }
 
-impl KernelTime {
-    /// Nanoseconds for a chunk of `bytes_in`.
-    ///
-    /// # Errors
-    /// [`PlanError`] for `kernel`, if they do not fit into 64 bits.
-    pub fn ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
-        let variable_ns = u128::from(bytes_in) * u128::from(self.ns_per_gib) / GIB;
-        let ns = u128::from(self.fixed_ns) + variable_ns;
-        u64::try_from(ns).map_err(|_| {
-            let reason = format!("{ns} ns for a chunk of {bytes_in} bytes do not fit into 64 bits");
-            PlanError::invalid("kernel", reason)
-        })
-    }
-
-    /// Nanoseconds without the fixed part.
-    pub(crate) fn variable_ns(&self, bytes_in: u64) -> Result<u64, PlanError> {
-        let fixed_ns = 0;
-        Self { fixed_ns, ..*self }.ns(bytes_in)
-    }
-
-    /// The kernel as work for the device.
-    pub(crate) fn work(&self, bytes_in: u64) -> Result<Work, PlanError> {
-        Ok(Work::Kernel {
-            lead_ns: self.fixed_ns,
-            ns: self.variable_ns(bytes_in)?,
-        })
-    }
-}
-
 impl Job {
-    /// The program without any overlap: copy in, wait, kernel, wait, copy out, wait. The driver
-    /// does the copies of the express lane.
+    /// The program without any overlap: copy in, wait, kernel, wait, copy out, wait. An event is recorded
+    /// behind all work. The driver does the copies of the express lane.
     ///
     /// # Errors
     /// [`PlanError`] with the invalid field.
@@ -103,7 +63,7 @@ impl Job {
             }
         }
         job.check(profile)?;
-        let mut program = Program::new(1, 0, 0);
+        let mut program = Program::new(1, 1, 0);
         let thread = program.thread();
         let stages = [
             job.copy(Direction::HostToDevice, job.bytes_in),
@@ -112,6 +72,13 @@ impl Job {
         ];
         for work in stages.into_iter().flatten() {
             program.step(thread, Action::Submit { stream: 0, work });
+            program.step(
+                thread,
+                Action::Record {
+                    stream: 0,
+                    event: 0,
+                },
+            );
             program.step(thread, Action::AwaitStream(0));
         }
         if job.host_ns_per_chunk > 0 {

@@ -11,12 +11,14 @@
 //! A slot of the ring is reused once its previous chunk is done.
 
 mod job;
+mod kernel_time;
 mod program;
 mod shape;
 
 use crate::schedule::ScheduleError;
 
-pub use job::{Job, KernelTime, Memory};
+pub use job::{Job, Memory};
+pub use kernel_time::KernelTime;
 pub(crate) use shape::Chunks;
 pub use shape::{PipelineOrder, Shape};
 

@@ -1,8 +1,13 @@
 //! The program of a shape: which thread submits what, and what waits for what.
 
-use super::{Chunks, Job, PipelineOrder, PlanError, Shape};
+use std::ops::Range;
+
+use super::{Chunks, Job, Memory, PipelineOrder, PlanError, Shape};
 use crate::schedule::{Action, Program, Work};
 use crate::{Direction, ExpressCosts, Profile};
+
+/// Chunks whose copies are waited for one by one at the end: those of earlier chunks are known to be done.
+const AWAITED_MAX: u32 = 32;
 
 /// Most chunks of a complete program.
 const CHUNKS_MAX: u64 = 1 << 22;
@@ -10,6 +15,9 @@ const CHUNKS_MAX: u64 = 1 << 22;
 impl Shape {
     /// The program that does a job in this shape: a submitting thread, and if the express lane is
     /// used, one that copies in and one that copies out. Tags are chunk numbers.
+    ///
+    /// It makes the calls that a pipeline of this shape makes once its streams and buffers exist: an event
+    /// is recorded behind all work, and at the end every copy of pinned memory is waited for.
     ///
     /// # Errors
     /// [`PlanError`] with the invalid field.
@@ -68,12 +76,8 @@ enum Stage {
     CopyOut,
 }
 
-/// The events of a slot.
-#[derive(Clone, Copy)]
-enum SlotEvent {
-    CopiedIn,
-    KernelDone,
-    ChunkDone,
+impl Stage {
+    const COUNT: u32 = 3;
 }
 
 /// The signals of a chunk, from one host thread to another.
@@ -100,7 +104,7 @@ impl<'a> ProgramWriter<'a> {
             count,
             streams,
             slots,
-            program: Program::new(streams, 3 * slots, 3 * count),
+            program: Program::new(streams, Stage::COUNT * count, 3 * count),
             thread: 0,
         }
     }
@@ -108,12 +112,7 @@ impl<'a> ProgramWriter<'a> {
     /// The thread that submits everything.
     fn submitter(&mut self) -> Result<(), PlanError> {
         self.thread = self.program.thread();
-        let group = match self.order {
-            PipelineOrder::BreadthFirst => self.streams,
-            _ => 1,
-        };
-        for first in (0..self.count).step_by(group as usize) {
-            let chunks = first..(first + group).min(self.count);
+        for chunks in self.groups() {
             for chunk in chunks.clone() {
                 self.copy_in(chunk);
             }
@@ -124,15 +123,43 @@ impl<'a> ProgramWriter<'a> {
                 self.copy_out(chunk);
             }
         }
-        // Wait for the last chunk's stream last.
+        self.await_copies();
         for stream in 0..self.streams {
-            let stream = match self.order {
-                PipelineOrder::StageStreams => stream,
-                _ => (self.count + stream) % self.streams,
-            };
             self.add(0, Action::AwaitStream(stream));
         }
         Ok(())
+    }
+
+    /// Chunks whose stages are submitted together.
+    fn groups(&self) -> impl Iterator<Item = Range<u32>> + use<> {
+        let count = self.count;
+        let group = match self.order {
+            PipelineOrder::BreadthFirst => self.streams,
+            _ => 1,
+        };
+        let firsts = (0..count).step_by(group as usize);
+        firsts.map(move |first| first..(first + group).min(count))
+    }
+
+    /// Waits for the last copies of pinned memory, in the order of their submission.
+    fn await_copies(&mut self) {
+        let ends = [
+            (Stage::CopyIn, self.job.input, true),
+            (Stage::CopyOut, self.job.output, self.job.copies_out()),
+        ];
+        let pinned = ends.map(|(stage, memory, is_copied)| {
+            (memory == Memory::Pinned && is_copied).then_some(stage)
+        });
+        // More are not remembered.
+        let first = self.count.saturating_sub(AWAITED_MAX);
+        for chunks in self.groups().filter(|chunks| chunks.end > first) {
+            for stage in pinned.into_iter().flatten() {
+                for chunk in chunks.clone() {
+                    let event = self.event(chunk, stage);
+                    self.add(chunk, Action::AwaitEvent(event));
+                }
+            }
+        }
     }
 
     fn copy_in(&mut self, chunk: u32) {
@@ -147,9 +174,6 @@ impl<'a> ProgramWriter<'a> {
         let bytes = self.chunks.bytes_in(chunk.into());
         let work = self.job.copy(Direction::HostToDevice, bytes);
         self.submit(chunk, Stage::CopyIn, work);
-        if self.order == PipelineOrder::StageStreams {
-            self.record(chunk, Stage::CopyIn, SlotEvent::CopiedIn);
-        }
     }
 
     fn kernel(&mut self, chunk: u32) -> Result<(), PlanError> {
@@ -157,29 +181,21 @@ impl<'a> ProgramWriter<'a> {
         if !self.job.copies_in() {
             self.take_slot(chunk, Stage::Kernel);
         } else if has_stage_streams && !self.job.express_in() {
-            self.wait(chunk, Stage::Kernel, SlotEvent::CopiedIn);
+            self.wait(chunk, Stage::Kernel, chunk, Stage::CopyIn);
         }
         let work = self.job.kernel.work(self.chunks.bytes_in(chunk.into()))?;
         self.submit(chunk, Stage::Kernel, Some(work));
-        if has_stage_streams && self.last_stage() == Stage::CopyOut {
-            self.record(chunk, Stage::Kernel, SlotEvent::KernelDone);
-        }
         Ok(())
     }
 
     fn copy_out(&mut self, chunk: u32) {
         if self.last_stage() == Stage::CopyOut {
             if self.order == PipelineOrder::StageStreams {
-                self.wait(chunk, Stage::CopyOut, SlotEvent::KernelDone);
+                self.wait(chunk, Stage::CopyOut, chunk, Stage::Kernel);
             }
             let bytes = self.chunks.bytes_out(chunk.into());
             let work = self.job.copy(Direction::DeviceToHost, bytes);
             self.submit(chunk, Stage::CopyOut, work);
-        }
-        let next = chunk.saturating_add(self.slots);
-        let is_waited_for = next < self.count && self.first_stream(next) != self.last_stream(chunk);
-        if self.job.uses_express() || is_waited_for {
-            self.record(chunk, self.last_stage(), SlotEvent::ChunkDone);
         }
         if self.job.uses_express() {
             self.signal(chunk, ChunkSignal::Submitted);
@@ -229,36 +245,39 @@ impl<'a> ProgramWriter<'a> {
     /// The host thread waits until the device is done with a chunk.
     fn await_computed(&mut self, chunk: u32, awaited: u32) {
         self.await_signal(chunk, awaited, ChunkSignal::Submitted);
-        let event = self.event(awaited, SlotEvent::ChunkDone);
+        let event = self.event(awaited, self.last_stage());
         self.add(chunk, Action::AwaitEvent(event));
     }
 
-    /// The first stage of a chunk waits for the previous chunk of its slot.
+    /// The first stage of a chunk waits for the kernel and the copy out of the previous chunk of its slot.
     fn take_slot(&mut self, chunk: u32, stage: Stage) {
         let Some(earlier) = chunk.checked_sub(self.slots) else {
             return;
         };
         if self.job.express_out() {
             self.await_done(chunk, earlier);
-        } else if self.last_stream(earlier) != self.stream(chunk, stage) {
-            self.wait(chunk, stage, SlotEvent::ChunkDone);
+            return;
+        }
+        let last = self.last_stage();
+        let users = [Some(Stage::Kernel), (last != Stage::Kernel).then_some(last)];
+        for user in users.into_iter().flatten() {
+            if self.stream(earlier, user) != self.stream(chunk, stage) {
+                self.wait(chunk, stage, earlier, user);
+            }
         }
     }
 
     fn submit(&mut self, chunk: u32, stage: Stage, work: Option<Work>) {
         if let Some(work) = work {
-            let stream = self.stream(chunk, stage);
+            let (stream, event) = (self.stream(chunk, stage), self.event(chunk, stage));
             self.add(chunk, Action::Submit { stream, work });
+            self.add(chunk, Action::Record { stream, event });
         }
     }
 
-    fn record(&mut self, chunk: u32, stage: Stage, event: SlotEvent) {
-        let (stream, event) = (self.stream(chunk, stage), self.event(chunk, event));
-        self.add(chunk, Action::Record { stream, event });
-    }
-
-    fn wait(&mut self, chunk: u32, stage: Stage, event: SlotEvent) {
-        let (stream, event) = (self.stream(chunk, stage), self.event(chunk, event));
+    /// A stage of a chunk waits for a stage of this or an earlier chunk.
+    fn wait(&mut self, chunk: u32, stage: Stage, of: u32, awaited: Stage) {
+        let (stream, event) = (self.stream(chunk, stage), self.event(of, awaited));
         self.add(chunk, Action::Wait { stream, event });
     }
 
@@ -283,13 +302,6 @@ impl<'a> ProgramWriter<'a> {
         }
     }
 
-    fn first_stream(&self, chunk: u32) -> u32 {
-        match self.job.input.host_kind() {
-            Some(_) => self.stream(chunk, Stage::CopyIn),
-            None => self.stream(chunk, Stage::Kernel),
-        }
-    }
-
     fn last_stage(&self) -> Stage {
         if self.job.copies_out() && !self.job.express_out() {
             Stage::CopyOut
@@ -298,12 +310,9 @@ impl<'a> ProgramWriter<'a> {
         }
     }
 
-    fn last_stream(&self, chunk: u32) -> u32 {
-        self.stream(chunk, self.last_stage())
-    }
-
-    fn event(&self, chunk: u32, event: SlotEvent) -> u32 {
-        event as u32 * self.slots + chunk % self.slots
+    /// The event behind a stage of a chunk.
+    fn event(&self, chunk: u32, stage: Stage) -> u32 {
+        stage as u32 * self.count + chunk
     }
 
     fn signal_number(&self, chunk: u32, signal: ChunkSignal) -> u32 {

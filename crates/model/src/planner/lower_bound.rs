@@ -26,7 +26,11 @@ impl LowerBound {
         };
         // A single chunk is both the first and the last.
         let first = if chunks.count == 1 { last } else { full };
-        let before_copy_out_ns = first.before_copy_out_ns();
+        let before_copy_out_ns = match full.tail_ns.max(last.tail_ns) {
+            0 => first.before_copy_out_ns(),
+            // A small last chunk may overtake, since kernels run side by side.
+            _ => first.before_copy_out_ns().min(last.before_copy_out_ns()),
+        };
         let link_ns = both_ways_ns(
             sum(|it| it.copy_in_ns),
             sum(|it| it.copy_out_ns),
@@ -43,7 +47,7 @@ impl LowerBound {
             Some(express) if job.uses_express() => both_ways_ns(
                 sum(|it| it.express_in_ns),
                 sum(|it| it.express_out_ns),
-                before_copy_out_ns.saturating_add(first.copy_out_ns),
+                before_copy_out_ns.saturating_add(last.copy_out_ns),
                 last.after_express_in_ns(),
                 express.both_percent(chunks.most_bytes()),
             ),
@@ -69,9 +73,9 @@ impl LowerBound {
 struct ChunkTimes {
     express_in_ns: u64,
     copy_in_ns: u64,
-    /// Before the kernel occupies the engine.
-    lead_ns: u64,
+    /// On the engine, and beyond that.
     kernel_ns: u64,
+    tail_ns: u64,
     copy_out_ns: u64,
     express_out_ns: u64,
     host_ns: u64,
@@ -104,11 +108,12 @@ impl ChunkTimes {
             copying_ns(job.input, copy_in_ns),
             copying_ns(job.output, copy_out_ns),
         ]);
+        let (tail_ns, busy_ns) = job.kernel.tail_and_busy_ns(bytes_in)?;
         Ok(Self {
             express_in_ns: express_ns(Direction::HostToDevice, job.input, bytes_in),
             copy_in_ns,
-            lead_ns: job.kernel.fixed_ns,
-            kernel_ns: profile.kernel_ns(0, job.kernel.variable_ns(bytes_in)?),
+            kernel_ns: profile.kernel_ns(0, busy_ns),
+            tail_ns,
             copy_out_ns,
             express_out_ns: express_ns(Direction::DeviceToHost, job.output, out),
             host_ns,
@@ -125,7 +130,6 @@ impl ChunkTimes {
         total([
             self.express_in_ns,
             self.copy_in_ns,
-            self.lead_ns,
             self.handover(self.copy_in_ns),
         ])
     }
@@ -133,7 +137,7 @@ impl ChunkTimes {
     fn before_copy_out_ns(&self) -> u64 {
         let before_kernel_ns = self.before_kernel_ns();
         let handover_ns = self.handover(self.copy_out_ns);
-        total([before_kernel_ns, self.kernel_ns, handover_ns])
+        total([before_kernel_ns, self.kernel_ns, self.tail_ns, handover_ns])
     }
 
     /// The express lane works while the slot holds another chunk.
@@ -154,12 +158,12 @@ impl ChunkTimes {
     fn after_express_in_ns(&self) -> u64 {
         match self.express_in_ns {
             0 => 0,
-            _ => total([self.lead_ns, self.kernel_ns, self.after_kernel_ns()]),
+            _ => total([self.kernel_ns, self.tail_ns, self.after_kernel_ns()]),
         }
     }
 
     fn after_copy_in_ns(&self) -> u64 {
-        let computing_ns = total([self.lead_ns, self.kernel_ns, self.after_kernel_ns()]);
+        let computing_ns = total([self.kernel_ns, self.tail_ns, self.after_kernel_ns()]);
         match self.copy_in_ns {
             0 => 0,
             _ => self.handover_ns.saturating_add(computing_ns),
@@ -208,20 +212,44 @@ mod tests {
         for profile in &profiles {
             for (index, input) in memories.into_iter().enumerate() {
                 for output in memories {
-                    check(profile, input, output, [0, 30_000_000][index % 2]);
+                    check(profile, input, output, KERNELS[index]);
                 }
             }
         }
     }
 
-    fn check(profile: &Profile, input: Memory, output: Memory, ns_per_gib: u64) {
+    const KERNELS: [KernelTime; 4] = [
+        KernelTime {
+            fixed_ns: 500,
+            least_ns: 0,
+            ns_per_gib: 0,
+            idle_percent: 0,
+        },
+        KernelTime {
+            fixed_ns: 500,
+            least_ns: 0,
+            ns_per_gib: 30_000_000,
+            idle_percent: 0,
+        },
+        KernelTime {
+            fixed_ns: 0,
+            least_ns: 200_000,
+            ns_per_gib: 30_000_000,
+            idle_percent: 0,
+        },
+        KernelTime {
+            fixed_ns: 100,
+            least_ns: 50_000,
+            ns_per_gib: 60_000_000,
+            idle_percent: 75,
+        },
+    ];
+
+    fn check(profile: &Profile, input: Memory, output: Memory, kernel: KernelTime) {
         let job = Job {
             bytes_in: 100_000_007,
             bytes_out: 70_000_001,
-            kernel: KernelTime {
-                fixed_ns: 500,
-                ns_per_gib,
-            },
+            kernel,
             input,
             output,
             host_ns_per_chunk: 100,

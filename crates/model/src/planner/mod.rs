@@ -17,7 +17,7 @@
 //! let job = Job {
 //!     bytes_in: 1 << 30,
 //!     bytes_out: 1 << 30,
-//!     kernel: KernelTime { fixed_ns: 0, ns_per_gib: 4_200_000 },
+//!     kernel: KernelTime { ns_per_gib: 4_200_000, ..KernelTime::default() },
 //!     input: Memory::Pinned,
 //!     output: Memory::Pinned,
 //!     host_ns_per_chunk: 0,

@@ -17,6 +17,8 @@ pub(super) struct Device {
     recordings: Vec<Recording>,
     /// Streams whose first operation only needs an engine, by kind.
     ready: [BinaryHeap<Reverse<(QueuePosition, u32)>>; EngineKind::COUNT],
+    /// Operations that have left their engine but have not ended: when they do, their number and stream.
+    tails: BinaryHeap<Reverse<(u64, OpId, u32)>>,
     /// Streams whose first operation may have become ready.
     unsettled: Vec<u32>,
     /// What happens next, and when. Ends precede other events at the same time.
@@ -28,8 +30,10 @@ pub(super) struct Device {
 /// What happens next on the device.
 #[derive(Clone, Copy)]
 pub(super) enum DeviceEvent {
-    /// An operation ends.
+    /// An operation leaves its engine.
     End(Token),
+    /// The first of the operations that have left their engine ends.
+    TailEnd,
     /// An operation becomes ready for an idle engine.
     Ready,
 }
@@ -52,6 +56,7 @@ impl Device {
             operations: Vec::new(),
             recordings: Vec::new(),
             ready: Default::default(),
+            tails: BinaryHeap::new(),
             unsettled: Vec::new(),
             next: None,
             end_ns: 0,
@@ -67,6 +72,7 @@ impl Device {
         self.operations.reserve(operations);
         self.recordings.clear();
         self.ready.iter_mut().for_each(BinaryHeap::clear);
+        self.tails.clear();
         self.unsettled.clear();
         self.next = None;
         self.end_ns = 0;
@@ -122,19 +128,25 @@ impl Device {
 
     /// Carries out an event.
     pub(super) fn handle(&mut self, at_ns: u64, event: DeviceEvent, sink: &mut impl SpanSink) {
-        if let DeviceEvent::End(token) = event {
-            self.end(at_ns, token, sink);
+        match event {
+            DeviceEvent::End(token) => self.leave_engine(at_ns, token, sink),
+            DeviceEvent::TailEnd => {
+                if let Some(Reverse((_, _, stream))) = self.tails.pop() {
+                    self.end(at_ns, stream, EngineKind::Compute);
+                }
+            }
+            DeviceEvent::Ready => {}
         }
         self.dispatch(at_ns);
     }
 
-    fn end(&mut self, at_ns: u64, token: Token, sink: &mut impl SpanSink) {
+    fn leave_engine(&mut self, at_ns: u64, token: Token, sink: &mut impl SpanSink) {
         let id = self.engines.sequence(token);
         let engine = self.engines.engine(token);
         let kind = self.engines.kind_of(token);
         self.engines.finish(token, at_ns);
         let op = &self.operations[id as usize];
-        let stream = op.stream;
+        let (stream, least_end_ns) = (op.stream, op.least_end_ns);
         if let OperationKind::Work { work, .. } = op.kind {
             sink.span(Span {
                 engine,
@@ -146,6 +158,16 @@ impl Device {
                 tag: op.tag,
             });
         }
+        if least_end_ns > at_ns {
+            // There are no more operations than fit.
+            self.tails.push(Reverse((least_end_ns, id as OpId, stream)));
+            return;
+        }
+        self.end(at_ns, stream, kind);
+    }
+
+    /// Ends the first operation of a stream, which was on an engine of this kind.
+    fn end(&mut self, at_ns: u64, stream: u32, kind: EngineKind) {
         self.end_ns = self.end_ns.max(at_ns);
         let earliest = &mut self.streams[stream as usize].earliest;
         earliest.after_operation(kind, at_ns, self.handover_ns);
@@ -162,6 +184,7 @@ impl Device {
             next: NONE,
             tag,
             start_ns: 0,
+            least_end_ns: 0,
         });
         let queue = &mut self.streams[stream as usize];
         let last = std::mem::replace(&mut queue.last, id);
@@ -203,15 +226,20 @@ impl Device {
             return false;
         }
         match self.operations[queue.first as usize].kind {
-            OperationKind::Work { work, .. } => {
+            OperationKind::Work { work, alone_ns } => {
                 let kind = self.engines.serving(work.engine_kind());
                 let start_ns = queue.earliest.ns(kind).max(now_ns);
                 let position = QueuePosition {
                     priority: 0,
-                    ready_ns: start_ns.saturating_add(work.lead_ns()),
+                    ready_ns: start_ns,
                     sequence: queue.first.into(),
                 };
                 self.ready[kind.index()].push(Reverse((position, stream)));
+                if work.tail_ns() > 0 {
+                    let takes_ns = alone_ns.saturating_add(work.tail_ns());
+                    let op = &mut self.operations[queue.first as usize];
+                    op.least_end_ns = start_ns.saturating_add(takes_ns);
+                }
                 false
             }
             OperationKind::Record(recording) => {
@@ -262,8 +290,18 @@ impl Device {
             }
         }
         let ready = ready_ns.map(|at_ns| (at_ns, DeviceEvent::Ready));
-        let end = self.engines.next_end();
-        let end = end.map(|(at_ns, token)| (at_ns, DeviceEvent::End(token)));
+        // Ends of the same time are in the order of submission.
+        let end = self.engines.next_end().map(|(at_ns, token)| {
+            let sequence = self.engines.sequence(token);
+            ((at_ns, sequence), DeviceEvent::End(token))
+        });
+        let tail_end = self.tails.peek();
+        let tail_end =
+            tail_end.map(|&Reverse((at_ns, id, _))| ((at_ns, id.into()), DeviceEvent::TailEnd));
+        let ends = end.into_iter().chain(tail_end);
+        let end = ends
+            .min_by_key(|end| end.0)
+            .map(|((at_ns, _), event)| (at_ns, event));
         self.next = end.into_iter().chain(ready).min_by_key(|next| next.0);
     }
 }
@@ -304,6 +342,8 @@ struct Operation {
     next: u32,
     tag: u32,
     start_ns: u64,
+    /// It does not end before, even if it has left its engine.
+    least_end_ns: u64,
 }
 
 /// What an operation does.

@@ -91,8 +91,9 @@ pub enum Work {
     },
     /// A kernel.
     Kernel {
-        /// Time before it occupies the engine, during which kernels of other streams can run.
-        lead_ns: u64,
+        /// Time that it takes, alone on the device, beyond that on the engine. Kernels of other streams
+        /// can run meanwhile.
+        tail_ns: u64,
         /// Time on the engine, excluding its launch.
         ns: u64,
     },
@@ -180,10 +181,10 @@ impl Work {
         }
     }
 
-    /// Time before the work occupies its engine.
-    pub(super) fn lead_ns(self) -> u64 {
+    /// Time that the work takes, alone on the device, beyond that on its engine.
+    pub(super) fn tail_ns(self) -> u64 {
         match self {
-            Self::Kernel { lead_ns, .. } => lead_ns,
+            Self::Kernel { tail_ns, .. } => tail_ns,
             Self::Copy { .. } | Self::Fill { .. } => 0,
         }
     }

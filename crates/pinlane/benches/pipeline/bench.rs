@@ -106,6 +106,7 @@ impl Bench {
             kernel: KernelTime {
                 fixed_ns: small_ns.saturating_sub(u64::try_from(within_ns)?),
                 ns_per_gib,
+                ..KernelTime::default()
             },
             input: memory,
             output: memory,

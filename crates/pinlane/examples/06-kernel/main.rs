@@ -32,6 +32,7 @@ const SQUARE_AND_SCALE: Kernel = Kernel {
         _ => 0,
     },
     fixed_ns: |_| 0,
+    tail_ns: |_| 0,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -131,6 +131,7 @@ fn the_model_predicts_runs_whose_chunks_the_host_fills_and_takes() {
                 kernel: KernelTime {
                     fixed_ns: 0,
                     ns_per_gib: ((kernel_us * 1000) << 30) / chunk_bytes,
+                    ..KernelTime::default()
                 },
                 input: Memory::Pinned,
                 output: Memory::Pinned,

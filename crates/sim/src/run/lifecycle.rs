@@ -22,6 +22,10 @@ pub(crate) struct Running {
     /// Its hold on the engine; `None` in a seeded run.
     pub(crate) token: Option<Token>,
     start_ns: u64,
+    /// It does not end before, even if it has left its engine.
+    least_end_ns: u64,
+    /// The kind of its engine and when it left it, if it has.
+    left_engine: Option<(EngineKind, u64)>,
     /// When it accesses memory in between, until that has happened.
     pub(super) middle_ns: Option<u64>,
     pub(crate) end_ns: u64,
@@ -47,7 +51,7 @@ impl State {
     pub(super) fn start(&mut self, id: Id, at_ns: u64) {
         let stream = self.streams.get_mut(id).expect("an active stream");
         stream.running = true;
-        stream.ready_ns = None;
+        let ready_ns = stream.ready_ns.take().unwrap_or(at_ns);
         let device = stream.device;
         let op = stream.queue.front_mut().expect("work in an active stream");
         if let Work::Callback(_) = op.work {
@@ -60,7 +64,7 @@ impl State {
             }
             return;
         }
-        let need = op.work.engine_kind();
+        let (need, tail_ns) = (op.work.engine_kind(), op.work.tail_ns());
         let (sequence, submitted_ns) = (op.sequence, op.submitted_ns);
         let mut duration_ns = self.duration_ns(id, need);
         if need.is_some() {
@@ -79,6 +83,8 @@ impl State {
             engine: need.map(EngineKind::first_engine),
             token: None,
             start_ns: at_ns,
+            least_end_ns: 0,
+            left_engine: None,
             middle_ns,
             end_ns,
         };
@@ -88,6 +94,10 @@ impl State {
         if let Some(need) = need
             && self.adversary.is_none()
         {
+            if tail_ns > 0 {
+                let takes_ns = duration_ns.saturating_add(tail_ns);
+                running.least_end_ns = ready_ns.saturating_add(takes_ns);
+            }
             let engines = &mut self.devices[device].engines;
             let token = engines.start(at_ns, need, id.handle(), duration_ns, sequence);
             running.engine = token.map(|token| engines.engine(token));
@@ -140,15 +150,24 @@ impl State {
     }
 
     /// Ends a running operation: its last effects, then what waited for it.
-    pub(super) fn complete(&mut self, running: Running) {
+    pub(super) fn complete(&mut self, mut running: Running) {
         let Running {
             stream,
             device,
             end_ns,
             ..
         } = running;
-        if let Some(token) = running.token {
-            self.release_engine(stream, device, token, end_ns);
+        if let Some(token) = running.token.take() {
+            let kind = self.release_engine(device, token, end_ns);
+            running.left_engine = Some((kind, end_ns));
+            if running.least_end_ns > end_ns {
+                running.end_ns = running.least_end_ns;
+                self.running.push(running);
+                return;
+            }
+        }
+        if let Some((kind, _)) = running.left_engine {
+            self.follow_engine(stream, device, kind, end_ns);
         }
         if self.apply(stream, device, Moment::End) {
             self.record_span(&running);
@@ -262,7 +281,9 @@ impl State {
             kind,
             bytes,
             start_ns: running.start_ns,
-            end_ns: running.end_ns,
+            end_ns: running
+                .left_engine
+                .map_or(running.end_ns, |(_, left_ns)| left_ns),
             sequence: running.sequence,
         };
         self.trace.span(&span);
@@ -283,17 +304,23 @@ impl State {
         }
     }
 
-    /// Releases an engine; what follows in the stream starts after that.
-    fn release_engine(&mut self, stream: Id, device: usize, token: Token, end_ns: u64) {
+    /// Releases an engine, and returns its kind.
+    fn release_engine(&mut self, device: usize, token: Token, end_ns: u64) -> EngineKind {
+        let engines = &mut self.devices[device].engines;
+        let kind = engines.kind_of(token);
+        engines.finish(token, end_ns);
+        self.update_ends(device);
+        kind
+    }
+
+    /// What follows in the stream starts after an operation that ends now.
+    fn follow_engine(&mut self, stream: Id, device: usize, kind: EngineKind, end_ns: u64) {
         let handover_ns = self.config.profile.device.handover_ns;
         let device_state = &mut self.devices[device];
-        let kind = device_state.engines.kind_of(token);
-        device_state.engines.finish(token, end_ns);
         let stream = self.streams.get_mut(stream).expect("an active stream");
         stream.earliest.after_operation(kind, end_ns, handover_ns);
         if stream.role == Role::Blocking {
             device_state.blocking_work.after(&stream.earliest);
         }
-        self.update_ends(device);
     }
 }

@@ -1,7 +1,11 @@
 //! The job: bytes to the device, a kernel over them, bytes back, and work for the CPU.
 
 use anyhow::Context;
+use pinlane::pipeline::measure_kernel;
 use pinlane::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Stream};
+
+use pinlane_model::Profile;
+use pinlane_model::pipeline::KernelTime;
 
 use crate::clock::HostClock;
 
@@ -119,6 +123,16 @@ impl<'a> OverlapJob<'a> {
         self.rounds = times.rounds(ns);
         self.kernel_ns = self.time_kernel(self.rounds)?;
         Ok(())
+    }
+
+    /// Times of the kernel on chunks of any size.
+    pub(super) fn measure_kernel(&mut self, profile: &Profile) -> anyhow::Result<KernelTime> {
+        let (kernels, rounds, on_device) = (&self.kernels, self.rounds, &mut self.on_device);
+        let len = on_device.len();
+        let kernel = measure_kernel(self.device, profile, len, 4, |stream, items| {
+            kernels.churn(stream, rounds, on_device.range_mut(items))
+        })?;
+        Ok(kernel)
     }
 
     fn time_kernel(&mut self, rounds: u32) -> anyhow::Result<u64> {

@@ -100,15 +100,16 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     // All runs of a simulated device take the same time.
     let simulated = device.info().simulated.is_some();
     let repeat = if simulated { 1 } else { args.repeat };
-    let timelines = variants::run_all(&mut job, args.streams, &profile, repeat)?;
+    let measured = variants::run_all(&mut job, args.streams, &profile, repeat)?;
     let report = Overlap::new(
         device::origin(device.info()),
         job.bytes() as u64,
         job.kernel_ns,
         job.host_ns,
         args.streams,
-        timelines,
+        measured.timelines,
     );
+    let report = report.predicted((job.host_ns == 0).then_some(measured.predicted_ns));
     args.files.write(&report.chart, || context.environment())?;
     context.report(
         |environment| report.to_json(environment),

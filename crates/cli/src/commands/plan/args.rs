@@ -81,6 +81,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true)]
     kernel_rate: Option<u64>,
 
+    /// Least time of the kernel on a chunk, such as 200us, however small the chunk
+    ///
+    /// A chunk that does not fill the GPU takes longer than its share. `overlap` measures this for its kernel.
+    #[arg(
+        long,
+        default_value = "0s",
+        value_name = "TIME",
+        value_parser = duration,
+        allow_hyphen_values = true,
+        requires = "kernel_time"
+    )]
+    kernel_least: u64,
+
     /// Memory of the input
     #[arg(long, default_value = "pinned", value_name = "MEMORY", value_parser = one_of(&MEMORY, memory_text))]
     input: Memory,
@@ -138,10 +151,10 @@ impl Args {
                 "{flag}: too slow for this few bytes; use a faster kernel or a larger --in"
             ))
         })?;
-        let fixed_ns = 0;
         let kernel = KernelTime {
-            fixed_ns,
+            least_ns: self.kernel_least,
             ns_per_gib,
+            ..KernelTime::default()
         };
         if !kernel.ns(bytes_in).is_ok_and(|ns| ns <= DURATION_NS_MAX) {
             return Err(UsageError(format!(
