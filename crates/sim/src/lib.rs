@@ -6,7 +6,7 @@
 //!    │  one lock                                            machine_lock.rs, state.rs
 //!    ├─ host:    virtual clock, page-locked ranges          memory/
 //!    ├─ devices: memory, engines                            memory/, run/
-//!    ├─ streams: queues of operations                       stream.rs, copy_plan.rs
+//!    ├─ streams: queues of operations                       stream.rs, operation.rs, copy_plan.rs
 //!    └─ checks/, faults.rs, adversary.rs, timeline.rs
 //! ```
 //!
@@ -61,6 +61,7 @@ mod host_threads;
 mod machine_lock;
 mod memory;
 mod module;
+mod operation;
 mod profile_lookup;
 mod rng;
 mod run;

@@ -6,9 +6,9 @@
 
 mod finding;
 
+use crate::operation::{Operation, Piece, Work};
 use crate::slab::Id;
 use crate::state::State;
-use crate::stream::{Operation, Piece, Work};
 
 pub use finding::{Finding, FindingKind};
 

@@ -4,9 +4,10 @@ use pinlane_driver::{Error, ErrorKind};
 use pinlane_model::engine_rules::{EngineKind, Token};
 
 use crate::faults::FaultKind;
+use crate::operation::{InjectedFailure, Moment, Work};
 use crate::slab::Id;
 use crate::state::State;
-use crate::stream::{InjectedFailure, Moment, Role, Work};
+use crate::stream::Role;
 use crate::timeline::{Engine, Span, SpanKind};
 
 /// When the watchdog ends a stuck operation.
