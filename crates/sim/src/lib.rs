@@ -7,7 +7,7 @@
 //!    ├─ host:    virtual clock, page-locked ranges          memory/
 //!    ├─ devices: memory, engines                            memory/, run/
 //!    ├─ streams: queues of operations                       stream.rs, operation.rs, copy_plan.rs
-//!    └─ checks/, faults.rs, adversary.rs, timeline.rs
+//!    └─ checks/, faults.rs, adversary.rs, timeline.rs, trace_hash.rs
 //! ```
 //!
 //! - **Real bytes** move, in stream order, through copy engines and a compute engine. Kernels run as
@@ -70,6 +70,7 @@ mod slab;
 mod state;
 mod stream;
 mod timeline;
+mod trace_hash;
 
 pub use builder::SimBuilder;
 pub use checks::{Finding, FindingKind};
