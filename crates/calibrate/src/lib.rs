@@ -3,8 +3,8 @@
 //! ```text
 //!   calibrate   device properties, and all parts below        (this file)
 //!     bench     streams, buffers, events, the host's clock
-//!     copies    pinned and pageable curves, both directions at once
-//!     kernels   launches, device memory, hand-over between engines
+//!     copies    pinned and pageable curves, both directions at once, within the device; gaps between copies
+//!     kernels   launches, and the rate at which kernels read and write memory
 //!     calls     host cost of driver calls, and of page-locking
 //!     express   the express lane
 //!     files     threads that read files
@@ -39,15 +39,15 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     let calls = calls::measure(&mut bench, &up)?;
     let [h2d, d2h] = copies::pageable(&mut bench, &calls)?;
     let direction = |pageable, pinned| DirectionCosts { pageable, pinned };
-    let handover_ns = kernels::handover_ns(&mut bench)?;
-    let switch_ns = kernels::switch_ns(&mut bench)?;
+    let handover_ns = copies::handover_ns(&mut bench)?;
+    let switch_ns = copies::switch_ns(&mut bench)?;
     let pci = info
         .pci
         .map_or([0; 3], |pci| [pci.domain, pci.bus, pci.device]);
     let profile = Profile {
         name: profile_name(&info.name),
         both_ways_percent: copies::both_ways_percent(&mut bench)?,
-        d2d_bytes_per_s: kernels::d2d_bytes_per_s(&mut bench, &kernels)?,
+        d2d_bytes_per_s: copies::d2d_bytes_per_s(&mut bench, &kernels)?,
         device: DeviceFacts {
             name: info.name.clone(),
             memory_bytes: info.memory_bytes,

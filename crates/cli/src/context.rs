@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pinlane_report::Environment;
 
 use crate::device::DeviceChoice;
-use crate::{environment, output, terminal};
+use crate::{output, report_environment, terminal};
 
 pub(crate) struct CommandContext<'a> {
     pub(crate) device: &'a DeviceChoice,
@@ -17,7 +17,7 @@ pub(crate) struct CommandContext<'a> {
 impl CommandContext<'_> {
     /// What JSON and pages say about the program, the driver and the machine.
     pub(crate) fn environment(&self) -> Environment {
-        environment::gather(&self.date, self.device.info().as_ref())
+        report_environment::gather(&self.date, self.device.info().as_ref())
     }
 
     pub(crate) fn report(

@@ -18,7 +18,6 @@ mod clock;
 mod commands;
 mod context;
 mod device;
-mod environment;
 mod input_error;
 mod interrupt;
 mod measure;
@@ -29,6 +28,7 @@ mod pageable_copy;
 mod parse;
 mod profile;
 mod progress;
+mod report_environment;
 mod system;
 mod terminal;
 

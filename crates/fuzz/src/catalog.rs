@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pinlane_load::{Arrays, Catalog, Dataset, Dtype, LoadError, PlanOptions, SampleMut};
 
-use crate::plan::check_plan;
+use crate::load_plan::check_plan;
 use crate::reference_parser::compare_with_reference;
 use crate::scratch;
 

@@ -13,7 +13,7 @@
 
 mod catalog;
 mod glob;
-mod plan;
+mod load_plan;
 mod profile;
 mod reference_parser;
 mod report;
@@ -24,7 +24,7 @@ mod tar;
 
 pub use catalog::{check_error, index, npy, safetensors};
 pub use glob::glob;
-pub use plan::check_plan;
+pub use load_plan::check_plan;
 pub use profile::profile;
 pub use reference_parser::compare_with_reference;
 pub use report::report;

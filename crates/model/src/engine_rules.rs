@@ -6,6 +6,8 @@
 //!   when the other direction starts, and speeds up when it ends.
 //! - A kernel that leaves its engine before its time is over ends later; others run on the engine meanwhile.
 //! - An operation that depends on one of another engine starts a little after it ([`EarliestStart`]).
+//!
+//! [`start_after_previous`] applies the first rule to times that events measured.
 
 use crate::Profile;
 
@@ -402,5 +404,30 @@ impl Running {
         };
         let end_ns = self.counted_ns.saturating_add(takes_ns);
         self.end_ns = end_ns.max(self.not_before_ns);
+    }
+}
+
+/// Corrects when work started on an engine that does one thing at a time.
+///
+/// A timing event before a piece of work fires when its stream gets there. If the engine is still busy with
+/// other work then, the work starts only after that. `spans` are the start and the end of each piece of work of
+/// one engine, in the order in which they ended.
+pub fn start_after_previous<'a>(spans: impl IntoIterator<Item = (&'a mut u64, u64)>) {
+    let mut free_ns = 0;
+    for (start_ns, end_ns) in spans {
+        *start_ns = (*start_ns).max(free_ns).min(end_ns);
+        free_ns = end_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_starts_when_its_engine_is_free() {
+        let mut spans = [(0, 10), (0, 20), (25, 40), (50, 45)];
+        start_after_previous(spans.iter_mut().map(|(start, end)| (start, *end)));
+        assert_eq!(spans, [(0, 10), (10, 20), (25, 40), (45, 45)]);
     }
 }

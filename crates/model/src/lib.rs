@@ -22,7 +22,7 @@
 //! assert_eq!(pinned_ns / 1_000_000_000, 1); // 12 GB/s
 //! ```
 //!
-//! [`SplitMix64`], [`median`] and [`start_after_previous`] are here because every other crate can depend on this one.
+//! [`SplitMix64`] and [`median`] are here because every other crate can depend on this one.
 
 #![forbid(unsafe_code)]
 
@@ -36,7 +36,7 @@ mod random;
 pub mod schedule;
 
 pub use cost::{CostCurve, LinearCost};
-pub use median::{median, start_after_previous};
+pub use median::median;
 pub use profile::{
     CallCosts, DeviceFacts, Direction, DirectionCosts, ExpressCosts, FileCosts, HostKind,
     HostMemoryCosts, KernelCosts, PciFacts, Profile, ProfileError,

@@ -4,9 +4,9 @@
 //! needs no GPU.
 //!
 //! ```text
-//!   Compiler::load ── search       finds libnvrtc: loaded already, CUDA toolkit, Python environment
-//!      │              library      its functions
-//!      └─ compile ──> Ptx          options, the compiler's log, names of the kernels
+//!   Compiler::load ── library_search   finds libnvrtc: loaded already, CUDA toolkit, Python environment
+//!      │              library          its functions
+//!      └─ compile ──> Ptx              options, the compiler's log, names of the kernels
 //! ```
 //!
 //! ```
@@ -27,7 +27,7 @@ mod compiler;
 mod error;
 mod kernel_names;
 mod library;
-mod search;
+mod library_search;
 
 pub use compiler::{CompileOptions, Compiler, Ptx};
 pub use error::NvrtcError;

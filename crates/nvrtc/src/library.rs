@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
 use crate::NvrtcError;
-use crate::search::{self, NAMES, VARIABLE};
+use crate::library_search::{self, NAMES, VARIABLE};
 
 /// NVRTC's result of a call that worked.
 pub(crate) const SUCCESS: c_int = 0;
@@ -90,17 +90,17 @@ impl Library {
 /// What to try to open, in this order.
 fn candidates() -> Vec<PathBuf> {
     if let Some(named) = env::var_os(VARIABLE) {
-        return search::in_path(Path::new(&named));
+        return library_search::in_path(Path::new(&named));
     }
     let names = NAMES.map(PathBuf::from).into_iter();
     names
-        .chain(search::files(|name| env::var_os(name)))
+        .chain(library_search::files(|name| env::var_os(name)))
         .collect()
 }
 
 fn open(path: &Path) -> Result<Library, String> {
     if path.is_absolute() {
-        for builtins in search::builtins_beside(path) {
+        for builtins in library_search::builtins_beside(path) {
             // SAFETY: data that the compiler reads; it has no initialisers with preconditions. A failure
             // does not matter: the compiler then says what it lacks.
             if let Ok(builtins) = unsafe { libloading::Library::new(builtins) } {

@@ -44,7 +44,7 @@
 //!     download    downloads a chunk of results; drain_thread: the thread that hands them to the host
 //!   buffer_cache  device and pinned buffers for the next run
 //!   record        when each stage of each chunk ran on the device
-//!   planned       PlannedPipeline: measures its kernel in its first chunks and plans the rest
+//!   planned_pipeline  PlannedPipeline: measures its kernel in its first chunks and plans the rest
 //!   measure_kernel    how long a kernel takes, for the planner
 //! ```
 //!
@@ -61,7 +61,7 @@ mod input;
 mod measure_kernel;
 mod output;
 mod pipeline;
-mod planned;
+mod planned_pipeline;
 mod record;
 mod run;
 mod stage;
@@ -73,6 +73,6 @@ pub use input::{Input, Inputs, IntoInput};
 pub use measure_kernel::measure_kernel;
 pub use output::Output;
 pub use pipeline::Pipeline;
-pub use planned::PlannedPipeline;
+pub use planned_pipeline::PlannedPipeline;
 pub use record::StageSpan;
 pub use stage::{RunSummary, Stage};

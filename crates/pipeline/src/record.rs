@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::error::StageKind;
 use pinlane_core::internal::{Touch, lock};
 use pinlane_core::{Device, Event, Result, Stream};
-use pinlane_model::start_after_previous;
+use pinlane_model::engine_rules::start_after_previous;
 
 /// When a stage of a chunk ran, in nanoseconds of the device's clock since the run started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,7 +10,7 @@ use pinlane_driver::{
     Call, CopyOp, Driver, Error, EventFlags, EventHandle, FunctionHandle, Hook, Place, Result,
     StreamHandle, StreamWork,
 };
-use pinlane_model::start_after_previous;
+use pinlane_model::engine_rules::start_after_previous;
 use pinlane_report::timeline::{Span, SpanKind, Track};
 
 /// Puts timing events around all work of a driver.

@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Origin;
-use crate::format::{counted, duration, exact_size, sanitize, table_row};
+use crate::format::{counted, duration, exact_size};
+use crate::text_layout::{sanitize, table_row};
 
 /// Rates of one kind of memory, 1e9 bytes a second; `None` if copies take no time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]

@@ -18,7 +18,7 @@
 //!  markup                                                                HTML and SVG elements
 //!  environment                                                           what made a report
 //!  stats                                                                 medians and rates
-//!  colour format versioned_json named_enum origin transfer               leaves
+//!  colour format text_layout versioned_json named_enum origin transfer   leaves
 //! ```
 
 #![forbid(unsafe_code)]
@@ -57,6 +57,7 @@ mod plan;
 mod plot;
 mod selftest;
 mod stats;
+mod text_layout;
 pub mod timeline;
 mod transfer;
 mod versioned_json;
@@ -76,7 +77,7 @@ pub use feed::{
     Feed, FeedDone, FeedField, FeedHost, FeedInterval, FeedJob, FeedKernel, FeedLimit, FeedLink,
     FeedNormalize, FeedShard, FeedSkipped, FeedStage, FeedTarget,
 };
-pub use format::{duration, short_size, wrap_long_lines};
+pub use format::{duration, short_size};
 pub use load::{
     Load, LoadConversion, LoadCopies, LoadHost, LoadJob, LoadLimitedBy, LoadList,
     LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,
@@ -87,6 +88,7 @@ pub use overlap::Overlap;
 pub use plan::{Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanRun, PlanShape};
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 pub use stats::CopyStats;
+pub use text_layout::wrap_long_lines;
 pub use transfer::{MemoryKind, Route};
 pub use versioned_json::SCHEMA_VERSION;
 

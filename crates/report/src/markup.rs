@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::format::{display_width, sanitize};
+use crate::text_layout::{display_width, sanitize};
 
 /// Text that is safe between tags and inside quotes.
 pub(crate) fn escape(text: &str) -> String {

@@ -4,8 +4,8 @@
 //! time, and accesses memory at any moment in between. So every order that a real device could
 //! produce can occur, including those that it produces once a year.
 
+use crate::operation::Moment;
 use crate::rng::Rng;
-use crate::stream::Moment;
 
 /// Longest delay of an operation beyond its modelled duration.
 const LONGEST_NS: u64 = 50_000_000;

@@ -8,7 +8,7 @@ use crate::checks::FindingKind;
 use crate::memory::HostBytes;
 use crate::memory::device::{BlockState, device_of};
 use crate::memory::host::Coverage;
-use crate::stream::{Endpoint, Moment, Piece, Transfer};
+use crate::operation::{Endpoint, Moment, Piece, Transfer};
 use crate::timeline::SpanKind;
 
 /// Bytes of each kind of copy, and the slowest kind of host memory that they use.

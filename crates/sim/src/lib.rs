@@ -6,8 +6,8 @@
 //!    │  one lock                                            machine_lock.rs, state.rs
 //!    ├─ host:    virtual clock, page-locked ranges          memory/
 //!    ├─ devices: memory, engines                            memory/, run/
-//!    ├─ streams: queues of operations                       stream.rs, copy_plan.rs
-//!    └─ checks/, faults.rs, adversary.rs, timeline.rs
+//!    ├─ streams: queues of operations                       stream.rs, operation.rs, copy_plan.rs
+//!    └─ checks/, faults.rs, adversary.rs, timeline.rs, trace_hash.rs
 //! ```
 //!
 //! - **Real bytes** move, in stream order, through copy engines and a compute engine. Kernels run as
@@ -61,6 +61,7 @@ mod host_threads;
 mod machine_lock;
 mod memory;
 mod module;
+mod operation;
 mod profile_lookup;
 mod rng;
 mod run;
@@ -69,6 +70,7 @@ mod slab;
 mod state;
 mod stream;
 mod timeline;
+mod trace_hash;
 
 pub use builder::SimBuilder;
 pub use checks::{Finding, FindingKind};

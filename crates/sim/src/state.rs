@@ -19,7 +19,8 @@ use crate::module::Module;
 use crate::run::Running;
 use crate::slab::{Id, Slab};
 use crate::stream::{Event, Role, Stream, StreamPoint};
-use crate::timeline::{Span, Trace};
+use crate::timeline::Span;
+use crate::trace_hash::Trace;
 
 /// One device.
 pub(crate) struct Device {

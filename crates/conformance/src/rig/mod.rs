@@ -8,7 +8,7 @@
 
 mod copies;
 mod gate;
-mod handles;
+mod handle_calls;
 mod kernels;
 mod memory;
 

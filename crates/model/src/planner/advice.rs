@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::plan::with_memory;
 use super::predict::Sample;
 use super::search::{Candidate, Search};
+use super::with_memory;
 use crate::cost::clamp;
 use crate::engine_rules::EngineKind;
 use crate::pipeline::{Job, KernelTime, Memory, PipelineOrder, PlanError, Shape};

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::plots::capitalized;
 use super::{Bench, BenchPoint};
-use crate::format::{duration, exact_size, sanitize};
+use crate::format::{duration, exact_size};
 use crate::markup::{escape, paragraph};
 use crate::page::{TableCell, table};
+use crate::text_layout::sanitize;
 use crate::versioned_json::versioned_json;
 use crate::{CopyStats, Environment, Origin};
 

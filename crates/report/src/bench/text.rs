@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::{Bench, BenchLine};
-use crate::format::{column_rate, duration, exact_size, notes_as_text, sanitize, table_row};
+use crate::format::{column_rate, duration, exact_size};
+use crate::text_layout::{notes_as_text, sanitize, table_row};
 use crate::{MemoryKind, Route};
 
 /// Width of the first column.

@@ -1,12 +1,11 @@
-//! A comparison as bars, in a picture and in a page.
+//! A comparison as bars, in a standalone picture and for the page.
 
 use super::{Compare, CompareRow, LinkBasis, fastest_gb_per_s};
 use crate::format::{factor_label, percent, rate, short_size};
-use crate::markup::paragraph;
-use crate::page::{TableCell, Tooltip, TooltipRow, figures_page, notes, table};
+use crate::page::{Tooltip, TooltipRow};
 use crate::plot::standalone_svg::Picture;
-use crate::plot::{Axis, BarChart, BarGroup, BarLimit, ChartBar, SeriesStyle, stylesheet};
-use crate::{CopyStats, Environment, MemoryKind, Route};
+use crate::plot::{Axis, BarChart, BarGroup, BarLimit, ChartBar, SeriesStyle};
+use crate::{CopyStats, MemoryKind, Route};
 
 impl Compare {
     /// A standalone picture: bars of each kind of memory in both directions, the limit of the link,
@@ -22,68 +21,12 @@ impl Compare {
         picture.finish()
     }
 
-    /// A page that works offline: the content of [`Self::to_svg`] with exact figures in tooltips and in a
-    /// table. The advice is on top.
-    #[must_use]
-    pub fn to_html(&self, environment: &Environment) -> String {
-        let advice = self.advice();
-        let advice = advice.iter().map(|sentence| paragraph("advice", sentence));
-        let about = [paragraph("dim", &self.about()), notes(&self.notes)];
-        let header: String = advice.chain(about).collect();
-        let mut tooltips = Vec::new();
-        let label = "Bandwidth by kind of memory and direction";
-        let chart = self.chart();
-        let mut body = chart.section("Bandwidth", "longer is better", label, &mut tooltips);
-        body.push_str(&self.table_html());
-        let (title, style) = (self.title(), stylesheet());
-        figures_page(
-            &title,
-            &self.origin,
-            environment,
-            &style,
-            &header,
-            &body,
-            &tooltips,
-        )
-    }
-
-    fn table_html(&self) -> String {
-        let limit = self.limit_label();
-        let figures = match self.repeat {
-            1 => "GB/s",
-            _ => "Median GB/s, and 5th to 95th percentile",
-        };
-        let caption = format!("{figures}; {limit}");
-        let up = ["Memory", "Host to device", "×", "of limit"];
-        let down = ["Device to host", "×", "of limit", "Allocation"];
-        let rows = self.rows.iter().map(|row| self.table_row(row));
-        table("figures", &caption, &[up, down].concat(), rows)
-    }
-
-    fn table_row(&self, row: &CompareRow) -> (String, Vec<TableCell>) {
-        let cells = |route: Route| {
-            let stats = row.stats(route);
-            let rate = TableCell {
-                text: rate(stats.gb_per_s),
-                below: stats.rate_range(self.bytes),
-            };
-            [
-                rate,
-                self.times(row, route).into(),
-                self.share(stats).into(),
-            ]
-        };
-        let [up, down] = [Route::H2d, Route::D2h].map(cells);
-        let cells = up.into_iter().chain(down).chain([row.allocation().into()]);
-        (row.memory.name().to_owned(), cells.collect())
-    }
-
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let size = short_size(self.bytes);
         format!("Copies of {size} by kind of host memory")
     }
 
-    fn about(&self) -> String {
+    pub(super) fn about(&self) -> String {
         let copies = self.copies_label();
         format!(
             "{copies}; × is relative to pageable memory in the same direction; GB is 10⁹ bytes."
@@ -91,7 +34,7 @@ impl Compare {
     }
 
     /// The limit of the link, and its source.
-    fn limit_label(&self) -> String {
+    pub(super) fn limit_label(&self) -> String {
         let rate = rate(self.limit.gb_per_s);
         match self.limit.basis {
             LinkBasis::Pcie { generation, width } => {
@@ -103,7 +46,7 @@ impl Compare {
     }
 
     /// Bars of each kind in both directions, with allocation times beside them.
-    fn chart(&self) -> BarChart<'_> {
+    pub(super) fn chart(&self) -> BarChart<'_> {
         let fastest = fastest_gb_per_s(&self.rows);
         let group = |row: &CompareRow| BarGroup {
             name: row.memory.name().to_owned(),
@@ -161,14 +104,14 @@ impl Compare {
     }
 
     /// Factor over pageable memory; empty without it.
-    fn times(&self, row: &CompareRow, route: Route) -> String {
+    pub(super) fn times(&self, row: &CompareRow, route: Route) -> String {
         let pageable = self.row(MemoryKind::Pageable);
         pageable.map_or_else(String::new, |pageable| {
             factor_label(row.stats(route).gb_per_s / pageable.stats(route).gb_per_s)
         })
     }
 
-    fn share(&self, stats: &CopyStats) -> String {
+    pub(super) fn share(&self, stats: &CopyStats) -> String {
         let share = stats.gb_per_s / self.limit.gb_per_s;
         match share.is_finite() && share < 1e6 {
             true => percent(share),

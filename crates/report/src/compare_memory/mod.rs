@@ -2,6 +2,7 @@
 
 mod advice;
 mod chart;
+mod html;
 mod text;
 
 use serde::{Deserialize, Serialize};

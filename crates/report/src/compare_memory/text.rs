@@ -1,7 +1,8 @@
 //! A comparison as text.
 
 use super::{Compare, CompareRow, LinkBasis};
-use crate::format::{byte_rate, column_rate, notes_as_text, one_decimal, sanitize, table_row};
+use crate::format::{byte_rate, column_rate, one_decimal};
+use crate::text_layout::{notes_as_text, sanitize, table_row};
 use crate::{MemoryKind, Route};
 
 impl Compare {

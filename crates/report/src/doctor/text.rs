@@ -2,7 +2,7 @@
 
 use super::{Doctor, DoctorFinding, DoctorGroup, DoctorStatus};
 use crate::Origin;
-use crate::format::{display_width, labelled, padded_left, sanitize, wrap};
+use crate::text_layout::{display_width, labelled, padded_left, sanitize, wrap};
 
 const BOLD: u8 = 1;
 

@@ -2,7 +2,8 @@
 
 use super::{Dot, DotKernel, DotTree, DotWay};
 use crate::Origin;
-use crate::format::{counted, duration, sanitize, short_size, speedup_label, table_row};
+use crate::format::{counted, duration, short_size, speedup_label};
+use crate::text_layout::{sanitize, table_row};
 
 impl Dot {
     /// The job, the origin, a table of the three ways, the speed-ups, and the results.

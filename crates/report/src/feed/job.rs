@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::format::{clip, counted, duration, sanitize, short_size};
+use crate::format::{counted, duration, short_size};
+use crate::text_layout::{clip, sanitize};
 
 /// A field of a sample.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

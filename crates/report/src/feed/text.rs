@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::{Feed, FeedSkipped, FeedStage};
-use crate::format::{byte_rate, counted, duration, percent, sanitize, short_size};
+use crate::format::{byte_rate, counted, duration, percent, short_size};
+use crate::text_layout::sanitize;
 
 pub(super) const TITLE: &str = "Dataset to the GPU";
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::text::tensors_in_files;
-use crate::format::{counted, display_width, padded_left, sanitize, short_size};
+use crate::format::{counted, short_size};
+use crate::text_layout::{display_width, padded_left, sanitize};
 
 /// A tensor in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

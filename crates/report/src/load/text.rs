@@ -2,7 +2,8 @@
 
 use super::{Load, LoadConversion, LoadCopies, LoadHost, LoadLimitedBy, LoadTimes, LoadVerify};
 use crate::Origin;
-use crate::format::{byte_rate, counted, duration, percent, sanitize, short_size, table_row};
+use crate::format::{byte_rate, counted, duration, percent, short_size};
+use crate::text_layout::{sanitize, table_row};
 
 const WIDTHS: [usize; 5] = [16, 12, 14, 14, 14];
 

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::format::{counted, sanitize};
+use crate::format::counted;
 use crate::markup::{escape, paragraph};
+use crate::text_layout::sanitize;
 use crate::{Environment, Origin};
 
 const STYLE: &str = include_str!("style.css");

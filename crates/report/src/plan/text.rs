@@ -1,9 +1,8 @@
 //! A plan as text.
 
 use super::{Plan, PlanRun, PlanShape};
-use crate::format::{
-    duration, exact_size, labelled, rounded_size, sanitize, short_size, table_row,
-};
+use crate::format::{duration, exact_size, rounded_size, short_size};
+use crate::text_layout::{labelled, sanitize, table_row};
 use crate::timeline::{Exporter, Text};
 
 /// Columns of the labels at the left.

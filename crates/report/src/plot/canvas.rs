@@ -1,9 +1,9 @@
 //! Where a plot is drawn.
 
 use crate::Origin;
-use crate::format::{clip, sanitize};
 use crate::markup::{SvgElements, escape, length, text_px};
 use crate::page::Tooltip;
+use crate::text_layout::{clip, sanitize};
 
 /// For windows and pictures.
 pub(crate) const WIDE: Canvas = Canvas {

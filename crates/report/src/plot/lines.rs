@@ -2,8 +2,8 @@
 
 use super::axis::Axis;
 use super::canvas::{Canvas, Drawing, flag_row};
+use super::coinciding_lines::{Place, side_by_side};
 use super::series_style::SeriesStyle;
-use super::side_by_side::{Place, side_by_side};
 use crate::Origin;
 use crate::markup::{SvgElements, escape, length, point, text_px};
 use crate::page::Tooltip;

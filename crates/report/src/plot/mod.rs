@@ -4,7 +4,7 @@
 //!  LinePlot, BarChart        what is drawn
 //!    axis                    values to positions, ticks
 //!    series_style            colour, marker and dashes of a series
-//!    side_by_side            lines that coincide
+//!    coinciding_lines        moved apart until each can be seen
 //!  canvas                    where it is drawn: wide or narrow, in a page or alone
 //!  standalone_svg            title, origin and style of a standalone picture
 //!  stylesheet                CSS, the same in pictures and pages
@@ -15,9 +15,9 @@
 mod axis;
 mod bars;
 mod canvas;
+mod coinciding_lines;
 mod lines;
 mod series_style;
-mod side_by_side;
 pub(crate) mod standalone_svg;
 mod stylesheet;
 

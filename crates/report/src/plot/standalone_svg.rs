@@ -3,8 +3,8 @@
 use super::canvas::{Canvas, Drawing};
 use super::stylesheet::stylesheet;
 use crate::Origin;
-use crate::format::{clip, sanitize, wrap_where};
 use crate::markup::{SvgElements, escape, length, text_px};
+use crate::text_layout::{clip, sanitize, wrap_where};
 
 /// Height of [`heading`].
 pub(crate) const HEADING_PX: f64 = 90.0;

@@ -10,6 +10,7 @@
 //!         └─ Timeline …             svg/            a standalone picture
 //!                                   html/           an offline page with zoom and tooltips
 //!                                   trace           events for Perfetto and chrome://tracing
+//!                                   json            the data, with speed-ups and how busy tracks were
 //! ```
 //!
 //! ```
@@ -32,6 +33,7 @@
 
 mod chart;
 mod html;
+mod json;
 mod palette;
 mod rows;
 mod run;

@@ -11,7 +11,7 @@ use crate::faults::FaultKind;
 use crate::memory::HostBytes;
 use crate::memory::device::{BlockKind, BlockState, DeviceMemory};
 use crate::memory::host::{Coverage, Origin, Pin, PinnedAlloc};
-use crate::stream::Work;
+use crate::operation::Work;
 
 const INSIDE_PINNED: &str = "an address inside a page-locked range";
 

@@ -15,9 +15,10 @@ use pinlane_model::CallCosts;
 use crate::checks::FindingKind;
 use crate::faults::FaultKind;
 use crate::module::Module;
+use crate::operation::Work;
 use crate::slab::{Id, Slab};
 use crate::state::{Function, State};
-use crate::stream::{Event, Stream, Work};
+use crate::stream::{Event, Stream};
 
 pub(crate) use stream::PRIORITIES;
 

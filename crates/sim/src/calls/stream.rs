@@ -5,8 +5,9 @@ use std::sync::Arc;
 use pinlane_driver::{ErrorKind, EventFlags, EventHandle, Result, StreamFlags, StreamHandle};
 
 use super::DeviceCall;
+use crate::operation::Work;
 use crate::slab::Id;
-use crate::stream::{Event, RecordedStart, Role, Stream, StreamPoint, Work};
+use crate::stream::{Event, RecordedStart, Role, Stream, StreamPoint};
 
 /// Least and greatest priority of a stream.
 pub(crate) const PRIORITIES: (i32, i32) = (0, -5);

@@ -7,9 +7,10 @@ use pinlane_driver::{
 
 use super::DeviceCall;
 use crate::module::Module;
+use crate::operation::{Endpoint, Launch, Piece, Work};
 use crate::slab::Id;
 use crate::state::Function;
-use crate::stream::{Endpoint, Launch, Piece, StreamPoint, Work};
+use crate::stream::StreamPoint;
 
 /// Most threads of a block, as on every CUDA device.
 const BLOCK_THREADS_MAX: u64 = 1024;

@@ -8,9 +8,9 @@ use pinlane_kernels::MemoryFault;
 use crate::checks::FindingKind;
 use crate::memory::KernelView;
 use crate::memory::device::{BlockState, DeviceMemory, device_of};
+use crate::operation::{Endpoint, InjectedFailure, Launch, Moment, Operation, Piece, Work};
 use crate::slab::Id;
 use crate::state::State;
-use crate::stream::{Endpoint, InjectedFailure, Launch, Moment, Operation, Piece, Work};
 
 impl State {
     /// Carries out what the running operation of a stream does at this moment. Returns false if that

@@ -10,9 +10,10 @@
 use pinlane_driver::Call;
 use pinlane_model::engine_rules::QueuePosition;
 
+use crate::operation::{Moment, Operation, Work};
 use crate::slab::Id;
 use crate::state::State;
-use crate::stream::{Moment, Operation, Role, Stream, Work};
+use crate::stream::{Role, Stream};
 
 /// What happens next.
 #[derive(Clone, Copy)]

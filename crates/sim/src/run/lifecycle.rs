@@ -4,9 +4,10 @@ use pinlane_driver::{Error, ErrorKind};
 use pinlane_model::engine_rules::{EngineKind, Token};
 
 use crate::faults::FaultKind;
+use crate::operation::{InjectedFailure, Moment, Operation, Work};
 use crate::slab::Id;
 use crate::state::State;
-use crate::stream::{InjectedFailure, Moment, Role, Work};
+use crate::stream::Role;
 use crate::timeline::{Engine, Span, SpanKind};
 
 /// When the watchdog ends a stuck operation.
@@ -256,6 +257,19 @@ impl State {
         let has_work = |id| self.streams.get(id).is_some_and(|it| !it.queue.is_empty());
         self.active.retain(|&id| has_work(id));
         self.ready_times.retain(|&(_, id)| has_work(id));
+    }
+
+    /// Cancels work in flight that uses some memory; returns its descriptions.
+    pub(crate) fn cancel(&mut self, uses: impl Fn(&Operation) -> bool) -> Vec<String> {
+        let mut cancelled = Vec::new();
+        for &id in &self.active {
+            let queue = self.streams.get_mut(id).map(|stream| &mut stream.queue);
+            for op in queue.into_iter().flatten().filter(|op| uses(op)) {
+                op.cancelled = true;
+                cancelled.push(op.describe());
+            }
+        }
+        cancelled
     }
 
     /// Adds the operation to the timeline.

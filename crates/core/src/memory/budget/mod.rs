@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Budget        usage, and waiting for memory             (this file, notifier)
-//!   idle          memory kept for reuse, given up when the budget is short
+//!   idle_memory   memory kept for reuse, given up when the budget is short
 //!   rule          where the limit comes from: memory available now in /proc/meminfo
 //!     setting     and environment variables
 //!     cgroup      and control groups
@@ -10,7 +10,7 @@
 //! ```
 
 mod cgroup;
-mod idle;
+mod idle_memory;
 mod memlock_hint;
 mod notifier;
 mod rule;
@@ -20,7 +20,7 @@ mod setting;
 mod tests;
 
 pub use cgroup::{ControlGroups, GroupMemory};
-pub(super) use idle::{Frees, IdleMemory};
+pub(super) use idle_memory::{Frees, IdleMemory};
 pub(super) use memlock_hint::explain;
 pub use setting::local_world_size;
 
@@ -28,7 +28,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
-use self::idle::IdleList;
+use self::idle_memory::IdleList;
 use self::notifier::Notifier;
 use self::rule::Rule;
 use crate::sync::lock;

@@ -9,9 +9,10 @@ use super::palette::colour;
 use super::rows::{Shade, ShadedSpan, TrackRow, rows};
 use super::{Chart, Exporter, SHADES_NOTE, SpanKind, Timeline, Track};
 use crate::Environment;
-use crate::format::{duration, percent, sanitize, speedup_label};
+use crate::format::{duration, percent, speedup_label};
 use crate::markup::escape;
 use crate::page::{self, Page, TableCell};
+use crate::text_layout::sanitize;
 
 const STYLE: &str = include_str!("assets/style.css");
 

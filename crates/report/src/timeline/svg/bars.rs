@@ -1,8 +1,9 @@
 //! Bars of one lane.
 
 use super::class;
-use crate::format::{clip, duration, rounded_size, sanitize, three_digits};
+use crate::format::{duration, rounded_size, three_digits};
 use crate::markup::{SvgElements, escape, length, text_px};
+use crate::text_layout::{clip, sanitize};
 use crate::timeline::rows::ShadedSpan;
 use crate::timeline::{Span, SpanKind};
 

@@ -9,9 +9,10 @@ use self::bars::SvgLane;
 use super::palette::colour;
 use super::rows::{Shade, TrackRow, rows};
 use super::{Chart, Exporter, SpanKind, Timeline};
-use crate::format::{clip, duration, percent, sanitize, speedup_label};
+use crate::format::{duration, percent, speedup_label};
 use crate::markup::{SvgElements, length, point, text_px};
 use crate::plot::{DARK_RULES, RULES, TimeTick, standalone_svg, time_ticks};
+use crate::text_layout::{clip, sanitize};
 
 /// A standalone picture without scripts, fonts or other files. Follows the viewer's light or dark theme.
 /// Overlapping spans are drawn below each other; spans too short to distinguish are drawn as one, with

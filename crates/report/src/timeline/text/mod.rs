@@ -8,10 +8,9 @@ use self::cells::{TimeCell, TimeGrid};
 use super::palette::terminal_colour;
 use super::rows::{Shade, by_track};
 use super::{Chart, Exporter, SpanKind, Timeline, Track, TrackName};
-use crate::format::{
-    clip, display_width, duration, padded_left, percent, sanitize, speedup_label, wrap,
-};
+use crate::format::{duration, percent, speedup_label};
 use crate::plot::{TimeTick, time_ticks};
+use crate::text_layout::{clip, display_width, padded_left, sanitize, wrap};
 
 const RESET: &str = "\u{1b}[0m";
 

@@ -1,4 +1,4 @@
-//! Plans, executed byte by byte.
+//! Plans of loads, executed byte by byte.
 
 use std::fs;
 
