@@ -4,7 +4,8 @@
 //! ```text
 //!   Loader ── Epoch ── Batch ── BatchField      the public interface
 //!     scheduler         one epoch: which batch to open next, which are ready, when to stop
-//!     workers           reading samples and submitting copies, on several threads
+//!     workers           reading samples, on several threads
+//!     submit_batch      submitting the copy of a batch that is read
 //!     pending_batch     a batch while its samples are read
 //!     batch_layout      where fields lie in a batch, while it is read and when it is copied
 //!     buffers           pinned slots and device memory, reused from batch to batch
@@ -20,6 +21,7 @@ mod epoch;
 mod error;
 mod pending_batch;
 mod scheduler;
+mod submit_batch;
 mod workers;
 
 pub use batch::{Batch, BatchField};
