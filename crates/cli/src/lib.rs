@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Exit status: 0 success; 1 the job failed or was interrupted; 2 invalid arguments, or an input file that
-//! cannot be opened or parsed (see [`input_error::failed`]).
+//! cannot be opened or parsed (see `input_error::failed`).
 
 #![forbid(unsafe_code)]
 
