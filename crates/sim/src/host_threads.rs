@@ -40,8 +40,12 @@ pub(crate) struct HostThread {
     id: Option<ThreadId>,
     clock_ns: u64,
     activity: Activity,
-    /// Whether devices wait for it; no longer once it seems to be blocked outside the simulator.
+    /// The time that it waits for others to reach.
+    reaching_ns: Option<u64>,
+    /// Whether devices wait for it; not while it seems to be blocked outside the simulator.
     counts: bool,
+    /// It seemed to be blocked before.
+    was_silent: bool,
     /// Changes whenever the thread shows that it is not blocked.
     signs_of_life: u64,
     /// Another thread started it and goes on from its time.
@@ -65,6 +69,11 @@ enum Activity {
 impl HostThread {
     fn runs(&self) -> bool {
         self.counts && matches!(self.activity, Activity::Running)
+    }
+
+    /// Its next call takes effect no earlier than this; of two at once, the lower number is first.
+    fn next_call(&self) -> (u64, u64) {
+        (self.reaching_ns.unwrap_or(self.clock_ns), self.number)
     }
 
     /// Goes on, no earlier than this.
@@ -91,11 +100,19 @@ impl HostThreads {
             return;
         }
         let id = Some(std::thread::current().id());
-        let thread = self.list.iter_mut().find(|thread| thread.id == id);
-        self.current = thread.map(|thread| {
+        let thread = self.list.iter().find(|thread| thread.id == id);
+        self.current = thread.map(|thread| thread.number);
+    }
+
+    /// The thread that holds the lock has made a call: it is not blocked.
+    pub(crate) fn show_life(&mut self, now_ns: u64) {
+        if let Some(thread) = self.current_mut() {
             thread.signs_of_life += 1;
-            thread.number
-        });
+            if !thread.counts {
+                thread.counts = true;
+                thread.clock_ns = thread.clock_ns.max(now_ns);
+            }
+        }
     }
 
     /// The thread that holds the lock, if it takes part.
@@ -140,7 +157,7 @@ impl HostThreads {
         let current = self.current;
         let others = self.list.iter_mut().filter(|it| Some(it.number) != current);
         let running = others.filter(|thread| thread.runs());
-        running.min_by_key(|thread| thread.clock_ns)
+        running.min_by_key(|thread| thread.next_call())
     }
 
     fn add(&mut self, id: Option<ThreadId>, clock_ns: u64) -> u64 {
@@ -150,7 +167,9 @@ impl HostThreads {
             id,
             clock_ns,
             activity: Activity::Running,
+            reaching_ns: None,
             counts: true,
+            was_silent: false,
             signs_of_life: 0,
             is_joined: id.is_none(),
         });
@@ -195,7 +214,8 @@ impl State {
 }
 
 /// How long a thread that runs may go without a call before others stop waiting for it, in real time. Blocked
-/// on something that the simulator does not see, it may well wait for one of them.
+/// on something that the simulator does not see, it may well wait for one of them. A thread that was silent
+/// for so long before is given up at the first slice.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Time that counts towards it at once. A thread that is kept from its next call by the lock is not blocked.
@@ -214,6 +234,10 @@ impl Patience {
     /// Whether the other thread has been silent for too long.
     fn is_over(&mut self, other: &HostThread) -> bool {
         let now = Instant::now();
+        let patience = match other.was_silent {
+            true => PATIENCE_SLICE,
+            false => PATIENCE,
+        };
         let other = Some((other.number, other.signs_of_life));
         if self.other != other {
             *self = Self {
@@ -229,7 +253,7 @@ impl Patience {
             self.slices += 1;
             self.since = Some(now);
         }
-        PATIENCE_SLICE * self.slices >= PATIENCE
+        PATIENCE_SLICE * self.slices >= patience
     }
 }
 
@@ -286,7 +310,7 @@ impl Machine {
         (state, result)
     }
 
-    /// Waits a moment for the slowest other thread that runs, or stops waiting for it for good.
+    /// Waits a moment for the slowest other thread that runs, or stops waiting for it until its next call.
     fn await_slowest<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -296,6 +320,7 @@ impl Machine {
             && patience.is_over(other)
         {
             other.counts = false;
+            other.was_silent = true;
             self.wake_sleepers(&state);
             return state;
         }
@@ -351,11 +376,22 @@ impl ThreadClocks for Machine {
             return;
         }
         // A query looks at the devices at its end.
-        let seen_ns = state.clock_ns() + state.config.profile.calls.query_ns;
+        let query_ns = state.config.profile.calls.query_ns;
+        let seen_ns = state.clock_ns().saturating_add(query_ns);
+        let Some(thread) = state.threads.current_mut() else {
+            return;
+        };
+        // Others that wait in here, too, do not wait for this thread if it comes later.
+        thread.reaching_ns = Some(seen_ns);
+        let own = thread.next_call();
+        self.wake_sleepers(&state);
         let mut patience = Patience::default();
-        let is_behind = |other: &mut HostThread| other.clock_ns < seen_ns;
-        while state.threads.slowest_other().is_some_and(is_behind) {
+        let is_first = |other: &mut HostThread| other.next_call() < own;
+        while state.threads.slowest_other().is_some_and(is_first) {
             state = self.await_slowest(state, &mut patience);
+        }
+        if let Some(thread) = state.threads.current_mut() {
+            thread.reaching_ns = None;
         }
     }
 

@@ -43,6 +43,8 @@ impl Machine {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.threads.identify();
+        let now_ns = state.now_ns;
+        state.threads.show_life(now_ns);
         state
     }
 

@@ -176,3 +176,17 @@ fn a_thread_that_is_blocked_elsewhere_blocks_nothing_for_good() {
 fn an_adversary_knows_no_clocks_of_threads() {
     assert!(seeded(1).driver.thread_clocks().is_none());
 }
+
+/// Each would wait for the other to go on, since neither's clock moves while it waits.
+#[test]
+fn threads_that_look_at_the_same_time_do_not_wait_for_each_other() {
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let rig = plain();
+        let look = || (0..100).for_each(|_| clocks(&rig).reach());
+        beside(&rig, look, look);
+        done.send(()).expect("somebody waits");
+    });
+    let ended = ended.recv_timeout(Duration::from_secs(20));
+    ended.expect("both go on");
+}
