@@ -223,3 +223,22 @@ fn no_simple_way_is_predicted_to_beat_the_plan() {
         }
     }
 }
+
+/// Lines that are too steep, and more points than anybody measures.
+#[test]
+fn odd_measurements_are_fitted_all_the_same() {
+    let steep = [(1 << 40, 0), ((1 << 40) + 1, 1 << 62)];
+    let _ = KernelTime::fit(&steep, (1, &[]));
+    let _ = KernelTime::fit(&[(u64::MAX, u64::MAX), (1, u64::MAX)], (1, &[]));
+    let many: Vec<_> = (1..5_000).map(|mib| (mib << 20, mib * 10_000)).collect();
+    let kernel = KernelTime::fit(&many, (1, &[]));
+    assert_eq!(kernel.ns(1 << 30), Ok(10_240_000));
+}
+
+/// Between two sizes that take as long, a rate would be noise, and much of it for larger chunks.
+#[test]
+fn times_that_hardly_differ_give_no_rate() {
+    let kernel = KernelTime::fit(&[(128 << 10, 150_000), (384 << 10, 150_100)], (1, &[]));
+    assert_eq!(kernel.ns_per_gib, 0);
+    assert!((150_000..=150_100).contains(&kernel.ns(1 << 30).unwrap()));
+}

@@ -45,6 +45,9 @@ const FIXED_PENALTY: f64 = 0.02;
 /// Times up to this part of the least time are not told from it.
 const FLAT_PERCENT: u128 = 103;
 
+/// Of more measurements, only so many are looked at: every line through two of them is tried.
+const POINTS_AT_MOST: usize = 64;
+
 impl KernelTime {
     /// Nanoseconds for a chunk of `bytes_in`, alone on the device.
     ///
@@ -77,23 +80,27 @@ impl KernelTime {
     #[must_use]
     pub fn fit(alone: &[(u64, u64)], together: (u32, &[(u64, u64)])) -> Self {
         let points: Vec<_> = alone.iter().filter(|(bytes, _)| *bytes > 0).collect();
-        let largest = points.iter().map(|point| point.0).max().unwrap_or(0);
+        let step = points.len().div_ceil(POINTS_AT_MOST).max(1);
+        let points: Vec<_> = points.into_iter().step_by(step).collect();
+        let sizes = || points.iter().map(|point| point.0);
+        let (smallest, largest) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
         let mut best = (f64::INFINITY, Self::default());
         for (index, &&first) in points.iter().enumerate() {
             let through_zero = Self::line((0, 0), first);
             let others = points[index + 1..].iter();
             let lines = others.map(|&&other| Self::line(first, other));
-            for line in lines.flatten().chain(through_zero) {
+            let flat = Some(Self::default());
+            for line in lines.flatten().chain(through_zero).chain(flat) {
                 let floors = points
                     .iter()
                     .map(|point| point.1.saturating_sub(line.fixed_ns));
                 for least_ns in floors.chain([0]) {
                     let mut kernel = Self { least_ns, ..line };
                     // A rate that no size shows would be made up.
-                    let flat_ns = u128::from(least_ns) * FLAT_PERCENT / 100;
-                    if least_ns > 0
-                        && kernel.ns_per_gib > 0
-                        && kernel.variable_ns(largest) <= flat_ns
+                    let flat_ns = kernel.wide_ns(smallest).saturating_mul(FLAT_PERCENT) / 100;
+                    if kernel.ns_per_gib > 0
+                        && smallest < largest
+                        && kernel.wide_ns(largest) <= flat_ns
                     {
                         continue;
                     }
@@ -132,10 +139,11 @@ impl KernelTime {
         let [(bytes, ns), (more_bytes, more_ns)] = if a.0 < b.0 { [a, b] } else { [b, a] };
         let rise = u128::from(more_ns.checked_sub(ns)?) * GIB;
         let ns_per_gib = rise.checked_div(u128::from(more_bytes - bytes))?;
-        let within = ns_per_gib * u128::from(bytes) / GIB;
+        let ns_per_gib = u64::try_from(ns_per_gib).ok()?;
+        let within = u128::from(ns_per_gib) * u128::from(bytes) / GIB;
         Some(Self {
             fixed_ns: u64::try_from(u128::from(ns).checked_sub(within)?).ok()?,
-            ns_per_gib: u64::try_from(ns_per_gib).ok()?,
+            ns_per_gib,
             ..Self::default()
         })
     }
