@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pinlane_core::{Builtin, Device, Event, Result, Stream};
+use pinlane_core::{Builtin, Device, Error, Event, Result, Stream};
 use pinlane_model::pipeline::KernelTime;
 use pinlane_model::{Profile, median};
 
@@ -64,6 +64,12 @@ pub fn measure_kernel(
     item_bytes: usize,
     launch: impl FnMut(&Stream, Range<usize>) -> Result<()>,
 ) -> Result<KernelTime> {
+    if items == 0 || item_bytes == 0 {
+        return Err(Error::InvalidConfig {
+            field: "items",
+            reason: "at least one, of at least one byte",
+        });
+    }
     let streams = (0..STREAMS).map(|_| device.stream());
     let mut meter = KernelMeter {
         device,

@@ -13,7 +13,7 @@ use super::pipeline::{Pipeline, RunParts, in_place, out_of_place};
 use super::stage::{Chunk, KernelCall, RunSummary, Stage};
 use super::upload::ChunkSource;
 use pinlane_core::internal::lock;
-use pinlane_core::{Device, DeviceSlice, DeviceSliceMut, Error, Result};
+use pinlane_core::{Device, DeviceSlice, DeviceSliceMut, Result};
 use pinlane_model::Profile;
 use pinlane_model::pipeline::{Job, KernelTime, Memory, PipelineOrder};
 use pinlane_model::planner::{Limits, best};
@@ -163,7 +163,8 @@ impl PlannedPipeline {
                 *lock(&self.kernel) = Some(kernel);
             }
         }
-        let pipeline = self.pipeline(&sources, &spec, all - done.items)?;
+        let in_place = matches!(middle, KernelCall::InPlace(_));
+        let pipeline = self.pipeline(&sources, &spec, all - done.items, in_place)?;
         self.go_on(&pipeline, sources, &mut middle, spec, &mut done)?;
         Ok(RunSummary {
             chunks: done.chunks,
@@ -253,10 +254,11 @@ impl PlannedPipeline {
         sources: &[ChunkSource<'_>],
         spec: &TargetSpec<'_>,
         items: usize,
+        in_place: bool,
     ) -> Result<Arc<Pipeline>> {
+        let unplanned = || Pipeline::new(&self.device, PipelineConfig::default()).map(Arc::new);
         let Some(kernel) = self.kernel_time().filter(|_| items > 0) else {
-            let pipeline = Pipeline::new(&self.device, PipelineConfig::default())?;
-            return Ok(Arc::new(pipeline));
+            return unplanned();
         };
         let inputs = sources.iter().map(ChunkSource::memory);
         let in_item_bytes = item_bytes(sources);
@@ -277,8 +279,17 @@ impl PlannedPipeline {
         {
             return Ok(Arc::clone(pipeline));
         }
-        let plan = best(&job, &self.profile, &Limits::default());
-        let plan = plan.map_err(|error| Error::Calibration(error.to_string()))?;
+        // The model has no buffers for input that is on the device. A kernel in place needs one.
+        if in_place && job.input == Memory::Device {
+            return unplanned();
+        }
+        let limits = Limits {
+            device_bytes: self.device.memory_info()?.free_bytes / 2,
+            ..Limits::default()
+        };
+        let Ok(plan) = best(&job, &self.profile, &limits) else {
+            return unplanned();
+        };
         let config = PipelineConfig::planned(&plan.shape, in_item_bytes)?;
         let chunk_items = config.chunk_bytes / in_item_bytes;
         let chunk_bytes = chunk_items.saturating_mul(widest(sources, spec));

@@ -189,3 +189,33 @@ fn an_error_names_the_chunk_of_the_whole_run() {
     drop(input);
     rig.assert_clean();
 }
+
+/// The best chunk by time would be all of the input, for which there is no room.
+#[test]
+fn plans_fit_the_memory_that_is_left() {
+    let mut profile = Profile::builtin("h200").unwrap();
+    profile.device.memory_bytes = 32 << 20;
+    let builder = Sim::builder().profile(profile.clone());
+    let rig = Rig::on(builder.kernel(super::mix::kernel()));
+    let numbers = numbers();
+    let expected: Vec<u32> = numbers
+        .iter()
+        .map(|number| number.wrapping_add(7))
+        .collect();
+    let stream = rig.device.stream().unwrap();
+    let mut input = rig.device.alloc::<u32>(LEN).unwrap();
+    stream.copy_to_device(&numbers, &mut input).unwrap();
+    let mut output = rig.device.alloc::<u32>(LEN).unwrap();
+    let kernel = |stage: &pinlane::pipeline::Stage<'_>, data: pinlane::DeviceSliceMut<'_, u32>| {
+        rig.kernels.add(stage.stream(), 7, data)
+    };
+    let pipeline = PlannedPipeline::new(&rig.device, profile.clone());
+    pipeline.run_in_place(&input, &mut output, kernel).unwrap();
+    assert_eq!(stream.copy_to_vec(&output).unwrap(), expected);
+    // And with chunks that are copied.
+    let pinned = rig.device.pinned_from(&numbers).unwrap();
+    let mut result = rig.device.pinned::<u32>(LEN).unwrap();
+    let pipeline = PlannedPipeline::new(&rig.device, profile);
+    pipeline.run_in_place(&pinned, &mut result, kernel).unwrap();
+    assert_eq!(result[..], expected);
+}
