@@ -85,12 +85,13 @@ impl Stream {
     /// number. 0 and 1 are the default stream, and 2 is the calling thread's own default stream, which only
     /// that thread can use.
     ///
-    /// Work is ordered by the stream with everything that the other library submits to it. A stream that is
-    /// being captured into a graph is refused when it is used.
+    /// Work is ordered by the stream with everything that the other library submits to it. While it is being
+    /// captured into a graph, calls that would submit to it are refused. A simulated device has no default streams
+    /// of threads, and other numbers for its streams.
     ///
     /// # Safety
     /// The stream belongs to the primary context of `device`, and is not destroyed before the last clone of
-    /// the result is dropped. It is not captured into a graph while a call here submits to it.
+    /// the result is dropped. No capture of it begins during a call here.
     pub unsafe fn from_raw(device: &Device, handle: u64) -> Self {
         let shared = Arc::clone(&device.shared);
         let kind = shared.core.driver.stream_kind(handle);
@@ -195,6 +196,8 @@ impl Stream {
     pub fn record(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
         self.check_thread()?;
+        // An event of a capture would pull streams that wait for it into the graph.
+        self.refuse_capture()?;
         let _guard = self.begin_submit();
         Ok(self.live().record(event.own())?)
     }
@@ -203,6 +206,8 @@ impl Stream {
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.belongs_to(&self.shared().core)?;
         self.check_thread()?;
+        // An event of a capture would pull streams that wait for it into the graph.
+        self.refuse_capture()?;
         let _guard = self.begin_submit();
         Ok(self.live().wait_for(event.own())?)
     }

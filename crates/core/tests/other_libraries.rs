@@ -134,6 +134,11 @@ fn a_captured_foreign_stream_is_refused() {
     // SAFETY: refused before it is used.
     let lent = unsafe { LentBuf::<u8>::new(&stream, library.memory, 16) };
     assert!(lent.unwrap_err().to_string().contains("captur"));
+    // An event of the capture would pull other streams into it.
+    let event = device.event().unwrap();
+    for refused in [stream.record(&event), stream.wait(&event)] {
+        assert!(refused.unwrap_err().to_string().contains("captur"));
+    }
     sim.set_capturing(library.stream, false);
     stream.copy_to_device(&[1; 16], &mut buffer).unwrap();
     drop((stream, buffer, device));
@@ -190,6 +195,7 @@ fn lent_memory_can_return_to_another_stream() {
             sent.is_done().unwrap(),
             "the other stream has waited for it"
         );
+        assert_eq!(library.read(), [5; BYTES], "the lender has, too");
         sent.wait().unwrap();
     });
 }

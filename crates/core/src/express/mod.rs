@@ -145,7 +145,7 @@ impl Express {
         // Helpers submit chunks, and on their threads the caller's handle is another stream.
         stream.follow(caller)?;
         let ran = self.run_on_stream(share, StagedCopy { stream, ..copy });
-        ran.and(caller.follow(stream))
+        self.first_error(ran, caller.follow(stream))
     }
 
     fn run_on_stream(&self, share: RingShare<'_>, copy: StagedCopy<'_>) -> Result<()> {
@@ -160,12 +160,18 @@ impl Express {
             Direction::Upload => Upload::run(active, lanes),
             Direction::Download => Download::run(active, lanes, || self.prepare_target(&copy)),
         };
-        match (ran, submission.finish().map_err(Error::from)) {
+        let finished = submission.finish().map_err(Error::from);
+        self.first_error(ran, finished.map(|_| ()))
+    }
+
+    /// The first of two errors. A second one is kept.
+    fn first_error(&self, first: Result<()>, second: Result<()>) -> Result<()> {
+        match (first, second) {
             (Err(error), Err(second)) => {
                 self.core.keep_stray_error(second);
                 Err(error)
             }
-            (ran, finished) => ran.and(finished.map(|_| ())),
+            (first, second) => first.and(second),
         }
     }
 

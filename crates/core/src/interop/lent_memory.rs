@@ -10,7 +10,7 @@ use pinlane_driver::DevicePtr;
 use super::{wait_for_all, wait_on_host};
 use crate::memory::{DeviceMemory, bytes_of};
 use crate::submit::abort_on_unwind;
-use crate::{DeviceBuf, DeviceSlice, DeviceSliceMut, Result, Stream};
+use crate::{DeviceBuf, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
 
 /// Device memory of another library, such as a PyTorch tensor, lent for a while. Its owner goes on using it on
 /// a stream of its own, the lender.
@@ -48,7 +48,7 @@ impl<T: Pod> LentBuf<T> {
     /// The driver's error, or if the lender is being captured into a graph.
     ///
     /// # Safety
-    /// The memory belongs to the lender's device, holds `len` elements and stays valid until the result is
+    /// The memory belongs to the lender's device, holds `len` aligned elements and stays valid until the result is
     /// returned or dropped, which must happen (`mem::forget` leaves the owner without a wait). Until then
     /// nobody else uses it, and the owner uses it on no other stream that does not wait for the lender.
     pub unsafe fn new(lender: &Stream, ptr: DevicePtr, len: usize) -> Result<Self> {
@@ -108,31 +108,31 @@ impl<T: Pod> LentBuf<T> {
     }
 
     /// Returns the memory: later work on the lender waits for all uses here. Dropping does the same, but
-    /// cannot return an error.
+    /// cannot return an error. Not while the lender is being captured into a graph.
     ///
     /// # Errors
     /// If the lender could not be made to wait. The host has waited instead, so the memory may be used.
-    pub fn give_back(self) -> Result<()> {
-        let lender = self.lender.clone();
-        self.give_back_to(&lender)
+    pub fn give_back(mut self) -> Result<()> {
+        self.end(None)
     }
 
-    /// Returns the memory to another stream than the lender's: later work on `stream` waits for all uses
-    /// here.
+    /// Returns the memory to an owner that goes on with it on another stream: later work on `stream`, and on
+    /// the lender, waits for all uses here.
     ///
     /// # Errors
     /// As for [`give_back`](Self::give_back), and [`WrongDevice`](crate::Error::WrongDevice).
     pub fn give_back_to(mut self, stream: &Stream) -> Result<()> {
-        self.end(stream)
+        self.end(Some(stream))
     }
 
-    fn end(&mut self, stream: &Stream) -> Result<()> {
+    /// Makes the lender wait, and `stream` if there is one.
+    fn end(&mut self, stream: Option<&Stream>) -> Result<()> {
         if !std::mem::take(&mut self.is_lent) {
             return Ok(());
         }
         let (shared, uses) = (Arc::clone(self.buffer.shared()), self.buffer.uses());
-        let waits = || match &uses {
-            Some(_) if !Arc::ptr_eq(&shared, stream.shared()) => Err(crate::Error::WrongDevice),
+        let waits = |stream: &Stream| match &uses {
+            Some(_) if !Arc::ptr_eq(&shared, stream.shared()) => Err(Error::WrongDevice),
             Some(uses) => {
                 stream.check_thread()?;
                 let _guard = stream.begin_submit();
@@ -140,9 +140,11 @@ impl<T: Pod> LentBuf<T> {
             }
             None => Ok(shared.core.driver.synchronize()?),
         };
+        let mut streams = [Some(&self.lender), stream].into_iter().flatten();
         // The memory returns to its owner even if the driver panics, so that must not happen.
         let left = abort_on_unwind(|| {
-            waits().inspect_err(|error| wait_on_host(&shared, uses.as_deref(), error))
+            let left = streams.try_for_each(waits);
+            left.inspect_err(|error| wait_on_host(&shared, uses.as_deref(), error))
         });
         // There is nothing to free, and nothing of ours waits for it.
         self.buffer.take_owner();
@@ -152,8 +154,7 @@ impl<T: Pod> LentBuf<T> {
 
 impl<T: Pod> Drop for LentBuf<T> {
     fn drop(&mut self) {
-        let lender = self.lender.clone();
-        if let Err(error) = self.end(&lender) {
+        if let Err(error) = self.end(None) {
             self.buffer.shared().core.keep_stray_error(error);
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!   their stream    Stream::from_raw
 //!   their memory    DeviceBuf::from_raw, for good; LentBuf, for a while
-//!   cudarc          both, safely; feature `cudarc`
+//!   cudarc          memory both ways, safely, and our streams for it; feature `cudarc`
 //! ```
 
 #[cfg(feature = "cudarc")]

@@ -158,17 +158,19 @@ impl Stream {
 /// For memory of another library.
 impl<T: Pod> DeviceBuf<T> {
     /// Takes over device memory of another library. Dropping the buffer drops `owner` once the last use is
-    /// done, which frees the memory. Memory that is only lent is a [`LentBuf`](crate::interop::LentBuf).
+    /// done, which frees the memory; on an error it is dropped at once. It must not keep this device open, as a
+    /// [`Device`] or a [`Stream`] does: a buffer that is dropped in flight would then keep the device for good.
+    /// Memory that is only lent is a [`LentBuf`](crate::interop::LentBuf).
     ///
     /// ```
     /// # fn main() -> pinlane::Result<()> {
     /// # let device = pinlane::Device::sim("h200")?;
-    /// # let other = device.alloc::<u8>(4096)?; // stands for memory of another library
+    /// # let theirs = device.alloc::<u8>(4096)?; // stands for memory of another library
+    /// # let (address, owner) = (theirs.device_ptr(), ());
     /// use pinlane::DeviceBuf;
     ///
-    /// let address = other.device_ptr();
-    /// // SAFETY: `other` owns 1024 floats at this address, and nothing else uses them.
-    /// let mut buffer = unsafe { DeviceBuf::<f32>::from_raw(&device, address, 1024, other) }?;
+    /// // SAFETY: `owner` has 1024 floats at this address, and nothing else uses them.
+    /// let mut buffer = unsafe { DeviceBuf::<f32>::from_raw(&device, address, 1024, owner) }?;
     /// device.stream()?.copy_to_device(&[1.0; 1024], &mut buffer)?;
     /// # Ok(())
     /// # }
@@ -178,7 +180,7 @@ impl<T: Pod> DeviceBuf<T> {
     /// If the size in bytes does not fit the address space.
     ///
     /// # Safety
-    /// The memory belongs to `device`, holds `len` elements, stays valid until `owner` is dropped, and has
+    /// The memory belongs to `device`, holds `len` aligned elements, stays valid until `owner` is dropped, and has
     /// no other user until then. Work of others on it is done.
     pub unsafe fn from_raw(
         device: &Device,
