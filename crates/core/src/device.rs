@@ -16,7 +16,6 @@ use crate::device_core::DeviceCore;
 use crate::driver_handles::{NON_BLOCKING, OwnStream};
 use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
-use crate::fork;
 use crate::logging::log_error;
 use crate::memory::{DeviceMemory, DeviceStore, PinnedPool};
 use crate::protocol::{DeferredFree, Fence};
@@ -103,7 +102,6 @@ impl Device {
     /// Uses an opened driver. Page-locked memory counts against `budget`.
     #[must_use]
     pub fn with_budget(driver: Arc<dyn Driver>, budget: &Budget) -> Self {
-        fork::watch();
         let core = Arc::new(DeviceCore::new(driver, budget.clone()));
         let deferred = CoreArc::new(DeferredFree::new());
         let config = ExpressConfig::for_device(core.driver.info());

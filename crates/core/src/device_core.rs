@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use pinlane_driver::{Driver, Error, Result};
 
+use crate::fork::Process;
 use crate::memory::{Budget, DeviceMemoryCache};
 use crate::sync::lock;
 
@@ -13,6 +14,8 @@ use crate::sync::lock;
 /// device's shutdown frees its cached memory.
 pub(crate) struct DeviceCore {
     pub(crate) driver: Arc<dyn Driver>,
+    /// Where the device was opened.
+    pub(crate) process: Process,
     pub(crate) counters: MemoryCounters,
     pub(crate) budget: Budget,
     /// The driver permanently refuses to register memory.
@@ -63,6 +66,7 @@ impl DeviceCore {
     pub(crate) fn new(driver: Arc<dyn Driver>, budget: Budget) -> Self {
         Self {
             driver,
+            process: Process::current(),
             counters: MemoryCounters::default(),
             budget,
             registration_refused: AtomicBool::new(false),

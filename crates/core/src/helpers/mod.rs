@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use crate::fork::{self, is_forked};
+use crate::fork::Process;
 use crate::sync::{lock, wait_until};
 use crate::unwind::on_unwind;
 
@@ -47,7 +47,7 @@ const WAKES: usize = 4;
 /// and resumes the panic if one of them panicked.
 pub(crate) fn run(helpers: usize, work: &Work<'_>) {
     let pool = HelperPool::global();
-    if helpers == 0 || pool.cpus == 1 || is_forked() {
+    if helpers == 0 || pool.cpus == 1 || pool.process.is_parent() {
         work(&HelperTicket(None));
         return;
     }
@@ -84,8 +84,9 @@ pub(crate) fn readiness() -> Readiness {
 
 /// Wakes some helpers for work that is about to be posted, or starts them.
 pub(crate) fn wake() {
-    if !is_forked() {
-        HelperPool::global().wake_or_start();
+    let pool = HelperPool::global();
+    if !pool.process.is_parent() {
+        pool.wake_or_start();
     }
 }
 
@@ -96,6 +97,8 @@ pub(crate) fn callers() -> usize {
 
 /// The helper threads of this process, and their jobs.
 struct HelperPool {
+    /// Its threads do not exist in forked children.
+    process: Process,
     cpus: usize,
     started: Instant,
     /// When the last job was closed, and when somebody last found all helpers asleep: nanoseconds
@@ -150,7 +153,6 @@ impl HelperPool {
     fn global() -> &'static Self {
         static POOL: OnceLock<HelperPool> = OnceLock::new();
         POOL.get_or_init(|| {
-            fork::watch();
             // Affinity mask and cgroup quota, not the machine's count.
             Self::new(std::thread::available_parallelism().map_or(1, usize::from))
         })
@@ -158,6 +160,7 @@ impl HelperPool {
 
     fn new(cpus: usize) -> Self {
         Self {
+            process: Process::current(),
             cpus,
             started: Instant::now(),
             worked_ns: AtomicU64::new(0),
@@ -186,7 +189,8 @@ impl HelperPool {
         let was_within = |time: Duration, last_ns: u64| {
             last_ns > 0 && u128::from(now_ns.saturating_sub(last_ns)) < time.as_nanos()
         };
-        if was_within(SPIN_TIME, self.asked_ns.swap(now_ns, Ordering::Relaxed)) && !is_forked() {
+        let asked_ns = self.asked_ns.swap(now_ns, Ordering::Relaxed);
+        if was_within(SPIN_TIME, asked_ns) && !self.process.is_parent() {
             self.wake_or_start();
         }
         match was_within(FALL_ASLEEP_TIME, self.worked_ns.load(Ordering::Relaxed)) {

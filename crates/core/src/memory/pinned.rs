@@ -11,7 +11,6 @@ use super::buffer_macros::slice_like;
 use super::pinning::{Block, whole_pages};
 use super::{PinnedSlice, PoolBuf, bytes_of, check_align, to_pinned};
 use crate::device_core::DeviceCore;
-use crate::fork::is_forked;
 use crate::{Device, Result};
 
 /// Page-locked memory, which the GPU's copy engines read and write directly.
@@ -70,7 +69,8 @@ impl Device {
     /// Allocates pinned memory. Unless it is `portable`, only this device may use it.
     pub fn pinned_with<T: Pod>(&self, len: usize, portable: bool) -> Result<PinnedBuf<T>> {
         // Memory that the driver page-locked before a fork may not exist in the child. The driver answers.
-        if portable && (1..=REUSED_BYTES_MAX).contains(&bytes_of::<T>(len)?) && !is_forked() {
+        let may_reuse = portable && !self.shared.core.process.is_parent();
+        if may_reuse && (1..=REUSED_BYTES_MAX).contains(&bytes_of::<T>(len)?) {
             return self.reused(len);
         }
         let flags = HostFlags {

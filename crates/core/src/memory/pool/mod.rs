@@ -146,7 +146,7 @@ impl PinnedPool {
     /// Takes a block for `len` elements. Their values are unspecified.
     ///
     /// Pins memory if no block is idle. If that would exceed the budget, frees idle memory of the device
-    /// and of the pool first; if there is not enough of it, frees nothing and returns
+    /// and of the pool first; if there is too little of it, returns
     /// [`OverBudget`](crate::Error::OverBudget).
     pub fn take<T: Pod>(&self, len: usize) -> Result<PoolBuf<T>> {
         check_align::<T>()?;

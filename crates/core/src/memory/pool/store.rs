@@ -166,6 +166,10 @@ impl Store {
     }
 
     pub(super) fn give_back(&self, taken: TakenBlock) {
+        if self.core.process.is_parent() {
+            // A forked child cannot use it, and a thread of the parent's may have held the locks.
+            return;
+        }
         let now_ns = (self.clock)();
         self.shards
             .give_back(taken.block_bytes, taken.piece, now_ns);
