@@ -1,6 +1,7 @@
 //! Memory of dropped pinned buffers is used again, counts to the page, and never stands in the way.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -356,5 +357,41 @@ fn a_forked_child_gets_no_memory_of_its_parent() {
     assert_eq!(libc::WEXITSTATUS(status), 7);
     drop(pinned(&device, PAGE));
     drop(device);
+    pinlane_testing::assert_clean(&sim);
+}
+
+/// A driver that is out of memory once.
+struct OutOfMemoryOnce(AtomicBool);
+
+// SAFETY: it returns no fatal error.
+unsafe impl Hook for OutOfMemoryOnce {
+    fn before(&self, call: Call) -> pinlane_driver::Result<()> {
+        if call == Call::HostAlloc && self.0.swap(false, Ordering::Relaxed) {
+            return Err(pinlane_driver::Error::new(ErrorKind::OutOfMemory, "test"));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn idle_memory_makes_room_when_the_driver_is_out_of_memory() {
+    let sim = pinlane_testing::sim();
+    let hook = Arc::new(OutOfMemoryOnce(AtomicBool::new(false)));
+    let driver = Intercepted::new(sim.driver(), Arc::clone(&hook));
+    let budget = Budget::with_limit(MIB as u64);
+    let device = Device::with_budget(Arc::new(driver), &budget);
+    let refuse = || hook.0.store(true, Ordering::Relaxed);
+    drop(pinned(&device, PAGE));
+    refuse();
+    let buffer = pinned(&device, 2 * PAGE);
+    assert_eq!(budget.idle_bytes(), 0, "given up");
+    refuse();
+    let error = device.pinned::<u8>(3 * PAGE).unwrap_err();
+    assert_eq!(
+        error.kind(),
+        pinlane::ErrorKind::OutOfMemory,
+        "nothing is idle"
+    );
+    drop((buffer, device));
     pinlane_testing::assert_clean(&sim);
 }

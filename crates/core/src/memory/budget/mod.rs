@@ -175,8 +175,8 @@ impl Budget {
         })
     }
 
-    /// Frees idle memory for a request that was refused. Frees nothing and returns `false` if there is not
-    /// enough of it.
+    /// Frees idle memory for a request that was refused. Frees nothing and returns `false` if there is less of
+    /// it than the request is over.
     fn make_room(&self, over: &Error, frees: Frees<'_>) -> bool {
         let &Error::OverBudget {
             requested_bytes,
@@ -193,6 +193,12 @@ impl Budget {
             .saturating_add(requested_bytes)
             .saturating_sub(limit_bytes);
         !hopeless && self.account.idle.free(short_bytes, frees)
+    }
+
+    /// Frees all memory that devices keep for reuse. Returns whether there was any.
+    pub(crate) fn free_idle(&self) -> bool {
+        let bytes = self.account.idle.bytes();
+        bytes > 0 && self.account.idle.free(bytes, Frees::AllAnd(None))
     }
 
     /// Counts this memory as idle, and frees it when there is no room, as long as it exists.

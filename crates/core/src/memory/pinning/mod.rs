@@ -81,7 +81,7 @@ impl Block {
         let start = match &mapping {
             Some(mapping) => mapping.start,
             None => {
-                let allocated = core.driver.host_alloc(bytes, flags);
+                let allocated = alloc_without_idle(core, bytes, flags);
                 allocated.map_err(|error| explain(error, locked_bytes as u64, &core.budget))?
             }
         };
@@ -107,6 +107,20 @@ impl Block {
     /// The page-locked size, in whole pages.
     pub(crate) fn locked_bytes(&self) -> u64 {
         self.reservation.bytes()
+    }
+}
+
+/// Allocates with the driver. If that is out of memory, frees idle memory and tries again.
+fn alloc_without_idle(
+    core: &DeviceCore,
+    bytes: usize,
+    flags: HostFlags,
+) -> pinlane_driver::Result<HostPtr> {
+    loop {
+        match core.driver.host_alloc(bytes, flags) {
+            Err(error) if error.kind == ErrorKind::OutOfMemory && core.budget.free_idle() => {}
+            result => return result,
+        }
     }
 }
 
