@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::NvrtcError;
 use crate::kernel_names::{entries, source_name};
-use crate::library::{Library, Program, SUCCESS};
+use crate::library::{COMPILATION_FAILED, INVALID_OPTION, Library, Program, SUCCESS};
 
 /// NVIDIA's compiler library, loaded once per process.
 pub struct Compiler {
@@ -149,10 +149,11 @@ impl Compiler {
             let text = program.ptx()?;
             return Ok(Ptx { text, log });
         }
-        if log.is_empty() {
-            self.library.check("nvrtcCompileProgram", result)?;
+        if !log.is_empty() && [INVALID_OPTION, COMPILATION_FAILED].contains(&result) {
+            return Err(NvrtcError::Source { log });
         }
-        Err(NvrtcError::Source { log })
+        let failed = self.library.check("nvrtcCompileProgram", result);
+        Err(failed.expect_err("it has failed").with_log(&log))
     }
 }
 

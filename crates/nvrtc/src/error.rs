@@ -34,3 +34,16 @@ pub enum NvrtcError {
         reason: String,
     },
 }
+
+impl NvrtcError {
+    /// Adds the compiler's messages to a call that failed.
+    pub(crate) fn with_log(mut self, log: &str) -> Self {
+        if let Self::Call { reason, .. } = &mut self
+            && !log.is_empty()
+        {
+            reason.push_str(":\n");
+            reason.push_str(log);
+        }
+        self
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::error::Error as _;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,10 @@ use crate::library_search::{self, NAMES, VARIABLE};
 
 /// NVRTC's result of a call that worked.
 pub(crate) const SUCCESS: c_int = 0;
+
+/// NVRTC's results for an option or a source that is wrong.
+pub(crate) const INVALID_OPTION: c_int = 5;
+pub(crate) const COMPILATION_FAILED: c_int = 6;
 
 /// A program in NVRTC's memory.
 pub(crate) type Program = *mut c_void;
@@ -62,16 +66,31 @@ pub(crate) struct Library {
 }
 
 impl Library {
+    fn new(library: libloading::Library) -> Result<Self, String> {
+        let library = ManuallyDrop::new(library);
+        Ok(Self {
+            // SAFETY: this is NVRTC, and it is never closed.
+            functions: unsafe { Functions::resolve(&library) }?,
+            _library: library,
+        })
+    }
+
     /// Finds and opens the compiler.
     pub(crate) fn load() -> Result<Self, NvrtcError> {
+        let named = env::var_os(VARIABLE).filter(|named| !named.is_empty());
+        if named.is_none()
+            && let Some(library) = loaded_already()
+        {
+            return Ok(library);
+        }
         let mut failures = Vec::new();
-        for path in candidates() {
+        for path in candidates(named.as_deref()) {
             match open(&path) {
                 Ok(library) => return Ok(library),
-                Err(reason) => failures.push(reason),
+                Err(reason) => failures.push((path, reason)),
             }
         }
-        let detail = describe(&failures);
+        let detail = describe(&failures, named.as_deref());
         Err(NvrtcError::NotFound { detail })
     }
 
@@ -88,14 +107,23 @@ impl Library {
 }
 
 /// What to try to open, in this order.
-fn candidates() -> Vec<PathBuf> {
-    if let Some(named) = env::var_os(VARIABLE) {
-        return library_search::in_path(Path::new(&named));
+fn candidates(named: Option<&OsStr>) -> Vec<PathBuf> {
+    if let Some(named) = named {
+        return library_search::in_path(Path::new(named));
     }
     let names = NAMES.map(PathBuf::from).into_iter();
-    names
-        .chain(library_search::files(|name| env::var_os(name)))
-        .collect()
+    let files = library_search::files(|name| env::var_os(name));
+    names.chain(files).collect()
+}
+
+/// The compiler that another library of this process has loaded, such as PyTorch. It fits that one's driver.
+fn loaded_already() -> Option<Library> {
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+    NAMES.into_iter().find_map(|name| {
+        // SAFETY: it is loaded already, so nothing runs.
+        let library = unsafe { libloading::os::unix::Library::open(Some(name), flags) };
+        Library::new(library.ok()?.into()).ok()
+    })
 }
 
 fn open(path: &Path) -> Result<Library, String> {
@@ -109,13 +137,8 @@ fn open(path: &Path) -> Result<Library, String> {
         }
     }
     // SAFETY: loading runs NVRTC's initialisers, which have no preconditions.
-    let library = unsafe { libloading::Library::new(path) }.map_err(|error| message_of(&error))?;
-    let library = ManuallyDrop::new(library);
-    Ok(Library {
-        // SAFETY: this is NVRTC, and it is never closed.
-        functions: unsafe { Functions::resolve(&library) }?,
-        _library: library,
-    })
+    let library = unsafe { libloading::Library::new(path) };
+    Library::new(library.map_err(|error| message_of(&error))?)
 }
 
 /// The loader's message. The error itself only says which call failed.
@@ -125,12 +148,16 @@ fn message_of(error: &libloading::Error) -> String {
 }
 
 /// Why a file that exists did not load, or where was searched.
-fn describe(failures: &[String]) -> String {
-    let missing = "No such file or directory";
-    let exists = |failure: &&String| !failure.contains(missing);
-    match (failures.iter().find(exists), env::var_os(VARIABLE)) {
-        (Some(failure), _) => failure.clone(),
-        (None, Some(named)) => format!("{VARIABLE} names {}", Path::new(&named).display()),
+fn describe(failures: &[(PathBuf, String)], named: Option<&OsStr>) -> String {
+    // A missing library is named at the start. A library that it needs would be, too.
+    let is_missing = |(path, reason): &(PathBuf, String)| {
+        let start = format!("{}: ", path.display());
+        reason.starts_with(&start) && reason.contains("No such file or directory")
+    };
+    let broken = failures.iter().find(|failure| !is_missing(failure));
+    match (broken, named) {
+        (Some((_, reason)), _) => reason.clone(),
+        (None, Some(named)) => format!("{VARIABLE} names {}", Path::new(named).display()),
         (None, None) => {
             let names = NAMES.join(", ");
             format!("tried {names}, the active Python environment and CUDA_HOME")
