@@ -80,7 +80,8 @@ struct Args {
     command: Command,
 }
 
-/// Runs the tool with these arguments, the first of which is its name, and returns its exit status.
+/// Runs the tool with these arguments, the first of which is its name, and returns its exit status. It takes
+/// over the signals of the process, as a program does.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,

@@ -38,10 +38,17 @@ pub(crate) fn wait_elsewhere<R>(driver: &dyn Driver, wait: impl FnOnce() -> R) -
     let Some(clocks) = driver.thread_clocks() else {
         return wait();
     };
+    struct Away<'a>(&'a dyn ThreadClocks);
+
+    impl Drop for Away<'_> {
+        fn drop(&mut self) {
+            self.0.set_away(false);
+        }
+    }
+
     clocks.set_away(true);
-    let waited = wait();
-    clocks.set_away(false);
-    waited
+    let _away = Away(clocks);
+    wait()
 }
 
 /// A thread that takes part in the clock until this is dropped.
