@@ -141,7 +141,7 @@ fn a_captured_foreign_stream_is_refused() {
     }
     sim.set_capturing(library.stream, false);
     stream.copy_to_device(&[1; 16], &mut buffer).unwrap();
-    drop((stream, buffer, device));
+    drop((event, stream, buffer, device));
     library.close();
     pinlane_testing::assert_clean(&sim);
 }
