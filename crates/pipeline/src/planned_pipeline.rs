@@ -256,7 +256,13 @@ impl PlannedPipeline {
         items: usize,
         in_place: bool,
     ) -> Result<Arc<Pipeline>> {
-        let unplanned = || Pipeline::new(&self.device, PipelineConfig::default()).map(Arc::new);
+        let room_bytes = self.device.memory_info()?.free_bytes / 2;
+        let unplanned = || {
+            let config = PipelineConfig::default();
+            let slot_bytes = usize::try_from(room_bytes).unwrap_or(usize::MAX) / config.slots;
+            let chunk_bytes = config.chunk_bytes.min(slot_bytes.max(1));
+            Pipeline::new(&self.device, config.chunk_bytes(chunk_bytes)).map(Arc::new)
+        };
         let Some(kernel) = self.kernel_time().filter(|_| items > 0) else {
             return unplanned();
         };
@@ -284,7 +290,7 @@ impl PlannedPipeline {
             return unplanned();
         }
         let limits = Limits {
-            device_bytes: self.device.memory_info()?.free_bytes / 2,
+            device_bytes: room_bytes,
             ..Limits::default()
         };
         let Ok(plan) = best(&job, &self.profile, &limits) else {
