@@ -34,7 +34,7 @@ use pinlane_report::{MemoryKind, Route};
 
 use crate::clock::HostClock;
 use crate::device::Backend;
-use crate::pageable_copy::Copier;
+use crate::driver_or_express_copy::Copier;
 use crate::system;
 use page_locked::{MappedMemory, PageLockedMemory};
 use pageable::PageableMemory;

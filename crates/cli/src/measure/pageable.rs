@@ -7,7 +7,7 @@ use pinlane_report::Route;
 
 use super::HostMemory;
 use super::rig::{Rig, touched};
-use crate::pageable_copy::Copier;
+use crate::driver_or_express_copy::Copier;
 
 /// The target on the host, and who copies. The source is the rig's data, which is pageable too.
 pub(super) struct PageableMemory {

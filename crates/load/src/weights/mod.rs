@@ -9,6 +9,7 @@
 //!     LoadStream    tensors in the order in which they complete                  (tensor_stream)
 //! ```
 
+mod buffer_sizes;
 mod config;
 mod job;
 mod open_piece;

@@ -1,6 +1,4 @@
-//! Several runs on one time scale, and what shows them.
-
-use std::io;
+//! Several runs on one time scale.
 
 use super::{SpanKind, Timeline};
 use crate::Origin;
@@ -14,16 +12,6 @@ pub struct Chart {
     pub origin: Origin,
     /// The runs. The first one is the baseline of the speed-ups.
     pub timelines: Vec<Timeline>,
-}
-
-/// An output format of charts.
-pub trait Exporter {
-    /// Writes the whole chart.
-    ///
-    /// # Errors
-    ///
-    /// Only errors of `out`: every chart can be shown.
-    fn export(&self, chart: &Chart, out: &mut dyn io::Write) -> io::Result<()>;
 }
 
 impl Chart {

@@ -32,6 +32,7 @@
 //! ```
 
 mod chart;
+mod exporter;
 mod html;
 mod json;
 mod palette;
@@ -42,7 +43,8 @@ mod svg;
 mod text;
 mod trace;
 
-pub use chart::{Chart, Exporter};
+pub use chart::Chart;
+pub use exporter::Exporter;
 pub use html::Html;
 pub use run::{Gap, Timeline, TimelineError};
 pub use span::{Span, SpanKind, Track};

@@ -14,9 +14,9 @@ use pinlane_report::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWa
 use crate::clock::HostClock;
 use crate::context::CommandContext;
 use crate::device::{self, Backend};
+use crate::driver_or_express_copy::Copier;
 use crate::median::median_by_key;
 use crate::output;
-use crate::pageable_copy::Copier;
 use crate::parse::{number, one_of};
 use runner::{DotRun, DotRunner, Way};
 use vectors::Reference;

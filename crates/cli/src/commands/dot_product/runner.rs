@@ -4,7 +4,7 @@ use anyhow::Context;
 use pinlane::{Builtin, Device, DeviceBuf, Event, PinnedBuf, Pod, Result, Scope, Stream};
 use pinlane_report::{DotKernel, DotTimes};
 
-use crate::pageable_copy::Copier;
+use crate::driver_or_express_copy::Copier;
 
 #[derive(Clone, Copy)]
 pub(super) struct DotRun {

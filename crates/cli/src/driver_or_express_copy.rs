@@ -1,4 +1,4 @@
-//! Synchronous copies of pageable memory.
+//! Copies of pageable memory, by the driver or by the express lane.
 
 use pinlane::{DeviceSlice, DeviceSliceMut, Pod, Result, Stream};
 
