@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Weights         a catalog, and which of its tensors to load
-//!     Job           files, device memory, the plan, statistics                  (job)
+//!     Job           files, device memory, the plan, statistics                  (job, buffer_sizes)
 //!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece)
 //!     Worker        a thread: reads a part; the last reader submits the slot     (worker)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
