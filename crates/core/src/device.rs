@@ -251,6 +251,25 @@ impl Device {
         pinned + kept
     }
 
+    /// Keeps up to `at_most_bytes` of memory of dropped [`PinnedBuf`](crate::PinnedBuf)s for new ones. Returns the
+    /// previous limit; the default is 64 MiB. With 0 all of it is unpinned at once.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// device.keep_pinned_memory(1 << 20);
+    /// drop(device.pinned::<u8>(4096)?);
+    /// assert_eq!(device.stats().idle_pinned_bytes, 4096);
+    ///
+    /// assert_eq!(device.keep_pinned_memory(0), 1 << 20);
+    /// assert_eq!(device.stats().idle_pinned_bytes, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keep_pinned_memory(&self, at_most_bytes: u64) -> u64 {
+        self.shared.pinned_cache.keep(at_most_bytes)
+    }
+
     /// Caches up to `at_most_bytes` of device memory from dropped buffers, for later buffers of about the
     /// same size. Returns the previous limit. The default, 0, returns all memory to the driver at once.
     /// Memory from [`Stream::alloc`] is cached by the driver and does not count here.

@@ -40,6 +40,7 @@ fn run_with_failure(Scenario { name, run }: &Scenario, at: u64) -> u64 {
         calls: Arc::clone(&calls),
     };
     let device = Device::from_driver(Arc::new(Intercepted::new(sim.driver(), hook)));
+    device.keep_pinned_memory(0); // so that the simulator sees what is freed too early
     let result = run(&device);
     let during = calls.load(Ordering::Relaxed);
     let stray = device.take_stray_errors();

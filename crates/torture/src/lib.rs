@@ -95,6 +95,9 @@ fn run_on_device(sim: &Sim, random: &mut SplitMix64, outcome: &mut Outcome) -> R
     };
     // Two in three cache freed device memory.
     device.keep_device_memory([0, 4096, u64::MAX][random.index(3)]);
+    // And one in two reuses pinned memory; of the others the simulator sees what is freed too early. No limit
+    // in between: which memory is idle for longest depends on real time.
+    device.keep_pinned_memory([0, u64::MAX][random.index(2)]);
     let mut program = Program::new(sim, device, random);
     let ended = program.run(TRANSFERS - outcome.transfers);
     outcome.transfers += program.transfers;

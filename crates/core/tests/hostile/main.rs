@@ -57,7 +57,9 @@ fn trapped(
         calls: AtomicU64::new(0),
     };
     let driver = Intercepted::new(sim.driver(), trap);
-    (Device::from_driver(Arc::new(driver)), armed)
+    let device = Device::from_driver(Arc::new(driver));
+    device.keep_pinned_memory(0); // so that the simulator sees what is freed too early
+    (device, armed)
 }
 
 fn refuse() -> pinlane_driver::Result<()> {

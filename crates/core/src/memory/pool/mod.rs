@@ -238,6 +238,11 @@ impl PinnedPool {
         Some(PoolBuf::new(Arc::clone(shard_ref), Some(taken), len))
     }
 
+    /// Limits idle memory from now on. Returns the limit before.
+    pub(crate) fn keep(&self, at_most_bytes: u64) -> u64 {
+        self.store().keep(at_most_bytes)
+    }
+
     /// Frees all idle blocks and returns how many bytes.
     pub(crate) fn free_idle(&self) -> u64 {
         self.store().free_idle(u64::MAX)

@@ -44,6 +44,8 @@ pub(super) struct Store {
     /// Locked before any shard.
     slabs: Mutex<SlabTable>,
     limits: Limits,
+    /// The limit on the amount of idle memory; `u64::MAX` if there is none.
+    idle_bytes_max: AtomicU64,
     clock: Clock,
     /// Time of the next check for expired idle memory.
     next_look_ns: AtomicU64,
@@ -101,6 +103,7 @@ impl Store {
             block_sizes,
             shards: PoolShards::default(),
             slabs: Mutex::default(),
+            idle_bytes_max: AtomicU64::new(limits.idle_bytes_max.unwrap_or(u64::MAX)),
             limits,
             clock,
             next_look_ns: AtomicU64::new(0),
@@ -174,7 +177,8 @@ impl Store {
         self.shards
             .give_back(taken.block_bytes, taken.piece, now_ns);
         self.core.budget.ring();
-        if let Some(max) = self.idle_bytes_max() {
+        let max = self.idle_bytes_max();
+        if max < u64::MAX {
             self.free_what_is_too_much(max, taken);
         }
         self.free_what_was_idle_too_long();
@@ -182,13 +186,19 @@ impl Store {
 
     /// After the device's shutdown, nothing would free what stays idle. A block that is returned during the
     /// shutdown is seen by one of the two, since both lock the shard.
-    fn idle_bytes_max(&self) -> Option<u64> {
+    fn idle_bytes_max(&self) -> u64 {
         let gone = self.of_device.is_some() && self.device.strong_count() == 0;
-        if gone {
-            Some(0)
-        } else {
-            self.limits.idle_bytes_max
+        match gone {
+            true => 0,
+            false => self.idle_bytes_max.load(Ordering::Relaxed),
         }
+    }
+
+    /// Sets the limit on the amount of idle memory, and returns the one before.
+    pub(super) fn keep(&self, at_most_bytes: u64) -> u64 {
+        let before = self.idle_bytes_max.swap(at_most_bytes, Ordering::Relaxed);
+        self.trim(at_most_bytes);
+        before
     }
 
     fn whole(&self) -> LockedPool<'_> {
