@@ -19,7 +19,7 @@ mod shadow;
 
 use std::collections::BTreeMap;
 
-use pinlane::Device;
+use pinlane::{Budget, Device, Platform};
 use pinlane_model::SplitMix64;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
@@ -86,8 +86,9 @@ pub fn run(seed: u64) -> Result<Outcome, String> {
 
 /// Runs on one device, to the end of the program or a fatal fault.
 fn run_on_device(sim: &Sim, random: &mut SplitMix64, outcome: &mut Outcome) -> Result<(), String> {
-    let device = match Device::open(sim, 0) {
-        Ok(device) => device,
+    let device = match sim.open(0) {
+        // A budget of its own: devices of one budget free each other's idle memory.
+        Ok(driver) => Device::with_budget(driver, &Budget::with_limit(u64::MAX)),
         Err(_) => {
             outcome.deaths += 1; // lost before it was opened
             return Ok(());
