@@ -25,7 +25,7 @@ pub struct Stream {
 }
 
 struct Inner {
-    origin: Origin,
+    origin: StreamOrigin,
     shared: Arc<Shared>,
     id: u64,
     /// Held while submitting, so that the ledgers see fences in stream order.
@@ -39,7 +39,7 @@ struct Inner {
 }
 
 /// Who owns a stream.
-enum Origin {
+enum StreamOrigin {
     Own(OwnStream),
     /// The device's default stream, which the driver owns.
     Default,
@@ -74,11 +74,11 @@ impl From<SubmitError> for Error {
 impl Stream {
     pub(crate) fn create(shared: &Arc<Shared>, flags: StreamFlags) -> Result<Self> {
         let own = OwnStream::create(&shared.core, flags)?;
-        Ok(Self::new(Arc::clone(shared), Origin::Own(own)))
+        Ok(Self::new(Arc::clone(shared), StreamOrigin::Own(own)))
     }
 
     pub(crate) fn default_of(shared: &Arc<Shared>) -> Self {
-        Self::new(Arc::clone(shared), Origin::Default)
+        Self::new(Arc::clone(shared), StreamOrigin::Default)
     }
 
     /// Uses a stream of another library, such as PyTorch's or CuPy's current stream: a `CUstream` as a
@@ -98,9 +98,9 @@ impl Stream {
         // SAFETY: the caller's.
         let handle = unsafe { StreamHandle::from_raw(handle) };
         let origin = match kind {
-            StreamKind::Default => Origin::Default,
-            StreamKind::Created => Origin::Foreign(handle),
-            StreamKind::PerThread => Origin::PerThread {
+            StreamKind::Default => StreamOrigin::Default,
+            StreamKind::Created => StreamOrigin::Foreign(handle),
+            StreamKind::PerThread => StreamOrigin::PerThread {
                 handle,
                 thread: thread::current().id(),
                 side: OnceLock::new(),
@@ -109,10 +109,10 @@ impl Stream {
         Self::new(shared, origin)
     }
 
-    fn new(shared: Arc<Shared>, origin: Origin) -> Self {
+    fn new(shared: Arc<Shared>, origin: StreamOrigin) -> Self {
         let (id, submit_order) = match &origin {
             // All handles to the default stream are the same stream.
-            Origin::Default => (
+            StreamOrigin::Default => (
                 Shared::DEFAULT_STREAM_ID,
                 Arc::clone(&shared.default_submit_order),
             ),
@@ -120,7 +120,7 @@ impl Stream {
         };
         Self {
             inner: Arc::new(Inner {
-                exposed: AtomicBool::new(!matches!(origin, Origin::Own(_))),
+                exposed: AtomicBool::new(!matches!(origin, StreamOrigin::Own(_))),
                 origin,
                 shared,
                 id,
@@ -222,7 +222,7 @@ impl Stream {
     /// fire never or immediately, and a ring slot is refilled long before the graph runs.
     pub(crate) fn refuse_capture(&self) -> Result<()> {
         // Only code that has the handle can capture a stream, and the default stream cannot be captured.
-        let possible = !matches!(self.inner.origin, Origin::Default) && self.is_exposed();
+        let possible = !matches!(self.inner.origin, StreamOrigin::Default) && self.is_exposed();
         if !possible || !self.live().is_capturing()? {
             return Ok(());
         }
@@ -234,7 +234,7 @@ impl Stream {
     /// Checks that the calling thread may use the stream.
     pub(crate) fn check_thread(&self) -> Result<()> {
         match &self.inner.origin {
-            Origin::PerThread { thread, .. } if *thread != thread::current().id() => {
+            StreamOrigin::PerThread { thread, .. } if *thread != thread::current().id() => {
                 Err(Error::WrongThread)
             }
             _ => Ok(()),
@@ -244,7 +244,7 @@ impl Stream {
     /// A stream for work that several threads submit, if they cannot submit it to this one. The caller makes
     /// each wait for the other.
     pub(crate) fn side_stream(&self) -> Result<Option<&Self>> {
-        let Origin::PerThread { side, .. } = &self.inner.origin else {
+        let StreamOrigin::PerThread { side, .. } = &self.inner.origin else {
             return Ok(None);
         };
         if side.get().is_none() {
@@ -264,9 +264,9 @@ impl Stream {
     pub(crate) fn live(&self) -> StreamRef<'_> {
         let core = &self.inner.shared.core;
         match &self.inner.origin {
-            Origin::Own(own) => own.live(),
-            Origin::Default => StreamRef::default_of(core),
-            Origin::Foreign(handle) | Origin::PerThread { handle, .. } => {
+            StreamOrigin::Own(own) => own.live(),
+            StreamOrigin::Default => StreamRef::default_of(core),
+            StreamOrigin::Foreign(handle) | StreamOrigin::PerThread { handle, .. } => {
                 // SAFETY: the caller of `from_raw` guarantees it.
                 unsafe { StreamRef::new(core, *handle) }
             }
