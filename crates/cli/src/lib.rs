@@ -86,7 +86,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
         Err(message) => {
-            // Help and invalid arguments. Nobody is left to tell if it cannot be printed.
+            // Help, or invalid arguments. If even that cannot be printed, only the status is left.
             let _ = message.print();
             return u8::try_from(message.exit_code()).unwrap_or(2);
         }

@@ -244,7 +244,7 @@ fn taken_memory_is_freed_by_its_owner_after_its_last_use() {
         memory,
         freed: Arc::clone(&freed),
     };
-    // SAFETY: the owner holds so many bytes, and nothing else uses them.
+    // SAFETY: the owner holds `BYTES` bytes, and nothing else uses them.
     let mut buffer = unsafe { DeviceBuf::<u8>::from_raw(&device, memory, BYTES, owner) }.unwrap();
     assert_eq!(device.stats().device_bytes, BYTES as u64);
     let stream = device.stream().unwrap();

@@ -38,6 +38,6 @@ pub trait ThreadClocks: Send + Sync {
     /// Counts a signal down: waits until it was posted. Returns at once if the caller does not take part.
     fn take(&self, signal: u64);
 
-    /// Forgets a signal that nobody will use again.
+    /// Forgets a signal that is no longer used.
     fn forget(&self, signal: u64);
 }

@@ -111,7 +111,7 @@ fn safe(sim: &Sim) -> f64 {
 }
 
 /// Nanoseconds for one copy of ordinary memory until it is done: by hand, and through the library. Before
-/// each, so many bytes of other memory pass through the caches.
+/// each, `evicted_bytes` of other memory pass through the caches.
 fn ordinary_memory(sim: &Sim, evicted_bytes: usize) -> [f64; 2] {
     let device = Device::open(sim, 0).expect("the simulated device");
     let stream = device.stream().expect("a stream");

@@ -106,7 +106,7 @@ struct KernelMeter<'a, L> {
 }
 
 impl<L: FnMut(&Stream, Range<usize>) -> Result<()>> KernelMeter<'_, L> {
-    /// Time of each kernel over `len` items, on so many streams, excluding its launch.
+    /// Time of each kernel over `len` items, on `streams` streams, excluding its launch.
     fn ns(&mut self, len: usize, streams: usize) -> Result<u64> {
         let once_ns = self.kernels_ns(len, streams, 1)?;
         let repeat = (REPEAT_NS / once_ns.max(1)).clamp(1, REPEAT_MAX);
@@ -119,7 +119,7 @@ impl<L: FnMut(&Stream, Range<usize>) -> Result<()>> KernelMeter<'_, L> {
         Ok((all_ns / (repeat * streams as u64)).saturating_sub(self.launch_ns))
     }
 
-    /// Time of `repeat` kernels on each of so many streams, from the start of the first to the end of all.
+    /// Time of `repeat` kernels on each of `streams` streams, from the start of the first to the end of all.
     fn kernels_ns(&mut self, len: usize, streams: usize, repeat: u64) -> Result<u64> {
         let [start, end] = [self.timing()?, self.timing()?];
         let first = &self.streams[0];

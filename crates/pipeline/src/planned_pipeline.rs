@@ -248,7 +248,7 @@ impl PlannedPipeline {
         Ok(summary)
     }
 
-    /// The pipeline for so many items; the last one if it has the same job.
+    /// The pipeline for `items` items; the last one if it has the same job.
     fn pipeline(
         &self,
         sources: &[ChunkSource<'_>],

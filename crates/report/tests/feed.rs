@@ -496,10 +496,6 @@ fn parts_that_are_more_than_the_whole_stay_shares() {
         slot_wait_ns: u64::MAX,
         ..host(0, 0, 0)
     };
-    let report = report_with(huge);
+    let report = self::report(measured(), SECOND, huge, None);
     assert!(report.stages.iter().all(|stage| stage.share <= 1.0));
-}
-
-fn report_with(host: FeedHost) -> Feed {
-    report(measured(), SECOND, host, None)
 }

@@ -215,7 +215,7 @@ impl State {
 
 /// How long a thread that runs may go without a call before others stop waiting for it, in real time. Blocked
 /// on something that the simulator does not see, it may well wait for one of them. A thread that was silent
-/// for so long before is given up at the first slice.
+/// that long before is given up after one slice.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Time that counts towards it at once. A thread that is kept from its next call by the lock is not blocked.

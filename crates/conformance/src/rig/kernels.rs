@@ -62,7 +62,7 @@ impl Rig {
         self.launch_over(kernels.add_u32, shape, n, &scalars, &[data], stream)
     }
 
-    /// Replaces every word of `data` so many times.
+    /// Replaces every word of `data`, `rounds` times.
     pub(crate) fn rounds_u32(
         &self,
         function: FunctionHandle,

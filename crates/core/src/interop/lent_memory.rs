@@ -50,7 +50,7 @@ impl<T: Pod> LentBuf<T> {
     /// # Safety
     /// The memory belongs to the lender's device, holds `len` aligned elements and stays valid until the result is
     /// returned or dropped, which must happen (`mem::forget` leaves the owner without a wait). Until then
-    /// nobody else uses it, and the owner uses it on no other stream that does not wait for the lender.
+    /// nothing else uses it. Earlier and later work of the owner on it is on the lender, or ordered with it.
     pub unsafe fn new(lender: &Stream, ptr: DevicePtr, len: usize) -> Result<Self> {
         let shared = lender.shared();
         let bytes = bytes_of::<T>(len)?;

@@ -45,7 +45,7 @@ const FIXED_PENALTY: f64 = 0.02;
 /// Times up to this part of the least time are not told from it.
 const FLAT_PERCENT: u128 = 103;
 
-/// Of more measurements, only so many are looked at: every line through two of them is tried.
+/// Most measurements that are used. Every line through two of them is tried.
 const POINTS_AT_MOST: usize = 64;
 
 impl KernelTime {
@@ -65,7 +65,7 @@ impl KernelTime {
     /// the launch ([`KernelCosts::launch_ns`](crate::KernelCosts)).
     ///
     /// `alone` are kernels one after the other on one stream; the more sizes, the better, from the smallest
-    /// chunk that may be planned to the whole input. `together` are kernels on so many streams at once, the time
+    /// chunk that may be planned to the whole input. `together` are kernels on several streams at once, the time
     /// of all divided by their number; there may be none. A few wrong times do no harm.
     ///
     /// ```

@@ -15,7 +15,7 @@ const SHARE: u64 = 2;
 
 /// Reading the machine's figures takes tens of microseconds, ten times as long as the driver needs for a
 /// small buffer. So buffers that are small beside what is available share a reading. Together they may take
-/// this part of it, and no more than so many bytes, for so long.
+/// one part in `READING_PART` of it, at most `READING_BYTES_MAX`, and the reading expires.
 const READING_PART: u64 = 16;
 const READING_BYTES_MAX: u64 = 4 << 20;
 const READING_TIME_MAX: Duration = Duration::from_millis(100);
