@@ -83,7 +83,8 @@ pub struct DeviceStats {
     pub device_bytes: u64,
     /// Device memory of dropped buffers cached for reuse, in bytes.
     pub kept_bytes: u64,
-    /// Buffers whose owner was dropped while they were in flight.
+    /// Buffers whose owner was dropped while they were in flight, and what waits to be
+    /// [released](Device::release_when_idle).
     pub parked: usize,
 }
 
@@ -200,10 +201,14 @@ impl Device {
         Event::create(&self.shared, flags)
     }
 
-    /// Waits until all work on all streams is done. Also frees the buffers of dropped transfers.
+    /// Waits until all work on all streams is done. Also frees the buffers of dropped transfers, and what
+    /// [`release_when_idle`](Self::release_when_idle) was given.
     pub fn synchronize(&self) -> Result<()> {
         let result = self.shared.core.driver.synchronize();
         self.shared.deferred.reclaim();
+        if result.is_ok() {
+            self.shared.core.release_pending();
+        }
         Ok(result?)
     }
 
@@ -281,7 +286,8 @@ impl Device {
     /// Cached memory is unavailable to everything else until [`trim`](Self::trim): other libraries and
     /// processes, another device opened on the same GPU, and module loading. An allocation on this device
     /// that would fail takes it back automatically. If another library uses a buffer by its address, it
-    /// must finish before the buffer is dropped: only the driver's own free waits for it. A lost device may
+    /// must finish before the buffer is dropped: only the driver's own free waits for it
+    /// ([`release_when_idle`](Self::release_when_idle) drops it in time). A lost device may
     /// still hand out cached memory, which is then unusable.
     ///
     /// ```
@@ -318,7 +324,7 @@ impl Device {
             device_bytes,
             // Another thread may have freed some between the two reads.
             kept_bytes: kept_bytes.min(device_bytes),
-            parked: self.shared.deferred.len(),
+            parked: self.shared.deferred.len() + self.shared.core.releases.len(),
         }
     }
 
@@ -422,6 +428,8 @@ impl Drop for Shared {
     /// Runs once no stream, device buffer or transfer is left. Waits for parked buffers, but not forever,
     /// and never frees one that the device may still write to.
     fn drop(&mut self) {
+        // Nothing is queued there: whatever is queued keeps the device open.
+        self.core.end_release_thread();
         // From here on, freed memory goes straight to the driver. If freeing the cache panics, the rest is
         // still released.
         let freed = catch_unwind(AssertUnwindSafe(|| self.core.set_cache_limit(0)));

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use pinlane_driver::{Driver, Error, Result};
 
 use crate::fork::Process;
+use crate::idle_release::IdleReleases;
 use crate::memory::{Budget, DeviceMemoryCache};
 use crate::sync::lock;
 
-/// The lowest layer of an opened device. Nothing in it points back to it, so resources may own it. The
-/// device's shutdown frees its cached memory.
+/// The lowest layer of an opened device. Nothing in it points back to it, so resources may own it; only what
+/// waits for the device to be idle does, until then. The device's shutdown frees its cached memory.
 pub(crate) struct DeviceCore {
     pub(crate) driver: Arc<dyn Driver>,
     /// Where the device was opened.
@@ -21,6 +22,8 @@ pub(crate) struct DeviceCore {
     /// The driver permanently refuses to register memory.
     pub(crate) registration_refused: AtomicBool,
     pub(crate) device_cache: DeviceMemoryCache,
+    /// What other libraries may still use.
+    pub(crate) releases: IdleReleases,
     stray: Mutex<StrayErrors>,
 }
 
@@ -71,6 +74,7 @@ impl DeviceCore {
             budget,
             registration_refused: AtomicBool::new(false),
             device_cache: DeviceMemoryCache::default(),
+            releases: IdleReleases::default(),
             stray: Mutex::default(),
         }
     }

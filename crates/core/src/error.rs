@@ -181,8 +181,9 @@ impl Error {
         }
     }
 
-    /// Wraps an error of a higher layer.
-    #[doc(hidden)]
+    /// Wraps an error of a higher layer or of another library, such as one that a callback returns.
+    /// [`downcast_ref`](Self::downcast_ref) gets it back.
+    #[must_use]
     pub fn other(kind: ErrorKind, error: impl StdError + Send + Sync + 'static) -> Self {
         Self::Other(OtherError {
             kind,
@@ -190,7 +191,8 @@ impl Error {
         })
     }
 
-    /// The error of a higher layer, if it is an `E`: a `PipelineError`, a `LoadError` or a `LoaderError`.
+    /// The error of a higher layer, if it is an `E`: a `PipelineError`, a `LoadError`, a `LoaderError`, or what was
+    /// given to [`other`](Self::other).
     #[must_use]
     pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
         match self {

@@ -11,7 +11,7 @@ pub use crate::sync::lock;
 use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
-use crate::{Device, Error, PinnedPool, PinnedTarget, PoolBuf};
+use crate::{Device, Error, PinnedPool, PinnedTarget, PoolBuf, Stream};
 
 /// Keeps an error that no call can return, for [`Device::take_stray_errors`].
 pub fn keep_stray_error(device: &Device, error: Error) {
@@ -32,6 +32,30 @@ pub fn take_idle(pool: &PinnedPool, bytes: RangeInclusive<usize>) -> Option<Pool
 /// A pool whose blocks have exactly the requested size and are freed with it.
 pub fn exact_pool(device: &Device) -> PinnedPool {
     PinnedPool::exact(device)
+}
+
+/// The device of a stream.
+pub fn device_of(stream: &Stream) -> Device {
+    let shared = stream.shared().clone();
+    Device { shared }
+}
+
+/// Whether both are the same stream, as far as the library knows.
+pub fn same_stream(one: &Stream, other: &Stream) -> bool {
+    one.id() == other.id()
+}
+
+/// Makes later work on `stream` wait for all work on `other` so far. Both are streams of one device.
+pub fn follow(stream: &Stream, other: &Stream) -> Result<(), Error> {
+    match std::sync::Arc::ptr_eq(stream.shared(), other.shared()) {
+        true => stream.follow(other),
+        false => Err(Error::WrongDevice),
+    }
+}
+
+/// Waits for all work on the stream. Returns whether the device is certainly finished with it.
+pub fn drained(stream: &Stream) -> bool {
+    stream.live().drains()
 }
 
 // SAFETY: `PinnedTarget` promises the same.

@@ -55,6 +55,7 @@ mod fence;
 mod fork;
 mod helpers;
 mod host_threads;
+mod idle_release;
 #[doc(hidden)]
 pub mod internal;
 pub mod interop;

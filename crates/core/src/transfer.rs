@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytemuck::Pod;
-use pinlane_driver::{CopyOp, Driver};
+use pinlane_driver::{CopyOp, DevicePtr, Driver};
 
 use crate::driver_copy::{Direction, enqueue, same_len};
 use crate::fence::DeviceFence;
@@ -144,47 +144,72 @@ impl Stream {
         source: B,
         pieces: &[(Range<usize>, DeviceSliceMut<'_, u8>)],
     ) -> Result<Transfer<B>, (TransferError<B>, usize)> {
+        let place = |(range, target): &(Range<usize>, DeviceSliceMut<'_, u8>)| {
+            assert_eq!(range.len(), target.len(), "{range:?}");
+            (range.clone(), target.device_ptr())
+        };
+        let places: Vec<_> = pieces.iter().map(place).collect();
+        let touches: Vec<_> = pieces.iter().map(|(_, target)| target.touch()).collect();
+        // SAFETY: each target has the length of its range, and its ledger keeps it.
+        unsafe { self.upload_ranges(source, &places, &touches) }
+    }
+
+    /// Like [`upload_pieces`](Self::upload_pieces), to addresses.
+    ///
+    /// # Safety
+    /// Each address has device memory of this device for its range. It stays valid, and unused by others, until
+    /// the copies are done: the ledgers of `touches` see to it, or the caller.
+    ///
+    /// # Panics
+    /// If a range is out of bounds.
+    #[doc(hidden)]
+    pub unsafe fn upload_ranges<B: PinnedSource<u8>>(
+        &self,
+        source: B,
+        places: &[(Range<usize>, DevicePtr)],
+        touches: &[Touch<'_>],
+    ) -> Result<Transfer<B>, (TransferError<B>, usize)> {
         if let Err(error) = source.pinned_for().check_usable_by(&self.shared().core) {
             return Err((TransferError::new(error, source), 0));
         }
         let (start, len) = (source.start(), source.len());
-        let source = ManuallyDrop::new(source); // leaked if the driver panics
-        let mut last = None;
-        for (number, (range, target)) in pieces.iter().enumerate() {
+        for (range, _) in places {
             let inside = range.start <= range.end && range.end <= len;
-            assert!(inside && range.len() == target.len(), "{range:?}");
-            // SAFETY: the range was checked to be inside the buffer.
-            let first = unsafe { start.add(range.start) };
-            let copy = Direction::Upload.copy(first, target.device_ptr(), range.len());
-            // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence of
-            // the last copy has fired, when all earlier copies on the same stream are done too; the
-            // target's ledger keeps the target.
-            let submitted = self.submit(&[target.touch()], unsafe { enqueue(copy) });
-            match (submitted, last.take()) {
-                (Ok(fence), _) => last = Some(fence),
-                // The earlier pieces are in flight.
-                (Err(SubmitError::Refused(error)), Some(before)) => {
-                    let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| Ok(before));
-                    let failure = match transfer.and_then(Transfer::wait) {
-                        Ok(source) => TransferError::new(error, source),
-                        Err(failure) => {
-                            self.shared().core.keep_stray_error(failure.error);
-                            TransferError { error, ..failure }
-                        }
-                    };
-                    return Err((failure, number));
-                }
-                (refused, _) => {
-                    let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| refused);
-                    return transfer.map_err(|failure| (failure, number));
+            assert!(inside, "{range:?}");
+        }
+        let mut failed = None;
+        let enqueue_all = |driver: &dyn Driver, stream| {
+            for (number, (range, target)) in places.iter().enumerate() {
+                // SAFETY: the range was checked to be inside the buffer.
+                let first = unsafe { start.add(range.start) };
+                let copy = Direction::Upload.copy(first, *target, range.len());
+                // SAFETY: both sides hold that many bytes; the transfer owns the source until the fence
+                // behind all copies has fired; the target is the caller's promise.
+                if let Err(error) = unsafe { enqueue(copy)(driver, stream) } {
+                    failed = Some((error.clone(), number));
+                    // Earlier copies are in flight, so the fence is still needed.
+                    return if number == 0 { Err(error) } else { Ok(()) };
                 }
             }
+            Ok(())
+        };
+        let transfer = self.in_flight(source, |_| self.submit(touches, enqueue_all));
+        match (transfer, failed) {
+            (Ok(transfer), None) => Ok(transfer),
+            (Ok(transfer), Some((error, number))) => {
+                let failure = match transfer.wait() {
+                    Ok(source) => TransferError::new(error, source),
+                    Err(failure) => {
+                        self.shared().core.keep_stray_error(failure.error);
+                        let buffer = failure.buffer;
+                        let error = error.into();
+                        TransferError { error, buffer }
+                    }
+                };
+                Err((failure, number))
+            }
+            (Err(failure), failed) => Err((failure, failed.map_or(0, |(_, number)| number))),
         }
-        let transfer = self.in_flight(ManuallyDrop::into_inner(source), |_| match last {
-            Some(fence) => Ok(fence),
-            None => self.submit(&[], |_, _| Ok(())),
-        });
-        transfer.map_err(|failure| (failure, 0))
     }
 
     /// Keeps `buffer` until all work submitted so far is done, for kernels that use mapped memory.

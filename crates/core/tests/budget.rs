@@ -146,6 +146,29 @@ fn devices_share_a_budget_where_they_are_told_to() {
 }
 
 #[test]
+fn a_limit_set_later_counts_from_then_on() {
+    let sim = pinlane_testing::sim();
+    let (device, budget) = with_limit(&sim, 1 << 20);
+    let kept = device.pinned::<u8>(64 << 10).unwrap();
+    drop(device.pinned::<u8>(128 << 10).unwrap()); // stays pinned, for the next one
+    assert_eq!(budget.in_use_bytes(), 192 << 10);
+
+    budget.set_limit(96 << 10);
+    assert_eq!(budget.limit_bytes(), Ok(96 << 10));
+    assert_eq!(budget.in_use_bytes(), 64 << 10, "idle memory made room");
+    device.pinned::<u8>(33 << 10).unwrap_err();
+
+    budget.set_limit(32 << 10); // less than is in use
+    assert_eq!(budget.in_use_bytes(), 64 << 10);
+    device.pinned::<u8>(1).unwrap_err();
+    drop(kept);
+    device.pinned::<u8>(32 << 10).unwrap();
+
+    budget.set_limit(u64::MAX);
+    device.pinned::<u8>(2 << 20).unwrap();
+}
+
+#[test]
 fn a_limited_device_counts_against_its_own_budget_and_stands_alone() {
     let sim = pinlane_testing::sim();
     let (device, budget) = with_limit(&sim, 1 << 30);

@@ -217,6 +217,42 @@ fn memory_lent_by_one_device_does_not_return_to_another() {
     pinlane_testing::assert_clean(&sim);
 }
 
+#[test]
+fn our_memory_is_ready_for_a_foreign_stream_and_used_again_after_it() {
+    in_any_order(|sim, library| {
+        let device = pinlane_testing::open(sim);
+        let (theirs, ours) = (library.stream_of(&device), device.stream().unwrap());
+        let mut buffer = device.alloc::<u8>(BYTES).unwrap();
+        let pinned = device.pinned_from(&[1u8; BYTES]).unwrap();
+        let sent = ours.upload(pinned, &mut buffer).unwrap();
+        buffer.whole().ready_on(&theirs).unwrap();
+        let copy = CopyOp {
+            source: Place::Device(buffer.device_ptr()),
+            target: Place::Device(library.memory),
+            bytes: BYTES,
+        };
+        // SAFETY: both hold as many bytes; the buffer is used again behind it.
+        unsafe { library.driver.copy_async(copy, library.stream) }.unwrap();
+        buffer.whole().used_on(&theirs).unwrap();
+        ours.fill_bytes(&mut buffer, 2).unwrap();
+        // The library writes, and the next reader here sees it.
+        let mut whole = buffer.whole_mut();
+        whole.ready_on(&theirs).unwrap();
+        // SAFETY: as above.
+        let half = unsafe {
+            let (memory, stream) = (whole.device_ptr(), library.stream);
+            library.driver.memset_async(memory, 3, BYTES / 2, stream)
+        };
+        half.unwrap();
+        whole.reborrow().used_on(&theirs).unwrap();
+        let found = ours.copy_to_vec(&buffer).unwrap();
+        assert_eq!(found[..BYTES / 2], [3; BYTES / 2]);
+        assert_eq!(found[BYTES / 2..], [2; BYTES / 2]);
+        assert_eq!(library.read(), [1; BYTES]);
+        sent.wait().unwrap();
+    });
+}
+
 /// Frees the library's memory when the buffer is done with it, and counts that.
 struct Owner {
     driver: Arc<dyn Driver>,

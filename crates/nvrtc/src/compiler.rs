@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use crate::NvrtcError;
 use crate::kernel_names::{entries, source_name};
+use crate::kernel_params::{PtxParam, params};
 use crate::library::{COMPILATION_FAILED, INVALID_OPTION, Library, Program, SUCCESS};
 
 /// NVIDIA's compiler library, loaded once per process.
@@ -75,6 +76,12 @@ impl Ptx {
             entries(&self.text).filter(|entry| source_name(entry).as_deref() == Some(name));
         let first = found.next()?;
         found.next().is_none().then_some(first)
+    }
+
+    /// The parameters of a kernel, by the name that [`entry`](Self::entry) takes. `None` if it has no such kernel.
+    #[must_use]
+    pub fn params(&self, name: &str) -> Option<Vec<PtxParam>> {
+        params(&self.text, self.entry(name)?)
     }
 }
 

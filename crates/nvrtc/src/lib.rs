@@ -6,7 +6,7 @@
 //! ```text
 //!   Compiler::load ── library_search   finds libnvrtc: loaded already, CUDA toolkit, Python environment
 //!      │              library          its functions
-//!      └─ compile ──> Ptx              options, the compiler's log, names of the kernels
+//!      └─ compile ──> Ptx              options, the compiler's log, names and parameters of the kernels
 //! ```
 //!
 //! ```
@@ -26,8 +26,10 @@
 mod compiler;
 mod error;
 mod kernel_names;
+mod kernel_params;
 mod library;
 mod library_search;
 
 pub use compiler::{CompileOptions, Compiler, Ptx};
 pub use error::NvrtcError;
+pub use kernel_params::PtxParam;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
@@ -16,6 +17,8 @@ use pinlane_report::timeline::{Span, SpanKind, Track};
 /// Puts timing events around all work of a driver.
 pub(crate) struct EventHook {
     driver: Arc<dyn Driver>,
+    /// Work goes by without events.
+    is_paused: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -44,14 +47,20 @@ impl EventHook {
     pub(crate) fn new(driver: &Arc<dyn Driver>) -> Self {
         Self {
             driver: Arc::clone(driver),
+            is_paused: AtomicBool::new(false),
             state: Mutex::default(),
         }
+    }
+
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Release);
     }
 
     /// All work recorded so far, which is done. Recording starts anew.
     pub(crate) fn spans(&self) -> Result<Vec<Span>> {
         let mut state = lock(&self.state);
         let (work, failed) = (std::mem::take(&mut state.work), state.failed.take());
+        state.streams.clear();
         drop(state);
         let spans = failed.map_or_else(|| self.read(&work), Err);
         let events = work.iter().flat_map(|work| [work.start, work.end]);
@@ -140,6 +149,9 @@ unsafe impl Hook for EventHook {
     }
 
     unsafe fn before_work(&self, driver: &dyn Driver, stream: StreamHandle) {
+        if self.is_paused.load(Ordering::Acquire) {
+            return;
+        }
         let thread = thread::current().id();
         // Left behind by work that the driver refused.
         let unused = lock(&self.state).started.remove(&thread);
@@ -153,6 +165,9 @@ unsafe impl Hook for EventHook {
     }
 
     unsafe fn after_work(&self, driver: &dyn Driver, stream: StreamHandle, work: StreamWork<'_>) {
+        if self.is_paused.load(Ordering::Acquire) {
+            return; // an event before it is used for other work, or destroyed
+        }
         let Some(start) = lock(&self.state).started.remove(&thread::current().id()) else {
             return;
         };

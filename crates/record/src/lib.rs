@@ -61,6 +61,16 @@ impl Recorder {
         (device, recorder)
     }
 
+    /// Stops recording, until [`resume`](Self::resume). Work then costs next to nothing more than without a recorder.
+    pub fn pause(&self) {
+        self.hook.set_paused(true);
+    }
+
+    /// Records again what is submitted from now on.
+    pub fn resume(&self) {
+        self.hook.set_paused(false);
+    }
+
     /// Waits for the device and returns what ran since the recorder was created or last finished.
     ///
     /// # Errors
@@ -97,6 +107,12 @@ impl Recording {
         &self.chart.timelines[0]
     }
 
+    /// The picture that `.svg` files hold.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        text_of(&Svg, &self.chart)
+    }
+
     /// Writes it to a file in the format of its extension: `.svg` for a picture, `.html` for a page to zoom,
     /// `.json` for a trace that Perfetto opens, `.txt` for what `Display` shows.
     ///
@@ -122,9 +138,13 @@ impl Recording {
 
 impl fmt::Display for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = Vec::new();
-        let exported = Text::default().export(&self.chart, &mut text);
-        exported.map_err(|_| fmt::Error)?;
-        f.write_str(&String::from_utf8_lossy(&text))
+        f.write_str(&text_of(&Text::default(), &self.chart))
     }
+}
+
+fn text_of(exporter: &dyn Exporter, chart: &Chart) -> String {
+    let mut text = Vec::new();
+    let exported = exporter.export(chart, &mut text);
+    exported.expect("memory takes everything");
+    String::from_utf8_lossy(&text).into_owned()
 }

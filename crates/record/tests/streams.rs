@@ -51,6 +51,28 @@ fn finishing_twice_starts_anew() -> pinlane::Result<()> {
 }
 
 #[test]
+fn a_pause_records_nothing() -> pinlane::Result<()> {
+    let (device, recorder) = Recorder::new(&Device::sim("pcie3-x16")?);
+    recorder.pause();
+    let (first, second) = (device.stream()?, device.stream()?);
+    let mut on_device = device.alloc::<u8>(LEN)?;
+    first.copy_to_device(&vec![1; LEN], &mut on_device)?;
+    recorder.resume();
+    drop(second.copy_to_vec(&on_device)?);
+    recorder.pause();
+    first.copy_to_device(&vec![1; LEN], &mut on_device)?;
+    let recording = recorder.finish("the second")?;
+    let spans = recording.timeline().spans();
+    assert!(!spans.is_empty());
+    for span in spans {
+        let found = (span.kind, span.stream);
+        assert_eq!(found, (SpanKind::DeviceToHost, Some(0)));
+    }
+    assert!(recording.svg().starts_with("<svg") && recording.svg().contains("SIMULATED"));
+    Ok(())
+}
+
+#[test]
 fn every_format_is_chosen_by_the_extension() -> pinlane::Result<()> {
     let (device, recorder) = Recorder::new(&Device::sim("pcie3-x16")?);
     drop(device.stream()?.copy_to_vec(&device.alloc::<u8>(LEN)?)?);

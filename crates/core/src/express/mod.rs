@@ -14,7 +14,7 @@
 //!   express/pieces.rs        PieceList: cuts the copy into chunks, chunks into slices
 //!   express/staged_copy.rs   Upload: what is done with a chunk
 //!   helpers/mod.rs           helpers::run: helper threads join the caller
-//!   express/scheduler.rs     ChunkScheduler: each lane claims slices, all of the same chunk
+//!   express/chunk_scheduler.rs    ChunkScheduler: each lane claims slices, all of the same chunk
 //!   protocol/slot_filling.rs SharedSlot: the first lane opens a chunk, the last one closes it
 //!   express/ring.rs          RingShare: a free slot to open, a fence after the copy to close
 //!     └ staged_copy.rs       DeviceSide::submit: Driver::copy_async
@@ -30,13 +30,13 @@
 //!   config.rs            lanes, ring size, thresholds
 //! ```
 
+mod chunk_scheduler;
 mod config;
 mod conversion;
 mod copy_many;
 mod copy_slice;
 mod pieces;
 mod ring;
-mod scheduler;
 mod small_copy;
 mod staged_copy;
 mod staging_kernels;

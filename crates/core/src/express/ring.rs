@@ -16,7 +16,7 @@ use super::staging_kernels::StagingKernels;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
 use crate::host_threads::wait_elsewhere;
-use crate::memory::{DeviceMemory, PinnedPool, PinnedSource, PoolBuf};
+use crate::memory::{DeviceMemory, MakeRoom, PinnedPool, PinnedSource, PoolBuf};
 use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
 use crate::unwind::on_unwind;
@@ -126,9 +126,8 @@ impl Ring {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// A free slot, or a new one. `Ok(None)` if all are in use. `make_room` frees idle memory for a new
-    /// slot if the budget has no room for it.
-    fn try_claim(&self, make_room: bool) -> Result<Option<Slot>> {
+    /// A free slot, or a new one. `Ok(None)` if all are in use.
+    fn try_claim(&self, make_room: MakeRoom) -> Result<Option<Slot>> {
         let mut state = lock(&self.state);
         if state.idle.front().is_some_and(|slot| !slot.is_in_use()) {
             return Ok(state.idle.pop_front());
@@ -162,8 +161,8 @@ impl Ring {
 
     fn wait_and_claim(&self) -> Result<Slot> {
         loop {
-            // Without a first slot the copy cannot start.
-            let refused = match self.try_claim(true) {
+            // Without a first slot the copy cannot start. The driver's own copy is better than a wait for others.
+            let refused = match self.try_claim(MakeRoom::AllIdle) {
                 Ok(Some(slot)) => return Ok(slot),
                 Ok(None) => None,
                 Err(error) => Some(error),
@@ -328,10 +327,13 @@ impl<'a> RingShare<'a> {
         if lock(&self.state).held >= self.slots_at_most || self.ring.is_short() {
             return None;
         }
-        let slot = self.ring.try_claim(false).unwrap_or_else(|error| {
-            self.ring.core.keep_stray_error(error);
-            None
-        })?;
+        let slot = self
+            .ring
+            .try_claim(MakeRoom::DroppedBuffers)
+            .unwrap_or_else(|error| {
+                self.ring.core.keep_stray_error(error);
+                None
+            })?;
         // Counted only now: if the share seemed to have a slot more than it has, another lane could
         // give away the last one.
         lock(&self.state).held += 1;

@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex};
 use pinlane_driver::CopyOp;
 use pinlane_kernels::{can_demote, copy_demoting_raw, copy_streaming_raw};
 
+use super::chunk_scheduler::{ChunkScheduler, ChunkWork};
 use super::conversion::ElementConversion;
 use super::pieces::{Chunk, PieceList, PiecePart, Run};
 use super::ring::{RingShare, Slot};
-use super::scheduler::{ChunkScheduler, ChunkWork};
 use super::staging_kernels::StagingKernels;
 use crate::device_core::DeviceCore;
 use crate::driver_copy::Direction;

@@ -3,14 +3,18 @@
 //! ```text
 //!   their stream    Stream::from_raw
 //!   their memory    DeviceBuf::from_raw, for good; LentBuf, for a while
+//!   pinned memory   LentPinned: its owner is kept until the copy is done
+//!   our memory, on streams that are not known here    Device::release_when_idle
 //!   cudarc          memory both ways, safely, and our streams for it; feature `cudarc`
 //! ```
 
 #[cfg(feature = "cudarc")]
 pub mod cudarc;
 mod lent_memory;
+mod lent_pinned;
 
 pub use lent_memory::LentBuf;
+pub use lent_pinned::LentPinned;
 
 use crate::Error;
 use crate::device::Shared;

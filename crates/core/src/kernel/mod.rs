@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 
 use pinlane_driver::{Driver, FunctionHandle, LaunchShape, ModuleHandle};
 
-pub use self::params::{Argument, In, Out, Param, Params, Touches};
-pub use pinlane_nvrtc::{CompileOptions, Compiler, NvrtcError, Ptx};
+pub use self::params::{AnyParams, AnyValues, Argument, In, Out, Param, Params, Touches};
+pub use pinlane_nvrtc::{CompileOptions, Compiler, NvrtcError, Ptx, PtxParam};
 
 use crate::device::Shared;
 use crate::device_core::DeviceCore;
@@ -125,6 +125,12 @@ impl Device {
 }
 
 impl Module {
+    /// What the compiler returned, if [`from_source`](Self::from_source) compiled it.
+    #[must_use]
+    pub fn ptx(&self) -> Option<&Ptx> {
+        self.inner.compiled.as_ref()
+    }
+
     /// Looks up a kernel by name. The caller of `launch` vouches that its parameters are `A`.
     pub fn kernel<A: Params>(&self, name: &str) -> Result<Kernel<A>> {
         let compiled = self.inner.compiled.as_ref();

@@ -92,6 +92,49 @@ slices! {
     Out => DeviceSliceMut,
 }
 
+/// Parameters that are known only when the program runs: a launch passes a list of values of any length.
+///
+/// ```
+/// # fn main() -> pinlane::Result<()> {
+/// # let device = pinlane::Device::sim("pcie3-x16")?;
+/// # let stream = device.stream()?;
+/// use pinlane::{LaunchShape, kernel::AnyParams};
+///
+/// let saxpy = device.load_ptx(pinlane_kernels::PTX)?.kernel::<AnyParams>("pinlane_saxpy_f32")?;
+/// let (x, mut y) = (device.alloc::<f32>(1000)?, device.alloc::<f32>(1000)?);
+/// // SAFETY: the kernel has these parameters and stays within the 1000 elements.
+/// unsafe {
+///     let values: AnyValues = vec![
+///         Box::new(1000_u64),
+///         Box::new(3.0_f32),
+///         Box::new(x.whole()),
+///         Box::new(y.whole_mut()),
+///     ];
+///     stream.launch(&saxpy, LaunchShape::for_items(1000), values)?;
+/// }
+/// # use pinlane::kernel::AnyValues;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct AnyParams(());
+
+/// What a launch passes for [`AnyParams`].
+pub type AnyValues<'a> = Vec<Box<dyn Argument<'a> + Send + 'a>>;
+
+impl Sealed for AnyParams {}
+impl Params for AnyParams {
+    type Values<'a> = AnyValues<'a>;
+
+    fn collect<'a>(values: &Self::Values<'a>) -> (Vec<KernelArg>, Touches<'a>) {
+        let mut touches = Touches::default();
+        values
+            .iter()
+            .for_each(|value| value.push_touch(&mut touches));
+        (values.iter().map(|value| value.as_arg()).collect(), touches)
+    }
+}
+
 macro_rules! params {
     ($($name:ident)+) => {
         impl<$($name: Param),*> Sealed for ($($name,)*) {}

@@ -34,6 +34,7 @@ mod stable;
 mod to_pinned;
 mod write_combined;
 
+pub(crate) use budget::PendingMemory;
 #[doc(hidden)]
 pub use budget::local_world_size;
 pub use budget::{Budget, ControlGroups, GroupMemory, Reservation};
@@ -47,7 +48,7 @@ pub(crate) use device::{DeviceMemory, DeviceMemoryCache, DeviceRegion};
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;
-pub(crate) use pool::DeviceStore;
+pub(crate) use pool::{DeviceStore, MakeRoom};
 pub use pool::{HostBuf, PinnedPool, PoolBuf, PoolBuilder, PoolStats};
 pub(crate) use prefault::{is_fresh, prefault, prefer_huge_pages};
 pub use registered::Registered;

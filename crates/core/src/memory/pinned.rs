@@ -9,7 +9,7 @@ use pinlane_driver::HostFlags;
 
 use super::buffer_macros::slice_like;
 use super::pinning::{Block, whole_pages};
-use super::{PinnedSlice, PoolBuf, bytes_of, check_align, to_pinned};
+use super::{MakeRoom, PinnedSlice, PoolBuf, bytes_of, check_align, to_pinned};
 use crate::device_core::DeviceCore;
 use crate::{Device, Result};
 
@@ -30,7 +30,7 @@ use crate::{Device, Result};
 /// does any request that the [`Budget`](crate::Budget) would refuse otherwise. Buffers start at a page.
 ///
 /// If another library uses a buffer by its address, it must finish before the buffer is dropped: only the
-/// driver's own free waits for it.
+/// driver's own free waits for it. [`Device::release_when_idle`] drops it in time.
 pub struct PinnedBuf<T> {
     /// Dangling if there are no bytes: nothing is pinned then.
     start: NonNull<T>,
@@ -85,7 +85,10 @@ impl Device {
         check_align::<T>()?;
         // In whole pages: the budget counts no others, and buffers of similar sizes share their memory.
         let bytes = whole_pages(bytes_of::<T>(len)?)?;
-        let memory = self.shared.pinned_cache.take_slot(bytes, true)?;
+        let memory = self
+            .shared
+            .pinned_cache
+            .take_slot(bytes, MakeRoom::AllIdleOrWait)?;
         Ok(PinnedBuf {
             start: memory.raw().start.cast(),
             len,

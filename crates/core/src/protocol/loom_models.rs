@@ -11,7 +11,7 @@ use loom::sync::atomic::AtomicUsize as LoomUsize;
 use loom::thread::{self, JoinHandle};
 
 use super::test_fence::TestFence;
-use super::{Completion, DeferredFree, FreeList, InFlight};
+use super::{Completion, DeferredFree, FreeList, InFlight, ReleaseQueue};
 use crate::sync::{Arc, Ordering};
 
 /// Runs `work` on another thread.
@@ -306,4 +306,49 @@ mod slot_filling {
             other.join().unwrap();
         });
     }
+}
+
+/// A value with the number of the last wait that had begun when it was queued.
+struct QueuedAfter {
+    waits: Arc<LoomUsize>,
+    queued_at: usize,
+    freed: Freed,
+}
+
+impl Drop for QueuedAfter {
+    fn drop(&mut self) {
+        let waits = self.waits.load(Ordering::Acquire);
+        assert!(waits > self.queued_at, "no wait began after it was queued");
+        self.freed.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[test]
+fn what_is_queued_during_a_wait_stays_for_the_next() {
+    loom::model(|| {
+        let queue = Arc::new(ReleaseQueue::new());
+        let (waits, freed) = (Arc::new(LoomUsize::new(0)), Freed::new(LoomUsize::new(0)));
+        let release = |queue: &ReleaseQueue<QueuedAfter>, waits: &LoomUsize| {
+            queue.release(|| {
+                waits.fetch_add(1, Ordering::AcqRel);
+                true
+            })
+        };
+        let counter = Arc::clone(&waits);
+        let other = spawn(&queue, move |queue| release(&queue, &counter));
+        for _ in 0..2 {
+            queue.push(QueuedAfter {
+                queued_at: waits.load(Ordering::Acquire),
+                waits: Arc::clone(&waits),
+                freed: Freed::clone(&freed),
+            });
+        }
+        release(&queue, &waits);
+        assert_eq!(
+            freed.load(Ordering::Acquire),
+            2,
+            "gone when a release returns"
+        );
+        other.join().unwrap();
+    });
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::test_fence::TestFence;
-use super::{Access, DeferredFree, Extent, Fence, InFlight, Ledger};
+use super::{Access, DeferredFree, Extent, Fence, InFlight, Ledger, ReleaseQueue};
 use crate::sync::Arc;
 
 fn access(stream: u64, bytes: Range<usize>, writes: bool) -> Access {
@@ -137,4 +137,35 @@ fn closing_frees_what_landed_and_abandons_the_rest() {
     let closed = deferred.close(Duration::ZERO);
     assert_eq!((closed.freed, closed.abandoned), (1, 1));
     assert_eq!((freed(), leaked()), (1, 0));
+}
+
+#[test]
+fn a_release_drops_what_was_queued_before_its_wait() {
+    struct Counts(Arc<AtomicUsize>);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let counted = || dropped.load(Ordering::Relaxed);
+    let queue = ReleaseQueue::new();
+    let push = || queue.push(Counts(Arc::clone(&dropped)));
+    assert!(queue.release(|| unreachable!("nothing is queued")));
+    push();
+    assert!(!queue.release(|| false));
+    assert_eq!((queue.len(), counted()), (1, 0), "it may still be in use");
+    let waited = queue.release(|| {
+        push();
+        true
+    });
+    assert!(waited);
+    assert_eq!((queue.len(), counted()), (1, 1));
+    // Without a wait nothing is dropped, whatever happens to the queue.
+    push();
+    queue.give_up().into_iter().for_each(std::mem::forget);
+    assert_eq!((queue.len(), counted()), (0, 1));
+    push();
+    drop(queue);
+    assert_eq!(counted(), 1);
 }

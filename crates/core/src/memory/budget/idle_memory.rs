@@ -1,4 +1,4 @@
-//! Memory that is page-locked but not in use.
+//! Memory that is page-locked but not in use, or soon not to be.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -14,6 +14,32 @@ pub(in crate::memory) trait IdleMemory: Send + Sync {
 
     /// Whether it is kept from buffers that were dropped. Without reuse, it would have been freed then.
     fn is_of_dropped_buffers(&self) -> bool;
+}
+
+/// Holds page-locked memory that is released once a device is idle.
+pub(crate) trait PendingMemory: Send + Sync {
+    /// Waits for the device and releases what was pending at the call. Returns `false` if it may not wait.
+    fn release_pending(&self) -> bool;
+}
+
+/// Everything that holds pending memory of one budget.
+#[derive(Default)]
+pub(super) struct PendingList(Mutex<Vec<Weak<dyn PendingMemory>>>);
+
+impl PendingList {
+    pub(super) fn add(&self, pending: Weak<dyn PendingMemory>) {
+        let mut list = lock(&self.0);
+        list.retain(|pending| pending.strong_count() > 0);
+        list.push(pending);
+    }
+
+    /// Waits until what is pending now is released. Returns `false` if there was nothing to wait for.
+    pub(super) fn release(&self) -> bool {
+        // Not under the lock: this calls drivers and destructors.
+        let list: Vec<_> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        let waited = list.iter().filter(|pending| pending.release_pending());
+        waited.count() > 0
+    }
 }
 
 /// Which idle memory a request may free.

@@ -20,6 +20,7 @@ mod setting;
 mod tests;
 
 pub use cgroup::{ControlGroups, GroupMemory};
+pub(crate) use idle_memory::PendingMemory;
 pub(super) use idle_memory::{Frees, IdleMemory};
 pub(super) use memlock_hint::explain;
 pub use setting::local_world_size;
@@ -28,7 +29,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
-use self::idle_memory::IdleList;
+use self::idle_memory::{IdleList, PendingList};
 use self::notifier::Notifier;
 use self::rule::Rule;
 use crate::sync::lock;
@@ -39,8 +40,9 @@ use crate::{Error, Result};
 /// Every buffer the library page-locks counts, in whole pages, until it is unlocked: pinned,
 /// write-combined, mapped and registered buffers, and the memory of pools. So does memory of dropped
 /// buffers that a device keeps for new ones ([`idle_bytes`](Self::idle_bytes)), but it never stands in the
-/// way: a call that would exceed the limit frees as much of it as it needs. If that is not enough, it
-/// returns [`Error::OverBudget`] without calling the driver.
+/// way: a call that would exceed the limit frees as much of it as it needs. If that is not enough, it waits for
+/// what is [about to be released](crate::Device::release_when_idle). Then it returns [`Error::OverBudget`] without
+/// asking the driver for memory.
 ///
 /// Devices share [`Budget::process`] unless they are opened [`with_budget`](crate::Device::with_budget).
 /// Its limit is half of the available memory (of the machine, or of the process's control group if that is
@@ -71,10 +73,11 @@ pub struct Budget {
 }
 
 struct Account {
-    rule: Rule,
+    rule: Mutex<Arc<Rule>>,
     in_use_bytes: Mutex<u64>,
     notifier: Notifier,
     idle: IdleList,
+    pending: PendingList,
 }
 
 /// Bytes reserved from a [`Budget`], released on drop.
@@ -104,17 +107,45 @@ impl Budget {
     fn new(rule: Rule) -> Self {
         Self {
             account: Arc::new(Account {
-                rule,
+                rule: Mutex::new(Arc::new(rule)),
                 in_use_bytes: Mutex::new(0),
                 notifier: Notifier::default(),
                 idle: IdleList::default(),
+                pending: PendingList::default(),
             }),
         }
     }
 
     /// The limit; `u64::MAX` if there is none. Fails if `PINLANE_PINNED_LIMIT` is invalid.
     pub fn limit_bytes(&self) -> Result<u64> {
-        Ok(self.account.rule.limit()?.bytes)
+        Ok(self.account.rule().limit()?.bytes)
+    }
+
+    /// Sets another limit, for all that share this budget. What is page-locked already stays, except memory that
+    /// nobody uses: that is freed as far as the new limit needs it. `u64::MAX` is no limit.
+    ///
+    /// ```
+    /// # fn main() -> pinlane::Result<()> {
+    /// # let device = pinlane::Device::sim("h200")?;
+    /// use pinlane::{Budget, ErrorKind};
+    ///
+    /// let budget = Budget::with_limit(1 << 20);
+    /// let device = device.limited_to(&budget);
+    /// budget.set_limit(4096);
+    /// let error = device.pinned::<u8>(8192).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::OverBudget);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_limit(&self, bytes: u64) {
+        *lock(&self.account.rule) = Arc::new(Rule::Fixed(bytes));
+        let over_bytes = self.in_use_bytes().saturating_sub(bytes);
+        let free_bytes = over_bytes.min(self.idle_bytes());
+        if free_bytes > 0 {
+            self.account.idle.free(free_bytes, Frees::AllAnd(None));
+        }
+        // Those that wait may have room now.
+        self.account.notifier.ring();
     }
 
     /// Bytes currently page-locked, idle ones included.
@@ -133,11 +164,17 @@ impl Budget {
     /// Reserves `bytes` for memory that is page-locked outside this library. The library's own buffers
     /// reserve theirs themselves.
     pub fn reserve(&self, bytes: u64) -> Result<Reservation> {
-        self.reserve_freeing(bytes, Frees::AllAnd(None))
+        self.reserve_freeing(bytes, Frees::AllAnd(None), true)
     }
 
-    /// Reserves `bytes`. Frees idle memory if that makes room for them.
-    pub(super) fn reserve_freeing(&self, bytes: u64, frees: Frees<'_>) -> Result<Reservation> {
+    /// Reserves `bytes`. Frees idle memory if that makes room for them. Otherwise, if it `may_wait`, waits for
+    /// pending memory and tries again.
+    pub(super) fn reserve_freeing(
+        &self,
+        bytes: u64,
+        frees: Frees<'_>,
+        mut may_wait: bool,
+    ) -> Result<Reservation> {
         loop {
             let over = match self.reserve_unused(bytes) {
                 Err(error @ Error::OverBudget { .. }) => error,
@@ -145,7 +182,11 @@ impl Budget {
             };
             // Of what is freed, the machine's figures may give back only half. So this may take a few rounds,
             // each of which frees something.
-            if !self.make_room(&over, frees) {
+            if self.make_room(&over, frees) {
+                continue;
+            }
+            // Once: that releases all that was pending at the call.
+            if !std::mem::take(&mut may_wait) || never_fits(&over) || !self.release_pending() {
                 return Err(over);
             }
         }
@@ -153,7 +194,7 @@ impl Budget {
 
     /// Reserves `bytes` without freeing idle memory.
     fn reserve_unused(&self, bytes: u64) -> Result<Reservation> {
-        let rule = &self.account.rule;
+        let rule = self.account.rule();
         let limit = rule.limit()?;
         let more_bytes = rule.more_bytes(limit, bytes); // outside the lock, since it reads files
         let mut in_use = self.account.in_use();
@@ -187,18 +228,27 @@ impl Budget {
         else {
             return false;
         };
-        // If it would not fit anyway, freeing does not help.
-        let hopeless = requested_bytes > limit_bytes;
         let short_bytes = in_use_bytes
             .saturating_add(requested_bytes)
             .saturating_sub(limit_bytes);
-        !hopeless && self.account.idle.free(short_bytes, frees)
+        !never_fits(over) && self.account.idle.free(short_bytes, frees)
     }
 
     /// Frees all memory that devices keep for reuse. Returns whether there was any.
     pub(crate) fn free_idle(&self) -> bool {
         let bytes = self.account.idle.bytes();
         bytes > 0 && self.account.idle.free(bytes, Frees::AllAnd(None))
+    }
+
+    /// Waits until page-locked memory that is pending now is released. Returns `false` if there is nothing to
+    /// wait for.
+    pub(crate) fn release_pending(&self) -> bool {
+        self.account.pending.release()
+    }
+
+    /// Waits for this memory when there is no room, as long as it exists.
+    pub(crate) fn may_wait_for(&self, pending: Weak<dyn PendingMemory>) {
+        self.account.pending.add(pending);
     }
 
     /// Counts this memory as idle, and frees it when there is no room, as long as it exists.
@@ -208,7 +258,8 @@ impl Budget {
 
     /// Like [`reserve`](Self::reserve), but waits up to `timeout` for memory to be released.
     pub fn reserve_within(&self, bytes: u64, timeout: Duration) -> Result<Reservation> {
-        self.retry_within(timeout, || self.reserve(bytes))
+        let attempt = || self.reserve_freeing(bytes, Frees::AllAnd(None), false);
+        self.retry_within(timeout, attempt)
     }
 
     /// Retries `attempt` until it fits the budget, the timeout expires, or waiting cannot help.
@@ -247,7 +298,16 @@ impl Budget {
     }
 }
 
+/// Whether a request that was refused is over the limit by itself, so that freeing does not help.
+fn never_fits(over: &Error) -> bool {
+    matches!(over, Error::OverBudget { requested_bytes, limit_bytes, .. } if requested_bytes > limit_bytes)
+}
+
 impl Account {
+    fn rule(&self) -> Arc<Rule> {
+        Arc::clone(&lock(&self.rule))
+    }
+
     fn in_use(&self) -> MutexGuard<'_, u64> {
         lock(&self.in_use_bytes)
     }

@@ -46,9 +46,11 @@ impl<T: Pod> DeviceBuf<T> {
         self.len == 0
     }
 
-    /// Address of the first element, for kernels and other libraries. Their accesses are not tracked and
+    /// Address of the first element, for kernels and other libraries. Their accesses are not tracked,
+    /// except by [`ready_on`](DeviceSlice::ready_on) and [`used_on`](DeviceSlice::used_on), and
     /// must be done before the buffer is dropped: its memory may then be reused for the next buffer (see
     /// [`Device::keep_device_memory`](crate::Device::keep_device_memory)).
+    /// [`Device::release_when_idle`](crate::Device::release_when_idle) drops it in time.
     #[must_use]
     pub fn device_ptr(&self) -> DevicePtr {
         self.region.ptr()
@@ -111,10 +113,12 @@ impl<T: Pod> DeviceBuf<T> {
 }
 
 impl Device {
-    /// Allocates device memory for `len` elements. Their values are unspecified.
+    /// Allocates device memory for `len` elements. Their values are unspecified. A full device first waits for
+    /// what is [about to be released](Self::release_when_idle).
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<DeviceBuf<T>> {
+        let (core, bytes) = (&self.shared.core, bytes_of::<T>(len)?);
         self.shared.deferred.reclaim();
-        let memory = DeviceMemory::plain(&self.shared.core, bytes_of::<T>(len)?)?;
+        let memory = core.or_after_releases(|| Ok(DeviceMemory::plain(core, bytes)?))?;
         Ok(DeviceBuf::new(&self.shared, memory, len))
     }
 }
@@ -131,6 +135,12 @@ impl Stream {
             .alloc(len);
         }
         shared.deferred.reclaim();
+        // Not inside the submission: what is released may wait for the stream's turn.
+        shared.core.or_after_releases(|| self.alloc_in_order(len))
+    }
+
+    fn alloc_in_order<T: Pod>(&self, len: usize) -> Result<DeviceBuf<T>> {
+        let shared = self.shared();
         let bytes = bytes_of::<T>(len)?;
         let mut memory = None;
         let submitted = self.submit(&[], |_, _| {

@@ -10,6 +10,7 @@ use pinlane_driver::DevicePtr;
 use super::{DeviceBuf, DeviceRegion, Touch};
 use crate::memory::buffer_macros::sub_slices;
 use crate::protocol::Extent;
+use crate::{Result, Stream};
 
 /// Defines a range of device memory.
 macro_rules! device_slice {
@@ -48,6 +49,50 @@ macro_rules! device_slice {
             #[must_use]
             pub fn device_ptr(&self) -> DevicePtr {
                 self.region.ptr().offset(self.start * size_of::<T>())
+            }
+
+            /// Makes later work on `stream` wait for all earlier work that must come before its use, for
+            /// kernels and libraries that use the memory by its [address](Self::device_ptr). With a slice for
+            /// reading that is earlier writing, with one for writing also earlier reading. The host does not
+            /// wait. See [`used_on`](Self::used_on) for what comes afterwards.
+            ///
+            /// # Errors
+            /// [`WrongDevice`](crate::Error::WrongDevice), or the driver's error, for example while the stream
+            /// is being captured.
+            pub fn ready_on(&self, stream: &Stream) -> Result<()> {
+                stream.wait_for_uses(&[self.touch()])
+            }
+
+            /// Records that everything submitted to `stream` so far may use the memory, also what others
+            /// submitted to it ([`Stream::from_raw`]). Later work waits for it as for a copy: writing for a
+            /// slice for reading, all work for a slice for writing. The memory is freed or reused after it.
+            ///
+            /// If this fails, or the stream is not known, drop the memory by
+            /// [`Device::release_when_idle`](crate::Device::release_when_idle).
+            ///
+            /// ```
+            /// # fn main() -> pinlane::Result<()> {
+            /// # let device = pinlane::Device::sim("h200")?;
+            /// # let (ours, current_stream) = (device.stream()?, 0);
+            /// # let mut buffer = device.alloc::<f32>(1024)?;
+            /// # ours.copy_to_device(&[1.0; 1024], &mut buffer)?;
+            /// use pinlane::Stream;
+            ///
+            /// // SAFETY: the other library's current stream.
+            /// let theirs = unsafe { Stream::from_raw(&device, current_stream) };
+            /// buffer.whole().ready_on(&theirs)?;
+            /// // … the other library reads at `buffer.device_ptr()` on its stream …
+            /// buffer.whole().used_on(&theirs)?;
+            /// ours.copy_to_device(&[2.0; 1024], &mut buffer)?; // behind that
+            /// # Ok(())
+            /// # }
+            /// ```
+            ///
+            /// # Errors
+            /// As for [`ready_on`](Self::ready_on).
+            pub fn used_on(&self, stream: &Stream) -> Result<()> {
+                stream.submit(&[self.touch()], |_, _| Ok(()))?;
+                Ok(())
             }
 
             fn sub(&self, range: Range<usize>) -> Self {

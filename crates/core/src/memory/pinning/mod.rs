@@ -110,15 +110,20 @@ impl Block {
     }
 }
 
-/// Allocates with the driver. If that is out of memory, frees idle memory and tries again.
+/// Allocates with the driver. If that is out of memory, frees idle memory, then waits for pending memory, and
+/// tries again.
 fn alloc_without_idle(
     core: &DeviceCore,
     bytes: usize,
     flags: HostFlags,
 ) -> pinlane_driver::Result<HostPtr> {
+    let mut may_wait = true;
+    let mut makes_room = || {
+        core.budget.free_idle() || (std::mem::take(&mut may_wait) && core.budget.release_pending())
+    };
     loop {
         match core.driver.host_alloc(bytes, flags) {
-            Err(error) if error.kind == ErrorKind::OutOfMemory && core.budget.free_idle() => {}
+            Err(error) if error.kind == ErrorKind::OutOfMemory && makes_room() => {}
             result => return result,
         }
     }

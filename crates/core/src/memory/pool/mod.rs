@@ -22,7 +22,7 @@ mod store;
 mod tests;
 
 pub use buffer::{HostBuf, PoolBuf};
-pub(crate) use store::DeviceStore;
+pub(crate) use store::{DeviceStore, MakeRoom};
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -146,15 +146,19 @@ impl PinnedPool {
     /// Takes a block for `len` elements. Their values are unspecified.
     ///
     /// Pins memory if no block is idle. If that would exceed the budget, frees idle memory of the device
-    /// and of the pool first; if there is too little of it, returns
-    /// [`OverBudget`](crate::Error::OverBudget).
+    /// and of the pool first; if there is too little of it, waits for what is
+    /// [about to be released](Device::release_when_idle) or returns [`OverBudget`](crate::Error::OverBudget).
     pub fn take<T: Pod>(&self, len: usize) -> Result<PoolBuf<T>> {
+        self.take_making_room(len, MakeRoom::AllIdleOrWait)
+    }
+
+    fn take_making_room<T: Pod>(&self, len: usize, make_room: MakeRoom) -> Result<PoolBuf<T>> {
         check_align::<T>()?;
         let shard_ref = self.shard_refs.own();
         let taken = match bytes_of::<T>(len)? {
             0 => None,
             // A size that is a multiple of the alignment yields aligned blocks.
-            bytes => Some(shard_ref.store.take(bytes, true)?),
+            bytes => Some(shard_ref.store.take(bytes, make_room)?),
         };
         Ok(PoolBuf::new(Arc::clone(shard_ref), taken, len))
     }
@@ -163,7 +167,7 @@ impl PinnedPool {
     /// memory to be unpinned.
     pub fn take_within<T: Pod>(&self, len: usize, timeout: Duration) -> Result<PoolBuf<T>> {
         let budget = &self.store().core.budget;
-        budget.retry_within(timeout, || self.take(len))
+        budget.retry_within(timeout, || self.take_making_room(len, MakeRoom::AllIdle))
     }
 
     /// Like [`take`](Self::take), but falls back to pageable memory if no more can be pinned: over budget,
@@ -222,9 +226,8 @@ impl PinnedPool {
         }
     }
 
-    /// Takes a block of `bytes`, which is not 0. `make_room` frees idle memory like [`take`](Self::take);
-    /// otherwise only memory of dropped buffers is freed.
-    pub(crate) fn take_slot(&self, bytes: usize, make_room: bool) -> Result<PoolBuf<u8>> {
+    /// Takes a block of `bytes`, which is not 0.
+    pub(crate) fn take_slot(&self, bytes: usize, make_room: MakeRoom) -> Result<PoolBuf<u8>> {
         let shard_ref = self.shard_refs.own();
         let taken = shard_ref.store.take(bytes, make_room)?;
         Ok(PoolBuf::new(Arc::clone(shard_ref), Some(taken), bytes))

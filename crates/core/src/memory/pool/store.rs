@@ -71,6 +71,17 @@ pub(crate) enum DeviceStore {
     DroppedBuffers,
 }
 
+/// What a request may do if the budget has no room for a new block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MakeRoom {
+    /// Free memory of dropped buffers. For memory that only adds speed.
+    DroppedBuffers,
+    /// Free all idle memory of devices and of the pool.
+    AllIdle,
+    /// The same, and then wait for memory that is about to be released.
+    AllIdleOrWait,
+}
+
 /// Limits on the amount and age of idle memory.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Limits {
@@ -137,9 +148,9 @@ impl Store {
         store
     }
 
-    /// Takes a block of at least `bytes`, which is more than 0 and at most `isize::MAX`. `make_room` frees
-    /// idle memory if the budget has no room for a new block.
-    pub(super) fn take(&self, bytes: usize, make_room: bool) -> Result<TakenBlock> {
+    /// Takes a block of at least `bytes`, which is more than 0 and at most `isize::MAX`. `make_room`
+    /// is for a new block.
+    pub(super) fn take(&self, bytes: usize, make_room: MakeRoom) -> Result<TakenBlock> {
         let block_bytes = match self.block_sizes {
             BlockSizes::Rounded => block_sizes::round_up(bytes),
             BlockSizes::Exact => bytes,
@@ -215,7 +226,7 @@ impl Store {
     }
 
     /// Pins memory for this size and takes its first block.
-    fn grow(&self, block_bytes: usize, make_room: bool) -> Result<BlockRef> {
+    fn grow(&self, block_bytes: usize, make_room: MakeRoom) -> Result<BlockRef> {
         let blocks = match self.block_sizes {
             BlockSizes::Rounded if block_bytes <= SLAB_BLOCK_BYTES_MAX => {
                 SLAB_BYTES.div_ceil(block_bytes)
@@ -229,7 +240,7 @@ impl Store {
         }
     }
 
-    fn pin_slab(&self, block_bytes: usize, blocks: usize, make_room: bool) -> Result<BlockRef> {
+    fn pin_slab(&self, block_bytes: usize, blocks: usize, make_room: MakeRoom) -> Result<BlockRef> {
         let memory = self.pin(block_bytes * blocks, make_room)?;
         let piece = self.whole().add(block_bytes, memory, blocks as u32);
         if blocks > 1 {
@@ -238,18 +249,18 @@ impl Store {
         Ok(piece)
     }
 
-    /// Pins memory. `make_room` frees idle memory of devices, and of this store, if that brings it within
-    /// the budget. Otherwise only the memory of dropped buffers makes room.
-    fn pin(&self, bytes: usize, make_room: bool) -> Result<Block> {
+    /// Pins memory, within the budget.
+    fn pin(&self, bytes: usize, make_room: MakeRoom) -> Result<Block> {
         let locked_bytes = whole_pages(bytes)? as u64;
         let budget = &self.core.budget;
         // The budget knows those of devices.
         let own = self.of_device.is_none().then_some(self as &dyn IdleMemory);
         let frees = match make_room {
-            true => Frees::AllAnd(own),
-            false => Frees::DroppedBuffers,
+            MakeRoom::DroppedBuffers => Frees::DroppedBuffers,
+            MakeRoom::AllIdle | MakeRoom::AllIdleOrWait => Frees::AllAnd(own),
         };
-        let reservation = budget.reserve_freeing(locked_bytes, frees)?;
+        let may_wait = make_room == MakeRoom::AllIdleOrWait;
+        let reservation = budget.reserve_freeing(locked_bytes, frees, may_wait)?;
         Block::pin_reserved(&self.core, bytes, reservation)
     }
 
