@@ -1,13 +1,13 @@
 //! Weights and datasets from files to the device.
 //!
 //! ```text
-//!   Weights ── load, start: tensors on the device, all at once or one by one
+//!   Weights ── load, start: tensors on the device, all at once or one by one; start_into: in given memory
 //!      │  Catalog      opens files, folders and index files; reads headers, never data
 //!      │  TensorInfo   name, dtype, shape, bytes in the file; rows and shards of it
 //!      │  Selection    names and patterns (Glob)
 //!      │  Plan         a few device allocations with aligned tensors in them, and
 //!      │               Pieces: file ranges that fit a pinned slot, with the target of every byte
-//!      └─ LoadStream, Tensor, Tensors
+//!      └─ LoadStream, Tensor, Tensors; TargetStream, DeviceTarget
 //!
 //!   Loader ── epoch: batches of a dataset on the device, read ahead of the consumer
 //!      │  Dataset      Arrays, Tar, FnDataset, Map, or your own
@@ -70,6 +70,6 @@ pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions
 pub use selection::{Glob, Selection};
 pub use tensor_info::TensorInfo;
 pub use weights::{
-    Io, LoadConfig, LoadLimit, LoadProgress, LoadStats, LoadStream, ProgressCallback, Tensor,
-    Tensors, Weights,
+    DeviceTarget, FilledTensor, Io, LoadConfig, LoadLimit, LoadProgress, LoadStats, LoadStream,
+    ProgressCallback, TargetRequest, TargetStream, Tensor, Tensors, Weights,
 };

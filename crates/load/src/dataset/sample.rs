@@ -233,21 +233,39 @@ fn check_element<T>(field: &Field) -> Result<()> {
 /// assert_eq!(error.to_string(), "disk failure");
 /// ```
 #[derive(Debug)]
-pub struct SampleError(Box<dyn Error + Send + Sync>);
+pub struct SampleError {
+    cause: Box<dyn Error + Send + Sync>,
+    ends_epoch: bool,
+}
 
 impl SampleError {
+    /// An error that ends the epoch even if bad samples are skipped: it is not the sample's fault, such as a
+    /// user's wish to stop.
+    pub fn ending_epoch(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            cause: cause.into(),
+            ends_epoch: true,
+        }
+    }
+
+    /// Whether it ends the epoch even if bad samples are skipped.
+    #[must_use]
+    pub fn ends_epoch(&self) -> bool {
+        self.ends_epoch
+    }
+
     /// The original error.
     #[must_use]
     pub fn cause(&self) -> &(dyn Error + Send + Sync + 'static) {
-        &*self.0
+        &*self.cause
     }
 
     /// The error and its sources in one line. A source that its error already quotes is not repeated.
     pub(crate) fn chain(&self) -> String {
         /// Stops cycles.
         const DEPTH_MAX: usize = 16;
-        let sources = iter::successors(self.0.source(), |&error| error.source());
-        let mut text = self.0.to_string();
+        let sources = iter::successors(self.cause.source(), |&error| error.source());
+        let mut text = self.cause.to_string();
         for source in sources.take(DEPTH_MAX).map(ToString::to_string) {
             if !text.ends_with(&source) {
                 text = format!("{text}: {source}");
@@ -267,12 +285,15 @@ impl Deref for SampleError {
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for SampleError {
     fn from(error: E) -> Self {
-        Self(error.into())
+        Self {
+            cause: error.into(),
+            ends_epoch: false,
+        }
     }
 }
 
 impl fmt::Display for SampleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.cause.fmt(f)
     }
 }

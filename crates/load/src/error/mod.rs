@@ -52,6 +52,8 @@ pub enum LoadErrorKind {
         action: &'static str,
         /// Kind of the system's error.
         kind: io::ErrorKind,
+        /// The system's number of the error (`errno`), if it has one.
+        code: Option<i32>,
         /// Text of the system's error.
         reason: String,
     },
@@ -213,6 +215,17 @@ pub enum LoadErrorKind {
         /// The device's error.
         error: Box<pinlane_core::Error>,
     },
+    /// Memory given for a tensor has another size than the tensor in it.
+    #[error("the given memory has {found} bytes instead of {expected}")]
+    TargetSize {
+        /// Bytes of the given memory.
+        found: usize,
+        /// Bytes of the tensor, after conversion.
+        expected: usize,
+    },
+    /// Memory given for a tensor was used on another stream than the one that the load was given.
+    #[error("the given device memory is ordered by another stream than the load's")]
+    TargetStream,
     /// The file system does not support direct I/O.
     #[error("the file system does not support direct I/O ({reason}); use buffered reads")]
     DirectIoUnsupported {
@@ -308,6 +321,7 @@ impl LoadErrorKind {
         Self::Io {
             action,
             kind: error.kind(),
+            code: error.raw_os_error(),
             reason: error.to_string(),
         }
     }
@@ -349,6 +363,9 @@ impl From<LoadError> for pinlane_core::Error {
             | Kind::NoRows
             | Kind::RowsOutOfRange { .. }
             | Kind::InvalidRank { .. }
+            | Kind::TargetSize { .. }
+            | Kind::TargetStream
+            | Kind::NotAFloat { .. }
             | Kind::InvalidConfig { .. } => ErrorKind::InvalidInput,
             _ => ErrorKind::InvalidData,
         };

@@ -6,7 +6,7 @@
 //! are made here too, and a test compares the two on thousands of damaged files.
 
 mod detect_other;
-mod json;
+mod json_object;
 mod npy;
 mod safetensors;
 

@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::value::RawValue;
 
-use super::json::{fields, for_each_entry, is_object, object, string_map, value};
+use super::json_object::{fields, for_each_entry, is_object, object, string_map, value};
 use super::{
     DIMS_MAX, HEADER_BYTES_MAX, check_length, check_names, check_size, data_start, detect_other,
     read_exactly, utf8,

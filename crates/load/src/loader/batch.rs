@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use crate::Dtype;
 use crate::dataset::{Field, FieldShape};
-use pinlane_core::{DeviceSlice, DeviceSliceMut};
+use pinlane_core::{DeviceBuf, DeviceSlice, DeviceSliceMut, Stream};
 
 use super::batch_layout::FieldSpan;
 use super::buffers::{BatchBuffers, DeviceBatch};
@@ -15,7 +15,9 @@ use super::{LoaderError, Result, SkippedSample};
 
 /// Samples on the device, or on their way there: work on its memory waits for the copy, on any stream.
 ///
-/// Dropping it returns its memory to the loader, for another batch after all work on it is done.
+/// Dropping it returns its memory to the loader, for another batch after all work on it is done. Other libraries
+/// use the memory by its address, on streams of their own: see [`ready_on`](Self::ready_on) and
+/// [`used_on`](Self::used_on). Share it in an [`Arc`] to keep the memory for fields that are exported one by one.
 pub struct Batch {
     pub(super) number: u64,
     pub(super) indices: Vec<usize>,
@@ -110,6 +112,77 @@ impl Batch {
         let checked = self.fields().nth(field).expect("no such field");
         checked.check_element::<T>()?;
         Ok(self.bytes_mut(field).cast())
+    }
+
+    /// The bytes of field number `field`, to change while others use the batch. The ledger orders all uses.
+    ///
+    /// # Panics
+    /// If there is no such field.
+    #[doc(hidden)]
+    pub fn shared_bytes_mut(&self, field: usize) -> DeviceSliceMut<'_, u8> {
+        let span = &self.spans[field];
+        let memory = match span.transformed {
+            Some(_) => &self.memory().transformed,
+            None => &self.memory().raw,
+        };
+        memory.shared_range_mut(span.bytes.clone())
+    }
+
+    /// The offsets of field number `field` on the device, if it is variable, like
+    /// [`shared_bytes_mut`](Self::shared_bytes_mut).
+    ///
+    /// # Panics
+    /// If there is no such field.
+    #[doc(hidden)]
+    pub fn shared_offsets_mut(&self, field: usize) -> Option<DeviceSliceMut<'_, u8>> {
+        let (start, offsets) = self.spans[field].offsets.as_ref()?;
+        let range = *start..start + size_of_val(&offsets[..]);
+        Some(self.memory().raw.shared_range_mut(range))
+    }
+
+    /// Makes later work on `stream` wait until the batch is on the device, for kernels and libraries that use it by
+    /// its address. The host does not wait.
+    ///
+    /// # Errors
+    /// If the stream belongs to another device, or the driver's error, for example while the stream is being
+    /// captured.
+    pub fn ready_on(&self, stream: &Stream) -> pinlane_core::Result<()> {
+        self.in_use()
+            .try_for_each(|memory| memory.whole().ready_on(stream))
+    }
+
+    /// Records that everything submitted to `stream` so far may use the batch, also what others submitted to it
+    /// ([`Stream::from_raw`]). The loader writes another batch into its memory only after that, without a wait on
+    /// the host. Where the stream is not known, or if this fails, drop the batch by
+    /// [`Device::release_when_idle`](pinlane_core::Device::release_when_idle).
+    ///
+    /// ```
+    /// # fn example(batch: pinlane::load::Batch, device: &pinlane::Device, current_stream: u64)
+    /// # -> pinlane::Result<()> {
+    /// # use pinlane::Stream;
+    /// // SAFETY: the other library's current stream.
+    /// let theirs = unsafe { Stream::from_raw(device, current_stream) };
+    /// batch.ready_on(&theirs)?;
+    /// // … the other library works on the fields, at `field.bytes().device_ptr()` …
+    /// batch.used_on(&theirs)?;
+    /// drop(batch); // its memory returns to the loader at once
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`ready_on`](Self::ready_on).
+    pub fn used_on(&self, stream: &Stream) -> pinlane_core::Result<()> {
+        self.in_use()
+            .try_for_each(|memory| memory.whole().used_on(stream))
+    }
+
+    /// The device memory that has any bytes.
+    fn in_use(&self) -> impl Iterator<Item = &DeviceBuf<u8>> {
+        let DeviceBatch { raw, transformed } = self.memory();
+        [raw, transformed]
+            .into_iter()
+            .filter(|memory| !memory.is_empty())
     }
 
     fn memory(&self) -> &DeviceBatch {

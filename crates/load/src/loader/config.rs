@@ -52,7 +52,8 @@ pub enum OnError {
     /// The epoch ends with an error at the sample's batch.
     #[default]
     Fail,
-    /// It is left out and listed in [`Batch::skipped`](super::Batch::skipped). A panic still ends the epoch.
+    /// It is left out and listed in [`Batch::skipped`](super::Batch::skipped). A panic still ends the epoch, and so does
+    /// an error that says so ([`SampleError::ending_epoch`](crate::SampleError::ending_epoch)).
     Skip,
 }
 

@@ -15,7 +15,7 @@ use pinlane_core::internal::lock;
 
 use crate::{EpochState, SampleOrder, panic};
 
-use super::scheduler::EpochScheduler;
+use super::epoch_scheduler::EpochScheduler;
 use super::{Batch, LoaderCore, LoaderError, Result};
 
 /// How long the end of an epoch waits for its last copies.

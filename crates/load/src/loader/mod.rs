@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Loader ── Epoch ── Batch ── BatchField      the public interface
-//!     scheduler         one epoch: which batch to open next, which are ready, when to stop
+//!     epoch_scheduler   one epoch: which batch to open next, which are ready, when to stop
 //!     workers           reading samples, on several threads
 //!     submit_batch      submitting the copy of a batch that is read
 //!     pending_batch     a batch while its samples are read
@@ -18,9 +18,9 @@ mod buffers;
 mod config;
 mod device_transform;
 mod epoch;
+mod epoch_scheduler;
 mod error;
 mod pending_batch;
-mod scheduler;
 mod submit_batch;
 mod workers;
 
@@ -235,8 +235,16 @@ impl Loader {
     /// # Errors
     /// As [`epoch`](Self::epoch), and if the state has another seed, shard, batch size or number of samples.
     pub fn restore(&self, state: &EpochState) -> Result<Epoch> {
-        state.check(&self.core.order, self.core.samples)?;
+        self.check(state)?;
         Epoch::start(&self.core, state.epoch, state.batch)
+    }
+
+    /// Checks that a saved state can be [restored](Self::restore).
+    ///
+    /// # Errors
+    /// If the state has another seed, shard, batch size or number of samples.
+    pub fn check(&self, state: &EpochState) -> Result<()> {
+        Ok(state.check(&self.core.order, self.core.samples)?)
     }
 
     /// Number of batches in an epoch. All epochs have the same.

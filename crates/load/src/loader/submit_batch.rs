@@ -6,8 +6,8 @@ use pinlane_core::internal::lock;
 
 use super::Batch;
 use super::buffers::{BatchSlot, CopyInFlight};
+use super::epoch_scheduler::EpochScheduler;
 use super::pending_batch::PendingBatch;
-use super::scheduler::EpochScheduler;
 
 impl EpochScheduler {
     /// All samples of a batch are finished: submit it.

@@ -8,8 +8,8 @@ use pinlane_core::internal::lock;
 use crate::dataset::SampleMut;
 use crate::panic;
 
+use super::epoch_scheduler::EpochScheduler;
 use super::pending_batch::PendingBatch;
-use super::scheduler::EpochScheduler;
 use super::{LoaderError, OnError, Result, SkippedSample, elapsed_ns};
 
 impl EpochScheduler {
@@ -57,7 +57,7 @@ impl EpochScheduler {
         };
         let failure = match read {
             Ok(Ok(())) => return,
-            Ok(Err(error)) if core.on_error == OnError::Skip => {
+            Ok(Err(error)) if core.on_error == OnError::Skip && !error.ends_epoch() => {
                 let skipped = SkippedSample {
                     index,
                     origin: origin(),

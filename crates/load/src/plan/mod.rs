@@ -30,6 +30,9 @@ pub struct PlanOptions {
     /// Pieces are cut at multiples of this in the file: a power of two. A piece that is widened to
     /// these boundaries, for direct I/O, still fits its slot.
     pub read_align_bytes: u64,
+    /// A piece begins no further tensor once its tensors take this many bytes on the device, as a load whose
+    /// device memory has a limit needs it. Bytes that tensors share may then be read twice.
+    pub window_bytes: u64,
 }
 
 impl Default for PlanOptions {
@@ -39,12 +42,15 @@ impl Default for PlanOptions {
             allocation_bytes: 1 << 30,
             piece_bytes: 8 << 20,
             read_align_bytes: 4096,
+            window_bytes: u64::MAX,
         }
     }
 }
 
 impl PlanOptions {
-    setters! { align_bytes: u64, allocation_bytes: u64, piece_bytes: u64, read_align_bytes: u64 }
+    setters! {
+        align_bytes: u64, allocation_bytes: u64, piece_bytes: u64, read_align_bytes: u64, window_bytes: u64
+    }
 
     /// Checks the sizes, for converted elements of at most `element_bytes`.
     fn check(&self, element_bytes: u64) -> Result<(), LoadErrorKind> {
@@ -52,6 +58,8 @@ impl PlanOptions {
             ("align_bytes", "must be a power of two")
         } else if self.allocation_bytes == 0 {
             ("allocation_bytes", "must not be zero")
+        } else if self.window_bytes == 0 {
+            ("window_bytes", "must not be zero")
         } else if !self.read_align_bytes.is_power_of_two() {
             ("read_align_bytes", "must be a power of two")
         } else if self.piece_bytes == 0 || !self.piece_bytes.is_multiple_of(self.read_align_bytes) {
@@ -167,7 +175,8 @@ impl Plan {
         &self.placements
     }
 
-    /// The pieces to read, by file and offset. No byte is read twice, and no unneeded byte is read.
+    /// The pieces to read, by file and offset. No unneeded byte is read, and no byte twice, unless
+    /// [`window_bytes`](PlanOptions::window_bytes) makes it necessary.
     pub fn pieces(&self) -> Pieces<'_> {
         let cursor = PieceCursor::default();
         Pieces { plan: self, cursor }

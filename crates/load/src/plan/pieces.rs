@@ -152,13 +152,18 @@ impl PieceCursor {
         let limit = aligned_start.saturating_add(options.piece_bytes);
         let ends = self.open.iter().map(|number| sources[*number].bytes.end);
         let mut end = ends.max().unwrap_or(self.at).min(limit);
-        // The sources that continue without a hole.
+        let device_bytes = |number: usize| plan.placements[sources[number].tensor].len_bytes;
+        let mut open_bytes: u64 = self.open.iter().map(|number| device_bytes(*number)).sum();
+        // The sources that continue without a hole. One that had to wait for the window is read from its start,
+        // when all before it are read.
         while let Some(source) = sources.get(self.next)
             && source.file == self.file
-            && source.bytes.start <= end
+            && (self.at..=end).contains(&source.bytes.start)
             && source.bytes.start < limit
+            && open_bytes < options.window_bytes
         {
             end = end.max(source.bytes.end.min(limit));
+            open_bytes += device_bytes(self.next);
             self.open.push(self.next);
             self.next += 1;
         }
@@ -174,6 +179,11 @@ impl PieceCursor {
             parts: parts.collect(),
             bytes,
         })
+    }
+
+    /// Number of tensors that pieces have reached, in the order of the files.
+    pub(crate) fn reached(&self) -> usize {
+        self.next
     }
 
     /// Moves the end of a piece back so that it splits no converted element. All sources that continue

@@ -46,6 +46,10 @@ pub struct LoadConfig {
     /// Limit of pinned memory, at least 32 KiB. `None`: 128 MiB, or 8 MiB per thread when converting,
     /// and at least two pieces. Never more than the budget has left.
     pub pinned_bytes: Option<usize>,
+    /// Window of a load into given memory ([`Weights::start_into`](crate::Weights::start_into)): while tensors
+    /// that were given memory but not taken have this many bytes on the device, none is given more. So at most
+    /// this and the largest tensor are ahead of the consumer. `None`: no limit. Other loads refuse it.
+    pub device_bytes: Option<u64>,
     /// Called on the thread that takes the tensors, as bytes arrive on the device.
     pub on_progress: Option<ProgressCallback>,
 }
@@ -94,7 +98,9 @@ impl LoadConfig {
         }
     }
 
-    setters! { io: Io, threads: usize, convert: Dtype, piece_bytes: usize, pinned_bytes: usize }
+    setters! {
+        io: Io, threads: usize, convert: Dtype, piece_bytes: usize, pinned_bytes: usize, device_bytes: u64
+    }
 
     /// Calls `callback` as bytes arrive on the device.
     #[must_use]

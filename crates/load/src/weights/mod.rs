@@ -3,37 +3,48 @@
 //! ```text
 //!   Weights         a catalog, and which of its tensors to load
 //!     Job           files, device memory, the plan, statistics                  (job, buffer_sizes)
-//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (scheduler, open_piece)
+//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (read_scheduler, open_piece)
 //!     Worker        a thread: reads a part; the last reader submits the slot     (worker)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
-//!     LoadStream    tensors in the order in which they complete                  (tensor_stream)
+//!     RunningLoad   the threads, and which tensors are complete                  (running_load)
+//!     LoadStream    tensors in the order in which they complete                  (load_stream)
+//!     TargetStream  the same, in memory that a callback gives                    (target_stream, target)
+//!     HostRead      reads into host memory, without a device                     (host_read)
 //! ```
 
 mod buffer_sizes;
 mod config;
+mod host_read;
 mod job;
+mod load_stream;
 mod open_piece;
 mod page_cache;
-mod scheduler;
+mod read_scheduler;
+mod running_load;
 mod source_file;
 mod stats;
-mod tensor_stream;
+mod target;
+mod target_stream;
 mod tensors;
 mod worker;
 
 use std::collections::HashSet;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 pub use config::{Io, LoadConfig, LoadProgress, ProgressCallback};
+pub use load_stream::LoadStream;
 pub use stats::{LoadLimit, LoadStats};
-pub use tensor_stream::LoadStream;
+pub use target::{DeviceTarget, FilledTensor, TargetRequest};
+pub use target_stream::TargetStream;
 pub use tensors::{Tensor, Tensors};
 
 use crate::dtype::element_bytes;
 use crate::{Catalog, LoadError, LoadErrorKind, Selection, TensorInfo};
 use job::Job;
-use pinlane_core::Device;
+use pinlane_core::internal::device_of;
+use pinlane_core::{Device, Stream};
 use pinlane_kernels::convert::floats;
 
 /// Bytes that [`Weights::verify`] compares at once, in the file or on the device.
@@ -59,7 +70,8 @@ const CHUNK_BYTES: u64 = 32 << 20;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Weights {
-    catalog: Catalog,
+    /// Shared, so that a clone costs little.
+    catalog: Arc<Catalog>,
     tensors: Vec<TensorInfo>,
 }
 
@@ -78,6 +90,7 @@ impl Weights {
     #[must_use]
     pub fn of(catalog: Catalog) -> Self {
         let tensors = catalog.tensors().to_vec();
+        let catalog = Arc::new(catalog);
         Self { catalog, tensors }
     }
 
@@ -135,6 +148,50 @@ impl Weights {
     pub fn start(&self, device: &Device, config: &LoadConfig) -> Result<LoadStream, LoadError> {
         let job = Job::new(device, &self.catalog, &self.tensors, config)?;
         LoadStream::start(job, config)
+    }
+
+    /// Starts to load the selected tensors into memory that `allocate` gives: device buffers, or memory of another
+    /// library such as PyTorch. The stream yields them as they complete, with what `allocate` gave.
+    ///
+    /// `allocate` is called once per tensor, here and while tensors are taken, on the calling thread only: as far
+    /// ahead as [`device_bytes`](LoadConfig::device_bytes) allows, in the order of the files. What `stream` was given
+    /// before it returns is done before its memory is written. Tensors come when they are complete, so their
+    /// users need no wait.
+    ///
+    /// ```
+    /// use pinlane::load::{DeviceTarget, LoadConfig, Weights};
+    ///
+    /// # let path = "tests/data/load/sharded";
+    /// # let device = pinlane::Device::sim("pcie3-x16")?;
+    /// let stream = device.stream()?;
+    /// let config = LoadConfig::default().device_bytes(2 << 30);
+    /// let tensors = Weights::open(path)?.start_into(&stream, &config, |tensor| {
+    ///     let memory = stream.alloc::<u8>(tensor.len_bytes())?;
+    ///     Ok(DeviceTarget::buffer(memory)) // `DeviceTarget::from_raw` for memory of others
+    /// })?;
+    /// for tensor in tensors {
+    ///     let tensor = tensor?;
+    ///     println!("{} {:?}: {:?}", tensor.info.name(), tensor.dtype, tensor.owner);
+    /// }
+    /// # Ok::<(), pinlane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Invalid settings, [`LoadErrorKind::OtherCatalog`], and files that cannot be opened. Here or from the stream: the
+    /// error of `allocate`, as [`LoadErrorKind::Device`] with the tensor, and memory of another
+    /// [size](LoadErrorKind::TargetSize), [stream](LoadErrorKind::TargetStream) or device. An error ends the load.
+    pub fn start_into<O, A>(
+        &self,
+        stream: &Stream,
+        config: &LoadConfig,
+        allocate: A,
+    ) -> Result<TargetStream<O, A>, LoadError>
+    where
+        A: FnMut(&TargetRequest<'_>) -> pinlane_core::Result<DeviceTarget<O>>,
+    {
+        let device = device_of(stream);
+        let job = Job::into_targets(&device, &self.catalog, &self.tensors, config)?;
+        TargetStream::start(job, config, stream, allocate)
     }
 
     /// Reads a tensor back and compares every byte with its file, after the same conversion.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::job::Job;
 use super::open_piece::{OpenPiece, PieceRead, SlotBuf};
-use super::scheduler::{NextSlot, PieceTransfer, WorkStep};
+use super::read_scheduler::{NextSlot, PieceTransfer, WorkStep};
 use super::source_file::{ALIGN_BYTES, ReadMode};
 use super::stats::thread_cpu_time;
 use crate::{LoadError, LoadErrorKind, Piece, PieceCopy, PiecePart, panic};
@@ -53,6 +53,7 @@ impl Worker<'_> {
                     }
                 }
                 WorkStep::Read(read) => self.read(read, &mut scratch)?,
+                WorkStep::Wait(transfer) => job.scheduler.free_slot(self.wait(transfer)?),
             }
         }
         while let Some(transfer) = job.scheduler.pop_in_flight() {
@@ -144,14 +145,7 @@ impl Worker<'_> {
 
     fn submit(&self, piece: &Piece, slot: SlotBuf, copies: &[PieceCopy]) -> Result<(), LoadError> {
         let job = self.job;
-        let place = |copy: &PieceCopy| {
-            let [from, to] = [copy.from_bytes, copy.to_bytes].map(|offset| offset as usize);
-            let len = copy.len_bytes as usize;
-            let target = job.memory[copy.allocation].shared_range_mut(to..to + len);
-            (from..from + len, target)
-        };
-        let places: Vec<_> = copies.iter().map(place).collect();
-        match job.stream.upload_pieces(slot, &places) {
+        match job.memory.upload(&job.stream, slot, copies) {
             Ok(transfer) => {
                 job.scheduler.submitted((transfer, piece.parts.clone()));
                 Ok(())

@@ -10,6 +10,7 @@ mod consumer;
 mod device_transform;
 mod dropped;
 mod failures;
+mod foreign_stream;
 mod refusals;
 mod restore;
 mod seeds;

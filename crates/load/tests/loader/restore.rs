@@ -83,6 +83,8 @@ fn of_another_order() {
         rig.loader(Made::new(30), config(4, 1)),
     ] {
         let error = loader.restore(&state).expect_err("it is of another order");
+        let checked = loader.check(&state).expect_err("it is of another order");
+        assert_eq!(checked.to_string(), error.to_string());
         assert!(matches!(error, LoaderError::Order(_)), "{error}");
         // The loader can start another epoch.
         assert!(loader.epoch(0).is_ok());

@@ -1,6 +1,7 @@
 //! Loads dropped at any time, and tensors that outlive everything else.
 
-use pinlane::load::{Dtype, LoadError, LoadStream, Tensor, Tensors, Weights};
+use pinlane::DeviceBuf;
+use pinlane::load::{Dtype, LoadError, LoadStream, TargetStream, Tensor, Tensors, Weights};
 
 use super::rig::{MODEL, Rig, config, model};
 use super::support::Scratch;
@@ -74,5 +75,6 @@ fn types_are_send_and_sync() {
     fn assert_send<T: Send + 'static>() {}
     fn assert_sync<T: Sync>() {}
     assert_send::<(Weights, LoadStream, Tensor, Tensors, LoadError)>();
+    assert_send::<TargetStream<DeviceBuf<u8>, ()>>();
     assert_sync::<(Weights, Tensor, Tensors, LoadError)>();
 }

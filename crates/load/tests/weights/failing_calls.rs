@@ -81,12 +81,12 @@ fn fail_each(config: &LoadConfig, at_least: usize) {
 
 #[test]
 fn failures_with_one_thread() {
-    fail_each(&config(1), 60);
+    fail_each(&config(1), 40);
 }
 
 #[test]
 fn failures_with_several_threads() {
-    fail_each(&config(3), 60);
+    fail_each(&config(3), 40);
 }
 
 #[test]

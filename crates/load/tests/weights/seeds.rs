@@ -2,11 +2,11 @@
 //! where a fault was injected. Nothing in flight is touched, nothing leaks, and later loads work while the
 //! device is alive.
 
-use pinlane::load::{Dtype, Io, LoadConfig, LoadError, TensorInfo, Weights};
+use pinlane::load::{DeviceTarget, Dtype, Io, LoadConfig, LoadError, TensorInfo, Weights};
 use pinlane::{Device, Error, Stream};
 use pinlane_sim::Sim;
 
-use super::rig::{check, config, device_error, file};
+use super::rig::{check, config, device_error, expected, file};
 use super::support::Scratch;
 use pinlane_testing::{SplitMix64, Tally, make, run_seeds, sim_builder};
 
@@ -94,6 +94,34 @@ fn attempt(
     }
 }
 
+/// One load into buffers given per tensor, which `stream` has just filled.
+fn attempt_into(
+    device: &Device,
+    stream: &Stream,
+    weights: &Weights,
+    config: &LoadConfig,
+    leave_at: Option<usize>,
+) -> pinlane::Result<()> {
+    let tensors = weights.start_into(stream, config, |tensor| {
+        let mut buffer = device.alloc::<u8>(tensor.len_bytes())?;
+        stream.fill_bytes(&mut buffer, 0)?;
+        Ok(DeviceTarget::buffer(buffer))
+    });
+    let mut count = 0;
+    for tensor in tensors.map_err(as_error)? {
+        if leave_at == Some(count) {
+            return Ok(());
+        }
+        let tensor = tensor.map_err(as_error)?;
+        let found = stream.copy_to_vec(&tensor.owner)?;
+        let (_, bytes) = expected(weights, &tensor.info, config.convert);
+        pinlane_testing::assert_same(&found, &bytes, tensor.info.name());
+        count += 1;
+    }
+    assert_eq!(count, weights.tensors().len());
+    Ok(())
+}
+
 /// Several loads. Returns whether the device survived.
 fn live(
     sim: &Sim,
@@ -107,9 +135,16 @@ fn live(
     };
     for _ in 0..2 {
         let weights = random_weights(random, all);
-        let config = random_config(random);
+        let mut config = random_config(random);
         let leave_at = (random.index(4) == 0).then(|| random.index(4));
-        let load = || attempt(device, &stream, &weights, &config, leave_at);
+        let given = random.index(2) == 0;
+        if given && random.index(3) > 0 {
+            config.device_bytes = Some(1 + random.next_u64() % 50_000);
+        }
+        let load = || match given {
+            true => attempt_into(device, &stream, &weights, &config, leave_at),
+            false => attempt(device, &stream, &weights, &config, leave_at),
+        };
         if !tally.attempt(sim, &config, load) {
             return false;
         }

@@ -24,6 +24,10 @@ pub(super) struct ReadScheduler {
 #[derive(Default)]
 struct State {
     cursor: PieceCursor,
+    /// A piece that waits for its targets.
+    waiting_piece: Option<Piece>,
+    /// Tensors that have device memory, in the order of the files.
+    targets: usize,
     /// The cursor has no more pieces.
     plan_done: bool,
     /// Pieces to read directly while enough of them are open. In front, one that found no slot.
@@ -53,6 +57,8 @@ pub(super) enum WorkStep {
     Read(PieceRead),
     /// Open this piece, if [`ReadScheduler::may_open`]. No other thread opens one meanwhile.
     Open(Piece, Option<ReadMode>),
+    /// Wait for this copy: the consumer may need its tensors before it gives memory for others.
+    Wait(PieceTransfer),
 }
 
 pub(super) enum NextSlot {
@@ -66,9 +72,11 @@ pub(super) enum NextSlot {
 }
 
 impl ReadScheduler {
+    /// All tensors have device memory, until [`targets_given`](Self::targets_given) says otherwise.
     pub(super) fn new(threads: usize, slots_max: usize) -> Self {
         Self {
             state: Mutex::new(State {
+                targets: usize::MAX,
                 direct_readers_max: (threads * 2 / 3).max(1),
                 slots_max,
                 ..State::default()
@@ -81,16 +89,21 @@ impl ReadScheduler {
     pub(super) fn next_step(&self, plan: &Plan) -> Option<WorkStep> {
         let mut state = lock(&self.state);
         loop {
-            let plan_done = state.plan_done;
+            let may_open = state.may_open_later();
             if let Some(step) = state.open_next(plan) {
                 return Some(step);
             }
-            if plan_done != state.plan_done {
+            if may_open != state.may_open_later() {
                 // Threads that left the disk to others, or wait for the end.
                 self.changed.notify_all();
             }
             if let Some(read) = state.claim_read() {
                 return Some(WorkStep::Read(read));
+            }
+            if state.waiting_piece.is_some()
+                && let Some(transfer) = state.in_flight.pop_front()
+            {
+                return Some(WorkStep::Wait(transfer));
             }
             if state.is_done() {
                 return None;
@@ -182,6 +195,16 @@ impl ReadScheduler {
         self.changed.notify_all();
     }
 
+    /// The first `targets` tensors, in the order of the files, have device memory.
+    pub(super) fn targets_given(&self, targets: usize) {
+        lock(&self.state).targets = targets;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        lock(&self.state).cancelled
+    }
+
     /// Ends the load: threads finish their current reads and stop.
     pub(super) fn cancel(&self) {
         let mut state = lock(&self.state);
@@ -230,8 +253,13 @@ impl State {
             let (piece, mode) = self.deferred.pop_front()?;
             (piece, Some(mode))
         } else if self.buffered.len() < OPEN_PIECES && !self.plan_done {
-            let piece = self.cursor.next(plan);
+            let waited = self.waiting_piece.take();
+            let piece = waited.or_else(|| self.cursor.next(plan));
             self.plan_done = piece.is_none();
+            if self.cursor.reached() > self.targets {
+                self.waiting_piece = piece;
+                return None;
+            }
             (piece?, None)
         } else {
             return None;
@@ -251,9 +279,14 @@ impl State {
         })
     }
 
+    /// Whether pieces that can be opened may be left in the plan.
+    fn may_open_later(&self) -> bool {
+        !self.plan_done && self.waiting_piece.is_none()
+    }
+
     /// Whether one more thread may start a direct read.
     fn may_read_direct(&self) -> bool {
-        let no_other_work = self.buffered.is_empty() && self.plan_done;
+        let no_other_work = self.buffered.is_empty() && !self.may_open_later();
         self.direct_readers < self.direct_readers_max || no_other_work
     }
 

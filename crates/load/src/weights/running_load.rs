@@ -1,4 +1,4 @@
-//! The stream of tensors of a running load.
+//! A running load: its threads, and which tensors are complete.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use super::job::Job;
 use super::stats::LoadStats;
 use super::worker::{self, WorkerEvent};
-use super::{LoadConfig, LoadProgress, ProgressCallback, Tensor, Tensors};
+use super::{LoadConfig, LoadProgress, ProgressCallback};
 use crate::{LoadError, LoadErrorKind, TensorInfo};
 use pinlane_core::internal::{keep_stray_error, lock};
 
-/// A running load: an iterator over its tensors, in the order in which they complete. Dropping it cancels
-/// the load and waits for its copies in flight.
-pub struct LoadStream {
-    job: Arc<Job>,
+/// A running load. Dropping it cancels the load and waits for its copies in flight.
+pub(super) struct RunningLoad {
+    pub(super) job: Arc<Job>,
     threads: Vec<JoinHandle<()>>,
     events: Receiver<WorkerEvent>,
     /// Missing bytes of each tensor.
@@ -29,7 +28,7 @@ pub struct LoadStream {
     failed: bool,
 }
 
-impl LoadStream {
+impl RunningLoad {
     pub(super) fn start(job: Job, config: &LoadConfig) -> Result<Self, LoadError> {
         let (sender, events) = mpsc::channel();
         let missing_bytes: Vec<_> = job.tensors.iter().map(TensorInfo::len_bytes).collect();
@@ -65,27 +64,22 @@ impl LoadStream {
         Ok(stream)
     }
 
-    /// Waits for all tensors, or the first error of the load.
-    pub fn all(mut self) -> Result<Tensors, LoadError> {
-        let tensors = self.by_ref().collect::<Result<Vec<_>, _>>()?;
-        Ok(Tensors::new(tensors, self.stats()))
-    }
-
-    /// The next tensor, or `Pending` if none completes within `timeout`. The load continues either way.
-    pub fn next_within(&mut self, timeout: Duration) -> Poll<Option<Result<Tensor, LoadError>>> {
-        self.next_by(Instant::now().checked_add(timeout))
-    }
-
-    /// Statistics so far.
-    #[must_use]
-    pub fn stats(&self) -> LoadStats {
+    pub(super) fn stats(&self) -> LoadStats {
         *lock(&self.job.stats)
     }
 
-    /// Progress, as of the last tensor taken.
-    #[must_use]
-    pub fn progress(&self) -> LoadProgress {
+    pub(super) fn progress(&self) -> LoadProgress {
         self.progress
+    }
+
+    /// Whether a complete tensor can be taken without waiting.
+    pub(super) fn has_complete(&self) -> bool {
+        !self.complete.is_empty()
+    }
+
+    /// Whether an error was returned.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed
     }
 
     fn handle(&mut self, event: WorkerEvent) -> Result<(), LoadError> {
@@ -104,15 +98,18 @@ impl LoadStream {
         Ok(())
     }
 
-    /// The next tensor, or `Pending` if none completes by the deadline.
-    fn next_by(&mut self, deadline: Option<Instant>) -> Poll<Option<Result<Tensor, LoadError>>> {
+    /// The next complete tensor, or `Pending` if none completes by the deadline.
+    pub(super) fn next_by(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Poll<Option<Result<usize, LoadError>>> {
         let mut waited = false;
         loop {
             if self.failed {
                 return Poll::Ready(None);
             }
             if let Some(number) = self.complete.pop_front() {
-                return Poll::Ready(Some(Ok(self.job.tensor(number))));
+                return Poll::Ready(Some(Ok(number)));
             }
             let event = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.events.recv().map_err(RecvTimeoutError::from),
@@ -139,7 +136,13 @@ impl LoadStream {
         }
     }
 
-    /// Cancels the load and waits for its copies in flight. Returns the errors not yet taken.
+    /// Cancels the load and waits for its threads. No copy is submitted after it.
+    pub(super) fn cancel(&mut self) {
+        let errors = self.stop();
+        self.keep_stray(errors);
+    }
+
+    /// Cancels the load and waits for its threads. Returns the errors not yet taken.
     fn stop(&mut self) -> Vec<LoadError> {
         self.job.scheduler.cancel();
         for thread in self.threads.drain(..) {
@@ -150,7 +153,7 @@ impl LoadStream {
     }
 
     /// Stops the load. Returns a panic if there was one, which may have caused the other errors.
-    fn fail(&mut self, first: LoadError) -> LoadError {
+    pub(super) fn fail(&mut self, first: LoadError) -> LoadError {
         self.failed = true;
         let mut errors = vec![first];
         errors.extend(self.stop());
@@ -169,28 +172,8 @@ impl LoadStream {
     }
 }
 
-impl Iterator for LoadStream {
-    type Item = Result<Tensor, LoadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.next_by(None) {
-            Poll::Ready(next) => next,
-            Poll::Pending => unreachable!("there is no deadline"),
-        }
-    }
-}
-
-impl Drop for LoadStream {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
-        let errors = self.stop();
-        self.keep_stray(errors);
-    }
-}
-
-impl std::fmt::Debug for LoadStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LoadStream")
-            .field("progress", &self.progress)
-            .finish_non_exhaustive()
+        self.cancel();
     }
 }
