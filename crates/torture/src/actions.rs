@@ -7,9 +7,9 @@ use std::task::{Context, Waker};
 
 use pinlane::{PinnedBuf, PinnedSource, Transfer};
 
-use crate::block_on::block_on;
 use crate::program_state::{AnyTransfer, InFlight, MOST_WORDS, Program};
 use crate::shadow::Shadow;
+use crate::virtual_time_executor::block_on;
 
 /// Above this number, the program waits for the oldest one.
 const MOST_IN_FLIGHT: usize = 24;

@@ -12,10 +12,10 @@
 #![forbid(unsafe_code)]
 
 mod actions;
-mod block_on;
 mod express;
 mod program_state;
 mod shadow;
+mod virtual_time_executor;
 
 use std::collections::BTreeMap;
 

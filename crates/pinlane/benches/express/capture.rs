@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use pinlane::Result;
 use pinlane::driver::ErrorKind;
 
-use crate::bench::{Bench, MIB};
+use crate::support::{Bench, MIB};
 
 pub fn run(bench: &Bench) -> Result<()> {
     // SAFETY: the library is loaded already; these are its signatures.

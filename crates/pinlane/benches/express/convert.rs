@@ -4,7 +4,7 @@ use half::bf16;
 use pinlane::kernel::{In, Out};
 use pinlane::{F32ToBf16, F32ToF16, LaunchShape, Result, U8ToF32};
 
-use crate::bench::{Bench, GIB, in_turns, rate, times_faster};
+use crate::support::{Bench, GIB, in_turns, rate, times_faster};
 
 pub fn run(bench: &Bench) -> Result<()> {
     let items = GIB / 4;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pinlane::Result;
 
-use crate::bench::{
+use crate::support::{
     Bench, GIB, KIB, MIB, down, in_turns, median, rate, recognisable, size, timed, times_faster, up,
 };
 

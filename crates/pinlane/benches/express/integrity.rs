@@ -2,7 +2,7 @@
 
 use pinlane::{Builtin, Result};
 
-use crate::bench::{Bench, KIB, MIB, Random, recognisable};
+use crate::support::{Bench, KIB, MIB, Random, recognisable};
 
 pub fn run(bench: &Bench) -> Result<()> {
     let room = 64 * MIB + 64;

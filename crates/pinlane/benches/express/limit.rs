@@ -2,7 +2,7 @@
 
 use pinlane::{Error, Result};
 
-use crate::bench::{Bench, GIB, MIB};
+use crate::support::{Bench, GIB, MIB};
 
 pub fn run(bench: &Bench) -> Result<()> {
     match bench.device.pinned::<u8>(2 * GIB) {

@@ -4,7 +4,6 @@
 //! patterns, fresh, many, both, pinning, convert, integrity, threads, capture; tune and limit only where named.
 //! Every figure is a median, GB/s are 1e9 bytes a second, and what is compared is measured in turns.
 
-mod bench;
 mod capture;
 mod convert;
 mod copies;
@@ -14,10 +13,11 @@ mod many;
 mod patterns;
 mod pinning;
 mod small;
+mod support;
 mod threads;
 mod tune;
 
-use bench::Bench;
+use support::Bench;
 
 type Section = (&'static str, fn(&Bench) -> pinlane::Result<()>);
 

@@ -2,7 +2,7 @@
 
 use pinlane::Result;
 
-use crate::bench::{Bench, KIB, MIB, in_turns, rate, recognisable, size, times_faster, up};
+use crate::support::{Bench, KIB, MIB, in_turns, rate, recognisable, size, times_faster, up};
 
 pub fn run(bench: &Bench) -> Result<()> {
     for piece_bytes in [4 * KIB, 64 * KIB] {
@@ -52,7 +52,7 @@ pub fn run(bench: &Bench) -> Result<()> {
                     let mut row = vec![0; piece_bytes];
                     for piece in 0..pieces {
                         let place = base.offset(piece * stride);
-                        bench.plain_sync(crate::bench::down(place, &mut row));
+                        bench.plain_sync(crate::support::down(place, &mut row));
                     }
                 },
                 &mut || {

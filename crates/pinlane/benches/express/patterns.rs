@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pinlane::Result;
 
-use crate::bench::{Bench, GIB, KIB, MIB, down, median, recognisable, size, up};
+use crate::support::{Bench, GIB, KIB, MIB, down, median, recognisable, size, up};
 
 const SIZES: [usize; 12] = [
     4 * KIB,

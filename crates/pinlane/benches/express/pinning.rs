@@ -5,7 +5,7 @@ use std::time::Duration;
 use pinlane::Result;
 use pinlane::driver::HostFlags;
 
-use crate::bench::{Bench, GIB, MIB, median, rate, size, timed, times_faster, up};
+use crate::support::{Bench, GIB, MIB, median, rate, size, timed, times_faster, up};
 
 pub fn run(bench: &Bench) -> Result<()> {
     let mut on_device = bench.device.alloc::<u8>(GIB)?;

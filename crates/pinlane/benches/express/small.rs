@@ -3,7 +3,7 @@
 use pinlane::Result;
 use pinlane::driver::StreamHandle;
 
-use crate::bench::{Bench, KIB, in_turns, up};
+use crate::support::{Bench, KIB, in_turns, up};
 
 pub fn run(bench: &Bench) -> Result<()> {
     let source = vec![1u8; 64 * KIB];

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pinlane::Result;
 
-use crate::bench::{Bench, MIB, recognisable};
+use crate::support::{Bench, MIB, recognisable};
 
 const THREADS: usize = 8;
 const BYTES: usize = 32 * MIB;

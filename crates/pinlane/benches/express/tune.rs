@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pinlane::Result;
 
-use crate::bench::{Bench, GIB, KIB, MIB, rate, recognisable, timed};
+use crate::support::{Bench, GIB, KIB, MIB, rate, recognisable, timed};
 
 const SIZES: [usize; 7] = [
     4 * MIB,

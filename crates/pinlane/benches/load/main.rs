@@ -7,13 +7,16 @@
 //! - `sweep`: threads and piece sizes.
 //! - `io`: one load with the read mode in `$IO`. The caller controls the page cache.
 //! - `convert`: to bf16, f16 and f32.
+//! - `into`: into memory given per tensor, without and with a window, beside memory of the load's own.
+//! - `small`: 20,000 small tensors into own and given memory on a simulated device that takes no time, for what the
+//!   library itself costs. Needs no GPU and no files.
 //!
 //! Times are from opening the files to all tensors on the device.
 
 use std::time::Instant;
 
-use pinlane::Device;
-use pinlane::load::{Dtype, Io, LoadConfig, Tensors, Weights};
+use pinlane::load::{DeviceTarget, Dtype, Io, LoadConfig, Tensors, Weights};
+use pinlane::{Device, DevicePtr};
 
 const MIB: usize = 1 << 20;
 
@@ -28,6 +31,9 @@ fn main() -> anyhow::Result<()> {
         println!("nothing to measure: name a section and files");
         return Ok(());
     };
+    if *section == "small" {
+        return small();
+    }
     let platform = match pinlane::cuda::Cuda::load() {
         Ok(cuda) => cuda,
         Err(error) => {
@@ -46,6 +52,7 @@ fn main() -> anyhow::Result<()> {
         "sweep" => bench.sweep(),
         "io" => bench.each_io(),
         "convert" => bench.convert(),
+        "into" => bench.given_memory(),
         _ => anyhow::bail!("unknown section {section}"),
     }
 }
@@ -169,4 +176,84 @@ impl Bench<'_> {
         }
         Ok(())
     }
+
+    fn given_memory(&self) -> anyhow::Result<()> {
+        let stream = self.device.stream()?;
+        self.device.keep_device_memory(u64::MAX);
+        for window_bytes in [None, Some(2 << 30)] {
+            let mut config = LoadConfig::default();
+            config.device_bytes = window_bytes;
+            for _ in 0..3 {
+                let began = Instant::now();
+                let weights = Weights::open_all(self.paths)?;
+                let mut tensors = weights.start_into(&stream, &config, |tensor| {
+                    let buffer = stream.alloc::<u8>(tensor.len_bytes())?;
+                    Ok(DeviceTarget::buffer(buffer))
+                })?;
+                for tensor in tensors.by_ref() {
+                    tensor?;
+                }
+                let gb_per_s = tensors.stats().bytes() as f64 / began.elapsed().as_nanos() as f64;
+                println!("given memory, window {window_bytes:?}: {gb_per_s:5.1} GB/s");
+            }
+        }
+        self.several("own memory", &LoadConfig::default(), 3, false)
+    }
+}
+
+/// What the library costs per tensor, apart from device and disk.
+fn small() -> anyhow::Result<()> {
+    const TENSORS: usize = 20_000;
+    const BYTES: usize = 1000;
+    let entry = |number: usize| {
+        let (start, end) = (number * BYTES, (number + 1) * BYTES);
+        format!(
+            "\"layers.{number}\":{{\"dtype\":\"U8\",\"shape\":[{BYTES}],\"data_offsets\":[{start},{end}]}}"
+        )
+    };
+    let header = format!(
+        "{{{}}}",
+        (0..TENSORS).map(entry).collect::<Vec<_>>().join(",")
+    );
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.as_bytes());
+    file.resize(file.len() + TENSORS * BYTES, 7);
+    let path =
+        std::env::temp_dir().join(format!("pinlane-bench-{}.safetensors", std::process::id()));
+    std::fs::write(&path, file)?;
+    let device = Device::sim("null")?;
+    let stream = device.stream()?;
+    let weights = Weights::open(&path)?;
+    // Stands for another library's allocator, which costs nothing here.
+    let memory = device.alloc::<u8>(TENSORS * 1024)?;
+    let DevicePtr(start) = memory.device_ptr();
+    for round in 0..6 {
+        let began = Instant::now();
+        let own = weights.load(&device, &LoadConfig::default())?.len();
+        let own_took = began.elapsed();
+        let mut given_took = [None, Some(4 << 20)]
+            .map(|window_bytes| {
+                let mut config = LoadConfig::default();
+                config.device_bytes = window_bytes;
+                let began = Instant::now();
+                let tensors = weights.start_into(&stream, &config, |tensor| {
+                    let ptr = DevicePtr(start + 1024 * tensor.number() as u64);
+                    // SAFETY: each tensor has its own part of `memory`, which nothing else uses.
+                    Ok(unsafe { DeviceTarget::from_raw(&stream, ptr, tensor.len_bytes(), ()) })
+                })?;
+                let started = began.elapsed();
+                let loaded = tensors.collect::<Result<Vec<_>, _>>()?.len();
+                assert_eq!(loaded, own);
+                anyhow::Ok((started, began.elapsed()))
+            })
+            .into_iter();
+        let (all, window) = (given_took.next(), given_took.next());
+        let (all, window) = (all.expect("two")?, window.expect("two")?);
+        println!(
+            "{round}: own memory {own_took:.2?}; given {:.2?} (asked for all after {:.2?}); with a window {:.2?}",
+            all.1, all.0, window.1
+        );
+    }
+    std::fs::remove_file(&path)?;
+    Ok(())
 }

@@ -3,13 +3,13 @@
 //! `cargo bench -p pinlane --bench pipeline [-- SECTION…]`, on a machine with a GPU. Sections: rates,
 //! predict, sweep, slots. Every figure is a median of wall-clock times, from the call to its return.
 
-mod bench;
 mod predict;
 mod rates;
 mod slots;
+mod support;
 mod sweep;
 
-use bench::Bench;
+use support::Bench;
 
 type Section = (&'static str, fn(&mut Bench) -> anyhow::Result<()>);
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use pinlane::model::pipeline::{Job, Memory, PipelineOrder, Shape};
 use pinlane::model::planner::predict_ns;
 
-use crate::bench::{Bench, GIB, MIB, median, ms};
 use crate::rates::show;
+use crate::support::{Bench, GIB, MIB, median, ms};
 
 /// None of these sizes of chunks was measured by the calibration, nor any job.
 const BYTES: [usize; 3] = [96 * MIB, 380 * MIB, GIB];

@@ -5,7 +5,7 @@ use std::time::Instant;
 use pinlane::model::pipeline::{Memory, PipelineOrder, Shape};
 use pinlane::model::planner::{Limits, best};
 
-use crate::bench::{Bench, GIB, LEN, MIB, gb_per_s, median, ms};
+use crate::support::{Bench, GIB, LEN, MIB, gb_per_s, median, ms};
 
 pub fn run(bench: &mut Bench) -> anyhow::Result<()> {
     let two_way = two_way(bench)?;

@@ -2,8 +2,8 @@
 
 use pinlane::model::pipeline::Shape;
 
-use crate::bench::{Bench, median, ms};
 use crate::rates::{show, stages};
+use crate::support::{Bench, median, ms};
 
 /// None, one and three more than the least with which nothing has to wait.
 const SLOTS: [u32; 3] = [3, 4, 6];

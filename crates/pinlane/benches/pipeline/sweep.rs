@@ -5,8 +5,8 @@ use std::time::Instant;
 use pinlane::model::pipeline::{PipelineOrder, Shape};
 use pinlane::model::planner::{Limits, best};
 
-use crate::bench::{Bench, MIB, median, ms};
 use crate::rates::show;
+use crate::support::{Bench, MIB, median, ms};
 
 /// Of the sweep, how many are measured again, and how often.
 const FINALISTS: usize = 8;

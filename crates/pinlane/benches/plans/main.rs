@@ -7,7 +7,7 @@
 
 mod job;
 mod kernel;
-mod ways;
+mod pipeline_shapes;
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use pinlane::model::{Profile, SplitMix64};
 use pinlane::sim::Sim;
 
 use job::{DrawnJob, MIB, Rig};
-use ways::measure;
+use pipeline_shapes::measure;
 
 const JOBS: usize = 60;
 
@@ -96,7 +96,7 @@ fn run(rig: &mut Rig, number: usize, drawn: &DrawnJob) -> anyhow::Result<JobResu
     let rounds = rig.rounds_for(drawn)?;
     let job = rig.job(drawn, rounds)?;
     let plan = best(&job, &rig.profile, &Limits::default())?;
-    let ways = ways::all(&job, plan.shape);
+    let ways = pipeline_shapes::all(&job, plan.shape);
     let measured_ns = measure(rig, drawn.kind, rounds, &job, &ways)?;
     let predicted = ways.iter().map(|way| way.predict_ns(&job, &rig.profile));
     let predicted_ns = predicted.collect::<anyhow::Result<Vec<u64>>>()?;

@@ -3,9 +3,9 @@
 mod args;
 mod intervals;
 mod normalize;
+mod rank;
 mod report;
 mod run;
-mod shard;
 mod source;
 
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         .map(Path::new)
         .chain(context.device.file());
     output_file::check(&[("--html", &args.html)], inputs)?;
-    let shard = shard::choose(args)?;
+    let shard = rank::choose(args)?;
     let interrupt = Interrupt::listen()?;
     let backend = context.device.open_for_timing()?;
     let device = backend.device()?;
