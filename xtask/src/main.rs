@@ -6,12 +6,16 @@ mod command;
 mod layers;
 mod module_maps;
 mod mutants;
+mod packages;
 mod parse_crate;
+mod python;
+mod release;
 mod setup;
 mod simcuda;
 mod step_runner;
 mod tests;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,6 +31,12 @@ enum Task {
     Check(StepFilter),
     /// Run every check and every test in full; install what that needs
     Test(StepFilter),
+    /// Build the Python extension and run its tests
+    Python {
+        /// Arguments for pytest
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Put known bugs into a copy of the tree; a test must fail for each
     Mutants {
         /// Try only the mutants whose name contains this text
@@ -52,6 +62,18 @@ enum Task {
     },
     /// Compile the CUDA kernels to PTX (requires nvidia-cuda-nvrtc from PyPI)
     Kernels,
+    /// Check that a release's tag, manifests and changelog name the same version
+    ReleaseCheck {
+        /// The tag, such as v0.1.0
+        tag: String,
+    },
+    /// Pack the tool with completions, manual pages and licences into target/archive
+    Archive {
+        /// The tool, built in the profile release
+        tool: PathBuf,
+        /// What it was built for, such as x86_64-unknown-linux-gnu
+        target: String,
+    },
 }
 
 #[derive(clap::Args)]
@@ -65,10 +87,13 @@ fn main() -> ExitCode {
     let result = match Task::parse() {
         Task::Check(StepFilter { filter }) => Ok(check(&filter)),
         Task::Test(StepFilter { filter }) => Ok(test(&filter)),
+        Task::Python { arguments } => succeeded(python::tests(&arguments)),
         Task::Mutants { filter } => succeeded(mutants::run(&filter)),
         Task::Layers { package } => succeeded(layers::print_order(&package)),
         Task::Seeds { count, first, seed } => succeeded(seeds(count, first, seed)),
         Task::Kernels => succeeded(run(&mut program("python3", ["crates/kernels/compile.py"]))),
+        Task::ReleaseCheck { tag } => succeeded(release::check(&tag)),
+        Task::Archive { tool, target } => succeeded(release::archive(&tool, &target)),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -108,11 +133,13 @@ fn test(filter: &str) -> bool {
     lint(&mut steps);
     let cudarc = "clippy -p pinlane-core --features cudarc --all-targets -- -D warnings";
     steps.run("clippy, feature cudarc", cargo_step(cudarc));
+    steps.run("cargo package", packages::pack);
     steps.run("build simcuda", simcuda::build);
     steps.run("set up Python", setup::python);
     steps.run("set up a browser", setup::install_browser);
     steps.run("tests", tests::full);
     steps.run("tests, feature cudarc", tests::feature_cudarc);
+    steps.run("Python package", || python::tests(&[]));
     steps.run("loom models", tests::loom);
     steps.run("conformance over simcuda", simcuda::conformance);
     steps.run("random programs", tests::random_programs);
@@ -129,6 +156,7 @@ fn lint(steps: &mut Steps<'_>) {
     steps.run("module maps", module_maps::check);
     steps.run("type names", layers::check_type_names);
     steps.run("mutant list", mutants::check_list);
+    steps.run("packages", packages::check);
     let clippy = "clippy --workspace --all-targets -- -D warnings";
     steps.run("clippy", cargo_step(clippy));
     steps.run("docs", || {

@@ -2,7 +2,7 @@
 //!
 //! What cannot be installed is skipped, with the reason.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
@@ -45,10 +45,7 @@ pub(crate) fn python() -> StepResult {
         "Python packages",
         || python_with_cuda_bindings().is_some() && nvrtc_folder().is_some(),
         || {
-            if make_venv().is_err() {
-                install_packages(&["python3", "python3-venv"])?;
-                make_venv()?;
-            }
+            make_venv(&target_dir().join("venv"))?;
             let args = ["-m", "pip", "install", "--quiet", CUDA_BINDINGS, NVRTC];
             run(&mut program(venv_python(), args)).map(drop)
         },
@@ -71,8 +68,32 @@ pub(crate) fn nvrtc_folder() -> Option<PathBuf> {
     folders.into_iter().find(|folder| folder.is_dir())
 }
 
-fn make_venv() -> StepResult {
-    run(program("python3", ["-m", "venv"]).arg(target_dir().join("venv")))
+/// A virtual environment in `folder` with the packages of a requirements file.
+pub(crate) fn packages(folder: &Path, requirements: &str) -> StepResult {
+    let python = folder.join("bin/python");
+    let pip = |args: &[&str]| {
+        let mut command = program(&python, ["-m", "pip", "install", "--quiet"]);
+        command.args(args).args(["-r", requirements]);
+        command
+    };
+    ensure_installed(
+        requirements,
+        // pip itself says whether something is missing.
+        || succeeds(&mut pip(&["--dry-run", "--no-index", "--no-deps"])),
+        || {
+            make_venv(folder)?;
+            run(&mut pip(&[])).map(drop)
+        },
+    )
+}
+
+fn make_venv(folder: &Path) -> anyhow::Result<()> {
+    let make = || run(program("python3", ["-m", "venv"]).arg(folder));
+    if make().is_err() {
+        install_packages(&["python3", "python3-venv"])?;
+        make()?;
+    }
+    Ok(())
 }
 
 fn venv_python() -> PathBuf {

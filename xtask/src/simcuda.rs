@@ -27,7 +27,7 @@ pub(crate) fn conformance() -> StepResult {
 }
 
 /// A folder in which the loader finds simcuda under libcuda's names.
-fn library_folder() -> anyhow::Result<PathBuf> {
+pub(crate) fn library_folder() -> anyhow::Result<PathBuf> {
     let folder = target_dir().join("simcuda");
     fs::create_dir_all(&folder)?;
     let library = target_dir().join("debug/libpinlane_simcuda.so");

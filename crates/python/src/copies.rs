@@ -1,0 +1,398 @@
+//! Copies between arrays on the host and on a device.
+
+use std::collections::HashMap;
+
+use pinlane::interop::LentPinned;
+use pinlane::{F32ToBf16, F32ToF16, Stream, U8ToF32};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::device::Device;
+use crate::device_array::DeviceArray;
+use crate::device_view::DeviceView;
+use crate::dtype::Dtype;
+use crate::errors::OrRaise;
+use crate::host_array::{HostArray, as_numpy, is_torch_tensor};
+use crate::pinned::is_page_locked;
+use crate::stream;
+
+/// Copies an array to a device, at nearly the speed of pinned memory.
+///
+/// `src` is a NumPy array, a CPU tensor, a buffer, or speaks DLPack. A tensor becomes a torch tensor, everything else
+/// a `DeviceArray`; `out`, an array on the device, is filled instead. `dtype` converts on the way. The copy is on
+/// `stream`: by default on the current stream of the library that `out` belongs to.
+///
+/// Returns when `src` may be changed. With `blocking=False` and `src` in pinned memory it returns at once: then `src`
+/// must not change until the stream has done the copy.
+#[pyfunction]
+#[pyo3(signature = (src, device=None, *, out=None, stream=None, dtype=None, blocking=true))]
+pub(crate) fn to_device<'py>(
+    py: Python<'py>,
+    src: &Bound<'py, PyAny>,
+    device: Option<&Bound<'py, PyAny>>,
+    out: Option<Bound<'py, PyAny>>,
+    stream: Option<&Bound<'py, PyAny>>,
+    dtype: Option<&Bound<'py, PyAny>>,
+    blocking: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let dtype = dtype.map(Dtype::of_any).transpose()?;
+    let Some(out) = out else {
+        let out = new_target(py, src, device, stream, dtype)?;
+        copy_into(py, src, &out, stream, blocking)?;
+        return Ok(out);
+    };
+    let target = target_view(&out)?;
+    if let Some(device) = device
+        && Device::of_any(py, Some(device))?.name != target.device.name
+    {
+        let message = format!("out is on {}", target.device.name);
+        return Err(PyValueError::new_err(message));
+    }
+    if dtype.is_some_and(|dtype| dtype != target.dtype) {
+        let message = format!("out has elements of {}", target.dtype);
+        return Err(PyValueError::new_err(message));
+    }
+    upload(py, src, &target, stream, blocking)?;
+    tell_torch(&out)?;
+    Ok(out)
+}
+
+fn target_view(out: &Bound<'_, PyAny>) -> PyResult<DeviceView> {
+    let target = DeviceView::of_any(out)?;
+    target.ok_or_else(|| PyTypeError::new_err("out must be an array on a device"))
+}
+
+/// Counts a change of the user's tensor, which torch compares with what its graph has saved.
+pub(crate) fn tell_torch(out: &Bound<'_, PyAny>) -> PyResult<()> {
+    if is_torch_tensor(out)? {
+        let module = out.py().import(intern!(out.py(), "pinlane._torch"))?;
+        module.call_method1(intern!(out.py(), "written"), (out,))?;
+    }
+    Ok(())
+}
+
+/// Copies an array on the host into one on a device, as `to_device` with `out`. `None` for the stream is the current
+/// stream of the library that `out` belongs to.
+#[pyfunction]
+#[pyo3(signature = (src, out, stream=None, blocking=true))]
+pub(crate) fn copy_into<'py>(
+    py: Python<'py>,
+    src: &Bound<'py, PyAny>,
+    out: &Bound<'py, PyAny>,
+    stream: Option<&Bound<'py, PyAny>>,
+    blocking: bool,
+) -> PyResult<()> {
+    upload(py, src, &target_view(out)?, stream, blocking)
+}
+
+/// Copies an array on the host into one on a device with the driver's own copy.
+pub(crate) fn by_driver(
+    py: Python<'_>,
+    src: &Bound<'_, PyAny>,
+    out: &Bound<'_, PyAny>,
+    stream: &Stream,
+) -> PyResult<()> {
+    let target = target_view(out)?;
+    let source = HostArray::source(src)?;
+    check_shapes(&source.shape, &target.shape)?;
+    if source.dtype != target.dtype {
+        return Err(PyValueError::new_err(format!(
+            "out has elements of {}, the source of {}",
+            target.dtype, source.dtype
+        )));
+    }
+    let place = target.slice_mut()?;
+    // SAFETY: as in `upload`.
+    let bytes = unsafe { source.as_slice() };
+    py.detach(|| stream.driver_copy_to_device(bytes, place))
+        .or_raise()
+}
+
+/// Memory for a copy of `src` on the device: torch's for tensors, else ours.
+fn new_target<'py>(
+    py: Python<'py>,
+    src: &Bound<'py, PyAny>,
+    device: Option<&Bound<'py, PyAny>>,
+    stream: Option<&Bound<'py, PyAny>>,
+    dtype: Option<Dtype>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(view) = DeviceView::of_any(src)? {
+        let message = format!("the array is on {} already", view.device.name);
+        return Err(PyTypeError::new_err(message));
+    }
+    let device = match (device, stream.map(|stream| stream.cast::<stream::Stream>())) {
+        (None, Some(Ok(stream))) => stream.get().device.clone(),
+        _ => Device::of_any(py, device)?,
+    };
+    if is_torch_tensor(src)? && !device.is_simulated() {
+        let stream = stream
+            .map(|stream| stream::of_any(&device, stream))
+            .transpose()?;
+        let handle = stream.map(|stream| pinlane::raw::stream_handle(&stream));
+        let allocate = py
+            .import(intern!(py, "pinlane._torch"))?
+            .getattr("empty_on_device")?;
+        let ordinal = device.inner.info().ordinal;
+        return allocate.call1((src, ordinal, dtype.map(Dtype::name), handle));
+    }
+    let source = HostArray::source(src)?;
+    let dtype = dtype.unwrap_or(source.dtype);
+    let array = DeviceArray::new(py, &device, dtype, source.shape.clone())?;
+    Ok(Bound::new(py, array)?.into_any())
+}
+
+fn upload(
+    py: Python<'_>,
+    src: &Bound<'_, PyAny>,
+    target: &DeviceView,
+    stream: Option<&Bound<'_, PyAny>>,
+    blocking: bool,
+) -> PyResult<()> {
+    let source = HostArray::source(src)?;
+    check_shapes(&source.shape, &target.shape)?;
+    let stream = match stream {
+        Some(stream) => stream::of_any(&target.device, stream)?,
+        None => target.stream().clone(),
+    };
+    target.wait_for_others(py, &stream)?;
+    if source.dtype != target.dtype {
+        upload_converting(py, src, &source, target, &stream)?;
+    } else if !blocking && is_page_locked(&target.device, source.start(), source.bytes())? {
+        return upload_asynchronously(py, source.kept(py)?, target, &stream);
+    } else {
+        let place = target.slice_mut()?;
+        // SAFETY: that no other thread changes the array during the copy is for the user to see to, as with NumPy itself.
+        let bytes = unsafe { source.as_slice() };
+        py.detach(|| stream.copy_to_device(bytes, place))
+            .or_raise()?;
+    }
+    if target.must_wait {
+        target.device.synchronize_stream(py, &stream)?;
+    }
+    Ok(())
+}
+
+/// Submits the copy and leaves the array to the transfer, which keeps it until it is done.
+fn upload_asynchronously(
+    py: Python<'_>,
+    source: HostArray,
+    target: &DeviceView,
+    stream: &Stream,
+) -> PyResult<()> {
+    let place = target.slice_mut()?;
+    let (start, bytes) = (source.start(), source.bytes());
+    // SAFETY: page-locked, kept by its owner; the user has promised not to change it.
+    let lent = unsafe { LentPinned::new(&target.device.inner, start, bytes, source) };
+    py.detach(|| {
+        stream
+            .upload(lent, place)
+            .map(drop)
+            .map_err(|failed| failed.error)
+    })
+    .or_raise()?;
+    if target.must_wait {
+        target.device.synchronize_stream(py, stream)?;
+    }
+    Ok(())
+}
+
+/// Converts on the way where the library can, else with NumPy or torch first.
+fn upload_converting(
+    py: Python<'_>,
+    src: &Bound<'_, PyAny>,
+    source: &HostArray,
+    target: &DeviceView,
+    stream: &Stream,
+) -> PyResult<()> {
+    let place = target.slice_mut()?;
+    // SAFETY: as in `upload`.
+    let bytes = unsafe { source.as_slice() };
+    let aligned = bytes.as_ptr().addr().is_multiple_of(source.dtype.bytes());
+    let copied = match (source.dtype, target.dtype) {
+        (Dtype::F32, Dtype::F16) if aligned => {
+            py.detach(|| stream.upload_as(F32ToF16, bytemuck::cast_slice(bytes), place.cast()))
+        }
+        (Dtype::F32, Dtype::Bf16) if aligned => {
+            py.detach(|| stream.upload_as(F32ToBf16, bytemuck::cast_slice(bytes), place.cast()))
+        }
+        (Dtype::U8, Dtype::F32) => {
+            let exact = U8ToF32 {
+                scale: 1.0,
+                offset: 0.0,
+            };
+            py.detach(|| stream.upload_as(exact, bytes, place.cast()))
+        }
+        _ => {
+            let converted = converted(py, src, target.dtype)?;
+            let source = HostArray::source(&converted)?;
+            // SAFETY: a copy that nobody else has.
+            let bytes = unsafe { source.as_slice() };
+            py.detach(|| stream.copy_to_device(bytes, place))
+        }
+    };
+    copied.or_raise()
+}
+
+/// A copy with other elements.
+fn converted<'py>(
+    py: Python<'py>,
+    src: &Bound<'py, PyAny>,
+    dtype: Dtype,
+) -> PyResult<Bound<'py, PyAny>> {
+    if is_torch_tensor(src)? {
+        return src.call_method1("to", (py.import("torch")?.getattr(dtype.name())?,));
+    }
+    let numpy = py.import("numpy")?;
+    let numpy_dtype = py
+        .import("pinlane._numpy")?
+        .call_method1("dtype_named", (dtype.name(),))?;
+    numpy.call_method1("asarray", (as_numpy(src)?, numpy_dtype))
+}
+
+/// Copies an array on a device into host memory: `out`, or a new NumPy array; a torch tensor into a new tensor.
+///
+/// Returns when the bytes have arrived. The copy is on `stream`: by default on the current stream of the library that
+/// `src` belongs to.
+#[pyfunction]
+#[pyo3(signature = (src, *, out=None, stream=None))]
+pub(crate) fn to_host<'py>(
+    py: Python<'py>,
+    src: &Bound<'py, PyAny>,
+    out: Option<Bound<'py, PyAny>>,
+    stream: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let source = DeviceView::of_any(src)?;
+    let source = source.ok_or_else(|| {
+        let name = src
+            .get_type()
+            .name()
+            .map_or_else(|_| "this".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!("an array on a device is needed, not {name}"))
+    })?;
+    let is_users = out.is_some();
+    let out = match out {
+        Some(out) => out,
+        None if is_torch_tensor(src)? => py
+            .import("pinlane._torch")?
+            .call_method1("empty_on_host", (src,))?,
+        None => new_host_array(py, &source)?,
+    };
+    let target = HostArray::target(&out, "out")?;
+    check_shapes(&source.shape, &target.shape)?;
+    if source.dtype != target.dtype {
+        return Err(PyValueError::new_err(format!(
+            "out has elements of {}, the array on the device of {}",
+            target.dtype, source.dtype
+        )));
+    }
+    let stream = match stream {
+        Some(stream) => stream::of_any(&source.device, stream)?,
+        None => source.stream().clone(),
+    };
+    source.wait_for_others(py, &stream)?;
+    // SAFETY: that no other thread uses the array during the copy is for the user to see to.
+    let bytes = unsafe { target.as_mut_slice() };
+    py.detach(|| stream.copy_to_host(source.slice(), bytes))
+        .or_raise()?;
+    if is_users {
+        tell_torch(&out)?;
+    }
+    Ok(out)
+}
+
+/// A NumPy array for a copy of this one.
+fn new_host_array<'py>(py: Python<'py>, source: &DeviceView) -> PyResult<Bound<'py, PyAny>> {
+    let arguments = (PyTuple::new(py, &source.shape)?, source.dtype.name());
+    if source.dtype.is_of_numpy() {
+        // Without Python code in between. That is faster, and Python before 3.14 ends daemon threads that run such code
+        // at its own end by unwinding them, which aborts the process if native code is below it.
+        let empty = py
+            .import(intern!(py, "numpy"))?
+            .getattr(intern!(py, "empty"))?;
+        return empty.call1(arguments);
+    }
+    let new = py.import("pinlane._numpy")?.getattr("pageable")?;
+    new.call1(arguments)
+}
+
+/// Copies many arrays to a device at once: thousands of small ones cost little more than one large one.
+///
+/// `out` is a list of as many arrays on one device. Returns when the sources may be changed.
+#[pyfunction]
+#[pyo3(signature = (sources, out, *, stream=None))]
+pub(crate) fn upload_many<'py>(
+    py: Python<'py>,
+    sources: &Bound<'py, PyAny>,
+    out: &Bound<'py, PyAny>,
+    stream: Option<&Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    let sources: Vec<HostArray> = sources
+        .try_iter()?
+        .map(|source| HostArray::source(&source?))
+        .collect::<PyResult<_>>()?;
+    let needed = || PyTypeError::new_err("out must be a list of arrays on a device");
+    let targets: Vec<DeviceView> = out
+        .try_iter()?
+        .map(|target| DeviceView::of_any(&target?)?.ok_or_else(needed))
+        .collect::<PyResult<_>>()?;
+    if sources.len() != targets.len() {
+        let (sources, targets) = (sources.len(), targets.len());
+        return Err(PyValueError::new_err(format!(
+            "{sources} arrays cannot fill {targets}"
+        )));
+    }
+    let Some(first) = targets.first() else {
+        return Ok(());
+    };
+    for (source, target) in sources.iter().zip(&targets) {
+        check_shapes(&source.shape, &target.shape)?;
+        if source.dtype != target.dtype || target.device.name != first.device.name {
+            return Err(PyValueError::new_err(
+                "sources and targets must have the same element types, and all targets one device",
+            ));
+        }
+    }
+    let stream = match stream {
+        Some(stream) => stream::of_any(&first.device, stream)?,
+        None => first.stream().clone(),
+    };
+    let pieces: Vec<_> = sources
+        .iter()
+        .zip(&targets)
+        // SAFETY: as in `upload`.
+        .map(|(source, target)| Ok((unsafe { source.as_slice() }, target.slice_mut()?)))
+        .collect::<PyResult<_>>()?;
+    // Libraries with other streams wait for this one, and it for them.
+    let mut others: HashMap<u64, &Stream> = HashMap::new();
+    for other in targets.iter().filter_map(DeviceView::library_stream) {
+        others.insert(pinlane::raw::stream_handle(other), other);
+    }
+    others.remove(&pinlane::raw::stream_handle(&stream));
+    let device = &first.device;
+    let copy = || {
+        let wait = |waiter: &Stream, other: &Stream| {
+            let event = device.inner.event()?;
+            other.record(&event)?;
+            waiter.wait(&event)
+        };
+        others.values().try_for_each(|other| wait(&stream, other))?;
+        stream.upload_many(pieces)?;
+        others.values().try_for_each(|other| wait(other, &stream))
+    };
+    py.detach(copy).or_raise()?;
+    if targets.iter().any(|target| target.must_wait) {
+        device.synchronize_stream(py, &stream)?;
+    }
+    Ok(())
+}
+
+fn check_shapes(source: &[usize], target: &[usize]) -> PyResult<()> {
+    if source == target {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "the source has the shape {source:?}, out {target:?}"
+    )))
+}
