@@ -1,4 +1,5 @@
-//! The primary context of a device: created at first use, made current on the calling thread.
+//! The context of a device: the primary one, created at first use, or one that another library made. It is made
+//! current on the calling thread.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -10,6 +11,62 @@ use pinlane_driver::Result;
 use crate::fork;
 use crate::library::{Library, call};
 use crate::lock::lock;
+
+/// The context that a device's calls run in.
+pub(crate) enum DeviceContext {
+    Primary(PrimaryContext),
+    /// Of another library, which keeps it alive.
+    Foreign {
+        library: Arc<Library>,
+        context: ForeignContext,
+    },
+}
+
+/// The handle of another library's context.
+pub(crate) struct ForeignContext(CUcontext);
+
+// SAFETY: a context may be used by any thread, one at a time or several at once.
+unsafe impl Send for ForeignContext {}
+// SAFETY: as above.
+unsafe impl Sync for ForeignContext {}
+
+impl DeviceContext {
+    /// The primary context of `device`, which is not created yet.
+    pub(crate) fn primary(library: Arc<Library>, device: CUdevice) -> Self {
+        Self::Primary(PrimaryContext::new(library, device))
+    }
+
+    /// A context of another library.
+    pub(crate) fn foreign(library: Arc<Library>, context: CUcontext) -> Self {
+        let context = ForeignContext(context);
+        Self::Foreign { library, context }
+    }
+
+    /// Makes the context current on this thread until the guard is dropped.
+    pub(crate) fn enter(&self) -> Result<CurrentContext<'_>> {
+        fork::check("cuCtxSetCurrent")?;
+        match self {
+            Self::Primary(primary) => make_current(&primary.library, primary.retained()?),
+            Self::Foreign { library, context } => make_current(library, context.0),
+        }
+    }
+}
+
+/// Makes a context current that lives at least as long as the result.
+fn make_current(library: &Library, context: CUcontext) -> Result<CurrentContext<'_>> {
+    let mut found = ptr::null_mut();
+    // Checked each time, since other code may have changed it. This takes nanoseconds.
+    // SAFETY: `found` outlives the call.
+    unsafe { call!(library, cuCtxGetCurrent(&mut found)) }?;
+    if found == context {
+        return Ok(CurrentContext { restore: None });
+    }
+    // SAFETY: the context is alive.
+    unsafe { call!(library, cuCtxSetCurrent(context)) }?;
+    // A thread without a context keeps ours, which makes its next call cheaper.
+    let restore = (!found.is_null()).then_some((library, found));
+    Ok(CurrentContext { restore })
+}
 
 /// A device's primary context, shared with all other users of the device in the process.
 pub(crate) struct PrimaryContext {
@@ -23,31 +80,13 @@ pub(crate) struct PrimaryContext {
 
 impl PrimaryContext {
     /// The context of `device`, which is not created yet.
-    pub(crate) fn new(library: Arc<Library>, device: CUdevice) -> Self {
+    fn new(library: Arc<Library>, device: CUdevice) -> Self {
         Self {
             library,
             device,
             context: AtomicPtr::new(ptr::null_mut()),
             retaining: Mutex::new(()),
         }
-    }
-
-    /// Makes the context current on this thread until the guard is dropped.
-    pub(crate) fn enter(&self) -> Result<CurrentContext<'_>> {
-        fork::check("cuCtxSetCurrent")?;
-        let context = self.retained()?;
-        let mut found = ptr::null_mut();
-        // Checked each time, since other code may have changed it. This takes nanoseconds.
-        // SAFETY: `found` outlives the call.
-        unsafe { call!(self.library, cuCtxGetCurrent(&mut found)) }?;
-        if found == context {
-            return Ok(CurrentContext { restore: None });
-        }
-        // SAFETY: the context is retained until `self` is dropped.
-        unsafe { call!(self.library, cuCtxSetCurrent(context)) }?;
-        // A thread without a context keeps ours, which makes its next call cheaper.
-        let restore = (!found.is_null()).then_some((&*self.library, found));
-        Ok(CurrentContext { restore })
     }
 
     /// The context. The first call retains it.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{DeviceInfo, Error, ErrorKind, MemoryInfo, Result};
 
-use crate::context::{CurrentContext, PrimaryContext};
+use crate::context::{CurrentContext, DeviceContext};
 use crate::error;
 use crate::library::Library;
 use crate::symbol_table::Calls;
@@ -17,7 +16,7 @@ use crate::symbol_table::Calls;
 pub(crate) struct CudaDevice {
     pub(crate) info: DeviceInfo,
     pub(crate) library: Arc<Library>,
-    primary: PrimaryContext,
+    context: DeviceContext,
 }
 
 /// Calls libcuda with the device's context current. An error names the call.
@@ -30,11 +29,11 @@ macro_rules! device_call {
 pub(crate) use device_call;
 
 impl CudaDevice {
-    /// Opens `device`. Creates no context.
-    pub(crate) fn new(library: Arc<Library>, device: CUdevice, info: DeviceInfo) -> Self {
+    /// Uses a device in `context`. Creates nothing.
+    pub(crate) fn new(library: Arc<Library>, context: DeviceContext, info: DeviceInfo) -> Self {
         Self {
             info,
-            primary: PrimaryContext::new(Arc::clone(&library), device),
+            context,
             library,
         }
     }
@@ -45,7 +44,7 @@ impl CudaDevice {
 
     /// Makes the context current on this thread until the guard is dropped.
     pub(crate) fn enter(&self) -> Result<CurrentContext<'_>> {
-        self.primary.enter()
+        self.context.enter()
     }
 
     /// Whether the work that a query asked about is done.

@@ -1,11 +1,14 @@
 //! Lists and opens the devices of libcuda.
 
+use std::ffi::c_void;
 use std::fmt;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{DeviceInfo, Driver, Error, ErrorKind, Platform, Result, Version};
 
+use crate::context::DeviceContext;
 use crate::cuda_device::CudaDevice;
 use crate::library::{Library, call};
 use crate::{fork, info};
@@ -23,13 +26,44 @@ impl Cuda {
     /// [`DriverTooOld`](ErrorKind::DriverTooOld), [`MissingSymbol`](ErrorKind::MissingSymbol), and
     /// [`Forked`](ErrorKind::Forked) in a forked child of a process that had loaded it.
     pub fn load() -> Result<Self> {
-        let cuda = Self {
-            library: Arc::new(Library::load()?),
-        };
+        Self::new(Library::load()?)
+    }
+
+    /// Uses the libcuda that the process has loaded already, wherever from: `lookup` finds its functions by name.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    ///
+    /// # Safety
+    /// `lookup` returns addresses of libcuda's functions by their names, and that libcuda is never unloaded.
+    pub unsafe fn from_loaded(lookup: &dyn Fn(&str) -> Option<NonNull<c_void>>) -> Result<Self> {
+        // SAFETY: the caller's.
+        Self::new(unsafe { Library::resolve(lookup) }?)
+    }
+
+    fn new(library: Library) -> Result<Self> {
+        let library = Arc::new(library);
+        let cuda = Self { library };
         if cuda.count()? == 0 {
             return Err(Error::new(ErrorKind::NoDevice, "cuDeviceGetCount"));
         }
         Ok(cuda)
+    }
+
+    /// Opens device number `ordinal` in a context of another library, a `CUcontext` as a number, instead of the
+    /// device's primary context.
+    ///
+    /// # Errors
+    /// As for [`Platform::open`].
+    ///
+    /// # Safety
+    /// The context is one of that device, and lives until the last reference to the result is dropped.
+    pub unsafe fn open_in_context(&self, ordinal: u32, context: u64) -> Result<Arc<dyn Driver>> {
+        let info = self.info(ordinal)?;
+        let context = ptr::with_exposed_provenance_mut(context as usize);
+        let context = DeviceContext::foreign(Arc::clone(&self.library), context);
+        let library = Arc::clone(&self.library);
+        Ok(Arc::new(CudaDevice::new(library, context, info)))
     }
 
     /// The version of the driver's interface.
@@ -83,6 +117,7 @@ impl Platform for Cuda {
         let device = self.device(ordinal)?;
         let info = self.info(ordinal)?;
         let library = Arc::clone(&self.library);
-        Ok(Arc::new(CudaDevice::new(library, device, info)))
+        let context = DeviceContext::primary(Arc::clone(&library), device);
+        Ok(Arc::new(CudaDevice::new(library, context, info)))
     }
 }

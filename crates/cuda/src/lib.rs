@@ -5,8 +5,8 @@
 //!    |
 //!   CudaDevice      cuda_device.rs   an open device; driver.rs implements the trait with the methods
 //!    |                               in device_memory, host_memory, stream, event, copy, kernel
-//!   PrimaryContext  context.rs       the device's primary context: created at first use, made current
-//!    |                               for each call
+//!   DeviceContext   context.rs       the device's primary context, created at first use, or another
+//!    |                               library's; made current for each call
 //!   Library         library.rs       libcuda, initialised; symbol_table.rs is the table of its calls
 //! ```
 //!

@@ -1,16 +1,16 @@
 //! Finds, opens and initialises libcuda.
 
 use std::error::Error as _;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{Error, ErrorKind, Result, Version};
 
 use crate::error::{self, SUCCESS};
 use crate::fork;
-use crate::symbol_table::{Calls, symbol};
+use crate::symbol_table::{Calls, SymbolLookup, symbol};
 
 /// The oldest supported interface: it introduced PTX 8.0, which the built-in kernels use.
 const OLDEST: Version = Version {
@@ -40,8 +40,6 @@ pub(crate) struct Library {
     pub version: Version,
     /// Present if the library is simcuda.
     pub simulated_profile: Option<SimulatedProfile>,
-    /// Never unloaded, since the driver's threads run until the process ends.
-    _library: ManuallyDrop<libloading::Library>,
 }
 
 /// Calls libcuda without changing the context. An error names the call.
@@ -55,12 +53,28 @@ pub(crate) use call;
 impl Library {
     /// Finds libcuda, checks its version and its symbols, and initialises it.
     pub(crate) fn load() -> Result<Self> {
+        fork::check("cuInit")?;
+        // Never unloaded, since the driver's threads run until the process ends.
+        let library = ManuallyDrop::new(open()?);
+        // SAFETY: this is libcuda. The lookup returns its symbols, or nothing.
+        unsafe {
+            Self::resolve(&|name| {
+                let symbol = library.get::<*mut c_void>(name);
+                symbol.ok().and_then(|symbol| NonNull::new(*symbol))
+            })
+        }
+    }
+
+    /// Uses a libcuda that is loaded already, by a lookup of its symbols.
+    ///
+    /// # Safety
+    /// `lookup` returns the addresses of libcuda's functions by name, and that libcuda is never unloaded.
+    pub(crate) unsafe fn resolve(lookup: &SymbolLookup<'_>) -> Result<Self> {
         fork::watch()?;
         fork::check("cuInit")?;
-        let library = ManuallyDrop::new(open()?);
         // The version first: an old driver also lacks symbols, and its age is the better error.
         // SAFETY: this is libcuda.
-        let version = unsafe { driver_version(&library) }?;
+        let version = unsafe { driver_version(lookup) }?;
         if version < OLDEST {
             let kind = ErrorKind::DriverTooOld {
                 found: version,
@@ -70,11 +84,10 @@ impl Library {
         }
         let library = Self {
             // SAFETY: this is libcuda, and it is never unloaded.
-            calls: unsafe { Calls::resolve(&library) }?,
+            calls: unsafe { Calls::resolve(lookup) }?,
             // SAFETY: only simcuda exports this symbol, with this type.
-            simulated_profile: unsafe { symbol(&library, "pinlane_simcuda_profile") }.ok(),
+            simulated_profile: unsafe { symbol(lookup, "pinlane_simcuda_profile") }.ok(),
             version,
-            _library: library,
         };
         // SAFETY: takes no pointers.
         unsafe { call!(library, cuInit(0)) }?;
@@ -177,12 +190,12 @@ fn describe_failures(names: &[String], errors: &[String]) -> String {
 /// The version of the driver's interface. Works before initialisation.
 ///
 /// # Safety
-/// `library` is libcuda.
-unsafe fn driver_version(library: &libloading::Library) -> Result<Version> {
+/// `lookup` finds libcuda's functions.
+unsafe fn driver_version(lookup: &SymbolLookup<'_>) -> Result<Version> {
     let mut number = 0;
     // SAFETY: the type is correct, and `number` outlives the call.
     let code = unsafe {
-        let call: DriverGetVersion = symbol(library, "cuDriverGetVersion")?;
+        let call: DriverGetVersion = symbol(lookup, "cuDriverGetVersion")?;
         call(&mut number)
     };
     if code != SUCCESS {

@@ -1,6 +1,7 @@
 //! The table of libcuda's calls.
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
+use std::ptr::NonNull;
 
 use cudarc::driver::sys::{
     self, CUDA_MEMCPY2D, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction,
@@ -31,15 +32,15 @@ macro_rules! calls {
             /// Resolves all calls.
             ///
             /// # Safety
-            /// `library` is libcuda, and outlives the table.
-            pub(crate) unsafe fn resolve(library: &libloading::Library) -> Result<Self> {
+            /// `lookup` finds the functions of libcuda, which outlives the table.
+            pub(crate) unsafe fn resolve(lookup: &SymbolLookup<'_>) -> Result<Self> {
                 // SAFETY: each field has the type of its call, checked below against cudarc's
                 // bindings. The result is a 32-bit enum there and a number of that size here.
                 unsafe {
                     Ok(Self {
-                        $($name: symbol(library, stringify!($name))?,)*
-                        $($plain: symbol(library, stringify!($plain))?,)*
-                        $($maybe: symbol(library, stringify!($maybe)).ok(),)*
+                        $($name: symbol(lookup, stringify!($name))?,)*
+                        $($plain: symbol(lookup, stringify!($plain))?,)*
+                        $($maybe: symbol(lookup, stringify!($maybe)).ok(),)*
                     })
                 }
             }
@@ -124,18 +125,19 @@ calls! {
     }
 }
 
+/// Finds the address of a function of libcuda by its name.
+pub(crate) type SymbolLookup<'a> = dyn Fn(&str) -> Option<NonNull<c_void>> + 'a;
+
 /// Looks up a call.
 ///
 /// # Safety
-/// `library` is libcuda and outlives the result; `F` is a function pointer of the call's type.
-pub(crate) unsafe fn symbol<F: Copy>(
-    library: &libloading::Library,
-    name: &'static str,
-) -> Result<F> {
-    // SAFETY: the caller guarantees the type.
-    let symbol = unsafe { library.get::<F>(name) };
+/// `lookup` finds the functions of a libcuda that outlives the result; `F` is a function pointer of the call's type.
+pub(crate) unsafe fn symbol<F: Copy>(lookup: &SymbolLookup<'_>, name: &'static str) -> Result<F> {
+    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
     let missing = ErrorKind::MissingSymbol { symbol: name };
-    symbol.map_or(Err(Error::new(missing, "dlsym")), |symbol| Ok(*symbol))
+    let address = lookup(name).ok_or_else(|| Error::new(missing, "dlsym"))?;
+    // SAFETY: the caller guarantees the type, a function pointer, which is as large as a pointer.
+    Ok(unsafe { std::mem::transmute_copy(&address) })
 }
 
 #[cfg(test)]
