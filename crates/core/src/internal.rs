@@ -53,6 +53,12 @@ pub fn follow(stream: &Stream, other: &Stream) -> Result<(), Error> {
     }
 }
 
+/// Whether a copy of so many bytes of pageable memory would use the express lane now, rather than the driver's own
+/// copy.
+pub fn prefers_express_lane(stream: &Stream, bytes: usize) -> bool {
+    stream.prefers_express_lane(bytes)
+}
+
 /// Waits for all work on the stream. Returns whether the device is certainly finished with it.
 pub fn drained(stream: &Stream) -> bool {
     stream.live().drains()

@@ -149,6 +149,13 @@ impl Stream {
         Ok(target)
     }
 
+    /// Whether a copy of so many bytes of pageable memory would use the express lane now, rather than the driver's
+    /// own copy.
+    pub(crate) fn prefers_express_lane(&self, bytes: usize) -> bool {
+        let express = self.express();
+        !express.is_small(bytes) && !express.is_driver_faster(bytes)
+    }
+
     /// Whether a slice is page-locked at both ends, so that the driver can copy it directly.
     fn is_page_locked(&self, slice: &[u8]) -> bool {
         let (Some(first), Some(last)) = (slice.first(), slice.last()) else {
