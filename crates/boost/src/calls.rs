@@ -1,0 +1,191 @@
+//! The wrapped calls: what each of them does, and the table by which programs get them.
+
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::panic::catch_unwind;
+use std::ptr::NonNull;
+
+use pinlane_boost_files::Counter;
+use pinlane_boost_files::Direction::{Download, Upload};
+
+use crate::contexts::{self, Gone};
+use crate::copies::{self, HostCopy, PER_THREAD};
+use crate::interpose::{WrappedCall, replace_address};
+use crate::{captures, pinned, process};
+
+/// A call's result if it succeeded.
+pub(crate) const SUCCESS: u32 = 0;
+
+/// The result if libcuda cannot be found: `CUDA_ERROR_NOT_INITIALIZED`.
+const NOT_INITIALIZED: u32 = 3;
+
+/// Defines the exported functions and their table. `plain` makes the driver's own call.
+macro_rules! wrapped_calls {
+    ($($name:ident($($arg:ident: $type:ty),*), $plain:ident => $body:expr;)*) => {
+        $(
+            /// Wraps libcuda's function.
+            ///
+            /// # Safety
+            /// As for libcuda's.
+            #[allow(non_snake_case)] // the driver's names
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($arg: $type),*) -> u32 {
+                let Some(real) = TABLE[Place::$name as usize].real() else {
+                    return NOT_INITIALIZED;
+                };
+                // SAFETY: libcuda's function of this name, which has this type.
+                let real = unsafe {
+                    mem::transmute::<NonNull<c_void>, unsafe extern "C" fn($($type),*) -> u32>(real)
+                };
+                // SAFETY: the caller's.
+                let $plain = || unsafe { real($($arg),*) };
+                // SAFETY: the caller's.
+                #[allow(unused_unsafe)]
+                unsafe { $body }
+            }
+        )*
+
+        /// The place of each call in the table.
+        #[allow(non_camel_case_types)] // the driver's names
+        enum Place { $($name),* }
+
+        /// Every wrapped call.
+        pub(crate) static TABLE: [WrappedCall; [$(stringify!($name)),*].len()] = [
+            $(WrappedCall::new(
+                match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("one zero, at the end"),
+                },
+                $name as *const c_void,
+            )),*
+        ];
+    };
+}
+
+/// The stream of a call. A program is compiled either for one default stream or for one a thread.
+fn stream_of(handle: *mut c_void, per_thread: bool) -> u64 {
+    match handle.addr() as u64 {
+        0 if per_thread => PER_THREAD,
+        handle => handle,
+    }
+}
+
+const LEGACY: u64 = 0;
+
+fn upload(target: u64, source: *const c_void, bytes: usize, stream: u64) -> HostCopy {
+    HostCopy {
+        direction: Upload,
+        host: source.expose_provenance() as u64,
+        device: target,
+        bytes,
+        stream,
+    }
+}
+
+fn download(target: *mut c_void, source: u64, bytes: usize, stream: u64) -> HostCopy {
+    HostCopy {
+        direction: Download,
+        host: target.expose_provenance() as u64,
+        device: source,
+        bytes,
+        stream,
+    }
+}
+
+/// A copy that is left to the driver.
+fn count_other(plain: impl FnOnce() -> u32) -> u32 {
+    process::counters().add(Counter::OtherCopies, 1);
+    plain()
+}
+
+/// A call that ends a context, or may.
+fn destroying(gone: Gone, plain: impl FnOnce() -> u32) -> u32 {
+    // A panic must not reach the program. The call is made either way.
+    let _ = catch_unwind(|| contexts::forget(&gone));
+    plain()
+}
+
+/// A call that returns the address of another one.
+///
+/// # Safety
+/// `address` is where libcuda stores it.
+unsafe fn finding(address: *mut *mut c_void, plain: impl FnOnce() -> u32) -> u32 {
+    let code = plain();
+    if code == SUCCESS {
+        // SAFETY: the call has succeeded.
+        unsafe { replace_address(address) };
+    }
+    code
+}
+
+wrapped_calls! {
+    cuMemcpyHtoD_v2(target: u64, source: *const c_void, bytes: usize), plain =>
+        copies::copy(upload(target, source, bytes, LEGACY), plain);
+    cuMemcpyHtoD_v2_ptds(target: u64, source: *const c_void, bytes: usize), plain =>
+        copies::copy(upload(target, source, bytes, PER_THREAD), plain);
+    cuMemcpyHtoDAsync_v2(target: u64, source: *const c_void, bytes: usize, stream: *mut c_void), plain =>
+        copies::copy(upload(target, source, bytes, stream_of(stream, false)), plain);
+    cuMemcpyHtoDAsync_v2_ptsz(target: u64, source: *const c_void, bytes: usize, stream: *mut c_void), plain =>
+        copies::copy(upload(target, source, bytes, stream_of(stream, true)), plain);
+    cuMemcpyDtoH_v2(target: *mut c_void, source: u64, bytes: usize), plain =>
+        copies::copy(download(target, source, bytes, LEGACY), plain);
+    cuMemcpyDtoH_v2_ptds(target: *mut c_void, source: u64, bytes: usize), plain =>
+        copies::copy(download(target, source, bytes, PER_THREAD), plain);
+    cuMemcpyDtoHAsync_v2(target: *mut c_void, source: u64, bytes: usize, stream: *mut c_void), plain =>
+        copies::copy(download(target, source, bytes, stream_of(stream, false)), plain);
+    cuMemcpyDtoHAsync_v2_ptsz(target: *mut c_void, source: u64, bytes: usize, stream: *mut c_void), plain =>
+        copies::copy(download(target, source, bytes, stream_of(stream, true)), plain);
+    cuMemcpy(target: u64, source: u64, bytes: usize), plain =>
+        copies::copy_any(target, source, bytes, LEGACY, plain);
+    cuMemcpy_ptds(target: u64, source: u64, bytes: usize), plain =>
+        copies::copy_any(target, source, bytes, PER_THREAD, plain);
+    cuMemcpyAsync(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain =>
+        copies::copy_any(target, source, bytes, stream_of(stream, false), plain);
+    cuMemcpyAsync_ptsz(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain =>
+        copies::copy_any(target, source, bytes, stream_of(stream, true), plain);
+
+    cuMemcpy2D_v2(rows: *const c_void), plain => count_other(plain);
+    cuMemcpy2D_v2_ptds(rows: *const c_void), plain => count_other(plain);
+    cuMemcpy2DUnaligned_v2(rows: *const c_void), plain => count_other(plain);
+    cuMemcpy2DUnaligned_v2_ptds(rows: *const c_void), plain => count_other(plain);
+    cuMemcpy2DAsync_v2(rows: *const c_void, stream: *mut c_void), plain => count_other(plain);
+    cuMemcpy2DAsync_v2_ptsz(rows: *const c_void, stream: *mut c_void), plain => count_other(plain);
+    cuMemcpy3D_v2(block: *const c_void), plain => count_other(plain);
+    cuMemcpy3D_v2_ptds(block: *const c_void), plain => count_other(plain);
+    cuMemcpy3DAsync_v2(block: *const c_void, stream: *mut c_void), plain => count_other(plain);
+    cuMemcpy3DAsync_v2_ptsz(block: *const c_void, stream: *mut c_void), plain => count_other(plain);
+
+    cuMemHostAlloc(host: *mut *mut c_void, bytes: usize, flags: u32), plain =>
+        pinned::alloc(host, bytes, flags, plain);
+    cuMemAllocHost_v2(host: *mut *mut c_void, bytes: usize), plain =>
+        pinned::alloc(host, bytes, 0, plain);
+    cuMemFreeHost(host: *mut c_void), plain => pinned::free(host, plain);
+    cuMemHostGetFlags(flags: *mut u32, host: *mut c_void), plain =>
+        pinned::flags(flags, host, plain);
+    cuMemHostUnregister(host: *mut c_void), plain => pinned::unregister(host, plain);
+
+    cuStreamBeginCapture(stream: *mut c_void), plain => captures::begin(plain);
+    cuStreamBeginCapture_ptsz(stream: *mut c_void), plain => captures::begin(plain);
+    cuStreamBeginCapture_v2(stream: *mut c_void, mode: u32), plain => captures::begin(plain);
+    cuStreamBeginCapture_v2_ptsz(stream: *mut c_void, mode: u32), plain => captures::begin(plain);
+    cuStreamBeginCaptureToGraph(
+        stream: *mut c_void, graph: *mut c_void, nodes: *const c_void, edges: *const c_void, count: usize, mode: u32
+    ), plain => captures::begin(plain);
+    cuStreamBeginCaptureToGraph_ptsz(
+        stream: *mut c_void, graph: *mut c_void, nodes: *const c_void, edges: *const c_void, count: usize, mode: u32
+    ), plain => captures::begin(plain);
+    cuStreamEndCapture(stream: *mut c_void, graph: *mut c_void), plain => captures::end(plain);
+    cuStreamEndCapture_ptsz(stream: *mut c_void, graph: *mut c_void), plain => captures::end(plain);
+
+    cuCtxDestroy(context: *mut c_void), plain => destroying(Gone::Destroyed(context.addr() as u64), plain);
+    cuCtxDestroy_v2(context: *mut c_void), plain => destroying(Gone::Destroyed(context.addr() as u64), plain);
+    cuDevicePrimaryCtxReset(device: c_int), plain => destroying(Gone::Reset(device), plain);
+    cuDevicePrimaryCtxReset_v2(device: c_int), plain => destroying(Gone::Reset(device), plain);
+    cuDevicePrimaryCtxRelease(device: c_int), plain => destroying(Gone::Released(device), plain);
+    cuDevicePrimaryCtxRelease_v2(device: c_int), plain => destroying(Gone::Released(device), plain);
+
+    cuGetProcAddress(name: *const c_void, address: *mut *mut c_void, version: c_int, flags: u64), plain => finding(address, plain);
+    cuGetProcAddress_v2(
+        name: *const c_void, address: *mut *mut c_void, version: c_int, flags: u64, status: *mut c_void
+    ), plain => finding(address, plain);
+}
