@@ -117,14 +117,21 @@ pub(crate) fn write_cached(path: &Path, text: &str) -> anyhow::Result<()> {
     output_file::write_text(path, text)
 }
 
-/// The folder of the profiles. Relative paths in the environment are ignored.
+/// The folder of the profiles.
 fn folder<S: Into<OsString>>(variable: impl Fn(&str) -> Option<S>) -> Option<PathBuf> {
+    Some(cache_root(variable)?.join("profiles"))
+}
+
+/// The folder of everything that the tool caches. Relative paths in the environment are ignored.
+pub(crate) fn cache_root<S: Into<OsString>>(
+    variable: impl Fn(&str) -> Option<S>,
+) -> Option<PathBuf> {
     let absolute = |name| {
         let path = PathBuf::from(variable(name)?.into());
         path.is_absolute().then_some(path)
     };
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(cache.join("pinlane/profiles"))
+    Some(cache.join("pinlane"))
 }
 
 /// A name such as `nvidia-h200-0000-01-00.0.toml`.

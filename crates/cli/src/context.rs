@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use pinlane_report::Environment;
 
 use crate::device::DeviceChoice;
-use crate::{output, report_environment, terminal};
+use crate::{EmbeddedLibraries, output, report_environment, terminal};
 
 pub(crate) struct CommandContext<'a> {
     pub(crate) device: &'a DeviceChoice,
     pub(crate) json: bool,
     /// When the command started.
     pub(crate) date: String,
+    pub(crate) libraries: EmbeddedLibraries,
 }
 
 impl CommandContext<'_> {

@@ -3,6 +3,7 @@
 //! ```text
 //!   run              flags of every command; the exit status     (this file)
 //!   commands/        the commands, one module each; they do not import each other
+//!   preload/         other programs with Pinlane's library preloaded, for `boost`
 //!   measure/         timed copies, for `compare` and `bench`
 //!   calibration, device, profile, system/, …   shared by commands
 //!   parse/, output, terminal, …                small helpers
@@ -19,6 +20,7 @@ mod commands;
 mod context;
 mod device;
 mod driver_or_express_copy;
+mod embedded;
 mod input_error;
 mod interrupt;
 mod measure;
@@ -26,6 +28,7 @@ mod median;
 mod output;
 mod output_file;
 mod parse;
+mod preload;
 mod profile;
 mod progress;
 mod report_environment;
@@ -36,7 +39,9 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser};
 
-use commands::Command;
+pub use embedded::EmbeddedLibraries;
+
+use commands::{Command, Ending};
 use context::CommandContext;
 use device::DeviceChoice;
 use input_error::UsageError;
@@ -81,8 +86,9 @@ struct Args {
 }
 
 /// Runs the tool with these arguments, the first of which is its name, and returns its exit status. It takes
-/// over the signals of the process, as a program does.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+/// over the signals of the process, as a program does. A command that runs another program ends the process as that
+/// one ended, and does not return. `libraries` come from [`embedded_libraries!`].
+pub fn run(arguments: impl IntoIterator<Item = OsString>, libraries: EmbeddedLibraries) -> u8 {
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
         Err(message) => {
@@ -96,10 +102,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         device: &args.device,
         json: args.json,
         date: clock::iso_now(),
+        libraries,
     };
     match commands::run(&args.command, &context, Args::command) {
-        Ok(true) => 0,
-        Ok(false) => 1,
+        Ok(Ending::Job { succeeded: true }) => 0,
+        Ok(Ending::Job { succeeded: false }) => 1,
+        Ok(Ending::Program(status)) => pinlane_supervise::exit_as(status),
         // The reader closed the pipe, as `head` does.
         Err(error) if output::is_broken_pipe(&error) => 0,
         Err(error) => {

@@ -5,5 +5,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(pinlane_cli::run(std::env::args_os()))
+    let libraries = pinlane_cli::embedded_libraries!();
+    ExitCode::from(pinlane_cli::run(std::env::args_os(), libraries))
 }

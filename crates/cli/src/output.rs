@@ -29,6 +29,11 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "pinlane: {text}");
 }
 
+/// Writes a report to standard error, for commands whose standard output belongs to another program.
+pub(crate) fn write_to_stderr(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Whether the reader of standard output is gone.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();

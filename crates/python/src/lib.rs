@@ -78,6 +78,6 @@ mod _native {
     /// Runs the command `pinlane` with these arguments, the first of which is its name. Returns its exit status.
     #[pyfunction]
     fn run_command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
-        py.detach(|| pinlane_cli::run(arguments))
+        py.detach(|| pinlane_cli::run(arguments, pinlane_cli::embedded_libraries!()))
     }
 }

@@ -107,12 +107,12 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A count with its noun: `1 batch`, `2 samples`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
-    let plural = match (count, noun) {
-        (1, _) => "",
-        (_, "batch") => "es",
-        _ => "s",
-    };
-    format!("{count} {noun}{plural}")
+    match (count, noun) {
+        (1, noun) => format!("1 {noun}"),
+        (_, "batch") => format!("{count} batches"),
+        (_, "copy") => format!("{count} copies"),
+        (_, noun) => format!("{count} {noun}s"),
+    }
 }
 
 pub(crate) fn three_digits(value: f64) -> String {

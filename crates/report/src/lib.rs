@@ -11,7 +11,7 @@
 //! Modules import only from lower layers:
 //!
 //! ```text
-//!  bench calibration compare_memory doctor dot_product feed load overlap plan selftest    one per command
+//!  bench boost calibration compare_memory doctor dot_product feed load overlap plan selftest    one per command
 //!  timeline                                                              runs over time
 //!  plot                                                                  SVG plots
 //!  page                                                                  HTML pages
@@ -40,6 +40,7 @@ macro_rules! impl_to_json {
 mod named_enum;
 
 mod bench;
+mod boost;
 mod calibration;
 mod colour;
 mod compare_memory;
@@ -66,6 +67,7 @@ pub use bench::{
     Bench, BenchChange, BenchComparison, BenchLatency, BenchLine, BenchPoint, BenchReadError,
     BenchVerdict,
 };
+pub use boost::{Boost, BoostReason, BoostRow};
 pub use calibration::{
     BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, PinningFigures,
 };
@@ -94,6 +96,7 @@ pub use versioned_json::SCHEMA_VERSION;
 
 impl_to_json!(
     Bench,
+    Boost,
     Calibration,
     Compare,
     Doctor,

@@ -1,6 +1,7 @@
 //! The commands and their help; each runs in its own module.
 
 mod bench;
+mod boost;
 mod calibrate;
 mod compare_memory;
 mod completions_and_man;
@@ -11,6 +12,8 @@ mod load;
 mod overlap;
 mod plan;
 mod selftest;
+
+use std::process::ExitStatus;
 
 use clap::Subcommand;
 
@@ -41,6 +44,21 @@ Examples:
   pinlane bench --sizes 4KiB..1GiB*4 --memory pinned,express --csv bench.csv
   pinlane --json bench > before.json; …; pinlane bench --against before.json --fail-if-slower 5")]
     Bench(bench::Args),
+
+    /// Run an unmodified program with its copies of ordinary memory on the express lane
+    ///
+    /// Works for every program that uses the CUDA driver: PyTorch, CuPy, JAX, Numba, and compiled ones with a
+    /// shared or static runtime. Copies that the driver makes as fast are left to it.
+    #[command(after_help = "\
+Prints on standard error how many copies were seen; standard output is the program's. Exits as the program
+does: with its exit status or by its signal; 127 if it does not exist, 126 if it cannot be run.
+PINLANE_BOOST=0 turns the library off, PINLANE_PINNED_LIMIT bounds its pinned memory.
+
+Examples:
+  pinlane boost -- python train.py
+  pinlane boost --stats -- ./simulation --steps 100
+  pinlane --device sim:h200 boost --stats -- ./driver-api-program")]
+    Boost(boost::Args),
 
     /// Measure this machine and write its profile
     #[command(after_help = "\
@@ -131,14 +149,23 @@ Examples:
     Man(completions_and_man::Man),
 }
 
-/// Runs a command. Returns whether the job succeeded. `tool` is the whole command line, for completions and
+/// How a command ended.
+pub(crate) enum Ending {
+    /// It did its job, or the job failed.
+    Job { succeeded: bool },
+    /// It ran a program that ended like this.
+    Program(ExitStatus),
+}
+
+/// Runs a command. `tool` is the whole command line, for completions and
 /// manual pages.
 pub(crate) fn run(
     command: &Command,
     context: &CommandContext<'_>,
     tool: fn() -> clap::Command,
-) -> anyhow::Result<bool> {
-    match command {
+) -> anyhow::Result<Ending> {
+    let succeeded = match command {
+        Command::Boost(args) => return Ok(Ending::Program(boost::run(args, context)?)),
         Command::Compare(args) => compare_memory::run(args, context),
         Command::Bench(args) => bench::run(args, context),
         Command::Calibrate(args) => calibrate::run(args, context),
@@ -151,5 +178,6 @@ pub(crate) fn run(
         Command::Completions(args) => completions_and_man::completions(args, tool()),
         Command::Man(args) => completions_and_man::man(args, tool()),
         Command::Selftest(args) => selftest::run(args, context),
-    }
+    }?;
+    Ok(Ending::Job { succeeded })
 }

@@ -1,0 +1,76 @@
+//! `pinlane boost`: runs an unmodified program with its pageable copies on the express lane.
+
+mod gains;
+
+use std::ffi::OsString;
+use std::process::ExitStatus;
+
+use pinlane_boost_files::{Counter, Direction, variables};
+
+use crate::context::CommandContext;
+use crate::output;
+use crate::preload::{PreloadedProgram, ProgramRun};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Print at the end what was gained
+    #[arg(long)]
+    stats: bool,
+
+    /// Leave pinned memory to the driver
+    #[arg(long)]
+    no_pinning: bool,
+
+    /// Do not preload the library into programs that the program starts
+    #[arg(long)]
+    no_children: bool,
+
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<ExitStatus> {
+    let mut program = PreloadedProgram::new(&args.command, context)?;
+    for (is_set, variable) in [
+        (args.no_pinning, variables::PINNING),
+        (args.no_children, variables::CHILDREN),
+    ] {
+        if is_set {
+            program.set(variable, "0");
+        }
+    }
+    let run = program.run()?;
+    if let Some(reason) = &run.not_seen {
+        output::complain(&format!("boost: no copies were seen: {reason}"));
+    } else if !run.processes.is_empty() {
+        say_what_was_gained(args, context, &run);
+    }
+    Ok(run.status)
+}
+
+/// On standard error: standard output is the program's.
+fn say_what_was_gained(args: &Args, context: &CommandContext<'_>, run: &ProgramRun) {
+    let counters = run.counters();
+    if !args.stats {
+        let boosted: u64 = Direction::ALL
+            .map(|direction| counters.boosted(Counter::BoostedCopies, direction))
+            .iter()
+            .sum();
+        let seen = counters.copies_seen();
+        output::complain(&format!(
+            "boost: {boosted} of {seen} copies between host and device over the express lane"
+        ));
+        return;
+    }
+    let report = gains::report(&args.command, context, &counters);
+    output::write_to_stderr(&match context.json {
+        true => report.to_json(&context.environment()),
+        false => report.to_text(),
+    });
+}
