@@ -1,7 +1,8 @@
 //! A pinlane `Device` for each context that the program copies in.
 
 use std::ffi::{CString, c_int, c_void};
-use std::ptr;
+use std::mem;
+use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use pinlane_core::{Device, Stream};
@@ -23,34 +24,37 @@ pub(crate) struct Context {
 
 static CONTEXTS: RwLock<Vec<Arc<Context>>> = RwLock::new(Vec::new());
 
-/// libcuda's functions that are called here and in [`copies`](crate::copies).
+/// libcuda's functions that are called here and in [`copies`](crate::copies). They initialise nothing: a program that
+/// has not called `cuInit` gets its error.
 pub(crate) struct Functions {
-    cuda: Cuda,
     current: unsafe extern "C" fn(*mut *mut c_void) -> u32,
     device: unsafe extern "C" fn(*mut c_int) -> u32,
     pub(crate) attributes: unsafe extern "C" fn(u32, *mut u32, *mut *mut c_void, u64) -> u32,
 }
 
-/// The functions; `None` if the driver is not one that the library knows.
+/// The functions; `None` if the driver lacks one.
 pub(crate) fn functions() -> Option<&'static Functions> {
     static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
-    let find = || {
-        let by_name = |name: &str| lookup(&CString::new(name).ok()?);
-        // SAFETY: addresses of libcuda's functions, each of the type it is given; libcuda is never unloaded.
-        unsafe {
-            Some(Functions {
-                cuda: Cuda::from_loaded(&by_name).ok()?,
-                current: std::mem::transmute::<ptr::NonNull<c_void>, _>(lookup(
-                    c"cuCtxGetCurrent",
-                )?),
-                device: std::mem::transmute::<ptr::NonNull<c_void>, _>(lookup(c"cuCtxGetDevice")?),
-                attributes: std::mem::transmute::<ptr::NonNull<c_void>, _>(lookup(
-                    c"cuPointerGetAttributes",
-                )?),
-            })
-        }
+    // SAFETY: addresses of libcuda's functions, which have these types; libcuda is never unloaded.
+    let find = || unsafe {
+        Some(Functions {
+            current: mem::transmute::<NonNull<c_void>, _>(lookup(c"cuCtxGetCurrent")?),
+            device: mem::transmute::<NonNull<c_void>, _>(lookup(c"cuCtxGetDevice")?),
+            attributes: mem::transmute::<NonNull<c_void>, _>(lookup(c"cuPointerGetAttributes")?),
+        })
     };
     FUNCTIONS.get_or_init(find).as_ref()
+}
+
+/// The driver of a program that has initialised it; `None` if it is not one that the library knows.
+fn cuda() -> Option<&'static Cuda> {
+    static CUDA: OnceLock<Option<Cuda>> = OnceLock::new();
+    let open = || {
+        let by_name = |name: &str| lookup(&CString::new(name).ok()?);
+        // SAFETY: libcuda's functions by their names; it is never unloaded.
+        unsafe { Cuda::from_loaded(&by_name) }.ok()
+    };
+    CUDA.get_or_init(open).as_ref()
 }
 
 impl Context {
@@ -85,7 +89,7 @@ impl Context {
         }
         let ordinal = u32::try_from(ordinal).ok()?;
         // SAFETY: the current context, of this device. It is forgotten before the program destroys it.
-        let driver = unsafe { functions.cuda.open_in_context(ordinal, handle) }.ok()?;
+        let driver = unsafe { cuda()?.open_in_context(ordinal, handle) }.ok()?;
         let context = Arc::new(Self {
             handle,
             ordinal,
@@ -146,7 +150,7 @@ pub(crate) fn forget(gone: &Gone) {
     drop(known); // what follows calls the driver
     if !process::is_on() {
         // Off, or a forked child, which has none of this.
-        std::mem::forget(contexts);
+        mem::forget(contexts);
         return;
     }
     for context in contexts {

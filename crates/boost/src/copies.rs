@@ -150,6 +150,10 @@ unsafe fn run(context: &Context, stream: &Stream, copy: HostCopy) -> pinlane_cor
 impl HostCopy {
     /// Whether the host memory is pageable, and the device's is what it seems.
     fn check_memory(&self, functions: &Functions) -> Result<(), PlainReason> {
+        // No memory is at 0, and none is larger than half of the address space.
+        if self.host == 0 || isize::try_from(self.bytes).is_err() {
+            return Err(PlainReason::NotUnderstood);
+        }
         let last = (self.bytes - 1) as u64;
         let ends = |address: u64| [Some(address), address.checked_add(last)];
         for end in ends(self.host) {

@@ -11,26 +11,31 @@ mod hide_symbols;
 
 pub use hide_symbols::omit;
 
-/// The library's file name in Cargo's target folder.
-const FILE_NAME: &str = "libpinlane_simcuda.so";
-
 /// Set in the child to the name of the test.
 const CHILD: &str = "PINLANE_SIMCUDA_TEST_CHILD";
 
 /// Set by hand to run the programs in this process, on the machine's libcuda.
 const ON_LIBCUDA: &str = "PINLANE_TEST_ON_LIBCUDA";
 
-/// The shared library that was built with the running test, next to the test's executable or one
-/// folder above.
+/// The shared library that was built with the running test.
+///
+/// # Errors
+/// If it was not.
+pub fn library() -> io::Result<PathBuf> {
+    built_library("libpinlane_simcuda.so")
+}
+
+/// A shared library that was built with the running test, next to the test's executable or one folder
+/// above.
 ///
 /// # Errors
 /// If it is in neither.
-pub fn library() -> io::Result<PathBuf> {
+pub fn built_library(file_name: &str) -> io::Result<PathBuf> {
     let program = env::current_exe()?;
     let folders = program.ancestors().skip(1).take(2);
-    let mut places = folders.map(|folder| folder.join(FILE_NAME));
+    let mut places = folders.map(|folder| folder.join(file_name));
     places.find(|place| place.exists()).ok_or_else(|| {
-        let message = format!("no {FILE_NAME} near {}", program.display());
+        let message = format!("no {file_name} near {}", program.display());
         io::Error::new(io::ErrorKind::NotFound, message)
     })
 }

@@ -33,6 +33,7 @@ typedef void *handle;
     X(cuStreamSynchronize, (handle))                                                                                   \
     X(cuStreamWaitEvent, (handle, handle, unsigned))                                                                   \
     X(cuEventCreate, (handle *, unsigned))                                                                             \
+    X(cuEventDestroy_v2, (handle))                                                                                     \
     X(cuEventRecord, (handle, handle))                                                                                 \
     X(cuMemcpy, (device_ptr, device_ptr, size_t))                                                                      \
     X(cuMemcpyAsync, (device_ptr, device_ptr, size_t, handle))                                                         \
