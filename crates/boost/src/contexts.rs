@@ -27,10 +27,15 @@ static CONTEXTS: RwLock<Vec<Arc<Context>>> = RwLock::new(Vec::new());
 /// libcuda's functions that are called here and in [`copies`](crate::copies). They initialise nothing: a program that
 /// has not called `cuInit` gets its error.
 pub(crate) struct Functions {
-    current: unsafe extern "C" fn(*mut *mut c_void) -> u32,
-    device: unsafe extern "C" fn(*mut c_int) -> u32,
-    pub(crate) attributes: unsafe extern "C" fn(u32, *mut u32, *mut *mut c_void, u64) -> u32,
+    current: GetCurrent,
+    device: GetDevice,
+    pub(crate) attributes: GetAttributes,
 }
+
+type GetCurrent = unsafe extern "C" fn(*mut *mut c_void) -> u32;
+type GetDevice = unsafe extern "C" fn(*mut c_int) -> u32;
+type GetAttributes = unsafe extern "C" fn(u32, *mut u32, *mut *mut c_void, u64) -> u32;
+type Address = NonNull<c_void>;
 
 /// The functions; `None` if the driver lacks one.
 pub(crate) fn functions() -> Option<&'static Functions> {
@@ -38,9 +43,11 @@ pub(crate) fn functions() -> Option<&'static Functions> {
     // SAFETY: addresses of libcuda's functions, which have these types; libcuda is never unloaded.
     let find = || unsafe {
         Some(Functions {
-            current: mem::transmute::<NonNull<c_void>, _>(lookup(c"cuCtxGetCurrent")?),
-            device: mem::transmute::<NonNull<c_void>, _>(lookup(c"cuCtxGetDevice")?),
-            attributes: mem::transmute::<NonNull<c_void>, _>(lookup(c"cuPointerGetAttributes")?),
+            current: mem::transmute::<Address, GetCurrent>(lookup(c"cuCtxGetCurrent")?),
+            device: mem::transmute::<Address, GetDevice>(lookup(c"cuCtxGetDevice")?),
+            attributes: mem::transmute::<Address, GetAttributes>(lookup(
+                c"cuPointerGetAttributes",
+            )?),
         })
     };
     FUNCTIONS.get_or_init(find).as_ref()
