@@ -2,6 +2,7 @@
 
 mod support;
 
+use pinlane_boost_files::{Counter, Direction, PlainReason};
 use support::{Program, text_of};
 
 /// Runs a program both ways and returns the boosted run.
@@ -41,9 +42,7 @@ fn contexts_that_come_and_go() {
 #[test]
 fn pinned_memory() {
     let run = same_with_and_without(&Program::new("pinned"));
-    let served = run
-        .counters
-        .get(pinlane_boost_files::Counter::PinnedAllocations);
+    let served = run.counters.get(Counter::PinnedAllocations);
     // Four of eight kinds of flags, and two in each of 30 rounds.
     assert_eq!(served, 64);
 }
@@ -69,17 +68,13 @@ fn pinned_memory_can_be_left_to_the_driver() {
     let run = Program::new("contexts")
         .variable("PINLANE_BOOST_PINNING", "0")
         .boosted();
-    assert_eq!(
-        run.counters
-            .get(pinlane_boost_files::Counter::PinnedAllocations),
-        0
-    );
+    assert_eq!(run.counters.get(Counter::PinnedAllocations), 0);
 }
 
 #[test]
 fn errors() {
     let run = same_with_and_without(&Program::new("errors"));
-    assert_eq!(run.boosted_copies(), (1, 1));
+    assert_eq!(run.boosted_copies(), (1, 2));
 }
 
 #[test]
@@ -122,4 +117,23 @@ fn a_device_that_is_lost_is_an_error_and_no_hang() {
         assert_eq!(program.plain().status.code(), Some(1));
         assert_eq!(program.boosted().output.status.code(), Some(1));
     }
+}
+
+#[test]
+fn copies_during_a_capture_are_the_drivers() {
+    let program =
+        Program::found_by("capture", support::FindBy::Linked).with_interposer("fake_capture");
+    let run = program.boosted();
+    assert_eq!(run.stdout(), "captured\n");
+    assert_eq!(run.boosted_copies(), (5, 0));
+    let captured = Counter::PlainCopies(Direction::Upload, PlainReason::Capturing);
+    assert_eq!(run.counters.get(captured), 3);
+}
+
+#[test]
+fn a_capture_that_fails_leaves_copies_boosted() {
+    // The simulated libcuda captures nothing, so the program ends there.
+    let run = Program::found_by("capture", support::FindBy::Linked).boosted();
+    assert_eq!(run.output.status.code(), Some(1));
+    assert_eq!(run.boosted_copies(), (1, 0));
 }

@@ -31,6 +31,8 @@ typedef void *handle;
     X(cuStreamCreate, (handle *, unsigned))                                                                            \
     X(cuStreamDestroy_v2, (handle))                                                                                    \
     X(cuStreamSynchronize, (handle))                                                                                   \
+    X(cuStreamBeginCapture_v2, (handle, int))                                                                          \
+    X(cuStreamEndCapture, (handle, handle *))                                                                          \
     X(cuStreamWaitEvent, (handle, handle, unsigned))                                                                   \
     X(cuEventCreate, (handle *, unsigned))                                                                             \
     X(cuEventDestroy_v2, (handle))                                                                                     \

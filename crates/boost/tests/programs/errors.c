@@ -14,6 +14,12 @@ int main(void) {
     device_ptr memory;
     CHECK(cuMemAlloc_v2(&memory, BYTES));
     printf("beyond the end: %d %d\n", cuMemcpyHtoD_v2(memory, host, BYTES + 1), cuMemcpyDtoH_v2(host, memory + 1, BYTES));
+    /* A copy that is refused writes nothing. */
+    CHECK(cuMemsetD8Async(memory, 0x5A, BYTES, NULL));
+    memset(host, 0, BYTES + 1);
+    EXPECT(cuMemcpyHtoD_v2(memory, host, BYTES + 1) != 0);
+    CHECK(cuMemcpyDtoH_v2(host, memory, BYTES));
+    printf("still there: %d %d\n", host[0], host[BYTES - 1]);
     printf("not a device address: %d %d\n", cuMemcpyHtoD_v2(from, host, BYTES), cuMemcpyDtoH_v2(host, 4096, BYTES));
     printf("null: %d %d\n", cuMemcpyHtoD_v2(0, host, BYTES), cuMemcpyHtoD_v2(memory, NULL, BYTES));
     printf("nothing: %d %d\n", cuMemcpyHtoD_v2(memory, host, 0), cuMemcpyHtoD_v2(0, NULL, 0));
