@@ -6,6 +6,7 @@
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -70,7 +71,9 @@ unsafe extern "C" fn choose(
     let Some(found) = NonNull::new(unsafe { real(handle, name.as_ptr()) }) else {
         return NO;
     };
-    if found.as_ptr().cast_const() == call.wrapper {
+    let found_wrapper = found.as_ptr().cast_const() == call.wrapper;
+    // libcuda's own code gets libcuda's own functions.
+    if found_wrapper || same_library(caller, found.as_ptr()) {
         return NO;
     }
     call.found(found);
@@ -97,6 +100,18 @@ pub(crate) fn real_dlsym() -> Dlsym {
     }
     // SAFETY: the address of `dlsym`.
     unsafe { std::mem::transmute::<*mut c_void, Dlsym>(real) }
+}
+
+/// Whether both addresses are in one library.
+fn same_library(one: *const c_void, other: *const c_void) -> bool {
+    let base = |address| {
+        let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: any address will do, and `found` is large enough.
+        let known = unsafe { libc::dladdr(address, found.as_mut_ptr()) };
+        // SAFETY: all-zero is a valid value, whether or not the call filled it in.
+        (known != 0).then(|| unsafe { found.assume_init() }.dli_fbase)
+    };
+    base(one).is_some_and(|library| base(other) == Some(library))
 }
 
 /// Whether an address is in this library, whose calls get libcuda's own functions.
