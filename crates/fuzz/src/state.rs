@@ -1,6 +1,6 @@
 //! Saved states of a loader.
 
-use pinlane_load::{EpochState, OrderConfig, OrderError, SampleOrder, Shard};
+use pinlane_load::{EpochState, OrderConfig, OrderError, Shard};
 
 /// A state as JSON. If it can be resumed, the samples that are left exist.
 pub fn state(data: &[u8]) {
@@ -26,9 +26,9 @@ pub fn state(data: &[u8]) {
         assert!(!matches!(error, OrderError::StateDiffers { .. }), "{error}");
         return;
     }
-    let order = SampleOrder::new(samples, state.epoch, &config).expect("it was checked");
-    let (next, batches) = (state.batch as usize, order.batches());
-    assert!(next <= batches && state.version == EpochState::VERSION);
+    let (order, next) = state.remaining(&config, samples).expect("it was checked");
+    let (next, batches) = (next as usize, order.batches());
+    assert!(next <= batches && (1..=EpochState::VERSION).contains(&state.version));
     assert_eq!(order.batch_len(batches), 0);
     for batch in [next, batches.saturating_sub(1)] {
         assert_eq!(order.batch(batch).len(), order.batch_len(batch));
@@ -36,8 +36,20 @@ pub fn state(data: &[u8]) {
             assert!(sample.index < samples);
         }
     }
-    let saved = EpochState::new(state.epoch, state.batch, &config, samples);
+    let mut saved = EpochState::new(state.epoch, state.batch, &config, samples);
+    (saved.version, saved.start) = (state.version, state.start);
     assert_eq!(saved, state);
+    // Other ranks go on with what is left.
+    for (rank, world) in [(0, 1), (2, 3)] {
+        let other = config
+            .batch(3)
+            .shard(Shard::new(rank, world).expect("a rank"));
+        if let Ok((order, first)) = state.remaining(&other, samples) {
+            for sample in order.batch(first as usize).take(8) {
+                assert!(sample.index < samples);
+            }
+        }
+    }
     let other = config.seed(state.seed ^ 1);
     assert!(state.check(&other, samples).is_err());
 }

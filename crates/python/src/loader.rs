@@ -124,11 +124,11 @@ impl NativeLoader {
         Ok(LoaderEpoch::new(&self.device, epoch))
     }
 
-    /// Raises unless the state is one of a loader like this.
-    fn check(&self, state: &Bound<'_, PyDict>) -> PyResult<()> {
+    /// How many batches would come after a saved state. Raises unless it is one of the same dataset and seed.
+    fn batches_left(&self, state: &Bound<'_, PyDict>) -> PyResult<u64> {
         let state = self.state_of(state)?;
-        let checked = self.inner.check(&state);
-        checked.or_raise()
+        let left = self.inner.batches_left(&state);
+        left.or_raise()
     }
 
     /// How far the consumer is.
@@ -180,6 +180,11 @@ impl NativeLoader {
         state.batch_size = item("batch_size")?.extract()?;
         state.rank = item("rank")?.extract()?;
         state.world = item("world_size")?.extract()?;
+        // States of version 1 have none.
+        state.start = match saved.get_item("start")? {
+            Some(start) => start.extract()?,
+            None => 0,
+        };
         state.shuffle = item("shuffle")?.extract()?;
         state.tail = match item("drop_last")?.extract()? {
             true => Tail::Drop,
@@ -189,7 +194,7 @@ impl NativeLoader {
     }
 }
 
-fn numbers(state: &EpochState) -> [(&'static str, u64); 8] {
+fn numbers(state: &EpochState) -> [(&'static str, u64); 9] {
     [
         ("version", u64::from(state.version)),
         ("epoch", state.epoch),
@@ -199,6 +204,7 @@ fn numbers(state: &EpochState) -> [(&'static str, u64); 8] {
         ("batch_size", state.batch_size),
         ("rank", state.rank),
         ("world_size", state.world),
+        ("start", state.start),
     ]
 }
 

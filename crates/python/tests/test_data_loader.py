@@ -2,6 +2,7 @@
 
 import gc
 import io
+import itertools
 import subprocess
 import sys
 import tarfile
@@ -244,6 +245,22 @@ def test_a_state_loses_nothing_and_repeats_nothing(taken):
     if taken < 7:
         seen += labels_of(second)
     assert seen == expected
+
+
+def test_other_ranks_go_on_in_the_middle_of_an_epoch():
+    seen, state = [], None
+    for world, batch_size, batches in [(4, 3, 2), (2, 5, 1), (3, 4, 99)]:
+        saved = None
+        for rank in range(world):
+            samples = pinlane.DataLoader(
+                np.arange(100), batch_size, device="sim:h200", shuffle=True, seed=3, rank=rank, world_size=world
+            )
+            if state is not None:
+                samples.load_state_dict(state)
+            seen += [batch.numpy() for batch in itertools.islice(samples, batches)]
+            saved = samples.state_dict()
+        state = saved
+    assert sorted(np.concatenate(seen)) == list(range(100))
 
 
 def test_states_of_other_loaders_are_refused():

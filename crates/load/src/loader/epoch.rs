@@ -42,13 +42,17 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// Epoch `number`, starting with batch `first`.
-    pub(super) fn start(core: &Arc<LoaderCore>, number: u64, first: u64) -> Result<Self> {
-        let order = SampleOrder::new(core.samples, number, &core.order)?;
+    /// Epoch `number` in this order, from batch `first` on.
+    pub(super) fn start(
+        core: &Arc<LoaderCore>,
+        number: u64,
+        order: SampleOrder,
+        first: u64,
+    ) -> Result<Self> {
         if core.busy.swap(true, Ordering::Acquire) {
             return Err(LoaderError::Busy);
         }
-        *lock(&core.position) = (number, first.min(order.batches() as u64));
+        *lock(&core.position) = order.state(first);
         core.buffers.start_epoch();
         let mut epoch = Self {
             scheduler: Arc::new(EpochScheduler::new(core, order, first)),
@@ -125,7 +129,7 @@ impl Epoch {
     }
 
     fn hand_out(&self, batch: Batch) -> Batch {
-        *lock(&self.scheduler.core.position) = (self.number, batch.number + 1);
+        lock(&self.scheduler.core.position).batch = batch.number + 1;
         batch
     }
 
@@ -188,7 +192,7 @@ fn close(
     };
     // Batches from the first lost one on come again.
     let mut position = lock(&core.position);
-    position.1 = position.1.min(scheduler.lost.load(Ordering::Relaxed));
+    position.batch = position.batch.min(scheduler.lost.load(Ordering::Relaxed));
     drop(position);
     core.busy.store(false, Ordering::Release);
     match (error, failed) {
@@ -203,7 +207,7 @@ fn close(
 /// Wait for the last copies, so that their errors are reported.
 fn wait_for_copies(scheduler: &EpochScheduler, patience: Duration) -> Option<LoaderError> {
     let buffers = &scheduler.core.buffers;
-    let batch = lock(&scheduler.core.position).1;
+    let batch = lock(&scheduler.core.position).batch;
     match catch_unwind(AssertUnwindSafe(|| buffers.wait_for_all(patience))) {
         Ok(failure) => failure.map(|failure| scheduler.device_error(batch, failure)),
         Err(panic) => {

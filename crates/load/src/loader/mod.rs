@@ -139,8 +139,8 @@ struct LoaderCore {
     workers: usize,
     /// Samples that a thread claims at a time.
     claim_len: usize,
-    /// The epoch, and the number of its batches handed out.
-    position: Mutex<(u64, u64)>,
+    /// How far the consumer is.
+    position: Mutex<EpochState>,
     /// An epoch is running.
     busy: AtomicBool,
 }
@@ -189,7 +189,7 @@ impl Loader {
                 workers,
                 claim_len: claim_len(&layout, batch, workers),
                 layout,
-                position: Mutex::default(),
+                position: Mutex::new(EpochState::new(0, 0, &order, samples)),
                 busy: AtomicBool::new(false),
             }),
         })
@@ -200,7 +200,8 @@ impl Loader {
     /// # Errors
     /// If another epoch of this loader is running, or no thread can be started.
     pub fn epoch(&self, epoch: u64) -> Result<Epoch> {
-        Epoch::start(&self.core, epoch, 0)
+        let order = SampleOrder::new(self.core.samples, epoch, &self.core.order)?;
+        Epoch::start(&self.core, epoch, order, 0)
     }
 
     /// The position of the consumer: the epoch, and how many of its batches were handed out. Batches that
@@ -214,7 +215,9 @@ impl Loader {
         self.core.state()
     }
 
-    /// Resume the epoch of a saved state, of this loader or of one with the same configuration.
+    /// Resume the epoch of a saved state, of this loader or of one with the same dataset and seed. The number of ranks
+    /// and the batch size may be others: each sample that is left comes once, if all ranks resume with the state of the
+    /// same step. Batches then count from 0 again.
     ///
     /// ```
     /// # use pinlane::load::{Loader, LoaderConfig, dataset::from_fn};
@@ -233,18 +236,19 @@ impl Loader {
     /// ```
     ///
     /// # Errors
-    /// As [`epoch`](Self::epoch), and if the state has another seed, shard, batch size or number of samples.
+    /// As [`epoch`](Self::epoch), and if the state has another seed or number of samples.
     pub fn restore(&self, state: &EpochState) -> Result<Epoch> {
-        self.check(state)?;
-        Epoch::start(&self.core, state.epoch, state.batch)
+        let (order, first) = state.remaining(&self.core.order, self.core.samples)?;
+        Epoch::start(&self.core, state.epoch, order, first)
     }
 
-    /// Checks that a saved state can be [restored](Self::restore).
+    /// The number of batches that would come if a state was [restored](Self::restore).
     ///
     /// # Errors
-    /// If the state has another seed, shard, batch size or number of samples.
-    pub fn check(&self, state: &EpochState) -> Result<()> {
-        Ok(state.check(&self.core.order, self.core.samples)?)
+    /// If the state has another seed or number of samples.
+    pub fn batches_left(&self, state: &EpochState) -> Result<u64> {
+        let (order, first) = state.remaining(&self.core.order, self.core.samples)?;
+        Ok(order.batches() as u64 - first)
     }
 
     /// Number of batches in an epoch. All epochs have the same.
@@ -269,8 +273,7 @@ impl Loader {
 
 impl LoaderCore {
     fn state(&self) -> EpochState {
-        let (epoch, batch) = *lock(&self.position);
-        EpochState::new(epoch, batch, &self.order, self.samples)
+        *lock(&self.position)
     }
 }
 

@@ -76,6 +76,14 @@ pub enum OrderError {
         /// Batches of the epoch.
         batches: u64,
     },
+    /// The state begins behind the last sample.
+    #[error("the saved state begins at sample {start}, but the dataset has {samples} samples")]
+    StateStart {
+        /// Where the state begins.
+        start: u64,
+        /// Samples of the dataset.
+        samples: usize,
+    },
 }
 
 impl From<OrderError> for pinlane_core::Error {

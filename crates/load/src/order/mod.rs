@@ -6,7 +6,7 @@
 //!      │  Tail     keep, drop or pad samples that do not divide evenly
 //!      ▼
 //!   SampleOrder ── sample(position), batch(number): computed on demand, nothing is stored
-//!   EpochState  ── how far an epoch has come, to resume it later
+//!   EpochState  ── how far an epoch has come, to resume it later, also with other ranks
 //! ```
 //!
 //! An order depends only on the number of samples, the seed, the epoch, the rank and the world size. The
@@ -101,8 +101,10 @@ impl Default for OrderConfig {
 pub struct SampleOrder {
     /// Samples of the dataset.
     dataset_samples: u64,
-    shard: Shard,
-    batch: usize,
+    /// The place in the shared order at which this one begins. Earlier places were read before.
+    start: u64,
+    epoch: u64,
+    config: OrderConfig,
     /// Samples of this rank, including padding.
     samples: usize,
     permutation: Option<Permutation>,
@@ -123,18 +125,38 @@ impl SampleOrder {
     /// # Errors
     /// [`OrderError::BatchZero`]; [`OrderError::TooManySamples`] if padding to whole batches overflows.
     pub fn new(samples: usize, epoch: u64, config: &OrderConfig) -> Result<Self, OrderError> {
-        let OrderConfig { batch, shard, .. } = *config;
-        if batch == 0 {
+        Self::starting_at(0, samples, epoch, config)
+    }
+
+    /// The order of the samples from place `start` on. At most `samples`.
+    fn starting_at(
+        start: usize,
+        samples: usize,
+        epoch: u64,
+        config: &OrderConfig,
+    ) -> Result<Self, OrderError> {
+        if config.batch == 0 {
             return Err(OrderError::BatchZero);
         }
         let permutation = || Permutation::new(samples as u64, config.seed, epoch);
         Ok(Self {
             dataset_samples: samples as u64,
-            shard,
-            batch,
-            samples: samples_per_rank(samples, config)?,
+            start: start as u64,
+            epoch,
+            config: *config,
+            samples: samples_per_rank(samples - start, config)?,
             permutation: config.shuffle.then(permutation),
         })
+    }
+
+    /// The state after `batch` batches of this order.
+    #[must_use]
+    pub fn state(&self, batch: u64) -> EpochState {
+        let samples = usize::try_from(self.dataset_samples).expect("it was one");
+        EpochState {
+            start: self.start,
+            ..EpochState::new(self.epoch, batch, &self.config, samples)
+        }
     }
 
     /// Number of samples of this rank, including padding.
@@ -146,7 +168,7 @@ impl SampleOrder {
     /// Number of batches of this rank.
     #[must_use]
     pub fn batches(&self) -> usize {
-        self.samples.div_ceil(self.batch)
+        self.samples.div_ceil(self.config.batch)
     }
 
     /// Number of samples in a batch; 0 past the last batch.
@@ -166,8 +188,9 @@ impl SampleOrder {
             position < samples,
             "position {position} is past the end of {samples} samples"
         );
-        let world = self.shard.world() as u128;
-        let place = position as u128 * world + self.shard.rank() as u128;
+        let shard = self.config.shard;
+        let in_order = position as u128 * shard.world() as u128 + shard.rank() as u128;
+        let place = in_order + u128::from(self.start);
         let all = u128::from(self.dataset_samples);
         let wrapped = u64::try_from(place % all).expect("less than the number of samples");
         let permutation = self.permutation.as_ref();
@@ -184,8 +207,8 @@ impl SampleOrder {
     }
 
     fn positions(&self, batch: usize) -> Range<usize> {
-        let start = batch.saturating_mul(self.batch).min(self.samples);
-        let end = start.saturating_add(self.batch).min(self.samples);
+        let start = batch.saturating_mul(self.config.batch).min(self.samples);
+        let end = start.saturating_add(self.config.batch).min(self.samples);
         start..end
     }
 }

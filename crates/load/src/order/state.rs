@@ -4,22 +4,29 @@ use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OrderConfig, OrderError, SampleOrder, Tail};
+use super::{OrderConfig, OrderError, SampleOrder, Shard, Tail};
 
-/// How far an epoch has come, and in which order. Save it to resume later with the samples that are left.
+/// How far an epoch has come, and in which order. Save it to resume later with the samples that are left, also with
+/// another number of ranks or another batch size.
+///
+/// All ranks share one order, of which a prefix has been read after every batch. So the state of one rank is that of all:
+/// each of the new ranks resumes with it, and every sample that is left comes once. All of them must use the state of the
+/// same step.
 ///
 /// ```
-/// use pinlane::load::{EpochState, OrderConfig, OrderError};
+/// use pinlane::load::{EpochState, OrderConfig, Shard};
 ///
-/// let config = OrderConfig::default().seed(7).shuffle(true).batch(32);
-/// let saved = serde_json::to_string(&EpochState::new(3, 20, &config, 1_000))?;
+/// // Two ranks have read 5 batches of 32 samples each: 320 of 1000.
+/// let config = OrderConfig::default().seed(7).shuffle(true).batch(32).shard(Shard::new(0, 2)?);
+/// let saved = serde_json::to_string(&EpochState::new(3, 5, &config, 1_000))?;
 ///
+/// // Three go on.
 /// let state: EpochState = serde_json::from_str(&saved)?;
-/// state.check(&config, 1_000)?;
-/// assert_eq!((state.epoch, state.batch), (3, 20));
+/// let config = config.shard(Shard::new(1, 3)?);
+/// let (order, first) = state.remaining(&config, 1_000)?;
+/// assert_eq!((order.samples(), first), (680_usize.div_ceil(3), 0));
 ///
-/// let error = state.check(&config.seed(8), 1_000).unwrap_err();
-/// assert!(matches!(error, OrderError::StateDiffers { field: "seed", .. }));
+/// assert!(state.check(&config.seed(8), 1_000).is_err()); // another order
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -29,7 +36,7 @@ pub struct EpochState {
     pub version: u32,
     /// The epoch.
     pub epoch: u64,
-    /// Completed batches of the epoch, which is also the number of the next one.
+    /// Completed batches of the order from `start` on, which is also the number of the next one.
     pub batch: u64,
     /// Seed of the shuffle.
     pub seed: u64,
@@ -45,11 +52,14 @@ pub struct EpochState {
     pub rank: u64,
     /// The number of ranks.
     pub world: u64,
+    /// Samples of the epoch that were read before, in batches of other sizes or with other ranks.
+    #[serde(default)]
+    pub start: u64,
 }
 
 impl EpochState {
-    /// The version that this library reads and writes.
-    pub const VERSION: u32 = 1;
+    /// The version that this library writes. It reads version 1, too, which has no `start`.
+    pub const VERSION: u32 = 2;
 
     /// The state after `batch` batches of `epoch`, for a dataset of `samples` samples.
     #[must_use]
@@ -65,33 +75,69 @@ impl EpochState {
             tail: config.tail,
             rank: config.shard.rank() as u64,
             world: config.shard.world() as u64,
+            start: 0,
         }
     }
 
     /// Check that the epoch can be resumed with this configuration.
     ///
     /// # Errors
-    /// [`OrderError::StateVersion`], [`OrderError::StateDiffers`], [`OrderError::StateBatch`], and those of
-    /// [`SampleOrder::new`].
+    /// As for [`remaining`](Self::remaining).
     pub fn check(&self, config: &OrderConfig, samples: usize) -> Result<(), OrderError> {
-        if self.version != Self::VERSION {
+        self.remaining(config, samples).map(drop)
+    }
+
+    /// What is left of the epoch for the rank of this configuration: an order, and its first batch that was not read.
+    /// With the ranks and the batch size that it was saved with, batches have the same numbers as before; otherwise
+    /// they count from 0.
+    ///
+    /// # Errors
+    /// [`OrderError::StateVersion`]; [`OrderError::StateDiffers`] if the dataset, the seed or the tail is another one;
+    /// [`OrderError::StateBatch`] and [`OrderError::StateStart`] if the epoch has fewer batches or samples; and those of [`Shard::new`] and
+    /// [`SampleOrder::new`].
+    pub fn remaining(
+        &self,
+        config: &OrderConfig,
+        samples: usize,
+    ) -> Result<(SampleOrder, u64), OrderError> {
+        if !(1..=Self::VERSION).contains(&self.version) {
             let (found, known) = (self.version, Self::VERSION);
             return Err(OrderError::StateVersion { found, known });
         }
         let here = Self::new(self.epoch, self.batch, config, samples);
         same("samples", self.samples, here.samples)?;
-        same("world", self.world, here.world)?;
-        same("rank", self.rank, here.rank)?;
         same("seed", self.seed, here.seed)?;
         same("shuffle", self.shuffle, here.shuffle)?;
-        same("batch size", self.batch_size, here.batch_size)?;
         same("tail", self.tail, here.tail)?;
-        let batches = SampleOrder::new(samples, self.epoch, config)?.batches() as u64;
-        let saved = self.batch;
-        match saved > batches {
-            true => Err(OrderError::StateBatch { saved, batches }),
-            false => Ok(()),
+
+        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        let saved = OrderConfig {
+            batch: number(self.batch_size),
+            shard: Shard::new(number(self.rank), number(self.world))?,
+            ..*config
+        };
+        if self.start > samples as u64 {
+            let start = self.start;
+            return Err(OrderError::StateStart { start, samples });
         }
+        let start = number(self.start);
+        let order = SampleOrder::starting_at(start, samples, self.epoch, &saved)?;
+        let batches = order.batches() as u64;
+        if self.batch > batches {
+            let saved = self.batch;
+            return Err(OrderError::StateBatch { saved, batches });
+        }
+        if (self.world, self.batch_size) == (here.world, here.batch_size) {
+            let order = SampleOrder::starting_at(start, samples, self.epoch, config)?;
+            return Ok((order, self.batch));
+        }
+        let start = match self.batch == batches {
+            // Samples that the tail dropped stay dropped.
+            true => samples,
+            false => start + number(self.batch) * saved.batch * saved.shard.world(),
+        };
+        let order = SampleOrder::starting_at(start, samples, self.epoch, config)?;
+        Ok((order, 0))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Resuming an epoch.
 
-use pinlane::load::{LoaderConfig, LoaderError, Tail};
+use pinlane::load::{LoaderConfig, LoaderError, Shard, Tail};
 
 use super::support::{Made, Rig, config};
 
@@ -83,12 +83,51 @@ fn of_another_order() {
         rig.loader(Made::new(30), config(4, 1)),
     ] {
         let error = loader.restore(&state).expect_err("it is of another order");
-        let checked = loader.check(&state).expect_err("it is of another order");
+        let checked = loader
+            .batches_left(&state)
+            .expect_err("it is of another order");
         assert_eq!(checked.to_string(), error.to_string());
         assert!(matches!(error, LoaderError::Order(_)), "{error}");
         // The loader can start another epoch.
         assert!(loader.epoch(0).is_ok());
     }
+    rig.assert_clean();
+}
+
+/// Four ranks, then two, then three, with batches of other sizes.
+#[test]
+fn with_other_ranks() {
+    let rig = Rig::new();
+    let mut seen: Vec<usize> = Vec::new();
+    let mut state = None;
+    for (world, batch, batches, read_before) in [(4, 3, 2, 0), (2, 5, 1, 24), (3, 4, 99, 34)] {
+        let mut saved = None;
+        for rank in 0..world {
+            let shard = Shard::new(rank, world).expect("a rank");
+            let loader = rig.loader(Made::new(100), shuffled(1).batch(batch).shard(shard));
+            let epoch = match &state {
+                None => loader.epoch(4).expect("no epoch is running"),
+                Some(state) => {
+                    let left = loader.batches_left(state).expect("the same samples");
+                    assert_eq!(
+                        left as usize,
+                        (100_usize - read_before).div_ceil(world * batch)
+                    );
+                    loader.restore(state).expect("the same samples")
+                }
+            };
+            for batch in epoch.take(batches) {
+                let batch = batch.expect("no error");
+                rig.check(&batch);
+                seen.extend(&batch.indices()[..batch.indices().len() - batch.padding()]);
+            }
+            // That of any rank will do.
+            saved = Some(loader.state());
+        }
+        state = saved;
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..100).collect::<Vec<_>>());
     rig.assert_clean();
 }
 

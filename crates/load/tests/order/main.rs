@@ -2,6 +2,7 @@
 
 mod coverage;
 mod golden;
+mod other_ranks;
 mod shapes;
 mod shard;
 mod shuffle;

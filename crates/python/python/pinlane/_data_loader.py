@@ -184,20 +184,20 @@ class DataLoader:
         if self._resume is not None:
             return dict(self._resume)
         if not self._has_started:
-            return {**self._loader.state(), "epoch": self._next_epoch, "batch": 0}
+            return {**self._loader.state(), "epoch": self._next_epoch, "batch": 0, "start": 0}
         return self._loader.state()
 
     def load_state_dict(self, state):
         """Continues at a saved state with the next iteration, without a batch twice or left out.
 
-        A state of the end of an epoch continues with the next epoch. The settings must be those of the loader that
-        saved it.
+        A state of the end of an epoch continues with the next epoch. Dataset, seed, ``shuffle`` and ``drop_last`` must be
+        those of the loader that saved it. The number of ranks and the batch size may be others: every sample that is left
+        comes once, if all ranks load the state of the same step, whichever rank saved it.
         """
         self._close()
         state = dict(state)
-        if state.get("batch") == len(self):
-            state.update(epoch=state["epoch"] + 1, batch=0)
-        self._loader.check(state)
+        if self._loader.batches_left(state) == 0:
+            state.update(epoch=state["epoch"] + 1, batch=0, start=0)
         self._resume = state
 
     def stats(self):
