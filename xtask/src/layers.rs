@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-use crate::command::{cargo, root};
 use crate::parse_crate::{CrateSource, Import};
+use crate::run_program::{cargo, root};
 use crate::step_runner::{Outcome, StepResult};
 
 /// Type names that a crate may use more than once.

@@ -2,25 +2,25 @@
 
 #![forbid(unsafe_code)]
 
-mod command;
 mod layers;
 mod module_maps;
 mod mutants;
-mod packages;
 mod parse_crate;
+mod publishable_crates;
 mod python;
 mod release;
+mod run_program;
 mod setup;
 mod simcuda;
 mod step_runner;
-mod tests;
+mod test_steps;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use command::{cargo, program, run};
+use run_program::{cargo, program, run};
 use step_runner::{Outcome, StepResult, Steps};
 
 /// Check, test and maintain Pinlane
@@ -133,18 +133,18 @@ fn test(filter: &str) -> bool {
     lint(&mut steps);
     let cudarc = "clippy -p pinlane-core --features cudarc --all-targets -- -D warnings";
     steps.run("clippy, feature cudarc", cargo_step(cudarc));
-    steps.run("cargo package", packages::pack);
+    steps.run("cargo package", publishable_crates::pack);
     steps.run("build simcuda", simcuda::build);
     steps.run("set up Python", setup::python);
     steps.run("set up a browser", setup::install_browser);
-    steps.run("tests", tests::full);
-    steps.run("tests, feature cudarc", tests::feature_cudarc);
+    steps.run("tests", test_steps::full);
+    steps.run("tests, feature cudarc", test_steps::feature_cudarc);
     steps.run("Python package", || python::tests(&[]));
-    steps.run("loom models", tests::loom);
+    steps.run("loom models", test_steps::loom);
     steps.run("conformance over simcuda", simcuda::conformance);
-    steps.run("random programs", tests::random_programs);
+    steps.run("random programs", test_steps::random_programs);
     steps.run("mutants", || mutants::run(""));
-    steps.run("miri", tests::miri);
+    steps.run("miri", test_steps::miri);
     steps.finish()
 }
 
@@ -156,7 +156,7 @@ fn lint(steps: &mut Steps<'_>) {
     steps.run("module maps", module_maps::check);
     steps.run("type names", layers::check_type_names);
     steps.run("mutant list", mutants::check_list);
-    steps.run("packages", packages::check);
+    steps.run("packages", publishable_crates::check);
     let clippy = "clippy --workspace --all-targets -- -D warnings";
     steps.run("clippy", cargo_step(clippy));
     steps.run("docs", || {

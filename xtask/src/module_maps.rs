@@ -12,7 +12,7 @@ use std::path::Path;
 
 use anyhow::ensure;
 
-use crate::command::root;
+use crate::run_program::root;
 use crate::step_runner::{Outcome, StepResult};
 
 /// A block with fewer modules is a diagram of something else.

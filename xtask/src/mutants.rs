@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
-use crate::command::{cargo, program, root, target_dir};
+use crate::run_program::{cargo, program, root, target_dir};
 use crate::simcuda::copy;
 use crate::step_runner::{Outcome, StepResult};
-use crate::tests::FULL;
+use crate::test_steps::FULL;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::command::{cargo, program, root, run, target_dir};
+use crate::run_program::{cargo, program, root, run, target_dir};
 use crate::setup;
 use crate::simcuda;
 use crate::step_runner::{Outcome, StepResult};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::command::{program, root, run, target_dir};
+use crate::run_program::{program, root, run, target_dir};
 use crate::step_runner::{Outcome, StepResult};
 
 /// Fails unless the tag, the manifests and the changelog name the same version.

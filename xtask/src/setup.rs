@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::command::{program, run, succeeds, target_dir};
+use crate::run_program::{program, run, succeeds, target_dir};
 use crate::step_runner::{Outcome, StepResult};
 
 /// The version that the tests are written for.

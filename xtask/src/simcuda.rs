@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::command::{cargo, program, run, target_dir};
+use crate::run_program::{cargo, program, run, target_dir};
 use crate::step_runner::{Outcome, StepResult};
 
 pub(crate) fn build() -> StepResult {

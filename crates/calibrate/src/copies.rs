@@ -2,8 +2,8 @@
 
 use pinlane_model::{CallCosts, CostCurve, KernelCosts};
 
-use super::bench::{BYTES, Bench, COPIES, KIB, MIB};
 use super::fit::{curve, rate};
+use super::timing_harness::{BYTES, Bench, COPIES, KIB, MIB};
 use pinlane_core::{PinnedBuf, Result};
 
 /// Knots of the curves.

@@ -2,8 +2,8 @@
 
 use pinlane_model::KernelCosts;
 
-use super::bench::{BYTES, Bench};
 use super::fit::rate;
+use super::timing_harness::{BYTES, Bench};
 use pinlane_core::Result;
 
 /// Measures back-to-back launches, and a kernel that reads and writes much memory.

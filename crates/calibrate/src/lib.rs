@@ -1,29 +1,30 @@
 //! Measures a machine and writes the profile that the model needs.
 //!
 //! ```text
-//!   calibrate   device properties, and all parts below        (this file)
-//!     bench     streams, buffers, events, the host's clock
-//!     copies    pinned and pageable curves, both directions at once, within the device; gaps between copies
-//!     kernels   launches, and the rate at which kernels read and write memory
-//!     calls     host cost of driver calls, and of page-locking
-//!     express   the express lane
-//!     files     threads that read files
-//!     fit       fits curves to times
+//!   calibrate              device properties, and all parts below        (this file)
+//!     timing_harness       streams, buffers, events, the host's clock
+//!     copies               pinned and pageable curves, both directions at once, within the device; gaps between
+//!                          copies
+//!     kernels              launches, and the rate at which kernels read and write memory
+//!     driver_call_costs    host cost of driver calls, and of page-locking
+//!     express_copies       the express lane
+//!     file_reading_threads    how many threads read files best
+//!     fit                  fits curves to times
 //! ```
 
-mod bench;
-mod calls;
 mod copies;
-mod express;
+mod driver_call_costs;
+mod express_copies;
 #[cfg(feature = "load")]
-mod files;
+mod file_reading_threads;
 mod fit;
 mod kernels;
+mod timing_harness;
 
 use pinlane_model::{DeviceFacts, DirectionCosts, PciFacts, Profile};
 
-use bench::Bench;
 use pinlane_core::{Device, Error, Result};
+use timing_harness::Bench;
 
 /// Measures the machine, which takes some seconds on a GPU. `clock` returns the host's time in nanoseconds:
 /// wall-clock time on a real machine, the simulated clock on a simulated one.
@@ -36,7 +37,7 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
     let info = device.info();
     let kernels = kernels::measure(&mut bench)?;
     let [up, down] = copies::pinned(&mut bench)?;
-    let calls = calls::measure(&mut bench, &up)?;
+    let calls = driver_call_costs::measure(&mut bench, &up)?;
     let [h2d, d2h] = copies::pageable(&mut bench, &calls)?;
     let direction = |pageable, pinned| DirectionCosts { pageable, pinned };
     let handover_ns = copies::handover_ns(&mut bench)?;
@@ -70,10 +71,10 @@ pub fn calibrate(device: &Device, clock: &dyn Fn() -> u64) -> Result<Profile> {
         d2h: direction(d2h, down),
         kernel: kernels,
         calls,
-        host_memory: calls::page_locking(&bench)?,
-        express: express::measure(&bench)?,
+        host_memory: driver_call_costs::page_locking(&bench)?,
+        express: express_copies::measure(&bench)?,
         #[cfg(feature = "load")]
-        files: files::measure(&bench),
+        files: file_reading_threads::measure(&bench),
         #[cfg(not(feature = "load"))]
         files: None,
     };

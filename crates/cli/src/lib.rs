@@ -5,8 +5,8 @@
 //!   commands/        the commands, one module each; they do not import each other
 //!   preload/         other programs with Pinlane's library preloaded, for `boost`
 //!   measure/         timed copies, for `compare` and `bench`
-//!   calibration, device, profile, system/, …   shared by commands
-//!   parse/, output, terminal, …                small helpers
+//!   calibrated_profiles, device, profile, system/, …   shared by commands
+//!   parse/, output, terminal, …                        small helpers
 //! ```
 //!
 //! Exit status: 0 success; 1 the job failed or was interrupted; 2 invalid arguments, or an input file that
@@ -14,10 +14,10 @@
 
 #![forbid(unsafe_code)]
 
-mod calibration;
+mod calibrated_profiles;
 mod clock;
+mod command_context;
 mod commands;
-mod context;
 mod device;
 mod driver_or_express_copy;
 mod embedded;
@@ -41,8 +41,8 @@ use clap::{CommandFactory, Parser};
 
 pub use embedded::EmbeddedLibraries;
 
+use command_context::CommandContext;
 use commands::{Command, Ending};
-use context::CommandContext;
 use device::DeviceChoice;
 use input_error::UsageError;
 

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 use crate::Result;
 use crate::device::Shared;
 use crate::fence::DeviceFence;
-use crate::protocol::InFlight;
 use crate::sync::Arc as CoreArc;
+use crate::transfer_protocol::InFlight;
 
 /// Future that resolves when work on the device is done. Returned by
 /// [`Event::completed`](crate::Event::completed) and [`Stream::finished`](crate::Stream::finished).

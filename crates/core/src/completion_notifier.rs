@@ -10,8 +10,8 @@ use pinlane_driver::{Result, StreamHandle};
 use crate::device_core::DeviceCore;
 use crate::driver_handles::{NON_BLOCKING, OwnStream, StreamRef};
 use crate::fence::DeviceFence;
-use crate::protocol::{Completion, FreeList};
 use crate::sync::{Arc as CoreArc, lock};
+use crate::transfer_protocol::{Completion, FreeList};
 use crate::wake_threads::wake_elsewhere;
 
 /// A device's internal streams for waking tasks.

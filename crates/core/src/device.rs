@@ -18,8 +18,8 @@ use crate::express::Express;
 use crate::fence::{DeviceFence, EventPool};
 use crate::logging::log_error;
 use crate::memory::{DeviceMemory, DeviceStore, PinnedPool};
-use crate::protocol::{DeferredFree, Fence};
 use crate::sync::{Arc as CoreArc, lock};
+use crate::transfer_protocol::{DeferredFree, Fence};
 use crate::{Budget, Error, Event, ExpressConfig, Result, Stream};
 
 /// A GPU, real or simulated, opened for use. Cheap to clone; all clones are the same device.

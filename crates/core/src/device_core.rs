@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use pinlane_driver::{Driver, Error, Result};
 
 use crate::fork::Process;
-use crate::idle_release::IdleReleases;
 use crate::memory::{Budget, DeviceMemoryCache};
+use crate::release_when_idle::IdleReleases;
 use crate::sync::lock;
 
 /// The lowest layer of an opened device. Nothing in it points back to it, so resources may own it; only what

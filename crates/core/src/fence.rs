@@ -9,7 +9,7 @@ use pinlane_driver::{Error, EventFlags, Result, ThreadClocks};
 
 use crate::device_core::DeviceCore;
 use crate::driver_handles::{OwnEvent, StreamRef};
-use crate::protocol::{Fence, FreeList};
+use crate::transfer_protocol::{Fence, FreeList};
 
 /// Events that no fence currently uses.
 pub(crate) struct EventPool {

@@ -36,7 +36,7 @@
 //!      ├── PinnedPool ── PoolBuf                                  reusable host memory
 //!      ├── Budget                                                 how much may be page-locked
 //!      └── DeviceBuf  DeviceSlice  DeviceSliceMut                 device memory (memory/)
-//!   protocol/   ownership rules, independent of any GPU
+//!   transfer_protocol/   ownership rules, independent of any GPU
 //! ```
 
 #![warn(missing_debug_implementations)]
@@ -53,9 +53,7 @@ mod event;
 mod express;
 mod fence;
 mod fork;
-mod helpers;
-mod host_threads;
-mod idle_release;
+mod helper_threads;
 #[doc(hidden)]
 pub mod internal;
 pub mod interop;
@@ -66,15 +64,17 @@ pub mod memory;
 mod normalize;
 mod open;
 mod parse_number;
-mod protocol;
 pub mod raw;
+mod release_when_idle;
 mod scope;
 mod stopwatch;
 mod stream;
 mod submit;
 mod sync;
 mod transfer;
+mod transfer_protocol;
 mod unwind;
+mod virtual_clock_threads;
 mod wake_threads;
 
 /// Keeps other crates from implementing traits that only make sense here.

@@ -18,9 +18,9 @@ use crate::device::Shared;
 use crate::driver_copy::{Direction, enqueue, same_len};
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSlice, PinnedSliceMut, Reservation};
-use crate::protocol::Fence;
 use crate::submit::{abort_on_unwind, abort_over_borrowed, settle_borrowed};
 use crate::sync::lock;
+use crate::transfer_protocol::Fence;
 use crate::{Device, RegisterError, Result, Stream};
 
 /// A scope for transfers of borrowed memory. See [`Device::scope`].

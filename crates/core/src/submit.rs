@@ -5,8 +5,8 @@ use pinlane_driver::{Driver, StreamHandle};
 use crate::fence::{DeviceFence, UnrecordedFence};
 use crate::logging;
 use crate::memory::Touch;
-use crate::protocol::Fence;
 use crate::stream::{SubmitError, SubmitGuard};
+use crate::transfer_protocol::Fence;
 use crate::unwind::on_unwind;
 use crate::{Error, Stream};
 
@@ -228,7 +228,7 @@ pub(crate) fn abort_on_unwind<T>(work: impl FnOnce() -> T) -> T {
 
 /// Waits until the device is finished with borrowed memory.
 pub(crate) fn settle_borrowed(fence: &DeviceFence) -> pinlane_driver::Result<()> {
-    use crate::protocol::Settled;
+    use crate::transfer_protocol::Settled;
     match fence.settle() {
         Settled::Done(result) => result,
         Settled::Unknown(error) => abort_over_borrowed(&error.into()),

@@ -1,5 +1,5 @@
-//! Swaps std for loom. Only GPU-independent code uses it ([`crate::protocol`], the scheduler of the express
-//! lane), so the same protocol runs in production, under loom and under miri.
+//! Swaps std for loom. Only GPU-independent code uses it ([`crate::transfer_protocol`], the scheduler of
+//! the express lane), so the same protocol runs in production, under loom and under miri.
 
 #[cfg(loom)]
 use loom::sync;

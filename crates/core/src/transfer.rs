@@ -14,9 +14,9 @@ use pinlane_driver::{CopyOp, DevicePtr, Driver};
 use crate::driver_copy::{Direction, enqueue, same_len};
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceSlice, DeviceSliceMut, PinnedSource, PinnedTarget, Touch};
-use crate::protocol::{InFlight, Landed};
 use crate::stream::SubmitError;
 use crate::sync::Arc as CoreArc;
+use crate::transfer_protocol::{InFlight, Landed};
 use crate::{Result, Stopwatch, Stream, Timed, TransferError};
 
 /// A copy in flight that owns its host buffer.

@@ -9,8 +9,8 @@ use cudarc::driver::sys::{
 };
 use pinlane_driver::{Copy2d, CopyOp, Error, ErrorKind, Place, Result, StreamHandle};
 
-use crate::cuda_device::{CudaDevice, device_call};
 use crate::handles::{DEFAULT_STREAM, raw_stream};
+use crate::open_device::{CudaDevice, device_call};
 
 impl CudaDevice {
     pub(crate) unsafe fn copy(&self, copy: CopyOp) -> Result<()> {

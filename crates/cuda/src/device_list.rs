@@ -9,8 +9,8 @@ use cudarc::driver::sys::CUdevice;
 use pinlane_driver::{DeviceInfo, Driver, Error, ErrorKind, Platform, Result, Version};
 
 use crate::context::DeviceContext;
-use crate::cuda_device::CudaDevice;
 use crate::library::{Library, call};
+use crate::open_device::CudaDevice;
 use crate::{fork, info};
 
 /// The CUDA driver of this machine.

@@ -2,8 +2,8 @@
 
 use pinlane_driver::{DevicePtr, Result, StreamHandle};
 
-use crate::cuda_device::{CudaDevice, device_call};
 use crate::handles::raw_stream;
+use crate::open_device::{CudaDevice, device_call};
 
 impl CudaDevice {
     pub(crate) fn device_alloc(&self, bytes: usize) -> Result<DevicePtr> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use pinlane_driver::*;
 
-use crate::cuda_device::CudaDevice;
 use crate::handles::{self, DEFAULT_STREAM};
+use crate::open_device::CudaDevice;
 
 /// Forwards each listed method to the inherent one of the same name.
 macro_rules! forward {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use cudarc::driver::sys::CUevent_flags::{CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING};
 use pinlane_driver::{EventFlags, EventHandle, Result, StreamHandle};
 
-use crate::cuda_device::{CudaDevice, device_call};
 use crate::handles::{raw_event, raw_stream};
+use crate::open_device::{CudaDevice, device_call};
 
 /// How long a wait with a timeout spins, then yields, before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);

@@ -13,8 +13,8 @@ use pinlane_driver::{
     DevicePtr, Error, ErrorKind, HostFlags, HostPtr, PointerKind, RegisterFlags, Result,
 };
 
-use crate::cuda_device::{CudaDevice, device_call};
 use crate::error;
+use crate::open_device::{CudaDevice, device_call};
 use crate::registered_ranges::registered;
 
 /// The alignment of pinned memory that the trait promises.

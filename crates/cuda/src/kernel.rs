@@ -10,8 +10,8 @@ use pinlane_driver::{
     Error, ErrorKind, FunctionHandle, KernelArg, LaunchShape, ModuleHandle, Result, StreamHandle,
 };
 
-use crate::cuda_device::{CudaDevice, device_call};
 use crate::handles::{raw_function, raw_module, raw_stream};
+use crate::open_device::{CudaDevice, device_call};
 
 /// Room for the log of the driver's PTX compiler.
 const LOG_BYTES: usize = 8 << 10;

@@ -3,7 +3,7 @@
 //! ```text
 //!   Cuda            device_list.rs   finds libcuda, lists devices, opens one
 //!    |
-//!   CudaDevice      cuda_device.rs   an open device; driver.rs implements the trait with the methods
+//!   CudaDevice      open_device.rs   an open device; driver.rs implements the trait with the methods
 //!    |                               in device_memory, host_memory, stream, event, copy, kernel
 //!   DeviceContext   context.rs       the device's primary context, created at first use, or another
 //!    |                               library's; made current for each call
@@ -41,7 +41,6 @@
 
 mod context;
 mod copy;
-mod cuda_device;
 mod device_list;
 mod device_memory;
 mod driver;
@@ -54,6 +53,7 @@ mod info;
 mod kernel;
 mod library;
 mod lock;
+mod open_device;
 mod registered_ranges;
 mod stream;
 mod symbol_table;

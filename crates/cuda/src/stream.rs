@@ -8,10 +8,10 @@ use cudarc::driver::sys::CUstream;
 use cudarc::driver::sys::CUstream_flags::{CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING};
 use pinlane_driver::{Error, EventHandle, HostCallback, Result, StreamFlags, StreamHandle};
 
-use crate::cuda_device::{CudaDevice, device_call};
 use crate::error::{self, SUCCESS};
 use crate::handles::{raw_event, raw_stream};
 use crate::library::call;
+use crate::open_device::{CudaDevice, device_call};
 
 impl CudaDevice {
     pub(crate) fn stream_priorities(&self) -> Result<(i32, i32)> {

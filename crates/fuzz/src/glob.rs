@@ -2,7 +2,7 @@
 
 use pinlane_load::Glob;
 
-use crate::catalog::check_error;
+use crate::tensor_file_headers::check_error;
 
 /// A pattern and, after the first newline, a name to match; without one, the pattern itself.
 pub fn glob(data: &[u8]) {

@@ -11,26 +11,26 @@
 
 #![forbid(unsafe_code)]
 
-mod catalog;
+mod bench_report;
 mod glob;
 mod load_plan;
+mod loader_state;
 mod profile;
 mod reference_parser;
-mod report;
 mod scratch;
 mod size;
-mod state;
 mod tar;
+mod tensor_file_headers;
 
-pub use catalog::{check_error, index, npy, safetensors};
+pub use bench_report::report;
 pub use glob::glob;
 pub use load_plan::check_plan;
+pub use loader_state::state;
 pub use profile::profile;
 pub use reference_parser::compare_with_reference;
-pub use report::report;
 pub use size::size;
-pub use state::state;
 pub use tar::tar;
+pub use tensor_file_headers::{check_error, index, npy, safetensors};
 
 /// A fuzz target: what it does with some bytes.
 pub type Target = fn(&[u8]);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use pinlane_load::{Dataset, Dtype, Field, SampleError, SampleMut, Tar, TarConfig};
 
-use crate::catalog::check_error;
 use crate::scratch;
+use crate::tensor_file_headers::check_error;
 
 const BLOCK_BYTES: usize = 512;
 

@@ -52,7 +52,7 @@ mod x86 {
     use std::arch::asm;
     use std::arch::x86_64::{_mm512_loadu_si512, _mm512_storeu_si512};
 
-    use crate::instructions::LINE_BYTES;
+    use crate::vector_instructions::LINE_BYTES;
 
     /// Four lines at a time keep several loads in flight.
     const STEP_BYTES: usize = 4 * LINE_BYTES;

@@ -2,7 +2,7 @@
 
 use crate::Instructions;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use crate::instructions::{LINE_BYTES, Level};
+use crate::vector_instructions::{LINE_BYTES, Level};
 
 /// Copies with stores that bypass the caches if the CPU has them, else plainly.
 ///

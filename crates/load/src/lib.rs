@@ -41,13 +41,14 @@ mod catalog;
 pub mod dataset;
 mod dtype;
 mod error;
-mod field;
 mod file_info;
 mod format;
 mod loader;
-pub mod order;
 mod panic;
 mod plan;
+mod sample_field;
+#[doc(hidden)]
+pub mod sample_order;
 mod selection;
 mod setters;
 mod tensor_info;
@@ -59,14 +60,16 @@ pub use dataset::{
 };
 pub use dtype::Dtype;
 pub use error::{HeaderError, LoadError, LoadErrorKind, NpyError, OtherFormat, TarError};
-pub use field::{Field, FieldShape};
 pub use file_info::{FileInfo, Format};
 pub use loader::{
     Batch, BatchField, DeviceTransform, Epoch, Loader, LoaderConfig, LoaderError, LoaderStats,
     NextBatch, OnError, SkippedSample,
 };
-pub use order::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 pub use plan::{Piece, PieceCopy, PiecePart, Pieces, Placement, Plan, PlanOptions};
+pub use sample_field::{Field, FieldShape};
+#[doc(inline)]
+pub use sample_order as order;
+pub use sample_order::{EpochState, OrderConfig, OrderError, Sample, SampleOrder, Shard, Tail};
 pub use selection::{Glob, Selection};
 pub use tensor_info::TensorInfo;
 pub use weights::{

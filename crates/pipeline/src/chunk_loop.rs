@@ -2,9 +2,9 @@
 
 use super::download::ChunkTarget;
 use super::error::{Cause, PipelineError, RunResult, StageKind};
+use super::kernel_call::{Chunk, KernelCall, RunSummary, Stage};
 use super::pipeline::Pipeline;
-use super::record::{Recorder, StageStream};
-use super::stage::{Chunk, KernelCall, RunSummary, Stage};
+use super::stage_recorder::{Recorder, StageStream};
 use super::upload::{ChunkSource, UploadContext};
 use pinlane_core::memory::{DeviceSlice, DeviceSliceMut};
 use pinlane_core::{DeviceBuf, Error, Result, Scope};

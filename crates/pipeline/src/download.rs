@@ -3,8 +3,8 @@
 use super::buffer_cache::BufferCache;
 use super::drain_thread::{FinishedChunk, FreedBuffer, Results, TakeChunk};
 use super::error::{PipelineError, RunResult, StageKind};
-use super::record::StageStream;
-use super::stage::Chunk;
+use super::kernel_call::Chunk;
+use super::stage_recorder::StageStream;
 use pinlane_core::internal::{Receiver, Sender};
 use pinlane_core::memory::{DeviceSlice, DeviceSliceMut, PinnedSliceMut};
 use pinlane_core::{DeviceBuf, Error, PoolBuf, Result, Scope, Stream};

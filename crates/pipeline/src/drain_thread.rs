@@ -4,7 +4,7 @@ use std::io;
 
 use super::buffer_cache::BufferCache;
 use super::error::{PipelineError, RunResult, StageKind};
-use super::record::StageStream;
+use super::stage_recorder::StageStream;
 use pinlane_core::internal::{Receiver, Sender};
 use pinlane_core::memory::Part;
 use pinlane_core::{DeviceBuf, PoolBuf, Transfer};

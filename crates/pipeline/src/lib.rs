@@ -39,11 +39,11 @@
 //!   pipeline      Pipeline: streams and buffers, kept between runs
 //!   input         what chunks come from: any memory, a reader, batches; output: where results go
 //!   run           sets up a run; chunk_loop: uploads, launches and downloads its chunks
-//!     stage       a chunk, and what its kernel is given
+//!     kernel_call a chunk, and what its kernel is given
 //!     upload      uploads a chunk of an input
 //!     download    downloads a chunk of results; drain_thread: the thread that hands them to the host
 //!   buffer_cache  device and pinned buffers for the next run
-//!   record        when each stage of each chunk ran on the device
+//!   stage_recorder    when each stage of each chunk ran on the device
 //!   planned_pipeline  PlannedPipeline: measures its kernel in its first chunks and plans the rest
 //!   measure_kernel    how long a kernel takes, for the planner
 //! ```
@@ -58,21 +58,21 @@ mod download;
 mod drain_thread;
 mod error;
 mod input;
+mod kernel_call;
 mod measure_kernel;
 mod output;
 mod pipeline;
 mod planned_pipeline;
-mod record;
 mod run;
-mod stage;
+mod stage_recorder;
 mod upload;
 
 pub use config::{PipelineConfig, PipelineOrder};
 pub use error::{Cause, PipelineError, StageKind};
 pub use input::{Input, Inputs, IntoInput};
+pub use kernel_call::{RunSummary, Stage};
 pub use measure_kernel::measure_kernel;
 pub use output::Output;
 pub use pipeline::Pipeline;
 pub use planned_pipeline::PlannedPipeline;
-pub use record::StageSpan;
-pub use stage::{RunSummary, Stage};
+pub use stage_recorder::StageSpan;

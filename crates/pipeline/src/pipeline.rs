@@ -9,8 +9,8 @@ use super::config::PipelineConfig;
 use super::download::TargetSpec;
 use super::error::{PipelineError, RunResult};
 use super::input::{Inputs, IntoInput};
+use super::kernel_call::{KernelCall, RunSummary, Stage};
 use super::output::Output;
-use super::stage::{KernelCall, RunSummary, Stage};
 use super::upload::ChunkSource;
 
 /// A pipeline with its streams and buffers. Reusable, also by several runs at once.

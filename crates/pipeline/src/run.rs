@@ -7,9 +7,9 @@ use super::chunk_loop::ChunkLoop;
 use super::download::{ChunkTarget, DrainChannels, TargetKind, TargetSpec, TargetState};
 use super::drain_thread::{DrainError, DrainTarget, DrainThread};
 use super::error::{PipelineError, RunResult};
+use super::kernel_call::RunSummary;
 use super::pipeline::{Pipeline, RunParts};
-use super::record::{Recorder, StageStream};
-use super::stage::RunSummary;
+use super::stage_recorder::{Recorder, StageStream};
 use super::upload::ChunkSource;
 use pinlane_core::internal::HostThreads;
 

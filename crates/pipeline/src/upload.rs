@@ -5,7 +5,7 @@ use std::io;
 
 use super::buffer_cache::BufferCache;
 use super::error::{PipelineError, RunResult, StageKind};
-use super::record::StageStream;
+use super::stage_recorder::StageStream;
 use pinlane_core::memory::{DeviceSlice, Part, PinnedSlice};
 use pinlane_core::{DeviceSliceMut, Error, PoolBuf, Result, Scope, Stream, Transfer};
 use pinlane_model::pipeline::Memory;

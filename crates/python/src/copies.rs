@@ -11,9 +11,9 @@ use pyo3::types::PyTuple;
 
 use crate::device::Device;
 use crate::device_array::DeviceArray;
-use crate::device_view::DeviceView;
 use crate::dtype::Dtype;
 use crate::errors::OrRaise;
+use crate::foreign_device_array::DeviceView;
 use crate::host_array::{HostArray, as_numpy, is_torch_tensor};
 use crate::pinned::is_page_locked;
 use crate::stream;

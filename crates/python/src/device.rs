@@ -15,8 +15,8 @@ use pyo3::types::PyDict;
 
 use crate::errors::OrRaise;
 use crate::host_array::imported;
+use crate::interruptible_wait::interruptible;
 use crate::stream::Stream;
-use crate::waiting::interruptible;
 
 /// A GPU, real or simulated. `pinlane.device("cuda:0")` returns the same one every time.
 #[pyclass(frozen, module = "pinlane")]

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyAttributeError, PyBufferError, PyTypeError, PyValueErro
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::batch::BatchPart;
+use crate::batch_memory::BatchPart;
 use crate::copies;
 use crate::device::Device;
 use crate::dlpack::{self, TensorDescription};

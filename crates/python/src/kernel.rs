@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::device::Device;
-use crate::device_view::DeviceView;
 use crate::errors::{OrRaise, not_supported};
+use crate::foreign_device_array::DeviceView;
 use crate::kernel_scalar::ScalarValue;
 use crate::stream;
 

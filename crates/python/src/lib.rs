@@ -6,41 +6,41 @@
 //!   host_array     arrays of others in host memory: NumPy, torch, buffers, DLPack
 //!   pinned         pinned memory for NumPy arrays; arrays page-locked in place
 //!   device_array   DeviceArray: device memory with a shape
-//!   device_view    device memory of others: torch, CuPy, JAX, Numba
+//!   foreign_device_array   device memory of others: torch, CuPy, JAX, Numba
 //!   copies         to_device, to_host, upload_many
 //!   kernel         compile, launch: CUDA C at run time
 //!   kernel_scalar  numbers as arguments of kernels
 //!   dataset        samples for the loader: arrays, files, archives, Python objects
 //!   loader         the loader behind DataLoader
-//!   batch          the memory of a loader's batch
+//!   batch_memory   the memory of a loader's batch
 //!   timeline       Timeline: records and draws what a device does
 //!   dlpack         memory from and for other libraries
 //!   dtype          element types, and their names elsewhere
 //!   weights        safetensors files: arrays on devices and hosts
 //!   errors         Rust errors as Python exceptions
-//!   waiting        waits that Ctrl-C ends
+//!   interruptible_wait     waits that Ctrl-C ends
 //! ```
 //!
 //! What needs no speed and no memory is Python: `crates/python/python/pinlane`. Python objects are touched with
 //! the interpreter attached; copies and waits run detached from it.
 
-mod batch;
+mod batch_memory;
 mod copies;
 mod dataset;
 mod device;
 mod device_array;
-mod device_view;
 mod dlpack;
 mod dtype;
 mod errors;
+mod foreign_device_array;
 mod host_array;
+mod interruptible_wait;
 mod kernel;
 mod kernel_scalar;
 mod loader;
 mod pinned;
 mod stream;
 mod timeline;
-mod waiting;
 mod weights;
 
 use pyo3::prelude::*;

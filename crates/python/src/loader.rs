@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::batch::{BatchPart, SharedBatch};
+use crate::batch_memory::{BatchPart, SharedBatch};
 use crate::dataset::NativeDataset;
 use crate::device::Device;
 use crate::device_array::{ArrayMemory, DeviceArray};

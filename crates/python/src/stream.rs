@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::copies;
 use crate::device::Device;
 use crate::errors::OrRaise;
-use crate::waiting::interruptible;
+use crate::interruptible_wait::interruptible;
 
 /// A queue of work on a device. Work on one stream runs in order; streams run side by side.
 ///

@@ -14,9 +14,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import pinlane._copies as copies
+import pinlane._batch_upload as copies
 import pinlane.torch
-from pinlane._copies import TorchTarget, hand_out, upload
+from pinlane._batch_upload import TorchTarget, hand_out, upload
 from pinlane._prefetch import Feed, Iteration, LoaderSource
 
 

@@ -18,7 +18,8 @@
 //!  markup                                                                HTML and SVG elements
 //!  environment                                                           what made a report
 //!  stats                                                                 medians and rates
-//!  colour format text_layout versioned_json named_enum origin transfer   leaves
+//!  colour format text_layout versioned_json named_enum                   leaves
+//!  measured_or_simulated memory_kinds_and_directions                     leaves
 //! ```
 
 #![forbid(unsafe_code)]
@@ -51,7 +52,8 @@ mod feed;
 mod format;
 mod load;
 mod markup;
-mod origin;
+mod measured_or_simulated;
+mod memory_kinds_and_directions;
 mod overlap;
 mod page;
 mod plan;
@@ -60,7 +62,6 @@ mod selftest;
 mod stats;
 mod text_layout;
 pub mod timeline;
-mod transfer;
 mod versioned_json;
 
 pub use bench::{
@@ -85,13 +86,13 @@ pub use load::{
     LoadListConverted, LoadListTensor, LoadMedian, LoadMemory, LoadRun, LoadShard, LoadTimes,
     LoadVerify,
 };
-pub use origin::Origin;
+pub use measured_or_simulated::Origin;
+pub use memory_kinds_and_directions::{MemoryKind, Route};
 pub use overlap::Overlap;
 pub use plan::{Plan, PlanAdvice, PlanAlternative, PlanBottleneck, PlanJob, PlanRun, PlanShape};
 pub use selftest::{Selftest, SelftestCase, SelftestVerdict};
 pub use stats::CopyStats;
 pub use text_layout::wrap_long_lines;
-pub use transfer::{MemoryKind, Route};
 pub use versioned_json::SCHEMA_VERSION;
 
 impl_to_json!(

@@ -7,7 +7,7 @@
 //!    ├─ host:    virtual clock, page-locked ranges          memory/
 //!    ├─ devices: memory, engines                            memory/, run/
 //!    ├─ streams: queues of operations                       stream.rs, operation.rs, copy_plan.rs
-//!    └─ checks/, faults.rs, adversary.rs, timeline.rs, trace_hash.rs
+//!    └─ checks/, faults.rs, adversarial_schedule.rs, timeline.rs, trace_hash.rs
 //! ```
 //!
 //! - **Real bytes** move, in stream order, through copy engines and a compute engine. Kernels run as
@@ -49,7 +49,7 @@
 //! # Ok::<(), pinlane_driver::Error>(())
 //! ```
 
-mod adversary;
+mod adversarial_schedule;
 mod builder;
 mod callbacks;
 mod calls;
@@ -57,7 +57,7 @@ mod checks;
 mod copy_plan;
 mod driver;
 mod faults;
-mod host_threads;
+mod host_thread_clocks;
 mod machine_lock;
 mod memory;
 mod module;

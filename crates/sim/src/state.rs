@@ -6,13 +6,13 @@ use pinlane_driver::{Call, Error, ErrorKind, Result};
 use pinlane_kernels::Kernel;
 use pinlane_model::engine_rules::{EarliestStart, Engines};
 
-use crate::adversary::Adversary;
+use crate::adversarial_schedule::Adversary;
 use crate::builder::Config;
 use crate::callbacks::Callbacks;
 use crate::calls::cost_ns;
 use crate::checks::{Finding, FindingKind};
 use crate::faults::{FaultKind, Injector};
-use crate::host_threads::HostThreads;
+use crate::host_thread_clocks::HostThreads;
 use crate::memory::device::DeviceMemory;
 use crate::memory::host::HostMemory;
 use crate::module::Module;

@@ -2,18 +2,18 @@
 //! how much a test runs.
 
 mod data;
-mod example;
-mod express;
+mod failing_driver;
+mod run_example;
 mod run_seeds;
 mod sim;
 mod slow_tests;
-mod trap;
+mod small_express_ring;
 
 pub use data::*;
-pub use example::*;
-pub use express::*;
+pub use failing_driver::*;
 pub use pinlane::model::SplitMix64;
+pub use run_example::*;
 pub use run_seeds::*;
 pub use sim::*;
 pub use slow_tests::*;
-pub use trap::*;
+pub use small_express_ring::*;

@@ -7,8 +7,8 @@ use std::task::{Context, Waker};
 
 use pinlane::{PinnedBuf, PinnedSource, Transfer};
 
+use crate::expected_memory::Shadow;
 use crate::program_state::{AnyTransfer, InFlight, MOST_WORDS, Program};
-use crate::shadow::Shadow;
 use crate::virtual_time_executor::block_on;
 
 /// Above this number, the program waits for the oldest one.

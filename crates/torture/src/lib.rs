@@ -12,9 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod actions;
-mod express;
+mod expected_memory;
+mod express_actions;
 mod program_state;
-mod shadow;
 mod virtual_time_executor;
 
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@ use pinlane::{Builtin, Device, DeviceBuf, PinnedBuf, Registered, Stream, Transfe
 use pinlane_model::SplitMix64;
 use pinlane_sim::Sim;
 
-use crate::shadow::Shadow;
+use crate::expected_memory::Shadow;
 
 /// The state of a program.
 pub(crate) struct Program<'a> {

@@ -9,8 +9,8 @@ use pinlane_report::{
     BothRates, Calibration, CalibrationFigures, ExpressFigures, FileFigures, PinningFigures,
 };
 
-use crate::context::CommandContext;
-use crate::{calibration, clock, device, output_file};
+use crate::command_context::CommandContext;
+use crate::{calibrated_profiles, clock, device, output_file};
 
 const GIB: u64 = 1 << 30;
 
@@ -33,16 +33,16 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let device = backend.device()?;
     let info = device.info();
     // Found before measuring, so that a missing cache folder fails at once.
-    let cached = match (calibration::cache_path(info), &args.output) {
+    let cached = match (calibrated_profiles::cache_path(info), &args.output) {
         _ if info.simulated.is_some() => None,
         (Ok(path), _) => Some(path),
         (Err(_), Some(_)) => None,
         (Err(error), None) => return Err(error.context("use --output FILE")),
     };
-    let (profile, elapsed_ns) = calibration::measure(&backend, &device)?;
+    let (profile, elapsed_ns) = calibrated_profiles::measure(&backend, &device)?;
     let origin = device::origin(device.info());
     let date = clock::utc_now();
-    let text = calibration::file_text(&profile, info, &origin, &date);
+    let text = calibrated_profiles::file_text(&profile, info, &origin, &date);
     let as_data = serde_json::to_value(&profile).context("cannot convert the profile to JSON")?;
     let mut report = Calibration::new(origin, date, elapsed_ns, figures(&profile), as_data);
     let mut failed = None;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         Err(error) => failed = failed.take().or(Some(error)),
     };
     if let Some(path) = &cached {
-        note(path, calibration::write_cached(path, &text));
+        note(path, calibrated_profiles::write_cached(path, &text));
     }
     if let Some(path) = &args.output {
         note(path, output_file::write_text(path, &text));

@@ -7,7 +7,7 @@ use pinlane::{Device, DeviceInfo};
 use pinlane_model::Profile;
 use pinlane_report::{Compare, CompareRow, CopyStats, LinkBasis, LinkLimit, MemoryKind, Route};
 
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::device::{self, Backend};
 use crate::measure::{CopyCase, Meter, is_refusal};
 use crate::output_file::{self, write_given};

@@ -17,7 +17,7 @@ use std::process::ExitStatus;
 
 use clap::Subcommand;
 
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -6,7 +6,7 @@ use pinlane_conformance::{CaseResult, Verdict};
 use pinlane_report::{Selftest, SelftestCase, SelftestVerdict};
 use pinlane_sim::{Finding, Sim};
 
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::device::{self, Backend};
 use crate::input_error::UsageError;
 use crate::output;

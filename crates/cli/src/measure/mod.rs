@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Meter        one copy of a kind of memory, a direction and a size     (this file)
-//!     Rig        the device's end: streams, events, device memory         (rig)
+//!     Rig        the device's end: streams, events, device memory         (device_side)
 //!     HostMemory the host's end, one implementation per kind of memory    (this file)
 //!       PageLockedMemory   pinned, registered, write-combined             (page_locked)
 //!       MappedMemory       a kernel reads or writes host memory           (page_locked)
@@ -20,10 +20,10 @@
 //! - Both directions: one stream each, and for pageable memory one host thread each. Both wait for the start
 //!   event; the end event is recorded when both are done.
 
+mod device_side;
 mod modelled_times;
 mod page_locked;
 mod pageable;
-mod rig;
 
 use std::collections::BTreeMap;
 
@@ -36,9 +36,9 @@ use crate::clock::HostClock;
 use crate::device::Backend;
 use crate::driver_or_express_copy::Copier;
 use crate::system;
+use device_side::Rig;
 use page_locked::{MappedMemory, PageLockedMemory};
 use pageable::PageableMemory;
-use rig::Rig;
 
 const NOT_OPEN: &str = "memory is not open";
 
@@ -48,7 +48,7 @@ const NOT_OPEN: &str = "memory is not open";
 pub(crate) fn check_memory(device: &Device, bytes: usize) -> anyhow::Result<()> {
     let info = device.info();
     if bytes as u64 > info.memory_bytes / 2 {
-        bail!(rig::TOO_LARGE);
+        bail!(device_side::TOO_LARGE);
     }
     // The memory of a simulated device is host memory too.
     let buffers = if info.simulated.is_some() { 6 } else { 4 };

@@ -7,7 +7,7 @@ use pinlane::{
 use pinlane_report::Route;
 
 use super::HostMemory;
-use super::rig::{Rig, touched};
+use super::device_side::{Rig, touched};
 
 /// A buffer for copies in one direction, and a second one for copies in both. A slot is empty while its
 /// buffer is in flight.

@@ -6,7 +6,7 @@ use std::thread;
 use pinlane_report::Route;
 
 use super::HostMemory;
-use super::rig::{Rig, touched};
+use super::device_side::{Rig, touched};
 use crate::driver_or_express_copy::Copier;
 
 /// The target on the host, and who copies. The source is the rig's data, which is pageable too.

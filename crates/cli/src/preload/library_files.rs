@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 
 use super::private_folder::{self, TemporaryFolder};
-use crate::{EmbeddedLibraries, calibration};
+use crate::{EmbeddedLibraries, calibrated_profiles};
 
 /// Where the libraries are.
 pub(crate) struct LibraryFiles {
@@ -76,7 +76,7 @@ impl LibraryFiles {
 
 /// The cache folder, if the loader's lists can name it: they are separated by colons and spaces, and expand dollars.
 fn cache_folder() -> Option<PathBuf> {
-    let folder = calibration::cache_root(|name| std::env::var_os(name))?.join("libraries");
+    let folder = calibrated_profiles::cache_root(|name| std::env::var_os(name))?.join("libraries");
     let text = folder.to_str()?;
     (!text.contains([':', ' ', '$', ';'])).then_some(folder)
 }

@@ -12,7 +12,7 @@ use pinlane_boost_files::{Counters, read_all, variables};
 use super::library_files::LibraryFiles;
 use super::not_seen;
 use super::private_folder::TemporaryFolder;
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::device::DeviceChoice;
 use crate::input_error::UsageError;
 use crate::output;

@@ -16,12 +16,12 @@ mod memset;
 mod modules;
 mod normalize_kernels;
 mod pinned;
-mod pointers;
+mod pointer_attributes;
 mod registered;
 mod registration_errors;
 mod row_copies;
 mod scatter_gather_kernels;
-mod stream_memory;
+mod stream_ordered_memory;
 mod streams;
 mod threads;
 mod timing;
@@ -33,11 +33,11 @@ pub(crate) fn cases() -> Vec<Case> {
     [
         device::CASES,
         device_memory::CASES,
-        stream_memory::CASES,
+        stream_ordered_memory::CASES,
         pinned::CASES,
         registered::CASES,
         registration_errors::CASES,
-        pointers::CASES,
+        pointer_attributes::CASES,
         mapped::CASES,
         streams::CASES,
         default_stream::CASES,

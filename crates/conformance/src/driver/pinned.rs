@@ -2,7 +2,7 @@
 
 use pinlane_driver::{ErrorKind, HostFlags, PointerKind};
 
-use super::pointers::check_kinds;
+use super::pointer_attributes::check_kinds;
 use crate::Outcome;
 use crate::case::cases;
 use crate::outcome::{check_eq, check_error};

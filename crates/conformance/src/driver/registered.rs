@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pinlane_driver::{CopyOp, HostPtr, Place, PointerKind, RegisterFlags, Result};
 
-use super::pointers::check_kinds;
+use super::pointer_attributes::check_kinds;
 use crate::Outcome;
 use crate::case::cases;
 use crate::outcome::needs;

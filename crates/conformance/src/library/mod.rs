@@ -4,15 +4,15 @@
 //! checks the device's statistics. The library's tests run the same scenarios under
 //! adversarial schedules and with failing calls.
 
+mod awaited_transfers;
 mod block_on;
 mod dot;
-mod express;
+mod express_copies;
 mod large_pinned;
 mod lifetime;
 mod normalize;
-mod order;
 mod pool;
-mod tasks;
+mod stream_order;
 mod transfers;
 
 use pinlane::{Device, DeviceStats, Result};
@@ -61,23 +61,23 @@ scenarios! {
     "library/to-pinned" => large_pinned::to_pinned,
     "library/pool" => pool::reused,
     "library/pool-in-flight" => pool::in_flight,
-    "library/express" => express::there_and_back,
-    "library/express-on-two-streams" => express::on_two_streams,
-    "library/express-many-pieces" => express::many_pieces,
-    "library/express-converted-by-the-device" => express::converted_by_the_device,
-    "library/express-narrowed-by-the-host" => express::narrowed_by_the_host,
-    "library/express-widened-by-the-host" => express::widened_by_the_host,
+    "library/express" => express_copies::there_and_back,
+    "library/express-on-two-streams" => express_copies::on_two_streams,
+    "library/express-many-pieces" => express_copies::many_pieces,
+    "library/express-converted-by-the-device" => express_copies::converted_by_the_device,
+    "library/express-narrowed-by-the-host" => express_copies::narrowed_by_the_host,
+    "library/express-widened-by-the-host" => express_copies::widened_by_the_host,
     "library/dot-to-the-last-bit" => dot::same_bits,
     "library/dot-atomic" => dot::atomic,
     "library/dot-of-other-lengths" => dot::refusals,
     "library/normalized-to-the-last-bit" => normalize::same_bits,
     "library/normalized-of-other-lengths" => normalize::refusals,
-    "library/order-across-streams" => order::across_streams,
-    "library/readers-and-a-writer" => order::readers_and_writer,
-    "library/sub-ranges" => order::sub_ranges,
-    "library/stream-ordered-memory" => order::stream_ordered,
-    "library/default-stream" => order::default_stream,
-    "library/events" => order::events,
+    "library/order-across-streams" => stream_order::across_streams,
+    "library/readers-and-a-writer" => stream_order::readers_and_writer,
+    "library/sub-ranges" => stream_order::sub_ranges,
+    "library/stream-ordered-memory" => stream_order::stream_ordered,
+    "library/default-stream" => stream_order::default_stream,
+    "library/events" => stream_order::events,
     "library/scope" => lifetime::scope,
     "library/scope-with-leaked-transfer" => lifetime::scope_leaked,
     "library/scope-registered" => lifetime::scope_registered,
@@ -89,11 +89,11 @@ scenarios! {
     "library/mapped-and-held" => lifetime::mapped,
     "library/mapped-copies" => transfers::mapped_copies,
     "library/timed-out" => lifetime::timed_out,
-    "library/awaited" => tasks::awaited,
-    "library/awaited-together" => tasks::awaited_together,
-    "library/cancelled" => tasks::cancelled,
-    "library/awaited-events-and-streams" => tasks::events_and_streams,
-    "library/awaited-in-scope" => tasks::in_scope,
+    "library/awaited" => awaited_transfers::awaited,
+    "library/awaited-together" => awaited_transfers::awaited_together,
+    "library/cancelled" => awaited_transfers::cancelled,
+    "library/awaited-events-and-streams" => awaited_transfers::events_and_streams,
+    "library/awaited-in-scope" => awaited_transfers::in_scope,
 }
 
 fn on_device(test: &TestDevice<'_>, run: fn(&Device) -> Result<()>) -> Outcome {

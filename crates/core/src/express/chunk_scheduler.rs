@@ -5,8 +5,8 @@
 //! [`SharedSlot`]: the lane that claims its first slice opens it, and the lane that finishes its
 //! last slice closes it.
 
-use crate::protocol::{Claim, SharedSlot};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::transfer_protocol::{Claim, SharedSlot};
 use crate::unwind::on_unwind;
 use crate::{Error, Result};
 

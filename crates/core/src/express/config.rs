@@ -3,7 +3,7 @@
 use pinlane_driver::DeviceInfo;
 use pinlane_kernels::can_demote;
 
-use crate::{Error, Result, helpers};
+use crate::{Error, Result, helper_threads};
 
 /// Number of lanes, size of the ring, thresholds. The defaults were the fastest on an H200 with 16
 /// cores, with never more lanes than the process has CPUs. A calibration may find better ones.
@@ -55,7 +55,7 @@ impl ExpressConfig {
         let cpus = match info.simulated {
             // More threads would make a simulated run depend on the host's scheduler.
             Some(_) => 1,
-            None => helpers::helpers_at_most() + 1,
+            None => helper_threads::helpers_at_most() + 1,
         };
         let lanes = lanes_for(cpus, can_demote());
         Self {

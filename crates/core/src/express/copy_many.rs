@@ -8,8 +8,8 @@ use bytemuck::Pod;
 use super::pieces::PieceList;
 use crate::driver_copy::{Direction, enqueue, same_len};
 use crate::memory::{DeviceRegion, DeviceSlice, DeviceSliceMut, Touch};
-use crate::protocol::Extent;
-use crate::{Result, Stream, helpers};
+use crate::transfer_protocol::Extent;
+use crate::{Result, Stream, helper_threads};
 
 /// Capacity for more pieces than this is not reserved in advance: size hints may be wrong.
 const RESERVED_PIECES_AT_MOST: usize = 1 << 16;
@@ -64,7 +64,7 @@ impl Stream {
     ) -> Result<()> {
         let express = self.express();
         if express.config.lanes > 1 {
-            helpers::wake();
+            helper_threads::wake();
         }
         let mut collector = PieceCollector::with_capacity(pieces.size_hint().0);
         for piece in pieces {

@@ -8,7 +8,7 @@ use super::ring::Ring;
 use super::small_copy::{self, SMALL_SLOT_BYTES};
 use super::{ALONE_BYTES_AT_MOST, Express};
 use crate::driver_copy::{Direction, same_len};
-use crate::helpers::{self, Readiness};
+use crate::helper_threads::{self, Readiness};
 use crate::memory::{DeviceSlice, DeviceSliceMut, extend_with_zeros, prefer_huge_pages};
 use crate::{Error, Result, Stream};
 
@@ -189,7 +189,7 @@ impl Express {
         if self.config.lanes == 1 || bytes < awake {
             return bytes < awake;
         }
-        match helpers::readiness() {
+        match helper_threads::readiness() {
             Readiness::Awake => false,
             Readiness::Asleep => bytes < asleep,
             Readiness::FastAsleep => bytes < asleep.saturating_add(asleep - awake),

@@ -13,9 +13,9 @@
 //!   submit.rs                Stream::begin: waits for earlier uses of the target
 //!   express/pieces.rs        PieceList: cuts the copy into chunks, chunks into slices
 //!   express/staged_copy.rs   Upload: what is done with a chunk
-//!   helpers/mod.rs           helpers::run: helper threads join the caller
+//!   helper_threads/mod.rs    helper_threads::run: they join the caller
 //!   express/chunk_scheduler.rs    ChunkScheduler: each lane claims slices, all of the same chunk
-//!   protocol/slot_filling.rs SharedSlot: the first lane opens a chunk, the last one closes it
+//!   transfer_protocol/slot_filling.rs    SharedSlot: the first lane opens a chunk, the last one closes it
 //!   express/ring.rs          RingShare: a free slot to open, a fence after the copy to close
 //!     └ staged_copy.rs       DeviceSide::submit: Driver::copy_async
 //! ```
@@ -52,8 +52,8 @@ use crate::driver_copy::Direction;
 use crate::fence::DeviceFence;
 use crate::logging::warn_once;
 use crate::memory::{PinnedPool, Touch, is_fresh, prefault};
-use crate::protocol::DeferredFree;
 use crate::sync::{Arc as CoreArc, lock};
+use crate::transfer_protocol::DeferredFree;
 use crate::{Error, Result, Stream};
 use conversion::ElementConversion;
 use pieces::PieceList;

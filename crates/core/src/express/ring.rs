@@ -15,11 +15,11 @@ use pinlane_driver::DevicePtr;
 use super::staging_kernels::StagingKernels;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
-use crate::host_threads::wait_elsewhere;
 use crate::memory::{DeviceMemory, MakeRoom, PinnedPool, PinnedSource, PoolBuf};
-use crate::protocol::{DeferredFree, Fence, Settled};
 use crate::sync::{Arc as CoreArc, lock, wait_until};
+use crate::transfer_protocol::{DeferredFree, Fence, Settled};
 use crate::unwind::on_unwind;
+use crate::virtual_clock_threads::wait_elsewhere;
 use crate::{Result, Stream};
 
 /// Fence queries before the driver is asked to wait: about a millisecond.

@@ -23,7 +23,7 @@ use crate::device_core::DeviceCore;
 use crate::driver_copy::Direction;
 use crate::memory::Touch;
 use crate::sync::{lock, wait_until};
-use crate::{Result, Stream, helpers};
+use crate::{Result, Stream, helper_threads};
 
 /// What is copied.
 #[derive(Clone, Copy)]
@@ -125,7 +125,7 @@ impl<'a> ActiveCopy<'a> {
     fn run(&self, lanes: usize, work: &impl ChunkWork<Slot>) -> Result<()> {
         let slices = self.scheduler.slices();
         let helpers = (lanes - 1).min(slices.saturating_sub(1));
-        helpers::run(helpers, &|ticket| {
+        helper_threads::run(helpers, &|ticket| {
             self.scheduler.run(work, || ticket.is_valid());
         });
         let core = self.device.core;
@@ -191,7 +191,7 @@ impl<'a> Upload<'a> {
         let copy = &self.active.device.copy;
         // If other callers are active, each has fewer lanes, and conversions are work enough:
         // streaming costs the CPU least.
-        if helpers::callers() > 1 || copy.conversion.is_on_host() {
+        if helper_threads::callers() > 1 || copy.conversion.is_on_host() {
             return Stores::Streaming;
         }
         let short = copy.pieces.staged_bytes <= STREAMED_UPLOAD_BYTES;

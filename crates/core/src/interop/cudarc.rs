@@ -72,7 +72,7 @@ use crate::device::Shared;
 use crate::driver_handles::StreamRef;
 use crate::fence::DeviceFence;
 use crate::memory::{DeviceMemory, DeviceSliceMut, Owner};
-use crate::protocol::Fence;
+use crate::transfer_protocol::Fence;
 use crate::{Device, DeviceBuf, Error, Result, Stream, TransferError};
 
 impl Stream {

@@ -18,9 +18,9 @@ use crate::device::Shared;
 use crate::device_core::DeviceCore;
 use crate::fence::DeviceFence;
 use crate::memory::Touch;
-use crate::protocol::{Access, Extent, Fence, Ledger};
 use crate::stream::SubmitError;
 use crate::sync::lock;
+use crate::transfer_protocol::{Access, Extent, Fence, Ledger};
 use crate::unwind::on_unwind;
 use crate::{Device, Error, Result, Stream};
 

@@ -1,21 +1,21 @@
 //! Buffers. Each is freed exactly once, the way it was allocated, after its last use.
 //!
 //! ```text
-//!   budget     Budget       limit on page-locked memory
-//!   pinning    Block        page-locked memory, allocated the fastest way
-//!   pinned     PinnedBuf    a block for elements of one type; reads and writes like a slice
-//!     write_combined        written by the CPU, never read
-//!     mapped   MappedBuf    also accessible to kernels
-//!   pool       PinnedPool   reusable pinned memory, without driver calls
-//!   to_pinned  ToPinned     copies into fresh pinned memory
-//!   registered Registered   ordinary memory, page-locked in place
-//!   stable                  contract for memory to be page-locked in place
-//!   part       Part         an owned sub-range, for partial transfers
-//!   slice      PinnedSlice  a borrowed sub-range, for scopes
-//!   device     DeviceBuf    device memory, and its typed sub-ranges
-//!   buffer_traits           contracts for buffers to take part in a transfer
-//!   buffer_macros           what pinned buffers and slices have in common
-//!   prefault                faults in the caller's memory before it is written
+//!   budget       Budget       limit on page-locked memory
+//!   pinning      Block        page-locked memory, allocated the fastest way
+//!   pinned       PinnedBuf    a block for elements of one type; reads and writes like a slice
+//!     write_combined          written by the CPU, never read
+//!     mapped     MappedBuf    also accessible to kernels
+//!   pool         PinnedPool   reusable pinned memory, without driver calls
+//!   to_pinned    ToPinned     copies into fresh pinned memory
+//!   registered   Registered   ordinary memory, page-locked in place
+//!   stable_memory             contract for memory to be page-locked in place
+//!   part         Part         an owned sub-range, for partial transfers
+//!   pinned_slice PinnedSlice  a borrowed sub-range, for scopes
+//!   device       DeviceBuf    device memory, and its typed sub-ranges
+//!   buffer_traits             contracts for buffers to take part in a transfer
+//!   buffer_macros             what pinned buffers and slices have in common
+//!   prefault                  faults in the caller's memory before it is written
 //! ```
 
 mod budget;
@@ -25,12 +25,12 @@ mod device;
 mod mapped;
 mod part;
 mod pinned;
+mod pinned_slice;
 mod pinning;
 mod pool;
 mod prefault;
 mod registered;
-mod slice;
-mod stable;
+mod stable_memory;
 mod to_pinned;
 mod write_combined;
 
@@ -48,12 +48,12 @@ pub(crate) use device::{DeviceMemory, DeviceMemoryCache, DeviceRegion};
 pub use mapped::MappedBuf;
 pub use part::Part;
 pub use pinned::PinnedBuf;
+pub use pinned_slice::{PinnedSlice, PinnedSliceMut};
 pub(crate) use pool::{DeviceStore, MakeRoom};
 pub use pool::{HostBuf, PinnedPool, PoolBuf, PoolBuilder, PoolStats};
 pub(crate) use prefault::{is_fresh, prefault, prefer_huge_pages};
 pub use registered::Registered;
-pub use slice::{PinnedSlice, PinnedSliceMut};
-pub use stable::{ReadOnly, StableMemory, StableMemoryMut};
+pub use stable_memory::{ReadOnly, StableMemory, StableMemoryMut};
 pub use to_pinned::ToPinned;
 pub use write_combined::{WriteCombinedBuf, WriteCombinedSink};
 

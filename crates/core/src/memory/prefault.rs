@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use super::page_bytes;
 use super::pinning::{HUGE_PAGE_BYTES, Pages, System};
-use crate::helpers;
+use crate::helper_threads;
 
 /// How much one thread takes at a time.
 const PIECE_BYTES: usize = 2 * HUGE_PAGE_BYTES;
@@ -67,20 +67,23 @@ pub(crate) unsafe fn prefault(start: *mut u8, bytes: usize) {
     // Pieces end at huge page boundaries, so one thread faults in each huge page.
     let skew = start.wrapping_add(first).addr() % PIECE_BYTES;
     let pieces = (skew + whole).div_ceil(PIECE_BYTES);
-    helpers::run(helpers::helpers_at_most().min(pieces - 1), &|ticket| {
-        while ticket.is_valid() {
-            let piece = next.fetch_add(1, Ordering::Relaxed);
-            if piece >= pieces {
-                return;
+    helper_threads::run(
+        helper_threads::helpers_at_most().min(pieces - 1),
+        &|ticket| {
+            while ticket.is_valid() {
+                let piece = next.fetch_add(1, Ordering::Relaxed);
+                if piece >= pieces {
+                    return;
+                }
+                let from = (piece * PIECE_BYTES).saturating_sub(skew);
+                let to = ((piece + 1) * PIECE_BYTES - skew).min(whole);
+                let at = base.load(Ordering::Relaxed).wrapping_add(from);
+                let at = NonNull::new(at).expect("not at 0");
+                // SAFETY: whole pages inside the caller's memory.
+                let _ = unsafe { System.populate(at, to - from) };
             }
-            let from = (piece * PIECE_BYTES).saturating_sub(skew);
-            let to = ((piece + 1) * PIECE_BYTES - skew).min(whole);
-            let at = base.load(Ordering::Relaxed).wrapping_add(from);
-            let at = NonNull::new(at).expect("not at 0");
-            // SAFETY: whole pages inside the caller's memory.
-            let _ = unsafe { System.populate(at, to - from) };
-        }
-    });
+        },
+    );
 }
 
 #[cfg(all(test, not(miri)))]

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use bytemuck::Pod;
 
 use super::PinnedBuf;
-use crate::helpers;
+use crate::helper_threads;
 use crate::sync::lock;
 use crate::{Device, Result, Sealed};
 
@@ -55,7 +55,7 @@ pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
         target.copy_from_slice(source);
         return;
     }
-    let helpers = helpers::helpers_at_most().min(bytes / PIECE_BYTES - 1);
+    let helpers = helper_threads::helpers_at_most().min(bytes / PIECE_BYTES - 1);
     // As bytes, which can be shared between threads whatever the element type is.
     let source: &[u8] = bytemuck::cast_slice(source);
     let target: &mut [u8] = bytemuck::cast_slice_mut(target);
@@ -63,7 +63,7 @@ pub(super) fn copy<T: Pod>(source: &[T], target: &mut [T]) {
     let targets = target.chunks_mut(PIECE_BYTES);
     let pieces = Mutex::new(source.chunks(PIECE_BYTES).zip(targets));
     let next = || lock(&pieces).next();
-    helpers::run(helpers, &|_| {
+    helper_threads::run(helpers, &|_| {
         while let Some((source, target)) = next() {
             target.copy_from_slice(source);
         }

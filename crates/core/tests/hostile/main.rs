@@ -1,8 +1,8 @@
 //! Programs that try to break the promises: user code that panics or calls back at the worst
 //! moment, drivers that fail or panic in the middle, many threads on one stream.
 
+mod concurrent_readers;
 mod panicking_driver;
-mod readers;
 mod wakers;
 
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! The pool: what it hands out, when it takes it back, and that nothing is left of it.
 
-mod device_store;
+mod device_pool;
 mod limits;
 mod reuse;
 mod support;

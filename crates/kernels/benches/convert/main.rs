@@ -5,7 +5,7 @@
 //! `cargo bench -p pinlane-kernels --bench convert -- 1 8 12`
 
 mod floats;
-mod ring;
+mod staging_ring;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -69,7 +69,7 @@ fn main() {
             black_box(&mut window);
         }
     });
-    ring::report(&thread_counts());
+    staging_ring::report(&thread_counts());
 }
 
 /// Those asked for on the command line, past the words that cargo adds.

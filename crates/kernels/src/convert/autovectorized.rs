@@ -6,7 +6,7 @@ use bytemuck::Pod;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::{avx2, avx512};
 use crate::Instructions;
-use crate::instructions::Level;
+use crate::vector_instructions::Level;
 
 /// Converts all numbers of the source, which has as many as the target, with `one`.
 pub(super) fn elementwise<S: Pod, T: Pod>(

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::autovectorized::{all, f16_to_f32};
 use super::blockwise::Conversion;
-use super::target_block::{Block, for_each_block};
+use super::cache_line_stores::{Block, for_each_block};
 
 /// Converts every block of the source, which has as many as the target.
 ///

@@ -5,13 +5,13 @@ use std::arch::x86_64::{__m256i, __m512i, _mm_sfence};
 
 use bytemuck::Pod;
 
-use super::portable;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-use super::target_block::{Block, Line};
+use super::cache_line_stores::{Block, Line};
+use super::portable;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::{avx2, avx512};
 use crate::Instructions;
-use crate::instructions::Level;
+use crate::vector_instructions::Level;
 
 /// A conversion of numbers. `N` results are a block of 64 bytes.
 pub(super) trait Conversion<const N: usize> {

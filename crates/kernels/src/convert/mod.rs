@@ -21,9 +21,9 @@ mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 mod blockwise;
-mod portable;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-mod target_block;
+mod cache_line_stores;
+mod portable;
 
 pub use any_float::{FloatKind, floats, floats_streaming};
 use blockwise::{Scaled, Stores, ToBf16, ToF16, convert};

@@ -9,7 +9,7 @@ macro_rules! bind {
     };
 }
 
-mod churn;
+mod benchmark_kernels;
 mod convert;
 mod dot;
 mod normalize;
@@ -18,8 +18,8 @@ mod scatter_gather;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use pinlane_driver::{DevicePtr, KernelArg, LaunchShape, ParamKind};
 
-pub use self::churn::{ROUND_TRIPS_ITEMS, SWEEP_BLOCKS};
-use self::churn::{churn_u32, round_trips_u32, sweep_u32};
+pub use self::benchmark_kernels::{ROUND_TRIPS_ITEMS, SWEEP_BLOCKS};
+use self::benchmark_kernels::{churn_u32, round_trips_u32, sweep_u32};
 use self::convert::{f32_to_bf16, f32_to_f16, u8_to_f32};
 use self::dot::{dot_atomic_f32, dot_partials_f32, dot_sum_f64};
 use self::normalize::{normalize_u8_bf16, normalize_u8_f32};
@@ -61,9 +61,9 @@ static ALL: &[Kernel] = kernels! {
     saxpy_f32(U64, F32, Ptr, Ptr): per_item::<12>, none, none;
     copy_u8(U64, Ptr, Ptr): per_item::<2>, none, none;
     spin(U64): none, per_item::<1>, none;
-    churn_u32(U64, U32, Ptr): per_item::<8>, churn::fixed_ns, none;
-    sweep_u32(U64, U32, Ptr): churn::sweep_touched, none, none;
-    round_trips_u32(U64, U32, Ptr): per_item::<8>, churn::round_trips_ns, churn::round_trips_tail_ns;
+    churn_u32(U64, U32, Ptr): per_item::<8>, benchmark_kernels::fixed_ns, none;
+    sweep_u32(U64, U32, Ptr): benchmark_kernels::sweep_touched, none, none;
+    round_trips_u32(U64, U32, Ptr): per_item::<8>, benchmark_kernels::round_trips_ns, benchmark_kernels::round_trips_tail_ns;
     f32_to_bf16(U64, Ptr, Ptr): per_item::<6>, none, none;
     f32_to_f16(U64, Ptr, Ptr): per_item::<6>, none, none;
     u8_to_f32(U64, F32, F32, Ptr, Ptr): per_item::<5>, none, none;

@@ -3,7 +3,7 @@
 use pinlane_driver::{DevicePtr, KernelArg};
 use pinlane_kernels::find;
 
-use crate::flat::{Flat, run};
+use crate::bounded_memory::{Flat, run};
 
 /// More than a twin holds at a time.
 const COUNT: usize = 40_001;

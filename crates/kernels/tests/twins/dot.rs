@@ -3,7 +3,7 @@
 use pinlane_driver::{DevicePtr, KernelArg};
 use pinlane_kernels::{dot, dot_partials, dot_partials_shape, dot_sum_shape, find};
 
-use crate::flat::{Flat, run};
+use crate::bounded_memory::{Flat, run};
 
 const LENGTHS: [usize; 17] = [
     0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 1000, 1024, 1025, 4096, 100_003,

@@ -1,8 +1,8 @@
 //! What the CPU twins compute.
 
-mod arithmetic;
+mod bounded_memory;
 mod convert;
 mod dot;
-mod flat;
 mod normalize;
 mod scatter_gather;
+mod small_kernels;

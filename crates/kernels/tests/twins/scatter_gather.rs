@@ -3,7 +3,7 @@
 use pinlane_driver::KernelArg;
 use pinlane_kernels::{MemoryFault, Piece, find};
 
-use crate::flat::{Flat, run};
+use crate::bounded_memory::{Flat, run};
 
 const STAGED_AT: usize = 0;
 const STAGED_BYTES: usize = 200_000;

@@ -24,7 +24,7 @@ pub use sample::{SampleError, SampleMut, SampleRef};
 pub use tar::{Tar, TarConfig, TarField};
 
 pub use crate::error::TarError;
-pub use crate::field::{Field, FieldShape};
+pub use crate::sample_field::{Field, FieldShape};
 
 type Result<T, E = SampleError> = std::result::Result<T, E>;
 

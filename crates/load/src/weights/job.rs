@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use super::buffer_sizes::{BufferSizes, invalid};
-use super::open_piece::{SlotBuf, read_count};
+use super::piece_being_filled::{SlotBuf, read_count};
 use super::read_scheduler::ReadScheduler;
 use super::source_file::SourceFile;
 use super::{LoadConfig, LoadStats, Tensor};

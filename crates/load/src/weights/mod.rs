@@ -3,28 +3,29 @@
 //! ```text
 //!   Weights         a catalog, and which of its tensors to load
 //!     Job           files, device memory, the plan, statistics                  (job, buffer_sizes)
-//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (read_scheduler, open_piece)
+//!     ReadScheduler opens pieces one at a time; all threads read parts of them   (read_scheduler, piece_being_filled)
 //!     Worker        a thread: reads a part; the last reader submits the slot     (worker)
 //!       SourceFile  buffered or direct reads, depending on the page cache        (source_file, page_cache)
 //!     RunningLoad   the threads, and which tensors are complete                  (running_load)
-//!     LoadStream    tensors in the order in which they complete                  (load_stream)
-//!     TargetStream  the same, in memory that a callback gives                    (target_stream, target)
+//!     LoadStream    tensors in the order in which they complete                  (loaded_tensor_iterator)
+//!     TargetStream  the same, in memory that a callback gives                    (load_into_given_memory)
+//!       DeviceTarget  that memory, one target per tensor                         (given_device_memory)
 //!     HostRead      reads into host memory, without a device                     (host_read)
 //! ```
 
 mod buffer_sizes;
 mod config;
+mod given_device_memory;
 mod host_read;
 mod job;
-mod load_stream;
-mod open_piece;
+mod load_into_given_memory;
+mod loaded_tensor_iterator;
 mod page_cache;
+mod piece_being_filled;
 mod read_scheduler;
 mod running_load;
 mod source_file;
 mod stats;
-mod target;
-mod target_stream;
 mod tensors;
 mod worker;
 
@@ -34,10 +35,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use config::{Io, LoadConfig, LoadProgress, ProgressCallback};
-pub use load_stream::LoadStream;
+pub use given_device_memory::{DeviceTarget, FilledTensor, TargetRequest};
+pub use load_into_given_memory::TargetStream;
+pub use loaded_tensor_iterator::LoadStream;
 pub use stats::{LoadLimit, LoadStats};
-pub use target::{DeviceTarget, FilledTensor, TargetRequest};
-pub use target_stream::TargetStream;
 pub use tensors::{Tensor, Tensors};
 
 use crate::dtype::element_bytes;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::open_piece::{OpenPiece, PieceRead, SlotBuf};
+use super::piece_being_filled::{OpenPiece, PieceRead, SlotBuf};
 use super::source_file::ReadMode;
 use crate::plan::PieceCursor;
 use crate::{Piece, PiecePart, Plan};

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use super::job::Job;
-use super::open_piece::{OpenPiece, PieceRead, SlotBuf};
+use super::piece_being_filled::{OpenPiece, PieceRead, SlotBuf};
 use super::read_scheduler::{NextSlot, PieceTransfer, WorkStep};
 use super::source_file::{ALIGN_BYTES, ReadMode};
 use super::stats::thread_cpu_time;

@@ -5,7 +5,7 @@ use std::fs;
 
 use pinlane::load::{Arrays, Catalog, Dataset, Dtype, Field};
 
-use super::counting::allocations;
+use super::allocation_counter::allocations;
 use super::support::{Scratch, data, from_hex, sample};
 use pinlane::load::SampleMut;
 

@@ -1,11 +1,11 @@
 //! Datasets: arrays, archives, functions and maps.
 
+mod allocation_counter;
 mod arrays;
 mod arrays_faults;
-mod counting;
+mod arrays_in_memory;
 mod functions;
 mod maps;
-mod memory;
 mod support;
 mod tar;
 mod tar_faults;

@@ -5,7 +5,7 @@ use std::thread;
 use pinlane::load::dataset::from_fn;
 use pinlane::load::{Arrays, Dataset, Dtype, Field, SampleMut, SampleRef};
 
-use super::counting::allocations;
+use super::allocation_counter::allocations;
 use super::support::{data, read, sample};
 
 /// Sample `i` has a text of `i` letters, after a field of odd size.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pinlane::load::{Dataset, Dtype, Field, LoadErrorKind, SampleMut, Tar, TarConfig, TarError};
 
-use super::counting::allocations;
+use super::allocation_counter::allocations;
 use super::support::{Scratch, data, entry, from_hex, read, sample, sample_fault};
 
 pub fn config() -> TarConfig {

@@ -2,19 +2,19 @@
 //! happens on errors.
 
 mod awaiting;
+mod batch_contents;
 mod budget;
-mod bytes;
-mod calls;
 mod causes;
 mod consumer;
 mod device_transform;
 mod dropped;
-mod failures;
+mod failing_calls;
 mod foreign_stream;
+mod random_schedules_and_faults;
 mod refusals;
 mod restore;
-mod seeds;
 mod stats;
 mod stuck;
 mod support;
+mod unreadable_samples;
 mod unwritten;

@@ -1,9 +1,9 @@
 //! Weights on simulated devices: every byte arrives, however it is read and converted; and failures of
 //! files, memory and device.
 
-#[path = "../load/expected.rs"]
+#[path = "../catalog_and_plan/expected.rs"]
 mod expected;
-#[path = "../load/support.rs"]
+#[path = "../catalog_and_plan/support.rs"]
 #[allow(dead_code)] // only a part of it is used
 mod support;
 
@@ -13,21 +13,21 @@ mod driver_panics;
 mod dropped;
 mod failing_calls;
 mod file_changes;
-mod fixtures;
 mod host_read;
-mod io;
 mod kept_device_memory;
-mod library;
-mod load_stream;
+mod loaded_tensor_iterator;
+mod other_library;
 mod out_of_memory;
-mod timing;
+mod python_written_files;
+mod read_modes;
+mod wait_times;
 
 mod errors_name_tensors;
+mod given_memory;
+mod given_memory_window;
 mod invalid_config;
+mod random_schedules_and_faults;
 mod rig;
-mod seeds;
 mod selection;
 mod slot_reuse;
-mod target_window;
-mod targets;
 mod verify;

@@ -8,9 +8,9 @@ mod capture;
 mod convert;
 mod copies;
 mod integrity;
-mod limit;
 mod many;
-mod patterns;
+mod memory_limit;
+mod memory_reuse_patterns;
 mod pinning;
 mod small;
 mod support;
@@ -23,7 +23,7 @@ type Section = (&'static str, fn(&Bench) -> pinlane::Result<()>);
 
 const SECTIONS: [Section; 13] = [
     ("copies", copies::sizes),
-    ("patterns", patterns::run),
+    ("patterns", memory_reuse_patterns::run),
     ("fresh", copies::fresh),
     ("both", copies::both_ways),
     ("many", many::run),
@@ -34,7 +34,7 @@ const SECTIONS: [Section; 13] = [
     ("capture", capture::run),
     ("small", small::run),
     ("tune", tune::run),
-    ("limit", limit::run),
+    ("limit", memory_limit::run),
 ];
 
 fn main() -> pinlane::Result<()> {

@@ -3,7 +3,7 @@
 //! `cargo bench -p pinlane --bench loader [-- SECTION…]`, on a machine with a GPU. Sections: rates,
 //! idle.
 
-mod idle;
+mod gpu_idle_time;
 mod images;
 mod rates;
 
@@ -11,7 +11,7 @@ use pinlane::Device;
 
 type Section = (&'static str, fn(&Device) -> anyhow::Result<()>);
 
-const SECTIONS: [Section; 2] = [("rates", rates::run), ("idle", idle::run)];
+const SECTIONS: [Section; 2] = [("rates", rates::run), ("idle", gpu_idle_time::run)];
 
 fn main() -> anyhow::Result<()> {
     let wanted: Vec<String> = std::env::args()

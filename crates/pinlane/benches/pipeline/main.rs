@@ -3,11 +3,11 @@
 //! `cargo bench -p pinlane --bench pipeline [-- SECTION…]`, on a machine with a GPU. Sections: rates,
 //! predict, sweep, slots. Every figure is a median of wall-clock times, from the call to its return.
 
+mod plan_against_best;
 mod predict;
 mod rates;
 mod slots;
 mod support;
-mod sweep;
 
 use support::Bench;
 
@@ -16,7 +16,7 @@ type Section = (&'static str, fn(&mut Bench) -> anyhow::Result<()>);
 const SECTIONS: [Section; 4] = [
     ("rates", rates::run),
     ("predict", predict::run),
-    ("sweep", sweep::run),
+    ("sweep", plan_against_best::run),
     ("slots", slots::run),
 ];
 

@@ -4,8 +4,8 @@ use pinlane::pipeline::{Cause, PipelineError, PipelineOrder, StageKind};
 use pinlane::{Budget, Device, Error};
 use pinlane_driver::ErrorKind;
 
-use super::jobs::Job;
-use super::kinds::{From, To};
+use super::checked_job::Job;
+use super::input_and_output_kinds::{From, To};
 use super::rig::{ORDERS, Rig, builder, config};
 use pinlane_testing::must_return;
 

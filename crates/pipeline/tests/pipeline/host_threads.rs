@@ -9,9 +9,9 @@ use pinlane::pipeline::{Cause, Input, Output, Pipeline, PipelineConfig, Pipeline
 use pinlane_model::pipeline::{Job, KernelTime, Memory};
 use pinlane_model::planner::predict_ns;
 
-use super::jobs::elements;
-use super::kinds::{From, Source, Target, To};
-use super::mix::{self, Shape};
+use super::checked_job::elements;
+use super::input_and_output_kinds::{From, Source, Target, To};
+use super::mixing_kernel::{self, Shape};
 use super::rig::{ORDERS, Rig, config};
 use pinlane_testing::{must_return, pattern};
 
@@ -41,7 +41,7 @@ fn time(config: &PipelineConfig, (from, to): (From, To), kernel_us: u64) -> u64 
         };
         let began_ns = rig.sim.now_ns();
         let ran = pipeline.run(input, target.output(1), |stage, input, output| {
-            mix::launch_one(&rig.module, stage.stream(), shape, input, output)
+            mixing_kernel::launch_one(&rig.module, stage.stream(), shape, input, output)
         });
         assert_eq!(ran.expect("it flows").chunks, CHUNKS as u64);
         rig.sim.now_ns() - began_ns
@@ -100,7 +100,7 @@ fn time_filled(config: &PipelineConfig, kernel_us: u64, fill_us: u64) -> u64 {
         let output = Output::each(|_: &[u8]| Ok(()));
         let began_ns = rig.sim.now_ns();
         let ran = pipeline.run(input, output, |stage, input, output| {
-            mix::launch_one(&rig.module, stage.stream(), shape, input, output)
+            mixing_kernel::launch_one(&rig.module, stage.stream(), shape, input, output)
         });
         ran.expect("it flows");
         rig.sim.now_ns() - began_ns

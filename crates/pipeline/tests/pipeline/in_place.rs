@@ -3,8 +3,8 @@
 use pinlane::Error;
 use pinlane::pipeline::{Cause, Output};
 
-use super::jobs::Job;
-use super::kinds::{From, To};
+use super::checked_job::Job;
+use super::input_and_output_kinds::{From, To};
 use super::rig::{ORDERS, Rig, config};
 use pinlane_testing::assert_same;
 

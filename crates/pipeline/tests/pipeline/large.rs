@@ -2,8 +2,8 @@
 
 use pinlane::{Budget, Device};
 
-use super::jobs::Job;
-use super::kinds::{From, To};
+use super::checked_job::Job;
+use super::input_and_output_kinds::{From, To};
 use super::rig::{ORDERS, Rig, builder, config};
 use pinlane_testing::must_return;
 use pinlane_testing::{KIB, assert_same};

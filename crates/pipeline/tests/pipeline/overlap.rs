@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use pinlane::pipeline::{PipelineConfig, PipelineOrder, RunSummary, StageKind, StageSpan};
 use pinlane_sim::{Span, SpanKind};
 
-use super::jobs::elements;
-use super::kinds::{From, Source, Target, To};
-use super::mix::{self, Shape};
+use super::checked_job::elements;
+use super::input_and_output_kinds::{From, Source, Target, To};
+use super::mixing_kernel::{self, Shape};
 use super::rig::{ORDERS, Rig, config};
 use pinlane_testing::assert_same;
 
@@ -38,7 +38,7 @@ fn run(config: PipelineConfig, kinds: (From, To), cost_us: u64) -> Seen {
     let go = |target: &mut Target<u8>| {
         let input = source.input(1, CHUNK_BYTES, 1);
         let ran = pipeline.run(input, target.output(1), |stage, input, output| {
-            mix::launch_one(&rig.module, stage.stream(), shape, input, output)
+            mixing_kernel::launch_one(&rig.module, stage.stream(), shape, input, output)
         });
         ran.expect("it flows")
     };

@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pinlane::pipeline::{Input, Output, Pipeline, PipelineOrder};
 
-use super::jobs::Job;
-use super::kinds::{From, Source, Target, To};
+use super::checked_job::Job;
+use super::input_and_output_kinds::{From, Source, Target, To};
 use super::rig::{ORDERS, Rig, config};
 use pinlane_testing::must_return;
 

@@ -48,7 +48,7 @@ impl Kind {
 impl Bench {
     fn new(profile: &Profile, kind: Kind, len: usize, rounds: u32) -> Self {
         let builder = Sim::builder().profile(profile.clone()).checks(false);
-        let rig = Rig::on(builder.kernel(super::mix::kernel()));
+        let rig = Rig::on(builder.kernel(super::mixing_kernel::kernel()));
         let device = rig.device.clone();
         Self {
             input: device.pinned(len).unwrap(),

@@ -12,7 +12,10 @@ const LEN: usize = 3_000_017;
 fn rig() -> (Rig, Profile) {
     let profile = Profile::builtin("h200").unwrap();
     let builder = Sim::builder().profile(profile.clone());
-    (Rig::on(builder.kernel(super::mix::kernel())), profile)
+    (
+        Rig::on(builder.kernel(super::mixing_kernel::kernel())),
+        profile,
+    )
 }
 
 fn numbers() -> Vec<u32> {
@@ -196,7 +199,7 @@ fn plans_fit_the_memory_that_is_left() {
     let mut profile = Profile::builtin("h200").unwrap();
     profile.device.memory_bytes = 32 << 20;
     let builder = Sim::builder().profile(profile.clone());
-    let rig = Rig::on(builder.kernel(super::mix::kernel()));
+    let rig = Rig::on(builder.kernel(super::mixing_kernel::kernel()));
     let numbers = numbers();
     let expected: Vec<u32> = numbers
         .iter()

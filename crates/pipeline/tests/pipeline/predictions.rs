@@ -16,7 +16,7 @@ fn simulated_ns(profile: &Profile, bytes: u64, rounds: u32, shape: &Shape) -> u6
         Sim::builder()
             .profile(profile.clone())
             .checks(false)
-            .kernel(super::mix::kernel()),
+            .kernel(super::mixing_kernel::kernel()),
     );
     let len = bytes as usize / 4;
     let input = rig.device.pinned::<u32>(len).unwrap();

@@ -3,8 +3,8 @@
 use pinlane::pipeline::Pipeline;
 use pinlane_driver::Call;
 
-use super::jobs::Job;
-use super::kinds::{From, To};
+use super::checked_job::Job;
+use super::input_and_output_kinds::{From, To};
 use super::rig::{ORDERS, Rig, config};
 
 /// Calls that make memory.

@@ -4,7 +4,7 @@ use pinlane::pipeline::{Pipeline, PipelineConfig, PipelineOrder};
 use pinlane::{Builtin, Device, Module};
 use pinlane_sim::{Sim, SimBuilder};
 
-use super::mix;
+use super::mixing_kernel;
 use pinlane_testing::Trap;
 
 pub const ORDERS: [PipelineOrder; 3] = [
@@ -25,7 +25,7 @@ pub struct Rig {
 pub fn builder() -> SimBuilder {
     Sim::builder()
         .profile(pinlane_testing::profile())
-        .kernel(mix::kernel())
+        .kernel(mixing_kernel::kernel())
 }
 
 impl Rig {
@@ -48,7 +48,7 @@ impl Rig {
 
     pub fn with(sim: Sim, device: Device) -> pinlane::Result<Self> {
         Ok(Self {
-            module: device.load_ptx(mix::PTX)?,
+            module: device.load_ptx(mixing_kernel::PTX)?,
             kernels: Builtin::load(&device)?,
             sim,
             device,

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use super::jobs::Job;
-use super::kinds::{From, To};
+use super::checked_job::Job;
+use super::input_and_output_kinds::{From, To};
 use super::rig::{ORDERS, Rig, config};
 use pinlane_testing::must_return;
 use pinlane_testing::{SplitMix64, assert_same};

@@ -2,9 +2,9 @@
 
 use pinlane::pipeline::{Input, Output};
 
-use super::jobs::elements;
-use super::kinds::{From, Source, Target, To};
-use super::mix::{self, Shape};
+use super::checked_job::elements;
+use super::input_and_output_kinds::{From, Source, Target, To};
+use super::mixing_kernel::{self, Shape};
 use super::rig::{ORDERS, Rig, config};
 use pinlane_testing::{SplitMix64, assert_same};
 
@@ -54,7 +54,7 @@ fn two_inputs_of_all_kinds() {
                     let inputs = (one.input(2, 7, 5), obedient(&two, 3));
                     let ran = pipeline.run(inputs, target.output(5), |stage, (a, b), out| {
                         let inputs = (a, b, b, b);
-                        mix::launch(&rig.module, stage.stream(), shape, inputs, out)
+                        mixing_kernel::launch(&rig.module, stage.stream(), shape, inputs, out)
                     });
                     let what = format!("{first:?}, {second:?} to {to:?}, {order:?}");
                     assert_eq!(ran.expect(&what).items, ITEMS as u64, "{what}");
@@ -106,7 +106,7 @@ fn three_and_four_inputs_of_kinds_at_random() {
             obedient(&three_, 2),
         );
         let ran = pipeline.run(inputs, target.output(5), |stage, (a, b, c), out| {
-            mix::launch(&rig.module, stage.stream(), three, (a, b, c, c), out)
+            mixing_kernel::launch(&rig.module, stage.stream(), three, (a, b, c, c), out)
         });
         ran.expect(&what);
         let found = target.bytes(&rig.device).unwrap();
@@ -120,7 +120,7 @@ fn three_and_four_inputs_of_kinds_at_random() {
             obedient(&four_, 5),
         );
         let ran = pipeline.run(inputs, target.output(5), |stage, inputs, out| {
-            mix::launch(&rig.module, stage.stream(), four, inputs, out)
+            mixing_kernel::launch(&rig.module, stage.stream(), four, inputs, out)
         });
         ran.expect(&what);
         let found = target.bytes(&rig.device).unwrap();
@@ -146,7 +146,7 @@ fn slices_of_both_kinds_of_memory_as_they_are() {
     let output = Output::from(results.range_mut(5..35));
     pipeline
         .run(inputs, output, |stage, (a, b), out| {
-            mix::launch(&rig.module, stage.stream(), shape, (a, b, b, b), out)
+            mixing_kernel::launch(&rig.module, stage.stream(), shape, (a, b, b, b), out)
         })
         .unwrap();
     let found: &[u8] = bytemuck::cast_slice(&results[5..35]);

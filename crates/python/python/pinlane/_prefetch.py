@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections import deque
 
-from ._copies import hand_out, upload
+from ._batch_upload import hand_out, upload
 
 _END = object()
 

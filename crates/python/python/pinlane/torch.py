@@ -14,7 +14,7 @@ import copy
 import weakref
 
 from . import _native
-from ._copies import target_for
+from ._batch_upload import target_for
 from ._prefetch import Feed, Iteration, LoaderSource
 
 __all__ = ["CudaPrefetcher", "prefetch_prepared"]

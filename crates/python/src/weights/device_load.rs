@@ -15,12 +15,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::array_type::{ArrayType, ElementType};
-use super::device_memory::{ARRAYS_AT_ONCE, ExistingArrays, GivenArray, PythonAllocator, Raised};
+use super::given_device_memory::{
+    ARRAYS_AT_ONCE, ExistingArrays, GivenArray, PythonAllocator, Raised,
+};
 use crate::device::Device;
 use crate::device_array::DeviceArray;
 use crate::dtype::Dtype;
 use crate::errors::OrRaise;
-use crate::waiting::BETWEEN_CHECKS;
+use crate::interruptible_wait::BETWEEN_CHECKS;
 
 /// The most bytes of small arrays that are handed to Python at once, or asked of it at once.
 const AHEAD_BYTES: u64 = 1 << 20;

@@ -2,7 +2,7 @@
 
 mod array_type;
 mod device_load;
-mod device_memory;
+mod given_device_memory;
 mod host_read;
 
 use std::collections::BTreeMap;

@@ -1,17 +1,17 @@
 //! `feed`: a dataset run through the loader.
 
+mod bottleneck;
 mod html;
 mod interval;
 mod job;
-mod limit;
 mod plots;
 mod text;
 
 use serde::Serialize;
 
+pub use self::bottleneck::FeedLimit;
 pub use self::interval::FeedInterval;
 pub use self::job::{FeedField, FeedJob, FeedNormalize, FeedShard, FeedTarget};
-pub use self::limit::FeedLimit;
 use crate::Origin;
 use crate::format::{byte_rate, short_size};
 

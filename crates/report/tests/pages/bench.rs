@@ -3,7 +3,7 @@
 use pinlane_report::{Bench, Environment, MemoryKind, Route};
 use roxmltree::Document;
 
-use crate::markup::{check_html, check_svg, pictures, texts, tips};
+use crate::check_markup::{check_html, check_svg, pictures, texts, tips};
 use crate::sample::{bench, environment, measured, simulated, sizes};
 
 fn check(bench: &Bench, which: &str) -> (String, String) {

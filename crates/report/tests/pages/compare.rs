@@ -3,7 +3,7 @@
 use pinlane_report::{Compare, LinkBasis, Route};
 use roxmltree::Document;
 
-use crate::markup::{check_html, check_svg, pictures, texts, tips};
+use crate::check_markup::{check_html, check_svg, pictures, texts, tips};
 use crate::sample::{compare, environment, measured, simulated};
 
 fn check(compare: &Compare, which: &str) -> (String, String) {

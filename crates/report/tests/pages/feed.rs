@@ -7,7 +7,7 @@ use pinlane_report::{
 
 use serde_json::Value;
 
-use crate::markup::{check_html, pictures, texts, tips};
+use crate::check_markup::{check_html, pictures, texts, tips};
 use crate::sample::{environment, measured, simulated};
 
 pub fn feed(origin: Origin, text: &str, ns: u64) -> Feed {

@@ -2,7 +2,7 @@
 
 use pinlane_report::{Bench, Compare, Environment, Origin, Route};
 
-use crate::markup::{check_html, check_svg};
+use crate::check_markup::{check_html, check_svg};
 use crate::sample::{bench, compare, environment, measured};
 
 const EVIL: [&str; 6] = [

@@ -1,10 +1,10 @@
 //! Pages and pictures of sweeps and comparisons, through the public interface.
 
 mod bench;
+mod check_markup;
 mod compare;
 mod feed;
 mod hostile;
-mod markup;
 mod sample;
 
 #[cfg(unix)]

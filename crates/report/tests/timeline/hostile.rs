@@ -3,7 +3,7 @@
 use pinlane_report::timeline::{Html, Svg, Text, Trace, Track};
 use serde_json::Value;
 
-use crate::random::{Random, chart};
+use crate::random_charts::{Random, chart};
 use crate::text::without_escapes;
 use crate::{check_trace, export, html, svg};
 

@@ -1,4 +1,4 @@
-//! The page as a file; `page.rs` opens it in a browser.
+//! The page as a file; `in_browser.rs` opens it in a browser.
 
 use pinlane_report::Origin;
 use pinlane_report::timeline::{Chart, Html, Timeline};

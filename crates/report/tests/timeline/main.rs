@@ -1,11 +1,11 @@
 //! Timelines and each of their formats, through the public interface.
 
 mod check_trace;
-mod data;
 mod hostile;
 mod html;
-mod random;
+mod random_charts;
 mod sample;
+mod spans_and_busy_time;
 mod svg;
 mod text;
 mod trace;
@@ -14,7 +14,7 @@ mod trace;
 #[path = "../support/browser/mod.rs"]
 mod browser;
 #[cfg(unix)]
-mod page;
+mod in_browser;
 
 use pinlane_report::timeline::{Chart, Exporter};
 

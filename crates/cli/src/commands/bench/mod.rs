@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use anyhow::Context;
 use pinlane_report::{Bench, BenchComparison, MemoryKind, Route};
 
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::device::DeviceChoice;
 use crate::input_error::UsageError;
 use crate::interrupt::Interrupt;

@@ -6,8 +6,8 @@ use pinlane_boost_files::{Counter, Counters, Direction, PlainReason, SIZE_CLASSE
 use pinlane_model::{HostKind, Profile};
 use pinlane_report::{Boost, BoostReason, BoostRow, Origin, Route};
 
-use crate::calibration;
-use crate::context::CommandContext;
+use crate::calibrated_profiles;
+use crate::command_context::CommandContext;
 use crate::device::{self, DeviceChoice};
 
 /// The report. Times of a simulated run are computed, not measured.
@@ -50,7 +50,7 @@ fn machine(device: &DeviceChoice) -> (Origin, Option<Profile>) {
     let Some(info) = info else {
         return (Origin::new("the program's GPU", None), None);
     };
-    let profile = calibration::read_cached(&info).ok();
+    let profile = calibrated_profiles::read_cached(&info).ok();
     (device::origin(&info), profile.map(|found| found.profile))
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 
 use pinlane_boost_files::{Counter, Direction, variables};
 
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::output;
 use crate::preload::{PreloadedProgram, ProgramRun};
 

@@ -12,7 +12,7 @@ mod tests;
 
 use pinlane_report::Doctor;
 
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::{device, terminal};
 use facts::Facts;
 

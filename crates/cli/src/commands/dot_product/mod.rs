@@ -12,7 +12,7 @@ use pinlane_model::{Direction, Profile};
 use pinlane_report::{Dot, DotJob, DotKernel, DotResult, DotTimes, DotTree, DotWay, DotWays};
 
 use crate::clock::HostClock;
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::device::{self, Backend};
 use crate::driver_or_express_copy::Copier;
 use crate::median::median_by_key;

@@ -1,11 +1,11 @@
 //! `pinlane feed`: a dataset through the loader, as fast as possible.
 
 mod args;
-mod intervals;
+mod interval_log;
 mod normalize;
-mod rank;
 mod report;
 mod run;
+mod shard_choice;
 mod source;
 
 use std::path::Path;
@@ -18,7 +18,7 @@ use pinlane_driver::ErrorKind;
 use pinlane_report::Feed;
 
 use crate::clock::HostClock;
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::input_error::{UsageError, When, failed};
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
         .map(Path::new)
         .chain(context.device.file());
     output_file::check(&[("--html", &args.html)], inputs)?;
-    let shard = rank::choose(args)?;
+    let shard = shard_choice::choose(args)?;
     let interrupt = Interrupt::listen()?;
     let backend = context.device.open_for_timing()?;
     let device = backend.device()?;

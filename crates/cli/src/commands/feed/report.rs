@@ -8,8 +8,8 @@ use pinlane_report::{
 };
 
 use super::Args;
-use super::rank::ShardChoice;
 use super::run::FeedOutcome;
+use super::shard_choice::ShardChoice;
 use crate::device::{self, Backend};
 
 /// The job. The number of workers is not known before the loader exists.

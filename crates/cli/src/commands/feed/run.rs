@@ -7,7 +7,7 @@ use pinlane::load::{Batch, Epoch, Loader, LoaderError, SkippedSample};
 use pinlane::{Builtin, Device, DeviceBuf, Event, Stream};
 use pinlane_report::{FeedInterval, FeedKernel, FeedTarget};
 
-use super::intervals::IntervalLog;
+use super::interval_log::IntervalLog;
 use super::report::SampleBytes;
 use crate::clock::{HostClock, duration_ns};
 use crate::interrupt::Interrupt;

@@ -16,11 +16,11 @@ use pinlane::{Device, Error};
 use pinlane_driver as driver;
 use pinlane_report::{Load, LoadList, LoadListConverted, LoadListTensor, LoadVerify, short_size};
 
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::input_error::{self, When, failed};
 use crate::interrupt::Interrupt;
 use crate::parse::{dtype, number, one_of};
-use crate::{calibration, output};
+use crate::{calibrated_profiles, output};
 use runs::Runs;
 
 const IO: [Io; 3] = [Io::Auto, Io::Buffered, Io::Direct];
@@ -116,7 +116,7 @@ impl Args {
 
 fn calibrated(device: &Device) -> LoadConfig {
     let info = device.info();
-    match calibration::read_cached(info) {
+    match calibrated_profiles::read_cached(info) {
         Ok(cached) if info.simulated.is_none() => LoadConfig::calibrated(&cached.profile),
         _ => LoadConfig::default(),
     }

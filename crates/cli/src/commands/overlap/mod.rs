@@ -7,11 +7,11 @@ use pinlane_report::timeline::{Chart, Exporter};
 use pinlane_report::{Overlap, duration as report_duration, short_size};
 
 use crate::clock::HostClock;
-use crate::context::CommandContext;
+use crate::command_context::CommandContext;
 use crate::input_error::UsageError;
 use crate::output_file::ChartFiles;
 use crate::parse::{duration, number, size};
-use crate::{calibration, device, terminal};
+use crate::{calibrated_profiles, device, terminal};
 use job::OverlapJob;
 
 #[derive(clap::Args)]
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<b
     let device = backend.device()?;
     let profile = match &backend.profile {
         Some(profile) => profile.clone(),
-        None => calibration::cached_or_measured(&backend, &device)?,
+        None => calibrated_profiles::cached_or_measured(&backend, &device)?,
     };
     let mut job = OverlapJob::new(&device, HostClock::of(&backend), args.size)?;
     let copy_ns = job.upload_ns()?;

@@ -18,8 +18,8 @@ use pinlane_model::planner::best;
 use pinlane_model::schedule::schedule;
 use pinlane_report::{Environment, Origin, Plan, PlanBottleneck, PlanRun};
 
-use crate::calibration;
-use crate::context::CommandContext;
+use crate::calibrated_profiles;
+use crate::command_context::CommandContext;
 use crate::device::DeviceChoice;
 use crate::input_error::UsageError;
 use crate::output;
@@ -69,7 +69,7 @@ fn find_profile(choice: &DeviceChoice, args: &Args) -> anyhow::Result<(ProfileFi
     let mut devices = backend.platform.devices()?;
     let info = devices.swap_remove(backend.ordinal as usize);
     let Some(profile) = &info.simulated else {
-        return Ok((calibration::read_cached(&info)?, false));
+        return Ok((calibrated_profiles::read_cached(&info)?, false));
     };
     // A simulated libcuda reports only the name of its profile.
     let name = &info.name;

@@ -1,37 +1,37 @@
 //! Limit on page-locked memory, so that pinning never starves the machine.
 //!
 //! ```text
-//!   Budget        usage, and waiting for memory             (this file, notifier)
-//!   idle_memory   memory kept for reuse, given up when the budget is short
-//!   rule          where the limit comes from: memory available now in /proc/meminfo
-//!     setting     and environment variables
-//!     cgroup      and control groups
-//!   memlock_hint  mentions RLIMIT_MEMLOCK when a pin fails
+//!   Budget          usage, and waiting for memory             (this file, notifier)
+//!   idle_memory     memory kept for reuse, given up when the budget is short
+//!   limit_sources   where the limit comes from: memory available now in /proc/meminfo,
+//!     cgroup        control groups,
+//!     environment_variables   and variables of the user and of launchers
+//!   memlock_hint    mentions RLIMIT_MEMLOCK when a pin fails
 //! ```
 
 mod cgroup;
+mod environment_variables;
 mod idle_memory;
+mod limit_sources;
 mod memlock_hint;
 mod notifier;
-mod rule;
-mod setting;
 
 #[cfg(test)]
 mod tests;
 
 pub use cgroup::{ControlGroups, GroupMemory};
+pub use environment_variables::local_world_size;
 pub(crate) use idle_memory::PendingMemory;
 pub(super) use idle_memory::{Frees, IdleMemory};
 pub(super) use memlock_hint::explain;
-pub use setting::local_world_size;
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use self::idle_memory::{IdleList, PendingList};
+use self::limit_sources::Rule;
 use self::notifier::Notifier;
-use self::rule::Rule;
 use crate::sync::lock;
 use crate::{Error, Result};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use super::rule::Sources;
+use super::limit_sources::Sources;
 use super::*;
 
 /// Makes a broken test fail instead of hang.

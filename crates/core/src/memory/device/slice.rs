@@ -9,7 +9,7 @@ use pinlane_driver::DevicePtr;
 
 use super::{DeviceBuf, DeviceRegion, Touch};
 use crate::memory::buffer_macros::sub_slices;
-use crate::protocol::Extent;
+use crate::transfer_protocol::Extent;
 use crate::{Result, Stream};
 
 /// Defines a range of device memory.

@@ -10,8 +10,8 @@ use pinlane_driver::DevicePtr;
 use crate::device::Shared;
 use crate::fence::DeviceFence;
 use crate::memory::DeviceMemory;
-use crate::protocol::{Access, Extent, Ledger};
 use crate::sync::lock;
+use crate::transfer_protocol::{Access, Extent, Ledger};
 use crate::{Error, Result};
 
 /// Device memory with its ledger. Sub-ranges record their uses in the ledger of the whole.

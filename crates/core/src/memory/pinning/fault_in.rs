@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use super::pages::{Errno, Mapping};
-use crate::helpers;
+use super::page_syscalls::{Errno, Mapping};
+use crate::helper_threads;
 
 /// How much one thread takes at a time: two huge pages. Small enough that 16 MiB keep four threads busy,
 /// large enough that the cost of taking a piece is negligible.
@@ -49,8 +49,8 @@ pub(super) fn fill(mapping: &Mapping) -> Result<(), Errno> {
         touch: AtomicBool::new(false),
         failed: AtomicI32::new(0),
     };
-    let helpers = helpers::helpers_at_most().min(bytes.div_ceil(PIECE_BYTES) - 1);
-    helpers::run(helpers, &|_| fault_in.work());
+    let helpers = helper_threads::helpers_at_most().min(bytes.div_ceil(PIECE_BYTES) - 1);
+    helper_threads::run(helpers, &|_| fault_in.work());
     match fault_in.failed.into_inner() {
         0 => Ok(()),
         code => Err(Errno(code)),

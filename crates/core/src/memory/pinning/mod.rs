@@ -4,13 +4,13 @@
 //! memory ourselves, faulting in huge pages on all threads and registering the result takes 44 ms.
 //!
 //! ```text
-//!   Block     one page-locked block: mapped and registered, or by the driver   (this file)
-//!   fault_in  faults pages in on several threads, huge pages unless they are slow
-//!   pages     the system calls behind a trait, so that tests can make each of them fail
+//!   Block           one page-locked block: mapped and registered, or by the driver   (this file)
+//!   fault_in        faults pages in on several threads, huge pages unless they are slow
+//!   page_syscalls   the system calls behind a trait, so that tests can make each of them fail
 //! ```
 
 mod fault_in;
-mod pages;
+mod page_syscalls;
 #[cfg(test)]
 mod tests;
 
@@ -22,8 +22,8 @@ use pinlane_driver::{
     DeviceInfo, Error as DriverError, ErrorKind, HostFlags, HostPtr, RegisterFlags,
 };
 
-use self::pages::Mapping;
-pub(super) use self::pages::{HUGE_PAGE_BYTES, Pages, System};
+use self::page_syscalls::Mapping;
+pub(super) use self::page_syscalls::{HUGE_PAGE_BYTES, Pages, System};
 use super::budget::{Reservation, explain};
 use super::page_bytes;
 use crate::device_core::DeviceCore;

@@ -12,10 +12,10 @@ use pinlane_model::Profile;
 use pinlane_sim::{FaultKind, Faults, Sim};
 
 use super::fault_in::{PIECE_BYTES, SLOW_PIECE_NS, SLOW_PIECES_MAX};
-use super::pages::Errno;
+use super::page_syscalls::Errno;
 use super::*;
 use crate::memory::Budget;
-use crate::{Device, helpers};
+use crate::{Device, helper_threads};
 
 /// Pages that fail or are slow on demand. Memory is really mapped; time is fake.
 #[derive(Default)]
@@ -357,7 +357,7 @@ fn huge_pages_that_crawl_are_given_up_for_the_rest() {
     let small = pages.small_pieces.lock().unwrap().len() as u64;
     assert_eq!(huge + small, (bytes / PIECE_BYTES) as u64);
     // Each thread may be in the middle of a piece when the last slow one is counted.
-    let threads = helpers::helpers_at_most() as u64 + 1;
+    let threads = helper_threads::helpers_at_most() as u64 + 1;
     let at_least = u64::from(SLOW_PIECES_MAX);
     assert!((at_least..at_least + threads).contains(&huge), "{huge}");
     assert_eq!(count(&pages.populated_bytes), bytes);

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use bytemuck::Pod;
 use pinlane_driver::ErrorKind;
 
-use super::store::{ShardRef, TakenBlock};
+use super::pool_state::{ShardRef, TakenBlock};
 use crate::device_core::DeviceCore;
 use crate::logging::warn_once;
 use crate::memory::buffer_macros::{slice_like, slice_traits};

@@ -3,7 +3,7 @@
 //! ```text
 //!   PinnedPool       what users hold                                       (this file)
 //!   buffer           PoolBuf: one block, returned to the pool when dropped; HostBuf: that, or pageable
-//!   store            takes, grows, trims
+//!   pool_state       takes, grows, trims
 //!     shard          free blocks behind one lock; each thread has its own shard
 //!     slabs          the memory that blocks are cut from; the pool with all shards locked
 //!     block_sizes    the available block sizes
@@ -15,14 +15,14 @@
 
 mod block_sizes;
 mod buffer;
+mod pool_state;
 mod shard;
 mod slabs;
-mod store;
 #[cfg(test)]
 mod tests;
 
 pub use buffer::{HostBuf, PoolBuf};
-pub(crate) use store::{DeviceStore, MakeRoom};
+pub(crate) use pool_state::{DeviceStore, MakeRoom};
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 
-use self::store::{BlockSizes, Clock, Limits, ShardRefs, Store};
+use self::pool_state::{BlockSizes, Clock, Limits, ShardRefs, Store};
 use super::{bytes_of, check_align};
 use crate::device::Shared;
 use crate::device_core::DeviceCore;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use pinlane_report::{DoctorStyle, Environment};
 
-use super::tree::{GPU, healthy_files};
+use super::fake_system_files::{GPU, healthy_files};
 use super::*;
 
 /// Every file that a check reads.

@@ -1,6 +1,6 @@
 //! The link, from the management library and from the kernel.
 
-use super::tree::{GPU, SLOT};
+use super::fake_system_files::{GPU, SLOT};
 use super::*;
 
 fn with_link(link: Link) -> Facts {

@@ -2,11 +2,11 @@
 
 mod cuda_environment;
 mod driver;
+mod fake_system_files;
 mod gpu;
 mod host;
 mod hostile;
 mod link;
-mod tree;
 
 use pinlane_driver::{DeviceInfo, PciAddress, Version};
 use pinlane_report::{DoctorFinding, DoctorStatus};
@@ -15,7 +15,7 @@ use super::facts::gpu::{Gpu, GpuFacts, LoadedLink};
 use super::{Facts, checks, examine};
 use crate::system::nvml::{ComputeMode, GpuState};
 use crate::system::pci::Link;
-use tree::Tree;
+use fake_system_files::Tree;
 
 const LINK: Link = Link {
     generation: 5,
