@@ -1,7 +1,7 @@
 //! The file that holds a process's counters.
 
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,14 +15,15 @@ const FORMAT: u64 = 1;
 /// The ending of counter files.
 const ENDING: &str = "counters";
 
-const BYTES: usize = COUNTERS * size_of::<u64>();
-
 /// The counters of this process, in memory that it shares with a file, if there is one.
 pub struct CounterFile {
     slots: &'static [AtomicU64; COUNTERS],
 }
 
 impl CounterFile {
+    /// Size of the file.
+    pub const BYTES: usize = COUNTERS * size_of::<u64>();
+
     /// Makes a file in `folder`.
     ///
     /// # Errors
@@ -31,7 +32,7 @@ impl CounterFile {
         let process = std::process::id();
         let mut number = 0;
         // A process that replaces its program by another one has had a file already.
-        let file = loop {
+        let mut file = loop {
             let path = folder.join(format!("{process}-{number}.{ENDING}"));
             let mut options = OpenOptions::new();
             match options.read(true).write(true).create_new(true).open(path) {
@@ -39,7 +40,8 @@ impl CounterFile {
                 opened => break opened?,
             }
         };
-        file.set_len(BYTES as u64)?;
+        // Written, not only extended: in a mapping a full disk would be a signal.
+        file.write_all(&[0; Self::BYTES])?;
         // SAFETY: nobody truncates the file: its folder belongs to the tool that reads it.
         Ok(Self::over(unsafe { MmapOptions::new().map_mut(&file) }?))
     }
@@ -49,7 +51,7 @@ impl CounterFile {
     /// # Errors
     /// If there is no memory.
     pub fn in_memory() -> io::Result<Self> {
-        Ok(Self::over(MmapMut::map_anon(BYTES)?))
+        Ok(Self::over(MmapMut::map_anon(Self::BYTES)?))
     }
 
     fn over(map: MmapMut) -> Self {
@@ -89,7 +91,8 @@ pub fn read_all(folder: &Path) -> io::Result<Vec<Counters>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|ending| ending == ENDING) {
-            all.extend(parse(&fs::read(path)?));
+            // One that is gone or unreadable does not count.
+            all.extend(fs::read(path).ok().as_deref().and_then(parse));
         }
     }
     Ok(all)
@@ -97,7 +100,7 @@ pub fn read_all(folder: &Path) -> io::Result<Vec<Counters>> {
 
 /// The counters in a file; `None` for one that is not finished, or of another version.
 fn parse(bytes: &[u8]) -> Option<Counters> {
-    if bytes.len() != BYTES {
+    if bytes.len() != CounterFile::BYTES {
         return None;
     }
     let (words, _) = bytes.as_chunks::<8>();

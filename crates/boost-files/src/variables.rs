@@ -9,7 +9,7 @@ pub const STATS: &str = "PINLANE_BOOST_STATS";
 /// A folder in which each process leaves a counter file.
 pub const FOLDER: &str = "PINLANE_BOOST_FOLDER";
 
-/// `0` leaves pinned memory to the driver.
+/// `1` serves pinned memory instead of the driver.
 pub const PINNING: &str = "PINLANE_BOOST_PINNING";
 
 /// `0` keeps programs that the program starts from loading the library.

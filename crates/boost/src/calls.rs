@@ -62,33 +62,74 @@ macro_rules! wrapped_calls {
     };
 }
 
-/// The stream of a call. A program is compiled either for one default stream or for one a thread.
-fn stream_of(handle: *mut c_void, per_thread: bool) -> u64 {
-    match handle.addr() as u64 {
-        0 if per_thread => PER_THREAD,
-        handle => handle,
+/// The stream of a call, and whether the call is synchronous.
+#[derive(Clone, Copy)]
+struct CopyStream {
+    handle: u64,
+    is_synchronous: bool,
+}
+
+/// The default stream of the device, for synchronous calls.
+const LEGACY: CopyStream = CopyStream {
+    handle: 0,
+    is_synchronous: true,
+};
+
+/// The default stream of the thread, for synchronous calls.
+const OF_THREAD: CopyStream = CopyStream {
+    handle: PER_THREAD,
+    is_synchronous: true,
+};
+
+/// The stream of an asynchronous call. A program is compiled either for one default stream or for one a thread.
+fn stream_of(handle: *mut c_void, per_thread: bool) -> CopyStream {
+    CopyStream {
+        handle: match handle.addr() as u64 {
+            0 if per_thread => PER_THREAD,
+            handle => handle,
+        },
+        is_synchronous: false,
     }
 }
 
-const LEGACY: u64 = 0;
+/// `cuMemcpy` and `cuMemcpyAsync`.
+///
+/// # Safety
+/// As for the driver's call.
+unsafe fn copy_any(
+    target: u64,
+    source: u64,
+    bytes: usize,
+    stream: CopyStream,
+    plain: impl FnOnce() -> u32,
+) -> u32 {
+    let CopyStream {
+        handle,
+        is_synchronous,
+    } = stream;
+    // SAFETY: the caller's.
+    unsafe { copies::copy_any(target, source, bytes, handle, is_synchronous, plain) }
+}
 
-fn upload(target: u64, source: *const c_void, bytes: usize, stream: u64) -> HostCopy {
+fn upload(target: u64, source: *const c_void, bytes: usize, stream: CopyStream) -> HostCopy {
     HostCopy {
         direction: Upload,
         host: source.expose_provenance() as u64,
         device: target,
         bytes,
-        stream,
+        stream: stream.handle,
+        is_synchronous: stream.is_synchronous,
     }
 }
 
-fn download(target: *mut c_void, source: u64, bytes: usize, stream: u64) -> HostCopy {
+fn download(target: *mut c_void, source: u64, bytes: usize, stream: CopyStream) -> HostCopy {
     HostCopy {
         direction: Download,
         host: target.expose_provenance() as u64,
         device: source,
         bytes,
-        stream,
+        stream: stream.handle,
+        is_synchronous: stream.is_synchronous,
     }
 }
 
@@ -122,7 +163,7 @@ wrapped_calls! {
     cuMemcpyHtoD_v2(target: u64, source: *const c_void, bytes: usize), plain =>
         copies::copy(upload(target, source, bytes, LEGACY), plain);
     cuMemcpyHtoD_v2_ptds(target: u64, source: *const c_void, bytes: usize), plain =>
-        copies::copy(upload(target, source, bytes, PER_THREAD), plain);
+        copies::copy(upload(target, source, bytes, OF_THREAD), plain);
     cuMemcpyHtoDAsync_v2(target: u64, source: *const c_void, bytes: usize, stream: *mut c_void), plain =>
         copies::copy(upload(target, source, bytes, stream_of(stream, false)), plain);
     cuMemcpyHtoDAsync_v2_ptsz(target: u64, source: *const c_void, bytes: usize, stream: *mut c_void), plain =>
@@ -130,19 +171,19 @@ wrapped_calls! {
     cuMemcpyDtoH_v2(target: *mut c_void, source: u64, bytes: usize), plain =>
         copies::copy(download(target, source, bytes, LEGACY), plain);
     cuMemcpyDtoH_v2_ptds(target: *mut c_void, source: u64, bytes: usize), plain =>
-        copies::copy(download(target, source, bytes, PER_THREAD), plain);
+        copies::copy(download(target, source, bytes, OF_THREAD), plain);
     cuMemcpyDtoHAsync_v2(target: *mut c_void, source: u64, bytes: usize, stream: *mut c_void), plain =>
         copies::copy(download(target, source, bytes, stream_of(stream, false)), plain);
     cuMemcpyDtoHAsync_v2_ptsz(target: *mut c_void, source: u64, bytes: usize, stream: *mut c_void), plain =>
         copies::copy(download(target, source, bytes, stream_of(stream, true)), plain);
     cuMemcpy(target: u64, source: u64, bytes: usize), plain =>
-        copies::copy_any(target, source, bytes, LEGACY, plain);
+        copy_any(target, source, bytes, LEGACY, plain);
     cuMemcpy_ptds(target: u64, source: u64, bytes: usize), plain =>
-        copies::copy_any(target, source, bytes, PER_THREAD, plain);
+        copy_any(target, source, bytes, OF_THREAD, plain);
     cuMemcpyAsync(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain =>
-        copies::copy_any(target, source, bytes, stream_of(stream, false), plain);
+        copy_any(target, source, bytes, stream_of(stream, false), plain);
     cuMemcpyAsync_ptsz(target: u64, source: u64, bytes: usize, stream: *mut c_void), plain =>
-        copies::copy_any(target, source, bytes, stream_of(stream, true), plain);
+        copy_any(target, source, bytes, stream_of(stream, true), plain);
 
     cuMemcpy2D_v2(rows: *const c_void), plain => count_other(plain);
     cuMemcpy2D_v2_ptds(rows: *const c_void), plain => count_other(plain);
@@ -179,6 +220,9 @@ wrapped_calls! {
 
     cuCtxDestroy(context: *mut c_void), plain => destroying(Gone::Destroyed(context.addr() as u64), plain);
     cuCtxDestroy_v2(context: *mut c_void), plain => destroying(Gone::Destroyed(context.addr() as u64), plain);
+    cuCtxDetach(context: *mut c_void), plain => destroying(Gone::Destroyed(context.addr() as u64), plain);
+    cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: c_int), plain =>
+        contexts::retain(device, plain);
     cuDevicePrimaryCtxReset(device: c_int), plain => destroying(Gone::Reset(device), plain);
     cuDevicePrimaryCtxReset_v2(device: c_int), plain => destroying(Gone::Reset(device), plain);
     cuDevicePrimaryCtxRelease(device: c_int), plain => destroying(Gone::Released(device), plain);

@@ -49,12 +49,13 @@ pub(crate) fn begin(plain: impl FnOnce() -> u32) -> u32 {
     code
 }
 
-/// Ends a capture. One that was invalidated ends, too, with an error.
+/// Ends a capture. One that was invalidated, or whose streams were not joined, ends with an error. After any other error
+/// it may go on; if it does not, calls stay plain.
 pub(crate) fn end(plain: impl FnOnce() -> u32) -> u32 {
-    /// The stream is not being captured, or not by this thread.
-    const NOT_ENDED: [u32; 2] = [1, 908];
+    const INVALIDATED: u32 = 901;
+    const UNJOINED: u32 = 904;
     let code = plain();
-    if !NOT_ENDED.contains(&code) {
+    if [SUCCESS, INVALIDATED, UNJOINED].contains(&code) {
         let less = |captures: usize| captures.checked_sub(1);
         let _ = CAPTURES.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
     }

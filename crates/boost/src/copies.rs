@@ -29,6 +29,8 @@ pub(crate) struct HostCopy {
     pub bytes: usize,
     /// The driver's handle; 0 for the default stream of the device.
     pub stream: u64,
+    /// Whether the call is synchronous: then an upload reads its source behind earlier work of the stream.
+    pub is_synchronous: bool,
 }
 
 /// Copies over the express lane, or by `plain`.
@@ -60,6 +62,7 @@ pub(crate) unsafe fn copy_any(
     source: u64,
     bytes: usize,
     stream: u64,
+    is_synchronous: bool,
     plain: impl FnOnce() -> u32,
 ) -> u32 {
     let kinds = functions()
@@ -82,6 +85,7 @@ pub(crate) unsafe fn copy_any(
         device,
         bytes,
         stream,
+        is_synchronous,
     };
     // SAFETY: the caller's.
     unsafe { copy(host_copy, plain) }
@@ -124,6 +128,9 @@ unsafe fn boost(copy: HostCopy) -> Result<(), PlainReason> {
 unsafe fn run(context: &Context, stream: &Stream, copy: HostCopy) -> pinlane_core::Result<()> {
     let host = ptr::with_exposed_provenance_mut::<u8>(copy.host as usize);
     let device = DevicePtr(copy.device);
+    if copy.is_synchronous && copy.direction == Direction::Upload {
+        stream.synchronize()?;
+    }
     // SAFETY: memory of the program, which uses it on this stream, or ordered with it.
     let mut lent = unsafe { LentBuf::<u8>::new(stream, device, copy.bytes) }?;
     let mut on = |stream: &Stream| match copy.direction {

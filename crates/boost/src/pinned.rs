@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,9 @@ use crate::process;
 /// Below this size the driver is as fast.
 const LEAST_BYTES: usize = 1 << 20;
 
+/// Larger blocks are not reused.
+const REUSED_BYTES_AT_MOST: usize = 4 << 20;
+
 /// Flags of the driver that change nothing where host and device share addresses: portable and mapped.
 const HARMLESS_FLAGS: u32 = 1 | 2;
 
@@ -30,6 +34,9 @@ static IS_USELESS: AtomicBool = AtomicBool::new(false);
 
 /// Memory that the program holds, by its address.
 static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
+
+/// Memory that the program has freed while a stream was being captured.
+static FREED: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
 struct Block {
     memory: PinnedBuf<u8>,
@@ -94,6 +101,10 @@ fn pin(bytes: usize, flags: u32) -> Option<Block> {
         IS_USELESS.store(true, Ordering::Relaxed);
         return None;
     }
+    if bytes <= REUSED_BYTES_AT_MOST {
+        // The driver's memory is always fresh.
+        memory.fill(0);
+    }
     Some(Block {
         memory,
         device: context.device.clone(),
@@ -113,20 +124,35 @@ fn has_one_address(device: &Device, memory: &mut PinnedBuf<u8>) -> bool {
     on_device.is_ok_and(|address| address.0 == start.addr().get() as u64)
 }
 
-/// `cuMemFreeHost`.
+/// `cuMemFreeHost`. As the driver's, it waits for work that may use the memory.
 pub(crate) fn free(host: *mut c_void, plain: impl FnOnce() -> u32) -> u32 {
+    // A forked child has no such memory.
+    if process::is_forked() {
+        return plain();
+    }
     let Some(block) = blocks().remove(&host.addr()) else {
         return plain();
     };
-    // A forked child has no such memory. Its parent frees it.
-    if !process::is_on() {
-        std::mem::forget(block);
-        return plain();
+    match NoCapture::check() {
+        Some(_no_capture) => release(block),
+        // A wait would end the capture. The next free behind it does this one, too.
+        None => FREED
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(block),
     }
-    // Copies on any stream may still use it.
-    let Block { memory, device, .. } = block;
-    device.release_when_idle(memory);
     SUCCESS
+}
+
+/// Frees a block, and those that were freed during captures.
+fn release(block: Block) {
+    let mut freed = mem::take(&mut *FREED.lock().unwrap_or_else(PoisonError::into_inner));
+    freed.push(block);
+    for Block { memory, device, .. } in freed {
+        // A device that fails does nothing more with the memory.
+        let _ = device.synchronize();
+        drop(memory);
+    }
 }
 
 /// `cuMemHostGetFlags`.
@@ -134,6 +160,9 @@ pub(crate) fn free(host: *mut c_void, plain: impl FnOnce() -> u32) -> u32 {
 /// # Safety
 /// As for the driver's call.
 pub(crate) unsafe fn flags(flags: *mut u32, host: *mut c_void, plain: impl FnOnce() -> u32) -> u32 {
+    if process::is_forked() {
+        return plain();
+    }
     let blocks = blocks();
     let found = blocks.range(..=host.addr()).next_back();
     let inside = found.filter(|(start, block)| host.addr() - **start < block.memory.len());
@@ -152,7 +181,7 @@ pub(crate) unsafe fn flags(flags: *mut u32, host: *mut c_void, plain: impl FnOnc
 
 /// `cuMemHostUnregister`, which allocated memory refuses.
 pub(crate) fn unregister(host: *mut c_void, plain: impl FnOnce() -> u32) -> u32 {
-    match blocks().contains_key(&host.addr()) {
+    match !process::is_forked() && blocks().contains_key(&host.addr()) {
         true => NOT_REGISTERED,
         false => plain(),
     }

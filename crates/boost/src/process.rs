@@ -1,6 +1,8 @@
 //! Start and end of the process, its forked children, and what it counts.
 
 use std::env;
+use std::io::{self, Write};
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,6 +37,11 @@ extern "C" fn note_child() {
     IS_FORKED.store(true, Ordering::Relaxed);
 }
 
+/// Whether this is a forked child. It must take no lock of ours: another thread may have held it.
+pub(crate) fn is_forked() -> bool {
+    IS_FORKED.load(Ordering::Relaxed)
+}
+
 /// Whether copies may go over the express lane here.
 pub(crate) fn is_on() -> bool {
     settings().boost && !IS_FORKED.load(Ordering::Relaxed)
@@ -49,11 +56,20 @@ pub(crate) fn settings() -> &'static Settings {
 pub(crate) fn counters() -> &'static CounterFile {
     static COUNTERS: OnceLock<CounterFile> = OnceLock::new();
     COUNTERS.get_or_init(|| {
-        let folder = settings().folder.as_deref();
+        let folder = settings().folder.as_deref().filter(|_| may_write_files());
         let file = folder.and_then(|folder| CounterFile::create(folder).ok());
         // Without a file nobody reads them, but the program runs on.
         file.unwrap_or_else(|| CounterFile::in_memory().expect("a page of memory"))
     })
+}
+
+/// Whether files may have the size of the counters. A write beyond the limit would be a signal.
+fn may_write_files() -> bool {
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: `limit` outlives the call.
+    let code = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, limit.as_mut_ptr()) };
+    // SAFETY: all-zero is a valid limit, whether or not the call filled it in.
+    code == 0 && unsafe { limit.assume_init() }.rlim_cur >= CounterFile::BYTES as u64
 }
 
 /// Keeps programs that this one starts from loading the library.
@@ -90,7 +106,9 @@ extern "C" fn print_stats() {
         let ns = values.boosted(Counter::BoostedNs, direction);
         if copies > 0 {
             let rate = bytes as f64 / ns.max(1) as f64;
-            eprintln!(
+            // Where nothing can be written there is nobody to tell.
+            let _ = writeln!(
+                io::stderr(),
                 "pinlane boost: {copies} of {seen} copies, {bytes} bytes {name} over the express lane, {rate:.1} GB/s"
             );
         }

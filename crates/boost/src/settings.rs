@@ -29,7 +29,7 @@ impl Settings {
         let is = |name, value: &str| variable(name).is_some_and(|found| found == value);
         Self {
             boost: !is(variables::BOOST, "0"),
-            pinning: !is(variables::PINNING, "0"),
+            pinning: is(variables::PINNING, "1"),
             stats: is(variables::STATS, "1"),
             children: !is(variables::CHILDREN, "0"),
             folder: variable(variables::FOLDER).map(PathBuf::from),

@@ -57,3 +57,19 @@ fn turned_off() {
     assert_eq!(run.boosted_copies(), (0, 0));
     assert_eq!(run.counters.copies_seen(), 230);
 }
+
+#[test]
+fn behind_a_library_that_looks_into_libcuda_itself() {
+    let program =
+        Program::found_by("every_copy", FindBy::Linked).with_interposer("lazy_interposer");
+    let run = program.boosted();
+    assert_eq!(run.stdout(), "every byte right\n");
+    assert_eq!(run.boosted_copies(), EVERY_COPY);
+}
+
+#[test]
+fn programs_find_no_cuda_where_there_is_none() {
+    let program = Program::new("no_driver");
+    assert_eq!(text_of(&program.plain()), "(nil) (nil)\n");
+    assert_eq!(program.boosted().stdout(), "(nil) (nil)\n");
+}

@@ -34,14 +34,14 @@ fn order_under_adversarial_schedules() {
 
 #[test]
 fn contexts_that_come_and_go() {
-    let run = same_with_and_without(&Program::new("contexts"));
+    let run = same_with_and_without(&Program::new("contexts").pinning());
     assert_eq!(run.boosted_copies(), (20, 20));
     run.assert_clean();
 }
 
 #[test]
 fn pinned_memory() {
-    let run = same_with_and_without(&Program::new("pinned"));
+    let run = same_with_and_without(&Program::new("pinned").pinning());
     let served = run.counters.get(Counter::PinnedAllocations);
     // Four of eight kinds of flags, and two in each of 30 rounds.
     assert_eq!(served, 64);
@@ -50,7 +50,7 @@ fn pinned_memory() {
 #[test]
 fn pinned_memory_freed_in_flight() {
     for seed in 0..5 {
-        let program = Program::new("pinned").arguments(&["in flight"]);
+        let program = Program::new("pinned").pinning().arguments(&["in flight"]);
         let run = program
             .variable("PINLANE_SIMCUDA_SEED", &seed.to_string())
             .boosted();
@@ -64,10 +64,8 @@ fn pinned_memory_freed_in_flight() {
 }
 
 #[test]
-fn pinned_memory_can_be_left_to_the_driver() {
-    let run = Program::new("contexts")
-        .variable("PINLANE_BOOST_PINNING", "0")
-        .boosted();
+fn pinned_memory_is_left_to_the_driver_unless_asked() {
+    let run = Program::new("contexts").boosted();
     assert_eq!(run.counters.get(Counter::PinnedAllocations), 0);
 }
 
@@ -79,7 +77,7 @@ fn errors() {
 
 #[test]
 fn forked_children() {
-    same_with_and_without(&Program::new("fork"));
+    same_with_and_without(&Program::new("fork").pinning());
 }
 
 #[test]
@@ -91,7 +89,9 @@ fn without_pinned_memory_the_driver_copies() {
 #[test]
 fn random_copies_of_many_threads() {
     for seed in ["1", "2"] {
-        let program = Program::new("random_copies").arguments(&["8", "20", seed]);
+        let program = Program::new("random_copies")
+            .pinning()
+            .arguments(&["8", "20", seed]);
         let run = program.boosted();
         assert_eq!(run.stdout(), "every byte right\n");
         assert!(run.boosted_copies().0 > 20 && run.boosted_copies().1 > 20);
@@ -102,6 +102,7 @@ fn random_copies_of_many_threads() {
 #[test]
 fn random_copies_with_all_lanes() {
     let program = Program::new("random_copies")
+        .pinning()
         .on_gpu()
         .arguments(&["8", "20", "3"]);
     let run = program.boosted();
@@ -136,4 +137,39 @@ fn a_capture_that_fails_leaves_copies_boosted() {
     let run = Program::found_by("capture", support::FindBy::Linked).boosted();
     assert_eq!(run.output.status.code(), Some(1));
     assert_eq!(run.boosted_copies(), (1, 0));
+}
+
+#[test]
+fn contexts_that_stay() {
+    let run = same_with_and_without(&Program::new("kept_contexts").pinning());
+    assert_eq!(run.counters.get(Counter::PinnedAllocations), 2);
+}
+
+#[test]
+fn signals_that_the_program_waits_for() {
+    let program = Program::new("signals").on_gpu();
+    let run = same_with_and_without(&program);
+    assert_eq!(run.boosted_copies(), (3, 0));
+}
+
+/// The simulated libcuda does not wait there, so only the boosted run shows what is documented.
+#[test]
+fn sources_that_earlier_work_writes() {
+    let run = Program::new("host_function").boosted();
+    assert_eq!(
+        (run.stdout().as_str(), run.boosted_copies()),
+        ("7 7\n", (1, 1))
+    );
+}
+
+#[test]
+fn a_standard_error_that_cannot_be_written() {
+    for limited in [false, true] {
+        let mut program = Program::new("ordered").variable("PINLANE_BOOST_STATS", "1");
+        if limited {
+            program = program.without_files();
+        }
+        let output = program.boosted_with_full_stderr();
+        assert!(output.success(), "{output}");
+    }
 }

@@ -113,7 +113,7 @@ fn a_program_that_dies_of_a_signal_ends_the_tool_by_it() {
 #[test]
 fn signals_are_passed_on() {
     let scratch = Scratch::new();
-    for name in ["TERM", "INT", "HUP", "USR1"] {
+    for name in ["TERM", "INT", "USR1", "ALRM"] {
         // The program says that it is ready, then waits for the signal.
         let script = format!(
             "trap 'echo got {name}; exit 5' {name}; echo ready; while :; do sleep 0.05; done"
@@ -139,6 +139,26 @@ fn signals_are_passed_on() {
         assert_eq!(line, format!("ready\ngot {name}\n"));
         assert_eq!(child.wait().expect("it ends").code(), Some(5));
     }
+}
+
+#[test]
+fn ignored_ends_of_children_are_seen() {
+    let scratch = Scratch::new();
+    let tool = boost(&scratch, &[]).get_program().to_owned();
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg("trap '' CHLD; exec \"$0\" boost -- sh -c 'exit 3'");
+    let output = command.arg(tool).output().expect("sh is there");
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn the_exit_status_counts_more_than_the_counters() {
+    let scratch = Scratch::new();
+    let script = "rm -r \"$PINLANE_BOOST_FOLDER\"; exit 3";
+    let output = run(&scratch, &["boost", "--", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(3));
 }
 
 #[test]

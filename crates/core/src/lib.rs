@@ -67,6 +67,7 @@ mod parse_number;
 pub mod raw;
 mod release_when_idle;
 mod scope;
+mod signal_mask;
 mod stopwatch;
 mod stream;
 mod submit;

@@ -21,6 +21,7 @@ use crate::device::Shared;
 use crate::device_core::DeviceCore;
 use crate::logging::log_error;
 use crate::memory::PendingMemory;
+use crate::signal_mask::without_signals;
 use crate::sync::lock;
 use crate::transfer_protocol::ReleaseQueue;
 use crate::{Device, ErrorKind, Result};
@@ -127,7 +128,7 @@ impl DeviceCore {
         }
         let core = Arc::clone(self);
         let builder = thread::Builder::new().name("pinlane-release".into());
-        let started = builder.spawn(move || core.release_until_ended());
+        let started = without_signals(|| builder.spawn(move || core.release_until_ended()));
         *thread = started.ok().map(|handle| handle.thread().clone());
     }
 

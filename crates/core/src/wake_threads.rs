@@ -10,6 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::signal_mask::without_signals;
 use crate::sync::lock;
 
 /// How long other tasks wait for one waker. Ordinary wakers take microseconds.
@@ -145,7 +146,7 @@ impl WakeThreads {
 /// Starts a thread. Returns whether that worked.
 fn start(work: impl FnOnce() + Send + 'static) -> bool {
     let thread = std::thread::Builder::new().name("pinlane-wake".into());
-    thread.spawn(work).is_ok()
+    without_signals(|| thread.spawn(work)).is_ok()
 }
 
 /// Wakes a task and ignores the waker's panic, which the panic hook has reported.

@@ -15,14 +15,25 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::ptr;
 
-/// Signals that are passed on.
-const PASSED_ON: [libc::c_int; 6] = [
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
+/// Signals that are not passed on: those that this process causes itself, those that stop it with the program's whole
+/// group, and those that cannot be blocked.
+const NOT_PASSED_ON: [libc::c_int; 16] = [
+    libc::SIGKILL,
+    libc::SIGSTOP,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+    libc::SIGPIPE,
+    libc::SIGXFSZ,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGCONT,
+    libc::SIGURG,
 ];
 
 /// Starts the program and waits for its end. Meanwhile it gets every signal that this process is sent. Ctrl-C reaches it
@@ -34,24 +45,28 @@ const PASSED_ON: [libc::c_int; 6] = [
 /// If the program cannot be started.
 pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
     let blocked = BlockedSignals::new()?;
-    let before = blocked.before;
+    let (mask, of_children) = (blocked.before, blocked.of_children);
     let restore = move || {
-        // SAFETY: sets the mask of the child's only thread; allowed between fork and exec.
-        match unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) } {
+        // SAFETY: changes the child's only thread; both calls are allowed between fork and exec.
+        let code = unsafe {
+            libc::signal(libc::SIGCHLD, of_children);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &mask, ptr::null_mut())
+        };
+        match code {
             0 => Ok(()),
             code => Err(io::Error::from_raw_os_error(code)),
         }
     };
-    // SAFETY: the closure makes one call, which is allowed there.
+    // SAFETY: the closure makes two calls, which are allowed there.
     let mut child = unsafe { command.pre_exec(restore) }.spawn()?;
     let process = child.id() as libc::pid_t;
     loop {
-        let (signal, is_from_terminal) = blocked.next()?;
+        let (signal, sender) = blocked.next()?;
         if signal == libc::SIGCHLD {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
             }
-        } else if !is_from_terminal {
+        } else if sender.is_some_and(|sender| sender != process) {
             // SAFETY: the child has not been waited for, so the number is its own.
             unsafe { libc::kill(process, signal) };
         }
@@ -85,11 +100,21 @@ struct BlockedSignals {
     set: libc::sigset_t,
     /// What was blocked before.
     before: libc::sigset_t,
+    /// What was done about the end of children before. If it was ignored, nothing would say that the program ended.
+    of_children: libc::sighandler_t,
 }
 
 impl BlockedSignals {
     fn new() -> io::Result<Self> {
-        let set = signal_set(&[&PASSED_ON[..], &[libc::SIGCHLD]].concat());
+        let mut set = MaybeUninit::uninit();
+        // SAFETY: the first call fills in the set, the others change it. The signals exist.
+        let set = unsafe {
+            libc::sigfillset(set.as_mut_ptr());
+            for signal in NOT_PASSED_ON {
+                libc::sigdelset(set.as_mut_ptr(), signal);
+            }
+            set.assume_init()
+        };
         let mut before = MaybeUninit::uninit();
         // SAFETY: both sets outlive the call.
         let code = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr()) };
@@ -98,19 +123,28 @@ impl BlockedSignals {
         }
         // SAFETY: the call has written it.
         let before = unsafe { before.assume_init() };
-        Ok(Self { set, before })
+        // SAFETY: the default for this signal is to do nothing.
+        let of_children = unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        Ok(Self {
+            set,
+            before,
+            of_children,
+        })
     }
 
-    /// Waits for a signal. Returns also whether the terminal sent it.
-    fn next(&self) -> io::Result<(libc::c_int, bool)> {
+    /// Waits for a signal. Returns also the process that sent it; `None` for the kernel, as the terminal does.
+    fn next(&self) -> io::Result<(libc::c_int, Option<libc::pid_t>)> {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         loop {
             // SAFETY: both outlive the call.
             let signal = unsafe { libc::sigwaitinfo(&self.set, info.as_mut_ptr()) };
             if signal > 0 {
-                // SAFETY: the call has written it.
-                let code = unsafe { info.assume_init() }.si_code;
-                return Ok((signal, code == libc::SI_KERNEL));
+                // SAFETY: the call has written it. Signals that a process sent have its number.
+                let (code, sender) = unsafe {
+                    let info = info.assume_init();
+                    (info.si_code, info.si_pid())
+                };
+                return Ok((signal, (code <= 0).then_some(sender)));
             }
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
@@ -122,8 +156,11 @@ impl BlockedSignals {
 
 impl Drop for BlockedSignals {
     fn drop(&mut self) {
-        // SAFETY: the set was filled in when the signals were blocked.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, ptr::null_mut()) };
+        // SAFETY: puts back what was there when the signals were blocked.
+        unsafe {
+            libc::signal(libc::SIGCHLD, self.of_children);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, ptr::null_mut());
+        }
     }
 }
 

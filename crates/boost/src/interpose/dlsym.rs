@@ -37,13 +37,21 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "jnz 2f",
         "jmp qword ptr [rip + {real}]", // `choose` has found it
         "2:",
+        "cmp rax, {nothing}",
+        "jne 3f",
+        "xor eax, eax",
+        "3:",
         "ret",
         choose = sym choose,
         real = sym REAL,
+        nothing = const NOTHING,
     )
 }
 
-/// The wrapper to return, or null for the real function's answer.
+/// Stands for null as an answer. No function is there.
+const NOTHING: usize = 1;
+
+/// The wrapper to return, [`NOTHING`], or null for the real function's answer.
 unsafe extern "C" fn choose(
     handle: *mut c_void,
     name: *const c_char,
@@ -60,24 +68,36 @@ unsafe extern "C" fn choose(
     if !name.to_bytes().starts_with(b"cu") {
         return NO;
     }
-    // The loader finds the exported wrappers by itself, and knows who comes next behind whom.
-    if handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT {
-        return NO;
-    }
     let Some(call) = wrapped(name) else {
         return NO;
     };
+    // The loader knows who comes next behind whom.
+    if handle == libc::RTLD_NEXT {
+        return NO;
+    }
     // SAFETY: the caller's handle and name.
     let Some(found) = NonNull::new(unsafe { real(handle, name.as_ptr()) }) else {
         return NO;
     };
-    let found_wrapper = found.as_ptr().cast_const() == call.wrapper;
+    if found.as_ptr().cast_const() == call.wrapper {
+        // The exported one. Without libcuda there is no such function.
+        return match call.real() {
+            Some(_) => NO,
+            None => ptr::without_provenance_mut(NOTHING),
+        };
+    }
     // libcuda's own code gets libcuda's own functions.
-    if found_wrapper || same_library(caller, found.as_ptr()) {
+    if same_library(caller, found.as_ptr()) {
         return NO;
     }
-    call.found(found);
-    call.wrapper.cast_mut()
+    match call.known() {
+        // Another library in front of libcuda, which looks for what comes behind it; or another libcuda.
+        Some(real) if real != found || same_library(caller, real.as_ptr()) => NO,
+        _ => {
+            call.found(found);
+            call.wrapper.cast_mut()
+        }
+    }
 }
 
 /// The C library's `dlsym`, or that of another preloaded library behind this one.

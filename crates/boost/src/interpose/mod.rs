@@ -41,16 +41,22 @@ impl WrappedCall {
         }
     }
 
+    /// The address of the real function, if it was needed before.
+    fn known(&self) -> Option<NonNull<c_void>> {
+        NonNull::new(self.real.load(Ordering::Acquire))
+    }
+
     /// The address of the real function.
     pub(crate) fn real(&self) -> Option<NonNull<c_void>> {
-        let known = NonNull::new(self.real.load(Ordering::Acquire));
-        known.or_else(|| {
+        self.known().or_else(|| {
             let dlsym = real_dlsym();
             // SAFETY: the name ends with a zero. For a linked program this finds what it would call without us.
             let next = unsafe { dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-            let found = NonNull::new(next).or_else(|| lookup(self.name))?;
-            self.found(found);
-            Some(found)
+            let found = NonNull::new(next).or_else(|| lookup(self.name));
+            // The program gets none of our errors.
+            // SAFETY: only clears the thread's last error.
+            unsafe { libc::dlerror() };
+            found.inspect(|found| self.found(*found))
         })
     }
 

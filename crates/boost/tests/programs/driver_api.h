@@ -16,6 +16,8 @@ typedef void *handle;
     X(cuDeviceGet, (int *, int))                                                                                       \
     X(cuDevicePrimaryCtxRetain, (handle *, int))                                                                       \
     X(cuDevicePrimaryCtxRelease_v2, (int))                                                                             \
+    X(cuDevicePrimaryCtxReset_v2, (int))                                                                               \
+    X(cuLaunchHostFunc, (handle, void (*)(void *), void *))                                                            \
     X(cuCtxCreate_v2, (handle *, unsigned, int))                                                                       \
     X(cuCtxDestroy_v2, (handle))                                                                                       \
     X(cuCtxSetCurrent, (handle))                                                                                       \

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs};
 
@@ -29,6 +29,7 @@ pub struct Program {
     /// Libraries to preload behind ours.
     preload: Vec<PathBuf>,
     stage: Stage,
+    without_files: bool,
 }
 
 /// What a program left.
@@ -68,6 +69,7 @@ impl Program {
             variables: Vec::new(),
             preload: Vec::new(),
             stage,
+            without_files: false,
         }
     }
 
@@ -85,6 +87,44 @@ impl Program {
     pub fn on_gpu(mut self) -> Self {
         self.stage = Stage::without(&["pinlane_simcuda_profile"]).expect("simcuda is built");
         self
+    }
+
+    /// Lets the library serve pinned memory.
+    pub fn pinning(self) -> Self {
+        self.variable(variables::PINNING, "1")
+    }
+
+    /// Runs it where no file may have contents.
+    pub fn without_files(mut self) -> Self {
+        self.without_files = true;
+        self
+    }
+
+    /// Runs it with the library and a standard error that is full.
+    pub fn boosted_with_full_stderr(&self) -> ExitStatus {
+        let folder = self.folder.join("counters");
+        fs::create_dir_all(&folder).expect("a folder");
+        let library = testing::built_library("libpinlane_boost.so").expect("it is built");
+        let limit = if self.without_files {
+            "ulimit -f 0; "
+        } else {
+            ""
+        };
+        let script = format!(
+            "{limit}LD_PRELOAD={} exec \"$0\" 2>/dev/full",
+            library.display()
+        );
+        let mut command = self.stage.command("sh");
+        command
+            .arg("-c")
+            .arg(script)
+            .arg(self.folder.join("program"));
+        command
+            .env(variables::FOLDER, &folder)
+            .env_remove("PINLANE_SIMCUDA_REPORT");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.stdout(Stdio::null());
+        command.status().expect("sh is there")
     }
 
     /// Preloads another library of `tests/programs` behind ours.

@@ -13,7 +13,16 @@ pub(crate) fn explain(program: &OsStr, processes: &[Counters]) -> String {
         .iter()
         .any(|process| process.get(Counter::FoundDriver) > 0)
     {
-        return format!("{name} uses CUDA but made no copy between host and device");
+        let others: u64 = processes
+            .iter()
+            .map(|it| it.get(Counter::OtherCopies))
+            .sum();
+        return match others {
+            0 => format!("{name} uses CUDA but made no copy between host and device"),
+            others => format!(
+                "{name} made {others} copies of rows, of blocks or inside of devices, and no others"
+            ),
+        };
     }
     if !processes.is_empty() {
         return format!(

@@ -37,14 +37,11 @@ fn check(path: &Path) -> anyhow::Result<()> {
 /// A new folder for one run, removed when this is dropped.
 pub(crate) struct TemporaryFolder(PathBuf);
 
-/// Folders of runs are named after the process that made them.
-const PREFIX: &str = "pinlane-run-";
-
 impl TemporaryFolder {
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let parent = std::env::temp_dir();
-        remove_left_behind(&parent);
-        let path = parent.join(format!("{PREFIX}{}", std::process::id()));
+        // Not the number of the process, which another container may have, too.
+        let name = fs::read_to_string("/proc/sys/kernel/random/uuid")?;
+        let path = std::env::temp_dir().join(format!("pinlane-run-{}", name.trim()));
         let created = DirBuilder::new().mode(OWNER_ONLY).create(&path);
         created.with_context(|| {
             format!(
@@ -62,21 +59,8 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // One that is left behind goes with a later run.
+        // A leftover folder does no harm.
         let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Removes folders of runs that were killed. Those of other users cannot be removed.
-fn remove_left_behind(parent: &Path) {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let is_running = |process: &str| Path::new("/proc").join(process).exists();
-        if process.is_some_and(|process| process.parse::<u32>().is_ok() && !is_running(process)) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
     }
 }
 
@@ -112,17 +96,5 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
         let error = create(&path).unwrap_err().to_string();
         assert!(error.contains("chmod 700"), "{error}");
-    }
-
-    #[test]
-    fn folders_of_dead_processes_are_removed() {
-        let scratch = Scratch::new();
-        let [dead, alive, other] = ["pinlane-run-4294967295", "pinlane-run-1", "pinlane-run-x"]
-            .map(|name| scratch.folder().join(name));
-        for path in [&dead, &alive, &other] {
-            fs::create_dir(path).unwrap();
-        }
-        remove_left_behind(dead.parent().unwrap());
-        assert!(!dead.exists() && alive.exists() && other.exists());
     }
 }

@@ -91,7 +91,8 @@ impl PreloadedProgram {
             Ok(status) => status,
             Err(error) => return Ok(self.cannot_start(&error)),
         };
-        let processes = read_all(self.folder.path())?;
+        // The program's exit status counts more than our counters.
+        let processes = read_all(self.folder.path()).unwrap_or_default();
         let is_seen = processes.iter().any(|process| process.copies_seen() > 0);
         let not_seen = (!is_seen).then(|| not_seen::explain(&self.name, &processes));
         Ok(ProgramRun {

@@ -22,6 +22,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use crate::fork::Process;
+use crate::signal_mask::without_signals;
 use crate::sync::{lock, wait_until};
 use crate::unwind::on_unwind;
 
@@ -328,10 +329,8 @@ impl HelperPool {
 
     /// Starts another thread, unless the system refuses.
     fn start_thread(&'static self, number: usize) -> bool {
-        std::thread::Builder::new()
-            .name(format!("pinlane-lane-{number}"))
-            .spawn(move || self.help_forever())
-            .is_ok()
+        let builder = std::thread::Builder::new().name(format!("pinlane-lane-{number}"));
+        without_signals(|| builder.spawn(move || self.help_forever())).is_ok()
     }
 
     /// Wakes some helpers for the free places. Every woken helper does the same, since waking all

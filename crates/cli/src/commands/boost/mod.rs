@@ -17,9 +17,9 @@ pub(crate) struct Args {
     #[arg(long)]
     stats: bool,
 
-    /// Leave pinned memory to the driver
+    /// Also serve pinned memory: large blocks are page-locked faster than by the driver
     #[arg(long)]
-    no_pinning: bool,
+    pinning: bool,
 
     /// Do not preload the library into programs that the program starts
     #[arg(long)]
@@ -37,13 +37,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, context: &CommandContext<'_>) -> anyhow::Result<ExitStatus> {
     let mut program = PreloadedProgram::new(&args.command, context)?;
-    for (is_set, variable) in [
-        (args.no_pinning, variables::PINNING),
-        (args.no_children, variables::CHILDREN),
-    ] {
-        if is_set {
-            program.set(variable, "0");
-        }
+    if args.pinning {
+        program.set(variables::PINNING, "1");
+    }
+    if args.no_children {
+        program.set(variables::CHILDREN, "0");
     }
     let run = program.run()?;
     if let Some(reason) = &run.not_seen {
