@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pinlane_boost_files::{Counter, CounterFile, Direction};
 
 use crate::settings::Settings;
+use crate::trace;
 
 /// Whether this process was forked from the one that loaded the library. CUDA does not work there unless it was
 /// first used there, and the express lane's threads do not exist.
@@ -22,6 +23,7 @@ extern "C" fn start() {
     if !settings().children {
         forget_preload();
     }
+    trace::start();
     // SAFETY: the handlers only use atomics, and print at the end.
     unsafe {
         libc::pthread_atfork(None, None, Some(note_child));
@@ -33,6 +35,7 @@ extern "C" fn start() {
 
 extern "C" fn note_child() {
     IS_FORKED.store(true, Ordering::Relaxed);
+    trace::note_child();
 }
 
 /// Whether copies may go over the express lane here.
